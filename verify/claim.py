@@ -1,0 +1,191 @@
+"""What a claim is: one value that says what is predicted, measured and refutable.
+
+A claim joins a statement of a paper to three named functions: ``predict`` (closed
+form, from `theory`), ``measure`` (from `empirical` or `verify.reference`, never from
+`theory`) and a control, a prediction known to be wrong (or, for a statement that is
+false as printed, one known to be right). Nothing here runs anything: `verify.run`
+does.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from verify.compare import Comparison, Outcome
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+Case = Mapping[str, Any]
+"""Keyword arguments of one evaluation; every value is JSON (numbers, text, lists)."""
+
+
+class Evidence(Enum):
+    """How a claim is known, strongest first.
+
+    A weaker kind is never worded as a stronger one: the text of each member is what
+    the report prints.
+    """
+
+    SYMBOLIC = "symbolic proof"
+    CERTIFICATE = "interval certificate"
+    NUMERIC = "high-precision numeric"
+    SEARCH = "adversarial search"
+    STATISTICAL = "statistical test"
+    TREND = "training trend"
+
+    @property
+    def meaning(self) -> str:
+        """What "holds" means for this kind of evidence, in one sentence."""
+        return {
+            Evidence.SYMBOLIC: "the difference reduces to zero under the assumptions",
+            Evidence.CERTIFICATE: "true at every real point of the stated boxes",
+            Evidence.NUMERIC: "no difference at the listed points, beyond rounding",
+            Evidence.SEARCH: "no counterexample among the sharp and searched cases",
+            Evidence.STATISTICAL: "an error of the stated size would have been seen",
+            Evidence.TREND: "the fitted trend's interval lies inside the stated one",
+        }[self]
+
+
+class Profile(StrEnum):
+    """How much is run: `quick` on every verification, `full` and `gpu` by hand."""
+
+    QUICK = "quick"
+    FULL = "full"
+    GPU = "gpu"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a statement comes from: a key of ``references.bib`` and a place in it."""
+
+    key: str
+    where: str
+
+
+def grid(**axes: Iterable[Any]) -> tuple[Case, ...]:
+    """All combinations of the given axes, the last one fastest.
+
+    >>> grid(rho=(0.0, 1.0), depth=(2,))
+    ({'rho': 0.0, 'depth': 2}, {'rho': 1.0, 'depth': 2})
+    """
+    names = tuple(axes)
+    return tuple(
+        dict(zip(names, values, strict=True)) for values in product(*axes.values())
+    )
+
+
+_ID = re.compile(r"[a-z]+/[A-Za-z0-9.]+(-[A-Za-z0-9.]+)*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One statement of a paper and everything needed to try to refute it.
+
+    Parameters
+    ----------
+    id : str
+        Permanent, ``<paper>/<item>[-<what>]``, e.g. ``dc/thm3.2``.
+    items : tuple of str
+        The items of the paper's specification this claim covers, e.g. ``("Thm3.2",)``.
+    title, statement : str
+        One line in words; the formula in LaTeX, without dollar signs.
+    source : Source
+        The paper and the place in it.
+    evidence : Evidence
+        The kind of evidence `measure` gives: the strongest that fits.
+    cases : tuple of mapping
+        Evaluations of the quick profile; sharp and degenerate points belong here.
+    larger_cases : mapping
+        Cases of the ``full`` and ``gpu`` profiles, where they differ.
+    predict, measure : callable
+        ``predict(**case)`` and ``measure(**case)``: named functions that share no code.
+    compare : Comparison
+        Judges a prediction against a measurement.
+    must_refute : callable, optional
+        ``must_refute(**case)``, a wrong prediction that has to be refuted in at least
+        one of the cases on every run. Required when the claim is expected to hold.
+    must_hold : callable, optional
+        For a statement that is false as printed: the corrected prediction, which has to
+        hold in every case in which the printed one is refuted.
+    examples : callable, optional
+        Returns a hypothesis strategy of further cases (for "for all" statements).
+    max_examples : int
+        How many of them are drawn.
+    expected : Outcome
+        ``HOLDS``, or ``REFUTED`` for a statement that is false as printed.
+    assumptions : tuple of str
+        Sufficient and explicit.
+    uses : tuple of str
+        Ids of the claims this one rests on.
+    finding : str
+        What was learnt, in words; shown with the claim.
+    figure : str
+        Name of a function of `verify.figures` that draws this claim's record.
+    open_reason : str
+        Why the statement cannot be checked yet; such a claim has no functions.
+    version : int
+        Raised when the meaning changes: older records become stale.
+
+    Raises
+    ------
+    ValueError
+        If the id is malformed, a control is missing, or an open claim has functions.
+    """
+
+    id: str
+    items: tuple[str, ...]
+    title: str
+    statement: str
+    source: Source
+    evidence: Evidence
+    cases: tuple[Case, ...] = ()
+    predict: Callable[..., Any] | None = None
+    measure: Callable[..., Any] | None = None
+    compare: Comparison | None = None
+    must_refute: Callable[..., Any] | None = None
+    must_hold: Callable[..., Any] | None = None
+    examples: "Callable[[], SearchStrategy[Case]] | None" = None
+    max_examples: int = 200
+    larger_cases: Mapping[str, tuple[Case, ...]] = field(default_factory=dict)
+    expected: Outcome = Outcome.HOLDS
+    assumptions: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    finding: str = ""
+    figure: str = ""
+    open_reason: str = ""
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.id):
+            raise ValueError(f"Claim: `id` must look like paper/item, got {self.id!r}")
+        parts = (self.predict, self.measure, self.compare)
+        if self.open_reason:
+            if self.cases or any(part is not None for part in parts):
+                raise ValueError(f"{self.id}: an open claim has no cases or functions")
+            return
+        if not self.cases or any(part is None for part in parts):
+            raise ValueError(
+                f"{self.id}: `cases`, `predict`, `measure` and `compare` are required;"
+                " enter what cannot be checked yet with an `open_reason`"
+            )
+        control = (
+            self.must_refute if self.expected is Outcome.HOLDS else self.must_hold
+        )
+        if control is None:
+            raise ValueError(
+                f"{self.id}: a claim expected to hold needs `must_refute`, one expected"
+                " to be refuted needs `must_hold`"
+            )
+
+    @property
+    def paper(self) -> str:
+        """The paper's prefix, e.g. ``dc``."""
+        return self.id.partition("/")[0]
+
+    def cases_for(self, profile: Profile) -> tuple[Case, ...]:
+        """Cases of a profile: its own where given, else those of `quick`."""
+        return self.larger_cases.get(profile.value, self.cases)

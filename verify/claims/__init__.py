@@ -1,0 +1,1 @@
+"""Claims, one module per topic; each module lists its own in ``CLAIMS``."""
