@@ -60,7 +60,7 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a statement comes from: a key of ``references.bib`` and a place in it."""
+    """Where a statement comes from: a key of ``verify/references.bib`` and a place in it."""
 
     key: str
     where: str
@@ -172,9 +172,7 @@ class Claim:
                 f"{self.id}: `cases`, `predict`, `measure` and `compare` are required;"
                 " enter what cannot be checked yet with an `open_reason`"
             )
-        control = (
-            self.must_refute if self.expected is Outcome.HOLDS else self.must_hold
-        )
+        control = self.must_refute if self.expected is Outcome.HOLDS else self.must_hold
         if control is None:
             raise ValueError(
                 f"{self.id}: a claim expected to hold needs `must_refute`, one expected"

@@ -347,7 +347,11 @@ def _mean_test(
     worst = int(np.argmax(excess))
     if excess[worst] > 0.0:
         return Verdict(
-            Outcome.REFUTED, float(gap[worst]), float(resolves[worst]), "absolute", worst
+            Outcome.REFUTED,
+            float(gap[worst]),
+            float(resolves[worst]),
+            "absolute",
+            worst,
         )
     if two_sided:
         weakest = int(np.argmax(resolves))
@@ -356,6 +360,4 @@ def _mean_test(
         weakest = int(np.argmax(gap + resolves))
         resolved = gap[weakest] + resolves[weakest] <= test.discrepancy
     outcome = Outcome.HOLDS if resolved else Outcome.UNDECIDED
-    return Verdict(
-        outcome, float(gap[worst]), float(resolves.max()), "absolute", worst
-    )
+    return Verdict(outcome, float(gap[worst]), float(resolves.max()), "absolute", worst)
