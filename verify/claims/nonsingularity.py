@@ -1,0 +1,590 @@
+"""One hidden layer and non-singular kernels (section 10).
+
+The smallest eigenvalue of the ReLU kernel of n points at least delta apart scales like
+delta^{3/2}: on an arc of equally spaced points the constant is sqrt(2)/(12 pi). The
+eigenvalues are far below float64's rounding of the matrix, so they are found in ball
+arithmetic with 400 bits.
+"""
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import flint
+import mpmath
+import numpy as np
+import numpy.typing as npt
+
+from theory import activations as act
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import (
+    AgreesTo,
+    AtLeast,
+    Estimate,
+    Identical,
+    MeanAtMost,
+    Outcome,
+)
+
+Array = npt.NDArray[np.float64]
+_KEY = "agarwal2021deep"
+# Interval elimination loses a few bits a row: 100 rows need most of these.
+_BITS = 1600
+
+# --- smallest eigenvalues on an arc --------------------------------------------------
+
+
+def _relu_toeplitz(n: int, delta: str) -> list[flint.arb]:
+    """First row of E[relu(w.x_i) relu(w.x_j)] for points arccos(1 - delta) apart."""
+    pi = flint.arb.pi()
+    step = (1 - flint.arb(delta)).acos()
+    row = [flint.arb("0.5")]
+    for k in range(1, n):
+        theta = step * k
+        row.append((theta.sin() + (pi - theta) * theta.cos()) / (2 * pi))
+    return row
+
+
+def _is_positive_definite(row: list[flint.arb], shift: flint.arb) -> bool:
+    """Prove that Toeplitz(row) - shift I > 0 by its LDL^T pivots, in ball arithmetic."""
+    n = len(row)
+    rows = [[row[abs(i - j)] for j in range(n)] for i in range(n)]
+    for i in range(n):
+        rows[i][i] = rows[i][i] - shift
+    for k in range(n):
+        pivot = rows[k][k]
+        if not pivot > 0:
+            return False
+        for i in range(k + 1, n):
+            factor = rows[i][k] / pivot
+            target, source = rows[i], rows[k]
+            for j in range(i, n):
+                target[j] = target[j] - factor * source[j]
+            # Keeps the column below the pivot: the matrix is symmetric.
+            for j in range(k + 1, i):
+                target[j] = rows[j][i]
+    return True
+
+
+def _rayleigh(matrix: flint.arb_mat, vector: flint.arb_mat) -> flint.arb:
+    energy = (vector.transpose() * (matrix * vector))[0, 0]
+    return (energy / (vector.transpose() * vector)[0, 0]).mid()
+
+
+def _proved_smallest(n: int, delta: str) -> flint.arb:
+    row = _relu_toeplitz(n, delta)
+    matrix = flint.arb_mat([[row[abs(i - j)] for j in range(n)] for i in range(n)])
+    # The eigenvector alternates, with a half sine as its envelope.
+    start = [(-1) ** i * math.sin(math.pi * (i + 1) / (n + 1)) for i in range(n)]
+    vector = flint.arb_mat([[flint.arb(value)] for value in start])
+    # Once through the inverse: the smooth directions have 1e12 times its eigenvalue.
+    vector = matrix.solve(vector).mid()
+    upper = _rayleigh(matrix, vector)
+    # A shift proved to lie below the smallest eigenvalue, close to it.
+    gaps = [flint.arb(10) ** -k for k in range(6, 0, -1)]
+    shift = next(
+        (s for s in (upper * (1 - g) for g in gaps) if _is_positive_definite(row, s)),
+        flint.arb(0),
+    )
+    shifted = flint.arb_mat(matrix)
+    for i in range(n):
+        shifted[i, i] = shifted[i, i] - shift
+    inverse = shifted.inv().mid()
+    for _ in range(200):
+        vector = (inverse * vector).mid()
+        vector = (vector * (1 / (vector.transpose() * vector)[0, 0].sqrt())).mid()
+        refined = _rayleigh(matrix, vector)
+        settled = abs(refined - upper) < refined * flint.arb("1e-16")
+        upper = refined
+        if settled:
+            break
+    if not _is_positive_definite(row, upper * (1 - flint.arb("1e-12"))):
+        raise ArithmeticError(
+            f"smallest_arc_eigenvalue: {upper} is not proved to be the smallest"
+            f" eigenvalue for n={n}, delta={delta}; raise the precision"
+        )
+    return upper
+
+
+@lru_cache(maxsize=16)
+def smallest_arc_eigenvalue(n: int, delta: str) -> float:
+    """Return lambda_min of the ReLU kernel on an arc, proved to 12 digits.
+
+    Inverse iteration gives a Rayleigh quotient R, an upper bound; that R (1 - 1e-12) is
+    a lower bound is proved by the pivots of the shifted matrix.
+    """
+    previous = flint.ctx.prec
+    flint.ctx.prec = _BITS
+    try:
+        return float(_proved_smallest(n, delta))
+    finally:
+        flint.ctx.prec = previous
+
+
+def _measure_arc(*, n: int, delta: str) -> float:
+    return smallest_arc_eigenvalue(n, delta) / float(delta) ** 1.5
+
+
+def _predict_arc_law(**_: Any) -> float:
+    # Near a point the kernel is smooth + |angle|^3 / (6 pi); the alternating vector sees
+    # 2 sum_k (-1)^k k^3 = 1/4 (Abel) of its spacing cubed, and the spacing is
+    # sqrt(2 delta): (2 delta)^{3/2} / (24 pi).
+    return math.sqrt(2.0) / (12.0 * math.pi)
+
+
+def _wrong_arc_law(**_: Any) -> float:
+    # The angle's cube with spacing sqrt(delta).
+    return 1.0 / (24.0 * math.pi)
+
+
+_ARC_VALUES = {3: 0.2000705291, 5: 0.06377981623, 10: 0.04213411585, 20: 0.03853397673}
+
+
+def _predict_arc_value(*, n: int, delta: str) -> float:
+    return _ARC_VALUES[n]
+
+
+def _wrong_arc_value(*, n: int, delta: str) -> float:
+    return math.sqrt(2.0) / (12.0 * math.pi)
+
+
+def _measure_two_points(*, delta: str) -> float:
+    return smallest_arc_eigenvalue(2, delta)
+
+
+def _predict_two_points(*, delta: str) -> float:
+    # Two points: lambda_min = dual(1) - dual(1 - delta).
+    return act.relu.second_moment * float(act.relu.distance_map(float(delta)))
+
+
+def _half_delta(*, delta: str) -> float:
+    # The leading term delta/2 alone: right to a relative (4/3) sqrt(2 delta)/pi.
+    return float(delta) / 2.0
+
+
+# --- finite width --------------------------------------------------------------------
+
+
+def _arc_points(n: int, delta: float) -> Array:
+    angles = math.acos(1.0 - delta) * (np.arange(n) - (n - 1) / 2.0)
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def _measure_random_features(
+    *, n: int, delta: float, width: int, draws: int, seed: int
+) -> Estimate:
+    """Minus the logarithm of lambda_min of m random ReLU features' Gram matrix."""
+    points, rng = _arc_points(n, delta), np.random.default_rng(seed)
+    values = np.empty(draws)
+    for draw in range(draws):
+        weights = rng.standard_normal((2, width))
+        features = np.maximum(points @ weights, 0.0) / math.sqrt(width)
+        singular = np.linalg.svd(features, compute_uv=False)
+        values[draw] = -2.0 * math.log(singular[-1])
+    return Estimate.of(values)
+
+
+def _predict_random_features(*, n: int, delta: float, **_: Any) -> float:
+    # With constant 1: lambda_min >= delta^{3/2} / n^4.
+    return -math.log(delta**1.5 / n**4)
+
+
+def _predict_half_of_limit(*, n: int, delta: float, **_: Any) -> float:
+    points = _arc_points(n, delta)
+    gram = np.clip(points @ points.T, -1.0, 1.0)
+    kernel = np.asarray(act.relu.dual(gram))
+    np.fill_diagonal(kernel, act.relu.second_moment)
+    return -math.log(float(np.linalg.eigvalsh(kernel)[0]) / 2.0)
+
+
+def _wrong_power(*, n: int, delta: float, **_: Any) -> float:
+    # lambda_min proportional to sqrt(delta), with the arc's constant.
+    return -math.log(math.sqrt(delta) * math.sqrt(2.0) / (12.0 * math.pi))
+
+
+# --- the anti-concentration event of Lemma H.3 ---------------------------------------
+
+
+def _measure_event(*, n: int, delta: float, draws: int, seed: int) -> Estimate:
+    """Return -P(E) n / sqrt(delta), the factor P(|g_1| <= theta) taken exactly."""
+    points, rng = _arc_points(n, delta), np.random.default_rng(seed)
+    theta, i = math.sqrt(delta) / (4.0 * n), n // 2
+    scale = math.sqrt(1.0 - theta**2)
+    # g_1 is independent of the rest, so it is drawn inside its window: Phi^{-1} of a
+    # uniform is nearly linear there, and the exact law is uniform weighted by its
+    # density, whose variation over the window is below theta^2/2 < 1e-4 relative.
+    inside = math.erf(theta / scale / math.sqrt(2.0))
+    along = rng.uniform(-theta, theta, draws)
+    across = rng.standard_normal(draws)
+    perpendicular = np.array([-points[i, 1], points[i, 0]])
+    w = along[:, None] * points[i] + across[:, None] * perpendicular
+    others = np.delete(points, i, axis=0)
+    far = (np.abs(w @ others.T) >= 2.0 * theta).all(axis=1)
+    return Estimate.of(-inside * far * n / math.sqrt(delta))
+
+
+def _predict_event(**_: Any) -> float:
+    return -0.1
+
+
+def _wrong_event(**_: Any) -> float:
+    # Above P(|g_1| <= theta) itself: sqrt(2/pi)/4 = 0.1995.
+    return -0.25
+
+
+# --- infinitely many coefficients (Theorem H.5) --------------------------------------
+
+
+def _random_points(n: int, dim: int, spread: float, seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    points = np.eye(dim)[0] + spread * rng.standard_normal((n, dim))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def _mp_dual(name: str, rho: mpmath.mpf) -> mpmath.mpf:
+    pi = mpmath.pi
+    if name == "relu":
+        theta = mpmath.acos(rho)
+        return (mpmath.sin(theta) + (pi - theta) * rho) / (2 * pi)
+    if name == "step":
+        return (pi - mpmath.acos(rho)) / (2 * pi)
+    if name == "exp":
+        return mpmath.exp(1 + rho)
+    if name == "erf":
+        return 2 / pi * mpmath.asin(2 * rho / 3)
+    if name == "quadratic":
+        return rho + rho**2
+    return mpmath.exp(-1) * mpmath.sinh(rho)
+
+
+def _measure_smallest(
+    *, activation: str, n: int, dim: int, spread: float, seed: int
+) -> mpmath.mpf:
+    """Smallest eigenvalue of the raw one-layer kernel, 60 digits."""
+    with mpmath.workdps(60):
+        rows = [
+            [mpmath.mpf(float(value)) for value in point]
+            for point in _random_points(n, dim, spread, seed)
+        ]
+        rows = [
+            [value / mpmath.sqrt(mpmath.fdot(row, row)) for value in row]
+            for row in rows
+        ]
+        kernel = mpmath.matrix(n, n)
+        for i in range(n):
+            for j in range(n):
+                rho = mpmath.mpf(1) if i == j else mpmath.fdot(rows[i], rows[j])
+                kernel[i, j] = _mp_dual(activation, rho)
+        return mpmath.eigsy(kernel, eigvals_only=True)[0]
+
+
+_ACTIVATIONS = {
+    "relu": act.relu,
+    "step": act.step,
+    "exp": act.exp,
+    "erf": act.erf,
+    "sin": act.sin,
+}
+
+
+def _tail_bound(
+    activation: str, n: int, dim: int, spread: float, seed: int, *, first: int | None
+) -> float:
+    r"""sum over k >= k_0 of a_k^2 (1 - (n-1) (1-delta)^k), by Gershgorin.
+
+    k_0 is the least k for which the bracket is positive; order 400 truncates a sum of
+    positive terms, so what is left is still a lower bound.
+    """
+    points = _random_points(n, dim, spread, seed)
+    gram = np.abs(points @ points.T)
+    np.fill_diagonal(gram, 0.0)
+    energies = np.asarray(_ACTIVATIONS[activation].hermite(400)) ** 2
+    orders = np.arange(401)
+    brackets = 1.0 - (n - 1) * float(gram.max()) ** orders
+    if first is not None:
+        return float(energies[first:].sum())
+    return float((energies * np.maximum(brackets, 0.0)).sum())
+
+
+def _predict_tail(
+    *, activation: str, n: int, dim: int, spread: float, seed: int
+) -> float:
+    return _tail_bound(activation, n, dim, spread, seed, first=None)
+
+
+def _wrong_tail(
+    *, activation: str, n: int, dim: int, spread: float, seed: int
+) -> float:
+    # As if the powers of the Gram matrix were the identity from the first order on.
+    return _tail_bound(activation, n, dim, spread, seed, first=1)
+
+
+def _examples() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries(
+        {
+            "activation": st.sampled_from(sorted(_ACTIVATIONS)),
+            "n": st.integers(2, 5),
+            "dim": st.integers(2, 4),
+            "spread": st.sampled_from((0.01, 0.1, 1.0, 10.0)),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+def _predict_zero(**_: Any) -> float:
+    return 0.0
+
+
+def _wrong_not_zero(**_: Any) -> float:
+    return 1e-12
+
+
+# --- the hypothesis of Theorem H.5 (erratum E2) --------------------------------------
+
+_ORDERS = 40
+
+
+def _measure_count(*, activation: str, parity: str) -> int:
+    """Number of non-zero Hermite coefficients of one parity, orders 0..40."""
+    wanted = range(1 if parity == "odd" else 0, _ORDERS + 1, 2)
+    if activation == "relu":
+        # a_1 = 1/2, and a_k is a multiple of the integer He_{k-2}(0) for k >= 2.
+        he = [1, 0]
+        for k in range(1, _ORDERS):
+            he.append(-k * he[k - 1])
+        return sum(1 for k in wanted if k < 2 or he[k - 2] != 0)
+    with mpmath.workdps(40):
+        return sum(1 for k in wanted if abs(_tanh_coefficient(k)) > mpmath.mpf("1e-25"))
+
+
+def _tanh_coefficient(order: int) -> mpmath.mpf:
+    # The trapezoid rule converges like e^{-2 pi (pi/2) / h}: 1e-42 at h = 0.1.
+    h, total = mpmath.mpf("0.1"), mpmath.mpf(0)
+    for i in range(-220, 221):
+        x = i * h
+        low, high = mpmath.mpf(1), x
+        for k in range(1, order):
+            low, high = high, (x * high - mpmath.sqrt(k) * low) / mpmath.sqrt(k + 1)
+        total += mpmath.tanh(x) * mpmath.exp(-x * x / 2) * (high if order else low)
+    return h * total / mpmath.sqrt(2 * mpmath.pi)
+
+
+def _predict_infinitely_many(*, activation: str, parity: str) -> int:
+    # "Infinitely many of each parity", read on the first orders as: all of them.
+    return len(range(1 if parity == "odd" else 0, _ORDERS + 1, 2))
+
+
+def _count_from_theory(*, activation: str, parity: str) -> int:
+    a = {"relu": act.relu, "tanh": act.tanh}[activation]
+    energies = np.abs(np.asarray(a.hermite(_ORDERS)))
+    # Vanishing coefficients are computed to 1e-13 of the largest; the smallest others
+    # of these two are above 1e-6.
+    wanted = energies[(1 if parity == "odd" else 0) :: 2]
+    return int((wanted > 1e-10).sum())
+
+
+ARC_LAW = Claim(
+    id="dc/thmH.1-arc-law",
+    items=("ThmH.1",),
+    title="The ReLU kernel's smallest eigenvalue on an arc scales as delta^{3/2}",
+    statement=r"\frac{\lambda_{\min}}{\delta^{3/2}} \to \frac{\sqrt{2}}{12 \pi}",
+    assumptions=("n equally spaced points, neighbours of correlation 1 - delta",),
+    source=Source(_KEY, "Theorem H.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(n=(100,), delta=("1e-6", "1e-8")),
+    larger_cases={"full": grid(n=(100, 200), delta=("1e-6", "1e-8", "1e-10"))},
+    predict=_predict_arc_law,
+    measure=_measure_arc,
+    # Finite n: the alternating vector's half-sine envelope costs O(1/n^2) of a symbol
+    # whose curvature is of order one, and the ends O(1/n): 1 % at n = 100. Finite
+    # delta: n sqrt(2 delta) <= 0.15 rad of curvature enters squared over n^2.
+    compare=AgreesTo(relative=0.01),
+    must_refute=_wrong_arc_law,
+    finding=(
+        "The power 3/2 is right and sharp for equally spaced points; the paper's"
+        " polynomial in 1/n is an artefact of its proof."
+    ),
+)
+
+ARC_VALUES = Claim(
+    id="dc/thmH.1-arc-values",
+    items=("ThmH.1",),
+    title="Smallest eigenvalues of a few points on an arc",
+    statement=r"\lambda_{\min}(n, \delta) / \delta^{3/2}, \quad \delta = 10^{-6}",
+    assumptions=("equally spaced points",),
+    source=Source(_KEY, "Theorem H.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(n=(3, 5, 10, 20), delta=("1e-6",)),
+    predict=_predict_arc_value,
+    measure=_measure_arc,
+    # The tabulated numbers have ten digits.
+    compare=AgreesTo(relative=1e-9),
+    must_refute=_wrong_arc_value,
+)
+
+TWO_POINTS = Claim(
+    id="dc/thmH.1-two-points",
+    items=("ThmH.1",),
+    title="Two points: the ReLU kernel's smallest eigenvalue is nearly delta/2",
+    statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
+    r" = \frac{\delta}{2} + O(\delta^{3/2})",
+    assumptions=("n = 2",),
+    source=Source(_KEY, "Theorem H.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(delta=("1", "0.1", "1e-3", "1e-6", "1e-12", "1e-18")),
+    predict=_predict_two_points,
+    measure=_measure_two_points,
+    # distance_map: relative accuracy 1e-13; the eigenvalue is proved to 1e-12.
+    compare=AgreesTo(relative=1.2e-12),
+    must_refute=_half_delta,
+)
+
+THM_H1 = Claim(
+    id="dc/thmH.1",
+    items=("ThmH.1",),
+    title="Enough random ReLU features have a non-singular Gram matrix",
+    statement=r"\lambda_{\min}(\Phi_W \Phi_W^T) \ge \frac{\delta^{3/2}}{n^4},"
+    r" \quad m \ge \frac{n^2 \log(n / \delta)}{\sqrt{\delta}}",
+    assumptions=("the unspecified constants are taken to be 1", "points on an arc"),
+    source=Source(_KEY, "Theorem H.1"),
+    evidence=Evidence.STATISTICAL,
+    cases=(
+        {"n": 8, "delta": 0.01, "width": 4278, "draws": 60, "seed": 11},
+        {"n": 4, "delta": 1e-4, "width": 16_960, "draws": 60, "seed": 11},
+    ),
+    predict=_predict_random_features,
+    measure=_measure_random_features,
+    # In logarithms: an eigenvalue too small by a factor e^{1/2} on average is seen.
+    compare=MeanAtMost(discrepancy=0.5),
+    must_refute=_wrong_power,
+    finding="The bound is loose by more than n^4; see dc/thmH.1-half-of-limit.",
+)
+
+THM_H1_LIMIT = Claim(
+    id="dc/thmH.1-half-of-limit",
+    items=("ThmH.1",),
+    title="That many features keep half of the infinite-width smallest eigenvalue",
+    statement=r"\lambda_{\min}(\Phi_W \Phi_W^T) \ge \frac{1}{2} \lambda_{\min}(K)",
+    assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
+    source=Source(_KEY, "Theorem H.1 (sharpened)"),
+    evidence=Evidence.STATISTICAL,
+    cases=(
+        {"n": 8, "delta": 0.01, "width": 4278, "draws": 60, "seed": 12},
+        {"n": 4, "delta": 1e-4, "width": 16_960, "draws": 60, "seed": 12},
+    ),
+    predict=_predict_half_of_limit,
+    measure=_measure_random_features,
+    compare=MeanAtMost(discrepancy=0.5),
+    must_refute=_wrong_power,
+)
+
+LEM_H3 = Claim(
+    id="dc/lemH.3",
+    items=("LemH.3",),
+    title="A random direction is near one point's kink and away from all others",
+    statement=r"\Pr(E) \ge \frac{\sqrt{\delta}}{10 n}",
+    assumptions=(
+        "theta = sqrt(delta)/(4n)",
+        "planar clusters at distance arccos(1 - delta)",
+    ),
+    source=Source(_KEY, "Lemma H.3"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=(40_000,), seed=(5,)),
+    predict=_predict_event,
+    measure=_measure_event,
+    # In units of sqrt(delta)/n. The window's density is flat to 1e-4 (see measure).
+    # Discrepancy: a fifth of the bound 0.1; a dropped point j changes P(E) by 1 in n.
+    compare=MeanAtMost(discrepancy=0.02, rounding=2e-5),
+    must_refute=_wrong_event,
+)
+
+THM_H5 = Claim(
+    id="dc/thmH.5",
+    items=("ThmH.5", "E2"),
+    title="Infinitely many non-zero coefficients make the one-layer kernel non-singular",
+    statement=(
+        r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
+        r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0"
+    ),
+    assumptions=(
+        "Assumption A",
+        "infinitely many a_k are not zero (of either parity)",
+    ),
+    source=Source(_KEY, "Theorem H.5 (with an explicit constant)"),
+    evidence=Evidence.SEARCH,
+    cases=grid(
+        activation=("relu", "step", "exp", "erf", "sin"),
+        n=(4,),
+        dim=(3,),
+        spread=(0.1, 1.0),
+        seed=(1,),
+    ),
+    predict=_predict_tail,
+    measure=_measure_smallest,
+    # Coefficients to 1e-13 of the largest, squared and summed; the bound is below 1.
+    compare=AtLeast(relative=1e-11),
+    must_refute=_wrong_tail,
+    examples=_examples,
+    max_examples=60,
+    finding=(
+        "ReLU has one non-zero odd coefficient and the error function no even one;"
+        " both are covered, because Assumption A excludes antipodal inputs too, so that"
+        " all high powers of the Gram matrix tend to the identity."
+    ),
+)
+
+POLYNOMIAL = Claim(
+    id="dc/thmH.5-polynomial",
+    items=("ThmH.5",),
+    title="A polynomial activation has a singular kernel on enough points",
+    statement=r"\sigma = h_1 + h_2,\ n = 7,\ x_i \in \mathbb{R}^2"
+    r" \;\Rightarrow\; \lambda_{\min}(K) = 0",
+    assumptions=("n exceeds the number of monomials, 2 + 3 = 5",),
+    source=Source(_KEY, "Theorem H.5 (its hypothesis is needed)"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("quadratic",), n=(7,), dim=(2,), spread=(1.0,), seed=(1, 2)),
+    predict=_predict_zero,
+    measure=_measure_smallest,
+    # 60-digit eigenvalues of a matrix of size one.
+    compare=AgreesTo(absolute=1e-50),
+    must_refute=_wrong_not_zero,
+)
+
+E2_PRINTED = Claim(
+    id="dc/E2-as-printed",
+    items=("E2", "ThmH.5"),
+    title="ReLU and tanh meet the hypothesis of Theorem H.5 (as printed)",
+    statement=r"|\{k \text{ odd} : a_k \ne 0\}| ="
+    r" |\{k \text{ even} : a_k \ne 0\}| = \infty",
+    assumptions=("read on the orders up to 40",),
+    source=Source(_KEY, "Theorem H.5, described as generalising Theorem H.1"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        {"activation": "relu", "parity": "odd"},
+        {"activation": "tanh", "parity": "even"},
+    ),
+    predict=_predict_infinitely_many,
+    measure=_measure_count,
+    compare=Identical(),
+    must_hold=_count_from_theory,
+    expected=Outcome.REFUTED,
+    finding=(
+        "ReLU has a single non-zero odd coefficient and tanh no even one, so neither"
+        " meets the hypothesis. Infinitely many non-zero coefficients of any parity"
+        " suffice: dc/thmH.5."
+    ),
+)
+
+CLAIMS = (
+    ARC_LAW,
+    ARC_VALUES,
+    TWO_POINTS,
+    THM_H1,
+    THM_H1_LIMIT,
+    LEM_H3,
+    THM_H5,
+    POLYNOMIAL,
+    E2_PRINTED,
+)

@@ -1,0 +1,294 @@
+"""Batch and layer normalisation make the activation's normalisation free (section 6).
+
+Replacing an activation s by (s - t)/c, c > 0, changes nothing behind a normalisation.
+Predictions are plain NumPy networks, measurements are PyTorch's own normalisation
+layers on the same weights and inputs.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn import functional
+
+from theory import activations as act
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import AgreesTo, Outcome
+
+Array = npt.NDArray[np.float64]
+_KEY = "agarwal2021deep"
+_WIDTH, _BATCH, _LAYERS = 50, 16, 3
+
+
+def _draws(seed: int) -> tuple[Array, list[Array], Array]:
+    """Return inputs (batch, width), hidden weights and a readout, standard Gaussian."""
+    rng = np.random.default_rng(seed)
+    inputs = rng.standard_normal((_BATCH, _WIDTH))
+    weights = [rng.standard_normal((_WIDTH, _WIDTH)) for _ in range(_LAYERS)]
+    return inputs, weights, rng.standard_normal(_WIDTH)
+
+
+# --- predicted: NumPy ----------------------------------------------------------------
+
+
+def _standardised(z: Array, axis: int, eps: float = 0.0) -> Array:
+    centred = z - z.mean(axis=axis, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axis=axis, keepdims=True) + eps)
+
+
+def _network(
+    activation: Callable[[Array], Array],
+    seed: int,
+    *,
+    axis: int,
+    normalise_output: bool,
+    eps: float = 0.0,
+    hidden_sign: float = 1.0,
+) -> Array:
+    # The paper's order: activation, linear map, normalisation of the pre-activations.
+    z, weights, readout = _draws(seed)
+    for layer, weight in enumerate(weights):
+        z = _standardised(z @ weight / math.sqrt(_WIDTH), axis, eps)
+        if layer:
+            z = hidden_sign * z
+        z = np.asarray(activation(z))
+    output = hidden_sign * (z @ readout) / math.sqrt(_WIDTH)
+    return _standardised(output, 0, eps) if normalise_output else output
+
+
+def _raw(name: str) -> act.Activation:
+    return {"relu": act.relu, "tanh": act.tanh, "gelu": act.gelu}[name]
+
+
+def _predict_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    # Whatever shift and scale: the network of the normalised activation.
+    normalised = _raw(activation).normalized()
+    return _network(normalised, seed, axis=0, normalise_output=True)
+
+
+def _wrong_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    # Without the output's normalisation the shift and the scale are seen.
+    normalised = _raw(activation).normalized()
+    return _network(normalised, seed, axis=0, normalise_output=False)
+
+
+def _predict_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    z, weights, _ = _draws(seed)
+    normalised = _raw(activation).normalized()
+    return _standardised(np.asarray(normalised(z @ weights[0])), 1)
+
+
+def _wrong_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    z, weights, _ = _draws(seed)
+    return np.asarray(_raw(activation).normalized()(z @ weights[0]))
+
+
+def _predict_hidden_printed(*, activation: str, seed: int) -> Array:
+    a = _raw(activation)
+    return _network(a.normalized(), seed, axis=0, normalise_output=False)
+
+
+def _predict_hidden_corrected(*, activation: str, seed: int) -> Array:
+    # Raw = c * normalised + t at the last activation, which no normalisation follows.
+    a = _raw(activation)
+    normalised = _network(a.normalized(), seed, axis=0, normalise_output=False)
+    readout = _draws(seed)[2].sum() / math.sqrt(_WIDTH)
+    return math.sqrt(a.variance) * normalised + a.mean * readout
+
+
+def _predict_sign_printed(*, activation: str, scale: float, seed: int) -> Array:
+    return _network(_raw(activation), seed, axis=0, normalise_output=True)
+
+
+def _predict_sign_corrected(*, activation: str, scale: float, seed: int) -> Array:
+    # A negative scale flips every unit that a normalisation follows.
+    sign = math.copysign(1.0, scale)
+    return _network(
+        _raw(activation), seed, axis=0, normalise_output=True, hidden_sign=sign
+    )
+
+
+def _predict_eps_printed(
+    *, activation: str, scale: float, eps: float, seed: int
+) -> Array:
+    return _network(_raw(activation), seed, axis=0, normalise_output=True, eps=eps)
+
+
+def _predict_eps_corrected(
+    *, activation: str, scale: float, eps: float, seed: int
+) -> Array:
+    # Var(s/c) + eps = (Var s + c^2 eps) / c^2. The first layer sees the inputs, not s.
+    z, weights, readout = _draws(seed)
+    for layer, weight in enumerate(weights):
+        own = eps if layer == 0 else eps * scale**2
+        z = _standardised(z @ weight / math.sqrt(_WIDTH), 0, own)
+        z = np.asarray(_raw(activation)(z))
+    return _standardised(z @ readout / math.sqrt(_WIDTH), 0, eps * scale**2)
+
+
+# --- measured: PyTorch ---------------------------------------------------------------
+
+# PyTorch's batch normalisation refuses zero; this vanishes beside any variance.
+_NO_EPS = 1e-300
+
+_TORCH: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "gelu": functional.gelu,
+}
+
+
+def _torch_network(
+    activation: str,
+    seed: int,
+    *,
+    shift: float,
+    scale: float,
+    normalise_output: bool,
+    eps: float,
+) -> Array:
+    inputs, weights, readout = _draws(seed)
+    z = torch.from_numpy(inputs)
+    for weight in weights:
+        z = z @ torch.from_numpy(weight) / math.sqrt(_WIDTH)
+        z = functional.batch_norm(z, None, None, training=True, eps=eps)
+        z = (_TORCH[activation](z) - shift) / scale
+    output = (z @ torch.from_numpy(readout) / math.sqrt(_WIDTH))[:, None]
+    if normalise_output:
+        output = functional.batch_norm(output, None, None, training=True, eps=eps)
+    return output[:, 0].numpy()
+
+
+def _measure_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    return _torch_network(
+        activation, seed, shift=shift, scale=scale, normalise_output=True, eps=_NO_EPS
+    )
+
+
+def _measure_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    inputs, weights, _ = _draws(seed)
+    z = torch.from_numpy(inputs) @ torch.from_numpy(weights[0])
+    shifted = (_TORCH[activation](z) - shift) / scale
+    return functional.layer_norm(shifted, (_WIDTH,), eps=0.0).numpy()
+
+
+def _measure_hidden_only(*, activation: str, seed: int) -> Array:
+    return _torch_network(
+        activation, seed, shift=0.0, scale=1.0, normalise_output=False, eps=_NO_EPS
+    )
+
+
+def _measure_sign(*, activation: str, scale: float, seed: int) -> Array:
+    return _torch_network(
+        activation, seed, shift=0.3, scale=scale, normalise_output=True, eps=_NO_EPS
+    )
+
+
+def _measure_eps(*, activation: str, scale: float, eps: float, seed: int) -> Array:
+    return _torch_network(
+        activation, seed, shift=0.3, scale=scale, normalise_output=True, eps=eps
+    )
+
+
+# Rounding: each of 4 standardisations divides by a spread of at least 1/10 of its
+# input's size and sums 50 products, so an output of size one carries at most
+# 4 * 10 * 50 * 2.2e-16 = 4e-13; a kink at zero is continuous.
+_EXACT = AgreesTo(absolute=1e-11)
+_ACTIVATIONS = ("relu", "tanh", "gelu")
+
+LEM_21 = Claim(
+    id="dc/lem2.1",
+    items=("Lem2.1", "Eq5"),
+    title="Batch normalisation absorbs the shift and scale of an activation",
+    statement=r"\mathrm{BN}(w \cdot \tilde\sigma(z_i)) = \mathrm{BN}(w \cdot \sigma(z_i)),"
+    r" \quad \tilde\sigma = (\sigma - t) / s,\ s > 0",
+    assumptions=(
+        "s > 0, no epsilon",
+        "biased standard deviation over the batch",
+        "the output is normalised too",
+    ),
+    source=Source(_KEY, "Lemma 2.1 and equation 5"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=(1,)
+    ),
+    predict=_predict_batch,
+    measure=_measure_batch,
+    compare=_EXACT,
+    must_refute=_wrong_batch,
+)
+
+EQ6 = Claim(
+    id="dc/eq6",
+    items=("Lem2.1", "Eq6"),
+    title="Layer normalisation absorbs the shift and scale of an activation",
+    statement=r"\mathrm{LN}(\tilde\sigma(z)) = \mathrm{LN}(\sigma(z))",
+    assumptions=("s > 0, no epsilon", "over the units of one input"),
+    source=Source(_KEY, "Lemma 2.1 and equation 6"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=(2,)
+    ),
+    predict=_predict_layer,
+    measure=_measure_layer,
+    compare=_EXACT,
+    must_refute=_wrong_layer,
+)
+
+E8_HIDDEN = Claim(
+    id="dc/E8-hidden-only-as-printed",
+    items=("E8", "Lem2.1"),
+    title="Normalising the hidden layers alone makes the two networks equal (as printed)",
+    statement=r"f_{\tilde\sigma}(x) = f_{\sigma}(x)",
+    assumptions=("batch normalisation before each activation, none at the output",),
+    source=Source(_KEY, "Lemma 2.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("relu", "gelu"), seed=(3,)),
+    predict=_predict_hidden_printed,
+    measure=_measure_hidden_only,
+    compare=_EXACT,
+    must_hold=_predict_hidden_corrected,
+    expected=Outcome.REFUTED,
+    finding=(
+        "Without a normalisation behind the last activation the outputs differ, by an"
+        " affine map: the corrected prediction applies it."
+    ),
+)
+
+E8_SIGN = Claim(
+    id="dc/E8-negative-scale-as-printed",
+    items=("E8", "Lem2.1"),
+    title="Any scale of the activation is absorbed, negative ones too (as printed)",
+    statement=r"s \ne 0 \;\Rightarrow\; f_{\tilde\sigma}(x) = f_{\sigma}(x)",
+    assumptions=("s < 0",),
+    source=Source(_KEY, "Lemma 2.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=(4,)),
+    predict=_predict_sign_printed,
+    measure=_measure_sign,
+    compare=_EXACT,
+    must_hold=_predict_sign_corrected,
+    expected=Outcome.REFUTED,
+    finding="A negative scale flips the sign of every normalised unit.",
+)
+
+E8_EPSILON = Claim(
+    id="dc/E8-epsilon-as-printed",
+    items=("E8", "Lem2.1"),
+    title="The epsilon of practical batch normalisation does not matter (as printed)",
+    statement=r"\epsilon > 0 \;\Rightarrow\; f_{\tilde\sigma}(x) = f_{\sigma}(x)",
+    assumptions=("epsilon = 1e-5 or 1e-3",),
+    source=Source(_KEY, "Lemma 2.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("relu", "tanh"), scale=(0.5,), eps=(1e-5, 1e-3), seed=(5,)),
+    predict=_predict_eps_printed,
+    measure=_measure_eps,
+    compare=_EXACT,
+    must_hold=_predict_eps_corrected,
+    expected=Outcome.REFUTED,
+    finding="Equality returns when epsilon is scaled by the square of the scale.",
+)
+
+CLAIMS = (LEM_21, EQ6, E8_HIDDEN, E8_SIGN, E8_EPSILON)
