@@ -1,0 +1,1 @@
+"""Closed forms of deep-learning theory."""

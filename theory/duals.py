@@ -1,0 +1,314 @@
+"""Dual activations by three engines: piecewise polynomial, series, quadrature."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+
+Array = npt.NDArray[np.float64]
+
+
+class Engine(Protocol):
+    def dual(self, rho: Array) -> Array: ...
+    def covariance(self, rho: Array) -> Array: ...
+    def slope(self, rho: Array) -> Array: ...
+    def distance(self, delta: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Series:
+    """Sum of p_k rho^k."""
+
+    p: tuple[float, ...]  # p_0 unused
+
+    @cached_property
+    def _c(self) -> Array:
+        c = np.array(self.p)
+        c[0] = 0.0
+        return c
+
+    @staticmethod
+    def _poly(c: Array, rho: Array) -> Array:
+        square = rho * rho
+        even = np.polynomial.polynomial.polyval(square, c[0::2])
+        odd = np.polynomial.polynomial.polyval(square, c[1::2]) if len(c) > 1 else 0.0
+        return even + rho * odd
+
+    def covariance(self, rho: Array) -> Array:
+        return self._poly(self._c, rho)
+
+    def dual(self, rho: Array) -> Array:
+        return self._poly(np.array(self.p), rho)
+
+    def slope(self, rho: Array) -> Array:
+        return self._poly(self._c[1:] * np.arange(1, len(self._c)), rho)
+
+    def distance(self, delta: Array) -> Array:
+        # 1 - rho^k = delta (1 + rho + ... + rho^(k-1)); tails S_j = sum_{k>j} p_k.
+        tails = np.cumsum(self._c[::-1])[::-1][1:]
+        rho = 1.0 - delta
+        # S_j - |rho| S_{j+1} = p_{j+1} + (1 - |rho|) S_{j+1}
+        if len(tails) % 2:
+            tails = np.append(tails, 0.0)
+        e, o = tails[0::2], tails[1::2]
+        square = rho * rho
+        pos = self._poly(tails, rho)
+        one = np.polynomial.polynomial.polyval(square, e - o)
+        two = np.polynomial.polynomial.polyval(square, o)
+        neg = one + (2.0 - delta) * two
+        return delta * np.where(rho >= 0.0, pos, neg)
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """sum_k J_k (x - c_k)_+^m / m! against the same with other kinks: m-th order.
+
+    low: products a_k b_k for k <= m; at_one, at_minus_one: the k-th derivatives of
+    the covariance at rho = 1 and -1 for k <= m (finite).
+    """
+
+    m: int
+    pairs: tuple[tuple[float, float, float], ...]  # (J_i K_j, c_i, d_j)
+    low: tuple[float, ...]
+    at_one: tuple[float, ...]
+    at_minus_one: tuple[float, ...]
+    variance: float
+
+    def _kernel(self, u: Array) -> Array:
+        # W(cos u) sin u
+        total = np.zeros_like(u)
+        for weight, c, d in self.pairs:
+            if c == d:
+                z = (c * np.tan(0.5 * u)) ** 2 / 2.0
+                total += weight * math.exp(-0.5 * c * c) * np.exp(-z)
+            else:
+                with np.errstate(divide="ignore"):
+                    z = (c - d) ** 2 / (2.0 * np.sin(u) ** 2) + c * d / (
+                        1.0 + np.cos(u)
+                    )
+                total += weight * np.where(np.isfinite(z), np.exp(-z), 0.0)
+        return total / (2.0 * np.pi)
+
+    def _integral(self, start: Array, stop: Array, rho: Array, power: int) -> Array:
+        # int (rho - cos u)^power / power! W(cos u) sin u du, panels by kink size
+        big = max((abs(c) + abs(d) for _, c, d in self.pairs), default=0.0)
+        x, w = gaussian.legendre(32)
+        n = 1 + int(big)
+        total = np.zeros_like(rho)
+        for i in range(n):
+            a = start + (stop - start) * (i / n)
+            b = start + (stop - start) * ((i + 1) / n)
+            half = 0.5 * (b - a)
+            for xi, wi in zip(x, w, strict=True):
+                u = a + half * (xi + 1.0)
+                factor = (
+                    2.0 * np.sin(0.5 * (u - stop)) * np.sin(0.5 * (u + stop))
+                ) ** power
+                total += wi * half * factor * self._kernel(u)
+        return total / math.factorial(power)
+
+    def remainder(self) -> float:
+        """int_0^1 (1 - r)^m / m! W(r) dr = sum_{k>m} a_k^2."""
+        zero, half = np.zeros(1), np.full(1, np.pi / 2)
+        out = self._integral(half, zero, np.ones(1), self.m)
+        return -float(out[0])
+
+    def dual(self, rho: Array) -> Array:
+        far = self.at_minus_one[0] + self._from_minus_one(rho)
+        return np.where(rho < -0.6, far, self.low[0] + self.covariance(rho))
+
+    def _from_minus_one(self, rho: Array) -> Array:
+        t = np.arccos(rho)
+        s = 1.0 + rho
+        base = sum(
+            (
+                self.at_minus_one[k] * s**k / math.factorial(k)
+                for k in range(1, self.m + 1)
+            ),
+            np.zeros_like(rho),
+        )
+        return base - self._integral(t * 0.0 + np.pi, t, rho, self.m)
+
+    def covariance(self, rho: Array) -> Array:
+        t = np.arccos(rho)
+        base = sum(
+            (self.low[k] * rho**k for k in range(1, self.m + 1)), np.zeros_like(rho)
+        )
+        # int_0^rho dr = int_{t}^{pi/2} du
+        near = base + self._integral(np.full_like(t, np.pi / 2), t, rho, self.m) * -1.0
+        far = self.at_minus_one[0] - self.low[0] + self._from_minus_one(rho)
+        return np.where(rho < -0.6, far, near)
+
+    def slope(self, rho: Array) -> Array:
+        t = np.arccos(rho)
+        if self.m == 0:
+            with np.errstate(divide="ignore"):
+                return self._kernel(t) / np.sqrt((1.0 - rho) * (1.0 + rho))
+        base = sum(
+            (k * self.low[k] * rho ** (k - 1) for k in range(1, self.m + 1)),
+            np.zeros_like(rho),
+        )
+        near = base - self._integral(np.full_like(t, np.pi / 2), t, rho, self.m - 1)
+        s = 1.0 + rho
+        far = sum(
+            (
+                self.at_minus_one[k] * s ** (k - 1) / math.factorial(k - 1)
+                for k in range(1, self.m + 1)
+            ),
+            np.zeros_like(rho),
+        ) - self._integral(np.full_like(t, np.pi), t, rho, self.m - 1)
+        return np.where(rho < -0.6, far, near)
+
+    def distance(self, delta: Array) -> Array:
+        t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))
+        rho = 1.0 - delta
+        near = -sum(
+            (
+                self.at_one[k] * (-delta) ** k / math.factorial(k)
+                for k in range(1, self.m + 1)
+            ),
+            np.zeros_like(delta),
+        ) + self._integral(np.zeros_like(t), t, rho, self.m)
+        return np.where(delta < 1.0, near, self.variance - self.covariance(rho))
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """A multiple of another engine, with a mean product of its own."""
+
+    base: Engine
+    factor: float
+    mean: float
+
+    def covariance(self, rho: Array) -> Array:
+        return self.factor * self.base.covariance(rho)
+
+    def dual(self, rho: Array) -> Array:
+        return self.mean + self.covariance(rho)
+
+    def slope(self, rho: Array) -> Array:
+        return self.factor * self.base.slope(rho)
+
+    def distance(self, delta: Array) -> Array:
+        return self.factor * self.base.distance(delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated:
+    """Slope as piecewise Chebyshev in t = arccos rho, integrated by Gauss-Legendre."""
+
+    coefs: Array  # (panels, degree + 1)
+    at_one: float
+    at_minus: float
+    mean: float
+    ends: tuple[float, float]
+
+    @classmethod
+    def build(cls, f, at_one, at_minus, mean, ends, panels=6, degree=22):  # type: ignore[no-untyped-def]
+        nodes = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+        edges = np.linspace(0.0, np.pi, panels + 1)
+        coefs = []
+        for a, b in zip(edges[:-1], edges[1:], strict=True):
+            t = 0.5 * (a + b) + 0.5 * (b - a) * nodes
+            y = f(t)
+            coefs.append(np.polynomial.chebyshev.chebfit(nodes, y, degree))
+        return cls(np.array(coefs), at_one, at_minus, mean, ends)
+
+    def _slope(self, t: Array) -> Array:
+        n = len(self.coefs)
+        i = np.clip((t * (n / np.pi)).astype(int), 0, n - 1)
+        x = 2.0 * (t * (n / np.pi) - i) - 1.0
+        c = self.coefs[i]
+        b1 = np.zeros_like(t)
+        b2 = np.zeros_like(t)
+        for k in range(c.shape[-1] - 1, 0, -1):
+            b1, b2 = 2.0 * x * b1 - b2 + c[..., k], b1
+        return x * b1 - b2 + c[..., 0]
+
+    def _between(self, a: Array, b: Array) -> Array:
+        x, w = gaussian.legendre(24)
+        n = 4
+        total = np.zeros(np.broadcast(a, b).shape)
+        for i in range(n):
+            lo = a + (b - a) * (i / n)
+            half = (b - a) / (2 * n)
+            for xi, wi in zip(x, w, strict=True):
+                u = lo + half * (xi + 1.0)
+                total = total + wi * half * self._slope(u) * np.sin(u)
+        return total
+
+    def slope(self, rho: Array) -> Array:
+        out = self._slope(np.arccos(rho))
+        out = np.where(rho == 1.0, self.ends[0], out)
+        return np.where(rho == -1.0, self.ends[1], out)
+
+    def covariance(self, rho: Array) -> Array:
+        t = np.arccos(rho)
+        near = self._between(t, np.full_like(t, np.pi / 2))
+        far = self.at_minus - self.mean + self._between(t, np.full_like(t, np.pi))
+        return np.where(rho < -0.6, far, near)
+
+    def dual(self, rho: Array) -> Array:
+        t = np.arccos(rho)
+        far = self.at_minus + self._between(t, np.full_like(t, np.pi))
+        return np.where(rho < -0.6, far, self.mean + self.covariance(rho))
+
+    def distance(self, delta: Array) -> Array:
+        t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))
+        return self._between(np.zeros_like(t), t)
+
+
+def polar_expectation(f, g, t):  # type: ignore[no-untyped-def]
+    """E f(X) g(Y) with X = R cos p, Y = R cos(p - t); rays at the kinks at zero."""
+    x, w = gaussian.legendre(20)
+    edges = np.array([0.0, 0.02, 0.1, 0.3, 0.7, 1.2, 2, 3, 4, 5, 6, 7, 8.5, 10, 12, 15])
+    half = 0.5 * np.diff(edges)
+    r = (edges[:-1, None] + half[:, None] * (x + 1.0)).ravel()
+    wr = (half[:, None] * w).ravel() * r * np.exp(-0.5 * r * r)
+    y, v = gaussian.legendre(40)
+    out = []
+    for s in np.atleast_1d(t):
+        total = 0.0
+        cuts = [-np.pi / 2, s - np.pi / 2, np.pi / 2, s + np.pi / 2, 1.5 * np.pi]
+        for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+            if b <= a:
+                continue
+            p = 0.5 * (a + b) + 0.5 * (b - a) * y
+            values = f(r[:, None] * np.cos(p)) * g(r[:, None] * np.cos(p - s))
+            total += 0.5 * (b - a) * float(wr @ values @ v)
+        out.append(total / (2.0 * np.pi))
+    return np.array(out)
+
+
+def strip_expectation(ka, kb):  # type: ignore[no-untyped-def]
+    """E f(X) g(Y) for kinks anywhere: outer panels in x, inner split at the kinks."""
+
+    def pair(f, g, t):  # type: ignore[no-untyped-def]
+        x, w = gaussian.panels(tuple(ka), 12.0)
+        weight = w * gaussian.pdf(x)
+        y, v = gaussian.legendre(16)
+        out = []
+        for s in np.atleast_1d(t):
+            rho, omega = np.cos(s), np.sin(s)
+            cut = np.clip((np.array(kb)[None, :] - rho * x[:, None]) / omega, -12, 12)
+            cut.sort(axis=1)
+            grid = np.broadcast_to(np.linspace(-12, 12, 17), (len(x), 17))
+            edges = np.sort(np.concatenate([grid, cut], axis=1), axis=1)
+            half = 0.5 * np.diff(edges, axis=1)
+            z = edges[:, :-1, None] + half[:, :, None] * (y + 1.0)
+            inner = np.sum(
+                half[:, :, None]
+                * v
+                * gaussian.pdf(z)
+                * g(rho * x[:, None, None] + omega * z),
+                axis=(1, 2),
+            )
+            out.append(float(np.sum(weight * f(x) * inner)))
+        return np.array(out)
+
+    return pair

@@ -1,0 +1,65 @@
+"""Normalised probabilists' Hermite polynomials and coefficients."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks, gaussian
+
+Array = npt.NDArray[np.float64]
+
+
+def hermite(k: int, x: npt.ArrayLike) -> Any:
+    k = _checks.integer("hermite", "k", k, 0)
+    value = _checks.real("hermite", "x", x)
+    return _checks.like(x, _rows(k, value, np.ones_like(value))[k])
+
+
+def _rows(order: int, x: Array, start: Array) -> Array:
+    out = np.empty((order + 1, *x.shape))
+    out[0] = start
+    if order:
+        out[1] = x * start
+    for n in range(1, order):
+        out[n + 1] = (x * out[n] - math.sqrt(n) * out[n - 1]) / math.sqrt(n + 1)
+    return out
+
+
+@lru_cache(maxsize=8)
+def _weighted(order: int, kinks: tuple[float, ...]) -> tuple[Array, Array]:
+    # w_i phi(x_i) h_k(x_i), with half of the Gaussian inside the recurrence.
+    x, w = gaussian.panels(kinks, 30.0 if order > 100 else 20.0)
+    root = np.exp(-0.25 * x * x) / math.sqrt(gaussian.SQRT_TWO_PI)
+    return x, _rows(order, x, root) * (w * root)
+
+
+def coefficients(
+    f: Callable[[Array], Array], order: int, kinks: tuple[float, ...] = ()
+) -> Array:
+    x, basis = _weighted(order, tuple(kinks))
+    return basis @ f(x)
+
+
+def coefficients_mp(f: Callable[[Any], Any], order: int, digits: int = 40) -> Array:
+    """Hermite coefficients of an entire or meromorphic function, trapezoid rule."""
+    import mpmath as mp
+
+    with mp.workdps(digits):
+        h = mp.mpf(1) / 24
+        total = [mp.mpf(0)] * (order + 1)
+        root = [mp.sqrt(n) for n in range(order + 2)]
+        for j in range(-24 * 16, 24 * 16 + 1):
+            x = j * h
+            a = h * mp.npdf(x) * f(x)
+            b = x * a
+            total[0] += a
+            if order:
+                total[1] += b
+            for n in range(1, order):
+                a, b = b, (x * b - root[n] * a) / root[n + 1]
+                total[n + 1] += b
+        return np.array([float(t) for t in total])
