@@ -248,14 +248,28 @@ class PiecewisePolynomial(Activation):
         return out
 
     @cached_property
+    def variance(self) -> float:
+        if self.is_normalized:
+            return 1.0
+        return float(np.sum(self._low()[1:] ** 2)) + self._remainder
+
+    @cached_property
+    def second_moment(self) -> float:
+        return 1.0 if self.is_normalized else self.variance + self.mean**2
+
+    @cached_property
+    def _remainder(self) -> float:
+        """Energy above order m: Taylor's remainder of the dual at one."""
+        e = engine(self, self)
+        assert isinstance(e, duals.Truncated)
+        return e.remainder()
+
+    @cached_property
     def _rest(self) -> float:
         if not self.kinks:
             return float(self._low()[2] ** 2) if self.m >= 2 else 0.0
         if self.m >= 1 and all(j > 0 for j in self.jumps):
-            e = engine(self, self)
-            assert isinstance(e, duals.Truncated)
-            high = e.remainder()
-            return high + float(np.sum(self._low()[2:] ** 2))
+            return self._remainder + float(np.sum(self._low()[2:] ** 2))
         return self._rest_by_quadrature()
 
 
@@ -349,7 +363,40 @@ class Smooth(Activation):
         return out
 
     @cached_property
+    def _energies(self) -> Array | None:
+        """a_k^2 to order 640, or nothing when that is not all of the energy."""
+        a = self._coefficients(640)
+        if self.formula.precise is not None:
+            a[:257] = self._coefficients(256)
+        k = np.arange(641.0)
+        p = a * a
+        if float(np.max(p[-40:])) * 641.0**2 > 1e-17 * float(k @ p):
+            return None
+        return p
+
+    @cached_property
+    def second_moment(self) -> float:
+        if self._energies is None:
+            return gaussian.expectation(lambda x: self._value(x) ** 2)
+        return math.fsum(self._energies)
+
+    @cached_property
+    def variance(self) -> float:
+        if self._energies is None:
+            m = self.mean
+            return gaussian.expectation(lambda x: (self._value(x) - m) ** 2)
+        return math.fsum(self._energies[1:])
+
+    @cached_property
+    def _rest(self) -> float:
+        if self._energies is None:
+            return self._rest_by_quadrature()
+        return math.fsum(self._energies[2:])
+
+    @cached_property
     def derivative_second_moment(self) -> float:
+        if self._energies is not None:
+            return math.fsum(np.arange(641.0) * self._energies)
         if self.formula.df is not None:
             r = math.sqrt(self.var)
             df = self.formula.df
@@ -456,12 +503,19 @@ def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncate
     return duals.Truncated(m, pairs, low, tuple(one), tuple(minus), one[0] - low[0])
 
 
+def _long_coefficients(a: Activation, order: int) -> Array:
+    out = a._coefficients(order)
+    if isinstance(a, Smooth) and a.formula.precise is not None:
+        out[:257] = a._coefficients(256)
+    return out
+
+
 def _series(a: Activation, b: Activation) -> duals.Series | None:
     order = 640
     if a.kinks or b.kinks:
         return None
-    x = a._coefficients(order)
-    y = x if a is b or a == b else b._coefficients(order)
+    x = _long_coefficients(a, order)
+    y = x if a is b or a == b else _long_coefficients(b, order)
     p = x * y
     # Geometric tails: the last entries bound what is missing, relative to the slope.
     k = np.arange(order + 1)

@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 class Engine(Protocol):
     def dual(self, rho: Array) -> Array: ...
     def covariance(self, rho: Array) -> Array: ...
-    def slope(self, rho: Array) -> Array: ...
+    def slope(self, rho: Array, t: Array | None = None) -> Array: ...
     def distance(self, delta: Array) -> Array: ...
 
 
@@ -45,7 +45,7 @@ class Series:
     def dual(self, rho: Array) -> Array:
         return self._poly(np.array(self.p), rho)
 
-    def slope(self, rho: Array) -> Array:
+    def slope(self, rho: Array, t: Array | None = None) -> Array:  # noqa: ARG002
         return self._poly(self._c[1:] * np.arange(1, len(self._c)), rho)
 
     def distance(self, delta: Array) -> Array:
@@ -144,8 +144,8 @@ class Truncated:
         far = self.at_minus_one[0] - self.low[0] + self._from_minus_one(rho)
         return np.where(rho < -0.6, far, near)
 
-    def slope(self, rho: Array) -> Array:
-        t = np.arccos(rho)
+    def slope(self, rho: Array, t: Array | None = None) -> Array:
+        t = np.arccos(rho) if t is None else t
         if self.m == 0:
             with np.errstate(divide="ignore"):
                 return self._kernel(t) / np.sqrt((1.0 - rho) * (1.0 + rho))
@@ -191,8 +191,8 @@ class Rescaled:
     def dual(self, rho: Array) -> Array:
         return self.mean + self.covariance(rho)
 
-    def slope(self, rho: Array) -> Array:
-        return self.factor * self.base.slope(rho)
+    def slope(self, rho: Array, t: Array | None = None) -> Array:
+        return self.factor * self.base.slope(rho, t)
 
     def distance(self, delta: Array) -> Array:
         return self.factor * self.base.distance(delta)
@@ -242,8 +242,9 @@ class Tabulated:
                 total = total + wi * half * self._slope(u) * np.sin(u)
         return total
 
-    def slope(self, rho: Array) -> Array:
-        out = self._slope(np.arccos(rho))
+    def slope(self, rho: Array, t: Array | None = None) -> Array:
+        t = np.arccos(rho) if t is None else t
+        out = self._slope(t)
         out = np.where(rho == 1.0, self.ends[0], out)
         return np.where(rho == -1.0, self.ends[1], out)
 

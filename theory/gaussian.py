@@ -71,4 +71,4 @@ def panels(kinks: tuple[float, ...], reach: float = 20.0) -> tuple[Array, Array]
 
 def expectation(f: Callable[[Array], Array], kinks: tuple[float, ...] = ()) -> float:
     x, w = panels(tuple(kinks))
-    return float(np.sum(w * f(x) * pdf(x)))
+    return math.fsum(w * f(x) * pdf(x))

@@ -162,6 +162,8 @@ class Claim:
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
             raise ValueError(f"Claim: `id` must look like paper/item, got {self.id!r}")
+        if self.expected not in (Outcome.HOLDS, Outcome.REFUTED):
+            raise ValueError(f"{self.id}: `expected` must be holds or refuted")
         parts = (self.predict, self.measure, self.compare)
         if self.open_reason:
             if self.cases or any(part is not None for part in parts):

@@ -21,12 +21,13 @@ FALSE_ALARM_BUDGET = 1e-6
 
 
 class Outcome(StrEnum):
-    """What was found."""
+    """What was found; a prediction or measurement that raised is an *error*."""
 
     HOLDS = "holds"
     UNDECIDED = "undecided"
     REFUTED = "refuted"
     OPEN = "open"
+    ERROR = "error"
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,9 @@ class Verdict:
         What `gap` and `resolves` are measured in.
     worst : int
         Flat index of the worst entry, when arrays were compared.
+    strain : float
+        How near to refutation, for ranking cases and for the adversarial search: 1 at
+        the edge, more beyond it, less inside.
     """
 
     outcome: Outcome
@@ -94,6 +98,7 @@ class Verdict:
     resolves: float
     unit: str
     worst: int = 0
+    strain: float = 0.0
 
 
 class Comparison(Protocol):
@@ -112,7 +117,8 @@ class Identical:
         """Hold when the two are equal, refute otherwise."""
         same = bool(predicted == measured)
         outcome = Outcome.HOLDS if same else Outcome.REFUTED
-        return Verdict(outcome, 0.0 if same else math.inf, 0.0, "exact")
+        gap = 0.0 if same else math.inf
+        return Verdict(outcome, gap, 0.0, "exact", strain=gap)
 
 
 @dataclass(frozen=True)
@@ -139,12 +145,15 @@ class AgreesTo:
         allowed = self.relative * size + self.absolute
         if not (np.isfinite(difference).all() and np.isfinite(allowed).all()):
             bad = int(np.argmin(np.isfinite(difference) & np.isfinite(allowed)))
-            return Verdict(Outcome.REFUTED, math.inf, 0.0, "tolerances", bad)
-        ratio = np.where(
-            difference == 0.0,
-            0.0,
-            difference / np.where(allowed > 0.0, allowed, np.finfo(float).tiny),
-        )
+            return Verdict(
+                Outcome.REFUTED, math.inf, 0.0, "absolute", bad, strain=math.inf
+            )
+        with np.errstate(over="ignore"):  # a difference where none is allowed
+            ratio = np.where(
+                difference == 0.0,
+                0.0,
+                difference / np.where(allowed > 0.0, allowed, np.finfo(float).tiny),
+            )
         worst = int(np.argmax(ratio))
         outcome = Outcome.HOLDS if ratio[worst] <= 1.0 else Outcome.REFUTED
         unit = "relative" if size[worst] > 0.0 and self.relative else "absolute"
@@ -155,6 +164,7 @@ class AgreesTo:
             float(allowed[worst] / by),
             unit,
             worst,
+            float(ratio[worst]),
         )
 
 
@@ -207,6 +217,7 @@ class CertifiedAtLeast:
             bound - measured.lower,
             max(0.0, measured.upper - bound),
             "absolute",
+            strain=_one_sided_strain(bound, measured.lower, bound - measured.lower),
         )
 
 
@@ -228,6 +239,7 @@ class CertifiedAtMost:
             measured.upper - bound,
             max(0.0, bound - measured.lower),
             "absolute",
+            strain=_one_sided_strain(bound, measured.upper, measured.upper - bound),
         )
 
 
@@ -250,7 +262,9 @@ class Enclosed:
             outcome = Outcome.REFUTED
         else:
             outcome = Outcome.HOLDS if width <= self.radius else Outcome.UNDECIDED
-        return Verdict(outcome, gap, 2.0 * width + self.rounding, "absolute")
+        resolves = 2.0 * width + self.rounding
+        strain = gap / self.rounding if self.rounding else math.inf if gap else 0.0
+        return Verdict(outcome, gap, resolves, "absolute", strain=strain)
 
 
 @dataclass(frozen=True)
@@ -320,7 +334,14 @@ def _one_sided(
     outcome = Outcome.REFUTED if excess[worst] > 0.0 else Outcome.HOLDS
     # An error of the bound larger than this would have been noticed at that entry.
     resolves = float(max(0.0, allowed[worst] - gap[worst]))
-    return Verdict(outcome, float(gap[worst]), resolves, "absolute", worst)
+    strain = _one_sided_strain(float(p[worst]), float(m[worst]), float(gap[worst]))
+    return Verdict(outcome, float(gap[worst]), resolves, "absolute", worst, strain)
+
+
+def _one_sided_strain(bound: float, value: float, gap: float) -> float:
+    """1 where the bound is attained, less inside it, in units of the larger of both."""
+    scale = max(abs(bound), abs(value))
+    return 1.0 + gap / scale if scale > 0.0 else 1.0
 
 
 def _mean_test(
@@ -345,6 +366,8 @@ def _mean_test(
     resolves = fails_at + float(t.isf(test.false_pass)) * stderr
     excess = np.where(np.isfinite(distance), distance - fails_at, np.inf)
     worst = int(np.argmax(excess))
+    margin = float(fails_at[worst] + test.discrepancy)
+    strain = 1.0 + float(excess[worst]) / margin
     if excess[worst] > 0.0:
         return Verdict(
             Outcome.REFUTED,
@@ -352,6 +375,7 @@ def _mean_test(
             float(resolves[worst]),
             "absolute",
             worst,
+            strain,
         )
     if two_sided:
         weakest = int(np.argmax(resolves))
@@ -360,4 +384,6 @@ def _mean_test(
         weakest = int(np.argmax(gap + resolves))
         resolved = gap[weakest] + resolves[weakest] <= test.discrepancy
     outcome = Outcome.HOLDS if resolved else Outcome.UNDECIDED
-    return Verdict(outcome, float(gap[worst]), float(resolves.max()), "absolute", worst)
+    return Verdict(
+        outcome, float(gap[worst]), float(resolves.max()), "absolute", worst, strain
+    )

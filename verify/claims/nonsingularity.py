@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import activations as act
+from theory import optimization as rates
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import (
     AgreesTo,
@@ -125,11 +126,11 @@ def _measure_arc(*, n: int, delta: str) -> float:
     return smallest_arc_eigenvalue(n, delta) / float(delta) ** 1.5
 
 
-def _predict_arc_law(**_: Any) -> float:
-    # Near a point the kernel is smooth + |angle|^3 / (6 pi); the alternating vector sees
-    # 2 sum_k (-1)^k k^3 = 1/4 (Abel) of its spacing cubed, and the spacing is
+def _predict_arc_law(*, delta: str, **_: Any) -> float:
+    # Near a point the kernel is smooth + |angle|^3 / (6 pi); the alternating vector
+    # sees 2 sum_k (-1)^k k^3 = 1/4 (Abel) of its spacing cubed, and the spacing is
     # sqrt(2 delta): (2 delta)^{3/2} / (24 pi).
-    return math.sqrt(2.0) / (12.0 * math.pi)
+    return float(rates.arc_min_eigenvalue(float(delta))) / float(delta) ** 1.5
 
 
 def _wrong_arc_law(**_: Any) -> float:
@@ -186,7 +187,7 @@ def _measure_random_features(
 
 def _predict_random_features(*, n: int, delta: float, **_: Any) -> float:
     # With constant 1: lambda_min >= delta^{3/2} / n^4.
-    return -math.log(delta**1.5 / n**4)
+    return -math.log(rates.one_layer_min_eigenvalue(n, delta))
 
 
 def _predict_half_of_limit(*, n: int, delta: float, **_: Any) -> float:
@@ -223,8 +224,8 @@ def _measure_event(*, n: int, delta: float, draws: int, seed: int) -> Estimate:
     return Estimate.of(-inside * far * n / math.sqrt(delta))
 
 
-def _predict_event(**_: Any) -> float:
-    return -0.1
+def _predict_event(*, n: int, delta: float, **_: Any) -> float:
+    return -rates.separation_event_bound(n, delta) * n / math.sqrt(delta)
 
 
 def _wrong_event(**_: Any) -> float:

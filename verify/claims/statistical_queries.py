@@ -24,6 +24,7 @@ from torch import Tensor
 
 from theory import activations as act
 from theory import conditioning as dc
+from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.compare import (
     AtMost,
@@ -250,9 +251,8 @@ def _theory(name: str) -> act.Activation:
 
 
 def _floor(activation: str) -> float:
-    a = _theory(activation)
-    second = float(a.hermite(2)[2])
-    return second**2 / (a.mu**2 * (2.0 - a.mu))
+    # In units of 1/m.
+    return float(rates.correlation_floor(_theory(activation), 1.0))
 
 
 def _rising_mean(activation: str, depth: int) -> Array:

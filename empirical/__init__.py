@@ -1,0 +1,9 @@
+"""Finite-width networks, data and measurements in PyTorch.
+
+Nothing here knows a closed form: `empirical` never imports `theory` or `verify`, so a
+measurement cannot agree with a prediction by sharing its code. Conventions: NTK
+parametrisation without biases, ``depth`` counts hidden layers, float64 unless told
+otherwise, and every source of randomness is a generator passed as an argument.
+
+Submodules are imported by name: ``from empirical import kernels, networks``.
+"""

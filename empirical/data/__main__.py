@@ -1,0 +1,62 @@
+"""Command line: ``python -m empirical.data fetch mnist``, ``... show mnist``."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from empirical.data.fetch import fetch
+from empirical.data.sources import NAMES, load
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m empirical.data",
+        description="Fetch data sets, or show what load() finds.",
+        epilog="DEEP_LEDGER_DATA, where set, is the default of --directory.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command, text in (
+        ("fetch", "download and verify a data set"),
+        ("show", "print source, size and digest of what is found"),
+    ):
+        one = commands.add_parser(command, help=text, description=text)
+        one.add_argument("name", choices=NAMES)
+        one.add_argument("--directory", type=Path, help="instead of the user's cache")
+        if command == "show":
+            one.add_argument("--split", choices=("train", "test"), default="train")
+            one.add_argument("--allow-unverified", action="store_true")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; 0 when all went well, 1 when not, 130 on Ctrl-C."""
+    options = _parser().parse_args(argv)
+    named = os.environ.get("DEEP_LEDGER_DATA")
+    directory = options.directory or (Path(named) if named else None)
+    try:
+        if options.command == "fetch":
+            fetch(
+                options.name,
+                directory=directory,
+                progress=lambda line: sys.stderr.write(line + "\n") and None,
+            )
+        found = load(
+            options.name,
+            getattr(options, "split", "train"),
+            directory=directory,
+            allow_unverified=getattr(options, "allow_unverified", False),
+        )
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    sys.stdout.write(json.dumps(found.describe(), indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

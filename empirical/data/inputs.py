@@ -1,0 +1,239 @@
+"""Inputs of unit norm: images as vectors, and synthetic sets with given geometry."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+def unit_rows(images: npt.ArrayLike, *, centre: bool | npt.ArrayLike = False) -> Array:
+    """Return examples as rows of unit norm.
+
+    Parameters
+    ----------
+    images : array, shape (n, ...)
+        Flattened to (n, d).
+    centre : bool or array, shape (d,)
+        Subtract the mean row first (``True``), or the given row: a test set takes the
+        training set's mean.
+
+    Returns
+    -------
+    array, shape (n, d), float64
+
+    Raises
+    ------
+    ValueError
+        If an entry is not finite, or a row is zero and has no direction.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([[[3, 4]], [[0, 2]]], dtype=np.uint8))
+    array([[0.6, 0.8],
+           [0. , 1. ]])
+    """
+    x = np.asarray(images, dtype=np.float64)
+    if x.ndim < 2 or not len(x):
+        raise ValueError(
+            f"unit_rows: `images` must have shape (n, ...), but it has {x.shape}"
+        )
+    x = x.reshape(len(x), -1)
+    if not np.isfinite(x).all():
+        raise ValueError("unit_rows: `images` must be finite, but some entries are not")
+    if isinstance(centre, bool):
+        row = x.mean(axis=0) if centre else np.zeros(x.shape[1])
+    else:
+        row = np.asarray(centre, dtype=np.float64).reshape(-1)
+    x = x - row
+    norms = np.linalg.norm(x, axis=1)
+    if not norms.all():
+        bad = np.flatnonzero(norms == 0.0)
+        raise ValueError(
+            f"unit_rows: `images` must have no zero row, but {len(bad)} of {len(x)} are "
+            f"zero, e.g. row {bad[0]}. Remove them."
+        )
+    return x / norms[:, None]
+
+
+def sphere_inputs(n: int, dim: int, *, generator: np.random.Generator) -> Array:
+    """Return n independent points, uniform on the unit sphere of R^dim.
+
+    Examples
+    --------
+    >>> x = sphere_inputs(5, 3, generator=np.random.default_rng(7))
+    >>> bool(np.allclose((x**2).sum(axis=1), 1.0, rtol=1e-15))
+    True
+    """
+    return unit_rows(generator.standard_normal((n, dim)))
+
+
+def pair_inputs(
+    rho: float, dim: int = 2, *, generator: np.random.Generator | None = None
+) -> Array:
+    """Return two unit vectors, shape (2, dim), whose inner product is `rho`.
+
+    Exact up to one rounding of each coordinate; in a random plane when a generator is
+    given, otherwise in the plane of the first two coordinates.
+
+    Raises
+    ------
+    ValueError
+        If `rho` is outside [-1, 1] or `dim` is less than two.
+
+    Examples
+    --------
+    >>> x, y = pair_inputs(0.6)
+    >>> x.tolist(), y.tolist()
+    ([1.0, 0.0], [0.6, 0.8])
+    """
+    if not -1.0 <= rho <= 1.0:
+        raise ValueError(f"pair_inputs: `rho` must lie in [-1, 1], but it is {rho}")
+    if dim < 2:
+        raise ValueError(f"pair_inputs: `dim` must be at least 2, but it is {dim}")
+    frame = np.eye(2, dim)
+    if generator is not None:
+        frame = np.linalg.qr(generator.standard_normal((dim, 2)))[0].T
+    # (1 - rho)(1 + rho): accurate at both ends.
+    sine = math.sqrt((1.0 - rho) * (1.0 + rho))
+    return np.array([[1.0, 0.0], [rho, sine]]) @ frame
+
+
+def largest_correlation(x: npt.ArrayLike) -> float:
+    """Return the largest |x_i . x_j| over distinct rows of unit norm.
+
+    ``1 - largest_correlation(x)`` is the delta of Assumption A.
+    """
+    rows = np.asarray(x, dtype=np.float64)
+    gram = np.abs(rows @ rows.T)
+    np.fill_diagonal(gram, 0.0)
+    return float(gram.max())
+
+
+def assumption_a_inputs(
+    n: int, dim: int, delta: float, *, generator: np.random.Generator
+) -> Array:
+    r"""Return unit inputs with :math:`\max_{i \ne j} |x_i \cdot x_j| = 1 - \delta`.
+
+    Uniform points of a sphere in dim - 1 dimensions share a component along the last
+    coordinate, of just the size that makes the most correlated pair reach 1 - delta.
+
+    Parameters
+    ----------
+    n, dim : int
+        At least two of each; a large `delta` needs a large `dim`.
+    delta : float
+        In (0, 1).
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    array, shape (n, dim)
+
+    Raises
+    ------
+    ValueError
+        If `delta` is outside (0, 1), or random points are already closer than that.
+
+    References
+    ----------
+    Agarwal, Awasthi, Kale 2020, Assumption A.
+
+    Examples
+    --------
+    >>> x = assumption_a_inputs(6, 50, 0.01, generator=np.random.default_rng(7))
+    >>> round(1.0 - largest_correlation(x), 12)
+    0.01
+    """
+    _check_delta("assumption_a_inputs", delta)
+    if n < 2 or dim < 3:
+        raise ValueError(
+            "assumption_a_inputs: `n` must be at least 2 and `dim` at least 3, but they "
+            f"are {n} and {dim}"
+        )
+    base = sphere_inputs(n, dim - 1, generator=generator)
+    pairs = (base @ base.T)[np.triu_indices(n, 1)]
+    if max(pairs.max(), -pairs.min()) > 1.0 - delta:
+        raise ValueError(
+            f"assumption_a_inputs: `delta` must leave room, but {n} random points in "
+            f"{dim - 1} dimensions already correlate by {np.abs(pairs).max():.3g}. "
+            "Raise `dim` or lower `delta`."
+        )
+    # Correlations become t + (1 - t) c, so the largest meets 1 - delta at this t.
+    top = pairs.max()
+    t = (1.0 - delta - top) / (1.0 - top)
+    shared = np.full((n, 1), math.sqrt(t))
+    return np.hstack([math.sqrt(1.0 - t) * base, shared])
+
+
+def assumption_b_inputs(
+    n: int,
+    delta: float,
+    *,
+    generator: np.random.Generator,
+    rank: int | None = None,
+) -> Array:
+    r"""Return unit inputs whose Gram matrix has smallest eigenvalue `delta`.
+
+    A singular part, n points of a sphere in `rank` < n dimensions, plus an orthogonal
+    part: :math:`G = (1 - \delta) U U^T + \delta I`.
+
+    Parameters
+    ----------
+    n : int
+        At least two.
+    delta : float
+        In (0, 1).
+    generator : numpy.random.Generator
+    rank : int, optional
+        In 1..n-1, by default n - 1; a small one gives clusters.
+
+    Returns
+    -------
+    array, shape (n, rank + n)
+
+    References
+    ----------
+    Agarwal, Awasthi, Kale 2020, Assumption B.
+
+    Examples
+    --------
+    >>> x = assumption_b_inputs(6, 0.01, generator=np.random.default_rng(7))
+    >>> round(float(np.linalg.eigvalsh(x @ x.T)[0]), 12)
+    0.01
+    """
+    _check_delta("assumption_b_inputs", delta)
+    inner = n - 1 if rank is None else rank
+    if not 1 <= inner < n:
+        raise ValueError(
+            f"assumption_b_inputs: `rank` must lie in 1..{n - 1}, but it is {inner}"
+        )
+    base = sphere_inputs(n, inner, generator=generator)
+    return np.hstack([math.sqrt(1.0 - delta) * base, math.sqrt(delta) * np.eye(n)])
+
+
+def planar_cluster(n: int, delta: float) -> Array:
+    """Return n unit vectors on an arc, neighbours with inner product 1 - delta.
+
+    The hardest data for one layer of ReLU features: shape (n, 2).
+
+    References
+    ----------
+    Agarwal, Awasthi, Kale 2020, Appendix H (there any points under Assumption A).
+
+    Examples
+    --------
+    >>> x = planar_cluster(3, 0.5)
+    >>> (x @ x.T).round(12).tolist()
+    [[1.0, 0.5, -0.5], [0.5, 1.0, 0.5], [-0.5, 0.5, 1.0]]
+    """
+    _check_delta("planar_cluster", delta)
+    # 2 asin(sqrt(delta/2)) = arccos(1 - delta) without cancellation.
+    angles = 2.0 * math.asin(math.sqrt(delta / 2.0)) * np.arange(n)
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def _check_delta(who: str, delta: float) -> None:
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"{who}: `delta` must lie in (0, 1), but it is {delta}")

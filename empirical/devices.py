@@ -1,0 +1,128 @@
+"""Devices: choosing one, waiting for it, timing it, describing it."""
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+
+def resolve(device: str | torch.device = "auto") -> torch.device:
+    """Return the device meant by `device`.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda", "cuda:<i>"} or torch.device
+        ``"auto"`` is a CUDA device where there is one, otherwise the CPU.
+
+    Raises
+    ------
+    ValueError
+        If the device is unknown, or CUDA is asked for and absent.
+
+    Examples
+    --------
+    >>> resolve("cpu")
+    device(type='cpu')
+    """
+    if str(device) == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as error:
+        message = f"resolve: `device` must be auto, cpu or cuda, but it is {device!r}"
+        raise ValueError(message) from error
+    if chosen.type not in ("cpu", "cuda"):
+        # Others have no float64.
+        raise ValueError(
+            f"resolve: `device` must be auto, cpu or cuda, but it is {device!r}"
+        )
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            "resolve: `device` must be present, but PyTorch sees no CUDA device. "
+            "Use 'cpu' or 'auto'."
+        )
+    return chosen
+
+
+def synchronise(device: str | torch.device) -> None:
+    """Wait until `device` has finished what was queued; nothing to do on the CPU."""
+    if torch.device(device).type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Wall-clock seconds of repeated calls.
+
+    Attributes
+    ----------
+    best, median, worst : float
+        Seconds of one call. `best` estimates the cost without interference.
+    repeats : int
+        Timed calls; the warm-up calls before them are not counted.
+    """
+
+    best: float
+    median: float
+    worst: float
+    repeats: int
+
+
+def timed(
+    function: Callable[[], object],
+    *,
+    device: str | torch.device = "cpu",
+    repeats: int = 5,
+    warmup: int = 1,
+) -> Timing:
+    """Time `function`, synchronising `device` before and after every call.
+
+    Examples
+    --------
+    >>> t = timed(lambda: sum(range(100)), repeats=3)
+    >>> 0.0 < t.best <= t.median <= t.worst, t.repeats
+    (True, 3)
+    """
+    if repeats < 1 or warmup < 0:
+        raise ValueError(
+            "timed: `repeats` must be at least 1 and `warmup` at least 0, but they are "
+            f"{repeats} and {warmup}"
+        )
+    for _ in range(warmup):
+        function()
+    seconds: list[float] = []
+    for _ in range(repeats):
+        synchronise(device)
+        start = time.perf_counter()
+        function()
+        synchronise(device)
+        seconds.append(time.perf_counter() - start)
+    return Timing(min(seconds), statistics.median(seconds), max(seconds), repeats)
+
+
+def describe(device: str | torch.device) -> dict[str, str | int]:
+    """Return what a record says about where it was measured.
+
+    Examples
+    --------
+    >>> sorted(describe("cpu"))
+    ['cores', 'device', 'hardware', 'python', 'threads', 'torch']
+    """
+    chosen = torch.device(device)
+    name = (
+        torch.cuda.get_device_name(chosen)
+        if chosen.type == "cuda"
+        else platform.processor() or platform.machine()
+    )
+    return {
+        "device": chosen.type,
+        "hardware": name,
+        "cores": os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+    }

@@ -1,0 +1,99 @@
+"""``python -m verify list | run CLAIM... | show CLAIM``."""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+
+from verify import command, ledger, records, references
+from verify.claim import Claim
+from verify.compare import Outcome
+from verify.report import as_text, build
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code (see `verify.report`)."""
+    options = _parser().parse_args(argv)
+    folder = records.folder_of(options.profile, options.records)
+    try:
+        entries = ledger.select(options.claims, options.package)
+    except ValueError as error:
+        command.complain(str(error))
+        return command.EXIT_USAGE
+    try:
+        if options.action == "list":
+            sys.stdout.write("".join(f"{_line(e.claim)}\n" for e in entries))
+            return command.EXIT_GREEN
+        ran = True
+        if options.action == "run":
+            ran = command.run_with_progress(
+                entries, profile=options.profile, folder=folder, workers=options.workers
+            )
+        rows = build(entries, folder)
+    except KeyboardInterrupt:
+        command.complain("interrupted; finished claims are kept")
+        return command.EXIT_INTERRUPTED
+    except records.RecordError as error:
+        command.complain(str(error))
+        return command.EXIT_RED
+    if options.action == "show":
+        sys.stdout.write("\n".join(describe(e.claim) for e in entries) + "\n")
+    colour, width = sys.stdout.isatty(), shutil.get_terminal_size().columns
+    sys.stdout.write(as_text(rows, width=width, colour=colour))
+    return command.exit_code(rows) if ran else command.EXIT_RED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m verify", description=__doc__)
+    actions = parser.add_subparsers(dest="action", required=True)
+    for name, what, number in (
+        ("list", "list claims", "*"),
+        ("run", "run claims, current or not, and show what was found", "+"),
+        ("show", "say what a claim states and what was found", "+"),
+    ):
+        action = actions.add_parser(name, help=what, description=what)
+        action.add_argument("claims", nargs=number, metavar="CLAIM")
+        action.add_argument(
+            "--package", default=ledger.CLAIMS_PACKAGE, help=argparse.SUPPRESS
+        )
+        command.add_common_options(action)
+    return parser
+
+
+def _line(claim: Claim) -> str:
+    if claim.open_reason:
+        remark = "  (open)"
+    else:
+        false = claim.expected is Outcome.REFUTED
+        remark = "  (false as printed)" if false else ""
+    return f"{claim.id:<32} {claim.title}{remark}"
+
+
+def describe(claim: Claim) -> str:
+    """Return what a claim states, and on what it rests, as plain text."""
+    lines = [
+        f"{claim.id}  {claim.title}",
+        f"  {claim.statement}",
+        *(f"  assuming {assumption}" for assumption in claim.assumptions),
+        f"  source: {references.full_citation(claim.source.key)} {claim.source.where}.",
+        f"  covers: {', '.join(claim.items)}",
+    ]
+    if claim.uses:
+        lines.append(f"  rests on: {', '.join(claim.uses)}")
+    if claim.finding:
+        lines.append(f"  finding: {claim.finding}")
+    if claim.open_reason:
+        return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
+    kind = claim.evidence
+    lines += [
+        f"  evidence: {kind.value}; holds means: {kind.meaning}",
+        f"  expected: {claim.expected.value}",
+        f"  judged by: {claim.compare}",
+        f"  run only this: python -m verify run {claim.id}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

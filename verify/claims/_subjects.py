@@ -1,0 +1,175 @@
+"""The activations on trial, once from the library and once from their definitions.
+
+A subject is JSON: a name (``"relu"``, ``"leaky_relu(0.1)"``, ``"normrelu(-1)"``,
+``"hermite(3)"``), Hermite coefficients ``{"a": [...]}``, or a continuous piecewise linear
+function ``{"line": [b0, b1], "kinks": [...], "jumps": [...]}``.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import activations as act
+from verify import integrals
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+Array = npt.NDArray[np.float64]
+Subject = str | Mapping[str, Any]
+KEY = "agarwal2021deep"
+
+SMOOTH = tuple(integrals.SMOOTH)
+KINKED = tuple(integrals.PIECES)
+NORMRELU = "normrelu(-1.5907658564412685)"
+NONLINEAR = tuple(n for n in (*SMOOTH, *KINKED, NORMRELU) if n != "identity")
+DIFFERENTIABLE = tuple(n for n in NONLINEAR if n not in ("step", "sign"))
+
+
+def subject(spec: Subject) -> act.Activation:
+    """Return the library's activation, raw."""
+    if isinstance(spec, str):
+        return _named(spec)
+    if "a" in spec:
+        return _mixture(tuple(spec["a"]))
+    return _linear(tuple(spec["line"]), tuple(spec["kinks"]), tuple(spec["jumps"]))
+
+
+def law(spec: Subject) -> integrals.Law:
+    """Return the same from its definition, never from the library."""
+    if isinstance(spec, str):
+        return integrals.law(spec)
+    if "a" in spec:
+        return _mixture_law(tuple(spec["a"]))
+    return _linear_law(tuple(spec["line"]), tuple(spec["kinks"]), tuple(spec["jumps"]))
+
+
+@lru_cache(maxsize=128)
+def _named(name: str) -> act.Activation:
+    base, _, argument = name.rstrip(")").partition("(")
+    if base == "hermite":
+        return act.hermite(int(argument))
+    if base == "leaky_relu":
+        return act.leaky_relu(float(argument))
+    if base == "normrelu":
+        return act.normrelu(float(argument))
+    if base == "elu":
+        return act.elu()
+    return act.CATALOGUE[base]
+
+
+@lru_cache(maxsize=256)
+def _mixture(a: tuple[float, ...]) -> act.Activation:
+    # He_k / sqrt(k!) by its own recurrence; the library sees a callable, no coefficients.
+    def function(x: Array) -> Array:
+        low, high = np.zeros_like(x), np.ones_like(x)
+        total = a[0] * high
+        for k, value in enumerate(a[1:], start=1):
+            low, high = high, (x * high - np.sqrt(k - 1) * low) / np.sqrt(k)
+            total = total + value * high
+        return total
+
+    def slope(x: Array) -> Array:
+        low, high = np.zeros_like(x), np.ones_like(x)
+        total = np.zeros_like(x)
+        for k, value in enumerate(a[1:], start=1):
+            total = total + value * np.sqrt(k) * high
+            low, high = high, (x * high - np.sqrt(k - 1) * low) / np.sqrt(k)
+        return total
+
+    return act.from_function(function, derivative=slope, name="mixture")
+
+
+@lru_cache(maxsize=256)
+def _linear(
+    line: tuple[float, float], kinks: tuple[float, ...], jumps: tuple[float, ...]
+) -> act.Activation:
+    def function(x: Array) -> Array:
+        out = line[0] + line[1] * x
+        for c, jump in zip(kinks, jumps, strict=True):
+            out = out + jump * np.maximum(x - c, 0.0)
+        return out
+
+    def slope(x: Array) -> Array:
+        out = np.full_like(x, line[1])
+        for c, jump in zip(kinks, jumps, strict=True):
+            out = out + jump * (x > c)
+        return out
+
+    return act.from_function(function, kinks=kinks, derivative=slope, name="pieces")
+
+
+@lru_cache(maxsize=256)
+def _mixture_law(a: tuple[float, ...]) -> integrals.Law:
+    return integrals.of_coefficients(a)
+
+
+@lru_cache(maxsize=256)
+def _linear_law(
+    line: tuple[float, float], kinks: tuple[float, ...], jumps: tuple[float, ...]
+) -> integrals.Law:
+    return integrals.of_pieces(integrals.Pieces(1, line, kinks, jumps))
+
+
+# --- searched activations ------------------------------------------------------------
+
+
+def mixtures(*, centred: bool = False) -> "SearchStrategy[Any]":
+    """Hermite mixtures: flat, sparse, and nearly linear down to mu about 1e-4."""
+    from hypothesis import strategies as st
+
+    size = st.floats(-1.0, 1.0, allow_subnormal=False).map(lambda v: round(v, 6))
+
+    def build(parts: tuple[float, list[float], float, float]) -> dict[str, Any]:
+        mean, rest, linear, shrink = parts
+        rest = [shrink * v for v in rest]
+        # Never affine: the last coefficient stays away from zero.
+        rest[-1] = shrink if abs(rest[-1]) < 0.1 * shrink else rest[-1]
+        return {"a": [0.0 if centred else mean, linear, *rest]}
+
+    return st.tuples(
+        size,
+        st.lists(size, min_size=1, max_size=12),
+        size,
+        st.sampled_from((1.0, 0.1, 0.01)),
+    ).map(build)
+
+
+def piecewise_linear() -> "SearchStrategy[Any]":
+    """Continuous piecewise linear functions with one to four kinks in [-3, 3]."""
+    from hypothesis import strategies as st
+
+    number = st.integers(-48, 48).map(lambda v: v / 16)
+    jump = st.integers(1, 32).flatmap(lambda v: st.sampled_from((v / 16, -v / 16)))
+    return st.lists(
+        st.tuples(number, jump), min_size=1, max_size=4, unique_by=lambda kink: kink[0]
+    ).flatmap(
+        lambda kinks: st.tuples(number, number).map(
+            lambda line: {
+                "line": list(line),
+                "kinks": sorted(c for c, _ in kinks),
+                "jumps": [jump for _, jump in sorted(kinks)],
+            }
+        )
+    )
+
+
+def nonlinear(*, names: tuple[str, ...] = NONLINEAR) -> "SearchStrategy[Any]":
+    """Any activation that is not affine."""
+    from hypothesis import strategies as st
+
+    return st.one_of(mixtures(), piecewise_linear(), st.sampled_from(names))
+
+
+def separations() -> "SearchStrategy[float]":
+    """Delta in (0, 1]: the ends, one half, near-duplicates, and anything between."""
+    from hypothesis import strategies as st
+
+    return st.one_of(
+        st.sampled_from((1.0, 0.5, 1e-9, 1e-6, 0.5 + 2.0**-40, 0.5 - 2.0**-40)),
+        st.floats(-9.0, 0.0).map(lambda e: 10.0**e),
+        st.floats(1e-6, 1.0),
+    )

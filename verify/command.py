@@ -1,0 +1,129 @@
+"""What the two commands share: options, running with progress, exit codes."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from verify import ledger, run
+from verify.claim import Profile
+from verify.records import Record
+from verify.report.rows import Row
+from verify.workers import Report
+
+EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options both commands understand."""
+    parser.add_argument(
+        "--profile",
+        type=Profile,
+        choices=list(Profile),
+        default=Profile.QUICK,
+        help="how much is run (default: quick)",
+    )
+    parser.add_argument(
+        "--records",
+        type=Path,
+        default=Path("results"),
+        metavar="FOLDER",
+        help="where records are kept, by profile (default: results)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=_positive,
+        default=2,
+        metavar="N",
+        help="processes that run claims, one thread each (default: 2)",
+    )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def complain(message: str) -> None:
+    """Write a message to stderr."""
+    sys.stderr.write(message.rstrip() + "\n")
+
+
+def run_with_progress(
+    entries: Sequence[ledger.Entry], *, profile: Profile, folder: Path, workers: int
+) -> bool:
+    """Run claims, showing progress on stderr; return whether all of them could run."""
+    total = sum(not entry.claim.open_reason for entry in entries)
+    with _progress(total) as report:
+        try:
+            run.run_many(
+                entries,
+                profile=profile,
+                folder=folder,
+                workers=workers,
+                report=report,
+            )
+        except RuntimeError as error:
+            complain(str(error))
+            return False
+    return True
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Report]:
+    """Yield a reporter: a progress bar at a terminal, plain lines elsewhere."""
+    if not sys.stderr.isatty():
+        done = 0
+
+        def line(name: str, record: Any) -> None:
+            nonlocal done
+            done += 1
+            complain(f"[{done:>{len(str(total))}}/{total}] {_result(name, record)}")
+
+        yield line
+        return
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("claims", total=total)
+
+        def advance(name: str, record: Any) -> None:
+            if not record.green:
+                progress.console.print(_result(name, record), style="red")
+            progress.update(task, advance=1)
+
+        yield advance
+
+
+def _result(name: str, record: Record) -> str:
+    remark = "" if record.green else "  <-- not as it should be"
+    return f"{name} {record.outcome.value} {record.seconds:.1f} s{remark}"
+
+
+def exit_code(rows: Sequence[Row], *, strict: bool = False) -> int:
+    """Return 0 when every claim is as expected, else 1.
+
+    What says nothing yet (open, stale, not run) and what decides nothing fails only
+    under `strict`; an undecided claim is then as bad as a refuted one.
+    """
+    tolerated = () if strict else ("open", "stale", "not run", "undecided")
+    bad = [row for row in rows if not row.green and row.outcome not in tolerated]
+    return EXIT_RED if bad else EXIT_GREEN

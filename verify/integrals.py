@@ -1,0 +1,417 @@
+r"""Duals and Hermite coefficients from their definitions, in ball arithmetic.
+
+The independent side of exact claims. Two algorithms, neither of them the library's:
+
+- *smooth* functions: a_k = E s(X) h_k(X) by the trapezoid rule, which converges
+  geometrically for a function analytic in a strip, and the dual as the series of a_k^2;
+- *pieces*, b_0 + b_1 x + sum J (x - c)_+^m / m!, plus the negative branch of an
+  exponential unit: E s(X) s(Y) = E[s(X) E[s(Y) | X]] with the inner mean in closed form
+  and the outer integral enclosed rigorously, split at the kinks.
+
+Precision is 256 bits; results are mpmath numbers with at least 40 correct digits for
+pieces and 20 for series (their truncation, given in `ORDER`).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import flint
+import mpmath
+
+BITS = 256
+ORDER = 640
+"""Order of the series. Poles at distance d leave e^{-2 d sqrt(ORDER)}: 1e-22 at d = 1."""
+
+# Trapezoid nodes j/20 to 22: e^{-2 pi 20 d} = 1e-54 at d = 1; the tail of
+# h_k(x) phi(x) is below e^{-x^2/4} = 1e-52.
+_STEP, _NODES = 20, 440
+_REACH = 18  # of the outer integral: e^{-162} = 1e-70
+
+
+def mpf(x: Any) -> Any:
+    """Return the midpoint of a ball as an mpmath number."""
+    with mpmath.workprec(BITS):
+        return mpmath.mpf(flint.arb(x).mid().str(75, radius=False))
+
+
+def arb(x: Any) -> Any:
+    """Return an exact ball of a float, an int, an mpmath number or decimal text."""
+    if isinstance(x, Fraction):
+        return flint.arb(flint.fmpq(x.numerator, x.denominator))
+    if isinstance(x, mpmath.mpf):
+        return flint.arb(mpmath.nstr(x, 80))
+    return flint.arb(x)
+
+
+# --- smooth functions ----------------------------------------------------------------
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + (-x).exp())
+
+
+def _softplus(x: Any) -> Any:
+    return (1 + x.exp()).log()
+
+
+def _asinh(x: Any) -> Any:
+    return x.asinh()
+
+
+SMOOTH: dict[str, Callable[[Any], Any]] = {
+    "identity": lambda x: x,
+    "erf": lambda x: x.erf(),
+    "tanh": lambda x: x.tanh(),
+    "sigmoid": _sigmoid,
+    "gelu": lambda x: x * (-x / flint.arb(2).sqrt()).erfc() / 2,
+    "silu": lambda x: x * _sigmoid(x),
+    "softplus": _softplus,
+    "exp": lambda x: x.exp(),
+    "sin": lambda x: x.sin(),
+    "cos": lambda x: x.cos(),
+    "arctan": lambda x: x.atan(),
+    "asinh": _asinh,
+    "gaussian": lambda x: (-x * x / 2).exp(),
+    "mish": lambda x: x * _softplus(x).tanh(),
+}
+
+
+@lru_cache(maxsize=1)
+def _basis() -> tuple[Any, Any]:
+    """Trapezoid weights times h_k at the nodes x >= 0, even and odd orders apart."""
+    norm = _STEP * (2 * flint.arb.pi()).sqrt()
+    roots = [flint.arb(n).sqrt() for n in range(ORDER + 2)]
+    columns = []
+    for j in range(_NODES + 1):
+        x = flint.arb(j) / _STEP
+        weight = (-x * x / 2).exp() / norm
+        low, high = flint.arb(0), weight / (2 if j == 0 else 1)
+        column = [high]
+        for n in range(ORDER):
+            low, high = high, (x * high - roots[n] * low) / roots[n + 1]
+            column.append(high)
+        columns.append(column)
+    even = flint.arb_mat([[c[k] for c in columns] for k in range(0, ORDER + 1, 2)])
+    odd = flint.arb_mat([[c[k] for c in columns] for k in range(1, ORDER + 1, 2)])
+    return even, odd
+
+
+@lru_cache(maxsize=256)
+def smooth_coefficients(name: str, variance: str = "1") -> tuple[Any, ...]:
+    """a_k = E s(sqrt(variance) X) h_k(X) for k = 0..ORDER, as balls."""
+    with flint.ctx.workprec(BITS):
+        function, scale = SMOOTH[name], flint.arb(variance).sqrt()
+        plus, minus = [], []
+        for j in range(_NODES + 1):
+            x = scale * j / _STEP
+            plus.append(function(x))
+            minus.append(function(-x))
+        even, odd = _basis()
+        sums = flint.arb_mat([[p + m] for p, m in zip(plus, minus, strict=True)])
+        gaps = flint.arb_mat([[p - m] for p, m in zip(plus, minus, strict=True)])
+        a, b = even * sums, odd * gaps
+        out = [flint.arb(0)] * (ORDER + 1)
+        out[0::2] = [a[i, 0].mid() for i in range(a.nrows())]
+        out[1::2] = [b[i, 0].mid() for i in range(b.nrows())]
+        return tuple(out)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A dual as its series of energies: sum_k p_k rho^k."""
+
+    energies: tuple[Any, ...]
+
+    def dual(self, rho: Any) -> Any:
+        """Evaluate at one correlation."""
+        with flint.ctx.workprec(BITS):
+            return mpf(flint.arb_poly(list(self.energies))(arb(rho)))
+
+    def slope(self, rho: Any) -> Any:
+        """Evaluate the derivative in rho."""
+        with flint.ctx.workprec(BITS):
+            return mpf(flint.arb_poly(list(self.energies)).derivative()(arb(rho)))
+
+
+# --- piecewise functions -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """b_0 + b_1 x + sum_j J_j (x - c_j)_+^m / m! + elu * (e^x - 1) 1{x < 0}.
+
+    Numbers are decimal text, exact floats or balls. `variance` is that of the argument,
+    which is sqrt(variance) X.
+    """
+
+    order: int
+    line: tuple[Any, Any] = (0, 0)
+    kinks: tuple[Any, ...] = ()
+    jumps: tuple[Any, ...] = ()
+    elu: Any = 0
+    variance: Any = 1
+
+    def dual(self, rho: Any, other: "Pieces | None" = None) -> Any:
+        """E s(X) s(Y), or E s(X) t(Y) for another function t."""
+        with flint.ctx.workprec(BITS):
+            return _expectation(self, self if other is None else other, arb(rho), 0)
+
+    def slope(self, rho: Any, other: "Pieces | None" = None) -> Any:
+        """E s'(X) s'(Y) times the two standard deviations of the arguments."""
+        second = self if other is None else other
+        with flint.ctx.workprec(BITS):
+            scale = (arb(self.variance) * arb(second.variance)).sqrt()
+            return mpf(scale * arb(_expectation(self, second, arb(rho), 1)))
+
+    def coefficient(self, k: int) -> Any:
+        """a_k = E s(X) h_k(X), from truncated moments at 2,048 bits."""
+        # Terms reach 1e200 at k = 200 and cancel: 2,048 bits are 616 digits.
+        with flint.ctx.workprec(2048):
+            return mpf(_coefficient(self, k))
+
+
+def _sides(piece: Pieces) -> list[Any]:
+    """Kinks on the axis of X, the exponential branch's end included."""
+    root = arb(piece.variance).sqrt()
+    out = [arb(c) / root for c in piece.kinks]
+    return [*out, flint.arb(0)] if piece.elu else out
+
+
+def _value(piece: Pieces, x: Any, side: Any, level: int) -> Any:
+    """s^(level) on the piece that contains `side`, continued to complex x."""
+    root = arb(piece.variance).sqrt()
+    y, at = root * x, root * side
+    b0, b1 = (arb(b) for b in piece.line)
+    out = b0 + b1 * y if level == 0 else b1 + 0 * y
+    power = piece.order - level
+    if power < 0:
+        raise ValueError("Pieces: a function with a jump has no derivative")
+    for c, jump in zip(piece.kinks, piece.jumps, strict=True):
+        if at > arb(c):
+            out += arb(jump) * (y - arb(c)) ** power / math.factorial(power)
+    if piece.elu and at < 0:
+        out += arb(piece.elu) * (y.exp() - (1 if level == 0 else 0))
+    return out
+
+
+def _mean(piece: Pieces, centre: Any, spread: Any, level: int) -> Any:
+    """E s^(level)(Y), Y = sqrt(variance) (centre + spread Z), entire in `centre`."""
+    root = arb(piece.variance).sqrt()
+    m, s = root * centre, root * spread
+    b0, b1 = (arb(b) for b in piece.line)
+    out = b0 + b1 * m if level == 0 else b1 + 0 * m
+    power = piece.order - level
+    half = flint.arb(2).sqrt()
+    for c, jump in zip(piece.kinks, piece.jumps, strict=True):
+        t = (m - arb(c)) / s
+        upper = (-t / half).erfc() / 2
+        density = (-t * t / 2).exp() / (2 * flint.arb.pi()).sqrt()
+        moment = (
+            upper,
+            s * (density + t * upper),
+            s * s * ((1 + t * t) * upper + t * density) / 2,
+        )[power]
+        out += arb(jump) * moment
+    if piece.elu:
+        t = m / s
+        growth = (m + s * s / 2).exp() * ((t + s) / half).erfc() / 2
+        below = (t / half).erfc() / 2
+        out += arb(piece.elu) * (growth - (below if level == 0 else 0))
+    return out
+
+
+def _density(x: Any) -> Any:
+    return (-x * x / 2).exp() / (2 * flint.arb.pi()).sqrt()
+
+
+def _segments(cuts: list[Any]) -> list[tuple[Any, Any]]:
+    ends = sorted(
+        [flint.arb(-_REACH), *(c.mid() for c in cuts), flint.arb(_REACH)], key=float
+    )
+    inside = [e for e in ends if abs(e) <= _REACH]
+    return [(a, b) for a, b in zip(inside[:-1], inside[1:], strict=True) if b > a]
+
+
+def _expectation(a: Pieces, b: Pieces, rho: Any, level: int) -> Any:
+    spread = ((1 - rho) * (1 + rho)).sqrt()
+    cuts = _sides(a)
+    exact = not spread > 0
+    if rho != 0:
+        # The inner mean turns within a few spreads of b's kinks.
+        for centre in _sides(b):
+            near = (0,) if exact else (-12, -2, 0, 2, 12)
+            cuts += [(centre + j * spread) / rho for j in near]
+    total = flint.acb(0)
+    for start, stop in _segments(cuts):
+        middle = (start + stop) / 2
+
+        def integrand(x: Any, _: bool, side: Any = middle) -> Any:
+            inner = (
+                _value(b, rho * x, rho * side, level)
+                if exact
+                else _mean(b, rho * x, spread, level)
+            )
+            return _value(a, x, side, level) * inner * _density(x)
+
+        total += flint.acb.integral(integrand, start, stop)
+    if total.real.rad() > flint.arb(10) ** -45:
+        raise ArithmeticError(f"integrals: radius {total.real.rad()} at rho = {rho}")
+    return mpf(total.real)
+
+
+def _coefficient(piece: Pieces, k: int) -> Any:
+    root = arb(piece.variance).sqrt()
+    he = _hermite_polynomial(k)
+    x = flint.arb_poly([0, 1])
+    b0, b1 = (arb(b) for b in piece.line)
+    total = b0 * (k == 0) + b1 * root * (k == 1)
+    for c, jump in zip(piece.kinks, piece.jumps, strict=True):
+        power = (root * x - arb(c)) ** piece.order * (1 / flint.arb.fac_ui(piece.order))
+        total += arb(jump) * _tail(he * power, arb(c) / root)
+    if piece.elu:
+        # X < 0 is -X > 0; e^{-root x} phi(x) = e^{root^2/2} phi(x + root).
+        flipped = he(-x)
+        shifted = flipped(x - root)
+        growth = (root * root / 2).exp() * _tail(shifted, root)
+        total += arb(piece.elu) * (growth - _tail(flipped, flint.arb(0)))
+    return total / flint.arb.fac_ui(k).sqrt()
+
+
+@lru_cache(maxsize=512)
+def _hermite_polynomial(k: int) -> Any:
+    low, high = flint.fmpz_poly([0]), flint.fmpz_poly([1])
+    x = flint.fmpz_poly([0, 1])
+    for n in range(k):
+        low, high = high, x * high - n * low
+    return flint.arb_poly(high)
+
+
+def _tail(polynomial: Any, c: Any) -> Any:
+    """int_c^inf p(x) phi(x) dx by the recursion of truncated moments."""
+    density = _density(c)
+    before, now = density, (c / flint.arb(2).sqrt()).erfc() / 2
+    # now = M_n, before = M_{n+1} of the recursion M_{n+1} = c^n phi + n M_{n-1}.
+    moments, power = [now, before], flint.arb(1)
+    for n in range(1, polynomial.length()):
+        power *= c
+        moments.append(power * density + n * moments[n - 1])
+    return sum(
+        (polynomial[n] * moments[n] for n in range(polynomial.length())), flint.arb(0)
+    )
+
+
+PIECES: dict[str, Pieces] = {
+    "relu": Pieces(1, (0, 0), (0,), (1,)),
+    "abs": Pieces(1, (0, -1), (0,), (2,)),
+    "leaky_relu(0.01)": Pieces(1, (0, "0.01"), (0,), ("0.99",)),
+    "leaky_relu(0.1)": Pieces(1, (0, "0.1"), (0,), ("0.9",)),
+    "leaky_relu(0.2)": Pieces(1, (0, "0.2"), (0,), ("0.8",)),
+    "relu_squared": Pieces(2, (0, 0), (0,), (2,)),
+    "step": Pieces(0, (0, 0), (0,), (1,)),
+    "sign": Pieces(0, (-1, 0), (0,), (2,)),
+    "hard_tanh": Pieces(1, (-1, 0), (-1, 1), (1, -1)),
+    "elu": Pieces(1, (0, 0), (0,), (1,), elu=1),
+    # Klambauer et al. 2017: the fixed point's scale and alpha, rounded to float64.
+    "selu": Pieces(
+        1,
+        (0, 0),
+        (0,),
+        (1.0507009873554805,),
+        elu=Fraction(1.0507009873554805) * Fraction(1.6732632423543772),
+    ),
+}
+
+
+def normrelu(c: Any) -> Pieces:
+    """Return (x - c)_+; centred and scaled by whoever needs it."""
+    return Pieces(1, (0, 0), (c,), (1,))
+
+
+@dataclass(frozen=True)
+class Law:
+    """An activation's dual with the moments that normalise it."""
+
+    dual: Callable[[Any], Any]
+    slope: Callable[[Any], Any]
+    coefficient: Callable[[int], Any]
+
+    def moment(self) -> Any:
+        """E s(X)^2."""
+        return self.dual(1)
+
+    def variance(self) -> Any:
+        """Var s(X)."""
+        with mpmath.workprec(BITS):
+            return self.dual(1) - self.coefficient(0) ** 2
+
+    def mu(self) -> Any:
+        """1 - a_1^2 / Var s(X)."""
+        with mpmath.workprec(BITS):
+            return 1 - self.coefficient(1) ** 2 / self.variance()
+
+    def nu(self) -> Any:
+        """(E s(X)^2 - a_0^2 - a_1^2) / E s(X)^2."""
+        with mpmath.workprec(BITS):
+            a, b = self.coefficient(0), self.coefficient(1)
+            return 1 - (a * a + b * b) / self.moment()
+
+    def distance(self, delta: Any) -> Any:
+        """1 - dual(1 - delta) / dual(1), for delta in [0, 2]."""
+        # 256 bits: a distance of 1e-18 keeps 40 digits of the dual's 60.
+        with mpmath.workprec(BITS):
+            return 1 - self.dual(1 - mpmath.mpf(delta)) / self.dual(1)
+
+    def normalised_distance(self, delta: Any) -> Any:
+        """1 - dual(1 - delta) of (s - E s) / sd(s)."""
+        with mpmath.workprec(BITS):
+            gap = self.dual(1) - self.dual(1 - mpmath.mpf(delta))
+            return gap / self.variance()
+
+    def normalised_dual(self, rho: Any) -> Any:
+        """Dual of (s - E s) / sd(s)."""
+        with mpmath.workprec(BITS):
+            return (self.dual(rho) - self.coefficient(0) ** 2) / self.variance()
+
+    def normalised_slope(self, rho: Any) -> Any:
+        """Its derivative."""
+        with mpmath.workprec(BITS):
+            return self.slope(rho) / self.variance()
+
+
+def of_pieces(piece: Pieces) -> Law:
+    """Law of a piecewise function."""
+    return Law(
+        lru_cache(None)(piece.dual), piece.slope, lru_cache(None)(piece.coefficient)
+    )
+
+
+def of_coefficients(values: Sequence[Any]) -> Law:
+    """Law of sum_k a_k h_k with the given a_k, k = 0, 1, ..."""
+    with flint.ctx.workprec(BITS):
+        a = [arb(value) for value in values]
+        series = Series(tuple(value * value for value in a))
+    return Law(
+        series.dual,
+        series.slope,
+        lambda k: mpf(a[k]) if k < len(a) else mpmath.mpf(0),
+    )
+
+
+@lru_cache(maxsize=64)
+def law(name: str) -> Law:
+    """Law of a function by its name in `SMOOTH`, in `PIECES` or as ``normrelu(c)``."""
+    if name in PIECES:
+        return of_pieces(PIECES[name])
+    if name.startswith("normrelu("):
+        return of_pieces(normrelu(name[len("normrelu(") : -1]))
+    if name.startswith("hermite("):
+        degree = int(name[len("hermite(") : -1])
+        return of_coefficients([0] * degree + [1])
+    a = smooth_coefficients(name)
+    with flint.ctx.workprec(BITS):
+        series = Series(tuple(value * value for value in a))
+    return Law(series.dual, series.slope, lambda k: mpf(a[k]))

@@ -1,0 +1,102 @@
+"""Every numbered item of every paper, in the paper's order: what the ledger must cover.
+
+A claim names the items it covers in ``Claim.items``; `verify.ledger.coverage` compares.
+"""
+
+from dataclasses import dataclass
+
+DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Setting", ("Eq1", "Eq2", "AsmA", "AsmB")),
+    (
+        "Dual activations and the coefficient of non-linearity",
+        ("DefC.1", "Def3.1", "LemC.2", "C.4", "Tab1", "Tab2", "LemC.5", "B"),
+    ),
+    (
+        "Conditioning of the top-layer kernel",
+        ("LemC.7", "Thm3.2", "LemC.4", "Cor3.3", "LemC.8", "Thm3.6", "Cor3.7"),
+    ),
+    (
+        "Conditioning of the neural tangent kernel",
+        ("Eq7", "LemC.14", "Thm3.4", "Cor3.5", "Thm3.8", "Cor3.9"),
+    ),
+    (
+        "Uncentred activations",
+        (
+            *("DefC.20", "LemC.21", "LemC.23", "LemC.24", "LemC.26", "LemC.28"),
+            *("LemC.30", "Thm3.10", "LemC.32"),
+        ),
+    ),
+    (
+        "Inputs that are not on the unit sphere",
+        (
+            *("D.0", "Eq14", "LemD.5", "Eq15", "Eq16", "LemD.3", "ThmD.1", "LemD.6"),
+            *("Eq20", "Thm3.11", "ThmD.9"),
+        ),
+    ),
+    ("NormReLU", ("Eq4", "I.dual", "I.len", "Fact1", "Eq28", "ThmI.1")),
+    ("Batch and layer normalisation", ("Lem2.1", "Eq5", "Eq6")),
+    (
+        "Optimisation",
+        (
+            *("ThmE.8", "ThmE.9", "LemE.1", "Thm4.1", "ThmE.2", "ThmE.3", "ThmE.5"),
+            *("Thm4.2", "CorE.6"),
+        ),
+    ),
+    (
+        "Statistical-query hardness",
+        ("Eq21", "Eq3", "ThmF.1", "Eq24", "Thm5.1", "ThmF.2"),
+    ),
+    (
+        "Benign overfitting",
+        ("delta", "LemG.1", "LemG.3", "Eq25", "Eq26", "Thm6.1"),
+    ),
+    ("One hidden layer and non-singularity", ("ThmH.1", "LemH.3", "ThmH.5")),
+    ("Experiments", ("Sec11",)),
+    ("Errata and caveats", tuple(f"E{k}" for k in range(1, 15))),
+)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper on trial: its key in ``references.bib`` and its items by section."""
+
+    prefix: str
+    key: str
+    title: str
+    sections: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """All item ids, in the paper's order."""
+        return tuple(item for _, items in self.sections for item in items)
+
+    def section_of(self, items: tuple[str, ...]) -> str:
+        """Return the title of the section that lists the first of `items`."""
+        for title, members in self.sections:
+            if items and items[0] in members:
+                return title
+        raise ValueError(f"{self.prefix}: no section lists the items {items}")
+
+
+PAPERS: tuple[Paper, ...] = (
+    Paper(
+        prefix="dc",
+        key="agarwal2021deep",
+        title="A Deep Conditioning Treatment of Neural Networks",
+        sections=DEEP_CONDITIONING,
+    ),
+)
+"""The papers in the order of the report."""
+
+
+def paper(prefix: str) -> Paper:
+    """Return the paper of a claim's prefix.
+
+    >>> paper("dc").items[:2]
+    ('Eq1', 'Eq2')
+    """
+    for candidate in PAPERS:
+        if candidate.prefix == prefix:
+            return candidate
+    known = ", ".join(p.prefix for p in PAPERS)
+    raise ValueError(f"paper: `prefix` must be one of {known}, got {prefix!r}")

@@ -1,0 +1,146 @@
+"""The ledger: every claim of every module in ``verify/claims``, looked up by id."""
+
+import difflib
+import importlib
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+
+from verify import references
+from verify.claim import Claim
+from verify.items import PAPERS, paper
+
+CLAIMS_PACKAGE = "verify.claims"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim and the module that defines it (a worker imports only that one)."""
+
+    claim: Claim
+    module: str
+
+
+@cache
+def entries(package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
+    """Collect the ``CLAIMS`` of every module of `package`: by paper, then natural order.
+
+    Raises
+    ------
+    ValueError
+        If a law of the ledger is broken (see `check`) or a module has no ``CLAIMS``.
+    """
+    found: list[Entry] = []
+    folder = importlib.import_module(package).__path__
+    for module in sorted(m.name for m in pkgutil.iter_modules(folder)):
+        if module.startswith("_"):
+            continue
+        name = f"{package}.{module}"
+        claims = getattr(importlib.import_module(name), "CLAIMS", None)
+        if claims is None:
+            raise ValueError(f"ledger: {name} must define CLAIMS, a tuple of claims")
+        found += [Entry(claim, name) for claim in claims]
+    check([entry.claim for entry in found])
+    return tuple(sorted(found, key=lambda entry: _order(entry.claim)))
+
+
+def load(package: str = CLAIMS_PACKAGE) -> tuple[Claim, ...]:
+    """Return every claim of `package` in the order of `entries`."""
+    return tuple(entry.claim for entry in entries(package))
+
+
+def find(selector: str, package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
+    """Return the entries that `selector` names: an id, a paper, or the start of an id.
+
+    A start never ends inside a number: ``dc/thm3`` finds ``dc/thm3.2``, but ``dc/eq1``
+    not ``dc/eq14``. Upper and lower case are the same.
+
+    Raises
+    ------
+    ValueError
+        If nothing matches; near ids are suggested.
+    """
+    everything = entries(package)
+    exact = [e for e in everything if e.claim.id == selector]
+    if exact:
+        return tuple(exact)
+    start = re.compile(re.escape(selector) + r"(?!(?<=\d)\d)", re.IGNORECASE)
+    matching = tuple(e for e in everything if start.match(e.claim.id))
+    if matching:
+        return matching
+    known = [e.claim.id for e in everything]
+    near = difflib.get_close_matches(selector, known, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise ValueError(
+        f"ledger: no claim is called {selector!r}{hint} `python -m verify list` shows"
+        " every id"
+    )
+
+
+def select(
+    selectors: Sequence[str], package: str = CLAIMS_PACKAGE
+) -> tuple[Entry, ...]:
+    """Return the entries that any of `selectors` names, in order; all for none."""
+    if not selectors:
+        return entries(package)
+    wanted = {e.claim.id for s in selectors for e in find(s, package)}
+    return tuple(e for e in entries(package) if e.claim.id in wanted)
+
+
+def check(claims: Iterable[Claim]) -> None:
+    """Raise ValueError unless ids are unique, sources known, `uses` exist and end."""
+    claims = tuple(claims)
+    twice = [name for name, n in Counter(c.id for c in claims).items() if n > 1]
+    if twice:
+        raise ValueError(f"ledger: ids must be unique, but {sorted(twice)} are not")
+    known, bibliography = {claim.id for claim in claims}, references.load()
+    for claim in claims:
+        if claim.source.key not in bibliography:
+            raise ValueError(
+                f"{claim.id}: source {claim.source.key!r} is not in references.bib"
+            )
+        missing = [name for name in claim.uses if name not in known]
+        if missing:
+            raise ValueError(f"{claim.id}: `uses` names no claim: {missing}")
+        foreign = [i for i in claim.items if i not in paper(claim.paper).items]
+        if foreign or not claim.items:
+            raise ValueError(
+                f"{claim.id}: `items` must name items of {claim.paper} (see"
+                f" verify/items.py), got {claim.items}"
+            )
+    try:
+        TopologicalSorter({c.id: c.uses for c in claims}).prepare()
+    except CycleError as error:
+        raise ValueError(f"ledger: `uses` must not go round: {error.args[1]}") from None
+
+
+def coverage(prefix: str, claims: Iterable[Claim]) -> Mapping[str, tuple[str, ...]]:
+    """Return, for every item of a paper, the ids of the claims that cover it."""
+    claims = tuple(claims)
+    return {
+        item: tuple(c.id for c in claims if c.paper == prefix and item in c.items)
+        for item in paper(prefix).items
+    }
+
+
+def false_alarm_probability(claims: Iterable[Claim]) -> float:
+    """Bound the probability that a true statistical claim fails in one quick run.
+
+    The union bound over claims, cases and drawn examples of ``compare.false_fail``.
+    """
+    total = 0.0
+    for claim in claims:
+        trials = len(claim.cases) + (claim.max_examples if claim.examples else 0)
+        total += trials * float(getattr(claim.compare, "false_fail", 0.0))
+    return total
+
+
+def _order(claim: Claim) -> tuple[int, list[tuple[int, int, str]], str]:
+    prefixes = [p.prefix for p in PAPERS]
+    parts = re.split(r"(\d+)", claim.id.lower())
+    natural = [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
+    return prefixes.index(claim.paper), natural, claim.id

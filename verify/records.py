@@ -1,0 +1,286 @@
+"""Records: what a run found, one JSON file for each claim.
+
+A record keeps every value that was predicted and measured, so that the report and its
+figures compute nothing. It is *stale* when the claim's version or the sources behind it
+have changed since.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from verify.claim import Claim, Profile
+from verify.compare import Enclosure, Estimate, Outcome, Verdict
+
+SCHEMA = 1
+DIGITS = 30
+"""Digits kept of an arbitrary-precision number."""
+
+
+class RecordError(ValueError):
+    """A record that cannot be read; the message names the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseRecord:
+    """One evaluation: its arguments, both sides, the verdict and the control's verdict.
+
+    `predicted` and `measured` are JSON values (see `encode`); `control` is the outcome
+    of the control on this case, empty where it was not tried; `error` a traceback.
+    """
+
+    case: Mapping[str, Any]
+    outcome: Outcome
+    predicted: Any = None
+    measured: Any = None
+    gap: float = math.nan
+    resolves: float = math.nan
+    unit: str = ""
+    worst: int = 0
+    strain: float = math.nan
+    seconds: float = 0.0
+    control: str = ""
+    error: str = ""
+
+    @classmethod
+    def of(
+        cls, case: Mapping[str, Any], predicted: Any, measured: Any, verdict: Verdict
+    ) -> "CaseRecord":
+        """Record a verdict together with both sides."""
+        return cls(
+            case=encode(case),
+            predicted=encode(predicted),
+            measured=encode(measured),
+            **asdict(verdict),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRecord:
+    """What an adversarial search did.
+
+    `examples` counts the cases tried, `closest` is the one nearest to refutation (the
+    smallest counterexample when the statement was refuted).
+    """
+
+    examples: int
+    outcome: Outcome
+    closest: CaseRecord | None
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The result of running one claim.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        The worst over all cases and the search.
+    green : bool
+        Whether the outcome is the expected one and the control did its work.
+    control, control_passed : str, bool
+        What the control showed, in words; whether it did what it must.
+    code : str
+        Digest of the sources the claim depends on, see `verify.digest`.
+    """
+
+    claim: str
+    version: int
+    profile: str
+    outcome: Outcome
+    expected: Outcome
+    green: bool
+    control: str
+    control_passed: bool
+    comparison: str
+    cases: tuple[CaseRecord, ...]
+    search: SearchRecord | None
+    seconds: float
+    code: str
+    device: str
+    dtype: str
+    machine: str
+    packages: Mapping[str, str]
+    schema: int = SCHEMA
+
+    @property
+    def worst(self) -> CaseRecord:
+        """The case of the worst outcome, the one nearest to refutation among equals."""
+        candidates = list(self.cases)
+        if self.search is not None and self.search.closest is not None:
+            candidates.append(self.search.closest)
+        return max(candidates, key=badness)
+
+    def is_current(self, claim: Claim, code: str) -> bool:
+        """Whether the record was made from this claim and these sources."""
+        same = (self.schema, self.version, self.code) == (SCHEMA, claim.version, code)
+        return same and self.expected is claim.expected
+
+
+_RANK = (Outcome.HOLDS, Outcome.UNDECIDED, Outcome.REFUTED, Outcome.ERROR)
+
+
+def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the worst of some outcomes: error, refuted, undecided, holds.
+
+    >>> worst_outcome([Outcome.HOLDS, Outcome.UNDECIDED]).value
+    'undecided'
+    """
+    return max(outcomes, key=_RANK.index)
+
+
+def badness(case: CaseRecord) -> tuple[int, float]:
+    """Order cases by outcome, then by nearness to refutation."""
+    strain = case.strain if not math.isnan(case.strain) else -math.inf
+    return _RANK.index(case.outcome), strain
+
+
+def encode(value: Any) -> Any:
+    """Return `value` as JSON that keeps what it was.
+
+    Floats stay numbers (NaN and infinities become the strings ``"nan"``, ``"inf"``,
+    ``"-inf"``), arrays become lists, an `Estimate` or `Enclosure` a mapping of its
+    fields, numbers of arbitrary precision a string of 30 digits, anything else text.
+
+    >>> encode({"a": (1, math.inf), "b": Fraction(1, 3)})
+    {'a': [1, 'inf'], 'b': '1/3'}
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [encode(item) for item in value] if np.ndim(value) else encode(value[()])
+    if isinstance(value, Estimate | Enclosure):
+        # Not asdict: it would copy arrays only to convert them again.
+        return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, np.generic):
+        return encode(value.item())
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    """Arbitrary-precision numbers to 30 digits, others as they print."""
+    library = type(value).__module__.partition(".")[0]
+    if library == "mpmath":
+        import mpmath
+
+        return str(mpmath.nstr(value, DIGITS))
+    if library == "flint" and type(value).__name__ in ("arb", "acb"):
+        return str(value.str(DIGITS))
+    return str(value)
+
+
+def number(value: Any) -> float:
+    """Return an encoded real number as a float, whichever way it was encoded.
+
+    >>> number("-inf"), number("0.333333333333333333333333333333"), number("1/4")
+    (-inf, 0.3333333333333333, 0.25)
+    """
+    if isinstance(value, str):
+        text = value.strip("[]").partition(" +/-")[0]  # balls: their midpoint
+        return float(Fraction(text)) if "/" in text else float(text)
+    return float(value)
+
+
+def path_of(claim_id: str, folder: Path) -> Path:
+    """Return the file of a claim's record.
+
+    >>> path_of("dc/thm3.2", Path("results")).name
+    'dc-thm3.2.json'
+    """
+    return folder / f"{claim_id.replace('/', '-')}.json"
+
+
+def folder_of(profile: Profile, root: Path | None = None) -> Path:
+    """Return the folder of a profile's records, ``results/<profile>`` by default."""
+    return (root if root is not None else Path("results")) / profile.value
+
+
+def write(record: Record, folder: Path) -> Path:
+    """Write a record by way of a ``.partial`` file, so that it is whole or absent."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = path_of(record.claim, folder)
+    # The process id: two runs of one claim never write to the same partial file.
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    text = json.dumps(
+        _encoded(record), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False
+    )
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def read(path: Path) -> Record:
+    """Read a record.
+
+    Raises
+    ------
+    RecordError
+        If the file is truncated, is not JSON, or lacks a field of this schema.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return _decoded(data)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RecordError(
+            f"{path}: not a readable record ({error}); delete it, or run the claim again"
+            " with --rerun"
+        ) from error
+
+
+def find(claim: Claim, folder: Path) -> Record | None:
+    """Return the record of a claim, or None when it has not been run."""
+    path = path_of(claim.id, folder)
+    return read(path) if path.exists() else None
+
+
+def _encoded(record: Record) -> dict[str, Any]:
+    data = {f.name: getattr(record, f.name) for f in fields(record)}
+    data["cases"] = [_fields(case) for case in record.cases]
+    if record.search is not None:
+        closest = record.search.closest
+        data["search"] = _fields(record.search) | {
+            "closest": None if closest is None else _fields(closest)
+        }
+    return encode(data)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {f.name: getattr(value, f.name) for f in fields(value)}
+
+
+def _decoded(data: dict[str, Any]) -> Record:
+    if data["schema"] != SCHEMA:
+        raise ValueError(f"schema {data['schema']}, this version reads {SCHEMA}")
+    search = data["search"]
+    if search is not None:
+        closest = search["closest"]
+        search = SearchRecord(
+            examples=search["examples"],
+            outcome=Outcome(search["outcome"]),
+            closest=None if closest is None else _case(closest),
+            seconds=search["seconds"],
+        )
+    special = {
+        "outcome": Outcome(data["outcome"]),
+        "expected": Outcome(data["expected"]),
+        "cases": tuple(_case(case) for case in data["cases"]),
+        "search": search,
+    }
+    return Record(**(data | special))
+
+
+def _case(data: dict[str, Any]) -> CaseRecord:
+    numbers = {k: number(data[k]) for k in ("gap", "resolves", "strain")}
+    return CaseRecord(**(data | numbers | {"outcome": Outcome(data["outcome"])}))

@@ -1,0 +1,105 @@
+"""``python -m verify.report``: run what has no current record, then render."""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from verify import command, ledger, records
+from verify.report import as_json, as_markdown, as_text
+from verify.report.rows import NOT_RUN, STALE, Row, build
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code.
+
+    0: every claim is as expected; 1: some are not; 2: wrong usage; 130: interrupted.
+    """
+    options = _parser().parse_args(argv)
+    folder = records.folder_of(options.profile, options.records)
+    try:
+        entries = ledger.select(options.claims, options.package)
+    except ValueError as error:
+        command.complain(str(error))
+        return command.EXIT_USAGE
+    try:
+        ran = _run_missing(entries, folder, options)
+        rows = build(entries, folder)
+        _write(_rendered(rows, options, folder), options.output)
+    except KeyboardInterrupt:
+        command.complain("interrupted; finished claims are kept, run again to resume")
+        return command.EXIT_INTERRUPTED
+    except records.RecordError as error:
+        command.complain(str(error))
+        return command.EXIT_RED
+    if not ran:
+        return command.EXIT_RED
+    return command.exit_code(rows, strict=options.strict)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m verify.report", description="Show what was found for each claim."
+    )
+    parser.add_argument(
+        "claims", nargs="*", metavar="CLAIM", help="ids, their starts, or papers"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "markdown", "html", "json"), default="text"
+    )
+    parser.add_argument("--output", type=Path, metavar="PATH", help="default: stdout")
+    parser.add_argument("--rerun", action="store_true", help="run all, current or not")
+    parser.add_argument(
+        "--no-run", action="store_true", help="show the records there are, run nothing"
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="undecided, open, stale and claims that were not run count as failures",
+    )
+    parser.add_argument("--package", default=ledger.CLAIMS_PACKAGE, help=argparse.SUPPRESS)
+    command.add_common_options(parser)
+    return parser
+
+
+def _run_missing(
+    entries: Sequence[ledger.Entry], folder: Path, options: argparse.Namespace
+) -> bool:
+    if options.no_run:
+        return True
+    chosen = entries
+    if not options.rerun:
+        rows = build(entries, folder)
+        pending = {r.claim.id for r in rows if r.outcome in (NOT_RUN, STALE)}
+        chosen = [entry for entry in entries if entry.claim.id in pending]
+    if not any(not entry.claim.open_reason for entry in chosen):
+        return True
+    return command.run_with_progress(
+        chosen, profile=options.profile, folder=folder, workers=options.workers
+    )
+
+
+def _rendered(rows: Sequence[Row], options: argparse.Namespace, folder: Path) -> str:
+    if options.format == "json":
+        return as_json(rows) + "\n"
+    if options.format == "markdown":
+        return as_markdown(rows)
+    if options.format == "html":
+        from verify.report.html import as_html
+
+        return as_html(rows, profile=options.profile)
+    colour = options.output is None and sys.stdout.isatty()
+    return as_text(rows, width=shutil.get_terminal_size().columns, colour=colour)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

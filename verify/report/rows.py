@@ -1,0 +1,322 @@
+"""What the report says about one claim, as plain values; the JSON format's fields."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verify import records, references
+from verify.claim import Claim
+from verify.compare import Outcome
+from verify.digest import code_digest
+from verify.ledger import Entry
+from verify.records import CaseRecord, Record
+from verify.run import roots_of
+
+STALE = "stale"
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A claim with its record and what that record is worth now.
+
+    `outcome` is the record's when it is current, else ``stale`` or ``not run``; an open
+    claim's is ``open``.
+    """
+
+    claim: Claim
+    record: Record | None
+    outcome: str
+
+    @property
+    def green(self) -> bool:
+        """Whether the claim was found as expected, by a current record."""
+        current = self.outcome not in (STALE, NOT_RUN, Outcome.OPEN)
+        return current and self.record is not None and self.record.green
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to do: green, or knowingly open."""
+        return self.green or self.outcome == Outcome.OPEN
+
+    @property
+    def worst(self) -> CaseRecord | None:
+        """The worst case of the record."""
+        return self.record.worst if self.record is not None else None
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words, with what was expected where that matters."""
+        if self.outcome in (STALE, NOT_RUN, Outcome.OPEN, Outcome.ERROR):
+            return self.outcome
+        if self.green:
+            refuted = self.claim.expected is Outcome.REFUTED
+            return "refuted, as expected" if refuted else "holds"
+        if self.outcome != self.claim.expected:
+            return f"{self.outcome}, expected: {self.claim.expected.value}"
+        return f"{self.outcome}, but its control failed"
+
+
+def build(entries: Sequence[Entry], folder: Path) -> tuple[Row, ...]:
+    """Join claims with their records in `folder`.
+
+    Raises
+    ------
+    RecordError
+        If a record cannot be read.
+    """
+    return tuple(_row(entry, records.find(entry.claim, folder)) for entry in entries)
+
+
+def _row(entry: Entry, record: Record | None) -> Row:
+    claim = entry.claim
+    if claim.open_reason:
+        outcome, record = Outcome.OPEN.value, None
+    elif record is None:
+        outcome = NOT_RUN
+    elif not record.is_current(
+        claim, code_digest(entry.module, roots_of(entry.module))
+    ):
+        outcome = STALE
+    else:
+        outcome = record.outcome.value
+    return Row(claim=claim, record=record, outcome=outcome)
+
+
+def counts(rows: Sequence[Row]) -> Mapping[str, int]:
+    """Count claims by what was found, the good ones first, empty kinds left out."""
+    order = (
+        ("hold", lambda r: r.green and r.claim.expected is Outcome.HOLDS),
+        ("refuted, as expected", lambda r: r.green and r.outcome == Outcome.REFUTED),
+        ("undecided", lambda r: r.outcome == Outcome.UNDECIDED),
+        ("not as expected", _unexpected),
+        ("in error", lambda r: r.outcome == Outcome.ERROR),
+        ("stale", lambda r: r.outcome == STALE),
+        ("not run", lambda r: r.outcome == NOT_RUN),
+        ("open", lambda r: r.outcome == Outcome.OPEN),
+    )
+    found = {name: sum(bool(test(row)) for row in rows) for name, test in order}
+    return {name: count for name, count in found.items() if count}
+
+
+def _unexpected(row: Row) -> bool:
+    return not row.green and row.outcome in (Outcome.HOLDS, Outcome.REFUTED)
+
+
+def by_evidence(rows: Sequence[Row]) -> list[tuple[str, Counter[str]]]:
+    """Count verdicts for each kind of evidence, strongest first."""
+    from verify.claim import Evidence
+
+    table: list[tuple[str, Counter[str]]] = []
+    for kind in Evidence:
+        these = [row for row in rows if row.claim.evidence is kind]
+        if these:
+            table.append((kind.value, Counter(counts(these))))
+    return table
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Return the counts as one line of text."""
+    parts = [f"{count} {name}" for name, count in counts(rows).items()]
+    seconds = sum(row.record.seconds for row in rows if row.record is not None)
+    noun = "claim" if len(rows) == 1 else "claims"
+    return f"{len(rows)} {noun}: {', '.join(parts)} ({seconds:.0f} s of work)"
+
+
+# --- values --------------------------------------------------------------------------
+
+
+def predicted_text(row: Row, digits: int = 6) -> str:
+    """Return the predicted value of the worst case, shortened."""
+    worst = row.worst
+    if worst is None or worst.error:
+        return ""
+    value = _at(worst.predicted, worst)
+    stderr = _stderr(worst)
+    return _short(value, digits) if stderr is None else _to_error(value, stderr)
+
+
+def measured_text(row: Row, digits: int = 6) -> str:
+    """Return the measured value of the worst case; its digits follow its error."""
+    worst = row.worst
+    if worst is None or worst.error:
+        return ""
+    measured = worst.measured
+    if isinstance(measured, Mapping) and "stderr" in measured:
+        mean, stderr = _at(measured["mean"], worst), _stderr(worst)
+        assert stderr is not None
+        return f"{_to_error(mean, stderr)} ± {_rounded(stderr)}"
+    if isinstance(measured, Mapping) and "lower" in measured:
+        low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
+        return low if low == high else f"[{low}, {high}]"
+    return _short(_at(measured, worst), digits)
+
+
+def small(value: float) -> str:
+    """Return a gap or resolving power with two significant digits."""
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.2g}".replace("-", "−") if value else "0"
+
+
+def gap_text(row: Row) -> str:
+    """Return the gap of the worst case with its unit where that is not absolute."""
+    worst = row.worst
+    if worst is None or worst.error:
+        return ""
+    if worst.unit == "exact":
+        return "none" if worst.gap == 0.0 else "differs"
+    return small(worst.gap) + (" rel" if worst.unit == "relative" else "")
+
+
+def resolves_text(row: Row) -> str:
+    """Return the smallest error that would have been caught in the worst case."""
+    worst = row.worst
+    if worst is None or worst.error:
+        return ""
+    return "exact" if worst.unit == "exact" else small(worst.resolves)
+
+
+def _at(value: Any, case: CaseRecord) -> Any:
+    """Pick the worst entry of an encoded array."""
+    flat = flatten(value)
+    if isinstance(value, list) and flat:
+        return flat[case.worst] if case.worst < len(flat) else flat[0]
+    return value
+
+
+def flatten(value: Any) -> list[Any]:
+    """Return the entries of nested lists in order.
+
+    >>> flatten([[1, 2], [3]])
+    [1, 2, 3]
+    """
+    if isinstance(value, list):
+        return [leaf for item in value for leaf in flatten(item)]
+    return [value]
+
+
+def _stderr(case: CaseRecord) -> float | None:
+    if isinstance(case.measured, Mapping) and "stderr" in case.measured:
+        return records.number(_at(case.measured["stderr"], case))
+    return None
+
+
+def _short(value: Any, digits: int) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    try:
+        number = records.number(value)
+    except (TypeError, ValueError):
+        text = value if isinstance(value, str) else json.dumps(value)
+        return text if len(text) <= 24 else text[:23] + "…"
+    if isinstance(value, int) and abs(value) < 10**digits:
+        return str(value)
+    return f"{number:.{digits}g}".replace("-", "−")
+
+
+def _rounded(stderr: float) -> str:
+    """One significant digit of a standard error, two when it starts with a 1."""
+    if not math.isfinite(stderr) or stderr <= 0.0:
+        return small(stderr)
+    places = _places(stderr)
+    return f"{stderr:.{places}f}" if -1 < places < 7 else f"{stderr:.1e}"
+
+
+def _places(stderr: float) -> int:
+    exponent = math.floor(math.log10(stderr))
+    leading = stderr / 10.0**exponent
+    return -exponent + (1 if leading < 1.95 else 0)
+
+
+def _to_error(value: Any, stderr: float) -> str:
+    """Round a value to the digits its standard error supports."""
+    number = records.number(value)
+    if not (math.isfinite(number) and math.isfinite(stderr)) or stderr <= 0.0:
+        return _short(value, 6)
+    places = _places(stderr)
+    if -1 < places < 7:
+        return f"{number:.{places}f}".replace("-", "−")
+    if number == 0.0:
+        return "0"
+    digits = max(1, math.floor(math.log10(abs(number))) + places + 1)
+    return f"{number:.{min(digits, 12)}g}".replace("-", "−")
+
+
+# --- JSON ----------------------------------------------------------------------------
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """Return all rows as a JSON list; fields are only ever added."""
+    return json.dumps(
+        [as_mapping(row) for row in rows], indent=1, ensure_ascii=False, allow_nan=False
+    )
+
+
+def as_mapping(row: Row) -> dict[str, Any]:
+    """Return one claim as the mapping that the JSON format shows."""
+    claim, record, worst = row.claim, row.record, row.worst
+    data: dict[str, Any] = {
+        "id": claim.id,
+        "paper": claim.paper,
+        "item": claim.items[0],
+        "items": claim.items,
+        "title": claim.title,
+        "statement": claim.statement,
+        "assumptions": claim.assumptions,
+        "evidence": claim.evidence.value,
+        "expected": "open" if claim.open_reason else claim.expected.value,
+        "outcome": row.outcome,
+        "green": row.green,
+        "verdict": row.verdict,
+        "source": f"{references.short_citation(claim.source.key)},"
+        f" {claim.source.where}",
+        "uses": claim.uses,
+        "finding": claim.finding,
+        "open_reason": claim.open_reason,
+        "command": f"python -m verify run {claim.id}",
+        "predicted": None,
+        "measured": None,
+        "gap": None,
+        "resolves": None,
+        "unit": None,
+        "seconds": None,
+    }
+    if record is not None and worst is not None:
+        data |= {
+            "predicted": _at(worst.predicted, worst),
+            "measured": _measured(worst),
+            "gap": worst.gap,
+            "resolves": worst.resolves,
+            "unit": worst.unit,
+            "worst_case": worst.case,
+            "error": worst.error,
+            "seconds": record.seconds,
+            "cases": len(record.cases),
+            "examples": record.search.examples if record.search else 0,
+            "comparison": record.comparison,
+            "control": record.control,
+            "profile": record.profile,
+            "code": record.code,
+            "device": record.device,
+            "dtype": record.dtype,
+            "packages": record.packages,
+        }
+    return records.encode(data)
+
+
+def _measured(case: CaseRecord) -> Any:
+    measured = case.measured
+    if isinstance(measured, Mapping) and "stderr" in measured:
+        return {
+            "mean": _at(measured["mean"], case),
+            "stderr": _at(measured["stderr"], case),
+            "replicates": measured["replicates"],
+        }
+    return _at(measured, case)

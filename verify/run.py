@@ -1,0 +1,309 @@
+"""Run claims: judge every case, try the control, search for counterexamples.
+
+`run_claim` runs one claim in this process. `run_many` spreads claims over worker
+processes and writes each record as soon as it is there, so that an interrupted run
+keeps what it has.
+"""
+
+import hashlib
+import importlib.metadata
+import platform
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from verify import ledger, records
+from verify.claim import Case, Claim, Profile
+from verify.compare import Comparison, Outcome
+from verify.digest import ROOT, code_digest
+from verify.records import CaseRecord, Record, SearchRecord
+from verify.workers import Report, run_jobs
+
+PACKAGES = ("numpy", "scipy", "mpmath", "sympy", "python-flint", "torch", "hypothesis")
+
+
+class _Refuted(Exception):
+    """Carries a counterexample out of hypothesis, which shrinks it on the way."""
+
+    def __init__(self, case: CaseRecord) -> None:
+        super().__init__(str(case.case))
+        self.case = case
+
+
+def run_claim(
+    claim: Claim,
+    profile: Profile = Profile.QUICK,
+    *,
+    module: str,
+    roots: tuple[Path, ...] = (ROOT,),
+) -> Record:
+    """Run every case of a claim, its control and its search; return the record.
+
+    An exception of a prediction or measurement is not raised: the case is recorded as
+    an error, with its traceback.
+
+    Raises
+    ------
+    ValueError
+        If the claim is open.
+    """
+    if claim.open_reason:
+        raise ValueError(f"{claim.id} is open and cannot be run: {claim.open_reason}")
+    # The digest first: a source edited meanwhile makes the record stale, not wrong.
+    code, start = code_digest(module, roots), time.perf_counter()
+    with warnings.catch_warnings():
+        # An overflow or invalid operation is an error of the claim, not a remark.
+        warnings.simplefilter("error", RuntimeWarning)
+        cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
+        search = _search(claim) if claim.examples is not None else None
+    outcomes = [case.outcome for case in cases]
+    if search is not None:
+        outcomes.append(search.outcome)
+    outcome = records.worst_outcome(outcomes)
+    passed, control = _control(claim, cases, search)
+    return Record(
+        claim=claim.id,
+        version=claim.version,
+        profile=profile.value,
+        outcome=outcome,
+        expected=claim.expected,
+        green=passed and outcome is claim.expected,
+        control=control,
+        control_passed=passed,
+        comparison=type(claim.compare).__name__,
+        cases=cases,
+        search=search,
+        seconds=round(time.perf_counter() - start, 3),
+        code=code,
+        device=_device(cases),
+        dtype=str(dict(cases[0].case).get("dtype", "float64")),
+        machine=f"{platform.system()} {platform.machine()}",
+        packages=_versions(),
+    )
+
+
+def judge(claim: Claim, case: Case) -> CaseRecord:
+    """Predict, measure and compare one case; try the control on the same measurement."""
+    assert claim.predict is not None
+    assert claim.measure is not None
+    assert claim.compare is not None
+    start = time.perf_counter()
+    try:
+        predicted, measured = claim.predict(**case), claim.measure(**case)
+        verdict = claim.compare.judge(predicted, measured)
+        control = _try_control(claim, claim.compare, case, measured, verdict.outcome)
+    except Exception:
+        return CaseRecord(
+            case=records.encode(case),
+            outcome=Outcome.ERROR,
+            error=traceback.format_exc(),
+            seconds=round(time.perf_counter() - start, 4),
+        )
+    found = CaseRecord.of(case, predicted, measured, verdict)
+    seconds = round(time.perf_counter() - start, 4)
+    return replace(found, seconds=seconds, control=control)
+
+
+def _try_control(
+    claim: Claim, compare: Comparison, case: Case, measured: Any, outcome: Outcome
+) -> str:
+    if claim.expected is Outcome.HOLDS:
+        assert claim.must_refute is not None
+        return compare.judge(claim.must_refute(**case), measured).outcome.value
+    if outcome is Outcome.REFUTED:
+        assert claim.must_hold is not None
+        return compare.judge(claim.must_hold(**case), measured).outcome.value
+    return ""
+
+
+def _control(
+    claim: Claim, cases: Sequence[CaseRecord], search: SearchRecord | None
+) -> tuple[bool, str]:
+    """Return whether the control did what it must, and what happened in words."""
+    if claim.expected is Outcome.HOLDS:
+        caught = sum(case.control == Outcome.REFUTED for case in cases)
+        words = f"a wrong prediction was refuted in {caught} of {len(cases)} cases"
+        return caught > 0, words
+    refuted = [case for case in cases if case.outcome is Outcome.REFUTED]
+    if search is not None and search.outcome is Outcome.REFUTED and search.closest:
+        refuted.append(search.closest)
+    held = sum(case.control == Outcome.HOLDS for case in refuted)
+    words = (
+        f"refuted in {len(refuted)} cases, and the corrected statement holds in"
+        f" {held} of them"
+    )
+    return 0 < len(refuted) == held, words
+
+
+def _search(claim: Claim) -> SearchRecord:
+    """Look for a counterexample among drawn cases, drawn towards refutation."""
+    import hypothesis
+
+    assert claim.examples is not None
+    tried: list[CaseRecord] = []
+    start = time.perf_counter()
+
+    def attempt(case: Case) -> None:
+        found = judge(claim, case)
+        tried.append(found)
+        if found.outcome is Outcome.ERROR:
+            raise _Refuted(found)
+        # Bounded: infinite strains carry no direction.
+        hypothesis.target(min(max(found.strain, -1e9), 1e9), label="strain")
+        if found.outcome is Outcome.REFUTED:
+            raise _Refuted(found)
+
+    run = _hypothesis(claim)(attempt)
+    try:
+        run()
+    except _Refuted as refuted:
+        return _searched(len(tried), refuted.case.outcome, refuted.case, start)
+    except hypothesis.errors.HypothesisException:
+        # The strategy itself, or a measurement that differs from run to run.
+        broken = CaseRecord(
+            case={}, outcome=Outcome.ERROR, error=traceback.format_exc()
+        )
+        return _searched(len(tried), Outcome.ERROR, broken, start)
+    outcome = records.worst_outcome(case.outcome for case in tried)
+    closest = max(tried, key=records.badness)
+    return _searched(len(tried), outcome, closest, start)
+
+
+def _searched(
+    examples: int, outcome: Outcome, closest: CaseRecord, start: float
+) -> SearchRecord:
+    return SearchRecord(
+        examples=examples,
+        outcome=outcome,
+        closest=closest,
+        seconds=round(time.perf_counter() - start, 3),
+    )
+
+
+def _hypothesis(claim: Claim) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
+    """Return the decorator that draws a claim's examples, the same ones on every run."""
+    import hypothesis
+
+    assert claim.examples is not None
+    seed = int.from_bytes(hashlib.sha256(claim.id.encode()).digest()[:8])
+    settings = hypothesis.settings(
+        max_examples=claim.max_examples,
+        database=None,
+        deadline=None,
+        derandomize=False,  # the seed below is ours
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=(
+            hypothesis.Phase.generate,
+            hypothesis.Phase.target,
+            hypothesis.Phase.shrink,
+        ),
+    )
+    given = hypothesis.given(claim.examples())
+    return lambda test: hypothesis.seed(seed)(settings(given(test)))
+
+
+def _device(cases: Sequence[CaseRecord]) -> str:
+    used = {str(dict(case.case).get("device", "cpu")) for case in cases}
+    if used == {"cpu"}:
+        return "cpu"
+    import torch
+
+    # The hardware's name where a GPU was used.
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def run_and_write(entry: ledger.Entry, profile: Profile, folder: Path) -> Record:
+    """Run one claim in this process and write its record."""
+    roots = roots_of(entry.module)
+    record = run_claim(entry.claim, profile, module=entry.module, roots=roots)
+    records.write(record, folder)
+    return record
+
+
+def run_many(
+    entries: Sequence[ledger.Entry],
+    *,
+    profile: Profile = Profile.QUICK,
+    folder: Path,
+    workers: int = 2,
+    report: Report | None = None,
+) -> dict[str, Record]:
+    """Run claims in parallel worker processes, longest first; write each record.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        Open claims among them are left out.
+    folder : Path
+        Where the records go; earlier ones there tell how long a claim takes.
+    workers : int
+        Processes; each uses one thread.
+    report : callable, optional
+        Called with a claim's id and its record as soon as it is written.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After the workers were stopped; finished records stay.
+    RuntimeError
+        If a claim could not be run at all (its worker died, its module fails to
+        import); all others were run and recorded.
+    """
+    runnable = [entry for entry in entries if not entry.claim.open_reason]
+    expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
+    runnable.sort(key=lambda e: -expected[e.claim.id])
+    done: dict[str, Record] = {}
+
+    def finish(name: str, result: Any) -> None:
+        record: Record = result
+        records.write(record, folder)
+        done[name] = record
+        if report is not None:
+            report(name, record)
+
+    jobs = [(e.claim.id, (e.module, e.claim.id, profile.value)) for e in runnable]
+    failures = run_jobs(_work, jobs, workers=workers, finish=finish)
+    if failures:
+        lines = "\n".join(f"{name}: {reason}" for name, reason in failures.items())
+        raise RuntimeError(f"some claims could not be run\n{lines}")
+    return done
+
+
+def _earlier_seconds(claim: Claim, folder: Path) -> float:
+    """Seconds of the last run; unknown ones first, for they may be long."""
+    try:
+        record = records.find(claim, folder)
+    except records.RecordError:
+        return float("inf")
+    return record.seconds if record is not None else float("inf")
+
+
+def _work(module: str, claim_id: str, profile: str) -> Record:
+    """Run one claim in a worker, importing only the module that defines it."""
+    home = importlib.import_module(module)
+    claim = next(c for c in home.CLAIMS if c.id == claim_id)
+    return run_claim(claim, Profile(profile), module=module, roots=roots_of(module))
+
+
+def roots_of(module: str) -> tuple[Path, ...]:
+    """Return where the sources of an imported module and of this project are found."""
+    file = sys.modules[module].__file__
+    assert file is not None
+    return tuple(dict.fromkeys((Path(file).parents[module.count(".")], ROOT)))

@@ -1,0 +1,44 @@
+"""`tox -e verify`: one test for each claim, and the laws of the ledger itself."""
+
+from pathlib import Path
+
+import pytest
+
+from verify import figures, ledger, records, run
+from verify.claim import Profile
+from verify.compare import FALSE_ALARM_BUDGET
+from verify.items import PAPERS
+from verify.report.rows import Row
+from verify.report.text import explain
+
+ENTRIES = ledger.entries()
+CHECKED = [entry for entry in ENTRIES if not entry.claim.open_reason]
+
+
+@pytest.mark.parametrize("entry", CHECKED, ids=[e.claim.id for e in CHECKED])
+def test_claim(entry: ledger.Entry, pytestconfig: pytest.Config) -> None:
+    """The claim is found as expected, and its control does its work."""
+    folder = records.folder_of(Profile.QUICK, Path(pytestconfig.rootpath) / "results")
+    record = run.run_and_write(entry, Profile.QUICK, folder)
+    row = Row(claim=entry.claim, record=record, outcome=record.outcome.value)
+    assert record.green, explain(row)
+
+
+@pytest.mark.parametrize("prefix", [paper.prefix for paper in PAPERS])
+def test_every_item_has_a_claim_or_an_open_entry(prefix: str) -> None:
+    """No item of the paper's specification is passed over in silence."""
+    covered = ledger.coverage(prefix, ledger.load())
+    missing = [item for item, claims in covered.items() if not claims]
+    assert not missing, f"no claim covers {', '.join(missing)}"
+
+
+def test_statistical_claims_share_one_false_alarm_budget() -> None:
+    """A run of true claims fails by chance at most once in a million."""
+    assert ledger.false_alarm_probability(ledger.load()) <= FALSE_ALARM_BUDGET
+
+
+def test_every_figure_that_a_claim_names_can_be_drawn() -> None:
+    """A claim's figure is the name of a function of `verify.figures`."""
+    for claim in ledger.load():
+        if claim.figure:
+            assert callable(figures.named(claim.figure)), claim.id
