@@ -56,8 +56,8 @@ class FullyConnected:
     Raises
     ------
     ValueError
-        If `widths` names no hidden layer or holds a number below one, or the activations
-        are not as many as the hidden layers.
+        If `widths` names no hidden layer or holds a number below one, or the
+        activations are not as many as the hidden layers.
 
     References
     ----------
@@ -85,8 +85,8 @@ class FullyConnected:
         object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
         if len(self.widths) < 3 or min(self.widths) < 1:
             raise ValueError(
-                "FullyConnected: `widths` must be positive and name the input, at least "
-                f"one hidden layer and the output, but it is {self.widths}"
+                "FullyConnected: `widths` must be positive and name the input, at "
+                f"least one hidden layer and the output, but it is {self.widths}"
             )
         if isinstance(self.activation, tuple) and len(self.activation) != self.depth:
             raise ValueError(

@@ -31,6 +31,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 0 when all went well, 1 when not, 130 on Ctrl-C."""
     options = _parser().parse_args(argv)
@@ -38,11 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     directory = options.directory or (Path(named) if named else None)
     try:
         if options.command == "fetch":
-            fetch(
-                options.name,
-                directory=directory,
-                progress=lambda line: sys.stderr.write(line + "\n") and None,
-            )
+            fetch(options.name, directory=directory, progress=_say)
         found = load(
             options.name,
             getattr(options, "split", "train"),

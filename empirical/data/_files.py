@@ -92,8 +92,8 @@ def decompressed(path: Path, *, sha256: str) -> bytes:
         content = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
     except (EOFError, zlib.error, OSError) as error:
         raise ValueError(
-            f"{path}: truncated or corrupt gzip data ({error}); its content should have "
-            f"SHA-256 {sha256}. Delete the file and fetch it again."
+            f"{path}: truncated or corrupt gzip data ({error}); its content should "
+            f"have SHA-256 {sha256}. Delete the file and fetch it again."
         ) from error
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:

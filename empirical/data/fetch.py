@@ -16,7 +16,7 @@ def fetch(
     *,
     directory: Path | str | None = None,
     mirrors: Sequence[str] | None = None,
-    progress: Progress = lambda message: None,
+    progress: Progress = lambda _: None,
     timeout: float = 60.0,
 ) -> list[Path]:
     """Download a data set into the cache, checking every file before it is kept.

@@ -51,8 +51,8 @@ def unit_rows(images: npt.ArrayLike, *, centre: bool | npt.ArrayLike = False) ->
     if not norms.all():
         bad = np.flatnonzero(norms == 0.0)
         raise ValueError(
-            f"unit_rows: `images` must have no zero row, but {len(bad)} of {len(x)} are "
-            f"zero, e.g. row {bad[0]}. Remove them."
+            f"unit_rows: `images` must have no zero row, but {len(bad)} of {len(x)} "
+            f"are zero, e.g. row {bad[0]}. Remove them."
         )
     return x / norms[:, None]
 
@@ -149,8 +149,8 @@ def assumption_a_inputs(
     _check_delta("assumption_a_inputs", delta)
     if n < 2 or dim < 3:
         raise ValueError(
-            "assumption_a_inputs: `n` must be at least 2 and `dim` at least 3, but they "
-            f"are {n} and {dim}"
+            "assumption_a_inputs: `n` must be at least 2 and `dim` at least 3, but "
+            f"they are {n} and {dim}"
         )
     base = sphere_inputs(n, dim - 1, generator=generator)
     pairs = (base @ base.T)[np.triu_indices(n, 1)]

