@@ -1,0 +1,170 @@
+"""Pictures for the report: each drawn from a claim's record, or from theory alone.
+
+`PICTURES` lists them by name; ``Claim.figure`` is such a name. A picture of a record
+draws what was measured and predicted when the claim ran and computes nothing new; a
+picture of theory shows closed forms, and its caption says so.
+"""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from verify.figures import measured, theoretical
+from verify.figures.style import styled
+from verify.records import Record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A figure of the report.
+
+    Attributes
+    ----------
+    name, title : str
+    caption : str
+        One sentence that says what to see.
+    of_record, of_theory : callable, optional
+        ``of_record(record)`` or ``of_theory()``; exactly one is given.
+    """
+
+    name: str
+    title: str
+    caption: str
+    of_record: "Callable[[Record], Figure] | None" = None
+    of_theory: "Callable[[], Figure] | None" = None
+
+    def __post_init__(self) -> None:
+        if (self.of_record is None) == (self.of_theory is None):
+            raise ValueError(f"Picture: {self.name} must be of a record or of theory")
+
+    @property
+    def from_theory(self) -> bool:
+        """Whether it can be drawn without a record."""
+        return self.of_theory is not None
+
+    def draw(self, record: Record | None = None) -> "Figure":
+        """Draw the picture.
+
+        Raises
+        ------
+        ValueError
+            If it shows a record and none is given, or the record holds nothing that
+            this picture shows.
+        """
+        if self.of_theory is not None:
+            return self.of_theory()
+        assert self.of_record is not None
+        if record is None:
+            raise ValueError(
+                f"{self.name}: `record` must be given, it is what is drawn"
+            )
+        return self.of_record(record)
+
+
+PICTURES: tuple[Picture, ...] = (
+    Picture(
+        name="condition_numbers",
+        title="Condition number against depth",
+        caption=(
+            "Measured condition numbers fall with depth below the bound and stop at a"
+            " plateau that the width sets, not at one."
+        ),
+        of_record=measured.condition_numbers,
+    ),
+    Picture(
+        name="ntk_ratio",
+        title="The tangent kernel needs no second half of the depth",
+        caption=(
+            "The tangent kernel's off-diagonal share stays below the sharp bound, which"
+            " falls twice as fast as the printed one (drawn from theory)."
+        ),
+        of_theory=theoretical.ntk_ratio,
+    ),
+    Picture(
+        name="correlation_floor",
+        title="Random networks of fixed width keep a correlation",
+        caption=(
+            "Correlations of random networks settle at a floor of order one over the"
+            " width when a₂ ≠ 0, and vanish with depth when a₂ = 0."
+        ),
+        of_record=measured.correlation_floor,
+    ),
+    Picture(
+        name="diverging_lengths",
+        title="Lengths that diverge under NormReLU",
+        caption=(
+            "Kinks above −0.3767 send inputs that start beyond an unstable length to"
+            " infinity, those below pull every length to one (drawn from theory)."
+        ),
+        of_theory=theoretical.diverging_lengths,
+    ),
+    Picture(
+        name="finite_width",
+        title="Kernel error against width",
+        caption=(
+            "The error of a random network's kernel falls like one over the square root"
+            " of the width, at the predicted constant."
+        ),
+        of_record=measured.finite_width,
+    ),
+    Picture(
+        name="dual_activations",
+        title="Dual activations",
+        caption=(
+            "The further a dual lies below the diagonal, the more correlation one layer"
+            " takes off; μ is the share that is not linear (drawn from theory)."
+        ),
+        of_theory=theoretical.dual_activations,
+    ),
+    Picture(
+        name="length_maps",
+        title="Length maps",
+        caption=(
+            "Squared lengths return to one wherever the map crosses the diagonal from"
+            " above to below at one; a map steeper than that sends them away (drawn from"
+            " theory)."
+        ),
+        of_theory=theoretical.length_maps,
+    ),
+    Picture(
+        name="normrelu_selu",
+        title="NormReLU beside SELU",
+        caption=(
+            "NormReLU with SELU's scale is nearly SELU, and takes off about as much"
+            " correlation in every layer (drawn from theory)."
+        ),
+        of_theory=theoretical.normrelu_selu,
+    ),
+)
+"""Every picture, in the order of the report."""
+
+GALLERY: tuple[Picture, ...] = tuple(p for p in PICTURES if p.from_theory)
+"""Pictures that every report shows, whether or not a claim names them."""
+
+
+def named(name: str) -> Picture:
+    """Return the picture called `name`.
+
+    Raises
+    ------
+    ValueError
+        If there is none; near names are suggested.
+
+    Examples
+    --------
+    >>> named("length_maps").title
+    'Length maps'
+    """
+    for picture in PICTURES:
+        if picture.name == name:
+            return picture
+    names = [p.name for p in PICTURES]
+    near = difflib.get_close_matches(name, names, n=2)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise ValueError(
+        f"figures: `name` must be one of {', '.join(names)}, got {name!r}{hint}"
+    )

@@ -1,0 +1,161 @@
+"""How figures look: colours that a page can theme, and SVG that is the same every time.
+
+Figures are drawn in a few marker colours. `as_svg` turns these into CSS variables, each
+with the colour itself as its fallback, so that one drawing suits a light page, a dark
+page and print.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, FAINT = "#3b3f46", "#b9bdc4"
+"""Text and frames; grids and guides."""
+
+SERIES = ("#1f6f9f", "#c2521d", "#2d8659", "#8a4fa3", "#a8790b", "#b3325a")
+"""Mid tones told apart without colour vision by lightness, dashes and labels."""
+
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (6, 2)),
+    (0, (2, 1.5)),
+    (0, (7, 2, 1.5, 2)),
+    (0, (4, 1, 1, 1, 1, 1)),
+    (0, (1, 1)),
+)
+
+_VARIABLES: Mapping[str, str] = {INK: "ink", FAINT: "guide"} | {
+    colour: f"series-{k}" for k, colour in enumerate(SERIES, 1)
+}
+
+_SETTINGS: Mapping[str, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.5,
+    "grid.alpha": 0.5,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "lines.linewidth": 1.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "legend.handlelength": 2.6,
+}
+
+
+@contextmanager
+def styled(salt: str = "") -> Iterator[None]:
+    """Draw in the report's style, with ids that depend on `salt` alone."""
+    from matplotlib import rc_context
+
+    with rc_context(dict(_SETTINGS) | {"svg.hashsalt": salt}):
+        yield
+
+
+def axes(
+    columns: int = 1, *, height: float = 3.3, width: float = 6.0
+) -> "tuple[Figure, list[Axes]]":
+    """Return an empty figure without background and its axes, side by side."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasSVG(figure)
+    row = figure.subplots(1, columns, squeeze=False)[0]
+    figure.patch.set_alpha(0.0)
+    for one in row:
+        one.patch.set_alpha(0.0)
+    return figure, list(row)
+
+
+def label_end(ax: "Axes", x: float, y: float, text: str, colour: str) -> None:
+    """Write a series' name beside its last point."""
+    ax.annotate(
+        text,
+        (x, y),
+        xytext=(5, 0),
+        textcoords="offset points",
+        va="center",
+        color=colour,
+        fontsize=8.5,
+        annotation_clip=False,
+    )
+
+
+def as_svg(
+    figure: "Figure", *, name: str, title: str, description: str, themed: bool = True
+) -> str:
+    """Return a figure as one SVG element, the same text for the same figure.
+
+    Parameters
+    ----------
+    name : str
+        Prefix of every id inside, unique on the page.
+    title, description : str
+        What a screen reader says.
+    themed : bool
+        Whether colours are CSS variables (``--ink``, ``--guide``, ``--series-1`` to
+        ``--series-6``, with fallbacks), for an SVG inside a page.
+    """
+    target = io.StringIO()
+    with styled(name):
+        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+    body = target.getvalue()
+    head, body = re.split(r"<svg ", body, maxsplit=1)[1].split(">", 1)
+    body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = _own_ids(body, name)
+    # The page's font: its shorthand would name fonts that the reader may not have.
+    body = re.sub(r"font: ([^;\"']*?)(\d+(?:\.\d+)?px) [^;\"]*", _font, body)
+    if themed:
+        for colour, variable in _VARIABLES.items():
+            body = body.replace(colour, f"var(--{variable}, {colour})")
+    found = re.search(r'viewBox="([^"]*)"', head)
+    assert found is not None
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg"'
+        f' xmlns:xlink="http://www.w3.org/1999/xlink" id="{name}" class="plot"'
+        f' viewBox="{found[1]}" role="img"'
+        f' aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{escape(title)}</title>'
+        f'<desc id="{name}-desc">{escape(description)}</desc>{body.rstrip()}'
+    )
+
+
+def _own_ids(body: str, name: str) -> str:
+    """Prefix the ids that are referred to and drop the others."""
+    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', body))
+
+    def rewrite(found: re.Match[str]) -> str:
+        return f' id="{name}-{found[1]}"' if found[1] in used else ""
+
+    body = re.sub(r' id="([^"]+)"', rewrite, body)
+    return re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)
+
+
+def _font(found: re.Match[str]) -> str:
+    weight = "; font-weight: 600" if "bold" in found[1] or "700" in found[1] else ""
+    return f"font-size: {found[2]}{weight}"
