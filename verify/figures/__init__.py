@@ -55,14 +55,13 @@ class Picture:
             If it shows a record and none is given, or the record holds nothing that
             this picture shows.
         """
-        if self.of_theory is not None:
-            return self.of_theory()
-        assert self.of_record is not None
-        if record is None:
-            raise ValueError(
-                f"{self.name}: `record` must be given, it is what is drawn"
-            )
-        return self.of_record(record)
+        with styled():
+            if self.of_theory is not None:
+                return self.of_theory()
+            assert self.of_record is not None
+            if record is None:
+                raise ValueError(f"{self.name}: `record` must be given to be drawn")
+            return self.of_record(record)
 
 
 PICTURES: tuple[Picture, ...] = (
@@ -125,8 +124,7 @@ PICTURES: tuple[Picture, ...] = (
         title="Length maps",
         caption=(
             "Squared lengths return to one wherever the map crosses the diagonal from"
-            " above to below at one; a map steeper than that sends them away (drawn from"
-            " theory)."
+            " above to below at one; a steeper map sends them away (drawn from theory)."
         ),
         of_theory=theoretical.length_maps,
     ),

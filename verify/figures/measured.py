@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.compare import Array
-from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
+from verify.figures.style import DASHES, FAINT, INK, SERIES, axes, plain_number
 from verify.records import CaseRecord, Record, number
 from verify.report.rows import flatten
 
@@ -61,8 +61,8 @@ def condition_numbers(record: Record) -> "Figure":
         ylabel="condition number κ",
     )
     ax.set_xscale("log", base=2)
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.xaxis.set_major_formatter(plain_number)
+    ax.yaxis.set_major_formatter(plain_number)
     ax.legend()
     return figure
 
@@ -101,7 +101,7 @@ def finite_width(record: Record) -> "Figure":
     )
     ax.set(xlabel="width m", ylabel="error of a kernel entry", yscale="log")
     ax.set_xscale("log", base=2)
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.xaxis.set_major_formatter(plain_number)
     ax.legend()
     return figure
 

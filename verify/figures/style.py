@@ -5,16 +5,13 @@ with the colour itself as its fallback, so that one drawing suits a light page, 
 page and print.
 """
 
+import importlib
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from typing import Any
 
 INK, FAINT = "#3b3f46", "#b9bdc4"
 """Text and frames; grids and guides."""
@@ -68,18 +65,20 @@ _SETTINGS: Mapping[str, Any] = {
 
 
 @contextmanager
-def styled(salt: str = "") -> Iterator[None]:
+def styled(salt: str = "") -> Generator[None, None, None]:
     """Draw in the report's style, with ids that depend on `salt` alone."""
-    from matplotlib import rc_context
-
-    with rc_context(dict(_SETTINGS) | {"svg.hashsalt": salt}):
+    matplotlib: Any = importlib.import_module("matplotlib")
+    with matplotlib.rc_context(dict(_SETTINGS) | {"svg.hashsalt": salt}):
         yield
 
 
 def axes(
     columns: int = 1, *, height: float = 3.3, width: float = 6.0
-) -> "tuple[Figure, list[Axes]]":
-    """Return an empty figure without background and its axes, side by side."""
+) -> tuple[Any, list[Any]]:
+    """Return an empty figure without background and its axes, side by side.
+
+    Both are typed as Any: matplotlib's own annotations are partial.
+    """
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -92,7 +91,12 @@ def axes(
     return figure, list(row)
 
 
-def label_end(ax: "Axes", x: float, y: float, text: str, colour: str) -> None:
+def plain_number(value: float, _: object) -> str:
+    """Format a tick of a logarithmic axis without an exponent."""
+    return f"{value:g}"
+
+
+def label_end(ax: Any, x: float, y: float, text: str, colour: str) -> None:
     """Write a series' name beside its last point."""
     ax.annotate(
         text,
@@ -107,7 +111,7 @@ def label_end(ax: "Axes", x: float, y: float, text: str, colour: str) -> None:
 
 
 def as_svg(
-    figure: "Figure", *, name: str, title: str, description: str, themed: bool = True
+    figure: Any, *, name: str, title: str, description: str, themed: bool = True
 ) -> str:
     """Return a figure as one SVG element, the same text for the same figure.
 
@@ -128,8 +132,8 @@ def as_svg(
     head, body = re.split(r"<svg ", body, maxsplit=1)[1].split(">", 1)
     body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = _own_ids(body, name)
-    # The page's font: its shorthand would name fonts that the reader may not have.
-    body = re.sub(r"font: ([^;\"']*?)(\d+(?:\.\d+)?px) [^;\"]*", _font, body)
+    # The page's own font: the names matplotlib writes may be missing there.
+    body = re.sub(r"font-family: [^;\"]*;? ?", "", body)
     if themed:
         for colour, variable in _VARIABLES.items():
             body = body.replace(colour, f"var(--{variable}, {colour})")
@@ -154,8 +158,3 @@ def _own_ids(body: str, name: str) -> str:
 
     body = re.sub(r' id="([^"]+)"', rewrite, body)
     return re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)
-
-
-def _font(found: re.Match[str]) -> str:
-    weight = "; font-weight: 600" if "bold" in found[1] or "700" in found[1] else ""
-    return f"font-size: {found[2]}{weight}"

@@ -65,7 +65,7 @@ KINKS = (-0.8, -0.2, 0.5)
 
 
 def normrelu_selu() -> "Figure":
-    """Draw NormReLU and SELU: the functions, and how far duals are below the diagonal."""
+    """Draw NormReLU and SELU: the functions, and what a layer takes off."""
     figure, (left, right) = axes(2, width=7.2)
     normrelu, selu = act.normrelu(), act.selu
     x, rho = np.linspace(-3.0, 3.0, 121), np.linspace(0.0, 1.0, 81)
