@@ -1,0 +1,354 @@
+"""The measurements as the command line and the batch run them: numbers in, JSON out.
+
+Each experiment is a function of keyword arguments that JSON can carry; its results are
+lists and numbers. Streams of random numbers are named after what they are for, so that
+one seed fixes a result on one kind of device.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from empirical.conditioning.activations import named
+from empirical.conditioning.chains import layer_statistics, pair_chains
+from empirical.conditioning.interpolation import (
+    accuracy,
+    digit_problem,
+    minimum_norm,
+    with_label_noise,
+)
+from empirical.conditioning.spectra import condition_by_depth
+from empirical.conditioning.widths import kernels_by_width
+from empirical.data import (
+    assumption_a_inputs,
+    assumption_b_inputs,
+    largest_correlation,
+    pair_inputs,
+    planar_cluster,
+)
+from empirical.kernels import gram, nngp_ntk
+from empirical.networks import FullyConnected
+from empirical.randomness import numpy_generator, torch_generator
+from empirical.training import (
+    Curves,
+    slowest_rates,
+    step_sizes,
+    steps_to,
+    train_all_layers,
+    train_top_layer,
+)
+
+Array = npt.NDArray[np.float64]
+Result = dict[str, Any]
+
+DATA = ("a", "b", "arc", "digits")
+"""Kinds of inputs; see `inputs`."""
+
+
+def inputs(data: str, *, n: int, delta: float, seed: int) -> Array:
+    """Return n unit inputs of a kind.
+
+    Parameters
+    ----------
+    data : {"a", "b", "arc", "digits"}
+        Random points whose closest pair has correlation 1 - delta (Assumption A); with
+        smallest Gram eigenvalue delta (Assumption B); on an arc, neighbours with
+        correlation 1 - delta; handwritten digits, which have the delta they have.
+    n : int
+    delta : float
+    seed : int
+
+    Examples
+    --------
+    >>> x = inputs("b", n=5, delta=0.1, seed=7)
+    >>> round(float(np.linalg.eigvalsh(x @ x.T)[0]), 12)
+    0.1
+    """
+    generator = numpy_generator(seed, "inputs", data)
+    if data == "a":
+        # So many dimensions that random points leave room for any usual delta.
+        return assumption_a_inputs(n, max(64, 8 * n), delta, generator=generator)
+    if data == "b":
+        return assumption_b_inputs(n, delta, generator=generator)
+    if data == "arc":
+        return planar_cluster(n, delta)
+    if data == "digits":
+        return digit_problem(n, 1).inputs
+    raise ValueError(
+        f"inputs: `data` must be one of {', '.join(DATA)}, but it is {data!r}"
+    )
+
+
+def depth(
+    *,
+    data: str = "a",
+    n: int = 32,
+    delta: float = 0.05,
+    activation: str = "relu",
+    width: int = 512,
+    depths: Sequence[int] = (0, 1, 2, 4, 8, 16, 32),
+    draws: int = 4,
+    tangent: bool = False,
+    seed: int = 7,
+    device: str = "cpu",
+) -> Result:
+    """Condition numbers of the kernels against depth."""
+    x = inputs(data, n=n, delta=delta, seed=seed)
+    curves = condition_by_depth(
+        torch.from_numpy(x).to(device),
+        activation=named(activation),
+        width=width,
+        depths=depths,
+        draws=draws,
+        generator=torch_generator(seed, "weights", device=device),
+        tangent=tangent,
+    )
+    result: Result = {
+        "depths": curves.depths.tolist(),
+        "delta": 1.0 - largest_correlation(x),
+        "smallest_input_eigenvalue": float(np.linalg.eigvalsh(x @ x.T)[0]),
+        "largest_correlations": curves.largest_correlations.tolist(),
+    }
+    for kind, spectrum in (("nngp", curves.nngp), ("ntk", curves.ntk)):
+        if spectrum is not None:
+            result[f"{kind}_conditions"] = spectrum.conditions.tolist()
+            result[f"{kind}_smallest"] = spectrum.smallest.tolist()
+            result[f"{kind}_largest"] = spectrum.largest.tolist()
+    return result
+
+
+def width(
+    *,
+    data: str = "a",
+    n: int = 8,
+    delta: float = 0.05,
+    activation: str = "relu",
+    widths: Sequence[int] = (64, 128, 256, 512),
+    depth: int = 3,
+    draws: int = 32,
+    seed: int = 7,
+    device: str = "cpu",
+) -> Result:
+    """Mean kernels and their spread against width."""
+    x = inputs(data, n=n, delta=delta, seed=seed)
+    both = kernels_by_width(
+        torch.from_numpy(x).to(device),
+        activation=named(activation),
+        widths=widths,
+        depth=depth,
+        draws=draws,
+        generator=torch_generator(seed, "weights", device=device),
+    )
+    result: Result = {"gram": (x @ x.T).tolist(), "widths": list(widths)}
+    for kind, curves in zip(("nngp", "ntk"), both, strict=True):
+        if curves is not None:
+            result[f"{kind}_means"] = curves.means.tolist()
+            result[f"{kind}_deviations"] = curves.deviations.tolist()
+    return result
+
+
+def norms(
+    *,
+    activation: str = "tanh",
+    rho: float = 0.9,
+    squared_norms: Sequence[float] = (2.0, 0.5),
+    width: int = 512,
+    depth: int = 16,
+    draws: int = 16,
+    seed: int = 7,
+    device: str = "cpu",
+) -> Result:
+    """Lengths and cosine of two non-unit inputs at every layer of drawn networks."""
+    x = pair_inputs(rho) * np.sqrt(np.asarray(squared_norms, dtype=float))[:, None]
+    statistics = layer_statistics(
+        FullyConnected.uniform(
+            inputs=2, width=width, depth=depth, activation=named(activation)
+        ),
+        torch.from_numpy(x).to(device),
+        draws=draws,
+        generator=torch_generator(seed, "weights", device=device),
+    )
+    return _means(
+        squared_norms=statistics.squared_norms,
+        correlations=statistics.correlations[:, :, 0, 1],
+    )
+
+
+def chain(
+    *,
+    activation: str = "relu",
+    rho: float = 0.5,
+    width: int = 64,
+    depth: int = 40,
+    chains: int = 1000,
+    seed: int = 7,
+    device: str = "cpu",
+) -> Result:
+    """Correlation of two inputs through random deep networks of fixed width."""
+    runs = pair_chains(
+        rho,
+        activation=named(activation),
+        width=width,
+        depth=depth,
+        chains=chains,
+        generator=torch_generator(seed, "units", device=device),
+        project=True,
+    )
+    return _means(
+        correlations=runs.correlations, squared_correlations=runs.correlations**2
+    )
+
+
+def train(
+    *,
+    layers: str = "top",
+    data: str = "a",
+    n: int = 16,
+    delta: float = 0.2,
+    activation: str = "tanh",
+    width: int = 512,
+    depth: int = 4,
+    draws: int = 4,
+    steps: int = 200,
+    every: int = 1,
+    seed: int = 7,
+    device: str = "cpu",
+) -> Result:
+    """Gradient descent on random signs: loss curves, rates and condition numbers.
+
+    The top layer takes steps n / lambda_max of its kernel, all layers together
+    2n / (lambda_min + lambda_max) of the tangent kernel at initialisation.
+    """
+    if layers not in ("top", "all"):
+        raise ValueError(f"train: `layers` must be top or all, but it is {layers!r}")
+    x = torch.from_numpy(inputs(data, n=n, delta=delta, seed=seed)).to(device)
+    signs = numpy_generator(seed, "targets").choice((-1.0, 1.0), size=(n, 1))
+    targets = torch.from_numpy(signs).to(device)
+    network = FullyConnected.uniform(
+        inputs=x.shape[1], width=width, depth=depth, activation=named(activation)
+    )
+    params = network.init(
+        draws=draws, generator=torch_generator(seed, "weights", device=device)
+    )
+    if layers == "top":
+        with torch.no_grad():
+            features = network.features(params, x)[-1]
+        kernels = gram(features)
+        sizes = step_sizes(kernels, rule="largest")
+        curves = train_top_layer(
+            features, targets, step=sizes, steps=steps, every=every
+        )
+    else:
+        kernels = nngp_ntk(network, params, x).ntk
+        sizes = step_sizes(kernels, rule="balanced")
+        curves = train_all_layers(
+            network, params, x, targets, step=sizes, steps=steps, every=every
+        )
+    return _curves(curves) | {"conditions": _raw_conditions(kernels).tolist()}
+
+
+def digits(
+    *,
+    n: int = 200,
+    tests: int = 100,
+    activation: str = "relu",
+    width: int = 512,
+    depths: Sequence[int] = (1, 2, 4, 8, 16),
+    draws: int = 4,
+    noise: float = 0.0,
+    seed: int = 7,
+    device: str = "cpu",
+) -> Result:
+    """Minimum-norm interpolation of digits with kernels averaged over drawn networks.
+
+    The width times the draws must exceed n, or no kernel has full rank.
+    """
+    if width * draws <= n:
+        raise ValueError(
+            f"digits: `width` times `draws` must exceed n = {n}, but it is "
+            f"{width * draws}"
+        )
+    problem = digit_problem(n, tests)
+    every = np.concatenate([problem.inputs, problem.test_inputs])
+    kernels = _mean_kernels(
+        torch.from_numpy(every).to(device),
+        FullyConnected.uniform(
+            inputs=784, width=width, depth=max(depths), activation=named(activation)
+        ),
+        draws=draws,
+        generator=torch_generator(seed, "weights", device=device),
+    )
+    targets = with_label_noise(
+        problem.targets, deviation=noise, generator=numpy_generator(seed, "noise")
+    )
+    rows: list[Result] = []
+    for at in depths:
+        k = kernels[at - 1].cpu().numpy()
+        fit = minimum_norm(k[:n, :n], targets, cross=k[n:, :n])
+        error = np.mean(np.sum((fit.predictions - problem.test_targets) ** 2, axis=1))
+        rows.append(
+            {
+                "depth": at,
+                "condition": fit.condition,
+                "residual": fit.residual,
+                "squared_norm": float(fit.squared_norms.sum()),
+                "test_accuracy": accuracy(fit.predictions, problem.test_labels),
+                "test_error": float(error),
+            }
+        )
+    return {"rows": rows, "source": problem.source}
+
+
+EXPERIMENTS: Mapping[str, Callable[..., Result]] = {
+    "depth": depth,
+    "width": width,
+    "norms": norms,
+    "chain": chain,
+    "train": train,
+    "digits": digits,
+}
+"""What the command line and the batch can run."""
+
+
+def _mean_kernels(
+    x: Tensor, network: FullyConnected, *, draws: int, generator: torch.Generator
+) -> list[Tensor]:
+    totals = [torch.zeros((len(x),) * 2, dtype=x.dtype, device=x.device)] * (
+        network.depth
+    )
+    with torch.no_grad():
+        for _ in range(draws):
+            layers = network.stream_features(x, generator=generator)
+            totals = [k + gram(h) / draws for k, h in zip(totals, layers, strict=True)]
+    return totals
+
+
+def _means(**samples: Array) -> Result:
+    result: Result = {}
+    for name, values in samples.items():
+        root = np.sqrt(len(values))
+        result[name] = values.mean(axis=0).tolist()
+        deviation = values.std(axis=0, ddof=1) if len(values) > 1 else values[0] * 0.0
+        result[f"{name}_standard_errors"] = (deviation / root).tolist()
+    return result
+
+
+def _curves(curves: Curves) -> Result:
+    return {
+        "steps": curves.steps.tolist(),
+        "losses": curves.losses.tolist(),
+        "step_sizes": curves.step_sizes.tolist(),
+        "diverged_at": curves.diverged_at.tolist(),
+        "slowest_rates": slowest_rates(curves).tolist(),
+        "steps_to_1e-6": steps_to(curves, 1e-6).tolist(),
+    }
+
+
+def _raw_conditions(kernels: Tensor) -> Array:
+    # Not normalised to unit diagonal: the rate is that of the kernel as it is.
+    values = np.linalg.eigvalsh(kernels.cpu().numpy())
+    return values[..., -1] / values[..., 0]

@@ -1,0 +1,208 @@
+r"""Minimum-norm interpolation with a given kernel matrix, and digits to try it on."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from empirical.data import load, unit_rows
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Interpolation:
+    r"""The interpolant of smallest norm.
+
+    Attributes
+    ----------
+    coefficients : float array, shape (n, outputs)
+        :math:`K^{-1} y`.
+    squared_norms : float array, shape (outputs,)
+        :math:`y^T K^{-1} y`, the squared norm of each output in feature space.
+    residual : float
+        Largest error on the training targets: what rounding leaves.
+    condition : float
+        :math:`\lambda_{\max}/\lambda_{\min}` of the kernel matrix.
+    predictions : float array, shape (m, outputs)
+        At the other inputs.
+    """
+
+    coefficients: Array
+    squared_norms: Array
+    residual: float
+    condition: float
+    predictions: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DigitProblem:
+    """Handwritten digits as unit vectors with centred class indicators.
+
+    Attributes
+    ----------
+    inputs, test_inputs : float array, shapes (n, 784) and (m, 784)
+        Rows of unit norm.
+    targets, test_targets : float array, shapes (n, 10) and (m, 10)
+        0.9 for the class of the digit, -0.1 for the others.
+    labels, test_labels : int array
+    source : dict
+        What the data sets say about themselves.
+    """
+
+    inputs: Array
+    targets: Array
+    labels: npt.NDArray[np.int64]
+    test_inputs: Array
+    test_targets: Array
+    test_labels: npt.NDArray[np.int64]
+    source: dict[str, dict[str, str | int]]
+
+
+def minimum_norm(
+    kernel: npt.ArrayLike, targets: npt.ArrayLike, *, cross: npt.ArrayLike
+) -> Interpolation:
+    r"""Interpolate `targets` with the smallest norm that the kernel allows.
+
+    .. math:: f(x) = k(x)^T K^{-1} y
+
+    Parameters
+    ----------
+    kernel : array, shape (n, n)
+        K, symmetric positive definite: closed form or measured, the caller's choice.
+    targets : array, shape (n, outputs)
+    cross : array, shape (m, n)
+        Kernel between the inputs to predict at and the n training inputs.
+
+    Returns
+    -------
+    Interpolation
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, an entry is not finite, or `kernel` is not symmetric or
+        not positive definite above rounding: then no interpolant is computed that its
+        residual would contradict.
+
+    References
+    ----------
+    Agarwal, Awasthi, Kale 2020, section 6.
+
+    Examples
+    --------
+    >>> fit = minimum_norm([[2.0, 0.0], [0.0, 1.0]], [[2.0], [3.0]], cross=[[1.0, 1.0]])
+    >>> fit.predictions.tolist(), fit.squared_norms.tolist(), fit.condition
+    ([[4.0]], [11.0], 2.0)
+    """
+    k, y, other = (np.asarray(a, dtype=np.float64) for a in (kernel, targets, cross))
+    _check(k, y, other)
+    values, vectors = np.linalg.eigh(k)
+    rounding = len(k) * np.finfo(np.float64).eps * values[-1]
+    if values[0] <= rounding:
+        raise ValueError(
+            "minimum_norm: `kernel` must be positive definite above rounding, but its "
+            f"eigenvalues run from {values[0]:.3g} to {values[-1]:.3g}. Remove "
+            "duplicate inputs, or use a deeper kernel."
+        )
+    coefficients = vectors @ ((vectors.T @ y) / values[:, None])
+    return Interpolation(
+        coefficients=coefficients,
+        squared_norms=np.sum(y * coefficients, axis=0),
+        residual=float(np.abs(k @ coefficients - y).max()),
+        condition=float(values[-1] / values[0]),
+        predictions=other @ coefficients,
+    )
+
+
+def accuracy(predictions: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    """Return the share of rows whose largest entry is that of the label.
+
+    Examples
+    --------
+    >>> accuracy([[0.2, 0.1], [0.0, 0.3]], [0, 0])
+    0.5
+    """
+    scores, named = np.asarray(predictions), np.asarray(labels)
+    if scores.ndim != 2 or named.shape != (len(scores),) or not len(scores):
+        raise ValueError(
+            "accuracy: `labels` must have one entry for each row of predictions, but "
+            f"the shapes are {named.shape} and {scores.shape}"
+        )
+    return float(np.mean(scores.argmax(axis=1) == named))
+
+
+def digit_problem(
+    n: int, m: int, *, directory: str | None = None, centre: bool = False
+) -> DigitProblem:
+    """Return `n` training and `m` test digits, classes balanced where the source is.
+
+    Parameters
+    ----------
+    n, m : int
+    directory : str, optional
+        Of the full data set; by default as `empirical.data.load` looks.
+    centre : bool
+        Subtract the mean training image before scaling to unit norm.
+
+    Examples
+    --------
+    >>> digits = digit_problem(20, 10)
+    >>> digits.inputs.shape, digits.test_targets.sum(axis=0).round(12).max()
+    ((20, 784), np.float64(0.0))
+    """
+    train = load("mnist", "train", directory=directory).head(n)
+    test = load("mnist", "test", directory=directory).head(m)
+    mean = train.images.reshape(n, -1).mean(axis=0) if centre else False
+    eye = np.eye(10) - 0.1
+    return DigitProblem(
+        inputs=unit_rows(train.images, centre=mean),
+        targets=eye[train.labels],
+        labels=train.labels.astype(np.int64),
+        test_inputs=unit_rows(test.images, centre=mean),
+        test_targets=eye[test.labels],
+        test_labels=test.labels.astype(np.int64),
+        source={"train": train.describe(), "test": test.describe()},
+    )
+
+
+def with_label_noise(
+    targets: npt.ArrayLike, *, deviation: float, generator: np.random.Generator
+) -> Array:
+    """Return `targets` plus independent normal noise of the given deviation.
+
+    Examples
+    --------
+    >>> y = with_label_noise([[0.0]], deviation=0.0, generator=np.random.default_rng(7))
+    >>> y.tolist()
+    [[0.0]]
+    """
+    if not (math.isfinite(deviation) and deviation >= 0.0):
+        raise ValueError(
+            "with_label_noise: `deviation` must be finite and not negative, but it is "
+            f"{deviation}"
+        )
+    y = np.asarray(targets, dtype=np.float64)
+    return y + deviation * generator.standard_normal(y.shape)
+
+
+def _check(kernel: Array, targets: Array, cross: Array) -> None:
+    who, n = "minimum_norm", len(kernel)
+    for name, value, fits in (
+        ("kernel", kernel, kernel.shape == (n, n) and n > 0),
+        ("targets", targets, targets.ndim == 2 and len(targets) == n),
+        ("cross", cross, cross.ndim == 2 and cross.shape[-1] == n),
+    ):
+        if not fits or not np.isfinite(value).all():
+            raise ValueError(
+                f"{who}: `{name}` must be finite and fit {n} training inputs, but it "
+                f"has shape {value.shape}, or an entry is not finite"
+            )
+    skew = float(np.abs(kernel - kernel.T).max())
+    # Products of large matrices are symmetric to rounding only.
+    if skew > 1e-10 * float(np.abs(kernel).max()):
+        raise ValueError(
+            f"{who}: `kernel` must be symmetric, but entries differ by {skew:.3g} from "
+            "their mirror images"
+        )
