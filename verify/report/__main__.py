@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m verify.report", description="Show what was found for each claim."
+        prog="python -m verify.report",
+        description="Show what was found for each claim.",
     )
     parser.add_argument(
         "claims", nargs="*", metavar="CLAIM", help="ids, their starts, or papers"
@@ -58,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="undecided, open, stale and claims that were not run count as failures",
     )
-    parser.add_argument("--package", default=ledger.CLAIMS_PACKAGE, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--package", default=ledger.CLAIMS_PACKAGE, help=argparse.SUPPRESS
+    )
     command.add_common_options(parser)
     return parser
 

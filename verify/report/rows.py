@@ -132,28 +132,35 @@ def summary(rows: Sequence[Row]) -> str:
 
 def predicted_text(row: Row, digits: int = 6) -> str:
     """Return the predicted value of the worst case, shortened."""
-    worst = row.worst
-    if worst is None or worst.error:
+    return predicted_of(row.worst, digits)
+
+
+def predicted_of(case: CaseRecord | None, digits: int = 6) -> str:
+    """Return a case's predicted value, that of its worst entry, shortened."""
+    if case is None or case.error:
         return ""
-    value = _at(worst.predicted, worst)
-    stderr = _stderr(worst)
+    value, stderr = _at(case.predicted, case), _stderr(case)
     return _short(value, digits) if stderr is None else _to_error(value, stderr)
 
 
 def measured_text(row: Row, digits: int = 6) -> str:
     """Return the measured value of the worst case; its digits follow its error."""
-    worst = row.worst
-    if worst is None or worst.error:
+    return measured_of(row.worst, digits)
+
+
+def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
+    """Return a case's measured value, that of its worst entry, shortened."""
+    if case is None or case.error:
         return ""
-    measured = worst.measured
+    measured = case.measured
     if isinstance(measured, Mapping) and "stderr" in measured:
-        mean, stderr = _at(measured["mean"], worst), _stderr(worst)
+        mean, stderr = _at(measured["mean"], case), _stderr(case)
         assert stderr is not None
         return f"{_to_error(mean, stderr)} ± {_rounded(stderr)}"
     if isinstance(measured, Mapping) and "lower" in measured:
         low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
         return low if low == high else f"[{low}, {high}]"
-    return _short(_at(measured, worst), digits)
+    return _short(_at(measured, case), digits)
 
 
 def small(value: float) -> str:
@@ -167,20 +174,28 @@ def small(value: float) -> str:
 
 def gap_text(row: Row) -> str:
     """Return the gap of the worst case with its unit where that is not absolute."""
-    worst = row.worst
-    if worst is None or worst.error:
+    return gap_of(row.worst)
+
+
+def gap_of(case: CaseRecord | None) -> str:
+    """Return a case's gap with its unit where that is not absolute."""
+    if case is None or case.error:
         return ""
-    if worst.unit == "exact":
-        return "none" if worst.gap == 0.0 else "differs"
-    return small(worst.gap) + (" rel" if worst.unit == "relative" else "")
+    if case.unit == "exact":
+        return "none" if case.gap == 0.0 else "differs"
+    return small(case.gap) + (" rel" if case.unit == "relative" else "")
 
 
 def resolves_text(row: Row) -> str:
     """Return the smallest error that would have been caught in the worst case."""
-    worst = row.worst
-    if worst is None or worst.error:
+    return resolves_of(row.worst)
+
+
+def resolves_of(case: CaseRecord | None) -> str:
+    """Return the smallest error that would have been caught in a case."""
+    if case is None or case.error:
         return ""
-    return "exact" if worst.unit == "exact" else small(worst.resolves)
+    return "exact" if case.unit == "exact" else small(case.resolves)
 
 
 def _at(value: Any, case: CaseRecord) -> Any:

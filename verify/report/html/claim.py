@@ -1,0 +1,197 @@
+"""One section of the page: what a claim states, what was found, how to refute it."""
+
+from collections.abc import Mapping
+from html import escape
+
+from verify import compare, references
+from verify.claim import Claim
+from verify.compare import Outcome
+from verify.records import CaseRecord, Record, badness
+from verify.report import rows as values
+from verify.report.html.markup import anchor, arguments, formula, label, link, text
+from verify.report.rows import Row
+
+SHOWN_CASES = 40
+"""So many cases are listed, the worst ones; the JSON format has the others."""
+
+
+def section(row: Row, everything: Mapping[str, Row], figure: str) -> str:
+    """Return a claim's section; `figure` is markup, empty where there is none."""
+    claim = row.claim
+    parts = [
+        f'<article class="claim" id="{anchor(claim.id)}">',
+        f'<header><p class="id"><a href="#{anchor(claim.id)}">{escape(claim.id)}</a></p>'
+        f"{label(row)}<h3>{text(claim.title)}</h3></header>",
+        formula(claim.statement),
+    ]
+    if claim.finding:
+        parts.append(f'<p class="finding">{text(claim.finding)}</p>')
+    if claim.open_reason:
+        parts.append(f'<p class="finding">Open: {text(claim.open_reason)}</p>')
+    parts += [_results(row), figure, _facts(row, everything), _cases(row)]
+    if not claim.open_reason:
+        parts.append(_command(claim))
+    parts.append("</article>")
+    return "\n".join(part for part in parts if part)
+
+
+def _results(row: Row) -> str:
+    """Return the worst case's numbers as a row of labelled figures."""
+    record, worst = row.record, row.worst
+    if record is None or worst is None:
+        return ""
+    if worst.error:
+        return (
+            f'<p class="where">in error at {escape(arguments(worst.case))}</p>'
+            f'<pre class="error">{escape(worst.error.strip())}</pre>'
+        )
+    unit = "" if worst.unit in ("", "exact") else f" <small>{worst.unit}</small>"
+    cells = (
+        ("predicted", escape(values.predicted_text(row))),
+        ("measured", escape(values.measured_text(row))),
+        ("gap", escape(_bare(values.gap_text(row))) + unit),
+        ("would have caught", escape(values.resolves_text(row)) + unit),
+        ("time", f"{record.seconds:.1f} s"),
+    )
+    shown = "".join(f"<div><dt>{n}</dt><dd>{v}</dd></div>" for n, v in cells)
+    return (
+        f'<dl class="numbers">{shown}</dl><p class="where">{_where(record, worst)}</p>'
+    )
+
+
+def _bare(gap: str) -> str:
+    return gap.removesuffix(" rel")
+
+
+def _where(record: Record, worst: CaseRecord) -> str:
+    count = len(record.cases)
+    tried = "its only case" if count == 1 else f"the worst of {count} cases"
+    if record.search is not None:
+        tried += f" and {record.search.examples} searched ones"
+    at = escape(arguments(worst.case)) or "no arguments"
+    return f"In {tried}: {at}"
+
+
+def _facts(row: Row, everything: Mapping[str, Row]) -> str:
+    claim = row.claim
+    facts: list[tuple[str, str]] = []
+    if claim.assumptions:
+        items = "".join(f"<li>{text(a)}</li>" for a in claim.assumptions)
+        facts.append(("Assuming", f"<ul>{items}</ul>"))
+    facts.append(("Source", source(claim)))
+    facts.append(("Covers", escape(", ".join(claim.items))))
+    if claim.uses:
+        known = [
+            link(everything[u]) if u in everything else escape(u) for u in claim.uses
+        ]
+        facts.append(("Rests on", ", ".join(known)))
+    if not claim.open_reason:
+        kind = claim.evidence
+        facts.append(
+            ("Evidence", f"{kind.value}; <em>holds</em> means: {escape(kind.meaning)}")
+        )
+        facts.append(("Refuted if", escape(criterion(claim.compare))))
+        facts.append(("Control", control(claim, row.record)))
+    shown = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts)
+    return f'<dl class="facts">{shown}</dl>'
+
+
+def source(claim: Claim) -> str:
+    """Return where the statement stands, with its citation."""
+    cited = escape(references.short_citation(claim.source.key))
+    full = escape(references.full_citation(claim.source.key))
+    return f'<cite title="{full}">{cited}</cite>, {text(claim.source.where)}'
+
+
+def criterion(comparison: compare.Comparison | None) -> str:
+    """Say in words which measurement would refute a prediction."""
+    c = comparison
+    match c:
+        case compare.Identical():
+            return "the two sides differ at all"
+        case compare.AgreesTo():
+            of = "the largest measured entry" if c.of_largest else "the measured value"
+            terms = [f"{values.small(c.relative)} of {of}"] if c.relative else []
+            terms += [values.small(c.absolute)] if c.absolute else []
+            return f"the two sides differ by more than {' plus '.join(terms) or '0'}"
+        case compare.AtMost():
+            return f"the measured value exceeds the bound{_allowance(c)}"
+        case compare.AtLeast():
+            return f"the measured value is below the bound{_allowance(c)}"
+        case compare.CertifiedAtLeast():
+            return "the proved enclosure lies below the bound"
+        case compare.CertifiedAtMost():
+            return "the proved enclosure lies above the bound"
+        case compare.Enclosed():
+            return "the prediction lies outside the proved enclosure"
+        case compare.MeanEquals():
+            return f"the mean differs from the prediction by more than {_chance(c)}"
+        case compare.MeanAtMost():
+            return f"the mean exceeds the bound by more than {_chance(c)}"
+        case _:
+            return f"{type(c).__name__} says so"
+
+
+def _allowance(c: compare.AtMost | compare.AtLeast) -> str:
+    terms = [values.small(c.rounding)] if c.rounding else []
+    terms += [f"{values.small(c.relative)} of it"] if c.relative else []
+    return f" by more than {' plus '.join(terms)} (rounding)" if terms else ""
+
+
+def _chance(c: compare.MeanEquals | compare.MeanAtMost) -> str:
+    rounding = f" plus {values.small(c.rounding)}" if c.rounding else ""
+    return (
+        f"chance allows with probability {values.small(c.false_fail)}{rounding};"
+        f" undecided unless an error of {values.small(c.discrepancy)} would be seen"
+    )
+
+
+def control(claim: Claim, record: Record | None) -> str:
+    """Say how the claim is refuted on purpose, and what happened."""
+    holds = claim.expected is Outcome.HOLDS
+    function = claim.must_refute if holds else claim.must_hold
+    name = getattr(function, "__name__", "").strip("_").replace("_", " ")
+    what = "a prediction known to be wrong" if holds else "the corrected prediction"
+    tried = f"{what} (<i>{escape(name)}</i>)" if name else what
+    if record is None:
+        return f"{tried}; not run yet"
+    passed = "" if record.control_passed else ' <strong class="bad">It failed.</strong>'
+    return f"{tried}: {escape(record.control)}.{passed}"
+
+
+def _cases(row: Row) -> str:
+    record = row.record
+    if record is None or len(record.cases) < 2:
+        return ""
+    worst_first = sorted(record.cases, key=badness, reverse=True)
+    lines = "".join(_case(case) for case in worst_first[:SHOWN_CASES])
+    left = len(record.cases) - SHOWN_CASES
+    more = f"<p>{left} more are in the record.</p>" if left > 0 else ""
+    return (
+        f"<details><summary>All {len(record.cases)} cases, the worst first</summary>"
+        '<div class="scroll"><table class="cases"><thead><tr>'
+        "<th>case</th><th>predicted</th><th>measured</th><th>gap</th>"
+        "<th>would have caught</th><th>outcome</th><th>control</th>"
+        f"</tr></thead><tbody>{lines}</tbody></table></div>{more}</details>"
+    )
+
+
+def _case(case: CaseRecord) -> str:
+    cells = (
+        values.predicted_of(case),
+        values.measured_of(case),
+        values.gap_of(case),
+        values.resolves_of(case),
+    )
+    numbers = "".join(f'<td class="n">{escape(cell)}</td>' for cell in cells)
+    return (
+        f"<tr><td>{escape(arguments(case.case))}</td>{numbers}"
+        f"<td>{case.outcome.value}</td><td>{escape(case.control)}</td></tr>"
+    )
+
+
+def _command(claim: Claim) -> str:
+    return (
+        '<p class="again">Run only this: '
+        f"<code>python -m verify run {escape(claim.id)}</code></p>"
+    )

@@ -1,0 +1,102 @@
+"""Small pieces of markup: escaped text, rendered formulas, links to claims."""
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+from xml.etree import ElementTree
+
+from verify.compare import Outcome
+from verify.report.rows import Row
+
+
+def text(value: str) -> str:
+    """Escape a text, setting what stands between backticks as code.
+
+    >>> text("a < `b`")
+    'a &lt; <code>b</code>'
+    """
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(value))
+
+
+def formula(latex: str) -> str:
+    r"""Return LaTeX as a MathML block; what cannot be rendered is shown as an error.
+
+    >>> "<mi>&#x003C1;</mi>" in formula(r"\rho")
+    True
+    """
+    try:
+        rendered = _mathml(latex)
+    except Exception as error:  # the converter raises many kinds, and none is ours
+        return (
+            f'<p class="formula-error"><strong>This formula cannot be rendered</strong>'
+            f" ({escape(type(error).__name__)}: {escape(str(error))})"
+            f"<br><code>{escape(latex)}</code></p>"
+        )
+    return f'<div class="formula">{rendered}</div>'
+
+
+def _mathml(latex: str) -> str:
+    from latex2mathml.converter import convert
+
+    rendered = str(convert(latex, display="block"))
+    # It passes on a command that it does not know as the name of a variable.
+    unknown = re.search(r"\\[A-Za-z]+", rendered)
+    if unknown:
+        raise ValueError(f"unknown command {unknown[0]}")
+    ElementTree.fromstring(rendered)
+    spoken = f' aria-label="{escape(latex, quote=True)}"'
+    return rendered.replace("<math ", f"<math{spoken} ", 1)
+
+
+def anchor(claim_id: str) -> str:
+    """Return the id of a claim's section.
+
+    >>> anchor("dc/thm3.2")
+    'dc-thm3.2'
+    """
+    return claim_id.replace("/", "-")
+
+
+def kind(row: Row) -> str:
+    """Return the class that colours a row's verdict."""
+    if row.green:
+        return "refuted" if row.outcome == Outcome.REFUTED else "holds"
+    if row.outcome in (Outcome.HOLDS, Outcome.REFUTED, Outcome.ERROR):
+        return "bad"
+    return {"open": "open", "undecided": "undecided"}.get(row.outcome, "pending")
+
+
+def label(row: Row) -> str:
+    """Return a row's verdict as a coloured label."""
+    return f'<span class="verdict {kind(row)}">{escape(row.verdict)}</span>'
+
+
+def link(row: Row, words: str = "") -> str:
+    """Return a link to a claim's section, coloured by its verdict."""
+    return (
+        f'<a class="ref {kind(row)}" href="#{anchor(row.claim.id)}"'
+        f' title="{escape(row.claim.title)}: {escape(row.verdict)}">'
+        f"{escape(words or row.claim.id)}</a>"
+    )
+
+
+def arguments(case: Mapping[str, Any]) -> str:
+    """Return the arguments of a case as text, long lists shortened.
+
+    >>> arguments({"rho": 0.5, "depths": [1, 2, 4, 8, 16, 32, 64, 128]})
+    'rho = 0.5, depths = [1, 2, 4, …, 128]'
+    """
+    return ", ".join(f"{key} = {_argument(value)}" for key, value in case.items())
+
+
+def _argument(value: Any) -> str:
+    if isinstance(value, list):
+        shown = [_argument(item) for item in value]
+        if len(shown) > 6:
+            shown = [*shown[:3], "…", shown[-1]]
+        return f"[{', '.join(shown)}]"
+    if isinstance(value, float):
+        return f"{value:.6g}".replace("-", "−")
+    words = str(value)
+    return words if len(words) <= 60 else words[:59] + "…"

@@ -1,0 +1,225 @@
+"""The top of the page: counts, what is false as printed, coverage, the table."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+
+from verify import references
+from verify.claim import Evidence
+from verify.compare import Outcome
+from verify.items import PAPERS, Paper
+from verify.report import rows as values
+from verify.report.html.claim import source
+from verify.report.html.markup import anchor, formula, kind, label, link, text
+from verify.report.rows import Row
+from verify.report.text import explain
+
+Group = tuple[Paper, str, list[Row]]
+
+COLOURS: Mapping[str, str] = {
+    "hold": "holds",
+    "refuted, as expected": "refuted",
+    "undecided": "undecided",
+    "not as expected": "bad",
+    "in error": "bad",
+    "open": "open",
+}
+
+
+def groups(rows: Sequence[Row]) -> Iterator[Group]:
+    """Group rows by the section of the paper that lists their first item."""
+    for paper in PAPERS:
+        mine = [row for row in rows if row.claim.paper == paper.prefix]
+        for title, _ in paper.sections:
+            these = [r for r in mine if paper.section_of(r.claim.items) == title]
+            if these:
+                yield paper, title, these
+
+
+def opening(rows: Sequence[Row], profile: str) -> str:
+    """Return the title, the verdict in one sentence, and the counts."""
+    papers = [p for p in PAPERS if any(r.claim.paper == p.prefix for r in rows)]
+    titles = "".join(f"<h1>{escape(paper.title)}</h1>" for paper in papers)
+    cited = "".join(
+        f'<p class="cited">{escape(references.full_citation(paper.key))}</p>'
+        for paper in papers
+    )
+    return (
+        '<header class="opening"><p class="eyebrow">An executable ledger</p>'
+        f"{titles or '<h1>Ledger</h1>'}{cited}<p class=lede>{_sentence(rows)}</p>"
+        f'{_tiles(rows)}<p class="profile">{escape(values.summary(rows))},'
+        f" profile <em>{escape(profile)}</em>.</p></header>"
+    )
+
+
+def _sentence(rows: Sequence[Row]) -> str:
+    count = Counter(kind(row) for row in rows)
+    parts = [f"<strong>{count['holds']}</strong> of {len(rows)} claims hold"]
+    if count["refuted"]:
+        verb = "is" if count["refuted"] == 1 else "are"
+        parts.append(
+            f"<strong>{count['refuted']}</strong> {verb} false as printed, with a"
+            " counterexample and a corrected form that holds"
+        )
+    if count["bad"]:
+        parts.append(
+            f'<strong class="bad">{count["bad"]}</strong> came out otherwise than'
+            " expected"
+        )
+    if count["undecided"]:
+        parts.append(f"{count['undecided']} could not be decided")
+    if count["pending"]:
+        parts.append(f"{count['pending']} have no current record")
+    if count["open"]:
+        parts.append(f"{count['open']} stay open, for a stated reason")
+    return "; ".join(parts) + "."
+
+
+def _tiles(rows: Sequence[Row]) -> str:
+    tiles = "".join(
+        f'<li class="{COLOURS.get(name, "pending")}"><b>{count}</b> {escape(name)}</li>'
+        for name, count in values.counts(rows).items()
+    )
+    return f'<ul class="tiles">{tiles}</ul>'
+
+
+def matrix(rows: Sequence[Row]) -> str:
+    """Return claims counted by evidence and verdict, with totals."""
+    names = list(values.counts(rows))
+    head = "".join(f'<th scope="col" class="n">{escape(n)}</th>' for n in names)
+    meanings = {kind.value: kind.meaning for kind in Evidence}
+    lines = ""
+    for evidence, count in values.by_evidence(rows):
+        cells = "".join(_count(name, count[name]) for name in names)
+        total = sum(count[name] for name in names)
+        lines += (
+            f'<tr><th scope="row">{escape(evidence)}<small>'
+            f"{escape(meanings[evidence])}</small></th>{cells}"
+            f'<td class="n total">{total}</td></tr>'
+        )
+    sums = "".join(_count(name, n) for name, n in values.counts(rows).items())
+    return (
+        '<section id="counts"><h2>What was found, by kind of evidence</h2>'
+        '<div class="scroll"><table class="matrix"><thead><tr><th scope="col">evidence,'
+        f' strongest first</th>{head}<th scope="col" class="n">all</th></tr></thead>'
+        f'<tbody>{lines}</tbody><tfoot><tr><th scope="row">all</th>{sums}'
+        f'<td class="n total">{len(rows)}</td></tr></tfoot></table></div></section>'
+    )
+
+
+def _count(name: str, count: int) -> str:
+    shown = str(count) if count else '<span class="none">·</span>'
+    return f'<td class="n {COLOURS.get(name, "pending") if count else ""}">{shown}</td>'
+
+
+def attention(rows: Sequence[Row]) -> str:
+    """Return what is not as it should be, empty when all is well."""
+    wrong = [row for row in rows if not row.settled]
+    if not wrong:
+        return ""
+    items = "".join(
+        f"<li>{link(row)} {text(row.claim.title)}"
+        f"<pre>{escape(explain(row).partition(chr(10))[2] or row.verdict)}</pre></li>"
+        for row in wrong
+    )
+    return (
+        '<section id="attention" class="attention"><h2>Not settled</h2>'
+        f"<ul>{items}</ul></section>"
+    )
+
+
+def findings(rows: Sequence[Row]) -> str:
+    """Return the statements that are false as printed, as cards."""
+    false = [r for r in rows if r.claim.expected is Outcome.REFUTED]
+    if not false:
+        return ""
+    cards = "".join(
+        f'<li><p class="id">{link(row)} {label(row)}</p><h3>{text(row.claim.title)}</h3>'
+        f"{formula(row.claim.statement)}<p>{text(row.claim.finding)}</p>"
+        f'<p class="where">{_gap(row)}{source(row.claim)}</p></li>'
+        for row in false
+    )
+    return (
+        '<section id="findings"><h2>False as printed</h2><p class="intro">Each of these'
+        " is refuted by a measurement on every run, and its corrected form holds on the"
+        f' same measurement.</p><ul class="cards">{cards}</ul></section>'
+    )
+
+
+def _gap(row: Row) -> str:
+    if row.worst is None or row.worst.error:
+        return ""
+    predicted, measured = values.predicted_text(row), values.measured_text(row)
+    return f"printed {escape(predicted)}, found {escape(measured)}. "
+
+
+def coverage(rows: Sequence[Row]) -> str:
+    """Return which claims cover which item of each paper, section by section."""
+    parts = ['<section id="coverage"><h2>Coverage of the paper</h2>']
+    for paper in PAPERS:
+        mine = [row for row in rows if row.claim.paper == paper.prefix]
+        if not mine:
+            continue
+        bodies = "".join(
+            _covered(title, items, mine) for title, items in paper.sections
+        )
+        parts.append(
+            '<table class="coverage"><thead><tr><th scope="col">section</th>'
+            '<th scope="col">items and the claims that cover them</th>'
+            f'<th scope="col" class="n">covered</th></tr></thead><tbody>{bodies}'
+            "</tbody></table>"
+        )
+    return "".join(parts) + "</section>"
+
+
+def _covered(title: str, items: Sequence[str], rows: Sequence[Row]) -> str:
+    chips: list[str] = []
+    covered = 0
+    for item in items:
+        these = [row for row in rows if item in row.claim.items]
+        covered += bool(these)
+        links = " ".join(link(r, r.claim.id.partition("/")[2]) for r in these)
+        state = "" if these else " missing"
+        chips.append(
+            f'<li class="item{state}"><b>{escape(item)}</b> {links or "no claim"}</li>'
+        )
+    return (
+        f'<tr><th scope="row">{escape(title)}</th>'
+        f'<td><ul class="items">{"".join(chips)}</ul></td>'
+        f'<td class="n">{covered}/{len(items)}</td></tr>'
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return one line for each claim, by section."""
+    bodies = "".join(
+        f'<tbody><tr class="group"><th colspan="7" scope="rowgroup">{escape(title)}</th>'
+        f"</tr>{''.join(_line(row) for row in these)}</tbody>"
+        for _, title, these in groups(rows)
+    )
+    return (
+        '<section id="claims"><h2>All claims</h2><table class="claims"><thead><tr>'
+        '<th scope="col">claim</th><th scope="col">evidence</th>'
+        '<th scope="col" class="n">predicted</th><th scope="col" class="n">measured</th>'
+        '<th scope="col" class="n">gap</th><th scope="col" class="n">resolves</th>'
+        f'<th scope="col">verdict</th></tr></thead>{bodies}</table></section>'
+    )
+
+
+def _line(row: Row) -> str:
+    cells = (
+        ("predicted", values.predicted_text(row, 5)),
+        ("measured", values.measured_text(row, 5)),
+        ("gap", values.gap_text(row)),
+        ("resolves", values.resolves_text(row)),
+    )
+    numbers = "".join(
+        f'<td class="n" data-label="{name}">{escape(value)}</td>'
+        for name, value in cells
+    )
+    return (
+        f'<tr><td class="name"><a href="#{anchor(row.claim.id)}">{escape(row.claim.id)}'
+        f"</a><small>{text(row.claim.title)}</small></td>"
+        f'<td class="evidence" data-label="evidence">{row.claim.evidence.value}</td>'
+        f'{numbers}<td class="outcome">{label(row)}</td></tr>'
+    )

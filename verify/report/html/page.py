@@ -1,0 +1,133 @@
+"""The whole page, put together from its parts."""
+
+from collections.abc import Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from verify.claim import Evidence, Profile
+from verify.report.html import claim, overview, pictures
+from verify.report.rows import Row
+
+STYLESHEET = Path(__file__).with_name("style.css")
+
+
+def as_html(rows: Sequence[Row], *, profile: Profile = Profile.QUICK) -> str:
+    """Return the report as one self-contained HTML page, figures and style included.
+
+    It needs no scripts, loads nothing, and is the same text for the same records.
+    """
+    drawn = pictures.draw(rows)
+    body = "\n".join(
+        part
+        for part in (
+            overview.opening(rows, profile.value),
+            _contents(rows),
+            overview.attention(rows),
+            overview.matrix(rows),
+            overview.findings(rows),
+            _gallery(drawn),
+            overview.coverage(rows),
+            overview.table(rows),
+            _sections(rows, drawn),
+            _reading(rows),
+        )
+        if part
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{_title(rows)}</title>\n<style>\n{_stylesheet()}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+@cache
+def _stylesheet() -> str:
+    return STYLESHEET.read_text(encoding="utf-8")
+
+
+def _title(rows: Sequence[Row]) -> str:
+    red = sum(not row.settled for row in rows)
+    state = f"{red} not settled" if red else "all as expected"
+    return escape(f"Ledger: {len(rows)} claims, {state}")
+
+
+def _contents(rows: Sequence[Row]) -> str:
+    places = [("counts", "Counts")]
+    if any(not row.settled for row in rows):
+        places.insert(0, ("attention", "Not settled"))
+    places += [("findings", "False as printed")] if overview.findings(rows) else []
+    places += [
+        ("figures", "Figures"),
+        ("coverage", "Coverage"),
+        ("claims", "All claims"),
+        ("sections", "Claim by claim"),
+        ("reading", "How to read this"),
+    ]
+    links = "".join(f'<li><a href="#{name}">{words}</a></li>' for name, words in places)
+    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
+
+
+def _gallery(drawn: pictures.Pictures) -> str:
+    shown = "\n".join(one.whole() for one in drawn.gallery)
+    return f'<section id="figures"><h2>Figures</h2><div class="strip">{shown}</div></section>'
+
+
+def _sections(rows: Sequence[Row], drawn: pictures.Pictures) -> str:
+    everything = {row.claim.id: row for row in rows}
+    parts = ['<section id="sections"><h2>Claim by claim</h2>']
+    for _, title, these in overview.groups(rows):
+        parts.append(f'<h2 class="part">{escape(title)}</h2>')
+        parts += [claim.section(row, everything, drawn.of(row)) for row in these]
+    return "\n".join(parts) + "</section>"
+
+
+_OUTCOMES = (
+    ("holds", "holds", "a wrong prediction would have been noticed, this one was not"),
+    (
+        "refuted",
+        "refuted, as expected",
+        "the statement is false as printed; its correction holds on the same numbers",
+    ),
+    ("undecided", "undecided", "the measurement cannot tell"),
+    ("bad", "anything else", "the claim, the code or the control is wrong"),
+    ("pending", "stale, not run", "no record of the present sources"),
+    ("open", "open", "cannot be checked yet, for the reason given"),
+)
+
+
+def _reading(rows: Sequence[Row]) -> str:
+    outcomes = "".join(
+        f'<dt><span class="verdict {kind}">{name}</span></dt><dd>{meaning}.</dd>'
+        for kind, name, meaning in _OUTCOMES
+    )
+    kinds = "".join(
+        f"<dt>{kind.value}</dt><dd>{escape(kind.meaning)}.</dd>" for kind in Evidence
+    )
+    return (
+        '<section id="reading" class="reading"><h2>How to read this</h2>'
+        f'<h3>Outcomes</h3><dl class="facts">{outcomes}</dl>'
+        "<h3>Evidence, strongest first: what <em>holds</em> means</h3>"
+        f'<dl class="facts">{kinds}</dl>'
+        "<p>The <em>gap</em> separates measurement and prediction in the worst case; for"
+        " a bound it is how far the measurement lies beyond it, negative inside."
+        " <em>Would have caught</em>, or <em>resolves</em>, is the smallest error that"
+        " this measurement would have noticed. Every claim is also refuted on purpose:"
+        " its control is a wrong prediction that has to fail, or, where the statement is"
+        " false as printed, a corrected one that has to hold.</p>"
+        f"{_environment(rows)}</section>"
+    )
+
+
+def _environment(rows: Sequence[Row]) -> str:
+    """Say on what the records were made, once for each different environment."""
+    records = [row.record for row in rows if row.record is not None]
+    found = dict.fromkeys(
+        f"{r.machine}, {r.device}; "
+        + ", ".join(f"{name} {version}" for name, version in r.packages.items())
+        for r in records
+    )
+    lines = "".join(f"<li>{escape(line)}</li>" for line in found)
+    return f'<h3>Made with</h3><ul class="made">{lines}</ul>' if lines else ""

@@ -1,0 +1,119 @@
+"""The figures of a page: each drawn once, shown near the top and with its claim."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from verify import figures
+from verify.figures import Picture
+from verify.figures.style import as_svg
+from verify.records import Record
+from verify.report.html.markup import anchor, link
+from verify.report.rows import Row, flatten
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A picture as markup: the SVG, or the reason why there is none."""
+
+    picture: Picture
+    name: str
+    body: str
+    view: str
+    rows: tuple[Row, ...]
+
+    @property
+    def caption(self) -> str:
+        """The title, what to see, and the claims it belongs to."""
+        claims = ", ".join(link(row) for row in self.rows)
+        claims = f" {claims}" if claims else ""
+        return (
+            f"<figcaption><strong>{escape(self.picture.title)}.</strong>"
+            f" {escape(self.picture.caption)}{claims}</figcaption>"
+        )
+
+    def whole(self) -> str:
+        """Return the figure itself."""
+        return f'<figure id="figure-{self.name}">{self.body}{self.caption}</figure>'
+
+    def again(self) -> str:
+        """Return the figure where it is repeated: a reference to the drawing."""
+        if not self.view:
+            return self.whole().replace(' id="figure-', ' data-figure="', 1)
+        body = (
+            f'<svg class="plot" viewBox="{self.view}" role="img"'
+            f' aria-label="{escape(self.picture.caption)}"><use href="#{self.name}"'
+            ' width="100%" height="100%"/></svg>'
+        )
+        return f"<figure>{body}{self.caption}</figure>"
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """All figures of a page: those shown on top, and those only with their claim."""
+
+    gallery: tuple[Drawn, ...]
+    others: dict[str, Drawn]
+
+    def of(self, row: Row) -> str:
+        """Return the figure of a claim's section, empty where it has none."""
+        name = row.claim.figure
+        if not name:
+            return ""
+        other = self.others.get(row.claim.id)
+        if other is not None:
+            return other.whole()
+        return next(d.again() for d in self.gallery if d.picture.name == name)
+
+
+def draw(rows: Sequence[Row]) -> Pictures:
+    """Draw every picture of theory, and those of the records that there are."""
+    gallery: list[Drawn] = []
+    others: dict[str, Drawn] = {}
+    for picture in figures.PICTURES:
+        mine = [row for row in rows if row.claim.figure == picture.name]
+        if picture.from_theory:
+            gallery.append(_drawn(picture, picture.name, None, mine))
+            continue
+        recorded = sorted(
+            (row for row in mine if row.record is not None), key=_size, reverse=True
+        )
+        if not recorded:
+            gallery.append(_missing(picture, mine))
+            continue
+        first, *rest = recorded
+        gallery.append(_drawn(picture, picture.name, first.record, [first]))
+        for row in rest:
+            name = f"{picture.name}-{anchor(row.claim.id).replace('.', '-')}"
+            others[row.claim.id] = _drawn(picture, name, row.record, [row])
+    return Pictures(tuple(gallery), others)
+
+
+def _drawn(
+    picture: Picture, name: str, record: Record | None, rows: Sequence[Row]
+) -> Drawn:
+    try:
+        figure = picture.draw(record)
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"This figure cannot be drawn: {error}"
+        return Drawn(picture, name, _note(reason, "bad"), "", tuple(rows))
+    svg = as_svg(figure, name=name, title=picture.title, description=picture.caption)
+    view = svg.split('viewBox="', 1)[1].split('"', 1)[0]
+    return Drawn(picture, name, svg, view, tuple(rows))
+
+
+def _missing(picture: Picture, rows: Sequence[Row]) -> Drawn:
+    reason = "Drawn from a record, and none of the claims shown here has one."
+    return Drawn(picture, picture.name, _note(reason, "pending"), "", tuple(rows))
+
+
+def _note(reason: str, kind: str) -> str:
+    return f'<p class="no-figure {kind}">{escape(reason)}</p>'
+
+
+def _size(row: Row) -> int:
+    """How many numbers a record holds: the fullest one is shown on top."""
+    assert row.record is not None
+    measured = [case.measured for case in row.record.cases]
+    means = [m["mean"] if isinstance(m, dict) and "mean" in m else m for m in measured]
+    return len(flatten(means))
