@@ -132,8 +132,8 @@ PICTURES: tuple[Picture, ...] = (
         name="normrelu_selu",
         title="NormReLU beside SELU",
         caption=(
-            "NormReLU with SELU's scale is nearly SELU, and takes off about as much"
-            " correlation in every layer (drawn from theory)."
+            "NormReLU with SELU's scale is nearly SELU, and takes off a little over"
+            " half as much correlation in a layer (drawn from theory)."
         ),
         of_theory=theoretical.normrelu_selu,
     ),

@@ -4,7 +4,6 @@ Every number drawn is in the record. A record that lacks what a picture shows is
 ValueError that names it.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from verify.compare import Array
 from verify.figures.style import DASHES, FAINT, INK, SERIES, axes, plain_number
 from verify.records import CaseRecord, Record, number
-from verify.report.rows import flatten
+from verify.report.rows import as_fields, flatten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -189,8 +188,8 @@ def _with(record: Record, key: str) -> list[CaseRecord]:
 
 def _estimate(case: CaseRecord) -> tuple[Array, Array]:
     """Return the measured means and standard errors."""
-    measured = case.measured
-    if not (isinstance(measured, Mapping) and "stderr" in measured):
+    measured = as_fields(case.measured)
+    if "stderr" not in measured:
         raise ValueError(f"the case {dict(case.case)} has no standard errors to draw")
     return _numbers(measured["mean"]), _numbers(measured["stderr"])
 

@@ -30,6 +30,7 @@ def dual_activations() -> "Figure":
     left.set(title="after one layer", xlabel="correlation ρ", xlim=(-1, 1))
     right.set(title="taken off by it", xlabel="correlation ρ", xlim=(0, 1))
     right.set_ylim(0.0, None)
+    left.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
     left.legend(loc="upper left")
     right.legend(loc="upper left", ncols=2)
     top = right.get_ylim()[1]
@@ -118,6 +119,18 @@ def diverging_lengths() -> "Figure":
             path = lengths.length_trajectory(activation, start, depth)
             ax.plot(path, color=SERIES[k], linestyle=DASHES[k])
         ax.axhline(1.0, color=INK, linewidth=0.8)
+        if kink > lengths.CRITICAL_KINK:
+            unstable = lengths.unstable_length(kink)
+            ax.axhline(unstable, color=INK, linewidth=0.8, linestyle=DASHES[2])
+            ax.annotate(
+                f"unstable length {unstable:.2g}",
+                (depth, unstable),
+                xytext=(-2, -3),
+                textcoords="offset points",
+                ha="right",
+                va="top",
+                fontsize=8.5,
+            )
         ax.set(
             title=f"kink c = {kink:g}".replace("-", "−"),
             xlabel="layer",

@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         ran = _run_missing(entries, folder, options)
         rows = build(entries, folder)
-        _write(_rendered(rows, options, folder), options.output)
+        _write(_rendered(rows, options), options.output)
     except KeyboardInterrupt:
         command.complain("interrupted; finished claims are kept, run again to resume")
         return command.EXIT_INTERRUPTED
@@ -83,7 +83,7 @@ def _run_missing(
     )
 
 
-def _rendered(rows: Sequence[Row], options: argparse.Namespace, folder: Path) -> str:
+def _rendered(rows: Sequence[Row], options: argparse.Namespace) -> str:
     if options.format == "json":
         return as_json(rows) + "\n"
     if options.format == "markdown":

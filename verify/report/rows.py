@@ -3,10 +3,10 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from verify import records, references
 from verify.claim import Claim
@@ -89,7 +89,7 @@ def _row(entry: Entry, record: Record | None) -> Row:
 
 def counts(rows: Sequence[Row]) -> Mapping[str, int]:
     """Count claims by what was found, the good ones first, empty kinds left out."""
-    order = (
+    order: tuple[tuple[str, Callable[[Row], bool]], ...] = (
         ("hold", lambda r: r.green and r.claim.expected is Outcome.HOLDS),
         ("refuted, as expected", lambda r: r.green and r.outcome == Outcome.REFUTED),
         ("undecided", lambda r: r.outcome == Outcome.UNDECIDED),
@@ -152,15 +152,15 @@ def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
     """Return a case's measured value, that of its worst entry, shortened."""
     if case is None or case.error:
         return ""
-    measured = case.measured
-    if isinstance(measured, Mapping) and "stderr" in measured:
+    measured = as_fields(case.measured)
+    if "stderr" in measured:
         mean, stderr = _at(measured["mean"], case), _stderr(case)
         assert stderr is not None
         return f"{_to_error(mean, stderr)} ± {_rounded(stderr)}"
-    if isinstance(measured, Mapping) and "lower" in measured:
+    if "lower" in measured:
         low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
         return low if low == high else f"[{low}, {high}]"
-    return _short(_at(measured, case), digits)
+    return _short(_at(case.measured, case), digits)
 
 
 def small(value: float) -> str:
@@ -200,10 +200,12 @@ def resolves_of(case: CaseRecord | None) -> str:
 
 def _at(value: Any, case: CaseRecord) -> Any:
     """Pick the worst entry of an encoded array."""
-    flat = flatten(value)
-    if isinstance(value, list) and flat:
-        return flat[case.worst] if case.worst < len(flat) else flat[0]
-    return value
+    if not isinstance(value, list):
+        return value
+    flat = flatten(cast("list[Any]", value))
+    if not flat:
+        return flat
+    return flat[case.worst] if case.worst < len(flat) else flat[0]
 
 
 def flatten(value: Any) -> list[Any]:
@@ -213,14 +215,25 @@ def flatten(value: Any) -> list[Any]:
     [1, 2, 3]
     """
     if isinstance(value, list):
-        return [leaf for item in value for leaf in flatten(item)]
+        items = cast("list[Any]", value)
+        return [leaf for item in items for leaf in flatten(item)]
     return [value]
 
 
 def _stderr(case: CaseRecord) -> float | None:
-    if isinstance(case.measured, Mapping) and "stderr" in case.measured:
-        return records.number(_at(case.measured["stderr"], case))
-    return None
+    measured = as_fields(case.measured)
+    if "stderr" not in measured:
+        return None
+    return records.number(_at(measured["stderr"], case))
+
+
+def as_fields(value: Any) -> Mapping[str, Any]:
+    """Return an encoded estimate or enclosure as its fields, empty for other values.
+
+    >>> as_fields(0.5)
+    {}
+    """
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _short(value: Any, digits: int) -> str:
@@ -327,11 +340,11 @@ def as_mapping(row: Row) -> dict[str, Any]:
 
 
 def _measured(case: CaseRecord) -> Any:
-    measured = case.measured
-    if isinstance(measured, Mapping) and "stderr" in measured:
+    measured = as_fields(case.measured)
+    if "stderr" in measured:
         return {
             "mean": _at(measured["mean"], case),
             "stderr": _at(measured["stderr"], case),
             "replicates": measured["replicates"],
         }
-    return _at(measured, case)
+    return _at(case.measured, case)

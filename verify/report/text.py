@@ -19,6 +19,10 @@ _STYLES = {
     "stale": "yellow",
     "not run": "yellow",
 }
+_COLUMNS = (
+    *("claim", "evidence", "predicted", "measured"),
+    *("gap", "resolves", "outcome", "source"),
+)
 NARROW = 110
 """Below this many columns the table drops what the wide one adds."""
 
@@ -119,10 +123,11 @@ def as_markdown(rows: Sequence[Row]) -> str:
     lines = [
         f"**{values.summary(rows)}**",
         "",
-        "| claim | evidence | predicted | measured | gap | resolves | outcome | source |",
+        f"| {' | '.join(_COLUMNS)} |",
         "| --- | --- | ---: | ---: | ---: | ---: | --- | --- |",
     ]
     for row in rows:
+        source = row.claim.source
         cells = (
             f"`{row.claim.id}`",
             row.claim.evidence.value,
@@ -131,8 +136,7 @@ def as_markdown(rows: Sequence[Row]) -> str:
             values.gap_text(row),
             values.resolves_text(row),
             row.verdict,
-            f"{references.short_citation(row.claim.source.key)},"
-            f" {row.claim.source.where}",
+            f"{references.short_citation(source.key)}, {source.where}",
         )
         lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
     opened = [row.claim for row in rows if row.claim.open_reason]

@@ -6,6 +6,7 @@ from html import escape
 from verify import compare, references
 from verify.claim import Claim
 from verify.compare import Outcome
+from verify.digest import ROOT
 from verify.records import CaseRecord, Record, badness
 from verify.report import rows as values
 from verify.report.html.markup import anchor, arguments, formula, label, link, text
@@ -18,10 +19,11 @@ SHOWN_CASES = 40
 def section(row: Row, everything: Mapping[str, Row], figure: str) -> str:
     """Return a claim's section; `figure` is markup, empty where there is none."""
     claim = row.claim
+    place = anchor(claim.id)
     parts = [
-        f'<article class="claim" id="{anchor(claim.id)}">',
-        f'<header><p class="id"><a href="#{anchor(claim.id)}">{escape(claim.id)}</a></p>'
-        f"{label(row)}<h3>{text(claim.title)}</h3></header>",
+        f'<article class="claim" id="{place}"><header>',
+        f'<p class="id"><a href="#{place}">{escape(claim.id)}</a></p>{label(row)}',
+        f"<h3>{text(claim.title)}</h3></header>",
         formula(claim.statement),
     ]
     if claim.finding:
@@ -43,7 +45,7 @@ def _results(row: Row) -> str:
     if worst.error:
         return (
             f'<p class="where">in error at {escape(arguments(worst.case))}</p>'
-            f'<pre class="error">{escape(worst.error.strip())}</pre>'
+            f'<pre class="error">{escape(_local(worst.error))}</pre>'
         )
     unit = "" if worst.unit in ("", "exact") else f" <small>{worst.unit}</small>"
     cells = (
@@ -57,6 +59,11 @@ def _results(row: Row) -> str:
     return (
         f'<dl class="numbers">{shown}</dl><p class="where">{_where(record, worst)}</p>'
     )
+
+
+def _local(traceback: str) -> str:
+    """Name files by their place in the project, not on the machine that ran them."""
+    return traceback.strip().replace(f"{ROOT}/", "")
 
 
 def _bare(gap: str) -> str:

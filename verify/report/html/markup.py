@@ -3,20 +3,55 @@
 import re
 from collections.abc import Mapping
 from html import escape
-from typing import Any
-from xml.etree import ElementTree
+from typing import Any, cast
+from xml.etree import ElementTree as ET
 
 from verify.compare import Outcome
 from verify.report.rows import Row
 
+_GREEK = {
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "delta": "δ",
+    "epsilon": "ε",
+    "kappa": "κ",
+    "lambda": "λ",
+    "mu": "μ",
+    "nu": "ν",
+    "pi": "π",
+    "rho": "ρ",
+    "sigma": "σ",
+    "tau": "τ",
+    "theta": "θ",
+    "eta": "η",
+}
+_LETTER = re.compile(rf"(?<![\w/.-])({'|'.join(_GREEK)})(?=[_^]|\b)(?![\w/.-]*/)")
+_SYMBOLS = (("&gt;=", "≥"), ("&lt;=", "≤"), ("sqrt(", "√("), (" - ", " − "))
+
 
 def text(value: str) -> str:
-    """Escape a text, setting what stands between backticks as code.
+    """Escape a text, set what stands between backticks as code, and dress its maths.
 
     >>> text("a < `b`")
     'a &lt; <code>b</code>'
+    >>> text("mu >= 1/2 and a_2 = 0")
+    'μ ≥ 1/2 and a<sub>2</sub> = 0'
     """
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(value))
+    parts = re.split(r"`([^`]+)`", escape(value, quote=False))
+    dressed = [_dress(part) for part in parts[::2]]
+    codes = [*(f"<code>{part}</code>" for part in parts[1::2]), ""]
+    return "".join(a + b for a, b in zip(dressed, codes, strict=True))
+
+
+def _dress(words: str) -> str:
+    """Write plain-text maths with its letters and signs."""
+    words = _LETTER.sub(lambda found: _GREEK[found[1]], words)
+    for plain, sign in _SYMBOLS:
+        words = words.replace(plain, sign)
+    words = re.sub(r"\b([A-Za-zα-ω])_(\w+)", r"\1<sub>\2</sub>", words)
+    words = re.sub(r"\^\{([^}]*)\}|\^([\w/]+)", r"<sup>\1\2</sup>", words)
+    return re.sub(r"<sup>-", "<sup>−", words)
 
 
 def formula(latex: str) -> str:
@@ -44,7 +79,7 @@ def _mathml(latex: str) -> str:
     unknown = re.search(r"\\[A-Za-z]+", rendered)
     if unknown:
         raise ValueError(f"unknown command {unknown[0]}")
-    ElementTree.fromstring(rendered)
+    ET.fromstring(rendered)
     spoken = f' aria-label="{escape(latex, quote=True)}"'
     return rendered.replace("<math ", f"<math{spoken} ", 1)
 
@@ -92,7 +127,8 @@ def arguments(case: Mapping[str, Any]) -> str:
 
 def _argument(value: Any) -> str:
     if isinstance(value, list):
-        shown = [_argument(item) for item in value]
+        items = cast("list[Any]", value)
+        shown = [_argument(item) for item in items]
         if len(shown) > 6:
             shown = [*shown[:3], "…", shown[-1]]
         return f"[{', '.join(shown)}]"

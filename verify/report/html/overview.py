@@ -11,7 +11,7 @@ from verify.items import PAPERS, Paper
 from verify.report import rows as values
 from verify.report.html.claim import source
 from verify.report.html.markup import anchor, formula, kind, label, link, text
-from verify.report.rows import Row
+from verify.report.rows import NOT_RUN, STALE, Row
 from verify.report.text import explain
 
 Group = tuple[Paper, str, list[Row]]
@@ -47,8 +47,15 @@ def opening(rows: Sequence[Row], profile: str) -> str:
     return (
         '<header class="opening"><p class="eyebrow">An executable ledger</p>'
         f"{titles or '<h1>Ledger</h1>'}{cited}<p class=lede>{_sentence(rows)}</p>"
-        f'{_tiles(rows)}<p class="profile">{escape(values.summary(rows))},'
-        f" profile <em>{escape(profile)}</em>.</p></header>"
+        f'{_tiles(rows)}<p class="profile">{_work(rows, profile)}</p></header>'
+    )
+
+
+def _work(rows: Sequence[Row], profile: str) -> str:
+    seconds = sum(row.record.seconds for row in rows if row.record is not None)
+    cases = sum(len(row.record.cases) for row in rows if row.record is not None)
+    return (
+        f"{cases} cases, {seconds:.0f} s of work, profile <em>{escape(profile)}</em>."
     )
 
 
@@ -114,17 +121,36 @@ def _count(name: str, count: int) -> str:
 
 def attention(rows: Sequence[Row]) -> str:
     """Return what is not as it should be, empty when all is well."""
-    wrong = [row for row in rows if not row.settled]
-    if not wrong:
+    waiting = [row for row in rows if row.outcome in (STALE, NOT_RUN)]
+    wrong = [row for row in rows if not row.settled and row not in waiting]
+    if not (wrong or waiting):
         return ""
     items = "".join(
-        f"<li>{link(row)} {text(row.claim.title)}"
-        f"<pre>{escape(explain(row).partition(chr(10))[2] or row.verdict)}</pre></li>"
+        f"<li>{link(row)} {text(row.claim.title)}<pre>{escape(_reason(row))}</pre></li>"
         for row in wrong
     )
     return (
         '<section id="attention" class="attention"><h2>Not settled</h2>'
-        f"<ul>{items}</ul></section>"
+        f"<ul>{items}</ul>{_waiting(waiting)}</section>"
+    )
+
+
+def _reason(row: Row) -> str:
+    """Say why a row is not green, of a traceback only its last line."""
+    if row.worst is not None and row.worst.error:
+        return row.worst.error.strip().splitlines()[-1]
+    return "\n".join(line.strip() for line in explain(row).splitlines()[1:])
+
+
+def _waiting(rows: Sequence[Row]) -> str:
+    """List what has no current record, in a line: nothing is known to be wrong."""
+    if not rows:
+        return ""
+    links = " ".join(link(row) for row in rows)
+    return (
+        '<p class="waiting">Without a record of the present sources; run'
+        " <code>python -m verify.report</code> without <code>--no-run</code>:"
+        f" {links}</p>"
     )
 
 
@@ -134,7 +160,8 @@ def findings(rows: Sequence[Row]) -> str:
     if not false:
         return ""
     cards = "".join(
-        f'<li><p class="id">{link(row)} {label(row)}</p><h3>{text(row.claim.title)}</h3>'
+        f'<li><p class="id">{link(row)} {label(row)}</p>'
+        f"<h3>{text(row.claim.title)}</h3>"
         f"{formula(row.claim.statement)}<p>{text(row.claim.finding)}</p>"
         f'<p class="where">{_gap(row)}{source(row.claim)}</p></li>'
         for row in false
@@ -181,7 +208,7 @@ def _covered(title: str, items: Sequence[str], rows: Sequence[Row]) -> str:
         links = " ".join(link(r, r.claim.id.partition("/")[2]) for r in these)
         state = "" if these else " missing"
         chips.append(
-            f'<li class="item{state}"><b>{escape(item)}</b> {links or "no claim"}</li>'
+            f'<li class="item{state}"><b>{escape(item)}</b> {links or "—"}</li>'
         )
     return (
         f'<tr><th scope="row">{escape(title)}</th>'
@@ -193,15 +220,16 @@ def _covered(title: str, items: Sequence[str], rows: Sequence[Row]) -> str:
 def table(rows: Sequence[Row]) -> str:
     """Return one line for each claim, by section."""
     bodies = "".join(
-        f'<tbody><tr class="group"><th colspan="7" scope="rowgroup">{escape(title)}</th>'
-        f"</tr>{''.join(_line(row) for row in these)}</tbody>"
+        f'<tbody><tr class="group"><th colspan="7" scope="rowgroup">'
+        f"{escape(title)}</th></tr>{''.join(_line(row) for row in these)}</tbody>"
         for _, title, these in groups(rows)
     )
     return (
         '<section id="claims"><h2>All claims</h2><table class="claims"><thead><tr>'
         '<th scope="col">claim</th><th scope="col">evidence</th>'
-        '<th scope="col" class="n">predicted</th><th scope="col" class="n">measured</th>'
-        '<th scope="col" class="n">gap</th><th scope="col" class="n">resolves</th>'
+        '<th scope="col" class="n">predicted</th>'
+        '<th scope="col" class="n">measured</th><th scope="col" class="n">gap</th>'
+        '<th scope="col" class="n">resolves</th>'
         f'<th scope="col">verdict</th></tr></thead>{bodies}</table></section>'
     )
 

@@ -72,7 +72,10 @@ def _contents(rows: Sequence[Row]) -> str:
 
 def _gallery(drawn: pictures.Pictures) -> str:
     shown = "\n".join(one.whole() for one in drawn.gallery)
-    return f'<section id="figures"><h2>Figures</h2><div class="strip">{shown}</div></section>'
+    return (
+        '<section id="figures"><h2>Figures</h2>'
+        f'<div class="strip">{shown}</div></section>'
+    )
 
 
 def _sections(rows: Sequence[Row], drawn: pictures.Pictures) -> str:
@@ -111,12 +114,12 @@ def _reading(rows: Sequence[Row]) -> str:
         f'<h3>Outcomes</h3><dl class="facts">{outcomes}</dl>'
         "<h3>Evidence, strongest first: what <em>holds</em> means</h3>"
         f'<dl class="facts">{kinds}</dl>'
-        "<p>The <em>gap</em> separates measurement and prediction in the worst case; for"
-        " a bound it is how far the measurement lies beyond it, negative inside."
+        "<p>The <em>gap</em> separates measurement and prediction in the worst case;"
+        " for a bound it is how far the measurement lies beyond it, negative inside."
         " <em>Would have caught</em>, or <em>resolves</em>, is the smallest error that"
         " this measurement would have noticed. Every claim is also refuted on purpose:"
-        " its control is a wrong prediction that has to fail, or, where the statement is"
-        " false as printed, a corrected one that has to hold.</p>"
+        " its control is a wrong prediction that has to fail, or, where the statement"
+        " is false as printed, a corrected one that has to hold.</p>"
         f"{_environment(rows)}</section>"
     )
 

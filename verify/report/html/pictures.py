@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from verify import figures
 from verify.figures import Picture
 from verify.figures.style import as_svg
-from verify.records import Record
+from verify.records import CaseRecord, Record
 from verify.report.html.markup import anchor, link
-from verify.report.rows import Row, flatten
+from verify.report.rows import Row, as_fields, flatten
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ def _note(reason: str, kind: str) -> str:
 def _size(row: Row) -> int:
     """How many numbers a record holds: the fullest one is shown on top."""
     assert row.record is not None
-    measured = [case.measured for case in row.record.cases]
-    means = [m["mean"] if isinstance(m, dict) and "mean" in m else m for m in measured]
-    return len(flatten(means))
+    return sum(len(flatten(_mean(case))) for case in row.record.cases)
+
+
+def _mean(case: CaseRecord) -> Any:
+    return as_fields(case.measured).get("mean", case.measured)
