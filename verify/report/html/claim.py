@@ -44,7 +44,7 @@ def _results(row: Row) -> str:
         return ""
     if worst.error:
         return (
-            f'<p class="where">in error at {escape(arguments(worst.case))}</p>'
+            f'<p class="where">In error at {escape(arguments(worst.case))}</p>'
             f'<pre class="error">{escape(_local(worst.error))}</pre>'
         )
     unit = "" if worst.unit in ("", "exact") else f" <small>{worst.unit}</small>"
@@ -146,9 +146,9 @@ def _allowance(c: compare.AtMost | compare.AtLeast) -> str:
 
 
 def _chance(c: compare.MeanEquals | compare.MeanAtMost) -> str:
-    rounding = f" plus {values.small(c.rounding)}" if c.rounding else ""
+    rounding = f"{values.small(c.rounding)} of rounding plus " if c.rounding else ""
     return (
-        f"chance allows with probability {values.small(c.false_fail)}{rounding};"
+        f"{rounding}what chance allows with probability {values.small(c.false_fail)};"
         f" undecided unless an error of {values.small(c.discrepancy)} would be seen"
     )
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 from xml.etree import ElementTree as ET
 
 from verify.compare import Outcome
+from verify.items import PAPERS
 from verify.report.rows import Row
 
 _GREEK = {
@@ -26,21 +27,24 @@ _GREEK = {
     "theta": "θ",
     "eta": "η",
 }
-_LETTER = re.compile(rf"(?<![\w/.-])({'|'.join(_GREEK)})(?=[_^]|\b)(?![\w/.-]*/)")
+_LETTER = re.compile(rf"(?<![A-Za-z0-9.-])({'|'.join(_GREEK)})(?![A-Za-z0-9-])")
+_CODE = re.compile(
+    rf"(`[^`]+`|\b(?:{'|'.join(p.prefix for p in PAPERS)})/\w+(?:[.-]\w+)*)"
+)
 _SYMBOLS = (("&gt;=", "≥"), ("&lt;=", "≤"), ("sqrt(", "√("), (" - ", " − "))
 
 
 def text(value: str) -> str:
-    """Escape a text, set what stands between backticks as code, and dress its maths.
+    """Escape a text, set ids and what stands in backticks as code, dress its maths.
 
     >>> text("a < `b`")
     'a &lt; <code>b</code>'
     >>> text("mu >= 1/2 and a_2 = 0")
     'μ ≥ 1/2 and a<sub>2</sub> = 0'
     """
-    parts = re.split(r"`([^`]+)`", escape(value, quote=False))
+    parts = _CODE.split(escape(value, quote=False))
     dressed = [_dress(part) for part in parts[::2]]
-    codes = [*(f"<code>{part}</code>" for part in parts[1::2]), ""]
+    codes = [*(f"<code>{part.strip('`')}</code>" for part in parts[1::2]), ""]
     return "".join(a + b for a, b in zip(dressed, codes, strict=True))
 
 
