@@ -98,6 +98,7 @@ def nngp_ntk(
     Jacot, Gabriel, Hongler 2018, for the tangent kernel; Agarwal, Awasthi, Kale 2020,
     equation 7, for the sum over layers at infinite width.
     """
+    _check_outputs("nngp_ntk", outputs)
     with torch.no_grad():
         kept = network.layers(params, x)
         forward = gram(kept.features[-1])
@@ -137,6 +138,7 @@ def ntk_by_jacobian(
     Uses `torch.func` and nothing of `nngp_ntk`; holds outputs * n * (weights of the
     largest layer) numbers for one draw at a time.
     """
+    _check_outputs("ntk_by_jacobian", outputs)
     draws, rows = params[0].shape[0], []
     for draw in range(draws):
         weights = tuple(p[draw : draw + 1] for p in params)
@@ -205,7 +207,14 @@ def sample(
     ------
     Kernels
         On the device of `x`; the first axes add up to `draws`.
+
+    Raises
+    ------
+    ValueError
+        If `draws` is below one, or `outputs` is unknown.
     """
+    if draws < 1:
+        raise ValueError(f"sample: `draws` must be at least 1, but it is {draws}")
     size = draws_per_chunk(
         network, x.shape[-2], max_bytes=max_bytes, itemsize=x.element_size()
     )
@@ -231,3 +240,8 @@ def sample(
             else:
                 yield Kernels(nngp(network, params, x), x.new_empty((now, 0, 0)))
         done += now
+
+
+def _check_outputs(who: str, outputs: str) -> None:
+    if outputs not in ("mean", "sum"):
+        raise ValueError(f"{who}: `outputs` must be mean or sum, but it is {outputs!r}")

@@ -1,0 +1,262 @@
+import numpy as np
+import pytest
+import torch
+
+from empirical.kernels import ntk
+from empirical.networks import FullyConnected
+from empirical.randomness import numpy_generator, torch_generator
+from empirical.training import (
+    fitted_rates,
+    slowest_rates,
+    step_sizes,
+    steps_to,
+    train_all_layers,
+    train_top_layer,
+)
+
+
+def normal(name, *shape):
+    return torch.from_numpy(numpy_generator(7, name).standard_normal(shape))
+
+
+class TestStepSizes:
+    def test_both_rules(self):
+        k = np.diag([1.0, 2.0, 5.0])
+        assert step_sizes(k).item() == pytest.approx(3 / 5, rel=1e-14)
+        assert step_sizes(k, rule="balanced").item() == pytest.approx(1, rel=1e-14)
+        assert step_sizes(np.stack([k, 2 * k])).shape == (2,)
+
+    def test_refusals(self):
+        with pytest.raises(ValueError, match="`kernels` must be finite"):
+            step_sizes([[np.nan]])
+        with pytest.raises(ValueError, match="`kernels` must be finite and of shape"):
+            step_sizes([1.0, 2.0])
+        with pytest.raises(ValueError, match="`rule` must be largest or balanced"):
+            step_sizes([[1.0]], rule="best")  # pyright: ignore[reportArgumentType]
+
+
+class TestTopLayer:
+    features = normal("features", 3, 6, 20)
+    targets = normal("targets", 6, 2)
+
+    def test_losses_are_those_of_the_residual_recursion(self):
+        # The residual obeys r <- (I - step K / n) r, whatever the weights.
+        steps, sizes = 12, np.array([0.05, 0.1, 0.02])
+        curves = train_top_layer(self.features, self.targets, step=sizes, steps=steps)
+        for run in range(3):
+            phi = self.features[run].numpy()
+            r, kernel = -self.targets.numpy(), phi @ phi.T
+            for t in range(steps + 1):
+                # Twelve products of norm below one: 1e-13 covers their rounding.
+                assert curves.losses[run, t] == pytest.approx(
+                    (r**2).sum() / 12, rel=1e-12
+                )
+                r = r - sizes[run] / 6 * kernel @ r
+
+    def test_loss_is_within_the_exponential_of_the_condition_number(self):
+        kernels = self.features @ self.features.transpose(1, 2)
+        curves = train_top_layer(
+            self.features, self.targets, step=step_sizes(kernels), steps=200
+        )
+        values = np.linalg.eigvalsh(kernels.numpy())
+        floor = 2 * values[:, 0] / values[:, -1]
+        assert (slowest_rates(curves) >= floor * (1 - 1e-9)).all()
+        # Late, only the slowest direction is left: its rate is known exactly.
+        late = train_top_layer(
+            self.features, self.targets, step=step_sizes(kernels), steps=600
+        )
+        exact = -2 * np.log1p(-values[:, 0] / values[:, -1])
+        got = fitted_rates(late, above=1e-24, below=1e-10)
+        np.testing.assert_allclose(got, exact, rtol=0.02)
+
+    def test_where_the_readout_starts(self):
+        start = normal("readout", 3, 2, 20)
+        curves = train_top_layer(
+            self.features, self.targets, step=1e-3, steps=1, readout=start
+        )
+        gap = self.features @ start.transpose(1, 2) - self.targets
+        np.testing.assert_allclose(
+            curves.losses[:, 0], (gap**2).sum(dim=(1, 2)).numpy() / 12, rtol=1e-13
+        )
+
+    def test_only_the_divergent_run_stops(self):
+        sizes = np.array([0.05, 1e3, 0.05])
+        curves = train_top_layer(self.features, self.targets, step=sizes, steps=50)
+        alone = train_top_layer(
+            self.features[[0, 2]], self.targets, step=0.05, steps=50
+        )
+        assert curves.diverged.tolist() == [False, True, False]
+        assert 1 <= curves.diverged_at[1] <= 5
+        assert np.isnan(curves.losses[1, curves.diverged_at[1] :]).all()
+        assert np.isfinite(curves.losses[1, : curves.diverged_at[1]]).all()
+        np.testing.assert_allclose(curves.losses[[0, 2]], alone.losses, rtol=1e-12)
+        assert slowest_rates(curves)[1] == -np.inf
+        assert np.isnan(fitted_rates(curves)[1])
+        assert steps_to(curves, 0.5)[1] == -1
+
+    def test_all_diverge(self):
+        curves = train_top_layer(self.features, self.targets, step=1e3, steps=50)
+        assert curves.diverged.all()
+
+    def test_overflow_to_nan_is_divergence(self):
+        curves = train_top_layer(
+            self.features, self.targets, step=1e300, steps=9, exploded=np.inf
+        )
+        assert curves.diverged.all()
+
+    def test_recorded_times(self):
+        every = train_top_layer(self.features, self.targets, step=0.05, steps=10)
+        some = train_top_layer(
+            self.features, self.targets, step=0.05, steps=10, every=4
+        )
+        assert some.steps.tolist() == [0, 4, 8, 10]
+        assert np.array_equal(some.losses, every.losses[:, some.steps])
+
+    @pytest.mark.parametrize(
+        ("changed", "match"),
+        [
+            ({"features": torch.zeros(6, 20)}, "`features` must have shape"),
+            ({"targets": torch.zeros(6)}, "`targets` must have shape"),
+            ({"targets": torch.zeros(5, 1).double()}, "`targets` must have shape"),
+            ({"targets": torch.zeros(6, 1)}, "`targets` must be finite and of dtype"),
+            ({"step": 0.0}, "`step` must be positive"),
+            ({"step": np.nan}, "`step` must be positive"),
+            ({"step": [0.1, 0.1]}, "`step` must be a number or have shape"),
+            ({"steps": 0}, "`steps` and `every` must be at least 1"),
+            ({"readout": torch.zeros(3, 20, 2)}, "`readout` must have shape"),
+        ],
+    )
+    def test_refusals(self, changed, match):
+        given = {
+            "features": self.features,
+            "targets": self.targets,
+            "step": 0.1,
+            "steps": 2,
+        } | changed
+        with pytest.raises(ValueError, match=match):
+            train_top_layer(given.pop("features"), given.pop("targets"), **given)
+
+
+class TestAllLayers:
+    network = FullyConnected(widths=(4, 12, 10, 2), activation=torch.tanh)
+    x = normal("x", 5, 4) / 2
+    targets = normal("y", 5, 2)
+
+    def params(self, draws=3):
+        return self.network.init(draws=draws, generator=torch_generator(7))
+
+    def test_one_step_is_the_gradient_by_differences(self):
+        params, step = self.params(1), 1e-2
+        curves = train_all_layers(
+            self.network, params, self.x, self.targets, step=step, steps=1
+        )
+
+        def loss(weights):
+            gap = self.network.apply(weights, self.x)[0] - self.targets
+            return float((gap**2).sum() / 10)
+
+        moved = []
+        for layer, weight in enumerate(params):
+            slope = torch.zeros_like(weight)
+            for index in np.ndindex(*weight.shape):
+                ends = []
+                for h in (1e-5, -1e-5):
+                    other = [w.clone() for w in params]
+                    other[layer][index] += h
+                    ends.append(loss(other))
+                slope[index] = (ends[0] - ends[1]) / 2e-5
+            moved.append(weight - step * slope)
+        assert curves.losses[0, 0] == pytest.approx(loss(params), rel=1e-14)
+        # Central differences: h^2 = 1e-10, times step 1e-2; rounding 1e-16 / h = 1e-11.
+        assert curves.losses[0, 1] == pytest.approx(loss(moved), rel=1e-9)
+
+    def test_stacked_runs_are_the_runs_alone(self):
+        params = self.params()
+        sizes = np.array([0.3, 0.2, 0.1])
+        curves = train_all_layers(
+            self.network, params, self.x, self.targets, step=sizes, steps=30
+        )
+        for run in range(3):
+            one = train_all_layers(
+                self.network,
+                tuple(p[run, None] for p in params),
+                self.x,
+                self.targets,
+                step=sizes[run],
+                steps=30,
+            )
+            np.testing.assert_allclose(curves.losses[run], one.losses[0], rtol=1e-9)
+
+    def test_the_weights_given_stay(self):
+        params = self.params()
+        copies = [p.clone() for p in params]
+        train_all_layers(self.network, params, self.x, self.targets, step=0.1, steps=3)
+        assert all(torch.equal(a, b) for a, b in zip(params, copies, strict=True))
+        assert not any(p.requires_grad for p in params)
+
+    def test_centred_starts_from_the_zero_function(self):
+        curves = train_all_layers(
+            self.network,
+            self.params(),
+            self.x,
+            self.targets,
+            step=0.1,
+            steps=1,
+            centred=True,
+        )
+        zero = float((self.targets**2).sum() / 10)
+        np.testing.assert_allclose(curves.losses[:, 0], zero, rtol=1e-13)
+
+    def test_only_the_divergent_run_stops(self):
+        params = self.params()
+        curves = train_all_layers(
+            self.network,
+            params,
+            self.x,
+            self.targets,
+            step=[0.1, 1e6, 0.1],
+            steps=20,
+        )
+        assert curves.diverged.tolist() == [False, True, False]
+        assert np.isfinite(curves.losses[[0, 2]]).all()
+
+    def test_wide_networks_follow_their_tangent_kernel(self):
+        # Linearised, the residual obeys r <- (I - step T / n) r; at width 4,096 the
+        # kernel moves by O(1 / sqrt(width)), a few per cent of the loss.
+        network = FullyConnected(widths=(4, 4096, 1), activation=torch.tanh)
+        params = network.init(generator=torch_generator(7))
+        y = self.targets[:, :1]
+        kernel = ntk(network, params, self.x)[0].numpy()
+        step = step_sizes(kernel, rule="balanced").item()
+        curves = train_all_layers(
+            network, params, self.x, y, step=step, steps=20, centred=True
+        )
+        r = -y.numpy()
+        for loss in curves.losses[0]:
+            assert loss == pytest.approx((r**2).sum() / 10, rel=0.1)
+            r = r - step / 5 * kernel @ r
+        assert curves.losses[0, -1] < 0.1 * curves.losses[0, 0]
+
+    def test_refusals(self):
+        with pytest.raises(ValueError, match="`targets` must have 2 columns"):
+            train_all_layers(
+                self.network,
+                self.params(),
+                self.x,
+                self.targets[:, :1],
+                step=0.1,
+                steps=1,
+            )
+        with pytest.raises(ValueError, match="`step` must be positive"):
+            train_all_layers(
+                self.network, self.params(), self.x, self.targets, step=-1.0, steps=1
+            )
+
+
+def test_rates_refuse():
+    eye = torch.eye(3, dtype=torch.float64)
+    curves = train_top_layer(eye[None], eye, step=1.0, steps=3)
+    with pytest.raises(ValueError, match="`fraction` must lie in"):
+        steps_to(curves, 1.0)
+    with pytest.raises(ValueError, match="`above` and `below` must satisfy"):
+        fitted_rates(curves, above=0.1, below=0.1)
