@@ -6,6 +6,7 @@ one experiment or the resumable batch.
 """
 
 from empirical.conditioning.activations import (
+    NAMES,
     Standardised,
     gaussian_mean,
     named,
@@ -50,6 +51,7 @@ from empirical.conditioning.widths import (
 
 __all__ = [
     "EXPERIMENTS",
+    "NAMES",
     "Configuration",
     "DepthCurves",
     "DigitProblem",

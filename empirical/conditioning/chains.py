@@ -182,8 +182,10 @@ def _pair_step(
     u = activation(roots[:, :1] * g[0])
     v = activation(roots[:, 1:] * (rho[:, None] * g[0] + sine * g[1]))
     uu, vv, uv = ((a * b).sum(dim=1) for a, b in ((u, u), (v, v), (u, v)))
-    # Rounding may leave [-1, 1] by an ulp; nan passes through.
-    correlation = (uv / uu.sqrt() / vv.sqrt()).clamp(-1.0, 1.0)
+    # The root of the product is exact where u = v: equal inputs stay equal, where a
+    # correlation of 1 - eps would grow apart. Rounding may leave [-1, 1] by an ulp;
+    # nan passes through.
+    correlation = (uv / (uu * vv).sqrt()).clamp(-1.0, 1.0)
     return correlation, torch.stack([uu, vv], dim=1) / width
 
 

@@ -1,0 +1,181 @@
+"""Experiments, the resumable batch and the command line."""
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from empirical import conditioning as ec
+from empirical.conditioning import __main__ as command
+from empirical.conditioning import batch, experiments
+
+
+class TestExperiments:
+    @pytest.mark.parametrize("data_kind", experiments.DATA)
+    def test_inputs(self, data_kind):
+        x = ec.inputs(data_kind, n=6, delta=0.1, seed=7)
+        np.testing.assert_allclose((x**2).sum(axis=1), 1, rtol=1e-12)
+
+    def test_top_layer_rates_obey_the_condition_number(self):
+        got = ec.EXPERIMENTS["train"](n=8, width=128, depth=2, draws=2, steps=60)
+        floors = 2 / np.array(got["conditions"])
+        assert (np.array(got["slowest_rates"]) >= floors * (1 - 1e-9)).all()
+
+    def test_refusals(self):
+        for kind, arguments, match in (
+            ("depth", {"data": "c"}, "`data` must be one of"),
+            ("train", {"layers": "both"}, "`layers` must be top or all"),
+            ("digits", {"width": 2, "draws": 1}, "`width` times `draws` must exceed"),
+            ("chain", {"activation": "x"}, "`name` must be one of"),
+        ):
+            with pytest.raises(ValueError, match=match):
+                ec.EXPERIMENTS[kind](**arguments)
+
+
+TINY = tuple(
+    ec.Configuration(
+        name=f"c{i}",
+        kind="chain",
+        arguments={"depth": 2, "width": 4, "chains": 3, "rho": i / 10},
+    )
+    for i in range(3)
+)
+
+
+class TestBatch:
+    def run(self, folder, configurations=TINY, **options):
+        given = {"directory": folder, "seed": 7, "device": "cpu"} | options
+        return ec.run_batch(configurations, **given)
+
+    def test_runs_keeps_and_reruns(self, tmp_path):
+        assert self.run(tmp_path) == dict.fromkeys(("c0", "c1", "c2"), "done")
+        first = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+        assert sorted(first) == ["c0.json", "c1.json", "c2.json"]
+        assert set(self.run(tmp_path).values()) == {"kept"}
+        assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == first
+        assert set(self.run(tmp_path, rerun=True).values()) == {"done"}
+        for path in tmp_path.iterdir():
+            record, before = json.loads(path.read_text()), json.loads(first[path.name])
+            assert record["result"] == before["result"]
+            assert record["code"] == batch.code_digest()
+
+    def test_other_seeds_arguments_and_damage_run_again(self, tmp_path):
+        self.run(tmp_path)
+        assert set(self.run(tmp_path, seed=8).values()) == {"done"}
+        changed = ec.Configuration(name="c0", kind="chain", arguments={"chains": 2})
+        assert self.run(tmp_path, (changed,), seed=8) == {"c0": "done"}
+        (tmp_path / "c1.json").write_text('{"name": "c1"')
+        (tmp_path / "c2.json").write_text("[]")
+        assert self.run(tmp_path, TINY[1:], seed=8) == {"c1": "done", "c2": "done"}
+
+    def test_other_code_is_told(self, tmp_path, monkeypatch):
+        self.run(tmp_path)
+        monkeypatch.setattr(batch, "code_digest", lambda: "other")
+        assert set(self.run(tmp_path).values()) == {"kept, of other code"}
+
+    def test_a_failure_stops_nothing_else(self, tmp_path):
+        broken = ec.Configuration(name="b", kind="chain", arguments={"rho": 2.0})
+        got = self.run(tmp_path, (broken, TINY[0]))
+        assert got["b"].startswith("failed: pair_chains: `rho`")
+        assert got["c0"] == "done"
+        assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
+
+    def test_interruption_keeps_what_is_done(self, tmp_path, capsys, monkeypatch):
+        def interrupted(**arguments):
+            if arguments["rho"] > 0.15:
+                raise KeyboardInterrupt
+            return {"rho": arguments["rho"]}
+
+        patched = dict(ec.EXPERIMENTS) | {"chain": interrupted}
+        monkeypatch.setattr(batch, "EXPERIMENTS", patched)
+        monkeypatch.setattr(command, "configurations", lambda _scale: TINY)
+        argv = ["gpu-batch", "--device", "cpu", "--out", str(tmp_path)]
+        assert command.main(argv) == 130
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["c0.json", "c1.json"]
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "interrupted" in said.err
+        monkeypatch.setitem(patched, "chain", lambda **_arguments: {})
+        assert command.main(argv) == 0
+        assert "c2: done" in capsys.readouterr().err
+
+    def test_write_is_atomic(self, tmp_path):
+        path = tmp_path / "a.json"
+        batch.write_json(path, {"x": math.nan})
+        assert json.loads(path.read_text()) == {"x": "nan"}
+        with pytest.raises(TypeError, match="not JSON serializable"):
+            batch.write_json(path, {"x": object()})
+        assert json.loads(path.read_text()) == {"x": "nan"}
+        assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+    def test_names_are_unique_and_kinds_covered(self):
+        for scale in ("small", "large"):
+            made = ec.configurations(scale)
+            assert len({c.name for c in made}) == len(made)
+            assert {c.kind for c in made} == set(ec.EXPERIMENTS)
+
+    def test_refusals(self):
+        with pytest.raises(ValueError, match="`kind` must be one of"):
+            ec.Configuration(name="x", kind="y")
+        for bad in ("", "../x", ".x", "a/b"):
+            with pytest.raises(ValueError, match="`name` must be letters"):
+                ec.Configuration(name=bad, kind="chain")
+        with pytest.raises(ValueError, match="`scale` must be small or large"):
+            ec.configurations("medium")  # pyright: ignore[reportArgumentType]
+
+
+class TestCommand:
+    def test_one_experiment(self, capsys, tmp_path):
+        argv = ["chain", "--width", "8", "--depth", "2", "--chains", "5"]
+        assert command.main([*argv, "--device", "cpu"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert len(shown["correlations"]) == 3
+        path = tmp_path / "r.json"
+        argv += ["--device", "cpu", "--output", str(path)]
+        assert command.main(argv) == 0
+        record = json.loads(path.read_text())
+        assert record["result"] == shown
+        assert record["environment"]["device"] == "cpu"
+
+    @pytest.mark.parametrize(
+        "argv",
+        [
+            ["depth", "--n", "4", "--depths", "0", "2", "--width", "16", "--tangent"],
+            ["width", "--n", "3", "--widths", "8", "16", "--draws", "2"],
+            ["norms", "--width", "16", "--depth", "2", "--squared-norms", "2", "0.5"],
+            ["train", "--layers", "all", "--n", "4", "--width", "16", "--steps", "3"],
+            ["digits", "--n", "20", "--tests", "5", "--depths", "1", "--width", "32"],
+        ],
+    )
+    def test_every_experiment(self, argv, capsys):
+        assert command.main([*argv, "--device", "cpu"]) == 0
+        json.loads(capsys.readouterr().out)
+
+    def test_small_batch(self, tmp_path, capsys):
+        argv = ["gpu-batch", "--scale", "small", "--device", "cpu"]
+        argv += ["--out", str(tmp_path), "--only", "tanh3"]
+        assert command.main([*argv, "--list"]) == 0
+        names = capsys.readouterr().out.split()
+        assert command.main(argv) == 0
+        assert sorted(p.stem for p in tmp_path.iterdir()) == sorted(names)
+
+    def test_misuse(self, capsys, tmp_path):
+        assert command.main(["chain", "--rho", "3", "--device", "cpu"]) == 2
+        assert "`rho` must lie in" in capsys.readouterr().err
+        assert command.main(["chain", "--device", "tpu"]) == 2
+        argv = ["gpu-batch", "--out", str(tmp_path), "--only", "nothing"]
+        assert command.main([*argv, "--device", "cpu"]) == 2
+        with pytest.raises(SystemExit, match="2"):
+            command.main(["gpu-batch"])
+
+    def test_help_runs_as_a_module(self):
+        done = subprocess.run(
+            [sys.executable, "-m", "empirical.conditioning", "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "gpu-batch" in done.stdout
