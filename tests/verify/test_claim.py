@@ -1,0 +1,84 @@
+"""What a claim must have, and what it may not."""
+
+from typing import Any
+
+import pytest
+
+from verify.claim import Claim, Evidence, Profile, Source, grid
+from verify.compare import Identical, Outcome
+
+
+def _one(x: int) -> int:
+    return x
+
+
+PARTS: dict[str, Any] = {
+    "id": "dc/thm3.2",
+    "items": ("Thm3.2",),
+    "title": "A claim",
+    "statement": "x = x",
+    "source": Source("agarwal2021deep", "Theorem 3.2"),
+    "evidence": Evidence.NUMERIC,
+    "cases": grid(x=(1,)),
+    "predict": _one,
+    "measure": _one,
+    "compare": Identical(),
+    "must_refute": _one,
+}
+
+
+def test_a_whole_claim_is_accepted() -> None:
+    claim = Claim(**PARTS)
+    assert claim.paper == "dc"
+    assert claim.cases_for(Profile.QUICK) == claim.cases_for(Profile.GPU)
+
+
+@pytest.mark.parametrize("name", ["thm3.2", "dc/", "DC/thm3.2", "dc/thm 3.2", "dc/a-"])
+def test_malformed_ids_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="must look like paper/item"):
+        Claim(**PARTS | {"id": name})
+
+
+@pytest.mark.parametrize("part", ["cases", "predict", "measure", "compare"])
+def test_a_missing_part_is_refused(part: str) -> None:
+    missing = () if part == "cases" else None
+    with pytest.raises(ValueError, match="are required"):
+        Claim(**PARTS | {part: missing})
+
+
+@pytest.mark.parametrize("outcome", [Outcome.UNDECIDED, Outcome.OPEN, Outcome.ERROR])
+def test_only_holds_and_refuted_can_be_expected(outcome: Outcome) -> None:
+    with pytest.raises(ValueError, match="holds or refuted"):
+        Claim(**PARTS | {"expected": outcome})
+
+
+def test_a_control_is_required() -> None:
+    with pytest.raises(ValueError, match="needs `must_refute`"):
+        Claim(**PARTS | {"must_refute": None})
+    # A wrong prediction is no control for a statement that is itself wrong.
+    with pytest.raises(ValueError, match="needs `must_hold`"):
+        Claim(**PARTS | {"expected": Outcome.REFUTED})
+    Claim(**PARTS | {"expected": Outcome.REFUTED, "must_hold": _one})
+
+
+def test_an_open_claim_has_no_functions() -> None:
+    with pytest.raises(ValueError, match="open claim has no cases"):
+        Claim(**PARTS | {"open_reason": "not yet"})
+    bare = {k: PARTS[k] for k in ("id", "items", "title", "statement", "source")}
+    claim = Claim(**bare, evidence=Evidence.NUMERIC, open_reason="not yet")
+    assert claim.cases == ()
+
+
+def test_larger_cases_replace_the_quick_ones() -> None:
+    larger = {"full": grid(x=(1, 2, 3))}
+    claim = Claim(**PARTS | {"larger_cases": larger})
+    assert len(claim.cases_for(Profile.FULL)) == 3
+    assert len(claim.cases_for(Profile.QUICK)) == 1
+
+
+def test_grid_runs_through_all_combinations() -> None:
+    assert len(grid(a=(1, 2), b=("x", "y", "z"))) == 6
+
+
+def test_every_kind_of_evidence_says_what_holds_means() -> None:
+    assert len({kind.meaning for kind in Evidence}) == len(Evidence)

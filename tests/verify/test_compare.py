@@ -1,0 +1,206 @@
+"""Each comparison on both sides of its edge."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from mpmath import mpf, workdps
+from scipy import stats
+
+from verify.compare import (
+    AgreesTo,
+    AtLeast,
+    AtMost,
+    CertifiedAtLeast,
+    CertifiedAtMost,
+    Enclosed,
+    Enclosure,
+    Estimate,
+    Identical,
+    MeanAtMost,
+    MeanEquals,
+    Outcome,
+)
+
+HOLDS, REFUTED, UNDECIDED = Outcome.HOLDS, Outcome.REFUTED, Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "outcome"),
+    [
+        (Fraction(1, 3), Fraction(2, 6), HOLDS),
+        (Fraction(1, 3), Fraction(1, 2), REFUTED),
+        ("even", "odd", REFUTED),
+        (True, True, HOLDS),
+    ],
+)
+def test_identical(predicted: object, measured: object, outcome: Outcome) -> None:
+    verdict = Identical().judge(predicted, measured)
+    assert verdict.outcome is outcome
+    assert verdict.unit == "exact"
+    assert (verdict.gap == 0.0) == (outcome is HOLDS)
+
+
+# All numbers are powers of two, so that the edge itself is exact.
+@pytest.mark.parametrize(
+    ("predicted", "outcome"), [(4.25, HOLDS), (4.2500001, REFUTED), (3.75, HOLDS)]
+)
+def test_agrees_to_relative(predicted: float, outcome: Outcome) -> None:
+    verdict = AgreesTo(relative=2.0**-4).judge(predicted, 4.0)
+    assert verdict.outcome is outcome
+    assert verdict.unit == "relative"
+    assert verdict.resolves == 2.0**-4
+    assert (verdict.strain <= 1.0) == (outcome is HOLDS)
+
+
+def test_agrees_to_absolute_counts_beside_relative() -> None:
+    both = AgreesTo(relative=2.0**-4, absolute=0.25)
+    assert both.judge(4.5, 4.0).outcome is HOLDS
+    assert both.judge(4.51, 4.0).outcome is REFUTED
+
+
+def test_agrees_to_of_largest_excuses_small_entries_only_when_asked() -> None:
+    predicted, measured = np.array([8.0, 0.25]), np.array([8.0, 0.0])
+    assert AgreesTo(relative=2.0**-4).judge(predicted, measured).outcome is REFUTED
+    large = AgreesTo(relative=2.0**-4, of_largest=True).judge(predicted, measured)
+    assert large.outcome is HOLDS
+    assert large.worst == 1
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_agrees_to_refutes_what_is_not_a_number(bad: float) -> None:
+    verdict = AgreesTo(absolute=1e9).judge(bad, 1.0)
+    assert verdict.outcome is REFUTED
+    assert verdict.gap == math.inf
+
+
+def test_agrees_to_takes_the_difference_before_rounding() -> None:
+    with workdps(40):
+        one = mpf(1)
+        near = one + mpf(10) ** -30
+        verdict = AgreesTo(absolute=1e-31).judge(one, near)
+        assert verdict.outcome is REFUTED
+        # One rounding of the difference to float64.
+        assert verdict.gap == pytest.approx(1e-30, rel=1e-9)
+
+
+def test_arrays_of_other_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"measurement's shape \(3,\)"):
+        AgreesTo(absolute=1.0).judge([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("comparison", "inside", "edge", "outside"),
+    [
+        (AtMost(rounding=0.5), 1.0, 2.5, 2.5000001),
+        (AtMost(relative=0.25), 1.0, 2.5, 2.5000001),
+        (AtLeast(rounding=0.5), 3.0, 1.5, 1.4999999),
+        (AtLeast(relative=0.25), 3.0, 1.5, 1.4999999),
+    ],
+)
+def test_bounds(
+    comparison: AtMost | AtLeast, inside: float, edge: float, outside: float
+) -> None:
+    kept = comparison.judge(2.0, inside)
+    assert kept.outcome is HOLDS
+    assert kept.gap < 0.0
+    # The slack and the allowance: an error of the bound larger than both is caught.
+    assert kept.resolves == 1.5
+    assert comparison.judge(2.0, edge).outcome is HOLDS
+    assert comparison.judge(2.0, outside).outcome is REFUTED
+    assert comparison.judge(2.0, math.nan).outcome is REFUTED
+
+
+def test_bounds_judge_the_worst_entry() -> None:
+    verdict = AtMost().judge([1.0, 1.0, 1.0], [0.5, 1.25, 0.75])
+    assert (verdict.outcome, verdict.worst, verdict.gap) == (REFUTED, 1, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "outcome"),
+    [(1.0, 2.0, HOLDS), (0.9, 1.1, UNDECIDED), (0.5, 0.9, REFUTED)],
+)
+def test_certified_at_least(lower: float, upper: float, outcome: Outcome) -> None:
+    enclosure = Enclosure(lower, upper, covers="[0, 1]", boxes=3)
+    assert CertifiedAtLeast().judge(1.0, enclosure).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "outcome"),
+    [(0.0, 1.0, HOLDS), (0.9, 1.1, UNDECIDED), (1.1, 1.5, REFUTED)],
+)
+def test_certified_at_most(lower: float, upper: float, outcome: Outcome) -> None:
+    enclosure = Enclosure(lower, upper, covers="[0, 1]", boxes=3)
+    assert CertifiedAtMost().judge(1.0, enclosure).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("value", "radius", "outcome"),
+    [(1.0, 0.25, HOLDS), (1.0, 0.2, UNDECIDED), (1.5, 0.25, REFUTED)],
+)
+def test_enclosed(value: float, radius: float, outcome: Outcome) -> None:
+    enclosure = Enclosure(0.75, 1.25, covers="a point", boxes=1)
+    assert Enclosed(radius=radius).judge(value, enclosure).outcome is outcome
+
+
+def test_mean_equals_on_both_sides_of_its_edges() -> None:
+    replicates, stderr = 10, 0.1
+    t = stats.t(df=replicates - 1)
+    chance = float(t.isf(5e-4)) * stderr  # two-sided, false_fail 1e-3
+    power = float(t.isf(1e-2)) * stderr
+    fair = MeanEquals(
+        discrepancy=(chance + power) * 1.001, false_fail=1e-3, false_pass=1e-2
+    )
+    estimate = Estimate(1.0, stderr, replicates)
+    held = fair.judge(1.0 + 0.999 * chance, estimate)
+    assert held.outcome is HOLDS
+    # Both are the same sum of two quantiles; it rounds a few times.
+    assert held.resolves == pytest.approx(chance + power, rel=1e-12)
+    assert fair.judge(1.0 + 1.001 * chance, estimate).outcome is REFUTED
+    assert fair.judge(1.0 - 1.001 * chance, estimate).outcome is REFUTED
+    weak = MeanEquals(
+        discrepancy=(chance + power) * 0.999, false_fail=1e-3, false_pass=1e-2
+    )
+    assert weak.judge(1.0, estimate).outcome is UNDECIDED
+
+
+def test_mean_equals_divides_its_alarm_over_the_entries() -> None:
+    # A gap that refutes a single mean is within chance among a thousand of them.
+    t = stats.t(df=9)
+    gap = float(t.isf(5e-4)) * 1.01
+    test = MeanEquals(discrepancy=1e9, false_fail=1e-3)
+    assert test.judge(0.0, Estimate(gap, 1.0, 10)).outcome is REFUTED
+    many = Estimate(np.full(1000, gap), np.ones(1000), 10)
+    assert test.judge(0.0, many).outcome is HOLDS
+
+
+def test_mean_equals_allows_for_rounding_without_spread() -> None:
+    exact = Estimate(1.0, 0.0, 5)
+    test = MeanEquals(discrepancy=0.1, rounding=2.0**-20)
+    assert test.judge(1.0 + 2.0**-20, exact).outcome is HOLDS
+    assert test.judge(1.0 + 2.0**-19, exact).outcome is REFUTED
+
+
+def test_mean_at_most_is_one_sided() -> None:
+    t = stats.t(df=9)
+    chance = float(t.isf(1e-3)) * 0.1
+    power = float(t.isf(1e-2)) * 0.1
+    test = MeanAtMost(discrepancy=chance + power, false_fail=1e-3, false_pass=1e-2)
+    assert test.judge(1.0, Estimate(-5.0, 0.1, 10)).outcome is HOLDS
+    assert test.judge(1.0, Estimate(1.0 + 1.001 * chance, 0.1, 10)).outcome is REFUTED
+    assert test.judge(1.0, Estimate(1.0 + 0.5 * chance, 0.1, 10)).outcome is UNDECIDED
+
+
+@pytest.mark.parametrize("mean", [math.nan, math.inf])
+def test_means_that_are_not_numbers_are_refuted(mean: float) -> None:
+    estimate = Estimate(mean, 0.1, 10)
+    assert MeanEquals(discrepancy=1.0).judge(0.0, estimate).outcome is REFUTED
+
+
+def test_estimate_of_replicates() -> None:
+    estimate = Estimate.of([[1.0, 0.0], [3.0, 0.0]])
+    assert estimate.mean.tolist() == [2.0, 0.0]
+    assert estimate.stderr.tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="at least two replicates"):
+        Estimate.of([1.0])

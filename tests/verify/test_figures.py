@@ -1,0 +1,121 @@
+"""Every picture can be drawn, the same way twice, and says what it shows."""
+
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from verify import figures
+from verify.compare import Outcome
+from verify.figures.style import INK, SERIES, as_svg
+from verify.records import CaseRecord, Record
+
+
+def _case(case: dict[str, Any], mean: Any, stderr: Any, predicted: Any) -> CaseRecord:
+    measured = {"mean": mean, "stderr": stderr, "replicates": 9}
+    return CaseRecord(
+        case=case, outcome=Outcome.HOLDS, predicted=predicted, measured=measured
+    )
+
+
+def _record(*cases: CaseRecord) -> Record:
+    return Record(
+        claim="dc/eq1",
+        version=1,
+        profile="quick",
+        outcome=Outcome.HOLDS,
+        expected=Outcome.HOLDS,
+        green=True,
+        control="",
+        control_passed=True,
+        comparison="MeanEquals",
+        cases=cases,
+        search=None,
+        seconds=1.0,
+        code="",
+        device="cpu",
+        dtype="float64",
+        machine="",
+        packages={},
+    )
+
+
+RECORDS = {
+    "condition_numbers": _record(
+        _case({"depths": [1, 2, 4], "width": 64}, [3.0, 2.0, 1.0], [0.1] * 3, [4, 3, 2])
+    ),
+    "correlation_floor": _record(
+        _case({"activation": "relu", "width": 8}, [0.0, 1.0], [0.1, 0.1], [0.0, 0.9]),
+        _case({"activation": "sign", "width": 8}, [0.0, 0.0], [0.1, 0.1], 0.0),
+    ),
+    "finite_width": _record(
+        _case({"width": 64}, 1.0, 0.1, 1.1), _case({"width": 16}, 1.2, 0.1, 1.1)
+    ),
+}
+
+
+@pytest.mark.parametrize("picture", figures.PICTURES, ids=lambda p: p.name)
+def test_every_picture_can_be_drawn(picture: figures.Picture) -> None:
+    figure = picture.draw(RECORDS.get(picture.name))
+    texts = [
+        as_svg(figure, name=picture.name, title="T & t", description="D") for _ in "ab"
+    ]
+    assert texts[0] == texts[1]
+    root = ET.fromstring(texts[0])
+    assert root.attrib["id"] == picture.name
+    ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
+    assert len(set(ids)) == len(ids)
+    assert all(name.startswith(picture.name) for name in ids)
+    assert "T & t" in [element.text for element in root.iter()]
+    # A caption is one sentence; what is not measured says so.
+    assert picture.caption.endswith(".")
+    assert ("drawn from theory" in picture.caption) == picture.from_theory
+
+
+def test_all_eight_pictures_are_there() -> None:
+    assert len(figures.PICTURES) == 8
+    assert {p.name for p in figures.PICTURES} == {
+        p.name for p in figures.GALLERY
+    } | set(RECORDS)
+
+
+def test_ends_of_chains_have_a_picture_of_their_own() -> None:
+    ends = {"activation": "relu", "width": 8, "depth": 100}
+    figure = figures.named("correlation_floor").draw(
+        _record(_case(ends, 2.0, 0.1, 0.0))
+    )
+    assert "ReLU, L = 100" in [t.get_text() for t in figure.axes[0].get_yticklabels()]
+
+
+def test_a_picture_of_a_record_shows_its_numbers() -> None:
+    figure = figures.named("condition_numbers").draw(RECORDS["condition_numbers"])
+    # Both sides are logarithms of condition numbers.
+    bound = figure.axes[0].lines[-2].get_ydata()
+    assert bound == pytest.approx([54.598150033, 20.085536923, 7.389056099])
+
+
+@pytest.mark.parametrize("name", list(RECORDS))
+def test_a_record_without_the_numbers_is_refused(name: str) -> None:
+    picture = figures.named(name)
+    with pytest.raises(ValueError, match="`record` must be given"):
+        picture.draw()
+    with pytest.raises(ValueError, match="no finished case with"):
+        picture.draw(_record(_case({"x": 1}, 1.0, 0.1, 1.0)))
+    broken = replace(RECORDS[name].cases[0], measured=1.0)
+    with pytest.raises(ValueError, match="no standard errors"):
+        picture.draw(_record(broken))
+
+
+def test_an_unknown_name_suggests_near_ones() -> None:
+    with pytest.raises(ValueError, match="did you mean length_maps"):
+        figures.named("length_map")
+
+
+def test_colours_are_themed_only_inside_a_page() -> None:
+    figure = figures.named("finite_width").draw(RECORDS["finite_width"])
+    inside = as_svg(figure, name="a", title="", description="")
+    alone = as_svg(figure, name="a", title="", description="", themed=False)
+    assert f"var(--ink, {INK})" in inside
+    assert "var(--" not in alone
+    assert SERIES[0] in alone

@@ -1,0 +1,272 @@
+"""The HTML page: well formed, self-contained, complete, and honest about failures."""
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from verify import figures, ledger, records, run
+from verify.claim import Profile
+from verify.figures import Picture
+from verify.report import build
+from verify.report.html import as_html, markup, pictures
+from verify.report.rows import Row
+
+Toy = Callable[..., str]
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+CLAIMS = """
+from hypothesis import strategies as st
+
+def draws():
+    return st.just({"x": 4})
+
+BARE = {k: COMMON[k] for k in ("title", "statement", "source", "evidence")}
+CLAIMS = (
+    Claim(id="dc/eq1", finding="Holds for mu >= 1/2 & a_2 < 1, see dc/eq2.",
+          assumptions=("x is whole",), examples=draws, max_examples=5, **COMMON),
+    Claim(id="dc/eq2", uses=("dc/eq1",), **COMMON | dict(
+        items=("Eq2",), predict=off_by_one, expected=Outcome.REFUTED,
+        must_hold=square, finding="One too many.", title="A <b>bold</b> claim")),
+    Claim(id="dc/eq7", **COMMON | dict(items=("Eq7",), measure=broken)),
+    Claim(id="dc/eq14", **COMMON | dict(items=("Eq14",), predict=doubled)),
+    Claim(id="dc/eq15", items=("Eq15",), open_reason="later", **BARE),
+    Claim(id="dc/eq16", **COMMON | dict(items=("Eq16",), figure="length_maps")),
+)
+"""
+
+
+def _plain() -> Any:
+    """A drawing that takes no time."""
+    figure, (ax,) = figures.style.axes()
+    ax.plot([0, 1], [0, 1], color=figures.style.SERIES[0], label="α & β")
+    ax.legend()
+    return figure
+
+
+@pytest.fixture
+def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two pictures instead of eight; the real ones are drawn in their own tests."""
+    monkeypatch.setattr(
+        figures,
+        "PICTURES",
+        (
+            Picture(
+                name="length_maps", title="A map", caption="A < B.", of_theory=_plain
+            ),
+            Picture(
+                name="finite_width",
+                title="Widths",
+                caption="Falls.",
+                of_record=figures.measured.finite_width,
+            ),
+        ),
+    )
+
+
+@pytest.fixture
+def rows(toy: Toy, tmp_path: Path) -> tuple[Row, ...]:
+    entries = ledger.entries(toy(one=CLAIMS))
+    for entry in entries:
+        if not entry.claim.open_reason and entry.claim.id != "dc/eq16":
+            run.run_and_write(entry, Profile.QUICK, tmp_path)
+    return build(entries, tmp_path)
+
+
+@pytest.fixture
+def page(rows: tuple[Row, ...], quick_pictures: None) -> str:
+    return as_html(rows)
+
+
+class Checker(HTMLParser):
+    """Collects ids, references and texts; complains about tags that do not match."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.stack: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(str(value))
+            if name in ("href", "xlink:href", "src"):
+                self.links.append(str(value))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.stack.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack, f"</{tag}> closes nothing"
+        assert self.stack.pop() == tag
+
+
+def _checked(page: str) -> Checker:
+    checker = Checker()
+    checker.feed(page)
+    checker.close()
+    assert checker.stack == []
+    return checker
+
+
+def test_tags_match_ids_are_unique_and_links_lead_somewhere(page: str) -> None:
+    found = _checked(page)
+    assert len(set(found.ids)) == len(found.ids)
+    assert {link for link in found.links if not link.startswith("#")} == set()
+    assert {link[1:] for link in found.links} <= set(found.ids)
+
+
+def test_the_checker_notices_what_it_is_for() -> None:
+    with pytest.raises(AssertionError):
+        _checked("<p><b>wrong</p></b>")
+
+
+def test_the_page_is_self_contained_and_works_without_scripts(page: str) -> None:
+    found = _checked(page)
+    assert not {"script", "link", "img", "iframe", "object"} & set(found.tags)
+    assert "url(http" not in page
+    assert "@import" not in page
+    assert "prefers-color-scheme: dark" in page
+    assert "@media print" in page
+
+
+def test_every_formula_is_well_formed_mathml(page: str) -> None:
+    formulas = re.findall(r"<math .*?</math>", page, flags=re.DOTALL)
+    # One in each section, one more for what is false as printed.
+    assert len(formulas) == 7
+    for text in formulas:
+        assert ET.fromstring(text).tag.endswith("math")
+
+
+def test_figures_are_well_formed_and_described(page: str) -> None:
+    drawings = re.findall(r"<svg .*?</svg>", page, flags=re.DOTALL)
+    assert len(drawings) == 2  # the drawing, and the claim's reference to it
+    for text in drawings:
+        ET.fromstring(text.replace("<svg ", "<svg ", 1))
+    whole = ET.fromstring(drawings[0])
+    names = [child.tag.rpartition("}")[2] for child in whole]
+    assert names[:2] == ["title", "desc"]
+    assert "aria-label=" in drawings[1]
+    assert "var(--series-1" in drawings[0]
+
+
+def test_a_picture_without_a_record_says_so(page: str) -> None:
+    assert "Drawn from a record, and none of the claims shown here has one." in page
+
+
+def test_every_claim_has_a_line_a_section_and_its_command(
+    page: str, rows: tuple[Row, ...]
+) -> None:
+    for row in rows:
+        anchor = row.claim.id.replace("/", "-")
+        assert f'<article class="claim" id="{anchor}">' in page
+        assert f'<a href="#{anchor}">{row.claim.id}</a><small>' in page
+        command = f"python -m verify run {row.claim.id}</code>"
+        assert (command in page) == (not row.claim.open_reason)
+
+
+def _section(page: str, name: str) -> str:
+    return page.split(f'<article class="claim" id="{name}">')[1].split("</article>")[0]
+
+
+def test_a_section_says_what_was_found_and_how_to_refute_it(page: str) -> None:
+    section = _section(page, "dc-eq1")
+    for words in (
+        "Holds for μ ≥ 1/2 &amp; a<sub>2</sub> &lt; 1, see <code>dc/eq2</code>.",
+        "x is whole",
+        "Agarwal, Awasthi &amp; Kale 2021</cite>, Equation 1",
+        "high-precision numeric; <em>holds</em> means: no difference",
+        "the two sides differ by more than 1e−15 of the measured value",
+        "(<i>off by one</i>): a wrong prediction was refuted in 3 of 3 cases.",
+        "In the worst of 3 cases and 1 searched ones",
+        '<span class="verdict holds">holds</span>',
+    ):
+        assert words in section
+    assert '<a class="ref holds" href="#dc-eq1"' in _section(page, "dc-eq2")
+
+
+def test_what_is_false_as_printed_is_shown_on_top(page: str) -> None:
+    findings = page.split('<section id="findings">')[1].split("</section>")[0]
+    assert findings.count("<h3>") == 1
+    assert "One too many." in findings
+    assert "A &lt;b&gt;bold&lt;/b&gt; claim" in findings
+    assert "refuted, as expected" in findings
+
+
+def test_what_is_not_settled_is_shown_with_its_reason(page: str) -> None:
+    attention = page.split('<section id="attention"')[1].split("</section>")[0]
+    assert "ArithmeticError: no such power" in attention
+    assert "Traceback" not in attention
+    assert "expected 6, observed 9" in attention
+    assert 'class="waiting"' in attention
+    assert "dc/eq16" in attention
+    assert "Traceback" in _section(page, "dc-eq7")
+
+
+def test_no_path_of_the_machine_is_shown(page: str) -> None:
+    assert str(run.ROOT) not in page
+
+
+def test_coverage_shows_items_without_a_claim(page: str) -> None:
+    coverage = page.split('<section id="coverage">')[1].split("</section>")[0]
+    assert '<li class="item missing"><b>AsmA</b> —</li>' in coverage
+    assert '<td class="n">2/4</td>' in coverage
+
+
+def test_the_counts_add_up(page: str) -> None:
+    matrix = page.split('<table class="matrix">')[1].split("</table>")[0]
+    totals = matrix.split("<tfoot>")[1]
+    numbers = [int(n) for n in re.findall(r">(\d+)</td>", totals)]
+    assert sum(numbers[:-1]) == numbers[-1] == 6
+
+
+def test_all_green_shows_nothing_unsettled(toy_entry: Any, tmp_path: Path) -> None:
+    entry = toy_entry("")
+    run.run_and_write(entry, Profile.QUICK, tmp_path)
+    (row,) = build((entry,), tmp_path)
+    assert pictures.draw((row,)).of(row) == ""
+    from verify.report.html import overview
+
+    assert overview.attention((row,)) == ""
+    assert overview.findings((row,)) == ""
+
+
+@pytest.mark.parametrize(
+    ("latex", "reason"),
+    [(r"\frac{1}{2", "cannot be rendered"), (r"\nosuch x", "unknown command")],
+)
+def test_a_formula_that_cannot_be_rendered_is_shown(latex: str, reason: str) -> None:
+    shown = markup.formula(latex)
+    assert reason in shown
+    assert latex in shown
+
+
+def test_statements_of_the_ledger_can_be_rendered() -> None:
+    failing = [
+        claim.id
+        for claim in ledger.load()
+        if "formula-error" in markup.formula(claim.statement)
+    ]
+    assert failing == []
+
+
+def test_a_record_that_a_picture_cannot_draw_is_said(
+    toy_entry: Any, tmp_path: Path
+) -> None:
+    entry = toy_entry("figure='finite_width'")
+    run.run_and_write(entry, Profile.QUICK, tmp_path)
+    (row,) = build((entry,), tmp_path)
+    one = pictures.Pictures((), {})
+    assert one.of(Row(claim=row.claim, record=None, outcome="not run")) == ""
+    assert records.find(entry.claim, tmp_path) is not None

@@ -1,0 +1,142 @@
+"""Records: whole or absent, true to what was found, stale when sources change."""
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from verify import ledger, records, run
+from verify.claim import Profile
+from verify.compare import Estimate, Outcome
+from verify.digest import code_digest
+from verify.records import RecordError
+
+Toy = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        (math.nan, "nan"),
+        (-math.inf, "-inf"),
+        (np.float64(0.1), 0.1),
+        (np.array([[1.0, math.inf]]), [[1.0, "inf"]]),
+        (np.array(2.0), 2.0),
+        (np.bool_(True), True),
+        (Fraction(1, 3), "1/3"),
+        (Estimate(1.0, 0.5, 3), {"mean": 1.0, "stderr": 0.5, "replicates": 3}),
+        (("a", None), ["a", None]),
+    ],
+)
+def test_encode(value: Any, encoded: Any) -> None:
+    assert records.encode(value) == encoded
+    json.dumps(records.encode(value), allow_nan=False)
+
+
+def test_arbitrary_precision_survives_encoding() -> None:
+    with mpmath.workdps(50):
+        third = mpmath.mpf(1) / 3
+    text = records.encode(third)
+    assert text.startswith("0.333333333333333333333333333")
+    assert records.number(text) == 1 / 3
+
+
+def test_a_record_is_read_as_it_was_written(toy_entry: Toy, tmp_path: Path) -> None:
+    entry = toy_entry("")
+    record = run.run_and_write(entry, Profile.QUICK, tmp_path)
+    assert records.find(entry.claim, tmp_path) == record
+    broken = replace(record.cases[0], gap=math.inf, resolves=math.nan)
+    odd = replace(record, cases=(broken,))
+    path = records.write(odd, tmp_path)
+    again = records.read(path)
+    assert again.cases[0].gap == math.inf
+    assert math.isnan(again.cases[0].resolves)
+
+
+def test_a_claim_without_a_record_has_none(toy_entry: Toy, tmp_path: Path) -> None:
+    assert records.find(toy_entry("").claim, tmp_path) is None
+
+
+def test_an_interrupted_write_leaves_the_old_record(
+    toy_entry: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = toy_entry("")
+    old = run.run_and_write(entry, Profile.QUICK, tmp_path)
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        records.write(replace(old, seconds=99.0), tmp_path)
+    monkeypatch.undo()
+    assert records.find(entry.claim, tmp_path) == old
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"schema": 0}', '{"schema": 1}'])
+def test_a_damaged_record_is_named(toy_entry: Toy, tmp_path: Path, damage: str) -> None:
+    entry = toy_entry("")
+    path = records.path_of(entry.claim.id, tmp_path)
+    path.write_text(damage)
+    with pytest.raises(RecordError, match=r"dc-eq1\.json: not a readable record"):
+        records.find(entry.claim, tmp_path)
+
+
+def _digest(entry: ledger.Entry) -> str:
+    return code_digest(entry.module, run.roots_of(entry.module))
+
+
+def test_a_record_is_stale_when_the_source_changes(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    entry = toy_entry("")
+    record = run.run_and_write(entry, Profile.QUICK, tmp_path)
+    assert record.is_current(entry.claim, _digest(entry))
+    package, _, module = entry.module.partition(".")
+    path = tmp_path / package / f"{module}.py"
+    path.write_text(path.read_text() + "\n# A remark is a change: none is judged.\n")
+    assert not record.is_current(entry.claim, _digest(entry))
+
+
+def test_a_record_is_stale_when_the_claim_means_something_else(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    entry = toy_entry("")
+    record = run.run_and_write(entry, Profile.QUICK, tmp_path)
+    digest = _digest(entry)
+    assert not record.is_current(replace(entry.claim, version=2), digest)
+    false = replace(
+        entry.claim, expected=Outcome.REFUTED, must_hold=entry.claim.predict
+    )
+    assert not record.is_current(false, digest)
+
+
+def test_the_digest_follows_imports_wherever_they_stand(
+    toy: Toy, tmp_path: Path
+) -> None:
+    package = toy(
+        one="def late():\n    from . import _shared\n    return _shared\nCLAIMS = ()\n",
+        _shared="from ._deeper import VALUE\n",
+        _deeper="VALUE = 1\n",
+        _apart="VALUE = 2\n",
+    )
+    roots = (tmp_path,)
+    before = code_digest(f"{package}.one", roots)
+    unrelated = tmp_path / package / "_apart.py"
+    unrelated.write_text("VALUE = 3\n")
+    assert code_digest(f"{package}.one", roots) == before
+    deeper = tmp_path / package / "_deeper.py"
+    deeper.write_text("VALUE = 10\n")
+    # A clock of one second could hide the edit from the cache of imports, not from
+    # the digest, which reads every file.
+    os.utime(deeper, (time.time(), time.time()))
+    assert code_digest(f"{package}.one", roots) != before

@@ -1,0 +1,245 @@
+"""The two commands, ``verify`` and ``verify.report``: exit codes, what they write."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify import __main__ as verify_command
+from verify import records, run
+from verify.report import __main__ as report_command
+
+Toy = Callable[..., str]
+Command = Callable[..., int]
+Captured = pytest.CaptureFixture[str]
+
+GOOD = "CLAIMS = (Claim(id='dc/eq1', **COMMON),)\n"
+BAD = "CLAIMS = (Claim(id='dc/eq1', **COMMON | dict(predict=doubled)),)\n"
+OPEN = (
+    "CLAIMS = (Claim(id='dc/eq1', **COMMON), Claim(id='dc/eq2', open_reason='later',"
+    " **{k: COMMON[k] for k in ('items', 'title', 'statement', 'source', 'evidence')}))"
+)
+UNDECIDED = """
+def vague(x):
+    return Estimate(x * x, 10.0, 5)
+
+TEST = MeanEquals(discrepancy=1e-3)
+
+def far(x):
+    return 1e9
+
+CLAIMS = (Claim(id='dc/eq1', **COMMON | dict(
+    measure=vague, compare=TEST, must_refute=far)),)
+"""
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Command:
+    def call(package: str, *arguments: str) -> int:
+        folder = ("--records", str(tmp_path / "results"), "--workers", "1")
+        return report_command.main([*arguments, "--package", package, *folder])
+
+    return call
+
+
+def _run_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run claims in this process: spawning workers takes a second each time."""
+    ran: list[str] = []
+
+    def run_many(entries: Any, *, profile: Any, folder: Path, **options: Any) -> None:
+        for entry in entries:
+            if not entry.claim.open_reason:
+                record = run.run_and_write(entry, profile, folder)
+                ran.append(entry.claim.id)
+                options["report"](entry.claim.id, record)
+
+    monkeypatch.setattr(run, "run_many", run_many)
+    return ran
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    return _run_here(monkeypatch)
+
+
+def test_exit_code_0_when_all_is_as_expected(
+    toy: Toy,
+    report: Command,
+    ran: list[str],
+    capsys: Captured,
+) -> None:
+    assert report(toy(one=GOOD)) == 0
+    out, err = capsys.readouterr()
+    assert "1 claim: 1 hold" in out
+    assert "[1/1] dc/eq1 holds" in err
+    assert ran == ["dc/eq1"]
+
+
+def test_exit_code_1_when_a_claim_is_refuted(
+    toy: Toy,
+    report: Command,
+    ran: list[str],
+    capsys: Captured,
+) -> None:
+    assert report(toy(one=BAD)) == 1
+    out, err = capsys.readouterr()
+    assert "refuted, expected: holds" in out
+    assert "<-- not as it should be" in err
+
+
+def test_exit_code_1_in_strict_mode_only(
+    toy: Toy, report: Command, ran: list[str]
+) -> None:
+    for source in (OPEN, UNDECIDED):
+        package = toy(one=source)
+        assert report(package, "--rerun") == 0
+        assert report(package, "--strict") == 1
+
+
+def test_exit_code_2_for_an_unknown_claim(
+    toy: Toy, report: Command, capsys: Captured
+) -> None:
+    assert report(toy(one=GOOD), "dc/eq7") == 2
+    assert "did you mean" in capsys.readouterr().err
+
+
+def test_exit_code_2_for_an_unknown_option(
+    toy: Toy, report: Command, capsys: Captured
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        report(toy(one=GOOD), "--format", "pdf")
+    assert stopped.value.code == 2
+    assert "invalid choice" in capsys.readouterr().err
+
+
+def test_exit_code_130_when_interrupted_and_the_next_run_resumes(
+    toy: Toy,
+    report: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: Captured,
+) -> None:
+    package = toy(
+        one="CLAIMS = (Claim(id='dc/eq1', **COMMON), Claim(id='dc/eq2', **COMMON))"
+    )
+
+    def interrupted(entries: Any, *, profile: Any, folder: Path, **_: Any) -> None:
+        run.run_and_write(entries[0], profile, folder)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_many", interrupted)
+    assert report(package) == 130
+    assert "run again to resume" in capsys.readouterr().err
+    ran = _run_here(monkeypatch)
+    assert report(package) == 0
+    assert ran == ["dc/eq2"]
+
+
+def test_current_records_are_not_run_again(
+    toy: Toy, report: Command, ran: list[str]
+) -> None:
+    package = toy(one=GOOD)
+    assert report(package) == report(package) == 0
+    assert len(ran) == 1
+    assert report(package, "--rerun") == 0
+    assert len(ran) == 2
+
+
+def test_no_run_shows_what_there_is(
+    toy: Toy,
+    report: Command,
+    ran: list[str],
+    capsys: Captured,
+) -> None:
+    assert report(toy(one=GOOD), "--no-run") == 0
+    assert "1 not run" in capsys.readouterr().out
+    assert ran == []
+
+
+def test_a_damaged_record_is_an_error_with_its_name(
+    toy: Toy,
+    report: Command,
+    tmp_path: Path,
+    capsys: Captured,
+) -> None:
+    path = records.path_of("dc/eq1", tmp_path / "results" / "quick")
+    path.parent.mkdir(parents=True)
+    path.write_text("{")
+    assert report(toy(one=GOOD)) == 1
+    assert "dc-eq1.json" in capsys.readouterr().err
+
+
+def test_a_claim_that_cannot_be_run_at_all_is_red(
+    toy: Toy, report: Command, capsys: Captured
+) -> None:
+    # In a worker, as always: the process that measures ends without a word.
+    source = (
+        "import os\ndef die(x):\n    os._exit(3)\n"
+        "CLAIMS = (Claim(id='dc/eq1', **COMMON | dict(measure=die)),)\n"
+    )
+    assert report(toy(one=source)) == 1
+    assert "exit code 3" in capsys.readouterr().err
+
+
+def test_json_has_the_fields_of_every_claim(
+    toy: Toy, report: Command, ran: list[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "out" / "report.json"
+    assert report(toy(one=OPEN), "--format", "json", "--output", str(target)) == 0
+    first, second = json.loads(target.read_text())
+    assert first["id"] == "dc/eq1"
+    assert first["outcome"] == "holds"
+    assert first["green"] is True
+    assert first["gap"] == 0.0
+    assert first["resolves"] == 1e-15
+    assert first["unit"] == "relative"
+    assert first["command"] == "python -m verify run dc/eq1"
+    assert second["outcome"] == "open"
+    assert second["open_reason"] == "later"
+    # An open claim has every field that does not come from a record.
+    assert set(second) <= set(first)
+
+
+def test_markdown_has_a_line_for_every_claim(
+    toy: Toy,
+    report: Command,
+    ran: list[str],
+    capsys: Captured,
+) -> None:
+    assert report(toy(one=OPEN), "--format", "markdown") == 0
+    lines = capsys.readouterr().out.splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 4
+    assert {line.count("|") for line in table} == {9}
+    assert "- `dc/eq2`: later" in lines
+
+
+@pytest.fixture
+def verify(tmp_path: Path) -> Command:
+    def call(package: str, *arguments: str) -> int:
+        folder = ("--records", str(tmp_path / "results"), "--workers", "1")
+        return verify_command.main([*arguments, "--package", package, *folder])
+
+    return call
+
+
+def test_verify_lists_runs_and_shows(
+    toy: Toy,
+    verify: Command,
+    ran: list[str],
+    capsys: Captured,
+) -> None:
+    package = toy(one=OPEN)
+    assert verify(package, "list") == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith("(open)")
+    assert verify(package, "run", "dc/eq1") == 0
+    assert verify(package, "run", "dc/eq1") == 0
+    assert ran == ["dc/eq1", "dc/eq1"]
+    capsys.readouterr()
+    assert verify(package, "show", "dc/eq") == 0
+    shown = capsys.readouterr().out
+    assert "holds means: no difference at the listed points" in shown
+    assert "open: later" in shown
+    assert verify(package, "run", "dc/eq9") == 2

@@ -1,0 +1,150 @@
+"""Running claims: what is wrong goes red, and controls do their work."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify import ledger, records, run
+from verify.claim import Profile
+from verify.compare import Outcome
+from verify.records import Record
+
+Toy = Callable[..., Any]
+
+
+def _run(entry: ledger.Entry) -> Record:
+    roots = run.roots_of(entry.module)
+    return run.run_claim(entry.claim, module=entry.module, roots=roots)
+
+
+def test_a_true_claim_with_a_working_control_is_green(toy_entry: Toy) -> None:
+    record = _run(toy_entry(""))
+    assert record.green
+    assert record.outcome is Outcome.HOLDS
+    assert record.control == "a wrong prediction was refuted in 3 of 3 cases"
+    assert [case.case for case in record.cases] == [{"x": 1}, {"x": 2}, {"x": 3}]
+
+
+def test_a_broken_prediction_is_red(toy_entry: Toy) -> None:
+    record = _run(toy_entry("predict=doubled"))
+    assert not record.green
+    assert record.outcome is Outcome.REFUTED
+    # 2 x and x^2 agree at 2; the worst case is the one that strains most.
+    assert [case.outcome.value for case in record.cases] == [
+        "refuted",
+        "holds",
+        "refuted",
+    ]
+    assert record.worst.case in ({"x": 1}, {"x": 3})
+
+
+def test_a_control_that_is_not_refuted_is_red(toy_entry: Toy) -> None:
+    record = _run(toy_entry("must_refute=square"))
+    assert record.outcome is Outcome.HOLDS
+    assert not record.control_passed
+    assert not record.green
+
+
+@pytest.mark.parametrize("part", ["predict", "measure", "must_refute"])
+def test_an_exception_is_recorded_as_an_error(toy_entry: Toy, part: str) -> None:
+    record = _run(toy_entry(f"{part}=broken"))
+    assert record.outcome is Outcome.ERROR
+    assert not record.green
+    assert "ArithmeticError: no such power" in record.worst.error
+
+
+def test_a_floating_point_warning_is_an_error(toy_entry: Toy) -> None:
+    extra = "import numpy as np\ndef overflow(x):\n    return np.exp(np.float64(1e4))\n"
+    record = _run(toy_entry("measure=overflow", extra))
+    assert record.outcome is Outcome.ERROR
+    assert "overflow" in record.worst.error
+
+
+def test_a_statement_false_as_printed_is_green_when_refuted(toy_entry: Toy) -> None:
+    false = "predict=off_by_one, expected=Outcome.REFUTED"
+    record = _run(toy_entry(f"{false}, must_hold=square"))
+    assert record.green
+    assert record.control.endswith("the corrected statement holds in 3 of them")
+    assert not _run(toy_entry(f"{false}, must_hold=doubled")).green
+    # A statement that turns out true is not as expected either.
+    true = "predict=square, expected=Outcome.REFUTED, must_hold=square"
+    record = _run(toy_entry(true))
+    assert record.outcome is Outcome.HOLDS
+    assert not record.green
+
+
+SEARCH = """
+from hypothesis import strategies as st
+
+def draws():
+    return st.fixed_dictionaries({"x": st.integers(0, 10**6)})
+
+def planted(x):
+    return x * x + (x > 700_000)
+"""
+
+
+def test_the_search_finds_a_planted_counterexample(toy_entry: Toy) -> None:
+    record = _run(toy_entry("predict=planted, examples=draws", SEARCH))
+    assert all(case.outcome is Outcome.HOLDS for case in record.cases)
+    assert record.search is not None
+    assert record.search.outcome is Outcome.REFUTED
+    assert not record.green
+    assert record.search.closest is not None
+    # Shrunk to the least one.
+    assert record.search.closest.case == {"x": 700_001}
+
+
+def test_the_search_is_the_same_on_every_run(toy_entry: Toy) -> None:
+    entry = toy_entry("examples=draws, max_examples=30", SEARCH)
+    first, second = _run(entry), _run(entry)
+    assert first.green
+    assert first.search is not None
+    assert second.search is not None
+    assert first.search.examples == second.search.examples == 30
+    assert first.search.closest is not None
+    assert second.search.closest is not None
+    assert first.search.closest.case == second.search.closest.case
+
+
+def test_an_error_of_the_search_is_an_error(toy_entry: Toy) -> None:
+    extra = SEARCH + "\ndef fails(x):\n    return x * x if x < 4 else broken(x)\n"
+    record = _run(toy_entry("measure=fails, examples=draws", extra))
+    assert record.search is not None
+    assert record.search.outcome is Outcome.ERROR
+    assert record.outcome is Outcome.ERROR
+
+
+def test_an_open_claim_cannot_be_run(toy: Toy) -> None:
+    package = toy(
+        one="OPEN = {k: COMMON[k] for k in ('items', 'title', 'statement', 'source',"
+        " 'evidence')}\nCLAIMS = (Claim(id='dc/eq1', open_reason='later', **OPEN),)"
+    )
+    with pytest.raises(ValueError, match="is open and cannot be run: later"):
+        _run(ledger.entries(package)[0])
+
+
+def test_many_claims_run_in_workers_and_are_written(toy: Toy, tmp_path: Path) -> None:
+    package = toy(
+        one="CLAIMS = (Claim(id='dc/eq1', **COMMON),"
+        " Claim(id='dc/eq2', **COMMON | dict(items=('Eq2',))))\n",
+        two="import os\ndef die(x):\n    os._exit(3)\n"
+        "CLAIMS = (Claim(id='dc/eq7', **COMMON | dict(measure=die)),)\n",
+    )
+    told: list[str] = []
+    folder = records.folder_of(Profile.QUICK, tmp_path)
+    with pytest.raises(
+        RuntimeError, match=r"dc/eq7: the worker ended with exit code 3"
+    ):
+        run.run_many(
+            ledger.entries(package),
+            folder=folder,
+            workers=1,
+            report=lambda name, _: told.append(name),
+        )
+    # The worker's death cost only its own claim.
+    assert sorted(told) == ["dc/eq1", "dc/eq2"]
+    assert sorted(p.name for p in folder.iterdir()) == ["dc-eq1.json", "dc-eq2.json"]
+    assert records.read(folder / "dc-eq1.json").green

@@ -1,0 +1,107 @@
+"""The terminal table, and numbers with the digits they deserve."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify import run
+from verify.claim import Profile
+from verify.compare import Outcome
+from verify.records import CaseRecord
+from verify.report import as_text, build
+from verify.report import rows as values
+
+Toy = Callable[..., Any]
+
+
+def _row(entry: Any, folder: Path) -> values.Row:
+    run.run_and_write(entry, Profile.QUICK, folder)
+    return build((entry,), folder)[0]
+
+
+@pytest.mark.parametrize("width", [60, 90, 110, 160])
+def test_lines_fit_the_terminal(toy_entry: Toy, tmp_path: Path, width: int) -> None:
+    text = as_text((_row(toy_entry(""), tmp_path),), width=width, colour=False)
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert "dc/eq1" in text
+    assert "\x1b" not in text
+    assert ("predicted" in text) == (width >= 110)
+
+
+def test_a_red_claim_is_explained_below_the_table(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    row = _row(toy_entry("predict=doubled, must_refute=square"), tmp_path)
+    text = as_text((row,), width=100, colour=False)
+    assert "dc/eq1: refuted, expected: holds" in text
+    assert "expected 6, observed 9" in text
+    assert "control: a wrong prediction was refuted in 0 of 3 cases" in text
+
+
+def test_colours_only_when_asked(toy_entry: Toy, tmp_path: Path) -> None:
+    row = _row(toy_entry(""), tmp_path)
+    assert "\x1b[" in as_text((row,), width=100, colour=True)
+
+
+def _case(measured: Any, predicted: Any = 0.0, **more: Any) -> CaseRecord:
+    return CaseRecord(
+        case={}, outcome=Outcome.HOLDS, measured=measured, predicted=predicted, **more
+    )
+
+
+@pytest.mark.parametrize(
+    ("mean", "stderr", "shown"),
+    [
+        (0.123456, 0.004, "0.123 ± 0.004"),
+        # Two digits of an error that starts with a 1.
+        (0.123456, 0.0123, "0.123 ± 0.012"),
+        (-12.3456, 0.5, "−12.3 ± 0.5"),
+        (1.0, 0.0, "1 ± 0"),
+        (1234.5, 77.0, "1.23e+03 ± 7.7e+01"),
+    ],
+)
+def test_digits_follow_the_standard_error(
+    mean: float, stderr: float, shown: str
+) -> None:
+    measured = {"mean": mean, "stderr": stderr, "replicates": 9}
+    assert values.measured_of(_case(measured)) == shown
+
+
+@pytest.mark.parametrize(
+    ("measured", "shown"),
+    [
+        (1.0 / 3.0, "0.333333"),
+        (12, "12"),
+        (-0.5, "−0.5"),
+        (True, "True"),
+        ("1/3", "0.333333"),
+        ("odd", "odd"),
+        ([1.0, 2.0], "2"),
+        ({"lower": 0.5, "upper": 0.75, "covers": "", "boxes": 1}, "[0.5, 0.75]"),
+        ({"lower": 0.5, "upper": 0.5, "covers": "", "boxes": 1}, "0.5"),
+    ],
+)
+def test_values_are_shown_short(measured: Any, shown: str) -> None:
+    assert values.measured_of(_case(measured, worst=1)) == shown
+
+
+@pytest.mark.parametrize(
+    ("gap", "unit", "shown"),
+    [
+        (0.0, "exact", "none"),
+        (float("inf"), "exact", "differs"),
+        (1.25e-14, "relative", "1.2e−14 rel"),
+        (-0.5, "absolute", "−0.5"),
+        (float("inf"), "absolute", "∞"),
+    ],
+)
+def test_gaps_have_their_unit(gap: float, unit: str, shown: str) -> None:
+    assert values.gap_of(_case(1.0, gap=gap, unit=unit)) == shown
+
+
+def test_a_case_in_error_shows_no_numbers() -> None:
+    case = _case(None, error="Traceback")
+    assert values.measured_of(case) == values.predicted_of(case) == ""
+    assert values.gap_of(case) == values.resolves_of(case) == ""
