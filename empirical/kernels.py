@@ -102,24 +102,29 @@ def nngp_ntk(
     with torch.no_grad():
         kept = network.layers(params, x)
         forward = gram(kept.features[-1])
-        n, width = kept.features[-1].shape[-2:]
         count = network.widths[-1]
         tangent = forward * count
-        # (draws, k, n, m): rows of the readout, the same for every input at first.
-        readout = params[-1][:, :, None, :]
-        backward = readout.expand(-1, -1, n, width)
+        readout = params[-1]
+        backward = forward.new_empty(0)
         for layer in range(network.depth, 0, -1):
             slope = derivative(
                 network.activations()[layer - 1], kept.preactivations[layer - 1]
             )
             slope = slope / math.sqrt(network.widths[layer])
-            backward = backward * slope[:, None]
-            # Gram matrices summed over outputs: one product with outputs in the rows.
-            flat = backward.transpose(1, 2).flatten(2)
-            tangent = tangent + gram(flat) * gram(kept.features[layer - 1])
+            if layer == network.depth:
+                # The readout's rows, the same for every input: their Gram matrices sum
+                # to one weighted product.
+                weighted = slope * readout.square().sum(dim=1, keepdim=True)
+                summed = weighted @ slope.transpose(-1, -2)
+                if layer > 1:
+                    backward = readout[:, :, None, :] * slope[:, None]
+            else:
+                backward = backward * slope[:, None]
+                summed = gram(backward).sum(dim=1)
+            tangent = tangent + summed * gram(kept.features[layer - 1])
             if layer > 1:
-                backward = backward.flatten(1, 2) @ params[layer - 1]
-                backward = backward.unflatten(1, (count, n))
+                flat = backward.flatten(1, 2) @ params[layer - 1]
+                backward = flat.unflatten(1, (count, -1))
     return Kernels(forward, tangent / count if outputs == "mean" else tangent)
 
 

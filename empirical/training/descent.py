@@ -339,35 +339,33 @@ def _descend(
     sizes = _checked_steps(who, step, runs, steps=steps, every=every)
     rates = torch.as_tensor(sizes, dtype=like.dtype, device=like.device)[:, None, None]
     active = torch.arange(runs, device=like.device)
+    if not exploded > 1.0:
+        raise ValueError(
+            f"{who}: `exploded` must be greater than 1, but it is {exploded}"
+        )
+    first = losses(params, active)
+    # A run that starts at zero loss can only leave it by rounding.
+    limits = torch.where(first > 0.0, exploded * first, torch.inf)
     times = np.unique(np.append(np.arange(0, steps, every), steps))
     recorded = np.full((runs, len(times)), np.nan)
     diverged_at = np.full(runs, -1)
-    limits: Tensor | None = None
-    column = 0
     for t in range(steps + 1):
-        if t == steps:
-            slopes, now = params, losses(params, active)
-        else:
-            slopes, now = gradient(params, active)
-        if limits is None:
-            limits = exploded * now
+        last = t == steps
+        slopes, now = ((), losses(params, active)) if last else gradient(params, active)
         # A loss that is nan compares as not fine.
-        fine = now <= limits[active]
-        fine &= torch.isfinite(now)
+        fine = (now <= limits[active]) & torch.isfinite(now)
         if not bool(fine.all()):
             diverged_at[active[~fine].cpu().numpy()] = t
             active, now = active[fine], now[fine]
-            params = tuple(w[fine] for w in params)
-            slopes = tuple(w[fine] for w in slopes)
+            params, slopes = (tuple(w[fine] for w in ws) for ws in (params, slopes))
             if not len(active):
                 break
-        if t == times[column]:
+        if last or t % every == 0:
+            column = np.searchsorted(times, t)
             recorded[active.cpu().numpy(), column] = now.cpu().numpy()
-            column += 1
-        if t < steps:
-            params = tuple(
-                w - rates[active] * g for w, g in zip(params, slopes, strict=True)
-            )
+        if not last:
+            size = rates[active]
+            params = tuple(w - size * g for w, g in zip(params, slopes, strict=True))
     return Curves(
         steps=times, losses=recorded, step_sizes=sizes, diverged_at=diverged_at
     )

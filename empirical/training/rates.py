@@ -38,7 +38,8 @@ def slowest_rates(curves: Curves, *, floor: float = 1e-24) -> Array:
     .. math:: r = \min_t \frac{-\log(\mathcal{L}_t/\mathcal{L}_0)}{t}
 
     This is what a bound "for all t" speaks of. Losses under `floor` times the first
-    are rounding and are left out; a diverged run has rate ``-inf``.
+    are rounding and are left out; a diverged run has rate ``-inf``, one that starts at
+    zero loss has none, ``nan``.
 
     Returns
     -------
@@ -56,6 +57,9 @@ def slowest_rates(curves: Curves, *, floor: float = 1e-24) -> Array:
     rates = np.full(len(curves.losses), -np.inf)
     for run, curve in enumerate(curves.losses):
         if curves.diverged[run]:
+            continue
+        if curve[0] == 0.0:
+            rates[run] = np.nan
             continue
         used = (curves.steps > 0) & (curve > floor * curve[0])
         # Rounded away at the first record already: faster than can be told.
@@ -91,6 +95,8 @@ def fitted_rates(curves: Curves, *, above: float = 1e-20, below: float = 1e-2) -
         )
     rates = np.full(len(curves.losses), np.nan)
     for run, curve in enumerate(curves.losses):
+        if curve[0] == 0.0:
+            continue
         relative = curve / curve[0]
         used = (relative >= above) & (relative <= below)
         if np.count_nonzero(used) >= 3:

@@ -104,6 +104,16 @@ class TestTopLayer:
         )
         assert curves.diverged.all()
 
+    def test_starting_at_the_minimum(self):
+        curves = train_top_layer(
+            self.features, torch.zeros(6, 1).double(), step=0.1, steps=5
+        )
+        assert (curves.losses == 0).all()
+        assert not curves.diverged.any()
+        assert np.isnan(slowest_rates(curves)).all()
+        assert np.isnan(fitted_rates(curves)).all()
+        assert steps_to(curves, 0.5).tolist() == [0, 0, 0]
+
     def test_recorded_times(self):
         every = train_top_layer(self.features, self.targets, step=0.05, steps=10)
         some = train_top_layer(
@@ -122,6 +132,7 @@ class TestTopLayer:
             ({"step": 0.0}, "`step` must be positive"),
             ({"step": np.nan}, "`step` must be positive"),
             ({"step": [0.1, 0.1]}, "`step` must be a number or have shape"),
+            ({"exploded": 1.0}, "`exploded` must be greater than 1"),
             ({"steps": 0}, "`steps` and `every` must be at least 1"),
             ({"readout": torch.zeros(3, 20, 2)}, "`readout` must have shape"),
         ],
