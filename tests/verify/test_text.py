@@ -36,7 +36,7 @@ def test_a_red_claim_is_explained_below_the_table(
     row = _row(toy_entry("predict=doubled, must_refute=square"), tmp_path)
     text = as_text((row,), width=100, colour=False)
     assert "dc/eq1: refuted, expected: holds" in text
-    assert "expected 6, observed 9" in text
+    assert "expected 2, observed 1 (gap 1 rel) at x = 1" in text
     assert "control: a wrong prediction was refuted in 0 of 3 cases" in text
 
 
@@ -92,7 +92,7 @@ def test_values_are_shown_short(measured: Any, shown: str) -> None:
     [
         (0.0, "exact", "none"),
         (float("inf"), "exact", "differs"),
-        (1.25e-14, "relative", "1.2e−14 rel"),
+        (1.24e-14, "relative", "1.2e−14 rel"),
         (-0.5, "absolute", "−0.5"),
         (float("inf"), "absolute", "∞"),
     ],

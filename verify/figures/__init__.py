@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from verify.figures import measured, theoretical
-from verify.figures.style import styled
+from verify.figures.style import settled, styled
 from verify.records import Record
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ class Picture:
         """
         with styled():
             if self.of_theory is not None:
-                return self.of_theory()
+                return settled(self.of_theory())
             assert self.of_record is not None
             if record is None:
                 raise ValueError(f"{self.name}: `record` must be given to be drawn")
-            return self.of_record(record)
+            return settled(self.of_record(record))
 
 
 PICTURES: tuple[Picture, ...] = (

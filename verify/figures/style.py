@@ -91,6 +91,18 @@ def axes(
     return figure, list(row)
 
 
+def settled(figure: Any) -> Any:
+    """Lay a figure out once and for all.
+
+    The layout engine moves the axes a little each time it runs, so that a figure would
+    be drawn differently a second time.
+    """
+    for _ in range(2):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
 def plain_number(value: float, _: object) -> str:
     """Format a tick of a logarithmic axis without an exponent."""
     return f"{value:g}"
