@@ -53,7 +53,10 @@ def below(x: Any) -> float:
     """
     if not x.is_finite():
         return -math.inf
-    return math.nextafter(float(x.lower()), -math.inf)
+    low = x.lower()
+    near = float(low)
+    # An exact end stays exact: a sharp bound is attained there.
+    return near if flint.arb(near) <= low else math.nextafter(near, -math.inf)
 
 
 def above(x: Any) -> float:

@@ -154,3 +154,31 @@ def test_normrelu_derivatives_are_those_of_the_closed_forms():
         gap = normrelu._bias_curvature(*at) - 2 * bias[2]
         assert gap.contains(0)
         assert gap.rad() < 1e-30
+
+
+@pytest.mark.parametrize("name", ["relu", "step", "selu", "hard_tanh", "erf", "asinh"])
+def test_enclosed_energies_hold_the_definitions(name):
+    from verify import integrals
+    from verify.claims import certificates
+
+    found, law = certificates.energies(name), integrals.law(name)
+    left = flint.arb(1)
+    with flint.ctx.workprec(integrals.BITS):
+        variance = integrals.arb(law.variance())
+        for k, ball in enumerate(found.p[1:], start=1):
+            exact = integrals.arb(law.coefficient(k)) ** 2 / variance
+            left -= exact
+            assert ball.contains(exact)
+            assert found.q[k].contains(left)
+            assert ball.rad() < 1e-19
+
+
+@pytest.mark.parametrize("branch", ["near", "far", "middle"])
+def test_lemma_c5_certificate_encloses_the_gain_of_step(branch):
+    # The dual of the normalised step is (2/pi) asin(rho), by Sheppard's formula.
+    from verify.claims import certificates
+
+    found = certificates._BRANCHES[branch](certificates.energies("step"))
+    exact = {"near": 1.0 / 3.0, "far": 1.0 / 3.0, "middle": 1.0 - 2.0 / math.pi}[branch]
+    assert found.lower <= exact <= found.upper
+    assert found.upper - found.lower < 1e-3
