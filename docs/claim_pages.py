@@ -1,18 +1,32 @@
-"""Write one page for every claim of the ledger, with its latest record if any."""
+"""Write one page for every claim of the ledger, with its latest record if any.
+
+Figures are written into the pages as SVG; those of theory also into files of their
+own, for other pages to include.
+"""
 
 from pathlib import Path
 
-from verify import ledger
+from verify import figures, ledger, references
+from verify import records as recorded
 from verify.claim import Claim
+from verify.compare import Outcome
+from verify.figures import Picture
+from verify.figures.style import as_svg
+from verify.records import Record
+from verify.report import rows as values
+from verify.report.rows import Row
 
 
 def write_claim_pages(folder: Path, *, records: Path) -> None:
-    """Write ``folder/<claim>.md`` for each claim and ``folder/index.md``."""
+    """Write ``folder/<claim>.md`` for each claim, figures, and ``folder/index.md``."""
     folder.mkdir(exist_ok=True)
+    drawn = {picture.name: drawing(picture) for picture in figures.GALLERY}
+    for name, svg in drawn.items():
+        (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
     claims = ledger.load()
     for claim in claims:
-        name = file_name(claim)
-        (folder / f"{name}.md").write_text(page(claim, records), encoding="utf-8")
+        text = page(claim, records, drawn)
+        (folder / f"{file_name(claim)}.md").write_text(text, encoding="utf-8")
     lines = [
         "# Claims",
         "",
@@ -33,19 +47,20 @@ def file_name(claim: Claim) -> str:
     return claim.id.replace("/", "-")
 
 
-def page(claim: Claim, records: Path) -> str:
-    """Return a claim's page: statement, assumptions, source, evidence, finding."""
+def page(claim: Claim, records: Path, drawn: dict[str, str]) -> str:
+    """Return a claim's page: statement, assumptions, source, evidence, result."""
     parts = [f"# {claim.title}", "", f"`{claim.id}`", ""]
     parts += ["$$", claim.statement, "$$", ""]
     if claim.assumptions:
         parts += ["**Assumptions**", "", *(f"- {a}" for a in claim.assumptions), ""]
-    parts += [f"**Source.** {claim.source.key}, {claim.source.where}", ""]
+    cited = references.full_citation(claim.source.key)
+    parts += [f"**Source.** {claim.source.where}. {cited}", ""]
     if claim.open_reason:
         parts += [f"**Open.** {claim.open_reason}", ""]
         return "\n".join(parts)
+    kind = claim.evidence
     parts += [
-        f"**Evidence.** {claim.evidence.value}: *holds* means that "
-        f"{claim.evidence.meaning}.",
+        f"**Evidence.** {kind.value}: *holds* means that {kind.meaning}.",
         "",
         f"**Expected.** {claim.expected.value}",
         "",
@@ -55,6 +70,9 @@ def page(claim: Claim, records: Path) -> str:
     if claim.uses:
         links = ", ".join(f"[`{i}`]({i.replace('/', '-')}.md)" for i in claim.uses)
         parts += [f"**Rests on** {links}", ""]
+    record = recorded.find(claim, records)
+    if record is not None:
+        parts += result(claim, record)
     parts += [
         "**Run only this claim**",
         "",
@@ -63,8 +81,52 @@ def page(claim: Claim, records: Path) -> str:
         "```",
         "",
     ]
-    figure = records / "figures" / f"{file_name(claim)}.svg"
-    if claim.figure and figure.exists():
-        target = Path("..") / ".." / figure.relative_to(records.parent.parent)
-        parts += [f"![{claim.title}]({target.as_posix()})", ""]
-    return "\n".join(parts)
+    return "\n".join(parts + figure(claim, record, drawn))
+
+
+def result(claim: Claim, record: Record) -> list[str]:
+    """Return what the latest record says, as lines of Markdown."""
+    row = Row(claim=claim, record=record, outcome=record.outcome.value)
+    lines = [f"**Found** ({record.profile} profile). {row.verdict}", ""]
+    if record.outcome is not Outcome.ERROR:
+        names = ("predicted", "measured", "gap", "would have caught", "seconds")
+        numbers = (
+            values.predicted_text(row),
+            values.measured_text(row),
+            values.gap_text(row),
+            values.resolves_text(row),
+            f"{record.seconds:.1f}",
+        )
+        lines += [
+            f"| {' | '.join(names)} |",
+            f"|{' ---: |' * len(names)}",
+            f"| {' | '.join(numbers)} |",
+            "",
+        ]
+    return [*lines, f"**Control.** {record.control}.", ""]
+
+
+def figure(claim: Claim, record: Record | None, drawn: dict[str, str]) -> list[str]:
+    """Return a claim's figure and its caption as lines; none where there is none."""
+    if not claim.figure:
+        return []
+    picture = figures.named(claim.figure)
+    if picture.name in drawn:
+        svg = drawn[picture.name]
+    elif record is not None and record.outcome is not Outcome.ERROR:
+        svg = drawing(picture, record)
+    else:
+        return []
+    return ["```{raw} html", svg, "```", "", f"*{picture.caption}*", ""]
+
+
+def drawing(picture: Picture, record: Record | None = None) -> str:
+    """Return a picture as SVG whose text has the colour of the page."""
+    svg = as_svg(
+        picture.draw(record),
+        name=picture.name,
+        title=picture.title,
+        description=picture.caption,
+    )
+    style = "--ink: var(--color-foreground-primary); max-width: 40rem; width: 100%"
+    return svg.replace("<svg ", f'<svg style="{style}" ', 1)

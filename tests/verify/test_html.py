@@ -231,6 +231,17 @@ def test_the_counts_add_up(page: str) -> None:
     assert sum(numbers[:-1]) == numbers[-1] == 6
 
 
+def test_a_part_of_the_ledger_shows_its_own_figures_only(
+    rows: tuple[Row, ...], quick_pictures: None
+) -> None:
+    part = as_html(rows[:2], whole=False)
+    found = _checked(part)
+    assert {link[1:] for link in found.links} <= set(found.ids)
+    assert not {"figures", "coverage"} & set(found.ids)
+    mapped = [row for row in rows if row.claim.figure]
+    assert "figures" in _checked(as_html(mapped, whole=False)).ids
+
+
 def test_all_green_shows_nothing_unsettled(
     toy_entry: Any, tmp_path: Path, quick_pictures: None
 ) -> None:

@@ -143,7 +143,7 @@ def as_svg(
     body = target.getvalue()
     head, body = re.split(r"<svg ", body, maxsplit=1)[1].split(">", 1)
     body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = _own_ids(body, name)
+    body = _own_ids(body, name).replace("*{stroke", ".plot *{stroke")
     # The page's own font: the names matplotlib writes may be missing there.
     body = re.sub(r"font-family: [^;\"]*;? ?", "", body)
     if themed:

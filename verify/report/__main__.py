@@ -91,7 +91,7 @@ def _rendered(rows: Sequence[Row], options: argparse.Namespace) -> str:
     if options.format == "html":
         from verify.report.html import as_html
 
-        return as_html(rows, profile=options.profile)
+        return as_html(rows, profile=options.profile, whole=not options.claims)
     colour = options.output is None and sys.stdout.isatty()
     return as_text(rows, width=shutil.get_terminal_size().columns, colour=colour)
 

@@ -12,22 +12,34 @@ from verify.report.rows import Row
 STYLESHEET = Path(__file__).with_name("style.css")
 
 
-def as_html(rows: Sequence[Row], *, profile: Profile = Profile.QUICK) -> str:
+def as_html(
+    rows: Sequence[Row], *, profile: Profile = Profile.QUICK, whole: bool = True
+) -> str:
     """Return the report as one self-contained HTML page, figures and style included.
 
     It needs no scripts, loads nothing, and is the same text for the same records.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The claims to show.
+    profile : Profile
+        Named in the page.
+    whole : bool
+        Whether `rows` are all claims there are. Otherwise what covers the paper is left
+        out, and of the figures only those of `rows` are drawn.
     """
-    drawn = pictures.draw(rows)
+    drawn = pictures.draw(rows, whole=whole)
     body = "\n".join(
         part
         for part in (
             overview.opening(rows, profile.value),
-            _contents(rows),
+            _contents(rows, drawn, whole=whole),
             overview.attention(rows),
             overview.matrix(rows),
             overview.findings(rows),
             _gallery(drawn),
-            overview.coverage(rows),
+            overview.coverage(rows) if whole else "",
             overview.table(rows),
             _sections(rows, drawn),
             _reading(rows),
@@ -54,14 +66,14 @@ def _title(rows: Sequence[Row]) -> str:
     return escape(f"Ledger: {len(rows)} claims, {state}")
 
 
-def _contents(rows: Sequence[Row]) -> str:
+def _contents(rows: Sequence[Row], drawn: pictures.Pictures, *, whole: bool) -> str:
     places = [("counts", "Counts")]
     if any(not row.settled for row in rows):
         places.insert(0, ("attention", "Not settled"))
     places += [("findings", "False as printed")] if overview.findings(rows) else []
+    places += [("figures", "Figures")] if drawn.gallery else []
+    places += [("coverage", "Coverage")] if whole else []
     places += [
-        ("figures", "Figures"),
-        ("coverage", "Coverage"),
         ("claims", "All claims"),
         ("sections", "Claim by claim"),
         ("reading", "How to read this"),
@@ -71,6 +83,8 @@ def _contents(rows: Sequence[Row]) -> str:
 
 
 def _gallery(drawn: pictures.Pictures) -> str:
+    if not drawn.gallery:
+        return ""
     shown = "\n".join(one.whole() for one in drawn.gallery)
     return (
         '<section id="figures"><h2>Figures</h2>'

@@ -67,12 +67,17 @@ class Pictures:
         return next(d.again() for d in self.gallery if d.picture.name == name)
 
 
-def draw(rows: Sequence[Row]) -> Pictures:
-    """Draw every picture of theory, and those of the records that there are."""
+def draw(rows: Sequence[Row], *, whole: bool = True) -> Pictures:
+    """Draw every picture of theory, and those of the records that there are.
+
+    Unless the rows are the `whole` ledger: then only the pictures they name.
+    """
     gallery: list[Drawn] = []
     others: dict[str, Drawn] = {}
     for picture in figures.PICTURES:
         mine = [row for row in rows if row.claim.figure == picture.name]
+        if not (mine or whole):
+            continue
         if picture.from_theory:
             gallery.append(_drawn(picture, picture.name, None, mine))
             continue
