@@ -175,11 +175,12 @@ def train_top_layer(
     params = (start if readout is None else readout.clone(),)
 
     def residual(weights: Params, active: Tensor) -> Tensor:
-        return features[active] @ weights[0].transpose(1, 2) - goal[active]
+        rows = _of(features, active)
+        return rows @ weights[0].transpose(1, 2) - _of(goal, active)
 
     def gradient(weights: Params, active: Tensor) -> tuple[Params, Tensor]:
         gap = residual(weights, active)
-        return (gap.transpose(1, 2) @ features[active] / n,), _losses(gap)
+        return (gap.transpose(1, 2) @ _of(features, active) / n,), _losses(gap)
 
     with torch.no_grad():
         return _descend(
@@ -260,8 +261,8 @@ def train_all_layers(
         goal = goal + start
 
     def losses(weights: Params, active: Tensor) -> Tensor:
-        inputs = x if x.ndim == 2 else x[active]
-        return _losses(network.apply(weights, inputs) - goal[active])
+        inputs = x if x.ndim == 2 else _of(x, active)
+        return _losses(network.apply(weights, inputs) - _of(goal, active))
 
     def gradient(weights: Params, active: Tensor) -> tuple[Params, Tensor]:
         with torch.enable_grad():
@@ -285,6 +286,11 @@ def train_all_layers(
 
 def _losses(residual: Tensor) -> Tensor:
     return residual.square().sum(dim=(1, 2)) / (2 * residual.shape[1])
+
+
+def _of(values: Tensor, active: Tensor) -> Tensor:
+    # Indexing copies, and as a rule every run is active.
+    return values if len(active) == len(values) else values[active]
 
 
 def _targets(who: str, targets: Tensor, *, runs: int, n: int, like: Tensor) -> Tensor:
@@ -365,7 +371,10 @@ def _descend(
             recorded[active.cpu().numpy(), column] = now.cpu().numpy()
         if not last:
             size = rates[active]
-            params = tuple(w - size * g for w, g in zip(params, slopes, strict=True))
+            # In place: these are copies of the caller's, and allocating weights anew
+            # costs more than the arithmetic.
+            for w, g in zip(params, slopes, strict=True):
+                w.addcmul_(size, g, value=-1.0)
     return Curves(
         steps=times, losses=recorded, step_sizes=sizes, diverged_at=diverged_at
     )
