@@ -1,7 +1,7 @@
 """Write one page for every claim of the ledger, with its latest record if any.
 
-Figures are written into the pages as SVG; those of theory also into files of their
-own, for other pages to include.
+Figures are written into the pages as SVG, and into files of their own for other pages
+to include.
 """
 
 from pathlib import Path
@@ -20,10 +20,13 @@ from verify.report.rows import Row
 def write_claim_pages(folder: Path, *, records: Path) -> None:
     """Write ``folder/<claim>.md`` for each claim, figures, and ``folder/index.md``."""
     folder.mkdir(exist_ok=True)
-    drawn = {picture.name: drawing(picture) for picture in figures.GALLERY}
-    for name, svg in drawn.items():
-        (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
     claims = ledger.load()
+    drawn = {picture.name: drawing(picture) for picture in figures.GALLERY}
+    for picture in figures.PICTURES:
+        body = drawn.get(picture.name) or of_records(picture, claims, records)
+        caption = f"<p><em>{picture.caption}</em></p>"
+        path = folder / f"figure-{picture.name}.html"
+        path.write_text(f"{body}\n{caption}\n", encoding="utf-8")
     for claim in claims:
         text = page(claim, records, drawn)
         (folder / f"{file_name(claim)}.md").write_text(text, encoding="utf-8")
@@ -118,6 +121,17 @@ def figure(claim: Claim, record: Record | None, drawn: dict[str, str]) -> list[s
     else:
         return []
     return ["```{raw} html", svg, "```", "", f"*{picture.caption}*", ""]
+
+
+def of_records(picture: Picture, claims: tuple[Claim, ...], records: Path) -> str:
+    """Draw the record with the most cases that a picture can show, or say how to."""
+    mine = [claim for claim in claims if claim.figure == picture.name]
+    found = [record for c in mine if (record := recorded.find(c, records))]
+    drawable = [record for record in found if record.outcome is not Outcome.ERROR]
+    if drawable:
+        return drawing(picture, max(drawable, key=lambda record: len(record.cases)))
+    names = " ".join(claim.id for claim in mine)
+    return f"<p>Drawn once <code>python -m verify run {names}</code> has run.</p>"
 
 
 def drawing(picture: Picture, record: Record | None = None) -> str:

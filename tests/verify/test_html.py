@@ -263,6 +263,12 @@ def test_a_formula_that_cannot_be_rendered_is_shown(latex: str, reason: str) -> 
     assert latex in shown
 
 
+def test_primes_are_one_superscript() -> None:
+    second = markup.formula("f_0''(x)")
+    assert second.count("<msup>") == 0
+    assert "<mrow><mi>&#x02032;</mi><mi>&#x02032;</mi></mrow>" in second
+
+
 def test_statements_of_the_ledger_can_be_rendered() -> None:
     failing = [
         claim.id

@@ -18,7 +18,7 @@ SHOWN = (act.relu, act.tanh, act.gelu, act.silu, act.sin, act.exp)
 
 def dual_activations() -> "Figure":
     """Draw duals of normalised activations, and how far below the diagonal they lie."""
-    figure, (left, right) = axes(2, width=7.4, height=3.7)
+    figure, (left, right) = axes(2, width=6.6, height=3.5)
     whole, half = np.linspace(-1.0, 1.0, 61), np.linspace(0.0, 1.0, 61)
     left.plot(whole, whole, color=FAINT, linewidth=1.0)
     for k, plain in enumerate(SHOWN):
@@ -67,7 +67,7 @@ KINKS = (-0.8, -0.2, 0.5)
 
 def normrelu_selu() -> "Figure":
     """Draw NormReLU and SELU: the functions, and what a layer takes off."""
-    figure, (left, right) = axes(2, width=7.2)
+    figure, (left, right) = axes(2, width=6.6, height=3.2)
     normrelu, selu = act.normrelu(), act.selu
     x, rho = np.linspace(-3.0, 3.0, 121), np.linspace(0.0, 1.0, 81)
     for k, (name, one) in enumerate((("NormReLU", normrelu), ("SELU", selu))):
@@ -111,7 +111,7 @@ def ntk_ratio() -> "Figure":
 
 def diverging_lengths() -> "Figure":
     """Draw squared lengths layer by layer under NormReLU of two kinks."""
-    figure, panels = axes(2, width=7.2)
+    figure, panels = axes(2, width=6.6, height=3.2)
     for ax, kink, depth in zip(panels, (-0.8, -0.2), (40, 40), strict=True):
         activation = act.normrelu(kink)
         starts = _starts(kink)
@@ -146,4 +146,4 @@ def _starts(kink: float) -> tuple[float, ...]:
     if kink <= lengths.CRITICAL_KINK:
         return (0.1, 0.5, 4.0, 16.0)
     unstable = lengths.unstable_length(kink)
-    return (0.1, 0.9 * unstable, 1.1 * unstable, 2.0 * unstable)
+    return (0.1, 0.5 * unstable, 1.1 * unstable, 2.0 * unstable)

@@ -78,7 +78,9 @@ def formula(latex: str) -> str:
 def _mathml(latex: str) -> str:
     from latex2mathml.converter import convert
 
-    rendered = str(convert(latex, display="block"))
+    # Primes one by one would each be set as a superscript of the former.
+    grouped = re.sub(r"'{2,}", lambda m: "^{" + r"\prime" * len(m[0]) + "}", latex)
+    rendered = str(convert(grouped, display="block"))
     # It passes on a command that it does not know as the name of a variable.
     unknown = re.search(r"\\[A-Za-z]+", rendered)
     if unknown:
