@@ -10,6 +10,7 @@ Measurements: the defining Gaussian integrals, enclosed by Arb, for values; cove
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -21,6 +22,7 @@ from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._subjects import subject
 from verify.compare import (
     AgreesTo,
     AtMost,
@@ -108,7 +110,7 @@ def _kink_of(scale: str) -> Any:
         target = mpmath.sqrt(2) if scale == "sqrt(2)" else mpmath.mpf(scale)
 
         def excess(c: Any) -> Any:
-            return _constants(mpmath.nstr(c, 60))["scale"] - target
+            return _constants(str(mpmath.nstr(c, 60)))["scale"] - target
 
         start = (mpmath.mpf("-1.7"), mpmath.mpf("-0.3"))
         return mpmath.findroot(excess, start, tol=mpmath.mpf(10) ** -90)
@@ -413,9 +415,20 @@ def _wrong_concave(*, kinks: list[float]) -> float:
     return {_STAR: -0.1392298, _PUBLISHED: -0.1398068}.get(kinks[0], -0.01)
 
 
-def _edge_curvature(**_: Any) -> float:
-    # At c = -1/2, gamma = 3/2: 0.0147104, rounded up.
-    return 0.01472
+def _concave_limit(**_: Any) -> float:
+    return 0.0147
+
+
+def _wrong_concave_limit(**_: Any) -> float:
+    return 0.0148
+
+
+def _convex_limit(**_: Any) -> float:
+    return -3e-6
+
+
+def _wrong_convex_limit(**_: Any) -> float:
+    return -4e-6
 
 
 def _wrong_convex(*, kinks: list[float]) -> float:
@@ -498,6 +511,51 @@ def _predict_rest(*, kinks: list[float]) -> float:
 def _wrong_rest(*, kinks: list[float]) -> float:
     # The share at gamma = 1, the coefficient of non-linearity itself.
     return lengths.rest_share(act.normrelu(kinks[0]), 1.0)
+
+
+# --- the scale grows with the kink (uniqueness in Eq. 4) ------------------------------
+
+
+def _growth_of_scale(c: Any) -> Any:
+    """(d log lambda / dc) / Phi(c) = -lambda^2 b."""
+    return ratio(-_shift(c), _inverse_scale_squared(c))
+
+
+def _measure_increasing(**_: Any) -> Enclosure:
+    r"""Enclose min over all real c of -lambda^2 b.
+
+    Tails. c <= -2: lambda >= 1, since cutting off shrinks the variance, and -b >= -c:
+    at least 2. c >= 3: -lambda^2 b >= m_1/m_2 with m_k = E (X - c)_+^k, and the hazard
+    rate of X beyond c is at least c, so m_2/m_1 <= 2/c: at least 3/2.
+    """
+    cover = minimum(
+        _growth_of_scale,
+        ((-2.0, 3.0),),
+        gradient=(partial(_growth_of_scale, 0),),
+        tolerance=1e-9,
+    )
+    return Enclosure(
+        min(cover.lower, 1.5),
+        min(cover.upper, 1.5),
+        "every real c: boxes on [-2, 3], the tails by log-concavity",
+        len(cover.leaves),
+    )
+
+
+def _predict_increasing(**_: Any) -> float:
+    from scipy.optimize import minimize_scalar
+
+    def growth(c: float) -> float:
+        k = conditioning.normrelu_constants(c)
+        return -k.shift * k.scale**2
+
+    # The minimum is flat: the library's 1e-13 and the certificate's 1e-9 below it.
+    return float(minimize_scalar(growth, bounds=(-2.0, 3.0)).fun) - 2e-9
+
+
+def _wrong_increasing(**_: Any) -> float:
+    # The value at c = 0, ReLU: sqrt(2 pi) / (pi - 1).
+    return math.sqrt(2.0 * math.pi) / (math.pi - 1.0)
 
 
 # --- Theorem I.1 and Eq. 28 -----------------------------------------------------------
@@ -648,6 +706,24 @@ def _unstable(*, kink: str) -> Any:
         )
 
 
+def _measure_alpha_of(*, activation: str) -> Any:
+    """2 (1 - E s(sqrt(1/2) X)^2 / E s(X)^2), from the definition."""
+    whole = integrals.PIECES[activation]
+    half = replace(whole, variance="0.5")
+    with mpmath.workdps(50):
+        return 2 * (1 - half.dual(1) / whole.dual(1))
+
+
+def _predict_contracts(**_: Any) -> float:
+    # alpha < 1, read with room for rounding.
+    return 1.0 - 1e-9
+
+
+def _predict_alpha_of(*, activation: str) -> float:
+    a = subject(activation)
+    return 2.0 * (1.0 - a.length_map(0.5) / a.second_moment)
+
+
 def _measure_unstable(*, kink: str) -> Any:
     return _unstable(kink=kink)
 
@@ -730,10 +806,27 @@ CLAIMS = (
         # The kink is the float64 next to the root: 2^-53 relative.
         compare=AgreesTo(relative=2.0**-53),
         must_refute=_wrong_scale,
+        figure="normrelu_selu",
         finding=(
             "The last digit needs the decimal itself: its float64 is 9e-17 off, which"
             " moves the kink by 8e-16."
         ),
+    ),
+    Claim(
+        id="dc/eq4-increasing",
+        items=("Eq4",),
+        title="NormReLU's scale grows with the kink: a scale fixes the kink (certified)",
+        statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
+        r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
+        source=Source(_KEY, "Section 2, choice of c"),
+        evidence=Evidence.CERTIFICATE,
+        cases=({},),
+        predict=_predict_increasing,
+        measure=_measure_increasing,
+        compare=CertifiedAtLeast(),
+        must_refute=_wrong_increasing,
+        assumptions=("Ball arithmetic (Arb) of 160 bits on [-2, 3]",),
+        uses=("dc/eq4",),
     ),
     Claim(
         id="dc/I.dual",
@@ -807,6 +900,7 @@ CLAIMS = (
         # Sums of three terms of one size with float64 tail moments: 1e-14 each.
         compare=AgreesTo(relative=1e-13),
         must_refute=_wrong_length,
+        figure="length_maps",
     ),
     Claim(
         id="dc/I.len-map",
@@ -867,23 +961,40 @@ CLAIMS = (
         uses=("dc/I.len",),
         finding=(
             "Proved for every kink in [-1.9, -0.6]. It fails at c = -0.5, where the"
-            " second derivative at gamma = 3/2 is 0.0147: see dc/fact1-concave-edge."
+            " second derivative at gamma = 3/2 is 0.0147: dc/fact1-concave-limit."
         ),
     ),
     Claim(
-        id="dc/fact1-concave-edge",
+        id="dc/fact1-concave-limit",
         items=("Fact1",),
-        title="The length map is concave for every negative kink (an extension)",
-        statement=r"\hat\sigma_0''(\gamma) \le 0,\ \gamma \in [1/2, 3/2],\ c = -1/2",
+        title="Concavity is no fact of every negative kink: it fails at c = -1/2",
+        statement=r"\max_{\gamma \in [1/2, 3/2]} \hat\sigma_0''(\gamma) \ge 0.0147 > 0,"
+        r"\quad c = -\tfrac12",
         source=Source(_KEY, "Appendix I, Fact 1 (its limits)"),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=([-0.5, -0.5],)),
-        predict=_predict_nought,
+        predict=_concave_limit,
         measure=_measure_concave,
+        compare=CertifiedAtLeast(),
+        must_refute=_wrong_concave_limit,
+        assumptions=_BOXES,
+        finding="Fact 1 needs a kink below about -0.59.",
+    ),
+    Claim(
+        id="dc/fact1-convex-limit",
+        items=("Fact1",),
+        title="Convexity of the bias fails for kinks far below the paper's: c = -5/2",
+        statement=r"\min_{\gamma \in [1/2, 3/2]} \beta''(\gamma) \le -3 \cdot 10^{-6},"
+        r"\quad c = -\tfrac52",
+        source=Source(_KEY, "Appendix I, Fact 1 (its limits)"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=([-2.5, -2.5],)),
+        predict=_convex_limit,
+        measure=_measure_convex,
         compare=CertifiedAtMost(),
-        must_hold=_edge_curvature,
-        expected=Outcome.REFUTED,
-        finding="Fact 1 needs a kink below about -0.59: it is not a fact of c < 0.",
+        must_refute=_wrong_convex_limit,
+        assumptions=_BOXES,
+        finding="Fact 1 needs a kink above about -2.3.",
     ),
     Claim(
         id="dc/fact1-convex",
@@ -1125,6 +1236,25 @@ CLAIMS = (
         ),
     ),
     Claim(
+        id="dc/E1-as-printed",
+        items=("E1",),
+        title="Lengths contract for monotone activations with s(0) = 0 (as printed)",
+        statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
+        source=Source(_KEY, "Remark D.2 and appendix D.4"),
+        evidence=Evidence.NUMERIC,
+        cases=grid(activation=("relu", "leaky_relu(0.1)")),
+        predict=_predict_contracts,
+        measure=_measure_alpha_of,
+        compare=AtMost(rounding=1e-13),
+        must_hold=_predict_alpha_of,
+        expected=Outcome.REFUTED,
+        finding=(
+            "ReLU and leaky ReLU meet the listed hypotheses, but multiply every squared"
+            " length by the same factor: alpha = 1. The remark needs an activation that"
+            " is not positively homogeneous."
+        ),
+    ),
+    Claim(
         id="dc/E12-as-printed",
         items=("E12", "E1"),
         title="Lengths converge to one for any NormReLU (as read from D.4)",
@@ -1148,6 +1278,7 @@ CLAIMS = (
             " a kink in (-0.3767, 0) every start above an unstable length"
             " (dc/E12-unstable)."
         ),
+        figure="diverging_lengths",
     ),
     Claim(
         id="dc/E12-diverges",
