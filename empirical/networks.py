@@ -21,8 +21,8 @@ from torch import Tensor
 Elementwise = Callable[[Tensor], Tensor]
 """An activation: acts on each entry, keeps shape, dtype and device."""
 
+# Weights of layers 1..L+1, shapes (draws, fan_out, fan_in).
 Params = tuple[Tensor, ...]
-"""Weights of layers 1..L+1, shapes (draws, fan_out, fan_in)."""
 
 
 @dataclass(frozen=True, kw_only=True)

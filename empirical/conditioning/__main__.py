@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from empirical import devices
+from empirical.conditioning.activations import NAMES
 from empirical.conditioning.batch import (
     Configuration,
     configurations,
@@ -18,32 +19,50 @@ from empirical.conditioning.batch import (
 )
 from empirical.conditioning.experiments import EXPERIMENTS
 
+_HELP = {
+    "activation": f"standardised; one of {', '.join(NAMES)}",
+    "chains": "independent networks",
+    "data": "a, b (the paper's assumptions), arc or digits",
+    "delta": "separation of the inputs (a, arc), smallest eigenvalue (b)",
+    "depth": "hidden layers",
+    "depths": "hidden layers, increasing",
+    "draws": "independent networks",
+    "every": "record the loss after so many steps",
+    "layers": "top or all",
+    "n": "training inputs",
+    "noise": "standard deviation of noise on the targets",
+    "rho": "correlation of the two inputs",
+    "squared_norms": "of the two inputs",
+    "steps": "of gradient descent",
+    "tangent": "measure tangent kernels too",
+    "tests": "test inputs",
+    "width": "units of every hidden layer",
+    "widths": "units of every hidden layer",
+}
+
 
 def _add_arguments(
     parser: argparse.ArgumentParser, function: Callable[..., Any]
 ) -> None:
     """Turn keyword arguments with their defaults into options."""
     for name, parameter in inspect.signature(function).parameters.items():
-        option, default = "--" + name.replace("_", "-"), parameter.default
         if name in ("seed", "device"):
             continue
+        option, default = "--" + name.replace("_", "-"), parameter.default
+        several = isinstance(default, tuple)
+        shown = " ".join(str(item) for item in default) if several else default
+        text = f"{_HELP[name]}; default: {shown}"
         if isinstance(default, bool):
-            parser.add_argument(
-                option, action=argparse.BooleanOptionalAction, default=default
-            )
-        elif isinstance(default, tuple):
-            shown = " ".join(str(item) for item in default)
-            parser.add_argument(
-                option,
-                nargs="+",
-                type=type(default[0]),
-                default=default,
-                help=f"default: {shown}",
-            )
-        else:
-            parser.add_argument(
-                option, type=type(default), default=default, help=f"default: {default}"
-            )
+            action = argparse.BooleanOptionalAction
+            parser.add_argument(option, action=action, default=default, help=text)
+            continue
+        parser.add_argument(
+            option,
+            nargs="+" if several else None,
+            type=type(default[0] if several else default),
+            default=default,
+            help=text,
+        )
 
 
 def _parser() -> argparse.ArgumentParser:

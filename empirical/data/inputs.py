@@ -101,7 +101,7 @@ def pair_inputs(
 
 
 def largest_correlation(x: npt.ArrayLike) -> float:
-    """Return the largest |x_i . x_j| over distinct rows of unit norm.
+    r"""Return the largest :math:`|x_i \cdot x_j|` over distinct rows of unit norm.
 
     ``1 - largest_correlation(x)`` is the delta of Assumption A.
     """

@@ -1,5 +1,6 @@
 """Experiments, the resumable batch and the command line."""
 
+import inspect
 import json
 import math
 import subprocess
@@ -7,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from empirical import conditioning as ec
 from empirical.conditioning import __main__ as command
@@ -161,6 +163,22 @@ class TestCommand:
         names = capsys.readouterr().out.split()
         assert command.main(argv) == 0
         assert sorted(p.stem for p in tmp_path.iterdir()) == sorted(names)
+
+    @pytest.mark.gpu
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+    def test_small_batch_on_a_gpu(self, tmp_path):
+        argv = ["gpu-batch", "--scale", "small", "--device", "cuda"]
+        assert command.main([*argv, "--out", str(tmp_path)]) == 0
+        for path in tmp_path.iterdir():
+            assert json.loads(path.read_text())["environment"]["device"] == "cuda"
+
+    @pytest.mark.parametrize("kind", sorted(ec.EXPERIMENTS))
+    def test_help_names_every_argument(self, kind, capsys):
+        with pytest.raises(SystemExit, match="0"):
+            command.main([kind, "--help"])
+        shown = capsys.readouterr().out
+        for name in inspect.signature(ec.EXPERIMENTS[kind]).parameters:
+            assert "--" + name.replace("_", "-") in shown
 
     def test_misuse(self, capsys, tmp_path):
         assert command.main(["chain", "--rho", "3", "--device", "cpu"]) == 2
