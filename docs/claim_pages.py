@@ -20,6 +20,8 @@ from verify.report.rows import Row
 def write_claim_pages(folder: Path, *, records: Path) -> None:
     """Write ``folder/<claim>.md`` for each claim, figures, and ``folder/index.md``."""
     folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.md"):  # of claims that are no more
+        old.unlink()
     claims = ledger.load()
     drawn = {picture.name: drawing(picture) for picture in figures.GALLERY}
     for picture in figures.PICTURES:

@@ -141,6 +141,10 @@ def test_the_page_is_self_contained_and_works_without_scripts(page: str) -> None
     assert "@media print" in page
 
 
+def test_the_same_records_give_the_same_page(page: str, rows: tuple[Row, ...]) -> None:
+    assert as_html(rows) == page
+
+
 def test_every_formula_is_well_formed_mathml(page: str) -> None:
     formulas = re.findall(r"<math .*?</math>", page, flags=re.DOTALL)
     # One in each section, one more for what is false as printed.

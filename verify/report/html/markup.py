@@ -86,8 +86,7 @@ def _mathml(latex: str) -> str:
     if unknown:
         raise ValueError(f"unknown command {unknown[0]}")
     ET.fromstring(rendered)
-    spoken = f' aria-label="{escape(latex, quote=True)}"'
-    return rendered.replace("<math ", f"<math{spoken} ", 1)
+    return rendered.replace("<math ", f'<math alttext="{escape(latex)}" ', 1)
 
 
 def anchor(claim_id: str) -> str:
