@@ -815,7 +815,7 @@ CLAIMS = (
     Claim(
         id="dc/eq4-increasing",
         items=("Eq4",),
-        title="NormReLU's scale grows with the kink: a scale fixes the kink (certified)",
+        title="NormReLU's scale grows with the kink: a scale fixes it (certified)",
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
         source=Source(_KEY, "Section 2, choice of c"),
