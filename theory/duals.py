@@ -1,5 +1,6 @@
 """Dual activations by three engines: piecewise polynomial, series, quadrature."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,6 +80,21 @@ class Truncated:
     at_minus_one: tuple[float, ...]
     variance: float
 
+    @cached_property
+    def _cuts(self) -> tuple[float, ...]:
+        """Panels of the angle, narrower towards 0 and pi where two kinks are close.
+
+        The density of a pair of kinks c, d turns over an angle of about |c - d| at 0
+        and |c + d| at pi, and over 1 / |c| when they are large.
+        """
+        close = [abs(v) for _, c, d in self.pairs for v in (c - d, c + d) if v]
+        octaves = min(50, max(0, 3 + math.ceil(-math.log2(min(close))))) if close else 0
+        big = max((abs(c) + abs(d) for _, c, d in self.pairs), default=0.0)
+        inner = np.linspace(0.0, 0.5 * np.pi, 2 + int(0.5 * big))[1:]
+        graded = inner[0] * 2.0 ** -np.arange(octaves, 0.0, -1.0)
+        half = [0.0, *graded, *inner]
+        return tuple([*half, *(np.pi - v for v in reversed(half[:-1]))])
+
     def _kernel(self, u: Array) -> Array:
         # W(cos u) sin u
         total = np.zeros_like(u)
@@ -95,15 +111,14 @@ class Truncated:
         return total / (2.0 * np.pi)
 
     def _integral(self, start: Array, stop: Array, rho: Array, power: int) -> Array:
-        # int (rho - cos u)^power / power! W(cos u) sin u du, panels by kink size
-        big = max((abs(c) + abs(d) for _, c, d in self.pairs), default=0.0)
+        # int (rho - cos u)^power / power! W(cos u) sin u du
         x, w = gaussian.legendre(32)
-        n = 1 + int(big)
         total = np.zeros_like(rho)
-        for i in range(n):
-            a = start + (stop - start) * (i / n)
-            b = start + (stop - start) * ((i + 1) / n)
+        for low, high in itertools.pairwise(self._cuts):
+            a, b = np.clip(start, low, high), np.clip(stop, low, high)
             half = 0.5 * (b - a)
+            if not half.any():
+                continue
             for xi, wi in zip(x, w, strict=True):
                 u = a + half * (xi + 1.0)
                 factor = (
@@ -119,50 +134,40 @@ class Truncated:
         return -float(out[0])
 
     def dual(self, rho: Array) -> Array:
-        far = self.at_minus_one[0] + self._from_minus_one(rho)
-        return np.where(rho < -0.6, far, self.low[0] + self.covariance(rho))
-
-    def _from_minus_one(self, rho: Array) -> Array:
-        t = np.arccos(rho)
-        s = 1.0 + rho
-        base = sum(
-            (
-                self.at_minus_one[k] * s**k / math.factorial(k)
-                for k in range(1, self.m + 1)
-            ),
-            np.zeros_like(rho),
-        )
-        return base - self._integral(t * 0.0 + np.pi, t, rho, self.m)
+        return self._anchored(rho, np.arccos(rho), 0, self.low[0])
 
     def covariance(self, rho: Array) -> Array:
-        t = np.arccos(rho)
-        base = sum(
-            (self.low[k] * rho**k for k in range(1, self.m + 1)), np.zeros_like(rho)
-        )
-        # int_0^rho dr = int_{t}^{pi/2} du
-        near = base + self._integral(np.full_like(t, np.pi / 2), t, rho, self.m) * -1.0
-        far = self.at_minus_one[0] - self.low[0] + self._from_minus_one(rho)
-        return np.where(rho < -0.6, far, near)
+        return self._anchored(rho, np.arccos(rho), 0, 0.0)
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
         t = np.arccos(rho) if t is None else t
         if self.m == 0:
             with np.errstate(divide="ignore"):
                 return self._kernel(t) / np.sqrt((1.0 - rho) * (1.0 + rho))
-        base = sum(
-            (k * self.low[k] * rho ** (k - 1) for k in range(1, self.m + 1)),
-            np.zeros_like(rho),
-        )
-        near = base - self._integral(np.full_like(t, np.pi / 2), t, rho, self.m - 1)
-        s = 1.0 + rho
-        far = sum(
-            (
-                self.at_minus_one[k] * s ** (k - 1) / math.factorial(k - 1)
-                for k in range(1, self.m + 1)
-            ),
-            np.zeros_like(rho),
-        ) - self._integral(np.full_like(t, np.pi), t, rho, self.m - 1)
-        return np.where(rho < -0.6, far, near)
+        return self._anchored(rho, t, 1, 0.0)
+
+    def _anchored(self, rho: Array, t: Array, order: int, mean: float) -> Array:
+        """Derivative of the given order, by Taylor's theorem at 0 and at -1.
+
+        Of the two, the one with less cancellation: the smaller sum of magnitudes.
+        """
+        power, s = self.m - order, 1.0 + rho
+        terms = range(max(order, 1), self.m + 1)
+        base = [mean + 0.0 * rho] if order == 0 else []
+        base += [
+            math.perm(k, order) * self.low[k] * rho ** (k - order) for k in terms
+        ]
+        base += [-self._integral(np.full_like(t, 0.5 * np.pi), t, rho, power)]
+        start = self.at_minus_one[0] - (self.low[0] - mean)
+        other = [start + 0.0 * rho] if order == 0 else []
+        other += [
+            self.at_minus_one[k] * s ** (k - order) / math.factorial(k - order)
+            for k in terms
+        ]
+        other += [-self._integral(np.full_like(t, np.pi), t, rho, power)]
+        near, far = sum(base, np.zeros_like(rho)), sum(other, np.zeros_like(rho))
+        size = [sum((np.abs(v) for v in parts), 0.0 * rho) for parts in (base, other)]
+        return np.where(size[1] < size[0], far, near)
 
     def distance(self, delta: Array) -> Array:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))

@@ -37,6 +37,11 @@ def _weighted(order: int, kinks: tuple[float, ...]) -> tuple[Array, Array]:
     return x, _rows(order, x, root) * (w * root)
 
 
+def weighted_basis(order: int, kinks: tuple[float, ...] = ()) -> tuple[Array, Array]:
+    """Return nodes (m,) and B (order + 1, m) with ``a = B @ s(nodes)``."""
+    return _weighted(order, tuple(kinks))
+
+
 def coefficients(
     f: Callable[[Array], Array], order: int, kinks: tuple[float, ...] = ()
 ) -> Array:
