@@ -139,7 +139,7 @@ def of_records(picture: Picture, claims: tuple[Claim, ...], records: Path) -> st
 def drawing(picture: Picture, record: Record | None = None) -> str:
     """Return a picture as SVG whose text has the colour of the page."""
     svg = as_svg(
-        picture.draw(record),
+        picture(record),
         name=picture.name,
         title=picture.title,
         description=picture.caption,

@@ -29,7 +29,7 @@ def ledger_table(claims: Sequence[Claim]) -> str:
     still_open = len(claims) - len(checked)
     return "\n".join(
         [
-            f"{len(claims)} claims, {still_open} of them open (listed with the reason).",
+            f"{len(claims)} claims, {still_open} of them open (the report says why).",
             "",
             "| evidence | expected to hold | false as printed |",
             "| --- | ---: | ---: |",

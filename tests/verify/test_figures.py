@@ -62,7 +62,7 @@ def test_every_picture_can_be_drawn(
 ) -> None:
     # Two of the six: each takes a second to be normalised.
     monkeypatch.setattr(theoretical, "SHOWN", theoretical.SHOWN[:2])
-    figure = picture.draw(RECORDS.get(picture.name))
+    figure = picture(RECORDS.get(picture.name))
     texts = [
         as_svg(figure, name=picture.name, title="T & t", description="D") for _ in "ab"
     ]
@@ -87,14 +87,12 @@ def test_all_eight_pictures_are_there() -> None:
 
 def test_ends_of_chains_have_a_picture_of_their_own() -> None:
     ends = {"activation": "relu", "width": 8, "depth": 100}
-    figure = figures.named("correlation_floor").draw(
-        _record(_case(ends, 2.0, 0.1, 0.0))
-    )
+    figure = figures.named("correlation_floor")(_record(_case(ends, 2.0, 0.1, 0.0)))
     assert "ReLU, L = 100" in [t.get_text() for t in figure.axes[0].get_yticklabels()]
 
 
 def test_a_picture_of_a_record_shows_its_numbers() -> None:
-    figure = figures.named("condition_numbers").draw(RECORDS["condition_numbers"])
+    figure = figures.named("condition_numbers")(RECORDS["condition_numbers"])
     # Both sides are logarithms of condition numbers.
     bound = figure.axes[0].lines[-2].get_ydata()
     assert bound == pytest.approx([54.598150033, 20.085536923, 7.389056099])
@@ -104,12 +102,12 @@ def test_a_picture_of_a_record_shows_its_numbers() -> None:
 def test_a_record_without_the_numbers_is_refused(name: str) -> None:
     picture = figures.named(name)
     with pytest.raises(ValueError, match="`record` must be given"):
-        picture.draw()
+        picture()
     with pytest.raises(ValueError, match="no finished case with"):
-        picture.draw(_record(_case({"x": 1}, 1.0, 0.1, 1.0)))
+        picture(_record(_case({"x": 1}, 1.0, 0.1, 1.0)))
     broken = replace(RECORDS[name].cases[0], measured=1.0)
     with pytest.raises(ValueError, match="no standard errors"):
-        picture.draw(_record(broken))
+        picture(_record(broken))
 
 
 def test_an_unknown_name_suggests_near_ones() -> None:
@@ -118,7 +116,7 @@ def test_an_unknown_name_suggests_near_ones() -> None:
 
 
 def test_colours_are_themed_only_inside_a_page() -> None:
-    figure = figures.named("finite_width").draw(RECORDS["finite_width"])
+    figure = figures.named("finite_width")(RECORDS["finite_width"])
     inside = as_svg(figure, name="a", title="", description="")
     alone = as_svg(figure, name="a", title="", description="", themed=False)
     assert f"var(--ink, {INK})" in inside

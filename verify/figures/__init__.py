@@ -46,7 +46,7 @@ class Picture:
         """Whether it can be drawn without a record."""
         return self.of_theory is not None
 
-    def draw(self, record: Record | None = None) -> "Figure":
+    def __call__(self, record: Record | None = None) -> "Figure":
         """Draw the picture.
 
         Raises

@@ -78,7 +78,8 @@ def _sentence(rows: Sequence[Row]) -> str:
     if count["pending"]:
         parts.append(f"{count['pending']} have no current record")
     if count["open"]:
-        parts.append(f"{count['open']} stay open, for a stated reason")
+        verb = "stays" if count["open"] == 1 else "stay"
+        parts.append(f"{count['open']} {verb} open, for a stated reason")
     return "; ".join(parts) + "."
 
 

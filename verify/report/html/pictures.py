@@ -99,7 +99,7 @@ def _drawn(
     picture: Picture, name: str, record: Record | None, rows: Sequence[Row]
 ) -> Drawn:
     try:
-        figure = picture.draw(record)
+        figure = picture(record)
     except (KeyError, TypeError, ValueError) as error:
         reason = f"This figure cannot be drawn: {error}"
         return Drawn(picture, name, _note(reason, "bad"), "", tuple(rows))
