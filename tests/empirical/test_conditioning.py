@@ -379,6 +379,8 @@ class TestInterpolation:
             fit.squared_norms, (theta**2).sum(axis=0), rtol=1e-12
         )
         assert fit.residual < 1e-13
+        values = np.linalg.svd(phi, compute_uv=False) ** 2
+        assert fit.condition == pytest.approx(values[0] / values[-1], rel=1e-12)
 
     def test_digits_are_learnt(self):
         problem = ec.digit_problem(300, 200)
@@ -394,6 +396,8 @@ class TestInterpolation:
         problem = ec.digit_problem(50, 30, centre=True)
         np.testing.assert_allclose((problem.inputs**2).sum(axis=1), 1, rtol=1e-12)
         assert problem.targets.argmax(axis=1).tolist() == problem.labels.tolist()
+        np.testing.assert_allclose(np.unique(problem.targets), [-0.1, 0.9])
+        np.testing.assert_allclose(problem.test_targets.sum(axis=1), 0, atol=1e-15)
         assert problem.source["train"]["examples"] == 50
         assert problem.inputs.min() < 0
 

@@ -13,6 +13,8 @@ import torch
 from empirical import conditioning as ec
 from empirical.conditioning import __main__ as command
 from empirical.conditioning import batch, experiments
+from empirical.networks import FullyConnected
+from empirical.randomness import torch_generator
 
 
 class TestExperiments:
@@ -25,6 +27,56 @@ class TestExperiments:
         got = ec.EXPERIMENTS["train"](n=8, width=128, depth=2, draws=2, steps=60)
         floors = 2 / np.array(got["conditions"])
         assert (np.array(got["slowest_rates"]) >= floors * (1 - 1e-9)).all()
+
+    def test_digits_are_interpolated_with_the_mean_kernel(self):
+        got = ec.EXPERIMENTS["digits"](
+            n=12, tests=5, activation="tanh", width=30, depths=(1, 2), draws=2, seed=7
+        )
+        problem = ec.digit_problem(12, 5)
+        every = np.concatenate([problem.inputs, problem.test_inputs])
+        network = FullyConnected(widths=(784, 30, 30, 1), activation=ec.named("tanh"))
+        # Drawn layer after layer, without a readout.
+        g = torch_generator(7, "weights")
+        kernels = np.zeros((2, 17, 17))
+        for _ in range(2):
+            layers = network.stream_features(torch.from_numpy(every), generator=g)
+            for depth, h in enumerate(layers):
+                kernels[depth] += (h @ h.T).numpy() / 2
+        for row, k in zip(got["rows"], kernels, strict=True):
+            fit = ec.minimum_norm(k[:12, :12], problem.targets, cross=k[12:, :12])
+            gap = fit.predictions - problem.test_targets
+            # Rounding times a condition number of at most 1e4.
+            assert row["squared_norm"] == pytest.approx(
+                fit.squared_norms.sum(), rel=1e-9
+            )
+            assert row["test_error"] == pytest.approx((gap**2).sum() / 5, rel=1e-9)
+            right = fit.predictions.argmax(axis=1) == problem.test_labels
+            assert row["test_accuracy"] == pytest.approx(right.mean())
+
+    def test_chains_are_summarised_with_their_errors(self):
+        got = ec.EXPERIMENTS["chain"](width=8, depth=2, chains=20, rho=0.5, seed=7)
+        runs = ec.pair_chains(
+            0.5,
+            activation=ec.named("relu"),
+            width=8,
+            depth=2,
+            chains=20,
+            generator=torch_generator(7, "units"),
+            project=True,
+        )
+        assert got["correlations"] == runs.means.tolist()
+        np.testing.assert_allclose(
+            got["correlations_standard_errors"], runs.standard_errors, rtol=1e-14
+        )
+        mean = (runs.correlations**2).mean(axis=0)
+        np.testing.assert_allclose(got["squared_correlations"], mean, rtol=1e-14)
+
+    def test_norms_start_from_the_inputs_given(self):
+        got = ec.EXPERIMENTS["norms"](
+            rho=0.3, squared_norms=(2.0, 0.5), width=8, depth=1, draws=2
+        )
+        np.testing.assert_allclose(got["squared_norms"][0], [2.0, 0.5], rtol=1e-14)
+        assert got["correlations"][0] == pytest.approx(0.3, abs=1e-15)
 
     def test_refusals(self):
         for kind, arguments, match in (

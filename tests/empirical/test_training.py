@@ -6,6 +6,7 @@ from empirical.kernels import ntk
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
 from empirical.training import (
+    Curves,
     fitted_rates,
     slowest_rates,
     step_sizes,
@@ -271,3 +272,16 @@ def test_rates_refuse():
         steps_to(curves, 1.0)
     with pytest.raises(ValueError, match="`above` and `below` must satisfy"):
         fitted_rates(curves, above=0.1, below=0.1)
+
+
+def test_slowest_rate_is_the_smallest_of_all_times():
+    # Rates 1, 3/2 and 1/2 to the times 1, 2, 4; the last loss is rounding.
+    curves = Curves(
+        steps=np.array([0, 1, 2, 4, 5]),
+        losses=2.0 * np.exp([[0.0, -1.0, -3.0, -2.0, -100.0]]),
+        step_sizes=np.ones(1),
+        diverged_at=np.array([-1]),
+    )
+    assert slowest_rates(curves).item() == pytest.approx(0.5, rel=1e-14)
+    assert slowest_rates(curves, floor=0.2).item() == pytest.approx(1.0, rel=1e-14)
+    assert steps_to(curves, 0.1).tolist() == [2]
