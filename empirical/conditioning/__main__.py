@@ -36,6 +36,7 @@ _HELP = {
     "steps": "of gradient descent",
     "tangent": "measure tangent kernels too",
     "tests": "test inputs",
+    "units": "draw units instead of weights: wide and deep is cheap",
     "width": "units of every hidden layer",
     "widths": "units of every hidden layer",
 }

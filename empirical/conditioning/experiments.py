@@ -93,6 +93,7 @@ def depth(
     depths: Sequence[int] = (0, 1, 2, 4, 8, 16, 32),
     draws: int = 4,
     tangent: bool = False,
+    units: bool = False,
     seed: int = 7,
     device: str = "cpu",
 ) -> Result:
@@ -106,6 +107,7 @@ def depth(
         draws=draws,
         generator=torch_generator(seed, "weights", device=device),
         tangent=tangent,
+        units=units,
     )
     result: Result = {
         "depths": curves.depths.tolist(),

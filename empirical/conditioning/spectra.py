@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
 
@@ -124,6 +125,7 @@ def condition_by_depth(
     draws: int,
     generator: torch.Generator,
     tangent: bool = False,
+    units: bool = False,
     max_bytes: int = MAX_BYTES,
 ) -> DepthCurves:
     """Measure condition numbers of networks of growing depth.
@@ -144,13 +146,18 @@ def condition_by_depth(
     generator : torch.Generator
     tangent : bool
         Measure tangent kernels too: a pass for each depth, and all weights are held.
+    units : bool
+        Draw units instead of weights, see `gram_chain`: the same distribution, other
+        numbers, and a layer costs n n width instead of n width width. Feature kernels
+        only.
     max_bytes : int
         Budget for the draws held at once.
 
     Raises
     ------
     ValueError
-        If `depths` is empty, not increasing or negative, or `draws` is below one.
+        If `depths` is empty, not increasing or negative, `draws` is below one, or both
+        `tangent` and `units` are asked for.
 
     References
     ----------
@@ -186,17 +193,23 @@ def condition_by_depth(
         raise ValueError(
             f"condition_by_depth: `draws` must be at least 1, but it is {draws}"
         )
+    if tangent and units:
+        raise ValueError(
+            "condition_by_depth: `units` must be false where `tangent` is true: only "
+            "weights have a tangent kernel"
+        )
     network = FullyConnected.uniform(
         inputs=x.shape[-1],
         width=width,
         depth=max(1, wanted[-1]),
         activation=activation,
     )
-    rows = list(
-        _held(network, x, wanted, draws, generator, max_bytes)
-        if tangent
-        else _streamed(network, x, wanted, draws, generator)
-    )
+    if tangent:
+        rows = list(_held(network, x, wanted, draws, generator, max_bytes))
+    elif units:
+        rows = list(_drawn_units(network, x, wanted, draws, generator))
+    else:
+        rows = list(_streamed(network, x, wanted, draws, generator))
     features = torch.cat([nngp for nngp, _ in rows])
     off = normalised(features).abs()
     off.diagonal(dim1=-2, dim2=-1).zero_()
@@ -224,6 +237,29 @@ def _streamed(
                 if depth in depths:
                     kept.append(gram(h))
             yield torch.stack(kept)[None], x.new_empty(0)
+
+
+def _drawn_units(
+    network: FullyConnected,
+    x: Tensor,
+    depths: list[int],
+    draws: int,
+    generator: torch.Generator,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """One draw at a time: shapes (1, depths, n, n)."""
+    for _ in range(draws):
+        chain = gram_chain(
+            gram(x),
+            activation=network.activations()[0],
+            width=network.widths[1],
+            depth=network.depth,
+            generator=generator,
+        )
+        kept = [gram(x)] if depths[0] == 0 else []
+        for depth, k in enumerate(chain, start=1):
+            if depth in depths:
+                kept.append(k[0])
+        yield torch.stack(kept)[None], x.new_empty(0)
 
 
 def _held(

@@ -126,6 +126,19 @@ class TestConditionByDepth:
         assert curves.ntk is not None
         assert curves.ntk.conditions[0, 1] == pytest.approx(float(expected), rel=1e-9)
 
+    def test_drawing_units_has_the_law_of_drawing_weights(self):
+        x = sphere(4, 6)
+        options = {"draws": 200, "depths": (0, 1, 3), "width": 64}
+        a = self.measure(x, **options)
+        other = torch_generator(8)
+        b = self.measure(x, **options, units=True, generator=other)
+        for f in (lambda c: np.log(c.nngp.conditions), lambda c: c.nngp.smallest):
+            p, q = f(a), f(b)
+            error = np.sqrt((p.var(axis=0) + q.var(axis=0)) / 200)
+            # Six standard errors; at depth 0 rounding times the condition number.
+            assert (abs(p.mean(axis=0) - q.mean(axis=0)) < 6 * error + 1e-12).all()
+        assert a.nngp.conditions[:, 2].std() > 0
+
     def test_depth_conditions_assumption_a_and_b(self):
         # Depth 8 leaves a third or less of the input's condition number; the draws
         # agree within 10 %, as width 256 against n = 8 allows.
@@ -149,6 +162,8 @@ class TestConditionByDepth:
                 self.measure(sphere(3, 3), depths=bad)
         with pytest.raises(ValueError, match="`draws` must be at least 1"):
             self.measure(sphere(3, 3), draws=0)
+        with pytest.raises(ValueError, match="`units` must be false"):
+            self.measure(sphere(3, 3), tangent=True, units=True)
 
 
 class TestWidths:
