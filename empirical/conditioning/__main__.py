@@ -3,6 +3,7 @@
 import argparse
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,13 +42,16 @@ _HELP = {
     "widths": "units of every hidden layer",
 }
 
+_COMMON = ("seed", "device", "directory")
+"""Arguments that every command has."""
+
 
 def _add_arguments(
     parser: argparse.ArgumentParser, function: Callable[..., Any]
 ) -> None:
     """Turn keyword arguments with their defaults into options."""
     for name, parameter in inspect.signature(function).parameters.items():
-        if name in ("seed", "device"):
+        if name in _COMMON:
             continue
         option, default = "--" + name.replace("_", "-"), parameter.default
         several = isinstance(default, tuple)
@@ -75,6 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--seed", type=int, default=7, help="default: 7")
     common.add_argument("--device", default="auto", help="auto, cpu or cuda[:i]")
+    common.add_argument(
+        "--directory",
+        default=os.environ.get("DEEP_LEDGER_DATA"),
+        help="folder of the full data sets; default: DEEP_LEDGER_DATA, where set",
+    )
     for kind, function in EXPERIMENTS.items():
         text = (inspect.getdoc(function) or "").split("\n", 1)[0]
         one = commands.add_parser(kind, help=text, description=text, parents=[common])
@@ -102,10 +111,12 @@ def _one(options: argparse.Namespace, device: str) -> int:
     given = {
         name: value
         for name, value in vars(options).items()
-        if name in names and name not in ("seed", "device")
+        if name in names and name not in _COMMON
     }
     made = Configuration(name=options.command, kind=options.command, arguments=given)
-    record = run_configuration(made, seed=options.seed, device=device)
+    record = run_configuration(
+        made, seed=options.seed, device=device, directory=options.directory
+    )
     if options.output is not None:
         write_json(options.output, record)
     else:
@@ -147,6 +158,7 @@ def _batch(options: argparse.Namespace, device: str) -> int:
                 seed=options.seed,
                 device=device,
                 rerun=options.rerun,
+                data=options.directory,
                 report=report,
             )
         except KeyboardInterrupt:

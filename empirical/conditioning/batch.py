@@ -1,6 +1,7 @@
 """Configurations run one after another, one JSON file each, resumable."""
 
 import hashlib
+import inspect
 import json
 import math
 import os
@@ -50,9 +51,21 @@ class Configuration:
 
 
 def run_configuration(
-    configuration: Configuration, *, seed: int, device: str
+    configuration: Configuration,
+    *,
+    seed: int,
+    device: str,
+    directory: str | None = None,
 ) -> dict[str, Any]:
     """Run one configuration and return its record.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    seed : int
+    device : str
+    directory : str, optional
+        Of the full data sets. Not part of the record, which holds their digests.
 
     Examples
     --------
@@ -63,9 +76,11 @@ def run_configuration(
     ['arguments', 'code', 'device', 'environment']
     """
     start = time.perf_counter()
-    result = EXPERIMENTS[configuration.kind](
-        **configuration.arguments, seed=seed, device=device
-    )
+    function = EXPERIMENTS[configuration.kind]
+    options: dict[str, Any] = {"seed": seed, "device": device}
+    if "directory" in inspect.signature(function).parameters:
+        options["directory"] = directory
+    result = function(**configuration.arguments, **options)
     devices.synchronise(device)
     return {
         **_identity(configuration, seed=seed, device=device),
@@ -84,6 +99,7 @@ def run_batch(
     seed: int,
     device: str,
     rerun: bool = False,
+    data: str | None = None,
     report: Callable[[Configuration, str], None] | None = None,
 ) -> dict[str, str]:
     """Run what has no record yet; each record is written whole or not at all.
@@ -97,6 +113,8 @@ def run_batch(
     device : str
     rerun : bool
         Run those with a record too.
+    data : str, optional
+        Folder of the full data sets.
     report : callable, optional
         Called with a configuration and ``"running"`` before it starts, or how it ended.
 
@@ -121,7 +139,9 @@ def run_batch(
         if outcome is None:
             say(configuration, "running")
             try:
-                record = run_configuration(configuration, seed=seed, device=device)
+                record = run_configuration(
+                    configuration, seed=seed, device=device, directory=data
+                )
                 write_json(path, record)
                 outcome = "done"
             except (RuntimeError, ValueError, OSError) as error:

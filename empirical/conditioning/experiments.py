@@ -49,7 +49,9 @@ DATA = ("a", "b", "arc", "digits")
 """Kinds of inputs; see `inputs`."""
 
 
-def inputs(data: str, *, n: int, delta: float, seed: int) -> Array:
+def inputs(
+    data: str, *, n: int, delta: float, seed: int, directory: str | None = None
+) -> Array:
     """Return n unit inputs of a kind.
 
     Parameters
@@ -61,6 +63,8 @@ def inputs(data: str, *, n: int, delta: float, seed: int) -> Array:
     n : int
     delta : float
     seed : int
+    directory : str, optional
+        Of the full set of digits; by default as `empirical.data.load` looks.
 
     Examples
     --------
@@ -77,7 +81,7 @@ def inputs(data: str, *, n: int, delta: float, seed: int) -> Array:
     if data == "arc":
         return planar_cluster(n, delta)
     if data == "digits":
-        return digit_problem(n, 1).inputs
+        return digit_problem(n, 1, directory=directory).inputs
     raise ValueError(
         f"inputs: `data` must be one of {', '.join(DATA)}, but it is {data!r}"
     )
@@ -96,9 +100,10 @@ def depth(
     units: bool = False,
     seed: int = 7,
     device: str = "cpu",
+    directory: str | None = None,
 ) -> Result:
     """Condition numbers of the kernels against depth."""
-    x = inputs(data, n=n, delta=delta, seed=seed)
+    x = inputs(data, n=n, delta=delta, seed=seed, directory=directory)
     curves = condition_by_depth(
         torch.from_numpy(x).to(device),
         activation=named(activation),
@@ -110,6 +115,7 @@ def depth(
         units=units,
     )
     result: Result = {
+        "source": _source(data, n, directory),
         "depths": curves.depths.tolist(),
         "delta": 1.0 - largest_correlation(x),
         "smallest_input_eigenvalue": float(np.linalg.eigvalsh(x @ x.T)[0]),
@@ -134,9 +140,10 @@ def width(
     draws: int = 32,
     seed: int = 7,
     device: str = "cpu",
+    directory: str | None = None,
 ) -> Result:
     """Mean kernels and their spread against width."""
-    x = inputs(data, n=n, delta=delta, seed=seed)
+    x = inputs(data, n=n, delta=delta, seed=seed, directory=directory)
     both = kernels_by_width(
         torch.from_numpy(x).to(device),
         activation=named(activation),
@@ -145,7 +152,11 @@ def width(
         draws=draws,
         generator=torch_generator(seed, "weights", device=device),
     )
-    result: Result = {"gram": (x @ x.T).tolist(), "widths": list(widths)}
+    result: Result = {
+        "source": _source(data, n, directory),
+        "gram": (x @ x.T).tolist(),
+        "widths": list(widths),
+    }
     for kind, curves in zip(("nngp", "ntk"), both, strict=True):
         if curves is not None:
             result[f"{kind}_means"] = curves.means.tolist()
@@ -219,6 +230,7 @@ def train(
     every: int = 1,
     seed: int = 7,
     device: str = "cpu",
+    directory: str | None = None,
 ) -> Result:
     """Gradient descent on random signs: loss curves, rates and condition numbers.
 
@@ -227,7 +239,9 @@ def train(
     """
     if layers not in ("top", "all"):
         raise ValueError(f"train: `layers` must be top or all, but it is {layers!r}")
-    x = torch.from_numpy(inputs(data, n=n, delta=delta, seed=seed)).to(device)
+    x = torch.from_numpy(
+        inputs(data, n=n, delta=delta, seed=seed, directory=directory)
+    ).to(device)
     signs = numpy_generator(seed, "targets").choice((-1.0, 1.0), size=(n, 1))
     targets = torch.from_numpy(signs).to(device)
     network = FullyConnected.uniform(
@@ -250,7 +264,10 @@ def train(
         curves = train_all_layers(
             network, params, x, targets, step=sizes, steps=steps, every=every
         )
-    return _curves(curves) | {"conditions": _raw_conditions(kernels).tolist()}
+    return _curves(curves) | {
+        "source": _source(data, n, directory),
+        "conditions": _raw_conditions(kernels).tolist(),
+    }
 
 
 def digits(
@@ -264,6 +281,7 @@ def digits(
     noise: float = 0.0,
     seed: int = 7,
     device: str = "cpu",
+    directory: str | None = None,
 ) -> Result:
     """Minimum-norm interpolation of digits with kernels averaged over drawn networks.
 
@@ -274,7 +292,7 @@ def digits(
             f"digits: `width` times `draws` must exceed n = {n}, but it is "
             f"{width * draws}"
         )
-    problem = digit_problem(n, tests)
+    problem = digit_problem(n, tests, directory=directory)
     every = np.concatenate([problem.inputs, problem.test_inputs])
     kernels = _mean_kernels(
         torch.from_numpy(every).to(device),
@@ -314,6 +332,13 @@ EXPERIMENTS: Mapping[str, Callable[..., Result]] = {
     "digits": digits,
 }
 """What the command line and the batch can run."""
+
+
+def _source(data: str, n: int, directory: str | None) -> dict[str, Any]:
+    """Return what a record says about its inputs."""
+    if data == "digits":
+        return dict(digit_problem(n, 1, directory=directory).source["train"])
+    return {"name": data, "source": "synthetic", "examples": n}
 
 
 def _mean_kernels(

@@ -405,7 +405,7 @@ class TestInterpolation:
         fit = ec.minimum_norm(k, problem.targets, cross=cross)
         assert fit.residual < 1e-10
         # Chance is 0.1.
-        assert ec.accuracy(fit.predictions, problem.test_labels) > 0.8
+        assert ec.accuracy(fit.predictions, problem.test_labels) > 0.7
 
     def test_digit_problem(self):
         problem = ec.digit_problem(50, 30, centre=True)

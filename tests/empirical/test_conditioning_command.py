@@ -232,6 +232,18 @@ class TestCommand:
         for name in inspect.signature(ec.EXPERIMENTS[kind]).parameters:
             assert "--" + name.replace("_", "-") in shown
 
+    def test_the_environment_names_the_data(self, capsys, monkeypatch, tmp_path):
+        argv = ["digits", "--n", "20", "--tests", "5", "--device", "cpu"]
+        monkeypatch.setenv("DEEP_LEDGER_DATA", str(tmp_path))
+        assert command.main(argv) == 1
+        assert f"mnist (train) is in none of: {tmp_path}" in capsys.readouterr().err
+
+    def test_records_say_which_digits(self):
+        got = ec.EXPERIMENTS["depth"](data="digits", n=4, width=8, depths=(1,), draws=1)
+        source = got["source"]
+        assert source["examples"] == 4
+        assert len(source["sha256"]) == 64
+
     def test_misuse(self, capsys, tmp_path):
         assert command.main(["chain", "--rho", "3", "--device", "cpu"]) == 2
         assert "`rho` must lie in" in capsys.readouterr().err
