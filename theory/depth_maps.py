@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from theory.activations import Activation, engine
+from theory.activations import Activation, pair
 
 Array = npt.NDArray[np.float64]
 
@@ -160,7 +160,7 @@ def one_layer(activation: Activation) -> Layers:
     """Tabulate one layer of ``activation / sqrt(E activation^2)``."""
     grid = COARSE
     d = grid.nodes()
-    e = engine(activation, activation)
+    e = pair(activation, activation)
     total = activation.second_moment
     parity = _parity(activation)
     centred = activation.mean == 0.0
@@ -387,7 +387,7 @@ def _recursion(steps: Steps, d: Array) -> tuple[Array, Array]:
     """Iterate layer by layer in the distance; for the few pairs that need it."""
     t, total = 1.0 - d, 0.0
     for activation, count in steps:
-        e, power = engine(activation, activation), activation.second_moment
+        e, power = pair(activation, activation), activation.second_moment
         one = one_layer(activation)
         for _ in range(count):
             angle = 2.0 * np.arcsin(np.sqrt(0.5 * d))
@@ -431,7 +431,7 @@ def depth_map(steps: Steps) -> DepthMap:
 def _at_minus_one(steps: Steps) -> tuple[float, float]:
     """Both kernels of antipodal inputs: the first layer exactly, the rest tabulated."""
     (activation, count), later = steps[0], steps[1:]
-    e, total = engine(activation, activation), activation.second_moment
+    e, total = pair(activation, activation), activation.second_moment
     minus = np.array([-1.0])
     k = np.clip(e.dual(minus) / total, -1.0, 1.0)
     log, carried, own = _weights(0.0, one_layer(activation))

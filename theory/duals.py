@@ -167,7 +167,7 @@ class Truncated:
         other += [-self._integral(np.full_like(t, np.pi), t, rho, power)]
         near, far = sum(base, np.zeros_like(rho)), sum(other, np.zeros_like(rho))
         size = [sum((np.abs(v) for v in parts), 0.0 * rho) for parts in (base, other)]
-        return np.where(size[1] < size[0], far, near)
+        return np.where(size[1] < 0.5 * size[0], far, near)
 
     def distance(self, delta: Array) -> Array:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))

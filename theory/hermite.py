@@ -49,22 +49,25 @@ def coefficients(
     return basis @ f(x)
 
 
-def coefficients_mp(f: Callable[[Any], Any], order: int, digits: int = 40) -> Array:
-    """Hermite coefficients of an entire or meromorphic function, trapezoid rule."""
+def precise_coefficients(f: Callable[[Any], Any], order: int, digits: int) -> Array:
+    """Coefficients of a function analytic in a strip, by the trapezoid rule in mpmath.
+
+    With step 1/24 the error is exp(-48 pi d) for singularities at distance d of the real
+    line; nodes to 30 leave exp(-225). For coefficients far below the rounding of f.
+    """
     import mpmath as mp
 
     with mp.workdps(digits):
         h = mp.mpf(1) / 24
-        total = [mp.mpf(0)] * (order + 1)
         root = [mp.sqrt(n) for n in range(order + 2)]
-        for j in range(-24 * 16, 24 * 16 + 1):
+        total = [mp.mpf(0)] * (order + 1)
+        for j in range(24 * 30 + 1):
             x = j * h
-            a = h * mp.npdf(x) * f(x)
-            b = x * a
-            total[0] += a
-            if order:
-                total[1] += b
-            for n in range(1, order):
-                a, b = b, (x * b - root[n] * a) / root[n + 1]
-                total[n + 1] += b
+            weight = h * mp.npdf(x) / (2 if j == 0 else 1)
+            up, down = f(x), f(-x)
+            even, odd = up + down, up - down
+            low, high = mp.mpf(0), weight
+            for n in range(order + 1):
+                total[n] += high * (odd if n % 2 else even)
+                low, high = high, (x * high - root[n] * low) / root[n + 1]
         return np.array([float(t) for t in total])

@@ -34,6 +34,9 @@ SAME_LENGTH = 1e-14
 CLOSE = 1e-2
 """Below this distance ``1 - |rho|`` is recomputed from the difference of two inputs."""
 
+ROWS = 64
+"""Rows of a matrix that are filled together."""
+
 CHUNK = 8192
 """Pairs evaluated together: their table rows and temporaries stay in cache."""
 
@@ -68,6 +71,46 @@ def correlation(x: Any) -> Array:
     out = np.clip(unit @ unit.T, -1.0, 1.0)
     np.fill_diagonal(out, 1.0)
     return out
+
+
+def separation(x: Any) -> float:
+    r"""Return the largest delta for which Assumption A holds, in [0, 1].
+
+    .. math:: \delta = \min_{i \ne j} (1 - |\rho_{ij}|)
+
+    Parameters
+    ----------
+    x : array_like, (n, d)
+        At least two inputs.
+
+    Returns
+    -------
+    float
+        Relative accuracy 1e-14 even for near-duplicates, where 1 - abs(correlation(x))
+        has lost its digits.
+
+    Raises
+    ------
+    ValueError
+        As `correlation`, and for fewer than two rows.
+
+    Examples
+    --------
+    >>> separation([[1.0, 0.0], [1.0, 2e-9]])
+    2e-18
+    """
+    v, norms = _inputs("separation", x)
+    if len(v) < 2:
+        raise ValueError("separation: `x` must have at least two rows, got 1.")
+    unit = v / norms[:, None]
+    least = np.inf
+    for i in range(0, len(v), ROWS):
+        rho = np.clip(unit[i : i + ROWS] @ unit[i:].T, -1.0, 1.0)
+        d = 1.0 - np.abs(rho)
+        _refine(rho, d, v, norms, i)
+        d[np.tril_indices(len(rho), 0, d.shape[1])] = np.inf
+        least = min(least, float(d.min()))
+    return least
 
 
 def nngp_map(rho: Any, activation: Activation, depth: int) -> Any:
@@ -203,7 +246,7 @@ def ntk(
     Examples
     --------
     >>> from theory import activations as act
-    >>> ntk([[1.0, 0.0], [0.0, 1.0]], act.identity, 4).tolist()
+    >>> ntk([[1.0, 0.0], [0.0, 1.0]], act.identity, 4).round(12).tolist()
     [[5.0, 0.0], [0.0, 5.0]]
     """
     return nngp_ntk(x, activation, depth, normalized=normalized)[1]
@@ -381,10 +424,9 @@ def _sphere(
     k = np.empty((n, n))
     t = np.empty((n, n)) if tangent else None
     unit = v / norms[:, None]
-    rows = 64
     even = bool(np.all(scale == scale[0]))
-    for i in range(0, n, rows):
-        stop = min(i + rows, n)
+    for i in range(0, n, ROWS):
+        stop = min(i + ROWS, n)
         m = stop - i
         rho = unit[i:stop] @ unit[i:].T
         np.clip(rho, -1.0, 1.0, out=rho)

@@ -26,7 +26,7 @@ from theory.activations import (
     Activation,
     Affine,
     PiecewisePolynomial,
-    engine,
+    pair,
 )
 
 Array = npt.NDArray[np.float64]
@@ -291,7 +291,7 @@ def _one_by_one(activation: Activation, q: Array) -> Pairs:
         keys = group[i] * len(lengths) + group[j]
         for key in np.unique(keys):
             at = keys == key
-            e = engine(scaled[key // len(lengths)], scaled[key % len(lengths)])
+            e = pair(scaled[key // len(lengths)], scaled[key % len(lengths)])
             value[at] = e.dual(rho[at])
             if not jumps:
                 slope[at] = e.slope(rho[at])

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cmp_to_key, lru_cache
 from typing import Any
 
 import flint
@@ -229,8 +229,10 @@ def _density(x: Any) -> Any:
 
 
 def _segments(cuts: list[Any]) -> list[tuple[Any, Any]]:
+    # Exactly: a kink and its image may agree as floats, and their order matters.
     ends = sorted(
-        [flint.arb(-_REACH), *(c.mid() for c in cuts), flint.arb(_REACH)], key=float
+        [flint.arb(-_REACH), *(c.mid() for c in cuts), flint.arb(_REACH)],
+        key=cmp_to_key(lambda p, q: int(p > q) - int(p < q)),
     )
     inside = [e for e in ends if abs(e) <= _REACH]
     return [(a, b) for a, b in zip(inside[:-1], inside[1:], strict=True) if b > a]

@@ -135,7 +135,7 @@ _PIECES: dict[str, tuple[tuple[float, ...], tuple[Analytic, ...]]] = {
         (_nought, lambda z: z - flint.arb(-1.5907658564412685)),
     ),
 }
-_POLYNOMIALS = {"identity": 1, "hermite(2)": 2, "hermite(3)": 3}
+_POLYNOMIALS = {"hermite(2)": 2, "hermite(3)": 3}
 CATALOGUE = (*_POLYNOMIALS, *_PIECES)
 
 # --- rigorous energies ----------------------------------------------------------------

@@ -1,0 +1,69 @@
+r"""Hermite coefficients in closed form, :math:`a_k = E[s(\sqrt q Z) h_k(Z)]`.
+
+From the generating function :math:`E[s(X) e^{tX - t^2/2}] = \sum_k a_k t^k/\sqrt{k!}`.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+def exponential(q: float, order: int) -> Array:
+    """exp: e^{q/2} q^{k/2} / sqrt(k!).
+
+    >>> exponential(1.0, 2).round(12).tolist()
+    [1.6487212707, 1.6487212707, 1.165821990799]
+    """
+    return np.exp(0.5 * q) * _powers(q, order)
+
+
+def sine(q: float, order: int) -> Array:
+    """sin: (-1)^((k-1)/2) e^{-q/2} q^{k/2} / sqrt(k!) for odd k."""
+    return np.exp(-0.5 * q) * _powers(q, order) * _cycle((0, 1, 0, -1), order)
+
+
+def cosine(q: float, order: int) -> Array:
+    """cos: (-1)^(k/2) e^{-q/2} q^{k/2} / sqrt(k!) for even k."""
+    return np.exp(-0.5 * q) * _powers(q, order) * _cycle((1, 0, -1, 0), order)
+
+
+def bump(q: float, order: int) -> Array:
+    """exp(-x^2/2): (1+q)^{-1/2} (-q / (2(1+q)))^j sqrt((2j)!) / j! for k = 2j."""
+    out = np.zeros(order + 1)
+    term = (1.0 + q) ** -0.5
+    for k in range(0, order + 1, 2):
+        out[k] = term
+        # sqrt((2j+2)!/(2j)!) / (j+1) = 2 sqrt((2j+1)/(2j+2))
+        term *= -q / (1.0 + q) * np.sqrt((k + 1) / (k + 2))
+    return out
+
+
+def error_function(q: float, order: int) -> Array:
+    """erf: sqrt(4 q / pi) bump(2 q)_{k-1} / sqrt(k), the coefficients of its slope."""
+    out = np.zeros(order + 1)
+    if order:
+        k = np.arange(1, order + 1)
+        out[1:] = np.sqrt(4.0 * q / np.pi) * bump(2.0 * q, order - 1) / np.sqrt(k)
+    return out
+
+
+def gaussian_linear(q: float, order: int) -> Array:
+    """GELU, x Phi(x) = x (1 + erf(x / sqrt 2)) / 2, by x h_k = sqrt(k+1) h_{k+1} + ..."""
+    e = error_function(0.5 * q, order + 1)
+    k = np.arange(order + 1)
+    out = np.sqrt(k + 1.0) * e[1:]
+    out[1:] += np.sqrt(k[1:]) * e[:order]
+    if order:
+        out[1] += 1.0
+    return 0.5 * np.sqrt(q) * out
+
+
+def _powers(q: float, order: int) -> Array:
+    """q^{k/2} / sqrt(k!)."""
+    k = np.arange(1, order + 1)
+    return np.concatenate([[1.0], np.cumprod(np.sqrt(q / k))])
+
+
+def _cycle(pattern: tuple[int, ...], order: int) -> Array:
+    return np.resize(np.array(pattern, dtype=np.float64), order + 1)

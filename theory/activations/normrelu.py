@@ -1,0 +1,85 @@
+"""NormReLU: ReLU with its kink moved, centred and scaled."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks, gaussian
+from theory.activations.base import Activation
+from theory.activations.piecewise import PiecewisePolynomial
+
+SELU_SCALE = 1.0507009873554805
+"""Scale of SELU (Klambauer et al. 2017)."""
+
+
+@dataclass(frozen=True)
+class NormReLUConstants:
+    scale: float
+    shift: float
+    mu: float
+    slope: float
+
+
+def normrelu_constants(c: float) -> NormReLUConstants:
+    c = float(_checks.interval("normrelu_constants", "c", c, -37.0, 37.0))
+    if c > 0.0:
+        p = float(gaussian.pdf(c))
+        t0, t1, t2 = (gaussian.scaled_tail_moment(k, c) for k in range(3))
+        v = t2 / p - t1 * t1
+        scale = 1.0 / (p * math.sqrt(v))
+        return NormReLUConstants(
+            scale, -p * t1, (t2 / p - t1 * t1 - t0 * t0) / v, t0 / (p * v)
+        )
+    g0, g1, g2 = (gaussian.tail_moment(k, -c) for k in range(3))  # mirrored tails
+    v = 1.0 - 2.0 * g0 + g2 - g1 * g1
+    rest = g2 - g1 * g1 - g0 * g0
+    return NormReLUConstants(1.0 / math.sqrt(v), c - g1, rest / v, (1.0 - g0) / v)
+
+
+def normrelu(c: float | None = None, *, scale: float | None = None) -> Activation:
+    if c is not None and scale is not None:
+        raise ValueError("normrelu: give either `c` or `scale`, got both.")
+    if c is None:
+        target = (
+            SELU_SCALE
+            if scale is None
+            else float(_checks.positive("normrelu", "scale", scale))
+        )
+        if target <= 1.0:
+            raise ValueError(f"normrelu: `scale` must be greater than 1, got {scale}.")
+        c = _kink_of_scale(target)
+    k = normrelu_constants(c)
+    return PiecewisePolynomial(
+        f"normrelu({c:.6g})",
+        1,
+        (k.scale * k.shift, 0.0),
+        (float(c),),
+        (k.scale,),
+        is_normalized=True,
+        known=(0.0, k.scale * gaussian.tail_moment(0, c)),
+    )
+
+
+@lru_cache(maxsize=64)
+def _kink_of_scale(scale: float) -> float:
+    import mpmath as mp
+    from scipy.optimize import brentq
+
+    start = brentq(lambda c: normrelu_constants(c).scale - scale, -37, 37, xtol=1e-12)
+    # In float64 the scale's rounding moves the root by 25 ulp. Two Newton steps on
+    # 1/scale^2, whose terms cancel to e^{-c^2/2}, settle the last digit, for the scale
+    # read as the decimal it is written as.
+    with mp.workdps(40 + int(start * start)):
+        c, target = mp.mpf(start), mp.mpf(repr(scale)) ** -2
+        for _ in range(2):
+            tail, density = mp.ncdf(-c), mp.npdf(c)
+            shift = c * tail - density
+            variance = (1 + c * c) * tail - c * density - shift * shift
+            c -= (variance - target) / (2 * shift * mp.ncdf(c))
+        return float(c)
+
+

@@ -1,0 +1,115 @@
+"""Which engine evaluates the dual of two activations."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import duals, gaussian
+from theory.activations.affine import Affine
+from theory.activations.base import Activation, pair
+from theory.activations.piecewise import PiecewisePolynomial
+from theory.activations.smooth import Smooth
+
+Array = npt.NDArray[np.float64]
+
+
+def engine(a: Activation, b: Activation) -> duals.Engine:
+    """Return the covariance function of a(X) and b(Y)."""
+    if isinstance(a, Affine) and isinstance(b, Affine):
+        mean = 0.0 if a.is_normalized else a.mean * b.mean
+        return duals.Rescaled(pair(a.base, b.base), a.scale * b.scale, mean)
+    if isinstance(a, PiecewisePolynomial) and isinstance(b, PiecewisePolynomial):
+        return _truncated(a, b)
+    series = _series(a, b)
+    if series is not None:
+        return series
+    return _quadrature(a, b)
+
+
+def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncated:
+    m = max(a.m, b.m)
+    if a.m != b.m:
+        raise ValueError("engine: piecewise polynomials of different orders")
+    low = tuple(
+        float(x * y)
+        for x, y in zip(a._coefficients(m), b._coefficients(m), strict=True)
+    )
+    kinks = (*a.kinks, *b.kinks)
+    both = tuple(sorted({*kinks, *(-k for k in kinks)}))
+    reach = max([20.0, *(abs(k) + 12.0 for k in kinks)])
+    x, w = gaussian.panels(both, reach)
+    weight = w * gaussian.pdf(x)
+    one, minus = [], []
+    f: Activation = a
+    g: Activation = b
+    for k in range(m + 1):
+        fx = f._value(x)
+        one.append(float(np.sum(weight * fx * g._value(x))))
+        minus.append(float(np.sum(weight * fx * g._value(-x))))
+        if k < m:
+            f, g = f.derivative, g.derivative
+    if a.is_normalized and a is b:
+        one[0] = 1.0
+    pairs = tuple(
+        (ja * jb, ca, cb)
+        for ca, ja in zip(a.kinks, a.jumps, strict=True)
+        for cb, jb in zip(b.kinks, b.jumps, strict=True)
+    )
+    return duals.Truncated(m, pairs, low, tuple(one), tuple(minus), one[0] - low[0])
+
+
+def _coefficients(a: Activation, order: int) -> Array:
+    return (
+        a._quadrature_coefficients(order)
+        if isinstance(a, Smooth)
+        else a._coefficients(order)
+    )
+
+
+def _series(a: Activation, b: Activation) -> duals.Series | None:
+    order = 640
+    if a.kinks or b.kinks:
+        return None
+    x = _coefficients(a, order)
+    y = x if a is b or a == b else _coefficients(b, order)
+    p = x * y
+    # Geometric tails: the last entries bound what is missing, relative to the slope.
+    k = np.arange(order + 1)
+    scale = float(np.sum(k * np.abs(p)))
+    if scale == 0.0:
+        return duals.Series((float(p[0]), 0.0))
+    tail = np.abs(x[-40:]) + np.abs(y[-40:])
+    if float(tail.max()) ** 2 * order**2 > 1e-17 * scale:
+        return None
+    last = int(np.max(np.nonzero(k * np.abs(p) > 1e-19 * scale)[0], initial=1))
+    return duals.Series(tuple(float(v) for v in p[: last + 1]))
+
+
+def _quadrature(a: Activation, b: Activation) -> duals.Engine:
+    da, db = a.derivative, b.derivative
+    ka = tuple(sorted({0.0, *a.kinks}))
+    kb = tuple(sorted({0.0, *b.kinks}))
+    if set(ka) == {0.0} and set(kb) == {0.0}:
+        pair = duals.polar_expectation
+    else:
+        pair = duals.strip_expectation(ka, kb)
+    at_one = gaussian.expectation(lambda x: a._value(x) * b._value(x), (*ka, *kb))
+    at_minus = gaussian.expectation(
+        lambda x: a._value(x) * b._value(-x), (*ka, *kb, *(-k for k in (*ka, *kb)))
+    )
+    ends = (
+        gaussian.expectation(lambda x: da._value(x) * db._value(x), (*ka, *kb)),
+        gaussian.expectation(
+            lambda x: da._value(x) * db._value(-x),
+            (*ka, *kb, *(-k for k in (*ka, *kb))),
+        ),
+    )
+    return duals.Tabulated.build(
+        lambda t: pair(da._value, db._value, t), at_one, at_minus, a.mean * b.mean, ends
+    )
+
+
