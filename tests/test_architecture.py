@@ -1,0 +1,112 @@
+"""The layers of the project: who may import whom, and how long a module may be."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+FORBIDDEN = {
+    "theory": {"empirical", "verify", "torch", "rich", "matplotlib", "hypothesis"},
+    "empirical": {"theory", "verify", "hypothesis"},
+}
+"""A prediction and its measurement share no code."""
+
+LAZY = {"sympy", "mpmath", "flint"}
+"""What `theory` may import inside a function only."""
+
+LIMIT = 400
+
+LONGER: dict[str, str] = {}
+"""Modules that may be longer, each with its reason."""
+
+
+def _modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def _imports(tree: ast.AST) -> set[str]:
+    """Top-level packages of every import statement below `tree`."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+            ("import_module", "__import__")
+        ):
+            names |= {
+                str(arg.value).partition(".")[0]
+                for arg in node.args
+                if isinstance(arg, ast.Constant)
+            }
+    return names
+
+
+def _at_import_time(tree: ast.Module) -> set[str]:
+    """Packages imported by running the module: outside functions, typing aside."""
+    names: set[str] = set()
+    stack: list[ast.stmt] = list(tree.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith(
+            "TYPE_CHECKING"
+        ):
+            stack += node.orelse
+            continue
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= _imports(node)
+        for field in ("body", "orelse", "finalbody"):
+            stack += [s for s in getattr(node, field, []) if isinstance(s, ast.stmt)]
+    return names
+
+
+@pytest.mark.parametrize("package", sorted(FORBIDDEN))
+def test_layers(package):
+    modules = _modules(package)
+    assert modules
+    offenders = {
+        str(path.relative_to(ROOT)): sorted(found)
+        for path in modules
+        if (found := _imports(ast.parse(path.read_text())) & FORBIDDEN[package])
+    }
+    assert offenders == {}
+
+
+def test_theory_imports_heavy_packages_lazily():
+    offenders = {
+        str(path.relative_to(ROOT)): sorted(found)
+        for path in _modules("theory")
+        if (found := _at_import_time(ast.parse(path.read_text())) & LAZY)
+    }
+    assert offenders == {}
+
+
+def test_the_reader_of_imports_sees_every_form():
+    code = (
+        "import a.b\nfrom c.d import e\nfrom . import f\n"
+        "def g():\n    import h\n    importlib.import_module('i.j')\n"
+    )
+    assert _imports(ast.parse(code)) == {"a", "c", "h", "i"}
+    assert _at_import_time(ast.parse(code)) == {"a", "c"}
+
+
+def test_modules_stay_short():
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text().splitlines())
+        for package in ("theory", "empirical", "verify")
+        for path in _modules(package)
+        if path.parent != ROOT / "verify" / "claims"
+    }
+    assert lengths
+    offenders = {p: n for p, n in lengths.items() if n > LIMIT and p not in LONGER}
+    assert offenders == {}
+
+
+def test_exceptions_to_the_length_are_needed():
+    for path in LONGER:
+        assert len((ROOT / path).read_text().splitlines()) > LIMIT, path
