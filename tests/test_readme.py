@@ -1,17 +1,26 @@
-"""What the README promises is true: its tour runs and its counts are current."""
+"""What the documents promise is true: examples run, counts are current."""
 
 import doctest
 from pathlib import Path
 
+import pytest
+
 from verify import ledger
+from verify.claim import Claim
+from verify.compare import Outcome
 from verify.readme import ledger_table
+from verify.run import judge
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 
 
-def test_the_tour_runs_as_printed() -> None:
-    result = doctest.testfile(str(README), module_relative=False)
-    assert result.attempted >= 10
+@pytest.mark.parametrize(
+    ("page", "least"), [("README.md", 12), ("docs/tutorial.md", 20)]
+)
+def test_the_tours_run_as_printed(page: str, least: int) -> None:
+    result = doctest.testfile(str(ROOT / page), module_relative=False)
+    assert result.attempted >= least
     assert result.failed == 0
 
 
@@ -21,3 +30,25 @@ def test_the_counts_are_current() -> None:
     assert block.strip() == ledger_table(ledger.load()).strip(), (
         "run `python -m verify.readme` to bring the README's table up to date"
     )
+
+
+@pytest.fixture
+def example() -> Claim:
+    """The claim that CONTRIBUTING prints, from the text as it stands."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0]
+    names: dict[str, object] = {}
+    exec(compile(code, "CONTRIBUTING.md", "exec"), names)
+    claims = names["CLAIMS"]
+    assert isinstance(claims, tuple)
+    assert len(claims) == 1
+    return claims[0]
+
+
+def test_the_example_of_a_claim_holds_and_its_control_is_refuted(
+    example: Claim,
+) -> None:
+    ledger.check([example])
+    found = [judge(example, case) for case in example.cases]
+    assert {case.outcome for case in found} == {Outcome.HOLDS}
+    assert Outcome.REFUTED.value in {case.control for case in found}

@@ -43,7 +43,7 @@ def main() -> int:
     path = Path("README.md")
     text = path.read_text(encoding="utf-8")
     table = ledger_table(ledger.load())
-    path.write_text(_BLOCK.sub(rf"\1{table}\n\2", text), encoding="utf-8")
+    path.write_text(_BLOCK.sub(rf"\g<1>{table}\n\2", text), encoding="utf-8")
     return 0
 
 
