@@ -103,10 +103,12 @@ class Truncated:
                 z = (c * np.tan(0.5 * u)) ** 2 / 2.0
                 total += weight * math.exp(-0.5 * c * c) * np.exp(-z)
             else:
+                # (c^2 - 2 c d cos u + d^2) / (2 sin^2 u), as a sum of positive terms.
+                gap = c - d if c * d > 0.0 else c + d
+                near = np.cos if c * d > 0.0 else np.sin
                 with np.errstate(divide="ignore"):
-                    z = (c - d) ** 2 / (2.0 * np.sin(u) ** 2) + c * d / (
-                        1.0 + np.cos(u)
-                    )
+                    z = 0.5 * (gap / np.sin(u)) ** 2
+                    z += 0.5 * abs(c * d) / near(0.5 * u) ** 2
                 total += weight * np.where(np.isfinite(z), np.exp(-z), 0.0)
         return total / (2.0 * np.pi)
 

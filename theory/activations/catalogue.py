@@ -29,7 +29,14 @@ relu = Pieces("relu", 1, (0.0,), (0.0,), (1.0,))
 absolute = Pieces("abs", 1, (0.0, -1.0), (0.0,), (2.0,))
 step = Pieces("step", 0, (0.0,), (0.0,), (1.0,))
 sign = Pieces("sign", 0, (-1.0,), (0.0,), (2.0,))
-hard_tanh = Pieces("hard_tanh", 1, (-1.0,), (-1.0, 1.0), (1.0, -1.0))
+hard_tanh = Pieces(
+    "hard_tanh",
+    1,
+    (-1.0,),
+    (-1.0, 1.0),
+    (1.0, -1.0),
+    known=(0.0, math.erf(math.sqrt(0.5))),  # an odd function's mean, without rounding
+)
 relu_squared = Pieces("relu_squared", 2, (0.0,), (0.0,), (2.0,))
 
 

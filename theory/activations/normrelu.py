@@ -15,6 +15,9 @@ from theory.activations.piecewise import PiecewisePolynomial
 SELU_SCALE = 1.0507009873554805
 """Scale of SELU (Klambauer et al. 2017)."""
 
+SELU_KINK = -1.5907658564412685
+"""NormReLU's kink of that scale, so that importing this needs no mpmath."""
+
 
 @dataclass(frozen=True)
 class NormReLUConstants:
@@ -43,12 +46,10 @@ def normrelu_constants(c: float) -> NormReLUConstants:
 def normrelu(c: float | None = None, *, scale: float | None = None) -> Activation:
     if c is not None and scale is not None:
         raise ValueError("normrelu: give either `c` or `scale`, got both.")
+    if c is None and scale is None:
+        c = SELU_KINK
     if c is None:
-        target = (
-            SELU_SCALE
-            if scale is None
-            else float(_checks.positive("normrelu", "scale", scale))
-        )
+        target = float(_checks.positive("normrelu", "scale", scale))
         if target <= 1.0:
             raise ValueError(f"normrelu: `scale` must be greater than 1, got {scale}.")
         c = _kink_of_scale(target)

@@ -1,0 +1,314 @@
+"""Activations against 50-digit references: moments, shares, fixed points, lengths.
+
+The requirement is a relative error of 1e-13, some 450 ulp: sums of a few thousand
+rounded terms stay below 10 ulp and the cancellation that the closed forms leave costs
+at most a factor of 30.
+"""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theory import activations as act
+from verify import integrals
+
+TOLERANCE = 1e-13
+
+REFERENCED = sorted(set(act.CATALOGUE) - {"softsign"})
+NORMAL = {"normrelu", "hermite(2)", "hermite(3)", "hermite(4)"}
+JUMPS = {"step", "sign"}
+NON_LINEAR = [name for name in REFERENCED if name != "identity"]
+
+VARIANCES = (0.01, 0.5, 2.0, 9.0)
+
+
+def test_catalogue_is_keyed_by_name():
+    wrong = {
+        key: a.name
+        for key, a in act.CATALOGUE.items()
+        if key not in ("elu", "normrelu") and a.name != key
+    }
+    assert wrong == {}
+    assert len(act.CATALOGUE) >= 28
+
+
+def test_aliases_of_the_absolute_value():
+    assert act.abs is act.abs_ is act.absolute is act.CATALOGUE["abs"]
+
+
+VALUES = {
+    "identity": lambda x: x,
+    "relu": lambda x: max(x, 0.0),
+    "abs": abs,
+    "step": lambda x: float(x > 0),
+    "sign": lambda x: math.copysign(1.0, x),
+    "hard_tanh": lambda x: max(-1.0, min(1.0, x)),
+    "relu_squared": lambda x: max(x, 0.0) ** 2,
+    "leaky_relu(0.01)": lambda x: x if x > 0 else 0.01 * x,
+    "erf": math.erf,
+    "tanh": math.tanh,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "gelu": lambda x: x * math.erfc(-x / math.sqrt(2)) / 2,
+    "silu": lambda x: x / (1 + math.exp(-x)),
+    "softplus": lambda x: math.log1p(math.exp(x)),
+    "exp": math.exp,
+    "sin": math.sin,
+    "cos": math.cos,
+    "arctan": math.atan,
+    "asinh": math.asinh,
+    "mish": lambda x: x * math.tanh(math.log1p(math.exp(x))),
+    "gaussian": lambda x: math.exp(-x * x / 2),
+    "softsign": lambda x: x / (1 + abs(x)),
+    "selu": lambda x: (
+        1.0507009873554805 * (x if x > 0 else 1.6732632423543772 * math.expm1(x))
+    ),
+    "elu": lambda x: x if x > 0 else math.expm1(x),
+    "normrelu": lambda x: (
+        1.0507009873554805 * (max(x + 1.59076585644126852, 0.0) - 1.61451860134731268)
+    ),
+    "hermite(2)": lambda x: (x * x - 1) / math.sqrt(2),
+    "hermite(3)": lambda x: (x**3 - 3 * x) / math.sqrt(6),
+    "hermite(4)": lambda x: (x**4 - 6 * x * x + 3) / math.sqrt(24),
+}
+
+
+@pytest.mark.parametrize("name", sorted(act.CATALOGUE))
+def test_values(name):
+    # Each formula rounds a few times; near a zero relative to the largest value.
+    x = np.array([-6.0, -2.5, -1.0, -0.3, 1e-9, 0.7, 1.0, 3.0, 8.0])
+    expected = np.array([VALUES[name](v) for v in x])
+    scale = 1e-15 * np.maximum(1.0, np.abs(expected)) * 8
+    assert np.all(np.abs(act.CATALOGUE[name](x) - expected) <= scale)
+    one = act.CATALOGUE[name](0.7)
+    assert isinstance(one, float)
+    assert one == act.CATALOGUE[name](x)[5]
+    assert act.CATALOGUE[name](x.reshape(3, 3)).shape == (3, 3)
+
+
+@pytest.mark.parametrize("name", REFERENCED)
+def test_moments(name, law, error):
+    a, ref = act.CATALOGUE[name], law(name)
+    if name == "normrelu":
+        a = act.Affine(a, 1.0, 0.0)  # by integration, not by construction
+        scale = mpmath.sqrt(ref.variance())
+        assert error(a.second_moment, mpmath.mpf(1)) < TOLERANCE
+        assert error(a.derivative_second_moment * scale**2, ref.slope(1)) < TOLERANCE
+        return
+    assert error(a.mean, ref.coefficient(0), mpmath.sqrt(ref.moment())) < TOLERANCE
+    assert error(a.second_moment, ref.moment()) < TOLERANCE
+    assert error(a.variance, ref.variance()) < TOLERANCE
+    if name in JUMPS:
+        assert a.derivative_second_moment == math.inf
+    else:
+        assert error(a.derivative_second_moment, ref.slope(1)) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", NON_LINEAR)
+def test_shares(name, law, error):
+    a, ref = act.CATALOGUE[name], law(name)
+    assert error(a.mu, ref.mu()) < TOLERANCE
+    nu = ref.mu() if name == "normrelu" else ref.nu()
+    assert error(a.nu, nu) < TOLERANCE
+
+
+# Reference table of the restated paper: E s, Var s, mu, nu, D / E s^2 of softsign.
+def test_softsign(error):
+    a = act.softsign
+    assert a.mean == pytest.approx(0.0, abs=1e-16)
+    assert error(a.variance, mpmath.mpf("0.1830140212665474991")) < TOLERANCE
+    assert error(a.mu, mpmath.mpf("0.0691053522730831559")) < TOLERANCE
+    slope = a.derivative_second_moment / a.second_moment
+    assert error(slope, mpmath.mpf("1.244010370607586654")) < TOLERANCE
+
+
+def _fixed_point(law):
+    """Smallest root of dual(r)/dual(1) = r in [0, 1], by bracketing at 60 digits."""
+    moment = law.moment()
+    if law.coefficient(0) == 0:
+        return mpmath.mpf(0)
+
+    def gap(r):
+        return law.dual(r) / moment - r
+
+    top = 1 - mpmath.mpf(10) ** -6
+    if gap(top) >= 0:
+        return mpmath.mpf(1)
+    return mpmath.findroot(
+        gap, (mpmath.mpf(0), top), solver="anderson", tol=mpmath.mpf(10) ** -40
+    )
+
+
+CENTRED = {"identity", "sign", "hard_tanh", "erf", "tanh", "sin", "arctan", "asinh"}
+
+
+@pytest.mark.parametrize("name", sorted(set(REFERENCED) - CENTRED - NORMAL - {"selu"}))
+def test_fixed_points(name, law, error):
+    a = act.CATALOGUE[name]
+    assert error(a.fixed_point(), _fixed_point(law(name))) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", sorted(CENTRED | NORMAL))
+def test_centred_activations_settle_at_zero(name):
+    assert act.CATALOGUE[name].fixed_point() == 0.0
+
+
+def test_selu_settles_near_zero():
+    # Its two constants are rounded: E s is 1e-16, and the map's slope at 0 is 1 - mu.
+    assert 0.0 <= act.selu.fixed_point() < 1e-28
+
+
+@pytest.mark.parametrize("name", sorted(act.CATALOGUE))
+def test_normalized(name):
+    a = act.CATALOGUE[name].normalized()
+    assert a.is_normalized
+    assert (a.mean, a.second_moment, a.variance) == (0.0, 1.0, 1.0)
+    assert a.hermite(2)[0] == 0.0
+    assert a.normalized() is a
+    # Not by construction only: the values themselves are centred and scaled.
+    x, w = np.polynomial.hermite_e.hermegauss(180)
+    w = w / np.sqrt(2.0 * np.pi)
+    # Gauss-Hermite with 180 nodes leaves 1/sqrt(180) of a jump, 1/180 of a slope's:
+    # up to 3.3, for abs.
+    rough = 0.1 if name in JUMPS else 2e-2
+    assert abs(w @ a(x)) < rough
+    assert abs(w @ a(x) ** 2 - 1.0) < rough
+
+
+@pytest.mark.parametrize("name", NON_LINEAR)
+def test_mu_and_slope_of_the_normalised(name, law, error):
+    a, ref = act.CATALOGUE[name].normalized(), law(name)
+    assert error(a.mu, ref.mu()) < TOLERANCE
+    assert error(a.nu, ref.mu()) < TOLERANCE
+    if name not in JUMPS:
+        expected = ref.slope(1) / ref.variance()
+        assert error(a.derivative_second_moment, expected) < TOLERANCE
+    for rho in (-1.0, -0.4, 0.6):
+        assert error(a.dual(rho), ref.normalised_dual(rho), 1) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", sorted(act.CATALOGUE))
+@pytest.mark.parametrize("var", [0.25, 3.0])
+def test_scaled_is_the_activation_of_a_scaled_argument(name, var):
+    a = act.CATALOGUE[name]
+    x = np.array([-2.0, -0.4, 0.3, 1.7])
+    expected = a(math.sqrt(var) * x)
+    # A Hermite mixture sums terms of size up to 20, with 4 ulp each.
+    near = 2e-14 if name.startswith("hermite") else 1e-15
+    assert np.allclose(a.scaled(var)(x), expected, rtol=1e-14, atol=near)
+    twice = a.scaled(var).scaled(1.0 / var)
+    assert np.allclose(twice(x), a(x), rtol=1e-14, atol=near)
+
+
+@pytest.mark.parametrize("name", sorted(set(act.CATALOGUE) - JUMPS))
+def test_derivative_is_the_slope(name):
+    a = act.CATALOGUE[name]
+    x = np.array([-2.1, -0.4, 0.3, 1.7])
+    h = 1e-5  # error h^2 |s'''| / 6 + ulp / h: 1e-10 and 1e-11, for |s'''| up to 6
+    slope = (a(x + h) - a(x - h)) / (2.0 * h)
+    assert np.allclose(a.derivative(x), slope, rtol=3e-9, atol=3e-9)
+    # E s'^2 two ways: from the derivative as an activation, and as the dual's slope.
+    d = a.derivative.second_moment
+    assert d == pytest.approx(a.derivative_second_moment, rel=TOLERANCE)
+    assert a.dual_derivative(1.0) == pytest.approx(d, rel=TOLERANCE)
+
+
+def test_second_derivatives():
+    assert act.relu_squared.derivative.derivative([-1.0, 1.0]).tolist() == [0.0, 2.0]
+    assert act.hermite(2).derivative.derivative(0.3) == pytest.approx(2**0.5, rel=1e-15)
+    with pytest.raises(ValueError, match=r"tanh'\.derivative: not available"):
+        _ = act.tanh.derivative.derivative
+
+
+@pytest.mark.parametrize("name", sorted(JUMPS))
+def test_a_jump_has_no_derivative(name):
+    with pytest.raises(ValueError, match=f"{name}': a function with a jump"):
+        act.CATALOGUE[name].derivative(0.5)
+
+
+SMOOTH = sorted(set(integrals.SMOOTH) - {"identity"})
+
+
+def _length(name, q):
+    if name in integrals.SMOOTH:
+        a = integrals.smooth_coefficients(name, repr(q))
+        return integrals.Series(tuple(v * v for v in a)).dual(1)
+    base = integrals.PIECES[name]
+    fields = {**vars(base), "variance": repr(q)}
+    return integrals.Pieces(**fields).dual(1)
+
+
+@pytest.mark.parametrize("name", sorted({*integrals.SMOOTH, *integrals.PIECES}))
+def test_length_map(name, error):
+    a = act.leaky_relu(float(name[11:-1])) if name[:5] == "leaky" else None
+    a = a or act.CATALOGUE[name]
+    # Poles at distance d/sqrt(q): the reference series is good to 1e-16 for q <= 2.
+    for q in VARIANCES[:3]:
+        assert error(a.length_map(q), _length(name, q)) < TOLERANCE
+    assert np.array_equal(
+        a.length_map([0.5, 2.0]), [a.length_map(0.5), a.length_map(2.0)]
+    )
+
+
+@pytest.mark.parametrize("name", sorted(set(REFERENCED) - JUMPS))
+def test_length_map_derivative(name):
+    # Five-point difference: error h^4 q^(5) / 30 + 2 ulp / h with h = 2e-3: 5e-13 each,
+    # and fifth derivatives of these maps are below 40 except those of exp.
+    a, h = act.CATALOGUE[name], 2e-3
+    if name == "exp":
+        for q in (0.5, 1.0):
+            expected = 2.0 * math.exp(2.0 * q)
+            assert a.length_map_derivative(q) == pytest.approx(expected, rel=TOLERANCE)
+        return
+    for q in (0.5, 1.0):
+        m = [a.length_map(q + j * h) for j in (-2, -1, 1, 2)]
+        slope = (m[0] - 8 * m[1] + 8 * m[2] - m[3]) / (12 * h)
+        assert a.length_map_derivative(q) == pytest.approx(slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(JUMPS))
+def test_lengths_do_not_move_when_values_are_constant(name):
+    a = act.CATALOGUE[name]
+    assert a.length_map([0.1, 1.0, 7.0]).tolist() == [a.second_moment] * 3
+
+
+def test_equality_and_hash():
+    assert act.leaky_relu(0.1) == act.leaky_relu(0.1)
+    assert hash(act.leaky_relu(0.1)) == hash(act.leaky_relu(0.1))
+    assert act.leaky_relu(0.1) != act.leaky_relu(0.2)
+    assert act.hermite(3) == act.CATALOGUE["hermite(3)"]
+    assert act.normrelu() == act.CATALOGUE["normrelu"]
+    assert act.tanh.normalized() == act.tanh.normalized()
+    assert act.tanh.scaled(2.0) == act.tanh.scaled(2.0) != act.tanh
+    distinct = set(act.CATALOGUE.values())
+    assert len(distinct) == len(act.CATALOGUE)
+
+
+def test_activations_are_immutable():
+    with pytest.raises(AttributeError):
+        act.relu.m = 2
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(-3.0, 3.0))
+def test_leaky_relu_moments(slope):
+    a = act.leaky_relu(slope)
+    # E s^2 = (1 + a^2)/2 and E s = (1 - a)/sqrt(2 pi), each a few roundings.
+    assert a.second_moment == pytest.approx((1 + slope**2) / 2, rel=1e-15)
+    assert a.mean == pytest.approx((1 - slope) / math.sqrt(2 * math.pi), rel=4e-16)
+
+
+@pytest.mark.parametrize("k", range(1, 9))
+def test_hermite_activations(k):
+    a = act.hermite(k)
+    assert (a.mean, a.second_moment) == (0.0, 1.0)
+    assert a.derivative_second_moment == pytest.approx(k, rel=5e-16)  # sqrt(k)^2
+    assert a.dual(0.5) == 0.5**k
+    if k > 1:
+        assert (a.mu, a.nu) == (1.0, 1.0)
+    else:
+        with pytest.raises(ValueError, match=r"hermite\(1\)\.mu: .*affine"):
+            _ = a.mu
