@@ -110,7 +110,9 @@ def smooth_coefficients(name: str, variance: str = "1") -> tuple[Any, ...]:
             x = scale * j / _STEP
             plus.append(function(x))
             minus.append(function(-x))
-        even, odd = _basis()
+        # The recurrence's radii grow by up to 2^640 and must not eat the digits.
+        with flint.ctx.workprec(4 * BITS):
+            even, odd = _basis()
         sums = flint.arb_mat([[p + m] for p, m in zip(plus, minus, strict=True)])
         gaps = flint.arb_mat([[p - m] for p, m in zip(plus, minus, strict=True)])
         a, b = even * sums, odd * gaps
