@@ -70,7 +70,8 @@ class Truncated:
     """sum_k J_k (x - c_k)_+^m / m! against the same with other kinks: m-th order.
 
     low: products a_k b_k for k <= m; at_one, at_minus_one: the k-th derivatives of
-    the covariance at rho = 1 and -1 for k <= m (finite).
+    the covariance at rho = 1 and -1 for k <= m (finite). odd: the dual at 1 less that
+    at -1.
     """
 
     m: int
@@ -79,6 +80,7 @@ class Truncated:
     at_one: tuple[float, ...]
     at_minus_one: tuple[float, ...]
     variance: float
+    odd: float  # E a(X) (b(X) - b(-X))
 
     @cached_property
     def _cuts(self) -> tuple[float, ...]:
@@ -106,7 +108,7 @@ class Truncated:
                 # (c^2 - 2 c d cos u + d^2) / (2 sin^2 u), as a sum of positive terms.
                 gap = c - d if c * d > 0.0 else c + d
                 near = np.cos if c * d > 0.0 else np.sin
-                with np.errstate(divide="ignore"):
+                with np.errstate(divide="ignore", invalid="ignore"):
                     z = 0.5 * (gap / np.sin(u)) ** 2
                     z += 0.5 * abs(c * d) / near(0.5 * u) ** 2
                 total += weight * np.where(np.isfinite(z), np.exp(-z), 0.0)
@@ -181,7 +183,53 @@ class Truncated:
             ),
             np.zeros_like(delta),
         ) + self._integral(np.zeros_like(t), t, rho, self.m)
-        return np.where(delta < 1.0, near, self.variance - self.covariance(rho))
+        # From -1, where the distance of an even function vanishes again.
+        s = 2.0 - delta
+        far = self.odd + self._integral(np.full_like(t, np.pi), t, rho, self.m)
+        for k in range(1, self.m + 1):
+            far -= self.at_minus_one[k] * s**k / math.factorial(k)
+        middle = self.variance - self.covariance(rho)
+        return np.where(delta < 1.0, near, np.where(delta < 1.6, middle, far))
+
+
+@dataclass(frozen=True)
+class Arcsine:
+    """2/pi asin(kappa rho), of the error function (Williams 1997)."""
+
+    var_x: float
+    var_y: float
+
+    @property
+    def _kappa(self) -> tuple[float, float]:
+        # kappa = 2 sqrt(v w / ((1 + 2v)(1 + 2w))) and 1 - kappa^2, without cancellation
+        whole = (1.0 + 2.0 * self.var_x) * (1.0 + 2.0 * self.var_y)
+        kappa = 2.0 * math.sqrt(self.var_x * self.var_y / whole)
+        return kappa, (1.0 + 2.0 * self.var_x + 2.0 * self.var_y) / whole
+
+    def _cosine(self, rho: Array) -> Array:
+        kappa, rest = self._kappa
+        return np.sqrt(rest + kappa**2 * (1.0 - rho) * (1.0 + rho))
+
+    def dual(self, rho: Array) -> Array:
+        """Return E s(X) s(Y)."""
+        sine = self._kappa[0] * rho
+        return 2.0 / np.pi * np.arctan2(sine, self._cosine(rho))
+
+    covariance = dual
+
+    def slope(self, rho: Array, t: Array | None = None) -> Array:  # noqa: ARG002
+        """Return the derivative in rho."""
+        return 2.0 / np.pi * self._kappa[0] / self._cosine(rho)
+
+    def distance(self, delta: Array) -> Array:
+        """Return the dual at 1 less that at 1 - delta."""
+        kappa, rest = self._kappa
+        rho = 1.0 - delta
+        # sin(a - b) by the sum of positive terms; for rho < 0 the angles add.
+        lower = self._cosine(rho) + np.maximum(rho, 0.0) * math.sqrt(rest)
+        near = np.arcsin(np.minimum(kappa * delta * (1.0 + rho) / lower, 1.0))
+        one = self.dual(np.ones(()))
+        return np.where(rho < 0.0, one - self.dual(rho), 2.0 / np.pi * near)
 
 
 @dataclass(frozen=True)

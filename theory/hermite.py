@@ -1,5 +1,6 @@
 """Normalised probabilists' Hermite polynomials and coefficients."""
 
+import decimal
 import math
 from collections.abc import Callable
 from functools import lru_cache
@@ -27,6 +28,21 @@ def _rows(order: int, x: Array, start: Array) -> Array:
     for n in range(1, order):
         out[n + 1] = (x * out[n] - math.sqrt(n) * out[n - 1]) / math.sqrt(n + 1)
     return out
+
+
+@lru_cache(maxsize=256)
+def weighted_at(order: int, x: float) -> tuple[float, ...]:
+    """Return ``h_k(x) phi(x)``, k <= order, each to the last digit, also near a zero."""
+    with decimal.localcontext(prec=40):
+        point = decimal.Decimal(x)
+        root_two_pi = decimal.Decimal("2.506628274631000502415765284811045253006987")
+        low, high = decimal.Decimal(0), (-point * point / 2).exp() / root_two_pi
+        roots = [decimal.Decimal(n).sqrt() for n in range(order + 2)]
+        out = []
+        for n in range(order + 1):
+            out.append(float(high))
+            low, high = high, (point * high - roots[n] * low) / roots[n + 1]
+    return tuple(out)
 
 
 @lru_cache(maxsize=8)

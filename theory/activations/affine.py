@@ -49,6 +49,10 @@ class Affine(Activation):
     def _rest(self) -> float:
         return self.scale**2 * self.base._rest
 
+    @property
+    def _linear(self) -> float:
+        return self.base._linear
+
     @cached_property
     def derivative_second_moment(self) -> float:
         return self.scale**2 * self.base.derivative_second_moment

@@ -140,6 +140,11 @@ class Activation(ABC):
         """sum_{k>=2} a_k^2."""
         return self._rest_by_quadrature()
 
+    @property
+    def _linear(self) -> float:
+        """Share of `_rest` that may be rounding; 0 where it is a sum of exact terms."""
+        return LINEAR
+
     @cached_property
     def mu(self) -> float:
         r"""Coefficient of non-linearity of the normalised activation, in (0, 1].
@@ -164,7 +169,7 @@ class Activation(ABC):
         """
         if not self.variance > 0.0:
             raise ValueError(f"{self.name}.mu: activation must not be constant.")
-        if self._rest <= LINEAR * self.variance:
+        if self._rest <= self._linear * self.variance:
             raise ValueError(
                 f"{self.name}.mu: activation must not be affine; mu would be 0, and no"
                 " rate follows from it."

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,16 @@ def engine(a: Activation, b: Activation) -> duals.Engine:
         return duals.Rescaled(pair(a.base, b.base), a.scale * b.scale, mean)
     if isinstance(a, PiecewisePolynomial) and isinstance(b, PiecewisePolynomial):
         return _truncated(a, b)
+    if _is_erf(a) and _is_erf(b):
+        return duals.Arcsine(a.var, b.var)
     series = _series(a, b)
     if series is not None:
         return series
     return _quadrature(a, b)
+
+
+def _is_erf(a: Activation) -> TypeGuard[Smooth]:
+    return isinstance(a, Smooth) and a.formula.key == "erf" and a.order == 0
 
 
 def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncated:
@@ -59,7 +65,12 @@ def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncate
         for ca, ja in zip(a.kinks, a.jumps, strict=True)
         for cb, jb in zip(b.kinks, b.jumps, strict=True)
     )
-    return duals.Truncated(m, pairs, low, tuple(one), tuple(minus), one[0] - low[0])
+    odd = 0.5 * np.sum(
+        weight * (a._value(x) - a._value(-x)) * (b._value(x) - b._value(-x))
+    )
+    return duals.Truncated(
+        m, pairs, low, tuple(one), tuple(minus), one[0] - low[0], float(odd)
+    )
 
 
 def _coefficients(a: Activation, order: int) -> Array:
@@ -82,8 +93,7 @@ def _series(a: Activation, b: Activation) -> duals.Series | None:
     scale = float(np.sum(k * np.abs(p)))
     if scale == 0.0:
         return duals.Series((float(p[0]), 0.0))
-    tail = np.abs(x[-40:]) + np.abs(y[-40:])
-    if float(tail.max()) ** 2 * order**2 > 1e-17 * scale:
+    if float(np.abs(p[-40:]).max()) * order**2 > 1e-17 * scale:
         return None
     last = int(np.max(np.nonzero(k * np.abs(p) > 1e-19 * scale)[0], initial=1))
     return duals.Series(tuple(float(v) for v in p[: last + 1]))

@@ -95,9 +95,7 @@ class PiecewisePolynomial(Activation):
             for i in range(self.m + 1):
                 fall *= k - i
             for c, j in zip(self.kinks, self.jumps, strict=True):
-                h = _hermite._rows(
-                    order - self.m - 1, np.array(c), np.array(float(gaussian.pdf(c)))
-                )
+                h = np.array(_hermite.weighted_at(order - self.m - 1, c))
                 out[self.m + 1 :] += j * h / np.sqrt(fall)
         return out
 
@@ -134,9 +132,18 @@ class PiecewisePolynomial(Activation):
     def _rest(self) -> float:
         if not self.kinks:
             return float(self._low()[2] ** 2) if self.m >= 2 else 0.0
-        if self.m >= 1 and all(j > 0 for j in self.jumps):
+        if self._is_convex:
             return self._remainder + float(np.sum(self._low()[2:] ** 2))
         return self._rest_by_quadrature()
+
+    @property
+    def _is_convex(self) -> bool:
+        # Then the remainder is an integral of positive terms, however small.
+        return self.m >= 1 and all(j > 0 for j in self.jumps)
+
+    @property
+    def _linear(self) -> float:
+        return 0.0 if self._is_convex else super()._linear
 
 
 def _absolute_moment(k: int) -> float:

@@ -1,0 +1,256 @@
+"""Duals, their slopes and the map of distances, ends included.
+
+Required: 1e-13 relative to E s^2 for duals and slopes (to the slope at one), and 1e-13
+relative for distances, however small.
+"""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theory import activations as act
+from verify import integrals
+
+TOLERANCE = 1e-13
+JUMPS = {"step", "sign"}
+REFERENCED = sorted(set(act.CATALOGUE) - {"softsign"})
+RHOS = (-1.0, -1 + 1e-15, -0.999, -0.6, -0.1, 0.0, 1e-9, 0.4, 0.95, 1 - 1e-12, 1.0)
+DELTAS = (1e-18, 1e-13, 1e-6, 0.01, 0.7, 1.0, 1.3, 1.999, 2.0)
+
+
+@pytest.mark.parametrize("name", REFERENCED)
+def test_dual(name, law, error):
+    a, ref = act.CATALOGUE[name], law(name)
+    dual = ref.normalised_dual if name == "normrelu" else ref.dual
+    scale = 1 if name == "normrelu" else ref.moment()
+    for rho in RHOS:
+        assert error(a.dual(rho), dual(rho), scale) < TOLERANCE, rho
+
+
+@pytest.mark.parametrize("name", sorted(set(REFERENCED) - JUMPS))
+def test_dual_derivative(name, law, error):
+    a, ref = act.CATALOGUE[name], law(name)
+    slope = ref.normalised_slope if name == "normrelu" else ref.slope
+    for rho in RHOS:
+        assert error(a.dual_derivative(rho), slope(rho), slope(1)) < TOLERANCE, rho
+
+
+@pytest.mark.parametrize("jump", [1, 2])
+def test_slope_of_a_jump(jump, error):
+    # J^2 / (2 pi sqrt(1 - rho^2)) (Price's theorem), infinite at the ends.
+    a = act.step if jump == 1 else act.sign
+    for rho in (-0.9, -0.2, 0.0, 0.5, 0.999):
+        exact = jump**2 / (2 * mpmath.pi * mpmath.sqrt(1 - mpmath.mpf(rho) ** 2))
+        assert error(a.dual_derivative(rho), exact) < TOLERANCE
+    assert a.dual_derivative([-1.0, 1.0]).tolist() == [math.inf, math.inf]
+
+
+@pytest.mark.parametrize("name", REFERENCED)
+def test_distance_map(name, law, error):
+    a, ref = act.CATALOGUE[name], law(name)
+    exact = ref.normalised_distance if name == "normrelu" else ref.distance
+    for delta in DELTAS:
+        assert error(a.distance_map(delta), exact(delta)) < TOLERANCE, delta
+    assert a.distance_map(0.0) == 0.0
+
+
+@pytest.mark.parametrize("name", sorted(act.CATALOGUE))
+def test_distances_agree_with_duals(name):
+    # 1 - dual / E s^2 has an absolute error of 1e-13 from the dual.
+    a = act.CATALOGUE[name]
+    delta = np.linspace(0.0, 2.0, 41)
+    gap = a.distance_map(delta) - (1.0 - a.dual(1.0 - delta) / a.second_moment)
+    assert np.abs(gap).max() < 2 * TOLERANCE
+
+
+# --- softsign: no closed form and no entire series ------------------------------------
+
+
+def _softsign_dual(rho):
+    # E s(X) s(Y) = 2/pi int_0^inf int r phi ... in polar coordinates is two-dimensional;
+    # the conditional mean is smooth between kinks, so two nested Gauss rules suffice.
+    r = mpmath.mpf(rho)
+    spread = mpmath.sqrt(1 - r * r)
+
+    def s(x):
+        return x / (1 + abs(x))
+
+    def inner(x):
+        cut = -r * x / spread
+        points = sorted({-12, cut, 12}) if abs(cut) < 12 else [-12, 12]
+        return mpmath.quad(
+            lambda z: s(r * x + spread * z) * mpmath.npdf(z), points, maxdegree=6
+        )
+
+    return 2 * mpmath.quad(lambda x: s(x) * inner(x) * mpmath.npdf(x), [0, 3, 12])
+
+
+def test_softsign(error):
+    a = act.softsign
+    with mpmath.workdps(18):
+        exact = _softsign_dual(0.5)
+    assert error(a.dual(0.5), exact, a.second_moment) < TOLERANCE
+    assert a.dual(1.0) == pytest.approx(a.second_moment, rel=TOLERANCE)
+    assert a.dual(-1.0) == pytest.approx(-a.second_moment, rel=TOLERANCE)
+    assert a.dual(-0.5) == pytest.approx(-a.dual(0.5), rel=TOLERANCE)
+
+
+# --- unequal variances ---------------------------------------------------------------
+
+VARIANCES = ((0.3, 2.0), (1.0, 1.0 + 1e-9), (4.0, 0.25), (1e-4, 1.0))
+
+
+def _pieces(name, var):
+    return integrals.Pieces(**{**vars(integrals.PIECES[name]), "variance": var})
+
+
+@pytest.mark.parametrize(
+    "name", ["relu", "abs", "relu_squared", "hard_tanh", "elu", "selu", "sign"]
+)
+@pytest.mark.parametrize(("var_x", "var_y"), VARIANCES)
+def test_unequal_variances_of_pieces(name, var_x, var_y, error):
+    a = act.CATALOGUE[name]
+    x, y = _pieces(name, var_x), _pieces(name, var_y)
+    scale = mpmath.sqrt(x.dual(1) * y.dual(1))
+    for rho in (-1.0, -0.7, 0.5, 1 - 1e-10, 1.0):
+        value = a.dual(rho, var_x=var_x, var_y=var_y)
+        assert error(value, x.dual(rho, y), scale) < TOLERANCE, rho
+        assert value == pytest.approx(
+            a.dual(rho, var_x=var_y, var_y=var_x), abs=TOLERANCE * float(scale)
+        )
+
+
+@pytest.mark.parametrize("name", ["relu", "relu_squared", "hard_tanh", "elu"])
+@pytest.mark.parametrize(("var_x", "var_y"), VARIANCES)
+def test_unequal_slopes_of_pieces(name, var_x, var_y, error):
+    a = act.CATALOGUE[name]
+    x, y = _pieces(name, var_x), _pieces(name, var_y)
+    scale = mpmath.sqrt(x.slope(1) * y.slope(1))
+    for rho in (-1.0, -0.7, 0.0, 0.5, 1.0):
+        value = a.dual_derivative(rho, var_x=var_x, var_y=var_y)
+        assert error(value, x.slope(rho, y), scale) < TOLERANCE, rho
+
+
+# Variances at which kinks +-1/sqrt(var) come close without meeting.
+@pytest.mark.parametrize("gap", [1e-14, 1e-9, 1e-5, 1e-2])
+def test_hard_tanh_with_nearly_coincident_kinks(gap, error):
+    x, y = _pieces("hard_tanh", 1.0), _pieces("hard_tanh", 1.0 + gap)
+    scale = x.dual(1)
+    for rho in (-1.0, -1 + gap, 0.3, 1 - gap, 1.0):
+        value = act.hard_tanh.dual(rho, var_y=1.0 + gap)
+        assert error(value, x.dual(rho, y), scale) < TOLERANCE, rho
+        slope = act.hard_tanh.dual_derivative(rho, var_y=1.0 + gap)
+        assert error(slope, x.slope(rho, y), x.slope(1)) < 2 * TOLERANCE, rho
+
+
+@pytest.mark.parametrize("name", ["tanh", "erf", "gelu", "sin", "softplus", "silu"])
+@pytest.mark.parametrize(("var_x", "var_y"), VARIANCES[:3])
+def test_unequal_variances_of_smooth(name, var_x, var_y, error):
+    # At variance 4 the poles of tanh leave 1e-22^(1/2) of the reference's series.
+    a = act.CATALOGUE[name]
+    x = integrals.smooth_coefficients(name, repr(var_x))
+    y = integrals.smooth_coefficients(name, repr(var_y))
+    both = integrals.Series(tuple(p * q for p, q in zip(x, y, strict=True)))
+    scale = mpmath.sqrt(
+        integrals.Series(tuple(p * p for p in x)).dual(1)
+        * integrals.Series(tuple(q * q for q in y)).dual(1)
+    )
+    for rho in (-1.0, -0.7, 0.0, 0.5, 1.0):
+        value = a.dual(rho, var_x=var_x, var_y=var_y)
+        assert error(value, both.dual(rho), scale) < TOLERANCE, rho
+
+
+def test_erf_has_its_arcsine(error):
+    # 2/pi asin(2 q / sqrt((1 + 2 v)(1 + 2 w))), Williams 1997.
+    for v, w in ((1.0, 1.0), (0.01, 50.0), (100.0, 100.0)):
+        for rho in RHOS:
+            cov = rho * mpmath.sqrt(mpmath.mpf(v) * w)
+            exact = (
+                2 / mpmath.pi * mpmath.asin(2 * cov / mpmath.sqrt((1 + 2 * v) * (1 + 2 * w)))
+            )
+            value = act.erf.dual(rho, var_x=v, var_y=w)
+            scale = mpmath.sqrt(act.erf.length_map(v) * act.erf.length_map(w))
+            assert error(value, exact, scale) < TOLERANCE, (v, w, rho)
+
+
+# --- NormReLU for every kink ----------------------------------------------------------
+
+
+def _normrelu(c, rho):
+    """Normalised dual: 1/(2 pi V) int_0^{asin rho} (rho - sin u) e^{-c^2/(1+sin u)} du.
+
+    Price's theorem twice, plus a_1^2 rho; V is the variance.
+    """
+    c, r = mpmath.mpf(c), mpmath.mpf(rho)
+    tail, density = mpmath.ncdf(-c), mpmath.npdf(c)
+    first = density - c * tail
+    variance = (1 + c * c) * tail - c * density - first**2
+    ends = mpmath.linspace(0, mpmath.asin(r), 5)
+    rest = mpmath.quad(
+        lambda u: (r - mpmath.sin(u)) * mpmath.exp(-c * c / (1 + mpmath.sin(u))), ends
+    )
+    return (tail**2 * r + rest / (2 * mpmath.pi)) / variance
+
+
+KINKS = (-30.0, -12.0, -3.0, -1.59076585644126852, -0.2, 0.0, 0.9, 4.0, 15.0, 30.0)
+
+
+@pytest.mark.parametrize("c", KINKS)
+def test_normrelu(c):
+    # Digits: mu at c = -30 and the variance at 30 are e^-450, left by cancellation.
+    a = act.normrelu(c)
+    with mpmath.workdps(30 + int(c * c / 4)):
+        for rho in (-0.9, 0.5) if abs(c) > 10 else (-0.9, -0.3, 1e-3, 0.5, 0.99):
+            assert abs(a.dual(rho) - _normrelu(c, rho)) < TOLERANCE, rho
+        assert abs(a.dual(1.0) - 1) < TOLERANCE
+        tail, density = mpmath.ncdf(-mpmath.mpf(c)), mpmath.npdf(mpmath.mpf(c))
+        first = density - c * tail
+        variance = (1 + mpmath.mpf(c) ** 2) * tail - c * density - first**2
+        k = act.normrelu_constants(c)
+        for value, exact in (
+            (k.scale, 1 / mpmath.sqrt(variance)),
+            (k.shift, -first),
+            (k.mu, 1 - tail**2 / variance),
+            (k.slope, tail / variance),
+        ):
+            assert abs(value - exact) < TOLERANCE * abs(exact)
+        assert abs(a.mu / k.mu - 1) < TOLERANCE
+        assert abs(a.derivative_second_moment / k.slope - 1) < TOLERANCE
+        assert abs(a.dual_derivative(1.0) / k.slope - 1) < TOLERANCE
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(-30.0, 30.0))
+def test_normrelu_constants(c):
+    with mpmath.workdps(30 + int(c * c / 4)):
+        z = mpmath.mpf(c)
+        tail, density = mpmath.ncdf(-z), mpmath.npdf(z)
+        first = density - z * tail
+        variance = (1 + z * z) * tail - z * density - first**2
+        k = act.normrelu_constants(c)
+        mu = 1 - tail**2 / variance
+        assert abs(k.scale * mpmath.sqrt(variance) - 1) < TOLERANCE
+        assert abs(k.shift / -first - 1) < TOLERANCE
+        assert abs(k.slope * variance / tail - 1) < TOLERANCE
+        assert abs(k.mu / mu - 1) < TOLERANCE
+
+
+def test_the_default_kink_has_the_scale_of_selu():
+    # To the last digit: the root of a function with 60 digits, rounded once.
+    with mpmath.workdps(60):
+        target = mpmath.mpf("1.0507009873554805")
+
+        def gap(z):
+            tail, density = mpmath.ncdf(-z), mpmath.npdf(z)
+            first = density - z * tail
+            return ((1 + z * z) * tail - z * density - first**2) * target**2 - 1
+
+        root = mpmath.findroot(gap, (-1.6, -1.5), solver="anderson", tol=1e-50)
+        assert act.normrelu().kinks == (float(root),)
+    assert act.normrelu(scale=1.0507009873554805).kinks == act.normrelu().kinks
+    scale = act.normrelu_constants(act.normrelu().kinks[0]).scale
+    assert scale == pytest.approx(1.0507009873554805, rel=TOLERANCE)

@@ -1,0 +1,202 @@
+"""Hermite polynomials and coefficients to order 200."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theory import activations as act
+from theory import gaussian
+from theory.hermite import coefficients, hermite, weighted_basis
+from verify import integrals
+
+ORDER = 200
+TOLERANCE = 1e-13
+# exp grows so fast that the references lose their digits; it has a test of its own.
+REFERENCED = sorted(set(act.CATALOGUE) - {"softsign", "exp"})
+
+
+FLOOR = 1e-48
+"""Absolute accuracy of the references."""
+
+
+def _worst(values, reference, vanishing=TOLERANCE):
+    """Largest error of a_k relative to |a_k|; to the tail's largest where it vanishes.
+
+    A coefficient vanishes when its share of the tail's largest is below `vanishing`: no
+    sum in float64 knows it better than the tail.
+    """
+    tails = np.maximum.accumulate([float(abs(r)) for r in reference][::-1])[::-1]
+    worst = (0.0, -1)
+    for k, (value, ref) in enumerate(zip(values, reference, strict=True)):
+        gap = float(abs(mpmath.mpf(float(value)) - ref))
+        share = float(abs(ref))
+        scale = share if share > vanishing * tails[k] else tails[k]
+        if gap > FLOOR:
+            worst = max(worst, (gap / scale, k))
+    return worst
+
+
+@pytest.mark.parametrize("name", REFERENCED)
+def test_coefficients(name, law):
+    a, ref = act.CATALOGUE[name], law(name)
+    exact = [ref.coefficient(k) for k in range(ORDER + 1)]
+    if name == "normrelu":
+        scale = mpmath.sqrt(ref.variance())
+        exact = [mpmath.mpf(0), *(v / scale for v in exact[1:])]
+    worst, k = _worst(a.hermite(ORDER), exact)
+    assert worst < TOLERANCE, f"a_{k}"
+
+
+@pytest.mark.parametrize("kink", [-30.0, -8.0, -2.5, -0.3, 0.0, 0.7, 3.0, 30.0])
+def test_coefficients_of_shifted_kinks(kink):
+    a, ref = act.normrelu(kink), integrals.of_pieces(integrals.normrelu(kink))
+    with mpmath.workdps(500):  # the variance at c = -30 is 1 - 1e-196
+        scale = mpmath.sqrt(_variance(mpmath.mpf(kink)))
+    exact = [ref.coefficient(k) / scale for k in range(ORDER + 1)]
+    exact[0] = mpmath.mpf(0)
+    worst, k = _worst(a.hermite(ORDER), exact)
+    assert worst < TOLERANCE, f"a_{k}"
+
+
+def _variance(c):
+    tail, density = mpmath.ncdf(-c), mpmath.npdf(c)
+    first = density - c * tail
+    return (1 + c * c) * tail - c * density - first**2
+
+
+@pytest.mark.parametrize("name", ["tanh", "gelu", "erf", "sigmoid", "sin", "softplus"])
+@pytest.mark.parametrize("var", [0.25, 2.0])
+def test_coefficients_at_other_variances(name, var):
+    balls = integrals.smooth_coefficients(name, repr(var))
+    exact = [integrals.mpf(b) for b in balls[: ORDER + 1]]
+    worst, k = _worst(act.CATALOGUE[name].hermite(ORDER, var=var), exact)
+    assert worst < TOLERANCE, f"a_{k}"
+
+
+# A kink c / sqrt(var) is rounded by an ulp, which moves a_k by sqrt(k) ulp of the tail's
+# largest: 1.6e-15 at k = 200, 1e-13 of a coefficient that is 1/60 of it.
+ROUNDED = 0.1
+
+
+@pytest.mark.parametrize("name", ["relu", "hard_tanh", "elu", "relu_squared", "sign"])
+@pytest.mark.parametrize("var", [0.25, 2.0])
+def test_kinked_coefficients_at_other_variances(name, var):
+    piece = integrals.PIECES[name]
+    scaled = integrals.Pieces(**{**vars(piece), "variance": var})
+    exact = [scaled.coefficient(k) for k in range(ORDER + 1)]
+    worst, k = _worst(act.CATALOGUE[name].hermite(ORDER, var=var), exact, ROUNDED)
+    assert worst < TOLERANCE, f"a_{k}"
+
+
+CLOSED = {
+    # E e^Z h_k = e^(1/2) / sqrt(k!); sin and cos are its imaginary and real part at i.
+    "exp": lambda k: mpmath.exp(0.5) / mpmath.sqrt(mpmath.factorial(k)),
+    "sin": lambda k: (
+        (k % 2)
+        * (-1) ** (k // 2)
+        * mpmath.exp(-0.5)
+        / mpmath.sqrt(mpmath.factorial(k))
+    ),
+    "cos": lambda k: (
+        (1 - k % 2)
+        * (-1) ** (k // 2)
+        * mpmath.exp(-0.5)
+        / mpmath.sqrt(mpmath.factorial(k))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CLOSED))
+def test_coefficients_far_below_the_references(name, error):
+    # Order 150: 1 / sqrt(150!) = 1e-131, still far from underflow.
+    values = act.CATALOGUE[name].hermite(150)
+    exact = [mpmath.mpf(CLOSED[name](k)) for k in range(151)]
+    assert max(error(v, e) for v, e in zip(values, exact, strict=True)) < TOLERANCE
+
+
+def test_shorter_requests_are_prefixes():
+    for name in ("relu", "tanh", "gelu", "selu", "hermite(3)"):
+        a = act.CATALOGUE[name]
+        full = a.hermite(60)
+        for order in (0, 1, 5, 30):
+            short = a.hermite(order)
+            assert short.shape == (order + 1,)
+            assert np.allclose(short, full[: order + 1], rtol=0, atol=2e-15)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 7, 50, 200])
+@pytest.mark.parametrize("x", [-5.0, -0.3, 0.0, 1.0, 12.0])
+def test_polynomials(k, x):
+    # sum_j (-1)^j k! x^(k-2j) / (2^j j! (k-2j)! sqrt(k!)), exactly; the recurrence
+    # rounds 3 times a step and the size of h_k bounds what that adds up to.
+    with mpmath.workdps(400):
+        exact = sum(
+            (-1) ** j
+            * mpmath.factorial(k)
+            / (mpmath.factorial(j) * mpmath.factorial(k - 2 * j) * mpmath.mpf(2) ** j)
+            * mpmath.mpf(x) ** (k - 2 * j)
+            for j in range(k // 2 + 1)
+        ) / mpmath.sqrt(mpmath.factorial(k))
+        scale = max(abs(exact), mpmath.exp(mpmath.mpf(x) ** 2 / 4))
+        gap = abs(mpmath.mpf(hermite(k, x)) - exact)
+    assert gap / scale < 3 * (k + 1) * 2.2e-16
+
+
+def test_polynomials_are_orthonormal():
+    # Gauss-Hermite with 130 nodes is exact to degree 259; the sums have 130 terms.
+    x, w = np.polynomial.hermite_e.hermegauss(130)
+    rows = np.array([hermite(k, x) for k in range(101)])
+    gram = (rows * (w / math.sqrt(2 * math.pi))) @ rows.T
+    assert np.abs(gram - np.eye(101)).max() < 1e-12
+
+
+def test_the_basis_integrates_polynomials_exactly():
+    x, basis = weighted_basis(30)
+    rows = np.array([hermite(k, x) for k in range(31)])
+    assert np.abs(basis @ rows.T - np.eye(31)).max() < TOLERANCE
+    assert basis.shape == (31, x.size)
+
+
+def test_coefficients_split_at_kinks():
+    cut = 0.37
+    found = coefficients(lambda x: np.maximum(x - cut, 0.0), 40, (cut,))
+    piece = integrals.normrelu(cut)
+    exact = [piece.coefficient(k) for k in range(41)]
+    gaps = [abs(float(mpmath.mpf(float(v)) - e)) for v, e in zip(found, exact, strict=True)]
+    assert max(gaps) < 1e-15
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.floats(-5.0, 5.0), min_size=1, max_size=12), st.floats(-4.0, 4.0))
+def test_mixtures_are_their_coefficients(values, x):
+    a = act.HermiteMixture(tuple(values))
+    assert a.hermite(len(values) - 1).tolist() == values
+    assert a.hermite(len(values) + 2).tolist() == [*values, 0.0, 0.0, 0.0]
+    direct = math.fsum(v * hermite(k, x) for k, v in enumerate(values))
+    size = math.fsum(abs(v * hermite(k, x)) for k, v in enumerate(values))
+    assert abs(a(x) - direct) <= 1e-14 * size + 1e-300
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 60), st.floats(-6.0, 6.0))
+def test_derivative_lowers_the_order(k, x):
+    # h_k' = sqrt(k) h_{k-1}; the recurrence's rounding is bounded by e^{x^2/4}.
+    if k:
+        value = act.hermite(k).derivative(x)
+        slack = 1e-14 * (k + 1) * max(abs(hermite(k - 1, x)), math.exp(x * x / 4))
+        assert value == pytest.approx(
+            math.sqrt(k) * hermite(k - 1, x), rel=1e-13, abs=slack * math.sqrt(k)
+        )
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("c", [-30.0, -5.0, -0.1, 0.0, 0.1, 2.0, 9.0, 30.0])
+def test_tail_moments(k, c, error):
+    with mpmath.workdps(500):
+        tail, density = mpmath.ncdf(-mpmath.mpf(c)), mpmath.npdf(mpmath.mpf(c))
+        exact = (tail, density - c * tail, (1 + c * c) * tail - c * density)[k]
+    assert error(gaussian.tail_moment(k, c), exact) < TOLERANCE
