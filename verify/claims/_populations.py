@@ -196,9 +196,10 @@ def relu_layer(d: Array) -> Array:
     """
     theta = 2.0 * np.arcsin(np.sqrt(np.clip(d, 0.0, 2.0) / 2.0))
     direct = np.sin(theta) - theta * (1.0 - d)
-    # The difference cancels below 0.05; the next term is theta^9/45360.
+    # The difference cancels below 0.05; the next term is theta^11/3991680.
     square = theta * theta
-    series = theta * square * (1 / 3 - square * (1 / 30 - square / 840))
+    tail = 1 / 30 - square * (1 / 840 - square / 45360)
+    series = theta * square * (1 / 3 - square * tail)
     return (np.pi * d - np.where(theta < 0.05, series, direct)) / (np.pi - 1.0)
 
 
