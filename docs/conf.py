@@ -1,7 +1,7 @@
 """Configuration of the manual; pages of claims are written from the ledger."""
 
 import sys
-from importlib.metadata import version as installed_version
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -12,7 +12,9 @@ from claim_pages import write_claim_pages  # noqa: E402
 
 project = "deep-ledger"
 author = "The deep-ledger authors"
-release = installed_version("deep-ledger")
+release = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"][
+    "version"
+]
 extensions = [
     "myst_parser",
     "numpydoc",

@@ -1,0 +1,123 @@
+"""Deep kernels of 2,000 inputs against their Gram product and one arc cosine.
+
+``OMP_NUM_THREADS=1 pytest benchmarks/bench_kernels.py --benchmark-only -s``: one thread.
+Rivals take turns within one run, so that a busy machine slows all of them; ratios are
+printed and kept in `extra_info`.
+
+- *first* builds the table of the depth, *repeated* finds it cached.
+- Peak memory is counted by `tracemalloc`, in matrices of n x n float64.
+"""
+
+import time
+import tracemalloc
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from theory import activations as act
+from theory import depth_maps, kernels
+
+Array = npt.NDArray[np.float64]
+N, D, DEPTH, ROUNDS = 2000, 100, 1000, 5
+NAMES = ("relu", "tanh", "gelu", "selu")
+
+
+@pytest.fixture(scope="module")
+def x() -> Array:
+    x = np.random.default_rng(0).standard_normal((N, D))
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def floor(x: Array) -> Array:
+    """Gram product and one pass of arccos: what any formula in the angle pays."""
+    return np.arccos(x @ x.T)
+
+
+def seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def forget() -> None:
+    """Empty the caches of tables, as in a new process."""
+    kernels._deep.cache_clear()
+    for cached in vars(depth_maps).values():
+        if hasattr(cached, "cache_clear"):
+            cached.cache_clear()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_kernels_at_any_depth(benchmark, x: Array, name: str):
+    activation = act.CATALOGUE[name].normalized()
+    inside = (1.0 - 1e-12) * x  # no cosine above one, and no pass to clip it
+    run = {
+        "floor": lambda: floor(inside),
+        "one layer": lambda: kernels.nngp_ntk(x, activation, 1),
+        "deep": lambda: kernels.nngp_ntk(x, activation, DEPTH, normalized=True),
+    }
+    first = {}
+    for what in ("one layer", "deep"):
+        forget()
+        first[what] = seconds(run[what])
+    for function in run.values():
+        function()
+    taken: dict[str, list[float]] = {what: [] for what in run}
+    for _ in range(ROUNDS):
+        for what, function in run.items():
+            taken[what].append(seconds(function))
+    # The smallest: what else ran on the machine only adds.
+    best = {what: min(times) for what, times in taken.items()}
+    benchmark.extra_info |= {
+        "over floor, depth 1": best["one layer"] / best["floor"],
+        "over floor, depth 1000": best["deep"] / best["floor"],
+        "depth 1000 over depth 1": best["deep"] / best["one layer"],
+        "depth 1000 over depth 1, median": median(
+            d / o for d, o in zip(taken["deep"], taken["one layer"], strict=True)
+        ),
+        "first call, depth 1, s": first["one layer"],
+        "first call, depth 1000, s": first["deep"],
+        "floor, s": best["floor"],
+        "deep, s": best["deep"],
+    }
+    show(name, benchmark.extra_info)
+    benchmark.pedantic(run["deep"], rounds=1)
+
+
+@pytest.mark.parametrize("name", ["relu"])
+def test_peak_memory(benchmark, x: Array, name: str):
+    activation = act.CATALOGUE[name].normalized()
+    kernels.nngp_ntk(x, activation, DEPTH, normalized=True)
+
+    def peak() -> float:
+        tracemalloc.start()
+        try:
+            kernels.nngp_ntk(x, activation, DEPTH, normalized=True)
+            return tracemalloc.get_traced_memory()[1] / (8 * N * N)
+        finally:
+            tracemalloc.stop()
+
+    matrices = benchmark.pedantic(peak, rounds=1)
+    benchmark.extra_info["peak, n x n float64"] = matrices
+    show(name, benchmark.extra_info)
+    assert matrices <= 3.0
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh"])
+def test_inputs_of_unequal_lengths(benchmark, name: str):
+    """Layer by layer: the cost grows with depth."""
+    x = np.random.default_rng(0).standard_normal((200, D))
+    x /= np.sqrt(D)
+    activation = act.CATALOGUE[name].normalized()
+    k, _ = benchmark.pedantic(
+        kernels.nngp_ntk, args=(x, activation, 10), rounds=1, warmup_rounds=0
+    )
+    assert np.array_equal(k, k.T)
+
+
+def show(name: str, info: dict[str, float]) -> None:
+    text = ", ".join(f"{what} {value:.3g}" for what, value in info.items())
+    print(f"\n{name}: {text}")
