@@ -163,7 +163,8 @@ def one_layer(activation: Activation) -> Layers:
     e = pair(activation, activation)
     total = activation.second_moment
     parity = _parity(activation)
-    centred = activation.mean == 0.0
+    # An odd function's mean is zero, whatever rounding has left of it.
+    centred = parity == -1 or activation.mean == 0.0
     flat = d.ravel()
     slope = activation.derivative_second_moment / total
     linear = float(activation.hermite(1)[1]) ** 2 / total
@@ -423,7 +424,8 @@ def depth_map(steps: Steps) -> DepthMap:
         deep.centred,
         deep.parity,
         whole,
-        (-1.0, -1.0) if deep.parity == -1 else _at_minus_one(steps),
+        # Antipodes stay antipodes, or are one input after the first even layer.
+        (float(deep.parity),) * 2 if deep.parity else _at_minus_one(steps),
         steps,
     )
 

@@ -131,7 +131,8 @@ def nngp_map(rho: Any, activation: Activation, depth: int) -> Any:
     -------
     float or array
         Relative accuracy 1e-12 of the layer-by-layer recursion from the given `rho`,
-        at any depth.
+        at any depth. For an activation without linear part (a_1 = 0), which sends
+        small correlations to their squares or cubes, 1e-13 of the diagonal.
 
     Raises
     ------

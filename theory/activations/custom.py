@@ -14,6 +14,7 @@ import numpy.typing as npt
 from theory import _checks, gaussian
 from theory import hermite as _hermite
 from theory.activations.base import Activation
+from theory.activations.piecewise import PiecewisePolynomial
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -137,7 +138,9 @@ def from_function(
     Returns
     -------
     Activation
-        With `quadrature_error`, the relative difference of E s^2 between two rules.
+        A `FromFunction` with `quadrature_error`, the relative difference of E s^2
+        between two rules; piecewise constant and continuous piecewise linear functions
+        are recognised and get their closed form, a `PiecewisePolynomial`.
 
     Raises
     ------
@@ -161,7 +164,38 @@ def from_function(
     label = "f" if label in ("<lambda>", "function") else str(label)
     out = FromFunction(label, known, slope, points)
     _check(out)
-    return out
+    return _piecewise_linear(out) or out
+
+
+def _piecewise_linear(a: FromFunction) -> PiecewisePolynomial | None:
+    """Recognise piecewise constant and continuous piecewise linear functions.
+
+    Their duals have a closed form, accurate however close the kinks are.
+    """
+    ends = [-16.0, *(c for c in a.kinks if abs(c) < 15.0), 16.0]
+    if len(ends) != len(a.kinks) + 2:
+        return None
+    slopes, starts, stops = [], [], []
+    for low, high in itertools.pairwise(ends):
+        x = low + (high - low) * np.linspace(0.01, 0.99, 23)
+        y = a._value(x)
+        slope = float(y[-1] - y[0]) / float(x[-1] - x[0])
+        line = y[0] + slope * (x - x[0])
+        size = float(np.abs(y).max()) + abs(slope) * float(np.abs(x).max())
+        if np.abs(y - line).max() > 8.0 * np.finfo(np.float64).eps * size:
+            return None
+        slopes.append(slope)
+        starts.append(float(y[0] + slope * (low - x[0])))
+        stops.append(float(y[0] + slope * (high - x[0])))
+    jumps = [b - a for a, b in zip(stops[:-1], starts[1:], strict=True)]
+    scale = max(map(abs, (*starts, *stops)), default=0.0)
+    if all(abs(j) <= 1e-14 * scale for j in jumps):
+        bends = tuple(b - a for a, b in itertools.pairwise(slopes))
+        line = (starts[0] - slopes[0] * ends[0], slopes[0])
+        return PiecewisePolynomial(a.name, 1, line, a.kinks, bends)
+    if all(abs(s) * 32.0 <= 1e-14 * scale for s in slopes):
+        return PiecewisePolynomial(a.name, 0, (starts[0],), a.kinks, tuple(jumps))
+    return None
 
 
 def _check(a: FromFunction) -> None:

@@ -1,0 +1,342 @@
+"""Kernels of deep networks against the recursion they stand for, layer by layer."""
+
+import math
+import tracemalloc
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theory import activations as act
+from theory import kernels
+
+TOLERANCE = 1e-12
+RHOS = (-1.0, -1 + 1e-15, -0.99, -0.3, -1e-3, 0.0, 1e-8, 0.2, 0.9, 1 - 1e-12, 1.0)
+DEPTHS = (1, 2, 17, 1000)
+
+
+def _relu(r):
+    root, angle = mpmath.sqrt((1 - r) * (1 + r)), mpmath.pi - mpmath.acos(r)
+    return (root + angle * r - 1) / (mpmath.pi - 1), angle / (mpmath.pi - 1)
+
+
+def _erf(r):
+    top, z = mpmath.asin(mpmath.mpf(2) / 3), 2 * r / 3
+    return mpmath.asin(z) / top, 2 / (3 * top * mpmath.sqrt(1 - z * z))
+
+
+def _square(r):
+    return r * r, 2 * r
+
+
+CLOSED = {
+    "relu": (act.relu.normalized(), _relu),
+    "erf": (act.erf.normalized(), _erf),
+    "hermite(2)": (act.hermite(2), _square),
+}
+
+
+# Where a_1 = 0 the kernel vanishes like rho^(2^L): relative accuracy, of every power of
+# rho at once, is kept to 1e-20 of the diagonal, elsewhere to the end of float64.
+FLOOR = {"relu": 1e-290, "erf": 1e-290, "hermite(2)": 1e-20}
+
+
+def _recursion(step, rho, depth):
+    """K^(L) and T^(L); K falls to 1e-134 at depth 1,000, left by cancellation of ones."""
+    with mpmath.workdps(60 + depth // 4):
+        k = t = mpmath.mpf(rho)
+        for _ in range(depth):
+            k, slope = step(k)
+            t = k + slope * t
+        return k, t
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("name", sorted(CLOSED))
+def test_maps_follow_the_recursion(name, depth):
+    a, step = CLOSED[name]
+    k, t = kernels.nngp_map(RHOS, a, depth), kernels.ntk_map(RHOS, a, depth)
+    for i, rho in enumerate(RHOS):
+        exact = _recursion(step, rho, depth)
+        for value, reference in zip((k[i], t[i]), exact, strict=True):
+            gap = abs(mpmath.mpf(float(value)) - reference)
+            assert gap <= TOLERANCE * abs(reference) + FLOOR[name], (rho, depth)
+
+
+@pytest.mark.parametrize("name", sorted(CLOSED))
+def test_scalars_and_arrays_agree(name):
+    a, _ = CLOSED[name]
+    grid = np.array([[-0.5, 0.25], [0.75, 1.0]])
+    for function in (kernels.nngp_map, kernels.ntk_map):
+        whole = function(grid, a, 5)
+        assert whole.shape == (2, 2)
+        one = function(0.25, a, 5)
+        assert isinstance(one, float)
+        assert one == pytest.approx(whole[0, 1], rel=1e-15)
+
+
+SMOOTH = ["tanh", "gelu", "sigmoid", "hard_tanh", "elu", "normrelu", "softplus", "abs"]
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("depth", [1, 3, 12])
+def test_maps_follow_duals(name, depth):
+    # The tables against iterated duals, themselves good to 1e-13 a layer.
+    a = act.CATALOGUE[name].normalized()
+    # (Not at the ends: there the slope turns like the square root of K's rounding.)
+    for rho in (-0.97, -0.7, 0.01, 0.5, 0.98):
+        k = t = rho
+        for _ in range(depth):
+            t *= a.dual_derivative(k)
+            k = a.dual(min(max(k, -1.0), 1.0))
+            t += k
+        d = a.derivative_second_moment
+        size = math.fsum(d**h for h in range(depth + 1))
+        scale = 2e-13 * depth
+        assert abs(kernels.nngp_map(rho, a, depth) - k) <= scale * max(1.0, d**depth)
+        assert abs(kernels.ntk_map(rho, a, depth) - t) <= scale * depth * size
+
+
+@pytest.mark.parametrize("name", [*SMOOTH, "cos", "sin", "hermite(2)", "softsign"])
+@pytest.mark.parametrize("depth", [1, 20, 100])
+def test_the_ends(name, depth):
+    # T(1) = 1 + D + ... + D^L; even and odd activations repeat it at -1. The sum has
+    # `depth` roundings and the power as many ulp of D.
+    a = act.CATALOGUE[name].normalized()
+    d = a.derivative_second_moment
+    total = math.fsum(d**h for h in range(depth + 1))
+    assert kernels.nngp_map(1.0, a, depth) == pytest.approx(1.0, rel=1e-15)
+    assert kernels.ntk_map(1.0, a, depth) == pytest.approx(total, rel=TOLERANCE)
+    parity = {"abs": 1, "cos": 1, "hermite(2)": 1}.get(name, 0) or (
+        -1 if name in ("tanh", "hard_tanh", "sin", "softsign") else 0
+    )
+    if parity:
+        low = kernels.nngp_map(-1.0, a, depth), kernels.ntk_map(-1.0, a, depth)
+        assert low == pytest.approx((parity, parity * total), rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["tanh", "hard_tanh", "softsign", "sign", "sin"])
+@pytest.mark.parametrize("norm", [0.6, 1.0, 1.3])
+def test_odd_activations_have_odd_kernels(name, norm):
+    # At a norm other than one the mean of an odd activation is rounding, not zero.
+    a, x = act.CATALOGUE[name], np.array([[1.0, 0.0], [-0.6, 0.8], [0.6, 0.8]]) * norm
+    for depth in (1, 2, 5):
+        k = kernels.nngp(x, a, depth)
+        assert k[0, 1] < 0.0
+        assert k[0, 1] == pytest.approx(-k[0, 2], rel=TOLERANCE)
+
+
+def test_raw_activations_stay_raw():
+    # E relu^2 = 1/2: the diagonal halves with each layer.
+    assert kernels.nngp_map(1.0, act.relu, 3) == pytest.approx(1 / 8, rel=1e-15)
+    assert kernels.ntk_map(1.0, act.relu, 3) == pytest.approx(4 / 8, rel=1e-15)
+    assert kernels.nngp_map(0.5, act.identity, 9) == pytest.approx(0.5, rel=1e-15)
+    assert kernels.ntk_map(0.5, act.identity, 9) == pytest.approx(5.0, rel=1e-15)
+
+
+def test_normalized_tangent_kernels_never_overflow():
+    a = act.hermite(3)  # a diagonal of 3^2000
+    assert kernels.ntk_map(1.0, a, 2000, normalized=True) == pytest.approx(1.0)
+    assert kernels.ntk_map(0.5, a, 2000, normalized=True) == 0.0
+    with pytest.raises(ValueError, match=r"ntk_map: `depth` .*normalized=True"):
+        kernels.ntk_map(1.0, a, 2000)
+    full = kernels.ntk_map(0.8, a, 5) / kernels.ntk_map(1.0, a, 5)
+    part = kernels.ntk_map(0.8, a, 5, normalized=True)
+    assert part == pytest.approx(full, rel=1e-14)
+
+
+# --- matrices -------------------------------------------------------------------------
+
+
+def _inputs(n=7, d=5, seed=0, *, unit=True):
+    x = np.random.default_rng(seed).standard_normal((n, d))
+    return x / np.linalg.norm(x, axis=1, keepdims=True) if unit else x
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "gelu", "normrelu", "hard_tanh"])
+def test_matrices_are_maps_of_correlations(name):
+    a, x = act.CATALOGUE[name].normalized(), _inputs()
+    rho = kernels.correlation(x)
+    k, t = kernels.nngp_ntk(x, a, 9)
+    # Rounding of rho, 2e-16, grows by the slope of the map: at most D^9 < 35.
+    expected = kernels.nngp_map(rho, a, 9), kernels.ntk_map(rho, a, 9)
+    assert np.allclose(k, expected[0], rtol=1e-12, atol=1e-14)
+    assert np.allclose(t, expected[1], rtol=1e-12, atol=1e-13)
+    assert np.array_equal(kernels.nngp(x, a, 9), k)
+    assert np.array_equal(kernels.ntk(x, a, 9), t)
+
+
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("name", ["relu", "tanh", "gelu", "hard_tanh", "elu", "erf"])
+def test_matrices_are_symmetric(name, unit):
+    k, t = kernels.nngp_ntk(_inputs(n=70, d=6, unit=unit), act.CATALOGUE[name], 3)
+    assert np.array_equal(k, k.T)
+    assert np.array_equal(t, t.T)
+
+
+def _by_entries(x, a, depth):
+    """K and T of one pair after another, from duals of unequal variances."""
+    n = len(x)
+    k, t = np.empty((n, n)), np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            p, q, c = x[i] @ x[i], x[j] @ x[j], x[i] @ x[j]
+            both = c
+            for _ in range(depth):
+                rho = 1.0 if i == j else c / math.sqrt(p * q)
+                slope = a.dual_derivative(rho, var_x=p, var_y=q) / math.sqrt(p * q)
+                c = a.dual(rho, var_x=p, var_y=q)
+                p, q = a.length_map(p), a.length_map(q)
+                both = c + slope * both
+            k[i, j], t[i, j] = c, both
+    return k, t
+
+
+NORMS = [0.2, 0.9, 1.0, 1.7]
+ANY = ["tanh", "erf", "gelu", "hard_tanh", "elu", "normrelu", "sigmoid", "softsign"]
+
+
+@pytest.mark.parametrize("name", ANY)
+def test_unequal_norms(name):
+    # Three layers with 1e-13 each and correlations rounded to 2e-16.
+    a = act.CATALOGUE[name]
+    x = _inputs(4, 6) * np.array(NORMS)[:, None]
+    k, t = kernels.nngp_ntk(x, a, 3)
+    expected_k, expected_t = _by_entries(x, a, 3)
+    assert np.allclose(k, expected_k, rtol=0, atol=TOLERANCE * np.diag(k).max())
+    assert np.allclose(t, expected_t, rtol=0, atol=TOLERANCE * np.diag(t).max())
+
+
+@pytest.mark.parametrize("name", ["tanh", "gelu", "hard_tanh", "relu_squared"])
+def test_equal_norms_that_are_not_one(name):
+    a, x = act.CATALOGUE[name], _inputs(4, 6) * 1.3
+    k, t = kernels.nngp_ntk(x, a, 3)
+    expected_k, expected_t = _by_entries(x, a, 3)
+    assert np.allclose(k, expected_k, rtol=0, atol=TOLERANCE * np.diag(k).max())
+    assert np.allclose(t, expected_t, rtol=0, atol=TOLERANCE * np.diag(t).max())
+
+
+@pytest.mark.parametrize("name", ["relu", "abs", "leaky_relu(0.01)", "identity"])
+def test_homogeneous_activations_scale(name):
+    a, x = act.CATALOGUE[name], _inputs(5, 4)
+    scale = np.array([0.1, 0.5, 1.0, 2.0, 30.0])
+    base = kernels.nngp_ntk(x, a, 6)
+    found = kernels.nngp_ntk(x * scale[:, None], a, 6)
+    for plain, scaled in zip(base, found, strict=True):
+        expected = plain * np.outer(scale, scale)
+        size = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+        assert (np.abs(scaled - expected) <= TOLERANCE * size).all()
+
+
+def test_the_layer_recursion_agrees_with_the_sphere():
+    # One longer row sends every pair through the recursion; the rest must not move.
+    x = _inputs(5, 8)
+    for a in (act.tanh, act.gelu.normalized(), act.hard_tanh.normalized()):
+        for alone, mixed in zip(
+            kernels.nngp_ntk(x, a, 4),
+            kernels.nngp_ntk(np.vstack([x, 2.0 * x[:1]]), a, 4),
+            strict=True,
+        ):
+            scale = TOLERANCE * np.diag(alone).max()
+            assert np.allclose(mixed[:-1, :-1], alone, rtol=0, atol=scale)
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "gelu"])
+def test_near_duplicates_are_told_apart(name):
+    # Rows at distance 1e-9 have 1 - rho = 5e-19; each layer multiplies it by D until
+    # it shows, as iterating the map of distances predicts.
+    a = act.CATALOGUE[name].normalized()
+    x = np.array([[1.0, 0.0, 0.0], [1.0, 1e-9, 0.0], [0.6, 0.8, 0.0]])
+    x[1] /= np.linalg.norm(x[1])
+    depth = 1 + int(math.log(1e16) / math.log(a.derivative_second_moment))
+    delta = 5e-19
+    for _ in range(depth):
+        delta = a.distance_map(delta)
+    k = kernels.nngp(x, a, depth)
+    # The normalisation of the row rounds its first entry, not the distance; 1 - K has
+    # an absolute error of 1e-13 and delta ends near 5e-3.
+    assert 1.0 - k[0, 1] == pytest.approx(delta, rel=1e-9)
+    assert k[0, 0] == k[1, 1]
+    assert k[0, 1] < k[0, 0]
+
+
+def test_near_antipodes_are_told_apart():
+    a = act.tanh.normalized()
+    x = np.array([[1.0, 0.0], [-1.0, 1e-9]])
+    delta = 5e-19
+    for _ in range(200):
+        delta = a.distance_map(delta)
+    assert 1.0 + kernels.nngp(x, a, 200)[0, 1] == pytest.approx(delta, rel=1e-9)
+
+
+def test_memory_stays_within_three_matrices():
+    n = 600
+    x = _inputs(n, 40)
+    a = act.relu.normalized()
+    kernels.nngp_ntk(x[:3], a, 50)  # tables are made once
+    tracemalloc.start()
+    try:
+        kernels.nngp_ntk(x, a, 50)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 3 * 8 * n * n
+
+
+def test_correlation():
+    x = _inputs(6, 4, unit=False)
+    rho = kernels.correlation(x)
+    norms = np.linalg.norm(x, axis=1)
+    assert np.allclose(rho, x @ x.T / np.outer(norms, norms), rtol=0, atol=1e-15)
+    assert np.array_equal(np.diag(rho), np.ones(6))
+    assert np.array_equal(rho, rho.T)
+    assert kernels.correlation([[2.0], [-3.0]]).tolist() == [[1.0, -1.0], [-1.0, 1.0]]
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-9, 1e-100])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_separation(size, sign):
+    # 1 - cos of (1, 0) and (1, e): e^2 / (2 + e^2 + ...) to relative 1e-14.
+    exact = 1 - 1 / mpmath.sqrt(1 + mpmath.mpf(size) ** 2)
+    with mpmath.workdps(260):
+        exact = 1 - 1 / mpmath.sqrt(1 + mpmath.mpf(size) ** 2)
+    found = kernels.separation([[1.0, 0.0], [sign, size], [0.0, 5.0]])
+    assert found == pytest.approx(float(exact), rel=1e-14)
+
+
+def test_homogeneity():
+    orders = {name: kernels.homogeneity(a) for name, a in act.CATALOGUE.items()}
+    known = {name: m for name, m in orders.items() if m is not None}
+    assert known.pop("identity", 1) == 1
+    assert known == {
+        "relu": 1, "abs": 1, "leaky_relu(0.01)": 1, "relu_squared": 2, "sign": 0,
+        "step": 0,
+    } or known == {  # a step is a constant plus a jump: its scaling need not be used
+        "relu": 1, "abs": 1, "leaky_relu(0.01)": 1, "relu_squared": 2, "sign": 0,
+    }  # fmt: skip
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["relu", "tanh", "gelu", "sigmoid", "normrelu", "abs", "hard_tanh"]),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_kernels_are_positive_semidefinite(seed, name, depth, unit):
+    x = _inputs(5, 3, seed, unit=unit)
+    for matrix in kernels.nngp_ntk(x, act.CATALOGUE[name], depth):
+        # An error of 1e-12 of the diagonal in each of 5 x 5 entries moves eigenvalues
+        # by at most 5e-12 of it.
+        least = np.linalg.eigvalsh(matrix)[0]
+        assert least >= -5 * TOLERANCE * np.diag(matrix).max()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(-1.0, 1.0), st.integers(1, 30), st.sampled_from(["relu", "tanh"]))
+def test_kernel_maps_are_bounded_by_their_diagonal(rho, depth, name):
+    a = act.CATALOGUE[name].normalized()
+    assert abs(kernels.nngp_map(rho, a, depth)) <= 1.0 + TOLERANCE
+    assert abs(kernels.ntk_map(rho, a, depth, normalized=True)) <= 1.0 + TOLERANCE

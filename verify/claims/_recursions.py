@@ -1,0 +1,100 @@
+"""Deep kernels by their recursion, layer by layer at 60 digits: the measured side.
+
+Entry by entry from the laws of `verify.integrals`; nothing here knows of tables, bounds
+or float64.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+
+from verify.integrals import BITS, Law
+
+Array = npt.NDArray[np.float64]
+
+
+def correlations(law: Law, rho: Any, depth: int) -> list[Any]:
+    """Correlations after 0..depth layers of the normalised activation."""
+    out = [mpmath.mpf(rho)]
+    with mpmath.workprec(BITS):
+        for _ in range(depth):
+            out.append(law.normalised_dual(out[-1]))
+    return out
+
+
+def uncentred(law: Law, rho: Any, depth: int) -> list[Any]:
+    """Correlations after 0..depth layers of s / sqrt(E s^2)."""
+    out = [mpmath.mpf(rho)]
+    with mpmath.workprec(BITS):
+        total = law.moment()
+        for _ in range(depth):
+            out.append(law.dual(out[-1]) / total)
+    return out
+
+
+def tangent(law: Law, rho: Any, depth: int) -> Any:
+    """Tangent kernel of the normalised activation, as the sum over layers it is.
+
+    T = sum_{h=1}^{L+1} s^(h-1)(rho) prod_{l=h}^{L} s'(s^(l-1)(rho)).
+    """
+    with mpmath.workprec(BITS):
+        values = correlations(law, rho, depth)
+        slopes = [law.normalised_slope(v) for v in values[:-1]]
+        total = mpmath.mpf(0)
+        for h in range(depth + 1):
+            term = values[h]
+            for slope in slopes[h:]:
+                term *= slope
+            total += term
+        return total
+
+
+def unit_points(n: int, dim: int, spread: float, seed: int) -> Array:
+    """n random unit vectors around the first axis; `spread` large: anywhere."""
+    rng = np.random.default_rng(seed)
+    points = np.eye(dim)[0] + spread * rng.standard_normal((n, dim))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+@lru_cache(maxsize=64)
+def exact_gram(n: int, dim: int, spread: float, seed: int) -> Any:
+    """Cosines of `unit_points` at 60 digits, from the float64 coordinates."""
+    rows = unit_points(n, dim, spread, seed)
+    with mpmath.workprec(BITS):
+        exact = [[mpmath.mpf(float(v)) for v in row] for row in rows]
+        norms = [mpmath.sqrt(mpmath.fdot(row, row)) for row in exact]
+        gram = mpmath.eye(n)
+        for i in range(n):
+            for j in range(i):
+                cosine = mpmath.fdot(exact[i], exact[j]) / (norms[i] * norms[j])
+                gram[i, j] = gram[j, i] = cosine
+        return gram
+
+
+def entrywise(gram: Any, function: Any) -> Any:
+    """Apply a function to the entries of a symmetric matrix, once for each pair."""
+    n = gram.rows
+    out = mpmath.matrix(n)
+    diagonal = function(mpmath.mpf(1))
+    with mpmath.workprec(BITS):
+        for i in range(n):
+            out[i, i] = diagonal
+            for j in range(i):
+                out[i, j] = out[j, i] = function(gram[i, j])
+    return out
+
+
+def eigenvalues(matrix: Any) -> list[Any]:
+    """Eigenvalues of a symmetric matrix at 60 digits, ascending."""
+    with mpmath.workprec(BITS):
+        return sorted(mpmath.eigsy(matrix, eigvals_only=True))
+
+
+def condition_number(matrix: Any) -> Any:
+    """Largest over smallest eigenvalue."""
+    values = eigenvalues(matrix)
+    with mpmath.workprec(BITS):
+        return values[-1] / values[0]

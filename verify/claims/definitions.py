@@ -1,0 +1,649 @@
+"""Dual activations, Hermite coefficients and the coefficient of non-linearity.
+
+Sections 0 and 1: every number of the library against its definition at 50 digits,
+computed another way (`verify.integrals`).
+"""
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+
+from theory import activations as act
+from theory import kernels
+from verify import integrals
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._recursions import eigenvalues, exact_gram, unit_points
+from verify.claims._subjects import (
+    DIFFERENTIABLE,
+    KEY,
+    KINKED,
+    NONLINEAR,
+    NORMRELU,
+    SMOOTH,
+    Subject,
+    law,
+    mixtures,
+    nonlinear,
+    piecewise_linear,
+    subject,
+)
+from verify.compare import AgreesTo, AtLeast, AtMost
+
+Array = npt.NDArray[np.float64]
+
+RHOS = (-1.0, -0.999, -0.4, 1e-6, 0.7, 1.0 - 1e-6, 1.0)
+# NormReLU has its own duals in `verify.claims.normrelu`.
+_DIFFERENTIABLE = tuple(n for n in DIFFERENTIABLE if n != NORMRELU)
+DELTAS = (1e-18, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 1.5, 1.9)
+
+# --- normalisation and assumptions ----------------------------------------------------
+
+
+def _predict_normalised(*, activation: Subject) -> Array:
+    return subject(activation).normalized().hermite(6)
+
+
+def _measure_normalised(*, activation: Subject) -> list[Any]:
+    found = law(activation)
+    with mpmath.workprec(integrals.BITS):
+        spread = mpmath.sqrt(found.variance())
+        return [mpmath.mpf(0), *(found.coefficient(k) / spread for k in range(1, 7))]
+
+
+def _wrong_uncentred(*, activation: Subject) -> Array:
+    # Scaled to unit second moment, but not centred.
+    raw = subject(activation)
+    return raw.hermite(6) / math.sqrt(raw.second_moment)
+
+
+EQ2 = Claim(
+    id="dc/eq2",
+    items=("Eq2",),
+    title="Normalised activations have mean 0 and second moment 1",
+    statement=r"\sigma = \frac{s - \mathbb{E}\,s(X)}{\mathrm{sd}(s(X))}, \quad"
+    r" a_0 = 0, \quad \sum_{k \ge 1} a_k^2 = 1",
+    source=Source(KEY, "Equation 2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=(*NONLINEAR, "identity")),
+    predict=_predict_normalised,
+    measure=_measure_normalised,
+    # Coefficients to 1e-13 of the largest, see dc/tab2-coefficients.
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_wrong_uncentred,
+)
+
+
+def _predict_separation(*, n: int, dim: int, spread: float, seed: int) -> float:
+    return kernels.separation(unit_points(n, dim, spread, seed))
+
+
+def _measure_separation(*, n: int, dim: int, spread: float, seed: int) -> Any:
+    gram = exact_gram(n, dim, spread, seed)
+    with mpmath.workprec(integrals.BITS):
+        return min(1 - abs(gram[i, j]) for i in range(n) for j in range(i))
+
+
+def _wrong_separation(*, n: int, dim: int, spread: float, seed: int) -> float:
+    # 1 - |cos| from rounded cosines: no digit is left for near-duplicates.
+    cosines = kernels.correlation(unit_points(n, dim, spread, seed))
+    return float((1.0 - np.abs(cosines[np.triu_indices(n, 1)])).min())
+
+
+ASM_A = Claim(
+    id="dc/asmA",
+    items=("AsmA",),
+    title="The separation of near-duplicate inputs keeps its digits",
+    statement=r"\delta = \min_{i \ne j} \left(1 - |x_i \cdot x_j|\right)",
+    assumptions=("unit inputs",),
+    source=Source(KEY, "Assumption A"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(n=(6,), dim=(4,), spread=(1e-7, 1e-4, 1e-2, 3.0), seed=(1, 2)),
+    predict=_predict_separation,
+    measure=_measure_separation,
+    # Differences of float64 coordinates are exact to an ulp of each: 2^-53 sqrt(dim)
+    # over the spread's share of the radial part, twice in the square: below 1e-9 here.
+    compare=AgreesTo(relative=1e-9),
+    must_refute=_wrong_separation,
+)
+
+
+def _predict_implied(*, n: int, dim: int, spread: float, seed: int) -> float:
+    return kernels.separation(unit_points(n, dim, spread, seed))
+
+
+def _measure_least(*, n: int, dim: int, spread: float, seed: int) -> Any:
+    return eigenvalues(exact_gram(n, dim, spread, seed))[0]
+
+
+def _wrong_implied(**case: Any) -> float:
+    return 0.9 * _predict_implied(**case)
+
+
+def _point_sets() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries(
+        {
+            "n": st.integers(2, 6),
+            "dim": st.integers(2, 6),
+            "spread": st.floats(0.01, 4.0),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+ASM_B = Claim(
+    id="dc/asmB",
+    items=("AsmB", "AsmA"),
+    title="Assumption B implies assumption A with the same delta",
+    statement=r"\lambda_{\min}(G) \le \min_{i \ne j} \left(1 - |G_{ij}|\right)",
+    assumptions=("unit diagonal",),
+    source=Source(KEY, "Assumptions A and B"),
+    evidence=Evidence.SEARCH,
+    # Two inputs: both sides are 1 - |rho|.
+    cases=grid(n=(2, 5), dim=(3, 6), spread=(0.1, 1.0), seed=(3,)),
+    predict=_predict_implied,
+    measure=_measure_least,
+    # As dc/asmA, of a separation of at least 1e-5.
+    compare=AtMost(rounding=1e-14, relative=1e-9),
+    must_refute=_wrong_implied,
+    examples=_point_sets,
+    max_examples=100,
+)
+
+# --- duals ------------------------------------------------------------------------------
+
+
+def _predict_dual(*, activation: Subject) -> Array:
+    return subject(activation).dual(np.array(RHOS))
+
+
+def _measure_dual(*, activation: Subject) -> list[Any]:
+    return [law(activation).dual(rho) for rho in RHOS]
+
+
+def _wrong_dual(*, activation: Subject) -> Array:
+    # The sign of the correlation lost, as if every activation were even.
+    return subject(activation).dual(np.abs(RHOS))
+
+
+def _searched() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries(
+        {"activation": st.one_of(mixtures(), piecewise_linear())}
+    )
+
+
+DUAL = Claim(
+    id="dc/defC.1",
+    items=("DefC.1",),
+    title="Dual activations, for every correlation with the ends",
+    statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)]"
+    r" = \sum_{k \ge 0} a_k^2 \rho^k",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=(*SMOOTH, *KINKED, "hermite(5)")),
+    predict=_predict_dual,
+    measure=_measure_dual,
+    # Of E s^2, the value at 1: quadrature and rounding of the library, 1e-13.
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_wrong_dual,
+    examples=_searched,
+    max_examples=8,
+)
+
+
+def _predict_slope(*, activation: Subject) -> Array:
+    return subject(activation).dual_derivative(np.array(RHOS))
+
+
+def _measure_slope(*, activation: Subject) -> list[Any]:
+    return [law(activation).slope(rho) for rho in RHOS]
+
+
+def _wrong_slope(*, activation: Subject) -> Array:
+    # The dual of the activation itself instead of its derivative's.
+    return subject(activation).dual(np.array(RHOS))
+
+
+SLOPE = Claim(
+    id="dc/defC.1-derivative",
+    items=("DefC.1",),
+    title="The derivative of the dual is the dual of the derivative",
+    statement=r"\hat\sigma'(\rho) = \mathbb{E}[\sigma'(u) \sigma'(v)]",
+    assumptions=("the derivative is square integrable",),
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=(*_DIFFERENTIABLE, "hermite(5)")),
+    predict=_predict_slope,
+    measure=_measure_slope,
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_wrong_slope,
+    examples=_searched,
+    max_examples=8,
+)
+
+
+def _predict_distance(*, activation: Subject) -> Array:
+    return subject(activation).distance_map(np.array(DELTAS))
+
+
+def _measure_distance(*, activation: Subject) -> list[Any]:
+    return [law(activation).distance(delta) for delta in DELTAS]
+
+
+def _wrong_distance(*, activation: Subject) -> Array:
+    # The subtraction in float64: no digits below delta = 1e-16.
+    a = subject(activation)
+    return 1.0 - a.dual(1.0 - np.array(DELTAS)) / a.second_moment
+
+
+DISTANCE = Claim(
+    id="dc/defC.1-distance",
+    items=("DefC.1",),
+    title="Distances of near-duplicates keep every digit through a layer",
+    statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
+    r" 10^{-18} \le \delta \le 2",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=(*SMOOTH, *KINKED)),
+    predict=_predict_distance,
+    measure=_measure_distance,
+    compare=AgreesTo(relative=1e-13),
+    must_refute=_wrong_distance,
+)
+
+
+@lru_cache(maxsize=256)
+def _scaled_law(name: str, variance: float) -> Any:
+    if name in integrals.PIECES:
+        return replace(integrals.PIECES[name], variance=variance)
+    return integrals.smooth_coefficients(name, repr(variance))
+
+
+def _measure_unequal(*, activation: str, var_x: float, var_y: float) -> list[Any]:
+    first, second = _scaled_law(activation, var_x), _scaled_law(activation, var_y)
+    if isinstance(first, integrals.Pieces):
+        return [first.dual(rho, second) for rho in RHOS]
+    series = integrals.Series(tuple(a * b for a, b in zip(first, second, strict=True)))
+    return [series.dual(rho) for rho in RHOS]
+
+
+def _predict_unequal(*, activation: str, var_x: float, var_y: float) -> Array:
+    return subject(activation).dual(np.array(RHOS), var_x=var_x, var_y=var_y)
+
+
+def _wrong_unequal(*, activation: str, var_x: float, var_y: float) -> Array:
+    # The same variance for both, their geometric mean: right for homogeneous ones only.
+    v = math.sqrt(var_x * var_y)
+    return subject(activation).dual(np.array(RHOS), var_x=v, var_y=v)
+
+
+UNEQUAL = Claim(
+    id="dc/defC.1-unequal",
+    items=("DefC.1", "D.0"),
+    title="Dual activations of inputs with unequal variances",
+    statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
+    r" \sigma(z_2)]",
+    source=Source(KEY, "Definition C.1 and Appendix D"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(
+            activation=("hard_tanh", "leaky_relu(0.1)", "elu", "selu", "relu_squared"),
+            var_x=(1.7,),
+            var_y=(0.25, 1.69),
+        ),
+        *grid(
+            activation=("erf", "tanh", "gelu", "sin", "softplus", "sigmoid"),
+            var_x=(1.5,),
+            var_y=(0.25,),
+        ),
+    ),
+    predict=_predict_unequal,
+    measure=_measure_unequal,
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_wrong_unequal,
+)
+
+# --- the coefficient of non-linearity ---------------------------------------------------
+
+
+def _predict_mu(*, activation: Subject) -> float:
+    return subject(activation).mu
+
+
+def _measure_mu(*, activation: Subject) -> Any:
+    return law(activation).mu()
+
+
+def _wrong_mu(*, activation: Subject) -> float:
+    # The mean counted with the energy.
+    raw = subject(activation)
+    return 1.0 - float(raw.hermite(1)[1]) ** 2 / raw.second_moment
+
+
+def _any_nonlinear() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries({"activation": nonlinear()})
+
+
+DEF_31 = Claim(
+    id="dc/def3.1",
+    items=("Def3.1",),
+    title="The coefficient of non-linearity, for any activation",
+    statement=r"\mu = 1 - \left(\mathbb{E}[X \sigma(X)]\right)^2",
+    source=Source(KEY, "Definition 3.1"),
+    evidence=Evidence.SEARCH,
+    # The least nonlinear: mu = 1e-8, where 1 - a_1^2 has lost eight digits.
+    cases=grid(activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]})),
+    predict=_predict_mu,
+    measure=_measure_mu,
+    # Energies to 1e-13 relative; callables by quadrature, absolute 1e-15 of the whole.
+    compare=AgreesTo(relative=1e-13, absolute=1e-15),
+    must_refute=_wrong_mu,
+    examples=_any_nonlinear,
+    max_examples=60,
+)
+
+
+def _predict_one(*, activation: Subject) -> float:  # noqa: ARG001
+    return 1.0
+
+
+def _wrong_below_one(*, activation: Subject) -> float:  # noqa: ARG001
+    return 0.999
+
+
+LEM_C2 = Claim(
+    id="dc/lemC.2",
+    items=("LemC.2",),
+    title="mu is at most one, and one for even activations",
+    statement=r"\mu \le 1",
+    source=Source(KEY, "Lemma C.2"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=NONLINEAR),
+    predict=_predict_one,
+    measure=_measure_mu,
+    # 256 bits on the measured side.
+    compare=AtMost(rounding=1e-40),
+    must_refute=_wrong_below_one,
+    examples=_any_nonlinear,
+    max_examples=100,
+)
+
+
+def _predict_positive(*, activation: Subject) -> float:  # noqa: ARG001
+    return 0.0
+
+
+def _wrong_far_from_zero(*, activation: Subject) -> float:  # noqa: ARG001
+    return 1e-3
+
+
+LEM_C2_POSITIVE = Claim(
+    id="dc/lemC.2-positive",
+    items=("LemC.2",),
+    title="mu is positive unless the activation is affine",
+    statement=r"\mu > 0",
+    assumptions=("not affine almost everywhere",),
+    source=Source(KEY, "Lemma C.2"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-9]})),
+    predict=_predict_positive,
+    measure=_measure_mu,
+    compare=AtLeast(),
+    must_refute=_wrong_far_from_zero,
+    examples=_any_nonlinear,
+    max_examples=100,
+)
+
+
+def _predict_from_dual(*, activation: Subject) -> float:
+    raw = subject(activation)
+    mean = raw.dual(0.0)
+    return 1.0 - raw.dual_derivative(0.0) / (raw.dual(1.0) - mean)
+
+
+def _wrong_from_dual(*, activation: Subject) -> float:
+    raw = subject(activation)
+    return 1.0 - raw.dual_derivative(0.0) / raw.dual(1.0)
+
+
+C_4 = Claim(
+    id="dc/C.4",
+    items=("C.4",),
+    title="mu of a raw activation from its raw dual",
+    statement=r"\mu = 1 - \frac{\hat\sigma'(0)}{\hat\sigma(1) - \hat\sigma(0)}",
+    source=Source(KEY, "Appendix C.4"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=NONLINEAR),
+    predict=_predict_from_dual,
+    measure=_measure_mu,
+    # Duals to 1e-15; the sigmoid's variance is a seventh of its second moment.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_wrong_from_dual,
+)
+
+# --- the tables -------------------------------------------------------------------------
+
+_TABLE_1 = ("identity", "hermite(2)", "relu", "step", "exp")
+
+
+def _predict_table_1(*, activation: str) -> list[float]:
+    raw = subject(activation)
+    values = np.asarray(raw.dual(np.array(RHOS))) / raw.second_moment
+    return [*values.tolist(), *([] if activation == "identity" else [raw.mu])]
+
+
+def _measure_table_1(*, activation: str) -> list[Any]:
+    with mpmath.workprec(integrals.BITS):
+        pi, e = mpmath.pi, mpmath.e
+        dual, mu = {
+            "identity": (lambda r: r, None),
+            "hermite(2)": (lambda r: r * r, mpmath.mpf(1)),
+            "relu": (
+                lambda r: (mpmath.sqrt(1 - r * r) + (pi - mpmath.acos(r)) * r) / pi,
+                (pi - 2) / (2 * (pi - 1)),
+            ),
+            "step": (lambda r: (pi - mpmath.acos(r)) / pi, 1 - 2 / pi),
+            "exp": (lambda r: mpmath.exp(r - 1), (e - 2) / (e - 1)),
+        }[activation]
+        values = [dual(mpmath.mpf(rho)) for rho in RHOS]
+        return values if mu is None else [*values, mu]
+
+
+def _wrong_table_1(*, activation: str) -> list[float]:
+    # The duals of the centred activations.
+    a = subject(activation).normalized()
+    mu = [] if activation == "identity" else [a.mu]
+    return [*np.asarray(a.dual(np.array(RHOS))).tolist(), *mu]
+
+
+TAB_1 = Claim(
+    id="dc/tab1",
+    items=("Tab1",),
+    title="The paper's table of duals and coefficients",
+    statement=r"\mathrm{ReLU:}\; \hat\sigma(\rho) = \frac{\sqrt{1 - \rho^2} + (\pi -"
+    r" \arccos \rho) \rho}{\pi}, \quad \mu = \frac{\pi - 2}{2 (\pi - 1)}",
+    assumptions=("unit second moment, not centred",),
+    source=Source(KEY, "Table 1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=_TABLE_1),
+    predict=_predict_table_1,
+    measure=_measure_table_1,
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_wrong_table_1,
+    finding=(
+        "The table prints mu = 0 for the identity. The library refuses to give a mu to"
+        " an affine activation, because no rate follows from it."
+    ),
+    figure="dual_activations",
+)
+
+_TABLE_2 = (
+    *("relu", "abs", "leaky_relu(0.01)", "leaky_relu(0.1)", "leaky_relu(0.2)"),
+    *("relu_squared", "step", "exp", "erf", "tanh", "arctan", "asinh", "softsign"),
+    *("hard_tanh", "sin", "cos", "gaussian", "sigmoid", "softplus", "silu", "gelu"),
+    *("mish", "elu", "selu"),
+)
+
+
+def _predict_table_2(*, activation: str) -> list[float]:
+    raw = subject(activation)
+    row = [raw.variance, raw.mu, raw.nu]
+    # SELU's mean is zero up to the rounding of its constants.
+    if activation != "selu":
+        row.append(raw.mean)
+    if math.isfinite(raw.derivative_second_moment):
+        row.append(raw.derivative_second_moment / raw.variance)
+    return row
+
+
+def _softsign_row() -> list[Any]:
+    # Half-lines: |x| / (1 + |x|) is analytic for x > 0.
+    with mpmath.workdps(40):
+
+        def mean(f: Any) -> Any:
+            cuts = [0, 0.5, 1, 2, 4, 8, 16, 24]
+            return 2 * mpmath.quad(lambda x: f(x) * mpmath.npdf(x), cuts)
+
+        linear = mean(lambda x: x * x / (1 + x))
+        energy = mean(lambda x: (x / (1 + x)) ** 2)
+        slope = mean(lambda x: (1 + x) ** -4)
+        mu = 1 - linear**2 / energy
+        return [energy, mu, mu, mpmath.mpf(0), slope / energy]
+
+
+def _measure_table_2(*, activation: str) -> list[Any]:
+    if activation == "softsign":
+        return _softsign_row()
+    found = law(activation)
+    row = [found.variance(), found.mu(), found.nu()]
+    if activation != "selu":
+        row.append(found.coefficient(0))
+    if activation != "step":
+        row.append(found.normalised_slope(1))
+    return row
+
+
+def _wrong_table_2(*, activation: str) -> list[float]:
+    # nu in the place of mu.
+    row = _predict_table_2(activation=activation)
+    return [row[0], row[2], row[1], *row[3:]]
+
+
+TAB_2 = Claim(
+    id="dc/tab2",
+    items=("Tab2",),
+    title="Variance, mu, nu, mean and slope of two dozen activations",
+    statement=r"\mathrm{Var}\,s, \quad \mu, \quad \nu, \quad \mathbb{E}\,s, \quad"
+    r" D = \mathbb{E}[\sigma'^2]",
+    source=Source(KEY, "Table 1, continued"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=_TABLE_2),
+    predict=_predict_table_2,
+    measure=_measure_table_2,
+    compare=AgreesTo(relative=1e-13, absolute=1e-16),
+    must_refute=_wrong_table_2,
+    finding="The slope is infinite for the step: it has no tangent kernel (E7).",
+)
+
+_ORDERS = (*range(13), 20, 21, 50, 51, 100, 101, 150, 199, 200, 201)
+
+
+def _predict_coefficients(*, activation: str) -> list[Any]:
+    values = subject(activation).hermite(201)
+    scales = _scales(activation)
+    with mpmath.workprec(integrals.BITS):
+        return [mpmath.mpf(values[k]) / s for k, s in zip(_ORDERS, scales, strict=True)]
+
+
+def _measure_coefficients(*, activation: str) -> list[Any]:
+    scales = _scales(activation)
+    with mpmath.workprec(integrals.BITS):
+        return [
+            _coefficient(activation, k) / s
+            for k, s in zip(_ORDERS, scales, strict=True)
+        ]
+
+
+@lru_cache(maxsize=4096)
+def _coefficient(name: str, k: int) -> Any:
+    # Entire functions fall below the absolute accuracy of any quadrature.
+    with mpmath.workprec(integrals.BITS):
+        root = mpmath.sqrt(mpmath.factorial(k))
+        if name == "exp":
+            return mpmath.sqrt(mpmath.e) / root
+        if name in ("sin", "cos"):
+            turn = (k - (name == "sin")) % 4
+            sign = (1, 0, -1, 0)[turn]
+            return sign / mpmath.sqrt(mpmath.e) / root
+        return law(name).coefficient(k)
+
+
+@lru_cache(maxsize=64)
+def _scales(name: str) -> tuple[Any, ...]:
+    """|a_k|; where it vanishes, the largest coefficient from there on."""
+    values = [abs(_coefficient(name, k)) for k in _ORDERS]
+    # Of the last two orders one may vanish by parity.
+    largest = [max(values[min(i, len(values) - 2) :]) for i in range(len(values))]
+    # Quadrature leaves 1e-50 of a coefficient that is zero; closed forms leave nothing.
+    least = mpmath.mpf(0) if name in ("exp", "sin", "cos") else mpmath.mpf(10) ** -40
+    return tuple(
+        v if v > least else m
+        for v, m in zip(values, largest, strict=True)
+    )
+
+
+def _wrong_coefficients(*, activation: str) -> list[Any]:
+    # Polynomials that are not normalised: a factor sqrt(k!) in place of each a_k.
+    values = _predict_coefficients(activation=activation)
+    with mpmath.workprec(integrals.BITS):
+        return [
+            v * mpmath.sqrt(mpmath.factorial(k))
+            for k, v in zip(_ORDERS, values, strict=True)
+        ]
+
+
+COEFFICIENTS = Claim(
+    id="dc/tab2-coefficients",
+    items=("Tab2", "DefC.1"),
+    title="Hermite coefficients to order 200",
+    statement=r"a_k = \mathbb{E}[s(X) h_k(X)], \quad k \le 200",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    # SELU's mean vanishes by the choice of its constants: dc/tab2 leaves it out too. Of
+    # the identity nothing is left from order 2 on.
+    cases=grid(
+        activation=tuple(n for n in (*SMOOTH, *KINKED) if n not in ("selu", "identity"))
+    ),
+    predict=_predict_coefficients,
+    measure=_measure_coefficients,
+    # Relative to the coefficient, or to the largest of the tail where it vanishes.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_wrong_coefficients,
+)
+
+CLAIMS = (
+    EQ2,
+    ASM_A,
+    ASM_B,
+    DUAL,
+    SLOPE,
+    DISTANCE,
+    UNEQUAL,
+    DEF_31,
+    LEM_C2,
+    LEM_C2_POSITIVE,
+    C_4,
+    TAB_1,
+    TAB_2,
+    COEFFICIENTS,
+)

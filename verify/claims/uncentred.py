@@ -1,0 +1,592 @@
+"""Activations with a mean: correlations converge to a fixed point (section 3)."""
+
+import math
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import conditioning as dc
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims import _recursions as recursion
+from verify.claims._subjects import (
+    KEY,
+    NONLINEAR,
+    NORMRELU,
+    Subject,
+    law,
+    mixtures,
+    nonlinear,
+    subject,
+)
+from verify.compare import AgreesTo, AtLeast, AtMost
+from verify.integrals import BITS, Law
+
+# --- the coefficient of non-affinity ----------------------------------------------------
+
+
+def _predict_nu(*, activation: Subject) -> float:
+    return subject(activation).nu
+
+
+def _measure_nu(*, activation: Subject) -> Any:
+    return law(activation).nu()
+
+
+def _wrong_nu(*, activation: Subject) -> float:
+    return subject(activation).mu
+
+
+def _any() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries({"activation": nonlinear()})
+
+
+DEF_C20 = Claim(
+    id="dc/defC.20",
+    items=("DefC.20",),
+    title="The coefficient of non-affinity, for any activation",
+    statement=r"\nu = 1 - a_0^2 - a_1^2 = \sum_{k \ge 2} a_k^2",
+    assumptions=("unit second moment, not centred",),
+    source=Source(KEY, "Definition C.20"),
+    evidence=Evidence.SEARCH,
+    # NormReLU comes normalised: its nu is its mu, dc/def3.1.
+    cases=grid(activation=tuple(n for n in NONLINEAR if n != NORMRELU)),
+    predict=_predict_nu,
+    measure=_measure_nu,
+    # As dc/def3.1.
+    compare=AgreesTo(relative=1e-13, absolute=1e-15),
+    must_refute=_wrong_nu,
+    examples=_any,
+    max_examples=60,
+)
+
+
+def _zero(**case: Any) -> float:
+    del case
+    return 0.0
+
+
+def _one(**case: Any) -> float:
+    del case
+    return 1.0
+
+
+def _below_one(**case: Any) -> float:
+    del case
+    return 0.9
+
+
+LEM_C21 = Claim(
+    id="dc/lemC.21",
+    items=("LemC.21",),
+    title="nu is at most one, and one for pure powers of the correlation",
+    statement=r"\nu \le 1",
+    source=Source(KEY, "Lemma C.21"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=(*NONLINEAR, "hermite(2)", "hermite(3)")),
+    predict=_one,
+    measure=_measure_nu,
+    compare=AtMost(rounding=1e-40),
+    must_refute=_below_one,
+    examples=_any,
+    max_examples=100,
+)
+
+
+def _small(**case: Any) -> float:
+    del case
+    return 1e-3
+
+
+LEM_C21_POSITIVE = Claim(
+    id="dc/lemC.21-positive",
+    items=("LemC.21",),
+    title="nu is positive unless the activation is affine",
+    statement=r"\nu > 0",
+    source=Source(KEY, "Lemma C.21"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=(*NONLINEAR, {"a": [2.0, 1.0, 1e-9]})),
+    predict=_zero,
+    measure=_measure_nu,
+    compare=AtLeast(),
+    must_refute=_small,
+    examples=_any,
+    max_examples=100,
+)
+
+# --- the shape of the dual --------------------------------------------------------------
+
+_GRID = tuple(k / 8 for k in range(9))
+
+
+def _measure_steps(*, activation: Subject, order: int) -> list[Any]:
+    """Differences of the dual on [0, 1], of the first or second order."""
+    with mpmath.workprec(BITS):
+        values = [law(activation).dual(rho) for rho in _GRID]
+        for _ in range(order):
+            values = [b - a for a, b in zip(values[:-1], values[1:], strict=True)]
+        return values
+
+
+def _steps() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries(
+        {"activation": mixtures(), "order": st.sampled_from((1, 2))}
+    )
+
+
+LEM_C23 = Claim(
+    id="dc/lemC.23",
+    items=("LemC.23",),
+    title="The dual increases and is convex on [0, 1]",
+    statement=r"\hat\sigma' \ge 0, \quad \hat\sigma'' \ge 0 \quad"
+    r" \mathrm{on}\; [0, 1]",
+    source=Source(KEY, "Lemma C.23"),
+    evidence=Evidence.SEARCH,
+    # Equality: the identity's second differences.
+    cases=grid(
+        activation=("identity", "relu", "gelu", "exp", "sigmoid", "cos"), order=(1, 2)
+    ),
+    predict=_zero,
+    measure=_measure_steps,
+    compare=AtLeast(rounding=1e-40),
+    must_refute=_small,
+    examples=_steps,
+    max_examples=100,
+)
+
+# --- fixed points -----------------------------------------------------------------------
+
+
+def _exact_fixed_point(found: Law) -> Any:
+    """Smallest fixed point in [0, 1], by bisection at 60 digits."""
+    with mpmath.workprec(BITS):
+        total = found.moment()
+        low, high = mpmath.mpf(0), mpmath.mpf(1)
+        # The dual is convex: below the diagonal somewhere, or not at all before 1.
+        probe = high
+        for _ in range(60):
+            probe = (1 + probe) / 2 if probe < 1 else mpmath.mpf(1) / 2
+            if found.dual(probe) / total < probe:
+                high = probe
+                break
+        else:
+            return mpmath.mpf(1)
+        for _ in range(90):
+            middle = (low + high) / 2
+            if found.dual(middle) / total > middle:
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2
+
+
+def _predict_fixed_point(*, activation: Subject) -> float:
+    return subject(activation).fixed_point()
+
+
+def _measure_fixed_point(*, activation: Subject) -> Any:
+    return _exact_fixed_point(law(activation))
+
+
+def _wrong_fixed_point(*, activation: Subject) -> float:
+    # The fixed point of a quadratic with the same mean and slope.
+    a = subject(activation)
+    mean, slope = a.mean**2, a.derivative_second_moment
+    return min(1.0, 2.0 * mean / max(slope, 1e-300)) if math.isfinite(slope) else 1.0
+
+
+def _means() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries({"activation": mixtures()}).filter(
+        lambda c: abs(c["activation"]["a"][0]) > 0.05
+        and abs(_excess(c["activation"])) > 1e-3
+    )
+
+
+def _excess(activation: Any) -> float:
+    """D - E s^2 over E s^2: of either sign, and zero where convergence is algebraic."""
+    a = np.array(activation["a"])
+    return float(((np.arange(len(a)) - 1.0) * a * a).sum() / (a * a).sum())
+
+
+LEM_C26 = Claim(
+    id="dc/lemC.26",
+    items=("LemC.26",),
+    title="Where correlations go: the smallest fixed point",
+    statement=r"\hat\sigma(\bar\rho) = \bar\rho, \quad"
+    r" \bar\rho < 1 \Leftrightarrow D > 1",
+    assumptions=("unit second moment",),
+    source=Source(KEY, "Lemma C.26"),
+    evidence=Evidence.SEARCH,
+    cases=grid(
+        activation=(
+            *("step", "gelu", "silu", "mish", "elu", "softplus", "sigmoid"),
+            *({"a": [0.6, 0.0, 0.8]}, {"a": [0.6, 0.5, 0.1]}),
+        )
+    ),
+    predict=_predict_fixed_point,
+    measure=_measure_fixed_point,
+    # The dual's 1e-15 over 1 - slope at the fixed point, which is above 1e-3 here.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_wrong_fixed_point,
+    examples=_means,
+    max_examples=40,
+)
+
+
+def _predict_line(*, activation: Subject, share: float) -> float:
+    a = subject(activation)
+    point = a.fixed_point()
+    rho = point + share * (1.0 - point)
+    return rho - a.nu * (rho - point) * (1.0 - rho)
+
+
+def _measure_line(*, activation: Subject, share: float) -> Any:
+    found = law(activation)
+    point = _exact_fixed_point(found)
+    with mpmath.workprec(BITS):
+        return found.dual(point + mpmath.mpf(share) * (1 - point)) / found.moment()
+
+
+def _wrong_line(*, activation: Subject, share: float) -> float:
+    a = subject(activation)
+    point = a.fixed_point()
+    rho = point + share * (1.0 - point)
+    return rho - 1.5 * a.nu * (rho - point) * (1.0 - rho)
+
+
+def _expanding() -> Any:
+    from hypothesis import strategies as st
+
+    return (
+        st.fixed_dictionaries({"activation": mixtures(), "share": st.floats(0.0, 1.0)})
+        .filter(lambda c: abs(c["activation"]["a"][0]) > 0.05)
+        .filter(lambda c: _excess(c["activation"]) > 1e-2)
+    )
+
+
+_EXPANDING = (
+    # Quadratics attain the bounds.
+    {"a": [0.5, 0.4, 0.768]},
+    {"a": [0.3, 0.1, 0.9]},
+    {"a": [0.3, -0.5, 0.0, 0.8]},
+    "gelu",
+    "silu",
+)
+
+LEM_C24 = Claim(
+    id="dc/lemC.24",
+    items=("LemC.24",),
+    title="Above the fixed point the dual lies below a parabola",
+    statement=r"\hat\sigma(\rho) \le \rho - \nu (\rho - \bar\rho)(1 - \rho),"
+    r" \quad \rho \in [\bar\rho, 1]",
+    assumptions=("unit second moment", "a fixed point below one"),
+    source=Source(KEY, "Lemma C.24"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=_EXPANDING, share=(0.0, 0.3, 0.9, 1.0)),
+    predict=_predict_line,
+    measure=_measure_line,
+    # The fixed point to 1e-13, see dc/lemC.26.
+    compare=AtMost(rounding=1e-12),
+    must_refute=_wrong_line,
+    examples=_expanding,
+    max_examples=60,
+)
+
+# --- Lemma C.28 -------------------------------------------------------------------------
+
+
+def _constants(activation: Subject) -> tuple[float, float, float]:
+    """Fixed point, nu * bar_delta / 2, and the slope at the fixed point."""
+    a = subject(activation)
+    point = a.fixed_point()
+    slope = float(a.dual_derivative(point)) / a.second_moment
+    return point, a.nu * (1.0 - point) / 2.0, slope
+
+
+def _predict_near_one(*, activation: Subject, share: float) -> float:
+    point, rate, _ = _constants(activation)
+    return 1.0 - (1.0 + rate) * share * (1.0 - point) / 2.0
+
+
+def _measure_near_one(*, activation: Subject, share: float) -> Any:
+    found = law(activation)
+    point = _exact_fixed_point(found)
+    with mpmath.workprec(BITS):
+        delta = mpmath.mpf(share) * (1 - point) / 2
+        return found.dual(1 - delta) / found.moment()
+
+
+def _wrong_near_one(*, activation: Subject, share: float) -> float:
+    point, rate, _ = _constants(activation)
+    return 1.0 - (1.0 + 2.5 * rate) * share * (1.0 - point) / 2.0
+
+
+LEM_C28_1 = Claim(
+    id="dc/lemC.28-near-one",
+    items=("LemC.28",),
+    title="Uncentred: near-duplicates drift apart",
+    statement=r"\hat\sigma(1 - \delta) \le 1 - (1 + \nu \bar\delta / 2)\,\delta,"
+    r" \quad 0 \le \delta \le \bar\delta / 2, \quad \bar\delta = 1 - \bar\rho",
+    source=Source(KEY, "Lemma C.28 (1)"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=_EXPANDING, share=(1e-6, 0.5, 1.0)),
+    predict=_predict_near_one,
+    measure=_measure_near_one,
+    compare=AtMost(rounding=1e-12),
+    must_refute=_wrong_near_one,
+    examples=_expanding,
+    max_examples=40,
+)
+
+
+def _predict_above(*, activation: Subject, share: float) -> float:
+    point, rate, _ = _constants(activation)
+    return (1.0 - rate) * share * (1.0 - point) / 2.0
+
+
+def _measure_above(*, activation: Subject, share: float) -> Any:
+    found = law(activation)
+    point = _exact_fixed_point(found)
+    with mpmath.workprec(BITS):
+        rho = point + mpmath.mpf(share) * (1 - point) / 2
+        return found.dual(rho) / found.moment() - point
+
+
+def _wrong_above(*, activation: Subject, share: float) -> float:
+    point, rate, _ = _constants(activation)
+    return (1.0 - 2.5 * rate) * share * (1.0 - point) / 2.0
+
+
+LEM_C28_2 = Claim(
+    id="dc/lemC.28-above",
+    items=("LemC.28",),
+    title="Uncentred: correlations above the fixed point contract to it",
+    statement=r"0 \le \hat\sigma(\rho) - \bar\rho \le (1 - \nu \bar\delta / 2)"
+    r" (\rho - \bar\rho), \quad \bar\rho \le \rho \le (1 + \bar\rho) / 2",
+    source=Source(KEY, "Lemma C.28 (2)"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=_EXPANDING, share=(0.1, 1.0)),
+    predict=_predict_above,
+    measure=_measure_above,
+    compare=AtMost(rounding=1e-12),
+    must_refute=_wrong_above,
+    examples=_expanding,
+    max_examples=40,
+)
+
+
+def _predict_below(*, activation: Subject, share: float) -> float:
+    point, _, slope = _constants(activation)
+    return slope * (1.0 - share) * point
+
+
+def _measure_below(*, activation: Subject, share: float) -> Any:
+    found = law(activation)
+    point = _exact_fixed_point(found)
+    with mpmath.workprec(BITS):
+        return point - found.dual(mpmath.mpf(share) * point) / found.moment()
+
+
+def _wrong_below(*, activation: Subject, share: float) -> float:
+    point, _, slope = _constants(activation)
+    return 0.3 * slope * (1.0 - share) * point
+
+
+LEM_C28_3 = Claim(
+    id="dc/lemC.28-below",
+    items=("LemC.28",),
+    title="Uncentred: correlations below the fixed point contract to it",
+    statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
+    r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
+    source=Source(KEY, "Lemma C.28 (3)"),
+    evidence=Evidence.SEARCH,
+    cases=grid(activation=_EXPANDING, share=(0.0, 0.5, 0.99)),
+    predict=_predict_below,
+    measure=_measure_below,
+    compare=AtMost(rounding=1e-12),
+    must_refute=_wrong_below,
+    examples=_expanding,
+    max_examples=40,
+)
+
+
+def _predict_negative(*, activation: Subject, rho: float) -> float:
+    a = subject(activation)
+    return rho + a.mean**2 / a.second_moment * (1.0 - rho)
+
+
+def _measure_negative(*, activation: Subject, rho: float) -> Any:
+    found = law(activation)
+    with mpmath.workprec(BITS):
+        return found.dual(rho) / found.moment()
+
+
+def _wrong_negative(*, activation: Subject, rho: float) -> float:
+    a = subject(activation)
+    return 1.05 * a.mean**2 / a.second_moment + 0.9 * rho
+
+
+def _negatives() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries(
+        {"activation": mixtures(), "rho": st.floats(-1.0, 0.0)}
+    )
+
+
+LEM_C28_4 = Claim(
+    id="dc/lemC.28-negative",
+    items=("LemC.28",),
+    title="Uncentred: negative correlations rise by the mean's energy in each layer",
+    statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad -1 \le \rho \le 0",
+    source=Source(KEY, "Lemma C.28 (4)"),
+    evidence=Evidence.SEARCH,
+    # Equality for affine activations.
+    cases=grid(
+        activation=("relu", "gelu", "exp", "sigmoid", {"a": [0.6, 0.8, 0.0, 1e-6]}),
+        rho=(-1.0, -0.3, 0.0),
+    ),
+    predict=_predict_negative,
+    measure=_measure_negative,
+    compare=AtLeast(rounding=5e-15),
+    must_refute=_wrong_negative,
+    examples=_negatives,
+    max_examples=80,
+)
+
+# --- convergence ------------------------------------------------------------------------
+
+
+def _predict_distance(*, activation: Subject, delta: float, sign: int, extra: int) -> float:
+    del sign
+    found = dc.fixed_point_convergence(subject(activation), delta)
+    return found.rate**extra
+
+
+def _measure_distance(*, activation: Subject, delta: float, sign: int, extra: int) -> Any:
+    start = dc.fixed_point_convergence(subject(activation), delta).start
+    found = law(activation)
+    point = _exact_fixed_point(found)
+    with mpmath.workprec(BITS):
+        rho = sign * (1 - mpmath.mpf(delta))
+        return abs(recursion.uncentred(found, rho, start + extra)[-1] - point)
+
+
+def _wrong_distance(*, activation: Subject, delta: float, sign: int, extra: int) -> float:
+    # Contraction from the first layer on, with the waiting time counted as layers.
+    del sign
+    found = dc.fixed_point_convergence(subject(activation), delta)
+    return found.rate ** (30 * (found.start + extra))
+
+
+def _converging() -> Any:
+    from hypothesis import strategies as st
+
+    # Means above a tenth of the energy: the waiting time is below 100 layers.
+    return (
+        st.fixed_dictionaries(
+            {
+                "activation": mixtures(),
+                "delta": st.floats(1e-6, 1.0),
+                "sign": st.sampled_from((1, -1)),
+                "extra": st.integers(0, 30),
+            }
+        )
+        .filter(lambda c: abs(_excess(c["activation"])) > 0.02)
+        .filter(
+            lambda c: c["activation"]["a"][0] ** 2
+            > 0.05 * sum(v * v for v in c["activation"]["a"])
+        )
+    )
+
+
+THM_310 = Claim(
+    id="dc/thm3.10",
+    items=("Thm3.10", "LemC.30"),
+    title="Uncentred activations: correlations converge to the fixed point",
+    statement=r"|\hat\sigma^{(L)}(\rho) - \bar\rho| \le q^{L - L_1}, \quad"
+    r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho))",
+    assumptions=("mean not zero, not affine", "D not one", "|rho| <= 1 - delta"),
+    source=Source(KEY, "Theorem 3.10 and Lemma C.30 (constants ours)"),
+    evidence=Evidence.SEARCH,
+    cases=(
+        *grid(activation=("gelu", "silu"), delta=(0.01,), sign=(1, -1), extra=(0, 20)),
+        *grid(
+            activation=({"a": [0.6, 0.3, 0.74]}, {"a": [0.7, 0.7, 0.1]}, "sigmoid"),
+            delta=(1e-6, 0.3),
+            sign=(1, -1),
+            extra=(0, 10),
+        ),
+    ),
+    predict=_predict_distance,
+    measure=_measure_distance,
+    # The rate to 1e-13, to the 50th power at most.
+    compare=AtMost(relative=1e-10),
+    must_refute=_wrong_distance,
+    examples=_converging,
+    max_examples=60,
+    uses=("dc/lemC.28-above", "dc/lemC.28-below", "dc/lemC.28-negative"),
+)
+
+
+def _wait(activation: Subject, rho: float) -> int:
+    a = subject(activation)
+    return 0 if rho >= 0.0 else math.ceil(a.second_moment / a.mean**2)
+
+
+def _predict_algebraic(*, activation: Subject, rho: float, depth: int) -> float:
+    wait = _wait(activation, rho)
+    return float(dc.unit_slope_bound(depth, subject(activation).nu, wait=wait))
+
+
+def _measure_algebraic(*, activation: Subject, rho: float, depth: int) -> Any:
+    with mpmath.workprec(BITS):
+        return 1 - recursion.uncentred(law(activation), rho, depth)[-1]
+
+
+def _wrong_algebraic(*, activation: Subject, rho: float, depth: int) -> float:
+    # Geometric, as if the slope at one were below one.
+    return (1.0 - subject(activation).nu / 2.0) ** max(depth - _wait(activation, rho), 0)
+
+
+LEM_C32 = Claim(
+    id="dc/lemC.32",
+    items=("LemC.32",),
+    title="Slope one: correlations reach one, but only algebraically",
+    statement=r"1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu (L - L')},"
+    r" \quad L' = \lceil 1 / a_0^2 \rceil \;\mathrm{for}\; \rho < 0",
+    assumptions=("D = 1", "mean not zero"),
+    source=Source(KEY, "Lemma C.32 (constants ours)"),
+    evidence=Evidence.SEARCH,
+    # D = 1 exactly: ReLU, the exponential, and quadratics with a_0 = a_2.
+    cases=grid(
+        activation=("relu", "exp", {"a": [0.5, 0.7, 0.5]}, {"a": [1.0, 0.0, 1.0]}),
+        rho=(-1.0, 0.0, 0.9),
+        depth=(1, 10, 60),
+    ),
+    predict=_predict_algebraic,
+    measure=_measure_algebraic,
+    compare=AtMost(rounding=1e-14),
+    must_refute=_wrong_algebraic,
+)
+
+CLAIMS = (
+    DEF_C20,
+    LEM_C21,
+    LEM_C21_POSITIVE,
+    LEM_C23,
+    LEM_C24,
+    LEM_C26,
+    LEM_C28_1,
+    LEM_C28_2,
+    LEM_C28_3,
+    LEM_C28_4,
+    THM_310,
+    LEM_C32,
+)
