@@ -158,9 +158,7 @@ class Truncated:
         power, s = self.m - order, 1.0 + rho
         terms = range(max(order, 1), self.m + 1)
         base = [mean + 0.0 * rho] if order == 0 else []
-        base += [
-            math.perm(k, order) * self.low[k] * rho ** (k - order) for k in terms
-        ]
+        base += [math.perm(k, order) * self.low[k] * rho ** (k - order) for k in terms]
         base += [-self._integral(np.full_like(t, 0.5 * np.pi), t, rho, power)]
         start = self.at_minus_one[0] - (self.low[0] - mean)
         other = [start + 0.0 * rho] if order == 0 else []

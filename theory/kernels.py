@@ -436,7 +436,10 @@ def _sphere(
         own = np.arange(m)
         rho[own, own], d[own, own] = 1.0, 0.0
         values = deep.at(rho.ravel(), d.ravel())
-        for out, value, relative_out in ((k, values[0], False), (t, values[1], relative)):
+        for out, value, relative_out in (
+            (k, values[0], False),
+            (t, values[1], relative),
+        ):
             if out is None:
                 continue
             block = value.reshape(m, -1)

@@ -170,7 +170,9 @@ def test_erf_has_its_arcsine(error):
         for rho in RHOS:
             cov = rho * mpmath.sqrt(mpmath.mpf(v) * w)
             exact = (
-                2 / mpmath.pi * mpmath.asin(2 * cov / mpmath.sqrt((1 + 2 * v) * (1 + 2 * w)))
+                2
+                / mpmath.pi
+                * mpmath.asin(2 * cov / mpmath.sqrt((1 + 2 * v) * (1 + 2 * w)))
             )
             value = act.erf.dual(rho, var_x=v, var_y=w)
             scale = mpmath.sqrt(act.erf.length_map(v) * act.erf.length_map(w))

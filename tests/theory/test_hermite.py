@@ -96,10 +96,7 @@ CLOSED = {
     # E e^Z h_k = e^(1/2) / sqrt(k!); sin and cos are its imaginary and real part at i.
     "exp": lambda k: mpmath.exp(0.5) / mpmath.sqrt(mpmath.factorial(k)),
     "sin": lambda k: (
-        (k % 2)
-        * (-1) ** (k // 2)
-        * mpmath.exp(-0.5)
-        / mpmath.sqrt(mpmath.factorial(k))
+        (k % 2) * (-1) ** (k // 2) * mpmath.exp(-0.5) / mpmath.sqrt(mpmath.factorial(k))
     ),
     "cos": lambda k: (
         (1 - k % 2)
@@ -166,7 +163,9 @@ def test_coefficients_split_at_kinks():
     found = coefficients(lambda x: np.maximum(x - cut, 0.0), 40, (cut,))
     piece = integrals.normrelu(cut)
     exact = [piece.coefficient(k) for k in range(41)]
-    gaps = [abs(float(mpmath.mpf(float(v)) - e)) for v, e in zip(found, exact, strict=True)]
+    gaps = [
+        abs(float(mpmath.mpf(float(v)) - e)) for v, e in zip(found, exact, strict=True)
+    ]
     assert max(gaps) < 1e-15
 
 

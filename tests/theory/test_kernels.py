@@ -321,7 +321,9 @@ def test_homogeneity():
 @settings(deadline=None, max_examples=25)
 @given(
     st.integers(0, 10**6),
-    st.sampled_from(["relu", "tanh", "gelu", "sigmoid", "normrelu", "abs", "hard_tanh"]),
+    st.sampled_from(
+        ["relu", "tanh", "gelu", "sigmoid", "normrelu", "abs", "hard_tanh"]
+    ),
     st.integers(1, 6),
     st.booleans(),
 )

@@ -56,5 +56,3 @@ class Affine(Activation):
     @cached_property
     def derivative_second_moment(self) -> float:
         return self.scale**2 * self.base.derivative_second_moment
-
-

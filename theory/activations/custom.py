@@ -85,7 +85,9 @@ class Differentiated:
     @cached_property
     def _table(self) -> tuple[Array, Array]:
         inside = [c for c in self.kinks if abs(c) < REACH]
-        graded = [c + s * 2.0**-j for c in inside for j in range(2, 10) for s in (-1, 1)]
+        graded = [
+            c + s * 2.0**-j for c in inside for j in range(2, 10) for s in (-1, 1)
+        ]
         edges = np.array(
             sorted({*np.arange(-REACH, REACH + 0.5, 0.5).tolist(), *inside, *graded})
         )
@@ -93,7 +95,8 @@ class Differentiated:
         half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
         values = self.f((middle[:, None] + half[:, None] * y).ravel()).reshape(-1, 17)
         rows = [
-            np.polynomial.chebyshev.chebder(np.polynomial.chebyshev.chebfit(y, v, 16)) / h
+            np.polynomial.chebyshev.chebder(np.polynomial.chebyshev.chebfit(y, v, 16))
+            / h
             for v, h in zip(values, half, strict=True)
         ]
         return edges, np.array(rows)
@@ -159,7 +162,9 @@ def from_function(
     """
     known, slope, found = _as_numpy(f, derivative)
     points = tuple(sorted({*map(float, kinks), *found}))
-    _checks.reject("from_function", "kinks", "be finite", ~np.isfinite(points), points, "")
+    _checks.reject(
+        "from_function", "kinks", "be finite", ~np.isfinite(points), points, ""
+    )
     label = name or getattr(f, "__name__", type(f).__name__)
     label = "f" if label in ("<lambda>", "function") else str(label)
     out = FromFunction(label, known, slope, points)
@@ -305,14 +310,18 @@ def _from_sympy(
     x = sympy.Symbol("x", real=True)
     f = f.subs(symbols[0], x)
     slope = sympy.diff(f, x) if derivative is None else sympy.sympify(derivative)
-    slope = slope.subs(symbols[0], x).replace(sympy.DiracDelta, lambda *_: sympy.Integer(0))
+    slope = slope.subs(symbols[0], x).replace(
+        sympy.DiracDelta, lambda *_: sympy.Integer(0)
+    )
     both = [sympy.lambdify(x, g, modules=["scipy", "numpy"]) for g in (f, slope)]
     value, dvalue = (_broadcast(g) for g in both)
     return value, dvalue, _sympy_kinks(sympy, f, x)
 
 
 def _broadcast(g: Callable[[Array], Any]) -> Function:
-    return lambda x: np.broadcast_to(np.asarray(g(x), dtype=np.float64), np.shape(x)) + 0.0
+    return lambda x: (
+        np.broadcast_to(np.asarray(g(x), dtype=np.float64), np.shape(x)) + 0.0
+    )
 
 
 def _sympy_kinks(sympy: Any, f: Any, x: Any) -> tuple[float, ...]:
@@ -323,6 +332,8 @@ def _sympy_kinks(sympy: Any, f: Any, x: Any) -> tuple[float, ...]:
         zeros += [a - b for a, b in itertools.combinations(node.args, 2)]
     for node in f.atoms(sympy.Piecewise):
         for _, condition in node.args:
-            zeros += [r.lhs - r.rhs for r in condition.atoms(sympy.core.relational.Relational)]
+            zeros += [
+                r.lhs - r.rhs for r in condition.atoms(sympy.core.relational.Relational)
+            ]
     points = [p for zero in zeros for p in sympy.solveset(zero, x, sympy.Reals)]
     return tuple(float(p) for p in points)

@@ -43,7 +43,9 @@ class ExponentialUnit(Activation):
         # c_k = E[e^{rX} h_k(X) 1{X < 0}]: by parts,
         # sqrt(k + 1) c_{k+1} = r c_k - h_k(0) phi(0); errors shrink on the way up.
         r = math.sqrt(self.var)
-        at_zero = _hermite._rows(order, np.array(0.0), np.array(float(gaussian.pdf(0.0))))
+        at_zero = _hermite._rows(
+            order, np.array(0.0), np.array(float(gaussian.pdf(0.0)))
+        )
         out = np.zeros(order + 1)
         c = math.exp(0.5 * r * r) * float(gaussian.cdf(-r))
         out[0] = r * at_zero[0] + self.alpha * (c - 0.5)

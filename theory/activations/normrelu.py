@@ -82,5 +82,3 @@ def _kink_of_scale(scale: float) -> float:
             variance = (1 + c * c) * tail - c * density - shift * shift
             c -= (variance - target) / (2 * shift * mp.ncdf(c))
         return float(c)
-
-

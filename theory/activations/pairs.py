@@ -121,5 +121,3 @@ def _quadrature(a: Activation, b: Activation) -> duals.Engine:
     return duals.Tabulated.build(
         lambda t: pair(da._value, db._value, t), at_one, at_minus, a.mean * b.mean, ends
     )
-
-

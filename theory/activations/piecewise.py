@@ -177,5 +177,3 @@ class Undefined(Activation):
     @cached_property
     def second_moment(self) -> float:
         return math.inf
-
-

@@ -185,5 +185,3 @@ class HermiteMixture(Activation):
     @cached_property
     def _rest(self) -> float:
         return float(np.sum(np.square(self.a[2:])))
-
-

@@ -378,9 +378,7 @@ THM_32_SHARP = Claim(
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=Source(KEY, "Theorem 3.2 (sharpened)"),
     evidence=Evidence.NUMERIC,
-    cases=grid(
-        mu=(0.015, 0.2665, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(1, 30, 200)
-    ),
+    cases=grid(mu=(0.015, 0.2665, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(1, 30, 200)),
     predict=_predict_envelope,
     measure=_measure_envelope,
     # Three roundings a layer, each amplified by at most the growth of r: 200 * 4 ulp,
@@ -502,8 +500,9 @@ def _data() -> Any:
         {
             # Not too near affine: depth grows like 1/mu.
             "activation": mixtures(centred=True).filter(
-                lambda a: sum(v * v for v in a["a"][2:])
-                > 0.1 * sum(v * v for v in a["a"])
+                lambda a: (
+                    sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
+                )
             ),
             "n": st.integers(2, 6),
             "dim": st.integers(2, 5),
@@ -578,9 +577,7 @@ COR_33_WORST = Claim(
 
 
 def _predict_depth(*, delta: str, mu: str, n: int) -> int:
-    return dc.depth_for_condition_number(
-        float(Fraction(delta)), float(Fraction(mu)), n
-    )
+    return dc.depth_for_condition_number(float(Fraction(delta)), float(Fraction(mu)), n)
 
 
 def _measure_depth(*, delta: str, mu: str, n: int) -> int:
@@ -714,17 +711,23 @@ LEM_C8 = Claim(
 )
 
 
-def _predict_least(*, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int) -> float:
+def _predict_least(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> float:
     least = _below(_gram(kind, n, delta, seed)[1])
     return float(dc.nngp_min_eigenvalue_bound(depth, least, _mu(activation)))
 
 
-def _measure_least(*, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int) -> Any:
+def _measure_least(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> Any:
     gram, _ = _gram(kind, n, delta, seed)
     return recursion.eigenvalues(_kernel(activation, gram, depth))[0]
 
 
-def _wrong_least(*, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int) -> float:
+def _wrong_least(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> float:
     # Twice the rate of the first layers.
     least = _below(_gram(kind, n, delta, seed)[1])
     return min(least * (1.0 + _mu(activation)) ** (2 * depth), 1.0)
@@ -773,12 +776,16 @@ THM_36 = Claim(
 )
 
 
-def _predict_condition_b(*, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int) -> float:
+def _predict_condition_b(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> float:
     least = _below(_gram(kind, n, delta, seed)[1])
     return dc.nngp_condition_bound(depth, least, _mu(activation), n, assumption="B")
 
 
-def _measure_condition_b(*, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int) -> Any:
+def _measure_condition_b(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> Any:
     gram, _ = _gram(kind, n, delta, seed)
     return recursion.condition_number(_kernel(activation, gram, depth))
 

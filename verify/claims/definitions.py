@@ -596,10 +596,7 @@ def _scales(name: str) -> tuple[Any, ...]:
     largest = [max(values[min(i, len(values) - 2) :]) for i in range(len(values))]
     # Quadrature leaves 1e-50 of a coefficient that is zero; closed forms leave nothing.
     least = mpmath.mpf(0) if name in ("exp", "sin", "cos") else mpmath.mpf(10) ** -40
-    return tuple(
-        v if v > least else m
-        for v, m in zip(values, largest, strict=True)
-    )
+    return tuple(v if v > least else m for v, m in zip(values, largest, strict=True))
 
 
 def _wrong_coefficients(*, activation: str) -> list[Any]:

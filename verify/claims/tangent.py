@@ -329,7 +329,9 @@ LEM_C14 = Claim(
     evidence=Evidence.SEARCH,
     # h_k with delta = 1/k comes within a factor e of it.
     cases=(
-        *grid(activation=("hermite(2)", "hermite(20)"), delta=(0.05, 0.5), sign=(1, -1)),
+        *grid(
+            activation=("hermite(2)", "hermite(20)"), delta=(0.05, 0.5), sign=(1, -1)
+        ),
         *grid(activation=("relu", "exp", "gelu"), delta=(1e-6, 0.1, 1.0), sign=(1,)),
     ),
     predict=_predict_derivative,
@@ -370,7 +372,9 @@ LEM_C14_SHARP = Claim(
     evidence=Evidence.SEARCH,
     # Equality for quadratics.
     cases=(
-        *grid(activation=(extremal(0.1), extremal(0.7)), delta=(1e-6, 0.5, 1.0), sign=(1,)),
+        *grid(
+            activation=(extremal(0.1), extremal(0.7)), delta=(1e-6, 0.5, 1.0), sign=(1,)
+        ),
         *grid(activation=("relu", "tanh", "gelu", "sin"), delta=(0.1,), sign=(1, -1)),
     ),
     predict=_predict_share,
@@ -384,12 +388,16 @@ LEM_C14_SHARP = Claim(
 # --- Theorem 3.4 ------------------------------------------------------------------------
 
 
-def _predict_ratio(*, activation: Subject, delta: float, sign: int, depth: int) -> float:
+def _predict_ratio(
+    *, activation: Subject, delta: float, sign: int, depth: int
+) -> float:
     del sign
     return float(dc.ntk_ratio_bound(depth, delta, subject(activation).mu))
 
 
-def _predict_sharp(*, activation: Subject, delta: float, sign: int, depth: int) -> float:
+def _predict_sharp(
+    *, activation: Subject, delta: float, sign: int, depth: int
+) -> float:
     del sign
     return float(dc.ntk_ratio_bound(depth, delta, subject(activation).mu, form="sharp"))
 
@@ -497,14 +505,18 @@ def _depth_a(mu: float, delta: float, n: int, extra: int, form: str) -> int:
     return max(dc.ntk_threshold_depth(delta, mu, n, form=form), 1) + extra  # type: ignore[arg-type]
 
 
-def _predict_condition(*, activation: Subject, n: int, spread: float, seed: int, extra: int, form: str) -> float:
+def _predict_condition(
+    *, activation: Subject, n: int, spread: float, seed: int, extra: int, form: str
+) -> float:
     mu = subject(activation).mu
     delta = kernels.separation(recursion.unit_points(n, 3, spread, seed))
     depth = _depth_a(mu, delta, n, extra, form)
     return dc.ntk_condition_bound(depth, delta, mu, n, form=form)  # type: ignore[arg-type]
 
 
-def _measure_condition(*, activation: Subject, n: int, spread: float, seed: int, extra: int, form: str) -> Any:
+def _measure_condition(
+    *, activation: Subject, n: int, spread: float, seed: int, extra: int, form: str
+) -> Any:
     mu = subject(activation).mu
     delta = kernels.separation(recursion.unit_points(n, 3, spread, seed))
     depth = _depth_a(mu, delta, n, extra, form)
@@ -547,14 +559,18 @@ def _least(n: int, seed: int) -> float:
     return float(np.nextafter(float(recursion.eigenvalues(gram)[0]), 0.0))
 
 
-def _predict_eigenvalue(*, activation: Subject, n: int, seed: int, depth: int, form: str) -> float:
+def _predict_eigenvalue(
+    *, activation: Subject, n: int, seed: int, depth: int, form: str
+) -> float:
     mu = subject(activation).mu
     return float(
         dc.ntk_min_eigenvalue_bound(depth, _least(n, seed), mu, form=form)  # type: ignore[arg-type]
     )
 
 
-def _measure_eigenvalue(*, activation: Subject, n: int, seed: int, depth: int, form: str) -> Any:
+def _measure_eigenvalue(
+    *, activation: Subject, n: int, seed: int, depth: int, form: str
+) -> Any:
     del form
     gram = recursion.exact_gram(n, 2 * n, 1.0, seed)
     matrix = _tangent_matrix(activation, gram, depth)
@@ -567,14 +583,23 @@ def _wrong_eigenvalue(**case: Any) -> float:
     return 1.0
 
 
-def _predict_condition_b(*, activation: Subject, n: int, seed: int, depth: int, form: str) -> float:
+def _predict_condition_b(
+    *, activation: Subject, n: int, seed: int, depth: int, form: str
+) -> float:
     mu = subject(activation).mu
     return dc.ntk_condition_bound(
-        depth, _least(n, seed), mu, n, assumption="B", form=form  # type: ignore[arg-type]
+        depth,
+        _least(n, seed),
+        mu,
+        n,
+        assumption="B",
+        form=form,  # type: ignore[arg-type]
     )
 
 
-def _measure_condition_b(*, activation: Subject, n: int, seed: int, depth: int, form: str) -> Any:
+def _measure_condition_b(
+    *, activation: Subject, n: int, seed: int, depth: int, form: str
+) -> Any:
     del form
     gram = recursion.exact_gram(n, 2 * n, 1.0, seed)
     return recursion.condition_number(_tangent_matrix(activation, gram, depth))

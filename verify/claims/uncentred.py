@@ -203,8 +203,9 @@ def _means() -> Any:
     from hypothesis import strategies as st
 
     return st.fixed_dictionaries({"activation": mixtures()}).filter(
-        lambda c: abs(c["activation"]["a"][0]) > 0.05
-        and abs(_excess(c["activation"])) > 1e-3
+        lambda c: (
+            abs(c["activation"]["a"][0]) > 0.05 and abs(_excess(c["activation"])) > 1e-3
+        )
     )
 
 
@@ -463,13 +464,17 @@ LEM_C28_4 = Claim(
 # --- convergence ------------------------------------------------------------------------
 
 
-def _predict_distance(*, activation: Subject, delta: float, sign: int, extra: int) -> float:
+def _predict_distance(
+    *, activation: Subject, delta: float, sign: int, extra: int
+) -> float:
     del sign
     found = dc.fixed_point_convergence(subject(activation), delta)
     return found.rate**extra
 
 
-def _measure_distance(*, activation: Subject, delta: float, sign: int, extra: int) -> Any:
+def _measure_distance(
+    *, activation: Subject, delta: float, sign: int, extra: int
+) -> Any:
     start = dc.fixed_point_convergence(subject(activation), delta).start
     found = law(activation)
     point = _exact_fixed_point(found)
@@ -478,7 +483,9 @@ def _measure_distance(*, activation: Subject, delta: float, sign: int, extra: in
         return abs(recursion.uncentred(found, rho, start + extra)[-1] - point)
 
 
-def _wrong_distance(*, activation: Subject, delta: float, sign: int, extra: int) -> float:
+def _wrong_distance(
+    *, activation: Subject, delta: float, sign: int, extra: int
+) -> float:
     # Contraction from the first layer on, with the waiting time counted as layers.
     del sign
     found = dc.fixed_point_convergence(subject(activation), delta)
@@ -500,8 +507,10 @@ def _converging() -> Any:
         )
         .filter(lambda c: abs(_excess(c["activation"])) > 0.02)
         .filter(
-            lambda c: c["activation"]["a"][0] ** 2
-            > 0.05 * sum(v * v for v in c["activation"]["a"])
+            lambda c: (
+                c["activation"]["a"][0] ** 2
+                > 0.05 * sum(v * v for v in c["activation"]["a"])
+            )
         )
     )
 
@@ -552,7 +561,9 @@ def _measure_algebraic(*, activation: Subject, rho: float, depth: int) -> Any:
 
 def _wrong_algebraic(*, activation: Subject, rho: float, depth: int) -> float:
     # Geometric, as if the slope at one were below one.
-    return (1.0 - subject(activation).nu / 2.0) ** max(depth - _wait(activation, rho), 0)
+    return (1.0 - subject(activation).nu / 2.0) ** max(
+        depth - _wait(activation, rho), 0
+    )
 
 
 LEM_C32 = Claim(
