@@ -1,8 +1,8 @@
 """Deep kernels of 2,000 inputs against their Gram product and one arc cosine.
 
-``OMP_NUM_THREADS=1 pytest benchmarks/bench_kernels.py --benchmark-only -s``: one thread.
-Rivals take turns within one run, so that a busy machine slows all of them; ratios are
-printed and kept in `extra_info`.
+``OMP_NUM_THREADS=1 pytest benchmarks/bench_kernels.py --benchmark-only -s``. Rivals
+take turns within one run, so that a busy machine slows all of them; ratios are printed
+and kept in `extra_info`.
 
 - *first* builds the table of the depth, *repeated* finds it cached.
 - Peak memory is counted by `tracemalloc`, in matrices of n x n float64.
