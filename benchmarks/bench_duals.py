@@ -1,7 +1,7 @@
 """Many correlations: the library against direct formulas and quadrature.
 
 ``pytest benchmarks/bench_duals.py --benchmark-only -s``. The baselines are what one
-would write with NumPy and SciPy: the arc-cosine and arc-sine formulas, and Gauss-Hermite
+would write with NumPy and SciPy: arc-cosine and arc-sine formulas, and Gauss-Hermite
 quadrature in two dimensions. Each gets a million points, or a part of them where its
 work grows with their number alone, and tells what a million takes.
 """

@@ -100,7 +100,7 @@ def seconds(function: Callable[[], Any]) -> float:
 
 
 def speed(name: str, depth: int, n: int) -> None:
-    """Print seconds of the first call and of the next, compilation and table apart."""
+    """Print seconds of the first call, and the least of three that follow it."""
     x = np.random.default_rng(0).standard_normal((n, 100))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     compiled = jax.jit(network(name, depth), static_argnums=(1, 2))
@@ -108,8 +108,11 @@ def speed(name: str, depth: int, n: int) -> None:
         lambda: kernels.nngp_ntk(x, act.CATALOGUE[name], depth),
         lambda: theirs(compiled, x),
     )
-    times = [f"{seconds(run):.3g}" for run in runs for _ in range(2)]
-    print(f"| {name}, {depth} | {' | '.join(times)} |", flush=True)
+    times: list[float] = []
+    for run in runs:
+        times += [seconds(run), min(seconds(run) for _ in range(3))]
+    cells = " | ".join(f"{time:.2f}" for time in times)
+    print(f"| {name}, {depth} | {cells} |", flush=True)
 
 
 def main() -> None:
