@@ -96,7 +96,10 @@ def burn_in_depth(delta: Any, mu: Any) -> Any:
     d, m = np.broadcast_arrays(d, m)
     guess = np.maximum(np.ceil(-np.log(2.0 * d) / np.log1p(m / 2.0)), 0.0)
     out = np.array(
-        [_least_layer(x, y, int(g)) for x, y, g in zip(d.flat, m.flat, guess.flat)],
+        [
+            _least_layer(x, y, int(g))
+            for x, y, g in zip(d.flat, m.flat, guess.flat, strict=True)
+        ],
         dtype=np.int64,
     ).reshape(d.shape)
     return int(out) if out.ndim == 0 else out
@@ -407,7 +410,8 @@ def ntk_threshold_depth(
     """Return the depth from which `ntk_condition_bound` is finite."""
     count = _checks.integer("ntk_threshold_depth", "n", n, 1)
     start = burn_in_depth(delta, mu)
-    size = 2.0 * count if assumption == "A" else 2.0
+    side = _assumption("ntk_threshold_depth", assumption)
+    size = 2.0 * count if side == "A" else 2.0
     extra = math.log(size) / _rest(mu)
     twice = 1.0 if form == "sharp" else 2.0
     return math.ceil(twice * (start + extra))

@@ -188,11 +188,21 @@ def one_layer(activation: Activation) -> Layers:
             tables[2].append(np.zeros_like(d))
         tables[3].append(ratio)
     growth = math.log(slope) if 0.0 < slope < math.inf else math.inf
-    return _fitted(tables, 1, centred, parity, linear, growth, 0.0, grid)
+    return _fitted(
+        tables,
+        depth=1,
+        centred=centred,
+        parity=parity,
+        linear=linear,
+        growth=growth,
+        total=0.0,
+        grid=grid,
+    )
 
 
 def _fitted(
     tables: list[list[Array]],
+    *,
     depth: int,
     centred: bool,
     parity: int,
@@ -284,9 +294,16 @@ def _compose(first: Layers, second: Layers) -> Layers:
             f2, a = f2 / rho, a / rho
         for part, value in zip(parts, (f2, d2 / flat, p1 * p2, a), strict=True):
             part.append(value.reshape(d.shape))
-    linear = first.linear * second.linear
-    depth = first.depth + second.depth
-    return _fitted(parts, depth, centred, parity, linear, growth, total, grid)
+    return _fitted(
+        parts,
+        depth=first.depth + second.depth,
+        centred=centred,
+        parity=parity,
+        linear=first.linear * second.linear,
+        growth=growth,
+        total=total,
+        grid=grid,
+    )
 
 
 def _weights(before: float, layers: Layers) -> tuple[float, float, float]:

@@ -15,10 +15,23 @@ Array = npt.NDArray[np.float64]
 
 
 class Engine(Protocol):
-    def dual(self, rho: Array) -> Array: ...
-    def covariance(self, rho: Array) -> Array: ...
-    def slope(self, rho: Array, t: Array | None = None) -> Array: ...
-    def distance(self, delta: Array) -> Array: ...
+    """What evaluates the dual of a pair of activations, rho in [-1, 1]."""
+
+    def dual(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)]."""
+        ...
+
+    def covariance(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)] - E a E b, without cancellation."""
+        ...
+
+    def slope(self, rho: Array, t: Array | None = None) -> Array:
+        """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
+        ...
+
+    def distance(self, delta: Array) -> Array:
+        """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -41,15 +54,19 @@ class Series:
         return even + rho * odd
 
     def covariance(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)] - E a E b, without cancellation."""
         return self._poly(self._c, rho)
 
     def dual(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)]."""
         return self._poly(np.array(self.p), rho)
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:  # noqa: ARG002
+        """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
         return self._poly(self._c[1:] * np.arange(1, len(self._c)), rho)
 
     def distance(self, delta: Array) -> Array:
+        """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
         # 1 - rho^k = delta (1 + rho + ... + rho^(k-1)); tails S_j = sum_{k>j} p_k.
         tails = np.cumsum(self._c[::-1])[::-1][1:]
         rho = 1.0 - delta
@@ -95,7 +112,7 @@ class Truncated:
         inner = np.linspace(0.0, 0.5 * np.pi, 2 + int(0.5 * big))[1:]
         graded = inner[0] * 2.0 ** -np.arange(octaves, 0.0, -1.0)
         half = [0.0, *graded, *inner]
-        return tuple([*half, *(np.pi - v for v in reversed(half[:-1]))])
+        return (*half, *(np.pi - v for v in reversed(half[:-1])))
 
     def _kernel(self, u: Array) -> Array:
         # W(cos u) sin u
@@ -138,12 +155,15 @@ class Truncated:
         return -float(out[0])
 
     def dual(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)]."""
         return self._anchored(rho, np.arccos(rho), 0, self.low[0])
 
     def covariance(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)] - E a E b, without cancellation."""
         return self._anchored(rho, np.arccos(rho), 0, 0.0)
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
+        """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
         t = np.arccos(rho) if t is None else t
         if self.m == 0:
             with np.errstate(divide="ignore"):
@@ -151,7 +171,7 @@ class Truncated:
         return self._anchored(rho, t, 1, 0.0)
 
     def _anchored(self, rho: Array, t: Array, order: int, mean: float) -> Array:
-        """Derivative of the given order, by Taylor's theorem at 0 and at -1.
+        """Return the derivative of this order, by Taylor's theorem at 0 and at -1.
 
         Of the two, the one with less cancellation: the smaller sum of magnitudes.
         """
@@ -172,6 +192,7 @@ class Truncated:
         return np.where(size[1] < 0.5 * size[0], far, near)
 
     def distance(self, delta: Array) -> Array:
+        """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
         t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))
         rho = 1.0 - delta
         near = -sum(
@@ -239,15 +260,19 @@ class Rescaled:
     mean: float
 
     def covariance(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)] - E a E b, without cancellation."""
         return self.factor * self.base.covariance(rho)
 
     def dual(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)]."""
         return self.mean + self.covariance(rho)
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
+        """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
         return self.factor * self.base.slope(rho, t)
 
     def distance(self, delta: Array) -> Array:
+        """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
         return self.factor * self.base.distance(delta)
 
 
@@ -263,10 +288,11 @@ class Tabulated:
 
     @classmethod
     def build(cls, f, at_one, at_minus, mean, ends, panels=6, degree=22):  # type: ignore[no-untyped-def]
+        """Tabulate the slope f(t), t = arccos rho, with the ends given."""
         nodes = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
         edges = np.linspace(0.0, np.pi, panels + 1)
         coefs = []
-        for a, b in zip(edges[:-1], edges[1:], strict=True):
+        for a, b in itertools.pairwise(edges):
             t = 0.5 * (a + b) + 0.5 * (b - a) * nodes
             y = f(t)
             coefs.append(np.polynomial.chebyshev.chebfit(nodes, y, degree))
@@ -296,23 +322,27 @@ class Tabulated:
         return total
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
+        """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
         t = np.arccos(rho) if t is None else t
         out = self._slope(t)
         out = np.where(rho == 1.0, self.ends[0], out)
         return np.where(rho == -1.0, self.ends[1], out)
 
     def covariance(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)] - E a E b, without cancellation."""
         t = np.arccos(rho)
         near = self._between(t, np.full_like(t, np.pi / 2))
         far = self.at_minus - self.mean + self._between(t, np.full_like(t, np.pi))
         return np.where(rho < -0.6, far, near)
 
     def dual(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)]."""
         t = np.arccos(rho)
         far = self.at_minus + self._between(t, np.full_like(t, np.pi))
         return np.where(rho < -0.6, far, self.mean + self.covariance(rho))
 
     def distance(self, delta: Array) -> Array:
+        """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
         t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))
         return self._between(np.zeros_like(t), t)
 
@@ -329,7 +359,7 @@ def polar_expectation(f, g, t):  # type: ignore[no-untyped-def]
     for s in np.atleast_1d(t):
         total = 0.0
         cuts = [-np.pi / 2, s - np.pi / 2, np.pi / 2, s + np.pi / 2, 1.5 * np.pi]
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+        for a, b in itertools.pairwise(cuts):
             if b <= a:
                 continue
             p = 0.5 * (a + b) + 0.5 * (b - a) * y

@@ -12,11 +12,13 @@ SQRT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
 def pdf(x: npt.ArrayLike) -> Array:
+    """Return the standard normal density."""
     x = np.asarray(x, dtype=np.float64)
     return np.exp(-0.5 * x * x) / SQRT_TWO_PI
 
 
 def cdf(x: npt.ArrayLike) -> Array:
+    """Return the standard normal distribution function."""
     from scipy.special import ndtr
 
     return ndtr(np.asarray(x, dtype=np.float64))
@@ -24,6 +26,7 @@ def cdf(x: npt.ArrayLike) -> Array:
 
 @lru_cache(maxsize=64)
 def legendre(n: int) -> tuple[Array, Array]:
+    """Return nodes and weights of the n-point Gauss-Legendre rule on [-1, 1]."""
     x, w = np.polynomial.legendre.leggauss(n)
     return x, w
 
@@ -70,5 +73,6 @@ def panels(kinks: tuple[float, ...], reach: float = 20.0) -> tuple[Array, Array]
 
 
 def expectation(f: Callable[[Array], Array], kinks: tuple[float, ...] = ()) -> float:
+    """Return E f(Z), Z standard normal, with panels that end at the kinks."""
     x, w = panels(tuple(kinks))
     return math.fsum(w * f(x) * pdf(x))

@@ -15,6 +15,7 @@ Array = npt.NDArray[np.float64]
 
 
 def hermite(k: int, x: npt.ArrayLike) -> Any:
+    """Return h_k(x), the probabilists' Hermite polynomial with E h_j h_k = 1{j = k}."""
     k = _checks.integer("hermite", "k", k, 0)
     value = _checks.real("hermite", "x", x)
     return _checks.like(x, _rows(k, value, np.ones_like(value))[k])
@@ -61,6 +62,7 @@ def weighted_basis(order: int, kinks: tuple[float, ...] = ()) -> tuple[Array, Ar
 def coefficients(
     f: Callable[[Array], Array], order: int, kinks: tuple[float, ...] = ()
 ) -> Array:
+    """Return E[f(Z) h_k(Z)] for k <= order, with panels that end at the kinks."""
     x, basis = _weighted(order, tuple(kinks))
     return basis @ f(x)
 

@@ -323,7 +323,8 @@ def _deep(activation: Activation, depth: int, start: float) -> _Deep:
     length = start
     for layer in range(depth):
         here = activation if length == 1.0 else activation.scaled(length)
-        new = _finite(here.second_moment)
+        with np.errstate(over="ignore", invalid="ignore"):
+            new = _finite(here.second_moment)
         if abs(new - length) <= 2.0 * math.ulp(length):
             steps.append((here, depth - layer))  # a fixed point, to rounding
             break

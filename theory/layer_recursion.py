@@ -247,7 +247,7 @@ def _piecewise_linear(activation: PiecewisePolynomial, q: Array) -> Pairs:
         end = np.arcsin(np.abs(rho))
         sign = np.where(rho < 0.0, -1.0, 1.0)
         value, slope = np.zeros_like(rho), np.zeros_like(rho)
-        for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+        for low, high in itertools.pairwise(cuts):
             live = np.nonzero(end > low)[0]
             if not live.size:
                 break

@@ -60,7 +60,7 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a statement comes from: a key of ``verify/references.bib`` and a place in it."""
+    """Where a statement comes from: a key of ``references.bib`` and a place in it."""
 
     key: str
     where: str

@@ -12,6 +12,7 @@ Precision is 256 bits; results are mpmath numbers with at least 40 correct digit
 pieces and 20 for series (their truncation, given in `ORDER`).
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -237,7 +238,7 @@ def _segments(cuts: list[Any]) -> list[tuple[Any, Any]]:
         key=cmp_to_key(lambda p, q: int(p > q) - int(p < q)),
     )
     inside = [e for e in ends if abs(e) <= _REACH]
-    return [(a, b) for a, b in zip(inside[:-1], inside[1:], strict=True) if b > a]
+    return [(a, b) for a, b in itertools.pairwise(inside) if b > a]
 
 
 def _expectation(a: Pieces, b: Pieces, rho: Any, level: int) -> Any:
@@ -253,7 +254,7 @@ def _expectation(a: Pieces, b: Pieces, rho: Any, level: int) -> Any:
     for start, stop in _segments(cuts):
         middle = (start + stop) / 2
 
-        def integrand(x: Any, _: bool, side: Any = middle) -> Any:
+        def integrand(x: Any, _analytic: Any, side: Any = middle) -> Any:
             inner = (
                 _value(b, rho * x, rho * side, level)
                 if exact

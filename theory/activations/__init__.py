@@ -41,4 +41,4 @@ from theory.activations.piecewise import PiecewisePolynomial as PiecewisePolynom
 from theory.activations.smooth import HermiteMixture as HermiteMixture
 from theory.activations.smooth import Smooth as Smooth
 
-abs = abs_ = absolute  # noqa: A001  # the field's name; `act.abs` shadows nothing here
+abs = abs_ = absolute  # the field's name; `act.abs` shadows nothing here

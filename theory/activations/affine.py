@@ -1,9 +1,7 @@
 """Affine functions of an activation, above all its normalisation."""
 
-import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -24,20 +22,24 @@ class Affine(Activation):
 
     @property
     def name(self) -> str:  # type: ignore[override]
+        """The base's name, marked when normalised."""
         return f"normalized {self.base.name}" if self.is_normalized else self.base.name
 
     @property
     def kinks(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Those of the base."""
         return self.base.kinks
 
     def _value(self, x: Array) -> Array:
         return self.scale * self.base._value(x) + self.shift
 
     def scaled(self, var: float) -> "Affine":
+        """Return x -> s(sqrt(var) x)."""
         return Affine(self.base.scaled(var), self.scale, self.shift)
 
     @property
     def derivative(self) -> Activation:
+        """The base's derivative times the scale."""
         return Affine(self.base.derivative, self.scale, 0.0)
 
     def _coefficients(self, order: int) -> Array:
@@ -55,4 +57,5 @@ class Affine(Activation):
 
     @cached_property
     def derivative_second_moment(self) -> float:
+        """D = E s'(Z)^2."""
         return self.scale**2 * self.base.derivative_second_moment

@@ -49,7 +49,7 @@ class Activation(ABC):
     @property
     @abstractmethod
     def derivative(self) -> "Activation":
-        """s' as an activation; where s jumps it is not square integrable."""
+        """S' as an activation; where s jumps it is not square integrable."""
 
     @abstractmethod
     def _coefficients(self, order: int) -> Array: ...

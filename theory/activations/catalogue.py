@@ -81,7 +81,7 @@ def _sech_squared(x: Array) -> Array:
 
 
 def _precisely(name: str) -> Callable[[Any], Any]:
-    """The same function in mpmath, for coefficients of high order."""
+    """Return the same function in mpmath, for coefficients of high order."""
 
     def f(x: Any) -> Any:
         import mpmath as mp

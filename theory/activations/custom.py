@@ -102,6 +102,7 @@ class Differentiated:
         return edges, np.array(rows)
 
     def __call__(self, x: Array) -> Array:
+        """Return the derivative at x."""
         edges, table = self._table
         x = np.asarray(x, dtype=np.float64)
         cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(table) - 1)
@@ -275,7 +276,7 @@ def _takes(f: Callable[[Any], Any], probe: Any) -> bool:
     """Whether f maps this kind of array to its like."""
     try:
         out = f(probe)
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, RuntimeError):
         return False
     return isinstance(out, type(probe)) and out.shape == probe.shape
 

@@ -2,11 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from functools import lru_cache
 
 from theory import _checks, gaussian
 from theory.activations.base import Activation
@@ -21,6 +17,8 @@ SELU_KINK = -1.5907658564412685
 
 @dataclass(frozen=True)
 class NormReLUConstants:
+    """Scale, shift, mu and slope D of NormReLU at a kink."""
+
     scale: float
     shift: float
     mu: float
@@ -28,6 +26,38 @@ class NormReLUConstants:
 
 
 def normrelu_constants(c: float) -> NormReLUConstants:
+    r"""Return the constants of :math:`\sigma_c(x) = \lambda [(x - c)_+ + b]`.
+
+    .. math:: b = c\,\Phi(-c) - \varphi(c), \quad
+       \lambda^{-2} = (1 + c^2)\Phi(-c) - c\,\varphi(c) - b^2, \quad
+       \mu = 1 - \lambda^2 \Phi(-c)^2, \quad D = \lambda^2 \Phi(-c)
+
+    Parameters
+    ----------
+    c : float
+        The kink, in [-37, 37]: beyond, the density there has left float64.
+
+    Returns
+    -------
+    NormReLUConstants
+        ``scale`` (lambda), ``shift`` (b), ``mu`` and ``slope`` (D), each to a relative
+        1e-13: tails are expanded in positive terms, so nothing cancels for large kinks.
+
+    Raises
+    ------
+    ValueError
+        If `c` is not a finite number in the range.
+
+    Notes
+    -----
+    Agarwal, Awasthi, Kale (2020), equation 4.
+
+    Examples
+    --------
+    >>> k = normrelu_constants(0.0)
+    >>> round(k.scale, 12), round(k.mu, 12)
+    (1.71285855045, 0.266528896538)
+    """
     c = float(_checks.interval("normrelu_constants", "c", c, -37.0, 37.0))
     if c > 0.0:
         p = float(gaussian.pdf(c))
@@ -44,6 +74,37 @@ def normrelu_constants(c: float) -> NormReLUConstants:
 
 
 def normrelu(c: float | None = None, *, scale: float | None = None) -> Activation:
+    """Return NormReLU, exactly normalised, with the kink at `c`.
+
+    Parameters
+    ----------
+    c : float, optional
+        The kink, in [-37, 37].
+    scale : float, optional
+        Solve for the kink at which lambda is this, greater than 1; the number is read
+        as the decimal it is written as. Without either argument: SELU's scale.
+
+    Returns
+    -------
+    Activation
+        Its `kinks` hold c, to the last digit.
+
+    Raises
+    ------
+    ValueError
+        If both arguments are given, or one is out of range.
+
+    Notes
+    -----
+    Agarwal, Awasthi, Kale (2020), equation 4.
+
+    Examples
+    --------
+    >>> normrelu().kinks
+    (-1.5907658564412686,)
+    >>> round(normrelu(-1.0).mu, 9)
+    0.063374466
+    """
     if c is not None and scale is not None:
         raise ValueError("normrelu: give either `c` or `scale`, got both.")
     if c is None and scale is None:

@@ -1,9 +1,6 @@
 """Which engine evaluates the dual of two activations."""
 
-import math
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt

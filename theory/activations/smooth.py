@@ -1,15 +1,13 @@
 """Smooth activations: the dual is the Hermite series."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from collections.abc import Callable
-from dataclasses import field
 
 from theory import gaussian
 from theory import hermite as _hermite
@@ -42,11 +40,13 @@ class Smooth(Activation):
 
     @property
     def name(self) -> str:  # type: ignore[override]
+        """The formula's name, with primes and the variance."""
         n = self.formula.name + "'" * self.order
         return n if self.var == 1.0 else f"{n}[var={self.var:g}]"
 
     @property
     def kinks(self) -> tuple[float, ...]:  # type: ignore[override]
+        """None."""
         return ()
 
     def _value(self, x: Array) -> Array:
@@ -54,10 +54,12 @@ class Smooth(Activation):
         return self.formula.f(r * x)
 
     def scaled(self, var: float) -> "Smooth":
+        """Return x -> s(sqrt(var) x)."""
         return Smooth(self.formula, self.var * var, self.order)
 
     @property
     def derivative(self) -> Activation:
+        """The derivative s' as an activation."""
         f = self.formula
         if f.df is None:
             raise ValueError(f"{self.name}.derivative: not available.")
@@ -105,12 +107,14 @@ class Smooth(Activation):
 
     @cached_property
     def second_moment(self) -> float:
+        """E s(Z)^2."""
         if self._energies is None:
             return gaussian.expectation(lambda x: self._value(x) ** 2)
         return math.fsum(self._energies)
 
     @cached_property
     def variance(self) -> float:
+        """E s(Z)^2 - (E s(Z))^2."""
         if self._energies is None:
             m = self.mean
             return gaussian.expectation(lambda x: (self._value(x) - m) ** 2)
@@ -124,6 +128,7 @@ class Smooth(Activation):
 
     @cached_property
     def derivative_second_moment(self) -> float:
+        """D = E s'(Z)^2."""
         if self._energies is not None:
             return math.fsum(np.arange(641.0) * self._energies)
         if self.formula.df is not None:
@@ -159,12 +164,14 @@ class HermiteMixture(Activation):
         return np.tensordot(np.array(self.a), rows, 1)
 
     def scaled(self, var: float) -> "HermiteMixture":
+        """Return x -> s(sqrt(var) x), again with finitely many terms."""
         r = math.sqrt(var)
         a = _hermite.coefficients(lambda x: self._value(r * x), len(self.a) - 1)
         return HermiteMixture(tuple(float(v) for v in a), f"{self.name}[var={var:g}]")
 
     @property
     def derivative(self) -> Activation:
+        """The derivative s' as an activation."""
         b = [math.sqrt(k) * v for k, v in enumerate(self.a)][1:] or [0.0]
         return HermiteMixture(tuple(b), f"{self.name}'")
 
@@ -176,10 +183,12 @@ class HermiteMixture(Activation):
 
     @cached_property
     def second_moment(self) -> float:
+        """E s(Z)^2."""
         return float(np.sum(np.square(self.a)))
 
     @cached_property
     def variance(self) -> float:
+        """E s(Z)^2 - (E s(Z))^2."""
         return float(np.sum(np.square(self.a[1:])))
 
     @cached_property

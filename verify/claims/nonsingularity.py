@@ -292,7 +292,7 @@ _ACTIVATIONS = {
 def _tail_bound(
     activation: str, n: int, dim: int, spread: float, seed: int, *, first: int | None
 ) -> float:
-    r"""sum over k >= k_0 of a_k^2 (1 - (n-1) (1-delta)^k), by Gershgorin.
+    r"""Sum over k >= k_0 of a_k^2 (1 - (n-1) (1-delta)^k), by Gershgorin.
 
     k_0 is the least k for which the bracket is positive; order 400 truncates a sum of
     positive terms, so what is left is still a lower bound.

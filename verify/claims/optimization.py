@@ -20,7 +20,7 @@ from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims import finite_width, lengths
-from verify.compare import AtMost, Estimate, Identical, MeanAtMost, MeanEquals, Outcome
+from verify.compare import AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -55,7 +55,7 @@ def _targets(kind: str, n: int, phi: Array, seed: int) -> Array:
 def _measure_descent(
     *, kind: str, n: int, width: int, depth: int, seed: int, steps: list[int]
 ) -> Array:
-    """log f(w_t)/f(w_0) of gradient descent with step n/lambda_max, weights and all."""
+    """Log f(w_t)/f(w_0) of gradient descent with step n/lambda_max, weights and all."""
     phi = features(kind, n, width, depth, seed)
     y = _targets(kind, n, phi, seed)
     largest = np.linalg.norm(phi, 2) ** 2

@@ -256,7 +256,7 @@ def _floor(activation: str) -> float:
 
 
 def _rising_mean(activation: str, depth: int) -> Array:
-    r"""m E rho_l from rho_0 = 0, to leading order in 1/m.
+    r"""M E rho_l from rho_0 = 0, to leading order in 1/m.
 
     .. math:: v' = (1-\mu)^2 v + 1, \qquad e' = (1-\mu) e + a_2^2 v
     """

@@ -1,5 +1,6 @@
 """Activations with a mean: correlations converge to a fixed point (section 3)."""
 
+import itertools
 import math
 from typing import Any
 
@@ -126,7 +127,7 @@ def _measure_steps(*, activation: Subject, order: int) -> list[Any]:
     with mpmath.workprec(BITS):
         values = [law(activation).dual(rho) for rho in _GRID]
         for _ in range(order):
-            values = [b - a for a, b in zip(values[:-1], values[1:], strict=True)]
+            values = [b - a for a, b in itertools.pairwise(values)]
         return values
 
 

@@ -1,0 +1,401 @@
+"""Every public function refuses what it can't answer, naming itself and the argument."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from theory import activations as act
+from theory import conditioning as dc
+from theory import hermite, kernels, lengths
+from theory import optimization as opt
+
+NAN, INF = math.nan, math.inf
+RELU, TANH = act.relu.normalized(), act.tanh.normalized()
+X = np.eye(3)
+
+
+class Case(NamedTuple):
+    """A call with one argument left open, and what must not be put there."""
+
+    who: str
+    name: str
+    call: object
+    bad: tuple
+
+
+def _numbers(*outside):
+    return (NAN, INF, -INF, "x", None, *outside)
+
+
+CORRELATION = _numbers(1.0 + 1e-9, -1.5, [0.0, 2.0])
+UNIT = _numbers(-1e-9, 1.0 + 1e-9, [0.5, 3.0])
+POSITIVE_UNIT = _numbers(0.0, -0.1, 1.1)
+POSITIVE = _numbers(0.0, -1.0)
+WHOLE = (0, -3, 1.5, 2.0, True, NAN, INF, "x", None)
+COUNT = (-1, *WHOLE[1:])
+MATRIX = (
+    [1.0, 2.0],
+    np.zeros((2, 2, 2)),
+    np.zeros((0, 3)),
+    [[0.0, 0.0], [1.0, 0.0]],
+    [[NAN, 0.0], [1.0, 0.0]],
+    [[INF, 0.0], [1.0, 0.0]],
+    [["a", "b"]],
+)
+
+CASES = [
+    Case("relu.dual", "rho", act.relu.dual, CORRELATION),
+    Case("relu.dual_derivative", "rho", act.relu.dual_derivative, CORRELATION),
+    Case("tanh.dual", "rho", act.tanh.dual, CORRELATION),
+    Case("relu.dual", "var", lambda v: act.relu.dual(0.5, var_x=v), POSITIVE),
+    Case("tanh.dual", "var", lambda v: act.tanh.dual(0.5, var_y=v), POSITIVE),
+    Case(
+        "tanh.dual",
+        "var",
+        lambda v: act.tanh.dual_derivative(0.5, var_x=v),
+        POSITIVE,
+    ),
+    Case("relu.distance_map", "delta", act.relu.distance_map, _numbers(-1e-9, 2.1)),
+    Case("tanh.distance_map", "delta", act.tanh.distance_map, _numbers(-1e-9, 2.1)),
+    Case("gelu.length_map", "q", act.gelu.length_map, POSITIVE),
+    Case("gelu.length_map_derivative", "q", act.gelu.length_map_derivative, POSITIVE),
+    Case("relu.hermite", "order", act.relu.hermite, COUNT),
+    Case("relu.hermite", "var", lambda v: act.relu.hermite(3, var=v), POSITIVE),
+    Case("relu", "x", act.relu, _numbers([1.0, NAN])),
+    Case("leaky_relu", "slope", act.leaky_relu, _numbers()),
+    Case("elu", "alpha", act.elu, _numbers()),
+    Case("hermite", "k", act.hermite, COUNT),
+    Case("normrelu_constants", "c", act.normrelu_constants, _numbers(-40.0, 40.0)),
+    Case("normrelu_constants", "c", act.normrelu, (*_numbers(50.0)[:-2], 50.0)),
+    Case("normrelu", "scale", lambda s: act.normrelu(scale=s), (0.0, -1.0, 1.0, NAN)),
+    Case(
+        "from_function",
+        "kinks",
+        lambda k: act.from_function(np.abs, kinks=[k]),
+        (NAN, INF),
+    ),
+    Case("hermite", "k", lambda k: hermite.hermite(k, 0.5), COUNT),
+    Case("hermite", "x", lambda x: hermite.hermite(2, x), _numbers()),
+    Case("nngp_map", "rho", lambda r: kernels.nngp_map(r, RELU, 3), CORRELATION),
+    Case("nngp_map", "depth", lambda l: kernels.nngp_map(0.5, RELU, l), WHOLE),
+    Case("ntk_map", "rho", lambda r: kernels.ntk_map(r, RELU, 3), CORRELATION),
+    Case("ntk_map", "depth", lambda l: kernels.ntk_map(0.5, RELU, l), WHOLE),
+    Case("ntk_map", "activation", lambda a: kernels.ntk_map(0.5, a, 2), (act.sign,)),
+    Case("nngp", "x", lambda x: kernels.nngp(x, RELU, 3), MATRIX),
+    Case("nngp", "depth", lambda l: kernels.nngp(X, RELU, l), WHOLE),
+    Case("nngp_ntk", "x", lambda x: kernels.nngp_ntk(x, RELU, 3), MATRIX),
+    Case("nngp_ntk", "depth", lambda l: kernels.nngp_ntk(X, RELU, l), WHOLE),
+    Case("nngp_ntk", "activation", lambda a: kernels.nngp_ntk(X, a, 2), (act.step,)),
+    Case("ntk", "x", lambda x: kernels.ntk(x, RELU, 3), MATRIX),
+    Case("ntk", "depth", lambda l: kernels.ntk(X, RELU, l), WHOLE),
+    Case("correlation", "x", kernels.correlation, MATRIX),
+    Case("separation", "x", kernels.separation, (*MATRIX, [[1.0, 0.0]])),
+    Case("one_layer_bound", "delta", lambda d: dc.one_layer_bound(d, 0.5), UNIT),
+    Case("one_layer_bound", "mu", lambda m: dc.one_layer_bound(0.5, m), UNIT),
+    Case("burn_in_depth", "delta", lambda d: dc.burn_in_depth(d, 0.5), POSITIVE_UNIT),
+    Case("burn_in_depth", "mu", lambda m: dc.burn_in_depth(0.5, m), POSITIVE_UNIT),
+    Case(
+        "correlation_bound",
+        "depth",
+        lambda l: dc.correlation_bound(l, 0.1, 0.5),
+        (-1, NAN, INF, "x", None),
+    ),
+    Case(
+        "correlation_bound",
+        "delta",
+        lambda d: dc.correlation_bound(3, d, 0.5),
+        POSITIVE_UNIT,
+    ),
+    Case(
+        "correlation_bound",
+        "mu",
+        lambda m: dc.correlation_bound(3, 0.1, m),
+        POSITIVE_UNIT,
+    ),
+    Case(
+        "correlation_envelope",
+        "depth",
+        lambda l: dc.correlation_envelope(l, 0.1, 0.5),
+        COUNT,
+    ),
+    Case(
+        "correlation_envelope",
+        "delta",
+        lambda d: dc.correlation_envelope(3, d, 0.5),
+        UNIT,
+    ),
+    Case(
+        "correlation_envelope", "mu", lambda m: dc.correlation_envelope(3, 0.1, m), UNIT
+    ),
+    Case(
+        "derivative_bound",
+        "delta",
+        lambda d: dc.derivative_bound(d, 0.5),
+        POSITIVE_UNIT,
+    ),
+    Case("derivative_bound", "mu", lambda m: dc.derivative_bound(0.5, m), UNIT),
+    Case("ntk_diagonal", "depth", lambda l: dc.ntk_diagonal(l, 1.5), WHOLE),
+    Case("ntk_diagonal", "slope", lambda d: dc.ntk_diagonal(3, d), POSITIVE),
+    Case(
+        "ntk_ratio_bound",
+        "depth",
+        lambda l: dc.ntk_ratio_bound(l, 0.1, 0.5),
+        (-1, NAN, INF, "x", None),
+    ),
+    Case(
+        "nngp_condition_bound",
+        "depth",
+        lambda l: dc.nngp_condition_bound(l, 0.1, 0.5, 9),
+        COUNT,
+    ),
+    Case(
+        "nngp_condition_bound",
+        "n",
+        lambda n: dc.nngp_condition_bound(3, 0.1, 0.5, n),
+        WHOLE,
+    ),
+    Case(
+        "nngp_condition_bound",
+        "assumption",
+        lambda a: dc.nngp_condition_bound(3, 0.1, 0.5, 9, assumption=a),
+        ("a", "C", None),
+    ),
+    Case(
+        "depth_for_condition_number",
+        "n",
+        lambda n: dc.depth_for_condition_number(0.1, 0.5, n),
+        WHOLE,
+    ),
+    Case(
+        "depth_for_condition_number",
+        "target",
+        lambda t: dc.depth_for_condition_number(0.1, 0.5, 9, t),
+        (1.0, 0.5, -2.0, NAN, INF, "x"),
+    ),
+    Case(
+        "ntk_condition_bound",
+        "depth",
+        lambda l: dc.ntk_condition_bound(l, 0.1, 0.5, 9),
+        WHOLE,
+    ),
+    Case(
+        "ntk_condition_bound",
+        "assumption",
+        lambda a: dc.ntk_condition_bound(3, 0.1, 0.5, 9, assumption=a),
+        ("C", None),
+    ),
+    Case(
+        "ntk_threshold_depth", "n", lambda n: dc.ntk_threshold_depth(0.1, 0.5, n), WHOLE
+    ),
+    Case(
+        "ntk_threshold_depth",
+        "assumption",
+        lambda a: dc.ntk_threshold_depth(0.1, 0.5, 9, assumption=a),
+        ("C", None),
+    ),
+    Case(
+        "eigenvalue_transfer",
+        "value_at_one",
+        lambda v: dc.eigenvalue_transfer(v, 0.5),
+        _numbers(),
+    ),
+    Case(
+        "fixed_point_convergence",
+        "delta",
+        lambda d: dc.fixed_point_convergence(act.gelu, d),
+        POSITIVE_UNIT,
+    ),
+    Case(
+        "fixed_point_convergence",
+        "activation",
+        lambda a: dc.fixed_point_convergence(a, 0.1),
+        (act.tanh, act.relu),
+    ),
+    Case(
+        "unit_slope_bound",
+        "depth",
+        lambda l: dc.unit_slope_bound(l, 0.5),
+        (-1, NAN, INF, "x"),
+    ),
+    Case("unit_slope_bound", "nu", lambda n: dc.unit_slope_bound(3, n), UNIT[:-1]),
+    Case(
+        "length_trajectory",
+        "depth",
+        lambda l: lengths.length_trajectory(TANH, 2.0, l),
+        COUNT,
+    ),
+    Case(
+        "length_trajectory",
+        "gamma",
+        lambda g: lengths.length_trajectory(TANH, g, 2),
+        POSITIVE,
+    ),
+    Case(
+        "joint_trajectory",
+        "rho",
+        lambda r: lengths.joint_trajectory(TANH, 2.0, 0.5, r, 2),
+        CORRELATION[:-1],
+    ),
+    Case(
+        "joint_trajectory",
+        "depth",
+        lambda l: lengths.joint_trajectory(TANH, 2.0, 0.5, 0.1, l),
+        COUNT,
+    ),
+    Case(
+        "odd_correlation_bound",
+        "rho",
+        lambda r: lengths.odd_correlation_bound(r, 0.1, 0.1),
+        CORRELATION[:-1],
+    ),
+    Case(
+        "settling_depth",
+        "gamma_x",
+        lambda g: lengths.settling_depth(TANH, g, 1.0),
+        _numbers(0.49),
+    ),
+    Case(
+        "settling_depth",
+        "activation",
+        lambda a: lengths.settling_depth(a, 2.0, 1.0),
+        (act.absolute,),
+    ),
+    Case(
+        "normrelu_length", "gamma", lambda g: lengths.normrelu_length(g, -1.0), POSITIVE
+    ),
+    Case(
+        "normrelu_constants",
+        "c",
+        lambda c: lengths.normrelu_length(1.0, c),
+        _numbers(99),
+    ),
+    Case(
+        "normrelu_length_slope",
+        "gamma",
+        lambda g: lengths.normrelu_length_slope(g, -1.0),
+        POSITIVE,
+    ),
+    Case("normrelu_bias", "gamma", lambda g: lengths.normrelu_bias(g, -1.0), POSITIVE),
+    Case(
+        "normrelu_decay",
+        "gamma_x",
+        lambda g: lengths.normrelu_decay(g, 1.0, 0.5, act.normrelu()),
+        _numbers(0.4, 1.6),
+    ),
+    Case(
+        "normrelu_decay",
+        "delta",
+        lambda d: lengths.normrelu_decay(1.5, 1.0, d, act.normrelu()),
+        (0.0, 1e-3),
+    ),
+    Case("unstable_length", "c", lengths.unstable_length, _numbers(0.0, -0.4, 1.0)),
+    Case(
+        "gradient_descent_bound",
+        "step",
+        lambda t: opt.gradient_descent_bound(t, 9.0),
+        (-1, NAN, INF, "x"),
+    ),
+    Case(
+        "gradient_descent_bound",
+        "condition_number",
+        lambda k: opt.gradient_descent_bound(1, k),
+        (0.5, -1.0, NAN, "x"),
+    ),
+    Case("sgd_steps", "n", lambda n: opt.sgd_steps(n, 1.0, 1.0), WHOLE),
+    Case("sgd_steps", "squared_norm", lambda b: opt.sgd_steps(9, b, 1.0), POSITIVE),
+    Case("sgd_steps", "min_eigenvalue", lambda l: opt.sgd_steps(9, 1.0, l), POSITIVE),
+    Case("sgd_restarts", "initial", lambda v: opt.sgd_restarts(v, 1.0), POSITIVE),
+    Case("sgd_restarts", "target", lambda v: opt.sgd_restarts(1.0, v), POSITIVE),
+    Case(
+        "kernel_descent_factor",
+        "min_eigenvalue",
+        lambda v: opt.kernel_descent_factor(v, 1.0),
+        POSITIVE,
+    ),
+    Case(
+        "correlation_floor", "width", lambda m: opt.correlation_floor(RELU, m), POSITIVE
+    ),
+    Case(
+        "query_lower_bound",
+        "tolerance",
+        lambda t: opt.query_lower_bound(t, 0.1),
+        POSITIVE,
+    ),
+    Case(
+        "covariance_norm_bound",
+        "s",
+        opt.covariance_norm_bound,
+        (9.0, -1.0, NAN, INF, "x"),
+    ),
+    Case("overfitting_depth", "s", lambda s: opt.overfitting_depth(0.1, 0.5, s), WHOLE),
+    Case("excess_risk_bound", "n", lambda n: opt.excess_risk_bound(n, 1.0), (3, NAN)),
+    Case(
+        "one_layer_min_eigenvalue",
+        "delta",
+        lambda d: opt.one_layer_min_eigenvalue(9, d),
+        UNIT[:-1],
+    ),
+    Case("arc_min_eigenvalue", "delta", opt.arc_min_eigenvalue, UNIT),
+    Case(
+        "separation_event_bound",
+        "delta",
+        lambda d: opt.separation_event_bound(9, d),
+        UNIT[:-1],
+    ),
+]
+
+TABLE = [
+    pytest.param(case, bad, id=f"{i}-{case.who}-{case.name}-{str(bad)[:20]}")
+    for i, case in enumerate(CASES)
+    for bad in case.bad
+    if not (case.call is act.normrelu and bad is None)
+]
+
+
+@pytest.mark.parametrize(("case", "bad"), TABLE)
+def test_refused(case, bad):
+    with pytest.raises(ValueError, match=rf"(?s){case.who}: `{case.name}") as caught:
+        case.call(bad)
+    text = str(caught.value)
+    assert "must" in text
+    assert text.rstrip().endswith((".", "`."))
+
+
+def test_offenders_are_counted_and_shown():
+    with pytest.raises(ValueError, match=r"but 2 of 4 entries do not, e\.g\. 1\.5"):
+        act.relu.dual([0.0, 1.5, 1.0, -3.0])
+
+
+def test_rounding_beyond_the_ends_is_forgiven():
+    edge = 1.0 + 2.0**-52
+    assert act.relu.dual(edge) == act.relu.dual(1.0)
+    assert act.relu.dual(-edge) == act.relu.dual(-1.0)
+    assert kernels.nngp_map(edge, RELU, 3) == kernels.nngp_map(1.0, RELU, 3)
+
+
+def test_inputs_that_cannot_be_normalised():
+    with pytest.raises(ValueError, match=r"normrelu: give either `c` or `scale`"):
+        act.normrelu(-1.0, scale=1.1)
+    with pytest.raises(ValueError, match=r"hermite\(0\)\.normalized: .*constant"):
+        act.hermite(0).normalized()
+    with pytest.raises(ValueError, match=r"identity\.mu: .*affine"):
+        _ = act.identity.mu
+    with pytest.raises(ValueError, match=r"hermite\(0\)\.mu: .*constant"):
+        _ = act.hermite(0).mu
+
+
+def test_kernels_that_leave_float64():
+    with pytest.raises(
+        ValueError, match=r"`depth` must keep the kernel within float64"
+    ):
+        kernels.nngp_map(0.5, act.relu, 2000)
+    with pytest.raises(
+        ValueError, match=r"`depth` must keep the kernel within float64"
+    ):
+        kernels.nngp(2.0 * X, act.exp, 9)
+
+
+def test_whole_numbers_of_numpy_are_accepted():
+    assert kernels.nngp_map(0.5, RELU, np.int64(3)) == kernels.nngp_map(0.5, RELU, 3)

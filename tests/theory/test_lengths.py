@@ -1,0 +1,244 @@
+"""Inputs off the sphere: lengths, correlations, and NormReLU's own analysis."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theory import activations as act
+from theory import lengths
+from theory.conditioning import correlation_bound, normrelu_constants
+
+TANH = act.tanh.normalized()
+ODD = ["tanh", "erf", "arctan", "asinh", "hard_tanh", "softsign"]
+KINK = act.normrelu().kinks[0]
+
+# Reference table: length map at 1/2, chord rate, slope at 1. The tables carry 15 to 18
+# digits; values are held to 1e-13, or to what is printed.
+TABLE = [
+    ("tanh", 0.69409112884281208, 0.61181774231437584, 0.461070830477631361),
+    ("erf", 0.717526286869199516, 0.564947426261600969, 0.408566667928563569),
+    ("arctan", 0.65433770073143867, 0.69132459853712266, 0.560819031809029125),
+    ("selu", 0.579216198104166214, 0.841567603791667572, None),
+]
+
+
+@pytest.mark.parametrize(("name", "half", "rate", "slope"), TABLE)
+def test_table(name, half, rate, slope):
+    a = act.CATALOGUE[name].normalized()
+    assert a.length_map(0.5) == pytest.approx(half, rel=1e-13)
+    assert lengths.chord_rate(a) == pytest.approx(rate, rel=1e-13)
+    if slope is not None:
+        assert a.length_map_derivative(1.0) == pytest.approx(slope, rel=1e-13)
+
+
+def test_trajectories_of_tanh():
+    up = [2.0, 1.31874971202183345, 1.12811870112273295, 1.05573709104050106]
+    low = [0.5, 0.69409112884281208, 0.834500137291180656, 0.917150615270897852]
+    assert lengths.length_trajectory(TANH, 2.0, 3) == pytest.approx(up, rel=1e-13)
+    assert lengths.length_trajectory(TANH, 0.5, 3) == pytest.approx(low, rel=1e-13)
+    x, y, r = lengths.joint_trajectory(TANH, 2.0, 0.5, 0.9, 3)
+    assert x == pytest.approx(up, rel=1e-13)
+    assert y == pytest.approx(low, rel=1e-13)
+    assert r[:2] == pytest.approx([0.9, 0.874999307271707625], rel=1e-13)
+    assert lengths.length_trajectory(TANH, 0.7, 0).tolist() == [0.7]
+
+
+def test_homogeneous_lengths_keep_their_ratio():
+    a = act.CATALOGUE["abs"]
+    assert lengths.length_trajectory(a, 3.0, 4) == pytest.approx([3.0] * 5, rel=1e-14)
+    scaled = act.leaky_relu(0.3)
+    assert lengths.chord_rate(
+        act.Affine(scaled, 1 / math.sqrt(scaled.second_moment), 0.0)
+    ) == pytest.approx(1.0, rel=1e-13)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from(ODD), st.floats(0.5, 6.0), st.integers(1, 6))
+def test_lengths_contract_at_the_chord_rate(name, gamma, depth):
+    a = act.CATALOGUE[name].normalized()
+    end = lengths.length_trajectory(a, gamma, depth)[-1]
+    bound = lengths.chord_rate(a) ** depth * abs(gamma - 1.0)
+    assert abs(end - 1.0) <= bound * (1 + 1e-12) + 1e-13
+
+
+def test_generalised_mu():
+    assert lengths.generalised_mu(TANH, 1.0) == pytest.approx(TANH.mu, rel=1e-14)
+    found = [lengths.generalised_mu(TANH, g) for g in (2.0, 0.5)]
+    expected = [0.113715258173596649, 0.0361860154618302388]
+    assert found == pytest.approx(expected, rel=1e-13)
+    for gamma in (0.3, 2.5):
+        a1 = act.gelu.hermite(1, var=gamma)[1]
+        share = 1 - a1**2 / act.gelu.length_map(gamma)
+        # Two roundings of a share near a half.
+        assert lengths.generalised_mu(act.gelu, gamma) == pytest.approx(
+            share, rel=1e-13
+        )
+
+
+def test_rest_share():
+    for gamma in (0.5, 1.0, 1.5):
+        a = act.normrelu().hermite(1, var=gamma)
+        share = 1 - (a[0] ** 2 + a[1] ** 2) / act.normrelu().length_map(gamma)
+        found = lengths.rest_share(act.normrelu(), gamma)
+        # The difference loses 1/0.0026 = 400 of 1e-16.
+        assert found == pytest.approx(share, rel=1e-12)
+    found = lengths.rest_share(act.normrelu(), 0.5)
+    assert found == pytest.approx(0.00258579974080577, rel=1e-12)
+
+
+def test_odd_correlation_bound():
+    found = lengths.odd_correlation_bound(
+        0.9, lengths.generalised_mu(TANH, 2.0), lengths.generalised_mu(TANH, 0.5)
+    )
+    assert found == pytest.approx(0.896250372352297592, rel=1e-14)
+    assert lengths.odd_correlation_bound(-0.9, 0.2, 0.1) == (
+        lengths.odd_correlation_bound(0.9, 0.2, 0.1)
+    )
+    assert lengths.odd_correlation_bound(0.0, 0.5, 0.5) == 0.0
+    assert lengths.odd_correlation_bound(1.0, 0.5, 0.5) == 1.0
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.sampled_from(["tanh", "erf", "arctan", "asinh"]),
+    st.floats(0.3, 3.0),
+    st.floats(0.3, 3.0),
+    st.floats(-1.0, 1.0),
+)
+def test_one_layer_obeys_the_odd_bound(name, x, y, rho):
+    a = act.CATALOGUE[name].normalized()
+    mus = [lengths.generalised_mu(a, g) for g in (x, y)]
+    r = lengths.joint_trajectory(a, x, y, rho, 1)[2][1]
+    # Near |rho| = 1 the correlation is a ratio of numbers good to 1e-13.
+    assert abs(r) <= lengths.odd_correlation_bound(rho, *mus) + 5e-13
+
+
+def test_settling_depth():
+    assert lengths.settling_depth(TANH, 2.0, 0.5) == 7
+    assert lengths.settling_depth(TANH, 1.0, 1.0) == 0
+    assert lengths.settling_depth(TANH, 1.0, 1.0 + 1e-9) == 0
+    with pytest.raises(ValueError, match=r"settling_depth: `activation` must contract"):
+        lengths.settling_depth(act.identity, 2.0, 2.0)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.sampled_from(["tanh", "erf", "arctan"]), st.floats(0.5, 4.0), st.floats(0.5, 4.0)
+)
+def test_after_settling_lengths_are_near_one(name, x, y):
+    a = act.CATALOGUE[name].normalized()
+    settle = lengths.settling_depth(a, x, y)
+    for gamma in (x, y):
+        end = lengths.length_trajectory(a, gamma, settle)[-1]
+        assert abs(end - 1.0) <= a.mu / 2.0 + 1e-13
+    delta, depth = 0.1, settle + 20
+    rho = lengths.joint_trajectory(a, x, y, 1 - delta, depth)[2][-1]
+    bound = lengths.correlation_bound_any_length(a, x, y, delta, depth)
+    assert abs(rho) <= bound
+    assert bound == correlation_bound(20, delta, a.mu / 2.0)
+    if settle:
+        early = lengths.correlation_bound_any_length(a, x, y, delta, settle - 1)
+        assert early == 1.0
+
+
+# --- NormReLU -------------------------------------------------------------------------
+
+
+def test_normrelu_table():
+    found = [lengths.normrelu_length(g, KINK) for g in (0.5, 1.0, 1.5)]
+    expected = [0.540435347430976496, 1.0, 1.39486493834266130]
+    assert found == pytest.approx(expected, rel=1e-13)
+    slopes = [1.01040356455181539, 0.841698843060269086, 0.747124774257567]
+    found = lengths.normrelu_length_slope([0.5, 1.0, 1.5], KINK)
+    assert found == pytest.approx(slopes, rel=1e-13)
+    # The bias squares a mean of 0.02: 1e-16 of the shift 1.7 becomes 2e-13 of the square.
+    bias = lengths.normrelu_bias([0.5, 1.5], KINK)
+    expected = [8.8001296660137456e-4, 8.1772412225496092e-4]
+    assert bias == pytest.approx(expected, rel=1e-12)
+    assert lengths.normrelu_bias(1.0, KINK) == pytest.approx(0.0, abs=1e-30)
+
+
+def test_the_printed_kink_has_its_own_row():
+    c = -1.5975
+    assert normrelu_constants(c).scale == pytest.approx(1.05000096809554248, rel=1e-14)
+    found = [lengths.normrelu_length(g, c) for g in (0.5, 1.5)]
+    assert found == pytest.approx([0.539988772725284, 1.39535191921791], rel=1e-13)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(-6.0, 6.0), st.floats(0.05, 20.0))
+def test_normrelu_lengths_are_length_maps(c, gamma):
+    # Terms of size (scale c)^2 cancel; 20 roundings of each.
+    a, k = act.normrelu(c), normrelu_constants(c)
+    slack = 20 * 2.3e-16 * (k.scale * (abs(k.shift) + abs(c) + 1)) ** 2
+    found = lengths.normrelu_length(gamma, c)
+    assert found == pytest.approx(a.length_map(gamma), rel=1e-13, abs=slack)
+    mean = a.hermite(0, var=gamma)[0]
+    bias = lengths.normrelu_bias(gamma, c) * found
+    assert bias == pytest.approx(mean * mean, rel=1e-12, abs=slack)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(-3.0, 1.0), st.floats(0.2, 4.0))
+def test_normrelu_slope_is_the_slope(c, gamma):
+    h = 1e-4 * gamma
+    ends = [lengths.normrelu_length(gamma + j * h, c) for j in (-2, -1, 1, 2)]
+    slope = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * h)
+    # h^4 f^(5)/30 is 1e-15; the difference divides 1e-15 by 1e-4.
+    found = lengths.normrelu_length_slope(gamma, c)
+    assert found == pytest.approx(slope, abs=1e-9)
+    assert found == pytest.approx(
+        act.normrelu(c).length_map_derivative(gamma), abs=1e-11
+    )
+
+
+def test_normrelu_decay_constants():
+    found = lengths.normrelu_decay(0.5, 1.5, 0.5, act.normrelu())
+    assert found.alpha == pytest.approx(0.919129305138047009, rel=1e-13)
+    assert found.beta == pytest.approx(0.00176002593320275, rel=1e-12)
+    total = found.beta * found.start / (1 - found.alpha)
+    assert found.start == 0.5
+    assert total == pytest.approx(0.0108817, rel=1e-5)
+    least = 0.00258579974080577
+    assert found.rate == pytest.approx(1 - least * (0.5 - total), rel=1e-13)
+    assert found.bound(0.4, 0) == pytest.approx(0.4, rel=1e-15)
+    assert found.bound(0.4, 1) == pytest.approx(
+        found.rate * 0.4 + found.beta * 0.5, rel=1e-15
+    )
+
+
+@settings(deadline=None, max_examples=8)
+@given(st.floats(0.5, 1.5), st.floats(0.5, 1.5), st.floats(-0.9, 0.9))
+def test_normrelu_correlations_obey_their_decay(x, y, rho):
+    a = act.normrelu()
+    decay = lengths.normrelu_decay(x, y, 1 - abs(rho), a)
+    r = lengths.joint_trajectory(a, x, y, rho, 12)[2]
+    for depth in range(13):
+        assert abs(r[depth]) <= decay.bound(rho, depth) + 1e-12
+
+
+def test_critical_kink():
+    # The scale falls with c; at this kink its square is two.
+    scale = normrelu_constants(lengths.CRITICAL_KINK).scale
+    assert scale == pytest.approx(math.sqrt(2.0), rel=1e-14)
+
+
+UNSTABLE = [
+    (-0.35, 254.871871252818),
+    (-0.3, 28.1092058154676),
+    (-0.2, 4.69533764805249),
+    (-0.1, 1.83364158222283),
+]
+
+
+@pytest.mark.parametrize(("c", "expected"), UNSTABLE)
+def test_unstable_lengths(c, expected):
+    # The fixed point moves by 1e-15 gamma / (slope - 1), where slope - 1 > 4e-3.
+    found = lengths.unstable_length(c)
+    assert found == pytest.approx(expected, rel=1e-11)
+    below, above = np.array([0.9, 1.1]) * found
+    assert lengths.normrelu_length(below, c) < below
+    assert lengths.normrelu_length(above, c) > above
