@@ -284,7 +284,7 @@ def kernel_errors(name: str) -> dict[int, tuple[float, float]]:
 
 
 def cell(value: float) -> str:
-    return "" if np.isnan(value) else "exact" if value < 1e-20 else f"{value:.0e}"
+    return "" if np.isnan(value) else "exact" if value < 1e-20 else f"{value:.1e}"
 
 
 def line(*cells: str) -> str:
