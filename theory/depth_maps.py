@@ -442,7 +442,7 @@ def depth_map(steps: Steps) -> DepthMap:
         deep.parity,
         whole,
         # Antipodes stay antipodes, or are one input after the first even layer.
-        (float(deep.parity),) * 2 if deep.parity else _at_minus_one(steps),
+        (sign, sign) if (sign := float(deep.parity)) else _at_minus_one(steps),
         steps,
     )
 

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ def run_with_progress(
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Report]:
+def _progress(total: int) -> Generator[Report, None, None]:
     """Yield a reporter: a progress bar at a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
         done = 0

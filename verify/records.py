@@ -160,7 +160,9 @@ def encode(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [encode(item) for item in value] if np.ndim(value) else encode(value[()])
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            return encode(value.item())
+        return [encode(item) for item in value]
     if isinstance(value, Estimate | Enclosure):
         # Not asdict: it would copy arrays only to convert them again.
         return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
@@ -272,7 +274,7 @@ def _decoded(data: dict[str, Any]) -> Record:
             closest=None if closest is None else _case(closest),
             seconds=search["seconds"],
         )
-    special = {
+    special: dict[str, Any] = {
         "outcome": Outcome(data["outcome"]),
         "expected": Outcome(data["expected"]),
         "cases": tuple(_case(case) for case in data["cases"]),
@@ -282,5 +284,8 @@ def _decoded(data: dict[str, Any]) -> Record:
 
 
 def _case(data: dict[str, Any]) -> CaseRecord:
-    numbers = {k: number(data[k]) for k in ("gap", "resolves", "strain")}
-    return CaseRecord(**(data | numbers | {"outcome": Outcome(data["outcome"])}))
+    numbers: dict[str, Any] = {
+        k: number(data[k]) for k in ("gap", "resolves", "strain")
+    }
+    numbers["outcome"] = Outcome(data["outcome"])
+    return CaseRecord(**(data | numbers))

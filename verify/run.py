@@ -143,6 +143,7 @@ def _control(
 def _search(claim: Claim) -> SearchRecord:
     """Look for a counterexample among drawn cases, drawn towards refutation."""
     import hypothesis
+    from hypothesis.errors import HypothesisException
 
     assert claim.examples is not None
     tried: list[CaseRecord] = []
@@ -163,7 +164,7 @@ def _search(claim: Claim) -> SearchRecord:
         run()
     except _Refuted as refuted:
         return _searched(len(tried), refuted.case.outcome, refuted.case, start)
-    except hypothesis.errors.HypothesisException:
+    except HypothesisException:
         # The strategy itself, or a measurement that differs from run to run.
         broken = CaseRecord(
             case={}, outcome=Outcome.ERROR, error=traceback.format_exc()
@@ -198,7 +199,7 @@ def _hypothesis(claim: Claim) -> Callable[[Callable[[Case], None]], Callable[[],
         derandomize=False,  # the seed below is ours
         report_multiple_bugs=False,
         print_blob=False,
-        suppress_health_check=list(hypothesis.HealthCheck),
+        suppress_health_check=[*hypothesis.HealthCheck.__members__.values()],
         phases=(
             hypothesis.Phase.generate,
             hypothesis.Phase.target,

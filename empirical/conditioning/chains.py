@@ -151,9 +151,9 @@ def pair_chains(
     with torch.no_grad():
         for start in range(0, chains, size):
             now = min(size, chains - start)
-            options = {"dtype": dtype, "device": generator.device}
-            r = torch.full((now,), float(rho), **options)
-            q = torch.tensor(squared_norms, **options).expand(now, 2)
+            device = generator.device
+            r = torch.full((now,), float(rho), dtype=dtype, device=device)
+            q = torch.tensor(squared_norms, dtype=dtype, device=device).expand(now, 2)
             path = [(r, q)]
             for _ in range(depth):
                 scale = torch.ones_like(q) if project else q

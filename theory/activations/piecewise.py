@@ -27,7 +27,9 @@ class PiecewisePolynomial(Activation):
     known: tuple[float, ...] = ()  # a_0.. a_m when better known than by the formula
 
     def _value(self, x: Array) -> Array:
-        out = np.polynomial.polynomial.polyval(x, np.array(self.poly or (0.0,)))
+        out: Array = np.zeros_like(x)
+        for p in reversed(self.poly):
+            out = out * x + p
         for c, j in zip(self.kinks, self.jumps, strict=True):
             up = (x > c) if self.m == 0 else np.maximum(x - c, 0.0) ** self.m
             out = out + j * up / math.factorial(self.m)

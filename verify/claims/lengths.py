@@ -391,25 +391,29 @@ def _measure_deviation(*, name: str, scale: float, gamma: float, depth: int) -> 
 
 def _predict_deviation(*, name: str, scale: float, gamma: float, depth: int) -> Array:
     rate = closed.chord_rate(_theory(name, scale))
-    return rate ** np.arange(depth + 1) * abs(gamma - 1.0)
+    return np.power(rate, np.arange(depth + 1.0)) * abs(gamma - 1.0)
 
 
 def _wrong_deviation(*, name: str, scale: float, gamma: float, depth: int) -> Array:
     # The slope at 1 instead of the chord's: too fast below 1.
-    return _slope_at_one(name, scale) ** np.arange(depth + 1) * abs(gamma - 1.0)
+    return np.power(_slope_at_one(name, scale), np.arange(depth + 1.0)) * abs(
+        gamma - 1.0
+    )
 
 
 def _predict_deviation_above(
     *, name: str, scale: float, gamma: float, depth: int
 ) -> Array:
-    return _slope_at_one(name, scale) ** np.arange(depth + 1) * abs(gamma - 1.0)
+    return np.power(_slope_at_one(name, scale), np.arange(depth + 1.0)) * abs(
+        gamma - 1.0
+    )
 
 
 def _wrong_deviation_above(
     *, name: str, scale: float, gamma: float, depth: int
 ) -> Array:
     slope = 0.95 * _slope_at_one(name, scale)
-    return slope ** np.arange(depth + 1) * abs(gamma - 1.0)
+    return np.power(slope, np.arange(depth + 1.0)) * abs(gamma - 1.0)
 
 
 # Lemma D.6, Eq. 20, Theorem 3.11: correlations

@@ -243,7 +243,7 @@ def _random_points(n: int, dim: int, spread: float, seed: int) -> Array:
     return points / np.linalg.norm(points, axis=1, keepdims=True)
 
 
-def _mp_dual(name: str, rho: mpmath.mpf) -> mpmath.mpf:
+def _mp_dual(name: str, rho: Any) -> Any:
     pi = mpmath.pi
     if name == "relu":
         theta = mpmath.acos(rho)
@@ -261,7 +261,7 @@ def _mp_dual(name: str, rho: mpmath.mpf) -> mpmath.mpf:
 
 def _measure_smallest(
     *, activation: str, n: int, dim: int, spread: float, seed: int
-) -> mpmath.mpf:
+) -> Any:
     """Smallest eigenvalue of the raw one-layer kernel, 60 digits."""
     with mpmath.workdps(60):
         rows = [
@@ -360,7 +360,7 @@ def _measure_count(*, activation: str, parity: str) -> int:
         return sum(1 for k in wanted if abs(_tanh_coefficient(k)) > mpmath.mpf("1e-25"))
 
 
-def _tanh_coefficient(order: int) -> mpmath.mpf:
+def _tanh_coefficient(order: int) -> Any:
     # The trapezoid rule converges like e^{-2 pi (pi/2) / h}: 1e-42 at h = 0.1.
     h, total = mpmath.mpf("0.1"), mpmath.mpf(0)
     for i in range(-220, 221):

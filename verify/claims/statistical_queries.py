@@ -476,7 +476,7 @@ def _curve(activation: str, width: int, chains: int = 16_000, depth: int = 40) -
 
 
 def _end(activation: str, rho: float, width: int, depth: int) -> Case:
-    return _curve(activation, width, depth=depth) | {"rho": rho}
+    return {**_curve(activation, width, depth=depth), "rho": rho}
 
 
 def _cube(activation: str | None, depth: int, nets: int) -> Case:

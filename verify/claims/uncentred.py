@@ -204,15 +204,19 @@ def _means() -> Any:
     from hypothesis import strategies as st
 
     return st.fixed_dictionaries({"activation": mixtures()}).filter(
-        lambda c: (
-            abs(c["activation"]["a"][0]) > 0.05 and abs(_excess(c["activation"])) > 1e-3
-        )
+        lambda c: abs(c["activation"]["a"][0]) > 0.05 and abs(_excess(c)) > 1e-3
     )
 
 
-def _excess(activation: Any) -> float:
+def _mean_share(case: Any) -> float:
+    """a_0^2 over E s^2: its inverse is a number of layers."""
+    a = case["activation"]["a"]
+    return a[0] ** 2 / sum(v * v for v in a)
+
+
+def _excess(case: Any) -> float:
     """D - E s^2 over E s^2: of either sign, and zero where convergence is algebraic."""
-    a = np.array(activation["a"])
+    a = np.array(case["activation"]["a"])
     return float(((np.arange(len(a)) - 1.0) * a * a).sum() / (a * a).sum())
 
 
@@ -267,8 +271,8 @@ def _expanding() -> Any:
 
     return (
         st.fixed_dictionaries({"activation": mixtures(), "share": st.floats(0.0, 1.0)})
-        .filter(lambda c: abs(c["activation"]["a"][0]) > 0.05)
-        .filter(lambda c: _excess(c["activation"]) > 1e-2)
+        .filter(lambda c: _mean_share(c) > 0.01)
+        .filter(lambda c: _excess(c) > 1e-2)
     )
 
 
@@ -506,13 +510,8 @@ def _converging() -> Any:
                 "extra": st.integers(0, 30),
             }
         )
-        .filter(lambda c: abs(_excess(c["activation"])) > 0.02)
-        .filter(
-            lambda c: (
-                c["activation"]["a"][0] ** 2
-                > 0.05 * sum(v * v for v in c["activation"]["a"])
-            )
-        )
+        .filter(lambda c: abs(_excess(c)) > 0.02)
+        .filter(lambda c: _mean_share(c) > 0.05)
     )
 
 
