@@ -28,6 +28,7 @@ from theory.activations import (
     PiecewisePolynomial,
     pair,
 )
+from theory.activations.exponential import ExponentialUnit
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
@@ -183,7 +184,8 @@ def _cosines(f: Activation, root: Array, r: Array, weight: Array) -> Array:
 def _polar(activation: Activation, q: Array) -> Pairs:
     """Polar quadrature with rays at the kinks u = 0 and v = 0."""
     r, weight = _radii()
-    y, w = gaussian.legendre(32)
+    # Branches of ELU are entire; others may have a pole just beyond the kink.
+    y, w = gaussian.legendre(32 if isinstance(activation, ExponentialUnit) else 64)
     root = np.sqrt(q)
     jumps = not math.isfinite(activation.derivative_second_moment)
     functions = [activation] if jumps else [activation, activation.derivative]

@@ -138,7 +138,7 @@ def _fixed_point(law):
     if gap(top) >= 0:
         return mpmath.mpf(1)
     return mpmath.findroot(
-        gap, (mpmath.mpf(0), top), solver="anderson", tol=mpmath.mpf(10) ** -40
+        gap, (mpmath.mpf(0), top), solver="anderson", tol=mpmath.mpf(10) ** -36
     )
 
 

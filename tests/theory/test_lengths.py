@@ -124,7 +124,7 @@ def test_settling_depth():
         lengths.settling_depth(act.identity, 2.0, 2.0)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(
     st.sampled_from(["tanh", "erf", "arctan"]), st.floats(0.5, 4.0), st.floats(0.5, 4.0)
 )
@@ -210,7 +210,7 @@ def test_normrelu_decay_constants():
     )
 
 
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=5)
 @given(st.floats(0.5, 1.5), st.floats(0.5, 1.5), st.floats(-0.9, 0.9))
 def test_normrelu_correlations_obey_their_decay(x, y, rho):
     a = act.normrelu()
