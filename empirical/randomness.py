@@ -48,8 +48,8 @@ def seed_sequence(seed: Seed, *names: str | int) -> np.random.SeedSequence:
     True
     """
     for name in names:
-        value: object = name  # callers may not be type-checked
-        if isinstance(value, bool) or not isinstance(value, str | int):
+        # Callers may not be type-checked.
+        if isinstance(name, bool) or not isinstance(name, str | int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 "seed_sequence: `names` must be text or integers, but one is "
                 f"{name!r}. Turn it into text, e.g. with repr."

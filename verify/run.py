@@ -199,7 +199,7 @@ def _hypothesis(claim: Claim) -> Callable[[Callable[[Case], None]], Callable[[],
         derandomize=False,  # the seed below is ours
         report_multiple_bugs=False,
         print_blob=False,
-        suppress_health_check=[*hypothesis.HealthCheck.__members__.values()],
+        suppress_health_check=list(hypothesis.HealthCheck),  # pyright: ignore[reportArgumentType]
         phases=(
             hypothesis.Phase.generate,
             hypothesis.Phase.target,

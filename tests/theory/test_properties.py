@@ -36,7 +36,7 @@ rhos = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(activations, rhos)
 def test_duals_are_bounded_by_the_second_moment(a, rho):
     slack = ROUNDING * a.second_moment
@@ -45,7 +45,7 @@ def test_duals_are_bounded_by_the_second_moment(a, rho):
     assert a.dual(abs(rho)) >= a.mean**2 - slack
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(activations, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_duals_increase_and_bend_upwards(a, p, q):
     p, q = sorted((p, q))
@@ -55,7 +55,7 @@ def test_duals_increase_and_bend_upwards(a, p, q):
     assert mid <= 0.5 * (low + high) + slack
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(activations, rhos)
 def test_duals_are_their_series(a, rho):
     # Truncated at 100: the tail is at most what is left of E s^2, times |rho|^101.
@@ -65,7 +65,7 @@ def test_duals_are_their_series(a, rho):
     assert abs(a.dual(rho) - series) <= rest + 4 * ROUNDING * a.second_moment
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(activations)
 def test_shares_are_their_coefficients(a):
     assume(a.variance > 1e-6 * a.second_moment)
@@ -79,7 +79,7 @@ def test_shares_are_their_coefficients(a):
     assert 0.0 <= a.nu <= a.mu * (1 + ROUNDING) <= 1 + ROUNDING
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(activations, st.floats(0.0, 2.0), st.floats(0.1, 1.0))
 def test_distances_shrink_with_their_argument(a, delta, factor):
     # On [0, 1] the map is concave through 0: factor * map(d) <= map(factor * d).
@@ -90,7 +90,7 @@ def test_distances_shrink_with_their_argument(a, delta, factor):
     assert factor * whole <= part * (1 + 2 * ROUNDING) + 1e-300
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(activations, st.floats(-0.99, 0.99))
 def test_slopes_are_slopes(a, rho):
     # Central difference: h^2 |dual'''| / 6 with |dual'''| <= 6 E s^2 / (1 - |rho|)^3,
@@ -102,7 +102,7 @@ def test_slopes_are_slopes(a, rho):
     assert abs(a.dual_derivative(rho) - difference) <= slack
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(activations, rhos, st.floats(0.3, 3.0), st.floats(0.3, 3.0))
 def test_unequal_variances(a, rho, var_x, var_y):
     size = math.sqrt(a.length_map(var_x) * a.length_map(var_y))
@@ -113,7 +113,7 @@ def test_unequal_variances(a, rho, var_x, var_y):
     assert abs(same - a.scaled(var_x).dual(rho)) <= 2 * ROUNDING * a.length_map(var_x)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(activations, st.floats(1e-6, 1.0))
 def test_one_layer_bound(a, delta):
     assume(a.variance > 1e-3 * a.second_moment > 1e-9)

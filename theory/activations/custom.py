@@ -269,7 +269,7 @@ def _as_numpy(
         f = np.vectorize(f, otypes=[np.float64])
     if derivative is not None and not _takes(derivative, np.array([0.25, 0.5])):
         derivative = np.vectorize(derivative, otypes=[np.float64])
-    function: Function = f
+    function: Function = f  # pyright: ignore[reportAssignmentType]
     slope: Function | None = derivative
     return function, slope, ()
 

@@ -483,7 +483,7 @@ def _cube(activation: str | None, depth: int, nets: int) -> Case:
     case: dict[str, Any] = {"dim": 8, "width": 128, "depth": depth}
     if activation is not None:
         case["activation"] = activation
-    return case | {"nets": nets, "seed": 51}
+    return {**case, "nets": nets, "seed": 51}
 
 
 EQ21 = Claim(
@@ -590,7 +590,7 @@ E3_CORRECTED = Claim(
             for width in (128, 512, 2048)
         ),
         "gpu": tuple(
-            _curve(name, width, chains=100_000, depth=60) | {"device": "cuda"}
+            {**_curve(name, width, chains=100_000, depth=60), "device": "cuda"}
             for name in ("relu", "hermite2", "sign", "sin", "erf")
             for width in (128, 512, 2048, 8192)
         ),
@@ -692,7 +692,7 @@ THM_51_ODD = Claim(
     assumptions=("sign activation", "half hypercube", "Gaussian readout"),
     source=Source(_KEY, "Theorems 5.1 and F.2"),
     evidence=Evidence.STATISTICAL,
-    cases=tuple(_cube(None, 20, 200) | {"tolerance": t} for t in (0.15, 0.3)),
+    cases=tuple({**_cube(None, 20, 200), "tolerance": t} for t in (0.15, 0.3)),
     predict=_predict_query_success,
     measure=_measure_query_success,
     # Frequencies near 0.1: an excess of 0.05 over the bound would be seen.
