@@ -86,7 +86,7 @@ class Grid:
 
 
 COARSE = Grid(log2_cells=3, degree=11)
-FINE = Grid(log2_cells=5, degree=6)
+FINE = Grid(log2_cells=8, degree=4)
 
 
 def _clenshaw(c: Array, cell: npt.NDArray[np.int64], y: Array) -> Array:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, layer_recursion
+from theory import _checks, layer_recursion, matrices
 from theory.activations import Activation, PiecewisePolynomial
 from theory.depth_maps import DepthMap, Steps, depth_map
 
@@ -30,15 +30,6 @@ Array = npt.NDArray[np.float64]
 
 SAME_LENGTH = 1e-14
 """Relative spread of squared norms, per input dimension, that counts as one sphere."""
-
-CLOSE = 1e-2
-"""Below this distance ``1 - |rho|`` is recomputed from the difference of two inputs."""
-
-ROWS = 64
-"""Rows of a matrix that are filled together."""
-
-CHUNK = 8192
-"""Pairs evaluated together: their table rows and temporaries stay in cache."""
 
 
 def correlation(x: Any) -> Array:
@@ -102,15 +93,7 @@ def separation(x: Any) -> float:
     v, norms = _inputs("separation", x)
     if len(v) < 2:
         raise ValueError("separation: `x` must have at least two rows, got 1.")
-    unit = v / norms[:, None]
-    least = np.inf
-    for i in range(0, len(v), ROWS):
-        rho = np.clip(unit[i : i + ROWS] @ unit[i:].T, -1.0, 1.0)
-        d = 1.0 - np.abs(rho)
-        _refine(rho, d, v, norms, i)
-        d[np.tril_indices(len(rho), 0, d.shape[1])] = np.inf
-        least = min(least, float(d.min()))
-    return least
+    return matrices.least_distance(v, norms)
 
 
 def nngp_map(rho: Any, activation: Activation, depth: int) -> Any:
@@ -151,7 +134,7 @@ def nngp_map(rho: Any, activation: Activation, depth: int) -> Any:
     0.301609113383
     """
     r, deep = _scalar("nngp_map", rho, activation, depth)
-    k, _ = deep.at(r.ravel())
+    k, _ = matrices.evaluate(deep.map, r.ravel())
     return _checks.like(rho, np.asarray(k * deep.length).reshape(r.shape))
 
 
@@ -199,7 +182,7 @@ def ntk_map(
     """
     _needs_slope("ntk_map", activation)
     r, deep = _scalar("ntk_map", rho, activation, depth)
-    _, t = deep.at(r.ravel())
+    _, t = matrices.evaluate(deep.map, r.ravel())
     t *= 1.0 if normalized else deep.tangent("ntk_map")
     return _checks.like(rho, t.reshape(r.shape))
 
@@ -275,14 +258,6 @@ class _Deep:
 
     map: DepthMap
     length: float  # the kernel's diagonal
-
-    def at(self, rho: Array, d: Array | None = None) -> tuple[Array, Array]:
-        """Evaluate in chunks that stay in cache."""
-        k, t = np.empty_like(rho), np.empty_like(rho)
-        for i in range(0, rho.size, CHUNK):
-            part = slice(i, i + CHUNK)
-            k[part], t[part] = self.map(rho[part], None if d is None else d[part])
-        return k, t
 
     def tangent(self, who: str) -> float:
         """Return the tangent kernel's diagonal."""
@@ -408,73 +383,6 @@ def _kernels(
     growth = 1.0
     if tangent and not relative:
         growth = deep.tangent(who) / deep.length
-    return _sphere(v, norms, deep, scale, growth, tangent=tangent, relative=relative)
-
-
-def _sphere(
-    v: Array,
-    norms: Array,
-    deep: _Deep,
-    scale: Array,
-    growth: float,
-    *,
-    tangent: bool,
-    relative: bool,
-) -> tuple[Array, Array | None]:
-    """Fill the matrices by blocks of rows of the upper triangle, mirrored."""
-    n = len(v)
-    k = np.empty((n, n))
-    t = np.empty((n, n)) if tangent else None
-    unit = v / norms[:, None]
-    even = bool(np.all(scale == scale[0]))
-    for i in range(0, n, ROWS):
-        stop = min(i + ROWS, n)
-        m = stop - i
-        rho = unit[i:stop] @ unit[i:].T
-        np.clip(rho, -1.0, 1.0, out=rho)
-        d = 1.0 - np.abs(rho)
-        _refine(rho, d, v, norms, i)
-        own = np.arange(m)
-        rho[own, own], d[own, own] = 1.0, 0.0
-        values = deep.at(rho.ravel(), d.ravel())
-        for out, value, relative_out in (
-            (k, values[0], False),
-            (t, values[1], relative),
-        ):
-            if out is None:
-                continue
-            block = value.reshape(m, -1)
-            if not relative_out:
-                if even:
-                    block *= scale[0] * scale[0]
-                else:
-                    block *= scale[i:stop, None] * scale[i:]
-                if out is t:
-                    block *= growth
-            out[i:stop, i:] = block
-            out[stop:, i:stop] = block[:, m:].T
-            # Both halves of a diagonal block come from the upper one.
-            corner = out[i:stop, i:stop]
-            corner[:] = np.triu(corner) + np.triu(corner, 1).T
-    return k, t
-
-
-def _refine(rho: Array, d: Array, v: Array, norms: Array, first: int) -> None:
-    """Recompute distances that the product of unit vectors has lost to cancellation.
-
-    With w = x -+ y: 1 -+ cos = (|w|^2 - (|x| - |y|)^2) / (2 |x| |y|), and the difference
-    of norms is w . (x +- y) / (|x| + |y|).
-    """
-    close = np.argwhere(d < CLOSE)
-    for start in range(0, len(close), 4096):  # blocks bound the memory
-        p, s = close[start : start + 4096].T
-        keep = p < s
-        p, s = p[keep], s[keep]
-        x, y = v[first + p], v[first + s]
-        y = np.where(rho[p, s] < 0.0, -1.0, 1.0)[:, None] * y
-        w = x - y
-        a, b = norms[first + p], norms[first + s]
-        radial = np.einsum("ij,ij->i", w, x + y) / (a + b)
-        gap = (np.einsum("ij,ij->i", w, w) - radial * radial) / (2.0 * a * b)
-        d[p, s] = np.maximum(gap, 0.0)
-        rho[p, s] = np.sign(rho[p, s]) * (1.0 - d[p, s])
+    return matrices.fill(
+        v, norms, deep.map, scale, growth, tangent=tangent, relative=relative
+    )

@@ -286,8 +286,8 @@ DIGITS_LIMIT = Claim(
     items=("Thm6.1",),
     title="The interpolant of a deep kernel classifies digits like a kernel average",
     statement=(
-        r"\arg\max_c \hat f_L(x)_c \to"
-        r" \arg\max_c \sum_i \hat\sigma^{(L)}(x \cdot x_i)\, y_{ic}"
+        r"\mathrm{argmax}_c\, \hat f_L(x)_c \to"
+        r" \mathrm{argmax}_c \sum_i \hat\sigma^{(L)}(x \cdot x_i)\, y_{ic}"
     ),
     assumptions=("normalised ReLU, digits of unit norm",),
     source=Source(_KEY, "Section 6 (what its depth does to a given data set)"),
