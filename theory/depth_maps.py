@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory.activations import Activation, pair
+from theory.duals import Truncated
 
 Array = npt.NDArray[np.float64]
 
@@ -167,7 +168,7 @@ def one_layer(activation: Activation) -> Layers:
     centred = parity == -1 or activation.mean == 0.0
     flat = d.ravel()
     slope = activation.derivative_second_moment / total
-    linear = float(activation.hermite(1)[1]) ** 2 / total
+    linear = _linear_share(activation)
     tables: list[list[Array]] = [[], [], [], []]
     spread = (e.distance(flat) / total / flat).reshape(d.shape)
     for sign in _sides(parity):
@@ -176,13 +177,21 @@ def one_layer(activation: Activation) -> Layers:
         if sign > 0.0:
             # Close to one the distance is the accurate form.
             value = np.where(d < 0.25, 1.0 - d * spread, value)
+        elif isinstance(e, Truncated):
+            # Close to minus one too: the dual of ReLU vanishes there.
+            value = np.where(
+                d < 0.25, e.opposite(flat)[0].reshape(d.shape) / total, value
+            )
         ratio = _over_rho(value, rho, activation) if centred else value
         tables[0].append(ratio)
         tables[1].append(spread)
         if math.isfinite(slope):
             t = 2.0 * np.arcsin(np.sqrt(0.5 * flat))
             t = t if sign > 0.0 else np.pi - t
-            p = (e.slope(rho.ravel(), t) / total).reshape(d.shape)
+            p = e.slope(rho.ravel(), t) / total
+            if sign < 0.0 and isinstance(e, Truncated):
+                p = np.where(flat < 0.25, e.opposite(flat)[1] / total, p)
+            p = p.reshape(d.shape)
             tables[2].append(p / slope)
         else:
             tables[2].append(np.zeros_like(d))
@@ -248,9 +257,19 @@ def _sides(parity: int) -> tuple[float, ...]:
     return (1.0,) if parity == -1 else (1.0, -1.0)
 
 
+def _linear_share(activation: Activation) -> float:
+    """a_1^2 / E s^2: raised to the power of the depth, so every digit counts."""
+    total = activation.second_moment
+    share = float(activation.hermite(1)[1]) ** 2 / total
+    # From the rest of the energy where that is the smaller part.
+    if activation.mean == 0.0 and 0.5 < share < 1.0 - 1e-9:
+        return 1.0 - activation.mu
+    return share
+
+
 def _over_rho(value: Array, rho: Array, activation: Activation) -> Array:
-    a1 = float(activation.hermite(1)[1]) ** 2 / activation.second_moment
-    return np.divide(value, rho, out=np.full_like(value, a1), where=rho != 0.0)
+    limit = np.full_like(value, _linear_share(activation))
+    return np.divide(value, rho, out=limit, where=rho != 0.0)
 
 
 def _evaluate(
