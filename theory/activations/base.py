@@ -246,8 +246,8 @@ class Activation(ABC):
         Examples
         --------
         >>> from theory import activations as act
-        >>> act.sign.dual([-1.0, 0.5, 1.0]).round(15).tolist()
-        [-1.0, 0.333333333333333, 1.0]
+        >>> act.sign.dual([-1.0, 0.5, 1.0]).round(14).tolist()
+        [-1.0, 0.33333333333333, 1.0]
         """
         r = _checks.correlation(f"{self.name}.dual", rho)
         e = pair(self._at(var_x, "dual"), self._at(var_y, "dual"))

@@ -1,0 +1,98 @@
+"""Duals of smooth activations: their series, and the error function's closed form."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Sum of p_k rho^k."""
+
+    p: tuple[float, ...]  # p_0 unused
+
+    @cached_property
+    def _c(self) -> Array:
+        c = np.array(self.p)
+        c[0] = 0.0
+        return c
+
+    @staticmethod
+    def _poly(c: Array, rho: Array) -> Array:
+        square = rho * rho
+        even = np.polynomial.polynomial.polyval(square, c[0::2])
+        odd = np.polynomial.polynomial.polyval(square, c[1::2]) if len(c) > 1 else 0.0
+        return even + rho * odd
+
+    def covariance(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)] - E a E b, without cancellation."""
+        return self._poly(self._c, rho)
+
+    def dual(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)]."""
+        return self._poly(np.array(self.p), rho)
+
+    def slope(self, rho: Array, t: Array | None = None) -> Array:  # noqa: ARG002
+        """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
+        return self._poly(self._c[1:] * np.arange(1, len(self._c)), rho)
+
+    def distance(self, delta: Array) -> Array:
+        """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
+        # 1 - rho^k = delta (1 + rho + ... + rho^(k-1)); tails S_j = sum_{k>j} p_k.
+        tails = np.cumsum(self._c[::-1])[::-1][1:]
+        rho = 1.0 - delta
+        # S_j - |rho| S_{j+1} = p_{j+1} + (1 - |rho|) S_{j+1}
+        if len(tails) % 2:
+            tails = np.append(tails, 0.0)
+        e, o = tails[0::2], tails[1::2]
+        square = rho * rho
+        pos = self._poly(tails, rho)
+        one = np.polynomial.polynomial.polyval(square, e - o)
+        two = np.polynomial.polynomial.polyval(square, o)
+        neg = one + (2.0 - delta) * two
+        return delta * np.where(rho >= 0.0, pos, neg)
+
+
+@dataclass(frozen=True)
+class Arcsine:
+    """2/pi asin(kappa rho), of the error function (Williams 1997)."""
+
+    var_x: float
+    var_y: float
+
+    @property
+    def _kappa(self) -> tuple[float, float]:
+        # kappa = 2 sqrt(v w / ((1 + 2v)(1 + 2w))) and 1 - kappa^2, without cancellation
+        whole = (1.0 + 2.0 * self.var_x) * (1.0 + 2.0 * self.var_y)
+        kappa = 2.0 * math.sqrt(self.var_x * self.var_y / whole)
+        return kappa, (1.0 + 2.0 * self.var_x + 2.0 * self.var_y) / whole
+
+    def _cosine(self, rho: Array) -> Array:
+        kappa, rest = self._kappa
+        return np.sqrt(rest + kappa**2 * (1.0 - rho) * (1.0 + rho))
+
+    def dual(self, rho: Array) -> Array:
+        """Return E s(X) s(Y)."""
+        sine = self._kappa[0] * rho
+        return 2.0 / np.pi * np.arctan2(sine, self._cosine(rho))
+
+    covariance = dual
+
+    def slope(self, rho: Array, t: Array | None = None) -> Array:  # noqa: ARG002
+        """Return the derivative in rho."""
+        return 2.0 / np.pi * self._kappa[0] / self._cosine(rho)
+
+    def distance(self, delta: Array) -> Array:
+        """Return the dual at 1 less that at 1 - delta."""
+        kappa, rest = self._kappa
+        rho = 1.0 - delta
+        # sin(a - b) by the sum of positive terms; for rho < 0 the angles add.
+        lower = self._cosine(rho) + np.maximum(rho, 0.0) * math.sqrt(rest)
+        near = np.arcsin(np.minimum(kappa * delta * (1.0 + rho) / lower, 1.0))
+        one = self.dual(np.ones(()))
+        return np.where(rho < 0.0, one - self.dual(rho), 2.0 / np.pi * near)

@@ -1,0 +1,827 @@
+"""Every bound as a number: the printed formula at 60 digits against the library's.
+
+A bound that is checked as an inequality alone may be wrong by a factor and still hold.
+Here it is compared with its own formula, written out a second time.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+
+from theory import activations as act
+from theory import conditioning, hermite, kernels, lengths, optimization
+from verify import integrals
+from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims import _recursions as recursion
+from verify.claims._subjects import KEY, law, subject
+from verify.compare import AgreesTo
+
+Array = npt.NDArray[np.float64]
+_MODULES = {
+    "conditioning": conditioning,
+    "lengths": lengths,
+    "optimization": optimization,
+}
+_RELU_MU = 0.26652889653787007
+
+
+def _mpf(value: Any) -> Any:
+    return mpmath.mpf(value)
+
+
+# --- the formulas ---------------------------------------------------------------------
+
+
+def _start(delta: float, mu: float) -> int:
+    """L_0: least l with 2 delta (1 + mu/2)^l >= 1."""
+    grown, layers = 2 * _mpf(delta), 0
+    while grown < 1:
+        grown *= 1 + _mpf(mu) / 2
+        layers += 1
+    return layers
+
+
+def _bound(depth: Any, delta: float, mu: float) -> Any:
+    """B(L, delta)."""
+    m, start = _mpf(mu), _start(delta, mu)
+    if depth > start:
+        return (1 - m / 2) ** (_mpf(depth) - start) / 2
+    return 1 - _mpf(delta) * (1 + m / 2) ** _mpf(depth)
+
+
+def _layers_of(share: Any, mu: Any) -> Any:
+    """Return log(share) / -log(1 - mu/2)."""
+    return mpmath.log(share) / -mpmath.log1p(-_mpf(mu) / 2)
+
+
+def _one_layer(*, delta: float, mu: float) -> Any:
+    d, m = _mpf(delta), _mpf(mu)
+    return 1 - d - m * d / 2 if d <= 0.5 else (1 - d) - m * (1 - d) / 2
+
+
+def _slope_bound(*, delta: float, mu: float, form: str) -> Any:
+    d, m = _mpf(delta), _mpf(mu)
+    return 1 / d if form == "printed" else (1 + m - 2 * m * d) / (1 + m)
+
+
+def _tangent_ratio(*, depth: int, delta: float, mu: float, form: str) -> Any:
+    if form == "printed":
+        return 2 * _bound(_mpf(depth) / 2, delta, mu)
+    return (1 - _mpf(mu) / 2) ** (depth - _start(delta, mu))
+
+
+def _tangent_least(**case: Any) -> Any:
+    return 1 - _tangent_ratio(**case)
+
+
+def _tangent_condition(
+    *, depth: int, delta: float, mu: float, n: int, assumption: str, form: str
+) -> Any:
+    layers = _mpf(depth) if form == "sharp" else _mpf(depth) / 2
+    factor = {"A": 4, "B": 2}[assumption] * n
+    return 1 + factor * (1 - _mpf(mu) / 2) ** (layers - _start(delta, mu))
+
+
+def _tangent_threshold(
+    *, delta: float, mu: float, n: int, assumption: str, form: str
+) -> int:
+    size = 2 * n if assumption == "A" else 2
+    layers = _start(delta, mu) + _layers_of(size, mu)
+    return int(mpmath.ceil(layers if form == "sharp" else 2 * layers))
+
+
+def _descent(*, step: int, condition_number: float, printed: bool) -> Any:
+    return mpmath.exp(-(1 if printed else 2) * step / _mpf(condition_number))
+
+
+def _two_eigenvalues(*, min_eigenvalue: int, max_eigenvalue: int) -> Any:
+    """Loss after a step over the loss before, for one residual of each eigenvalue."""
+    step = Fraction(2, min_eigenvalue + max_eigenvalue)
+    after = [1 - step * v for v in (min_eigenvalue, max_eigenvalue)]
+    found = (after[0] ** 2 + after[1] ** 2) / 2
+    return _mpf(found.numerator) / found.denominator
+
+
+def _steps(*, n: int, squared_norm: float, min_eigenvalue: float) -> int:
+    # Averaged over T steps the loss is at most n beta / (lambda_min T) of the first.
+    half, steps = Fraction(min_eigenvalue) / 2, 1
+    return max(steps, math.ceil(n * Fraction(squared_norm) / half))
+
+
+def _restarts(*, initial: float, target: float) -> int:
+    left, restarts = Fraction(initial), 0
+    while left > Fraction(target):
+        left, restarts = left / 2, restarts + 1
+    return restarts
+
+
+def _queries(*, tolerance: float, squared_correlation: float) -> Any:
+    return _mpf(tolerance) ** 2 / (2 * _mpf(squared_correlation)) - 1
+
+
+def _covariance(*, s: float) -> Any:
+    return 28 * mpmath.log(_mpf(8) * s / 3) / (3 * _mpf(s))
+
+
+def _overfitting(*, delta: float, mu: float, s: int) -> int:
+    return _start(delta, mu) + int(mpmath.ceil(_layers_of(s, mu)))
+
+
+def _excess(*, n: int, optimum_norm: float) -> Any:
+    log = mpmath.log(8) + 2 * mpmath.log(n) - mpmath.log(3)
+    return 56 * (1 + _mpf(optimum_norm)) ** 2 * log / n
+
+
+def _one_hidden(*, n: int, delta: float) -> Any:
+    return _mpf(delta) * mpmath.sqrt(_mpf(delta)) / n**4
+
+
+def _event(*, n: int, delta: float) -> Any:
+    return mpmath.sqrt(_mpf(delta)) / 10 / n
+
+
+def _normrelu_terms(
+    *, alpha: float, beta: float, start: float, rate: float, rho: float, depth: int
+) -> Any:
+    """Iterate r <- rate r + beta t, t <- alpha t."""
+    found, size = abs(_mpf(rho)), _mpf(start)
+    for _ in range(depth):
+        found = _mpf(rate) * found + _mpf(beta) * size
+        size *= _mpf(alpha)
+    return found
+
+
+_FORMULAS: dict[str, Callable[..., Any]] = {
+    "conditioning.one_layer_bound": _one_layer,
+    "conditioning.derivative_bound": _slope_bound,
+    "conditioning.ntk_ratio_bound": _tangent_ratio,
+    "conditioning.ntk_min_eigenvalue_bound": _tangent_least,
+    "conditioning.ntk_condition_bound": _tangent_condition,
+    "conditioning.ntk_threshold_depth": _tangent_threshold,
+    "optimization.gradient_descent_bound": _descent,
+    "optimization.kernel_descent_factor": _two_eigenvalues,
+    "optimization.sgd_steps": _steps,
+    "optimization.sgd_restarts": _restarts,
+    "optimization.query_lower_bound": _queries,
+    "optimization.covariance_norm_bound": _covariance,
+    "optimization.overfitting_depth": _overfitting,
+    "optimization.excess_risk_bound": _excess,
+    "optimization.one_layer_min_eigenvalue": _one_hidden,
+    "optimization.separation_event_bound": _event,
+}
+
+
+def _predict(*, function: str, **case: Any) -> float:
+    module, _, name = function.partition(".")
+    return float(getattr(_MODULES[module], name)(**case))
+
+
+def _measure(*, function: str, **case: Any) -> Any:
+    with mpmath.workprec(integrals.BITS):
+        return _mpf(_FORMULAS[function](**case))
+
+
+def _more(value: Any) -> Any:
+    return 1.01 * np.asarray(value)
+
+
+def _wrong(**case: Any) -> Any:
+    return _more(_predict(**case))
+
+
+def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
+    return grid(function=(function,), **axes)
+
+
+def _formula(
+    name: str, items: tuple[str, ...], title: str, statement: str, *cases: Case
+) -> Claim:
+    return Claim(
+        id=f"dc/{name}",
+        items=items,
+        title=title,
+        statement=statement,
+        source=Source(KEY, ", ".join(items)),
+        evidence=Evidence.NUMERIC,
+        cases=cases,
+        predict=_predict,
+        measure=_measure,
+        # Powers to order 300 of a base rounded once: 300 ulp; whole numbers exactly.
+        compare=AgreesTo(relative=1e-13, absolute=1e-14),
+        must_refute=_wrong,
+    )
+
+
+_MUS = (0.015858317676985129, _RELU_MU, 1.0)
+
+BOUNDS = (
+    _formula(
+        "lemC.5-values",
+        ("LemC.5",),
+        "The bound on one layer, on both sides of one half",
+        r"1 - (1 + \mu/2) \delta, \quad (1 - \mu/2) (1 - \delta)",
+        *_cases("conditioning.one_layer_bound", delta=(1e-6, 0.3, 0.5, 0.8), mu=_MUS),
+    ),
+    _formula(
+        "lemC.14-values",
+        ("LemC.14",),
+        "The bound on the slope of the dual, as printed and sharp",
+        r"\frac{1}{\delta}, \quad 1 - \frac{2\mu}{1 + \mu} \delta",
+        *_cases(
+            "conditioning.derivative_bound",
+            delta=(1e-3, 0.4, 1.0),
+            mu=_MUS,
+            form=("printed", "sharp"),
+        ),
+    ),
+    _formula(
+        "thm3.4-values",
+        ("Thm3.4", "Thm3.8", "E5"),
+        "The bounds on the tangent kernel, at even and odd depth",
+        r"2 B(L/2, \delta), \quad (1 - \mu/2)^{L - L_0}",
+        *_cases(
+            "conditioning.ntk_ratio_bound",
+            depth=(80, 101),
+            delta=(0.01,),
+            mu=(_RELU_MU, 1.0),
+            form=("printed", "sharp"),
+        ),
+        *_cases(
+            "conditioning.ntk_min_eigenvalue_bound",
+            depth=(80, 101),
+            delta=(0.01,),
+            mu=(_RELU_MU, 1.0),
+            form=("printed", "sharp"),
+        ),
+    ),
+    _formula(
+        "cor3.5-values",
+        ("Cor3.5", "Cor3.9"),
+        "Condition bound and threshold depth of the tangent kernel",
+        r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
+        r"{-\log(1 - \mu/2)}",
+        *_cases(
+            "conditioning.ntk_condition_bound",
+            depth=(151, 200),
+            delta=(0.01,),
+            mu=(_RELU_MU,),
+            n=(100,),
+            assumption=("A", "B"),
+            form=("printed", "sharp"),
+        ),
+        *_cases(
+            "conditioning.ntk_threshold_depth",
+            delta=(0.01, 1e-4),
+            mu=(_RELU_MU, 0.9),
+            n=(1, 100),
+            assumption=("A", "B"),
+            form=("printed", "sharp"),
+        ),
+    ),
+    _formula(
+        "thmE.8-values",
+        ("ThmE.8",),
+        "The descent rate of least squares, as printed and improved",
+        r"e^{-t/\kappa}, \quad e^{-2t/\kappa}",
+        *_cases(
+            "optimization.gradient_descent_bound",
+            step=(0, 3, 50),
+            condition_number=(1.0, 7.5),
+            printed=(True, False),
+        ),
+    ),
+    _formula(
+        "thmE.5-factor",
+        ("ThmE.5",),
+        "The loss factor of a step is attained by two residuals",
+        r"\left(\frac{\kappa - 1}{\kappa + 1}\right)^2",
+        *_cases(
+            "optimization.kernel_descent_factor",
+            min_eigenvalue=(1, 3),
+            max_eigenvalue=(4, 100),
+        ),
+    ),
+    _formula(
+        "thmE.9-values",
+        ("ThmE.9",),
+        "Steps that halve the loss, and how often to start again",
+        r"\left\lceil \frac{2 n \beta}{\lambda_{\min}} \right\rceil, \quad"
+        r" \left\lceil \log_2 \frac{f(w_0)}{\epsilon} \right\rceil",
+        *_cases(
+            "optimization.sgd_steps",
+            n=(1, 10),
+            squared_norm=(1.0, 2.75),
+            min_eigenvalue=(0.375, 4),
+        ),
+        *_cases(
+            "optimization.sgd_restarts", initial=(1.0, 3.0, 64.0), target=(0.5, 0.01)
+        ),
+    ),
+    _formula(
+        "thmF.2-values",
+        ("ThmF.2",),
+        "Queries that a tolerance needs",
+        r"\frac{\tau^2}{2\, \mathbb{E}_W (\mathbb{E}_x f g)^2} - 1",
+        *_cases(
+            "optimization.query_lower_bound",
+            tolerance=(0.1, 0.5),
+            squared_correlation=(1e-3, 1e-9),
+        ),
+    ),
+    _formula(
+        "lemG.1-values",
+        ("LemG.1", "Thm6.1"),
+        "Depth, covariance bound and risk bound of benign overfitting",
+        r"L_0(\delta) + \frac{\log s}{-\log(1 - \mu/2)}, \quad \frac{28}{3}"
+        r" \frac{\log(8s/3)}{s}, \quad 56 (1 + |\theta|)^2 \frac{\log(8n^2/3)}{n}",
+        *_cases("optimization.covariance_norm_bound", s=(10, 1000)),
+        *_cases(
+            "optimization.overfitting_depth",
+            delta=(0.01, 1e-5),
+            mu=(_RELU_MU, 0.9),
+            s=(2, 100),
+        ),
+        *_cases("optimization.excess_risk_bound", n=(4, 5000), optimum_norm=(0.0, 2.5)),
+    ),
+    _formula(
+        "thmH.1-values",
+        ("ThmH.1", "LemH.3"),
+        "Least eigenvalue of one layer, and how often inputs are told apart",
+        r"\frac{\delta^{3/2}}{n^4}, \quad \frac{\sqrt\delta}{10 n}",
+        *_cases("optimization.one_layer_min_eigenvalue", n=(1, 3), delta=(0.3, 1.0)),
+        *_cases("optimization.separation_event_bound", n=(1, 7), delta=(0.04, 1.0)),
+    ),
+)
+
+# --- a power of a matrix with two rows attains Lemma C.8 ------------------------------
+
+
+def _predict_transfer(*, power: int, delta: float) -> float:
+    return conditioning.eigenvalue_transfer(1.0, (1.0 - delta) ** power)
+
+
+def _measure_transfer(*, power: int, delta: float) -> Any:
+    with mpmath.workprec(integrals.BITS):
+        off = (1 - _mpf(delta)) ** power
+        return recursion.eigenvalues(mpmath.matrix([[1, off], [off, 1]]))[0]
+
+
+def _wrong_transfer(*, power: int, delta: float) -> Any:
+    # As if the smallest eigenvalue kept its value.
+    return delta
+
+
+LEM_C8 = Claim(
+    id="dc/lemC.8-attained",
+    items=("LemC.8",),
+    title="Two inputs attain the transferred eigenvalue bound",
+    statement=r"\lambda_{\min}(f[M]) = f(1) - f(1 - \delta), \quad n = 2",
+    source=Source(KEY, "Lemma C.8"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(power=(1, 2, 7), delta=(0.1, 0.7)),
+    predict=_predict_transfer,
+    measure=_measure_transfer,
+    # A power of a rounded base, order 7, in numbers of size one.
+    compare=AgreesTo(absolute=5e-15),
+    must_refute=_wrong_transfer,
+)
+
+# --- numbers of activations -----------------------------------------------------------
+
+
+def _predict_convergence(*, activation: str, delta: float) -> list[float]:
+    found = conditioning.fixed_point_convergence(subject(activation), delta)
+    return [found.point, found.slope, found.rate, found.start]
+
+
+def _measure_convergence(*, activation: str, delta: float) -> list[Any]:
+    found = law(activation)
+    with mpmath.workprec(integrals.BITS):
+        total, mean = found.moment(), found.coefficient(0)
+        # Newton's method on the convex side: from below the fixed point upwards.
+        point = _mpf(0)
+        for _ in range(9):  # digits double
+            value = found.dual(point) / total - point
+            point -= value / (found.slope(point) / total - 1)
+        gap, nu = 1 - point, found.nu()
+        slope = found.slope(point) / total
+        grown, wait = 2 * _mpf(delta), 0
+        while grown < gap:
+            grown, wait = grown * (1 + nu * gap / 2), wait + 1
+        start = max(int(mpmath.ceil(total / mean**2)), wait)
+        return [point, slope, max(1 - nu * gap / 2, slope), start]
+
+
+def _wrong_convergence(**case: Any) -> Any:
+    return _more(_predict_convergence(**case))
+
+
+THM_310 = Claim(
+    id="dc/thm3.10-constants",
+    items=("Thm3.10", "LemC.30"),
+    title="Fixed point, slope, rate and waiting time of an uncentred activation",
+    statement=r"\alpha = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)), \quad"
+    r" L_1 = \max\left(\frac{1}{a_0^2}, \frac{\log(\bar\delta / 2\delta)}"
+    r"{\log(1 + \nu \bar\delta / 2)}\right)",
+    assumptions=("D > 1",),
+    source=Source(KEY, "Theorem 3.10 and Lemma C.30"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("gelu", "silu"), delta=(1e-4, 0.05)),
+    predict=_predict_convergence,
+    measure=_measure_convergence,
+    # The fixed point to an absolute 1e-13, and all that is read off there.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_wrong_convergence,
+)
+
+
+def _predict_floor(*, activation: str, width: int) -> float:
+    return optimization.correlation_floor(subject(activation), float(width))
+
+
+def _measure_floor(*, activation: str, width: int) -> Any:
+    found = law(activation)
+    with mpmath.workprec(integrals.BITS):
+        mu, second = found.mu(), found.coefficient(2) ** 2 / found.variance()
+        return second / (mu * mu * (2 - mu)) / width
+
+
+def _wrong_floor(*, activation: str, width: int) -> float:
+    # A second factor mu forgotten.
+    return subject(activation).mu * _predict_floor(activation=activation, width=width)
+
+
+E3_FLOOR = Claim(
+    id="dc/E3-floor",
+    items=("E3",),
+    title="The floor of the correlation, from a_2 and mu",
+    statement=r"\frac{a_2^2}{\mu^2 (2 - \mu)\, m}",
+    source=Source(KEY, "Theorem F.1 (corrected)"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("relu", "gelu", "exp", "sigmoid"), width=(1, 128)),
+    predict=_predict_floor,
+    measure=_measure_floor,
+    # mu and a_2 to 1e-13 each, mu twice; the sigmoid's a_2 vanishes.
+    compare=AgreesTo(relative=5e-13, absolute=1e-25),
+    must_refute=_wrong_floor,
+)
+
+
+def _at_length(activation: str, gamma: Any) -> list[Any]:
+    """Coefficients of the normalised smooth odd activation at squared length gamma."""
+    unit = integrals.smooth_coefficients(activation, "1")
+    raw = integrals.smooth_coefficients(activation, repr(gamma))
+    with mpmath.workprec(integrals.BITS):
+        total = mpmath.fsum(integrals.mpf(a) ** 2 for a in unit)
+        return [integrals.mpf(a) / mpmath.sqrt(total) for a in raw]
+
+
+def _predict_shares(*, activation: str, gamma: float) -> list[float]:
+    a = subject(activation).normalized()
+    return [lengths.generalised_mu(a, gamma), lengths.rest_share(a, gamma)]
+
+
+def _measure_shares(*, activation: str, gamma: float) -> list[Any]:
+    a = _at_length(activation, gamma)
+    with mpmath.workprec(integrals.BITS):
+        length = mpmath.fsum(v * v for v in a)
+        return [1 - a[1] ** 2 / length, 1 - (a[0] ** 2 + a[1] ** 2) / length]
+
+
+def _wrong_shares(*, activation: str, gamma: float) -> list[float]:
+    # At unit length, whatever the input's.
+    return _predict_shares(activation=activation, gamma=1.0)
+
+
+LEM_D6 = Claim(
+    id="dc/lemD.6-mu",
+    items=("LemD.6",),
+    title="The coefficient of non-linearity at any length",
+    statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
+    source=Source(KEY, "Lemma D.6"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("tanh", "erf", "sin"), gamma=(0.5, 1.0, 1.75)),
+    predict=_predict_shares,
+    measure=_measure_shares,
+    # Energies to 1e-13 relative, a quotient of two.
+    compare=AgreesTo(relative=5e-13),
+    must_refute=_wrong_shares,
+)
+
+
+def _predict_settled(
+    *, activation: str, gamma_x: float, gamma_y: float, delta: float, depth: int
+) -> list[float]:
+    a = subject(activation).normalized()
+    return [
+        lengths.chord_rate(a),
+        lengths.settling_depth(a, gamma_x, gamma_y),
+        lengths.correlation_bound_any_length(a, gamma_x, gamma_y, delta, depth),
+    ]
+
+
+def _measure_settled(
+    *, activation: str, gamma_x: float, gamma_y: float, delta: float, depth: int
+) -> list[Any]:
+    a = _at_length(activation, 0.5)
+    with mpmath.workprec(integrals.BITS):
+        rate = 2 * (1 - mpmath.fsum(v * v for v in a))
+        mu = law(activation).mu()
+        far, late = max(abs(_mpf(gamma_x) - 1), abs(_mpf(gamma_y) - 1)), 0
+        while far > mu / 2:
+            far, late = rate * far, late + 1
+        bound = _bound(depth - late, delta, mu / 2) if depth >= late else _mpf(1)
+        return [rate, late, bound]
+
+
+def _wrong_settled(**case: Any) -> list[float]:
+    # Inputs of unit length, for which nothing has to settle.
+    unit: dict[str, Any] = {**case, "gamma_x": 1.0, "gamma_y": 1.0}
+    return _predict_settled(**unit)
+
+
+THM_311 = Claim(
+    id="dc/thm3.11-values",
+    items=("Thm3.11", "ThmD.9"),
+    title="Contraction rate, settling depth and bound for inputs of any length",
+    statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
+    r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
+    source=Source(KEY, "Theorems 3.11 and D.9"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(
+            activation=("tanh", "erf"),
+            gamma_x=(0.5, 9.0),
+            gamma_y=(1.2,),
+            delta=(0.1,),
+            depth=(2, 40, 300),
+        ),
+    ),
+    predict=_predict_settled,
+    measure=_measure_settled,
+    # Powers to order 300 of 1 - mu/4.
+    compare=AgreesTo(relative=1e-12, absolute=1e-13),
+    must_refute=_wrong_settled,
+)
+
+
+def _predict_terms(
+    *, alpha: float, beta: float, start: float, rate: float, rho: float, depth: int
+) -> float:
+    return lengths.NormReLUDecay(alpha, beta, start, rate).bound(rho, depth)
+
+
+def _measure_terms(**case: Any) -> Any:
+    with mpmath.workprec(integrals.BITS):
+        return _normrelu_terms(**case)
+
+
+def _wrong_terms(**case: Any) -> float:
+    # The bias of the first layer left out.
+    return _predict_terms(**{**case, "start": case["alpha"] * case["start"]})
+
+
+THM_I1 = Claim(
+    id="dc/thmI.1-bound",
+    items=("ThmI.1",),
+    title="NormReLU's bound is its recursion, solved",
+    statement=r"|\rho_{l+1}| \le \alpha_\rho |\rho_l| + \beta t_l, \quad"
+    r" t_{l+1} = \alpha t_l",
+    source=Source(KEY, "Theorem I.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        alpha=(0.2, 0.7),
+        beta=(0.03,),
+        start=(0.5,),
+        rate=(0.6,),
+        rho=(-0.4, 0.9),
+        depth=(0, 1, 12),
+    ),
+    predict=_predict_terms,
+    measure=_measure_terms,
+    compare=AgreesTo(relative=1e-14, absolute=1e-16),
+    must_refute=_wrong_terms,
+)
+
+
+def _predict_kernels(*, activation: str, depth: int) -> list[float]:
+    x, a = _points(), subject(activation).normalized()
+    both = (kernels.nngp(x, a, depth), kernels.ntk(x, a, depth))
+    pairs = np.triu_indices(len(x))
+    cosines = kernels.correlation(x * np.array([[1.0], [2.0], [0.5], [3.0]]))
+    return [float(v) for k in (*both, cosines) for v in k[pairs]]
+
+
+def _points() -> Array:
+    return recursion.unit_points(4, 3, 1.0, 5)
+
+
+def _measure_kernels(*, activation: str, depth: int) -> list[Any]:
+    gram, found = recursion.exact_gram(4, 3, 1.0, 5), law(activation)
+    cosines = [gram[i, j] for i in range(4) for j in range(i, 4)]
+    top = [recursion.correlations(found, r, depth)[-1] for r in cosines]
+    return [*top, *(recursion.tangent(found, r, depth) for r in cosines), *cosines]
+
+
+def _wrong_kernels(*, activation: str, depth: int) -> list[float]:
+    return _predict_kernels(activation=activation, depth=depth + 1)
+
+
+EQ1 = Claim(
+    id="dc/eq1-matrices",
+    items=("Eq1", "Eq7", "AsmA"),
+    title="Both kernel matrices and the cosines, entry by entry",
+    statement=r"K_{ij} = \hat\sigma^{(L)}(\rho_{ij}), \quad T_{ij} = \sum_{h=1}^{L+1}"
+    r" \hat\sigma^{(h-1)} \prod_{l=h}^{L} \hat\sigma'(\hat\sigma^{(l-1)})",
+    assumptions=("unit inputs", "normalised"),
+    source=Source(KEY, "Equations 1 and 7"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("relu", "tanh"), depth=(1, 4)),
+    predict=_predict_kernels,
+    measure=_measure_kernels,
+    # 1e-12 of the recursion; cosines of float64 rows to 3 ulp, with slope 2 a layer.
+    compare=AgreesTo(relative=1e-12, absolute=1e-13),
+    must_refute=_wrong_kernels,
+)
+
+# --- activations of another kind ------------------------------------------------------
+
+_RHOS = (-0.9, -0.3, 0.0, 0.5, 0.99)
+_DELTAS = (1e-6, 0.1, 1.0, 1.7)
+_KINK = 0.3
+
+
+def _ramp(x: Any) -> Any:
+    return np.maximum(x - _KINK, 0.0) ** 2 + 0.5 * x
+
+
+def _ramp_slope(x: Any) -> Any:
+    return 2.0 * np.maximum(x - _KINK, 0.0) + 0.5
+
+
+def _predict_callable(*, what: str) -> Any:
+    if what == "energy":
+        # No derivative is given: the interpolant's is used.
+        a = act.from_function(_ramp, kinks=(_KINK,), name="ramp")
+        return a.derivative_second_moment
+    a = act.from_function(_ramp, kinks=(_KINK,), derivative=_ramp_slope, name="ramp")
+    if what == "dual":
+        return a.dual(np.array(_RHOS))
+    if what == "slope":
+        return a.dual_derivative(np.array(_RHOS))
+    return a.distance_map(np.array(_DELTAS))
+
+
+def _measure_callable(*, what: str) -> Any:
+    piece = integrals.Pieces(2, (0, "0.5"), (_KINK,), (2,))
+    found = integrals.of_pieces(piece)
+    if what == "energy":
+        return found.slope(1)
+    if what == "distance":
+        return [found.distance(delta) for delta in _DELTAS]
+    return [getattr(found, what)(rho) for rho in _RHOS]
+
+
+def _wrong_callable(*, what: str) -> Any:
+    return _more(_predict_callable(what=what))
+
+
+CALLABLE = Claim(
+    id="dc/defC.1-callable",
+    items=("DefC.1",),
+    title="Duals and slope of the caller's own function with a kink",
+    statement=r"s(x) = (x - c)_+^2 + x/2",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(what=("energy", "dual", "slope", "distance")),
+    predict=_predict_callable,
+    measure=_measure_callable,
+    # Which formula is evaluated, not its rounding: half of the digits of float64.
+    compare=AgreesTo(relative=1e-8),
+    must_refute=_wrong_callable,
+)
+
+
+def _predict_cubic(*, var_x: float, var_y: float) -> Array:
+    return act.hermite(3).dual(np.array(_RHOS), var_x=var_x, var_y=var_y)
+
+
+def _measure_cubic(*, var_x: float, var_y: float) -> list[Any]:
+    # h_3(s x) = s^3 h_3(x) + 3 s (s^2 - 1) h_1(x) / sqrt 6.
+    with mpmath.workprec(integrals.BITS):
+        v, w = _mpf(var_x), _mpf(var_y)
+        root = mpmath.sqrt(v * w)
+        one, three = 9 * root * (v - 1) * (w - 1) / 6, root**3
+        return [one * _mpf(r) + three * _mpf(r) ** 3 for r in _RHOS]
+
+
+def _wrong_cubic(*, var_x: float, var_y: float) -> Array:
+    # Homogeneous of degree 3.
+    return (var_x * var_y) ** 1.5 * np.array(_RHOS) ** 3
+
+
+CUBIC = Claim(
+    id="dc/defC.1-cubic",
+    items=("DefC.1", "D.0"),
+    title="The dual of a Hermite polynomial at unequal variances",
+    statement=r"h_3(sx) = s^3 h_3(x) + \frac{3 s (s^2 - 1)}{\sqrt 6} h_1(x)",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(var_x=(0.5, 2.0), var_y=(1.0, 1.5)),
+    predict=_predict_cubic,
+    measure=_measure_cubic,
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_wrong_cubic,
+)
+
+_POINTS = (-3.0, -0.7, 0.0, 1.3, 4.0)
+
+
+def _predict_polynomial(*, k: int) -> list[float]:
+    return [float(v) for v in hermite.hermite(k, np.array(_POINTS))]
+
+
+def _measure_polynomial(*, k: int) -> list[Any]:
+    """Rodrigues' sum: He_k(x) = k! sum_m (-1)^m x^(k-2m) / (2^m m! (k-2m)!)."""
+    with mpmath.workprec(integrals.BITS):
+        root = mpmath.sqrt(mpmath.factorial(k))
+        return [
+            root
+            * mpmath.fsum(
+                (-1) ** m
+                * _mpf(x) ** (k - 2 * m)
+                / (_mpf(2) ** m * math.factorial(m) * math.factorial(k - 2 * m))
+                for m in range(k // 2 + 1)
+            )
+            for x in _POINTS
+        ]
+
+
+def _wrong_polynomial(*, k: int) -> list[float]:
+    # The physicists' polynomials.
+    return [float(v) for v in hermite.hermite(k, math.sqrt(2.0) * np.array(_POINTS))]
+
+
+POLYNOMIAL = Claim(
+    id="dc/defC.1-polynomials",
+    items=("DefC.1",),
+    title="The Hermite polynomials of the expansion",
+    statement=r"h_k(x) = \frac{(-1)^k}{\sqrt{k!}} e^{x^2/2} \frac{d^k}{dx^k} e^{-x^2/2}",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(k=(0, 1, 2, 3, 8, 25)),
+    predict=_predict_polynomial,
+    measure=_measure_polynomial,
+    # k steps of a recurrence, of the largest value.
+    compare=AgreesTo(relative=1e-14, of_largest=True),
+    must_refute=_wrong_polynomial,
+)
+
+
+def _predict_gram(*, rows: list[list[int]]) -> float:
+    x = np.array(rows, dtype=np.float64)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    return optimization.typical_separation(x @ x.T)
+
+
+def _measure_gram(*, rows: list[list[int]]) -> Any:
+    with mpmath.workprec(integrals.BITS):
+        cosines = [
+            abs(mpmath.fdot(a, b)) / (mpmath.norm(a) * mpmath.norm(b))
+            for i, a in enumerate(rows)
+            for b in rows[:i]
+        ]
+        return 1 - max(cosines)
+
+
+def _wrong_gram(*, rows: list[list[int]]) -> float:
+    # 1 - rho^2.
+    found = _predict_gram(rows=rows)
+    return found * (2.0 - found)
+
+
+DELTA = Claim(
+    id="dc/delta-gram",
+    items=("delta", "AsmA"),
+    title="The separation of a sample, from its Gram matrix",
+    statement=r"\min_{i < j} \left(1 - |x_i \cdot x_j|\right)",
+    source=Source(KEY, "Section 6, the definition of delta(s, eta)"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(rows=([[3, 4], [-4, 3], [1, 7]], [[1, 2, 2], [-2, -3, -6], [4, 0, 3]])),
+    predict=_predict_gram,
+    measure=_measure_gram,
+    # Cosines of float64 rows.
+    compare=AgreesTo(absolute=1e-15),
+    must_refute=_wrong_gram,
+)
+
+CLAIMS = (
+    *BOUNDS,
+    *(LEM_C8, THM_310, E3_FLOOR, LEM_D6, THM_311, THM_I1, EQ1),
+    *(CALLABLE, CUBIC, POLYNOMIAL, DELTA),
+)
