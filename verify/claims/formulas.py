@@ -27,6 +27,7 @@ _MODULES = {
     "lengths": lengths,
     "optimization": optimization,
 }
+_RHOS = (-0.9, -0.3, 0.0, 0.5, 0.99)
 _RELU_MU = 0.26652889653787007
 
 
@@ -473,12 +474,14 @@ E3_FLOOR = Claim(
 
 
 def _at_length(activation: str, gamma: Any) -> list[Any]:
-    """Coefficients of the normalised smooth odd activation at squared length gamma."""
-    unit = integrals.smooth_coefficients(activation, "1")
-    raw = integrals.smooth_coefficients(activation, repr(gamma))
+    """Coefficients of the normalised smooth activation at squared length gamma."""
+    unit, raw = (
+        [integrals.mpf(v) for v in integrals.smooth_coefficients(activation, q)]
+        for q in ("1", repr(gamma))
+    )
     with mpmath.workprec(integrals.BITS):
-        total = mpmath.fsum(integrals.mpf(a) ** 2 for a in unit)
-        return [integrals.mpf(a) / mpmath.sqrt(total) for a in raw]
+        spread = mpmath.sqrt(mpmath.fsum(v * v for v in unit[1:]))
+        return [(raw[0] - unit[0]) / spread, *(v / spread for v in raw[1:])]
 
 
 def _predict_shares(*, activation: str, gamma: float) -> list[float]:
@@ -505,7 +508,7 @@ LEM_D6 = Claim(
     statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
     source=Source(KEY, "Lemma D.6"),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("tanh", "erf", "sin"), gamma=(0.5, 1.0, 1.75)),
+    cases=grid(activation=("tanh", "erf", "gelu"), gamma=(0.5, 1.0, 1.75)),
     predict=_predict_shares,
     measure=_measure_shares,
     # Energies to 1e-13 relative, a quotient of two.
@@ -649,9 +652,96 @@ EQ1 = Claim(
     must_refute=_wrong_kernels,
 )
 
+
+def _predict_raw(*, activation: str, depth: int) -> Any:
+    return kernels.nngp_map(np.array(_RHOS), subject(activation), depth)
+
+
+def _measure_raw(*, activation: str, depth: int) -> list[Any]:
+    """Lengths change from layer to layer: coefficients anew at each."""
+    with mpmath.workprec(integrals.BITS):
+        length, values = _mpf(1), [_mpf(r) for r in _RHOS]
+        for _ in range(depth):
+            text = mpmath.nstr(length, 40)
+            found = integrals.smooth_coefficients(activation, text)
+            energies = [integrals.mpf(v) ** 2 for v in found]
+            # From the value at this layer to the correlation, and on.
+            series = [mpmath.polyval(energies[::-1], v / length) for v in values]
+            length, values = mpmath.fsum(energies), series
+        return values
+
+
+def _wrong_raw(*, activation: str, depth: int) -> Any:
+    return _predict_raw(activation=activation, depth=depth + 1)
+
+
+EQ1_RAW = Claim(
+    id="dc/eq1-raw",
+    items=("Eq1", "D.0"),
+    title="The kernel of an activation that changes lengths from layer to layer",
+    statement=r"K^{(l)} = \hat\sigma(K^{(l-1)}; \gamma_{l-1}, \gamma_{l-1})",
+    assumptions=("unit inputs", "not normalised"),
+    source=Source(KEY, "Equation 1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("tanh", "gelu"), depth=(1, 3)),
+    predict=_predict_raw,
+    measure=_measure_raw,
+    # 1e-12 of the recursion.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_wrong_raw,
+)
+
+
+def _predict_rate(*, kink: float, gamma: float, delta: float) -> list[float]:
+    a = act.normrelu(kink)
+    found = lengths.normrelu_decay(gamma, 1.0, delta, a)
+    return [found.alpha, found.beta, found.start, found.rate]
+
+
+def _measure_rate(*, kink: float, gamma: float, delta: float) -> list[Any]:
+    with mpmath.workprec(integrals.BITS):
+        moments: dict[float, tuple[Any, Any, Any]] = {}
+        for g in (1.0, 0.5, 1.5):
+            ramp = integrals.Pieces(1, (0, 0), (kink,), (1,), variance=g)
+            mean, linear = ramp.coefficient(0), ramp.coefficient(1)
+            moments[g] = (mean, linear, ramp.dual(1))
+        shift = -moments[1.0][0]
+        scale = 1 / (moments[1.0][2] - shift**2)  # lambda^2
+        length, bias, rest = {}, {}, []
+        for g, (mean, linear, energy) in moments.items():
+            length[g] = scale * (energy + 2 * shift * mean + shift**2)
+            bias[g] = scale * (mean + shift) ** 2 / length[g]
+            rest.append(1 - bias[g] - scale * linear**2 / length[g])
+        alpha, far = 2 * (1 - length[0.5]), abs(_mpf(gamma) - 1)
+        beta = 2 * max(bias[0.5], bias[1.5])
+        return [
+            *(alpha, beta, far),
+            1 - min(rest) * (_mpf(delta) - beta * far / (1 - alpha)),
+        ]
+
+
+def _wrong_rate(**case: Any) -> Any:
+    return _more(_predict_rate(**case))
+
+
+THM_I1_RATE = Claim(
+    id="dc/thmI.1-constants",
+    items=("ThmI.1", "Eq28"),
+    title="The constants of NormReLU's decay",
+    statement=r"\alpha_\rho = 1 - \min_\gamma \nu(\gamma) \left(\delta -"
+    r" \frac{\beta t_0}{1 - \alpha}\right)",
+    source=Source(KEY, "Theorem I.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(kink=(-1.59, -1.0), gamma=(0.5, 1.25), delta=(0.5, 0.9)),
+    predict=_predict_rate,
+    measure=_measure_rate,
+    # Energies to 1e-13, differences of numbers of size one.
+    compare=AgreesTo(relative=5e-13, absolute=1e-13),
+    must_refute=_wrong_rate,
+)
+
 # --- activations of another kind ------------------------------------------------------
 
-_RHOS = (-0.9, -0.3, 0.0, 0.5, 0.99)
 _DELTAS = (1e-6, 0.1, 1.0, 1.7)
 _KINK = 0.3
 
@@ -668,7 +758,7 @@ def _predict_callable(*, what: str) -> Any:
     if what == "energy":
         # No derivative is given: the interpolant's is used.
         a = act.from_function(_ramp, kinks=(_KINK,), name="ramp")
-        return a.derivative_second_moment
+        return [a.derivative_second_moment, a.derivative.mean]
     a = act.from_function(_ramp, kinks=(_KINK,), derivative=_ramp_slope, name="ramp")
     if what == "dual":
         return a.dual(np.array(_RHOS))
@@ -681,7 +771,8 @@ def _measure_callable(*, what: str) -> Any:
     piece = integrals.Pieces(2, (0, "0.5"), (_KINK,), (2,))
     found = integrals.of_pieces(piece)
     if what == "energy":
-        return found.slope(1)
+        # Stein: E s' = a_1.
+        return [found.slope(1), found.coefficient(1)]
     if what == "distance":
         return [found.distance(delta) for delta in _DELTAS]
     return [getattr(found, what)(rho) for rho in _RHOS]
@@ -822,6 +913,6 @@ DELTA = Claim(
 
 CLAIMS = (
     *BOUNDS,
-    *(LEM_C8, THM_310, E3_FLOOR, LEM_D6, THM_311, THM_I1, EQ1),
+    *(LEM_C8, THM_310, E3_FLOOR, LEM_D6, THM_311, THM_I1, THM_I1_RATE, EQ1, EQ1_RAW),
     *(CALLABLE, CUBIC, POLYNOMIAL, DELTA),
 )
