@@ -18,7 +18,6 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
 
 from theory import gaussian
 from theory import hermite as _hermite
@@ -160,6 +159,8 @@ def _fourier(activation: Activation, q: Array) -> Pairs:
 
 def _cosines(f: Activation, root: Array, r: Array, weight: Array) -> Array:
     """Weighted cosine coefficients of f(root R cos p), until the last are rounding."""
+    from scipy import fft  # loaded when needed: it takes longer than all of theory
+
     size = np.multiply.outer(root, r)
     modes = 128
     while True:
