@@ -53,6 +53,16 @@ class Truncated:
         half = [0.0, *graded, *inner]
         return (*half, *(np.pi - v for v in reversed(half[:-1])))
 
+    @cached_property
+    def _merged(self) -> tuple[tuple[float, float, float], ...]:
+        """Pairs of the same density, which (c, d), (d, c) and (-c, -d) share, as one."""
+        weights: dict[tuple[float, float], float] = {}
+        for weight, c, d in self.pairs:
+            low, high = sorted((c, d), key=abs)
+            key = (low, high) if high > 0.0 else (-low + 0.0, -high + 0.0)
+            weights[key] = weights.get(key, 0.0) + weight
+        return tuple((w, c, d) for (c, d), w in weights.items() if w)
+
     @property
     def _nodes(self) -> int:
         # With every kink at zero the density is constant: a trigonometric polynomial on
@@ -62,7 +72,7 @@ class Truncated:
     def _kernel(self, u: Array) -> Array:
         # W(cos u) sin u
         total = np.zeros_like(u)
-        for weight, c, d in self.pairs:
+        for weight, c, d in self._merged:
             if c == d:
                 z = (c * np.tan(0.5 * u)) ** 2 / 2.0
                 total += weight * math.exp(-0.5 * c * c) * np.exp(-z)
