@@ -11,21 +11,32 @@ import functools
 import gc
 import importlib
 import inspect
+import os
 import pkgutil
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import theory
 from theory.activations import Activation, Affine, catalogue
 from verify import ledger, run
-from verify.claim import Claim
 from verify.compare import Outcome
 
+ROOT = Path(__file__).resolve().parents[2]
+
 Function = Callable[..., Any]
+
+_ABOVE = (
+    *("conditioning.", "depth_maps.", "kernels.", "layer_recursion.", "lengths."),
+    *("matrices.", "optimization."),
+)
 
 PRIVATE_CLAIMS = ("verify.claims._recursions", "verify.claims._populations")
 
@@ -39,11 +50,13 @@ def _modules() -> list[Any]:
     ]
 
 
+@functools.cache
 def public() -> dict[str, tuple[Any, str]]:
     """Every public function, method, property and catalogue entry: where it is kept."""
     found: dict[str, tuple[Any, str]] = {}
     for module in _modules():
-        short = module.__name__.removeprefix("theory.")
+        # Only the part of the library: its modules may be split.
+        short = module.__name__.split(".")[1]
         for name, value in vars(module).items():
             if name.startswith("_") or getattr(value, "__module__", "") != (
                 module.__name__
@@ -59,7 +72,7 @@ def public() -> dict[str, tuple[Any, str]]:
                 found[f"{short}.{name}"] = (module, name)
     for name, value in vars(catalogue).items():
         if isinstance(value, Activation) and not name.startswith("_"):
-            found[f"activations.catalogue.{name}"] = (catalogue, name)
+            found[f"activations.{name}"] = (catalogue, name)
     return found
 
 
@@ -98,7 +111,7 @@ def _set(place: Any, name: str, value: Any) -> None:
     setter(place, name, value)
 
 
-def _forget() -> None:
+def _forget(*, instances: bool) -> None:
     """Empty every cache that may hold a number of the closed forms."""
     for key, module in list(sys.modules.items()):
         if key.startswith(("theory", "verify.claims")) and key not in PRIVATE_CLAIMS:
@@ -106,8 +119,9 @@ def _forget() -> None:
                 clear = getattr(held, "cache_clear", None)
                 if callable(clear):
                     clear()
-    for thing in gc.get_objects():
-        if isinstance(thing, Activation):
+    for thing in gc.get_objects() if instances else ():
+        # Asking an object for its class may run code of its own.
+        if Activation in type(thing).__mro__:
             for kind in type(thing).__mro__:
                 for name, part in vars(kind).items():
                     if isinstance(part, functools.cached_property):
@@ -142,7 +156,8 @@ def broken(key: str, change: Callable[[Any], Any]) -> Iterator[None]:
         new: Any = change(kept)
         table = catalogue.CATALOGUE
         swapped = {k: new if v is kept else v for k, v in table.items()}
-        with _bound(places, kept, new), _bound(_holders(table), table, swapped):
+        tables = _holders(table)
+        with _bound(places, kept, new), _bound(tables, table, swapped):
             yield
         return
     if inspect.isclass(owner):
@@ -158,13 +173,17 @@ def broken(key: str, change: Callable[[Any], Any]) -> Iterator[None]:
             new = _outermost(kept, change)
     else:
         new = _outermost(kept, change)
-    with _bound(places, kept, new):
+    # Nothing that an activation keeps depends on what is built on activations.
+    above = key.startswith(_ABOVE)
+    with _bound(places, kept, new, instances=not above):
         yield
 
 
 @contextmanager
-def _bound(places: list[tuple[Any, str]], kept: Any, new: Any) -> Iterator[None]:
-    _forget()
+def _bound(
+    places: list[tuple[Any, str]], kept: Any, new: Any, *, instances: bool = False
+) -> Iterator[None]:
+    _forget(instances=instances)
     try:
         for place, attribute in places:
             _set(place, attribute, new)
@@ -172,7 +191,7 @@ def _bound(places: list[tuple[Any, str]], kept: Any, new: Any) -> Iterator[None]
     finally:
         for place, attribute in places:
             _set(place, attribute, kept)
-        _forget()
+        _forget(instances=instances)
 
 
 # --- ways to break --------------------------------------------------------------------
@@ -255,48 +274,92 @@ def root(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Mutation:
+    """A way to break `key`, and the claims that notice, `first` an activation of theirs."""
+
     key: str
     what: str
     change: Callable[[Any], Any]
     claims: tuple[str, ...]
+    first: str = ""
     slow: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.key}: {self.what}"
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    Mutation("activations.base.Activation.__call__", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.base.Activation.hermite",
+        "activations.Activation.__call__", "twice", times(2.0), ("dc/eq14",), slow=True
+    ),
+    Mutation(
+        "activations.Activation.hermite",
         "variance squared",
         argument(var=lambda v: v * v),
-        ("?",),
+        ("dc/lemD.6-mu",),
+        slow=True,
     ),
-    Mutation("activations.base.Activation.hermite", "sign", times(-1.0), ("?",)),
     Mutation(
-        "activations.base.Activation.hermite",
+        "activations.Activation.hermite", "sign", times(-1.0), ("dc/eq2",), slow=True
+    ),
+    Mutation(
+        "activations.Activation.hermite",
         "not normalised",
         lambda f: (
             lambda self, order, **k: (
                 f(self, order, **k) * np.sqrt(1.0 + np.arange(order + 1))
             )
         ),
-        ("?",),
+        ("dc/E7-corrected",),
+        slow=True,
     ),
-    Mutation("activations.base.Activation.mean", "twice", times(2.0), ("?",)),
-    Mutation("activations.base.Activation.mean", "sign", times(-1.0), ("?",)),
-    Mutation("activations.base.Activation.second_moment", "twice", times(2.0), ("?",)),
-    Mutation("activations.base.Activation.variance", "its root", result(root), ("?",)),
     Mutation(
-        "activations.base.Activation.derivative_second_moment",
+        "activations.Activation.mean",
+        "twice",
+        times(2.0),
+        ("dc/lemC.28-negative",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Activation.mean", "sign", times(-1.0), ("dc/def3.1",), slow=True
+    ),
+    Mutation(
+        "activations.Activation.second_moment",
+        "twice",
+        times(2.0),
+        ("dc/defC.20",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Activation.variance",
         "its root",
         result(root),
-        ("?",),
+        ("dc/def3.1",),
+        slow=True,
     ),
-    Mutation("activations.base.Activation.mu", "half", times(0.5), ("?",)),
-    Mutation("activations.base.Activation.mu", "root", result(root), ("?",)),
-    Mutation("activations.base.Activation.nu", "half", times(0.5), ("?",)),
-    Mutation("activations.base.Activation.normalized", "half", multiple(0.5), ("?",)),
     Mutation(
-        "activations.base.Activation.normalized",
+        "activations.Activation.derivative_second_moment",
+        "its root",
+        result(root),
+        ("dc/eq7-diagonal",),
+        slow=True,
+    ),
+    Mutation("activations.Activation.mu", "half", times(0.5), ("dc/tab1",), slow=True),
+    Mutation(
+        "activations.Activation.mu", "root", result(root), ("dc/tab1",), slow=True
+    ),
+    Mutation(
+        "activations.Activation.nu", "half", times(0.5), ("dc/defC.20",), slow=True
+    ),
+    Mutation(
+        "activations.Activation.normalized",
+        "half",
+        multiple(0.5),
+        ("dc/thmD.1-above-one",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Activation.normalized",
         "not centred",
         lambda f: (
             lambda self: (
@@ -305,415 +368,729 @@ MUTATIONS: tuple[Mutation, ...] = (
                 else f(self)
             )
         ),
-        ("?",),
+        ("dc/eq1",),
+        slow=True,
     ),
-    Mutation("activations.base.Activation.dual", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.base.Activation.dual",
+        "activations.Activation.dual", "twice", times(2.0), ("dc/tab1",), slow=True
+    ),
+    Mutation(
+        "activations.Activation.dual",
         "sign of rho",
         argument(rho=lambda v: -np.asarray(v)),
-        ("?",),
+        ("dc/tab1",),
+        slow=True,
     ),
     Mutation(
-        "activations.base.Activation.dual",
+        "activations.Activation.dual",
         "standard deviations for variances",
         argument(var_x=root, var_y=root),
-        ("?",),
+        ("dc/thm3.11-wide-networks",),
+        slow=True,
     ),
-    Mutation("activations.base.Activation.dual_derivative", "half", times(0.5), ("?",)),
     Mutation(
-        "activations.base.Activation.dual_derivative",
+        "activations.Activation.dual_derivative",
+        "half",
+        times(0.5),
+        ("dc/C.4",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Activation.dual_derivative",
         "sign of rho",
         argument(rho=lambda v: -np.asarray(v)),
-        ("?",),
+        ("dc/lemC.28-below",),
+        slow=True,
     ),
-    Mutation("activations.base.Activation.distance_map", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.base.Activation.fixed_point",
+        "activations.Activation.distance_map",
+        "twice",
+        times(2.0),
+        ("dc/thmH.1-two-points",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Activation.fixed_point",
         "largest instead of smallest",
         result(lambda v: 1.0),
-        ("?",),
-    ),
-    Mutation("activations.base.Activation.fixed_point", "root", result(root), ("?",)),
-    Mutation(
-        "activations.base.Activation.length_map", "root of q", argument(q=root), ("?",)
-    ),
-    Mutation("activations.base.Activation.length_map", "twice", times(2.0), ("?",)),
-    Mutation(
-        "activations.base.Activation.length_map_derivative", "twice", times(2.0), ("?",)
+        ("dc/lemC.28-above",),
+        slow=True,
     ),
     Mutation(
-        "activations.base.Activation.length_map_derivative", "sign", times(-1.0), ("?",)
+        "activations.Activation.fixed_point",
+        "root",
+        result(root),
+        ("dc/lemC.28-above",),
+        slow=True,
     ),
     Mutation(
-        "activations.base.pair",
+        "activations.Activation.length_map",
+        "root of q",
+        argument(q=root),
+        ("dc/thmD.1",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Activation.length_map",
+        "twice",
+        times(2.0),
+        ("dc/thmD.1",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Activation.length_map_derivative",
+        "twice",
+        times(2.0),
+        ("dc/lemD.3",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Activation.length_map_derivative",
+        "sign",
+        times(-1.0),
+        ("dc/thmD.1-above-one",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.pair",
         "first with itself",
         lambda f: lambda a, b: f(a, a),
-        ("?",),
+        ("dc/defC.1-cubic",),
+        slow=True,
     ),
     Mutation(
-        "activations.pairs.engine",
+        "activations.engine",
         "first with itself",
         lambda f: lambda a, b: f(a, a),
-        ("?",),
+        ("dc/defC.1-cubic",),
+        slow=True,
     ),
     Mutation(
-        "activations.affine.Affine.scaled",
+        "activations.Affine.scaled",
         "variance squared",
         argument(var=lambda v: v * v),
-        ("?",),
+        ("dc/D.0",),
+        slow=True,
     ),
-    Mutation("activations.affine.Affine.derivative", "twice", multiple(2.0), ("?",)),
     Mutation(
-        "activations.affine.Affine.derivative_second_moment",
+        "activations.Affine.derivative",
+        "twice",
+        multiple(2.0),
+        ("dc/lemD.3",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Affine.derivative_second_moment",
         "scale not squared",
         lambda f: lambda self: f(self) / abs(self.scale),
-        ("?",),
+        ("dc/eq7-diagonal",),
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.relu", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.absolute", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.step", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.sign", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.identity", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.hard_tanh", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.hard_tanh",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.relu_squared",
+        "activations.relu",
         "half",
         lambda a: Affine(a, 0.5, 0.0),
-        ("?",),
+        ("dc/tab2",),
+        first="relu",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.erf", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.erf",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.tanh", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.tanh",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.sigmoid", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.sigmoid",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.gelu", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.gelu",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.silu", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.silu",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.softplus", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.softplus",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.exp", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.exp",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.sin", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.sin",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.cos", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.cos",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.arctan", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.arctan",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.asinh", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
-    ),
-    Mutation(
-        "activations.catalogue.asinh",
-        "of half the argument",
-        lambda a: a.scaled(0.25),
-        ("?",),
-    ),
-    Mutation(
-        "activations.catalogue.gaussian_bump",
+        "activations.absolute",
         "half",
         lambda a: Affine(a, 0.5, 0.0),
-        ("?",),
+        ("dc/tab2",),
+        first="abs",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.gaussian_bump",
+        "activations.step",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="step",
+        slow=True,
+    ),
+    Mutation(
+        "activations.sign",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/defC.1",),
+        first="sign",
+        slow=True,
+    ),
+    Mutation(
+        "activations.identity",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/defC.1",),
+        first="identity",
+        slow=True,
+    ),
+    Mutation(
+        "activations.hard_tanh",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="hard_tanh",
+        slow=True,
+    ),
+    Mutation(
+        "activations.hard_tanh",
         "of half the argument",
         lambda a: a.scaled(0.25),
-        ("?",),
+        ("dc/tab2",),
+        first="hard_tanh",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.mish", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
+        "activations.relu_squared",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="relu_squared",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.mish",
+        "activations.erf",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="erf",
+        slow=True,
+    ),
+    Mutation(
+        "activations.erf",
         "of half the argument",
         lambda a: a.scaled(0.25),
-        ("?",),
+        ("dc/tab2",),
+        first="erf",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.selu", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
+        "activations.tanh",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="tanh",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.selu",
+        "activations.tanh",
         "of half the argument",
         lambda a: a.scaled(0.25),
-        ("?",),
+        ("dc/tab2",),
+        first="tanh",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.softsign", "half", lambda a: Affine(a, 0.5, 0.0), ("?",)
+        "activations.sigmoid",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="sigmoid",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.softsign",
+        "activations.sigmoid",
         "of half the argument",
         lambda a: a.scaled(0.25),
-        ("?",),
+        ("dc/tab2",),
+        first="sigmoid",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.leaky_relu",
+        "activations.gelu",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="gelu",
+        slow=True,
+    ),
+    Mutation(
+        "activations.gelu",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="gelu",
+        slow=True,
+    ),
+    Mutation(
+        "activations.silu",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="silu",
+        slow=True,
+    ),
+    Mutation(
+        "activations.silu",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="silu",
+        slow=True,
+    ),
+    Mutation(
+        "activations.softplus",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="softplus",
+        slow=True,
+    ),
+    Mutation(
+        "activations.softplus",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="softplus",
+        slow=True,
+    ),
+    Mutation(
+        "activations.exp",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="exp",
+        slow=True,
+    ),
+    Mutation(
+        "activations.exp",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="exp",
+        slow=True,
+    ),
+    Mutation(
+        "activations.sin",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="sin",
+        slow=True,
+    ),
+    Mutation(
+        "activations.sin",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="sin",
+        slow=True,
+    ),
+    Mutation(
+        "activations.cos",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="cos",
+        slow=True,
+    ),
+    Mutation(
+        "activations.cos",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="cos",
+        slow=True,
+    ),
+    Mutation(
+        "activations.arctan",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="arctan",
+        slow=True,
+    ),
+    Mutation(
+        "activations.arctan",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="arctan",
+        slow=True,
+    ),
+    Mutation(
+        "activations.asinh",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="asinh",
+        slow=True,
+    ),
+    Mutation(
+        "activations.asinh",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="asinh",
+        slow=True,
+    ),
+    Mutation(
+        "activations.gaussian_bump",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="gaussian",
+        slow=True,
+    ),
+    Mutation(
+        "activations.gaussian_bump",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="gaussian",
+        slow=True,
+    ),
+    Mutation(
+        "activations.mish",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="mish",
+        slow=True,
+    ),
+    Mutation(
+        "activations.mish",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="mish",
+        slow=True,
+    ),
+    Mutation(
+        "activations.selu",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="selu",
+        slow=True,
+    ),
+    Mutation(
+        "activations.selu",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="selu",
+        slow=True,
+    ),
+    Mutation(
+        "activations.softsign",
+        "half",
+        lambda a: Affine(a, 0.5, 0.0),
+        ("dc/tab2",),
+        first="softsign",
+        slow=True,
+    ),
+    Mutation(
+        "activations.softsign",
+        "of half the argument",
+        lambda a: a.scaled(0.25),
+        ("dc/tab2",),
+        first="softsign",
+        slow=True,
+    ),
+    Mutation(
+        "activations.leaky_relu",
         "slope squared",
         argument(slope=lambda v: v * v),
-        ("?",),
+        ("dc/tab2",),
+        first="leaky_relu(0.1)",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.leaky_relu",
+        "activations.leaky_relu",
         "sign of slope",
         argument(slope=lambda v: -v),
-        ("?",),
+        ("dc/tab2",),
+        first="leaky_relu(0.1)",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.hermite", "order too high", argument(k=more), ("?",)
+        "activations.hermite",
+        "order too high",
+        argument(k=more),
+        ("dc/defC.1",),
+        first="hermite(5)",
+        slow=True,
     ),
     Mutation(
-        "activations.catalogue.elu", "alpha doubled", argument(alpha=twice), ("?",)
+        "activations.elu",
+        "alpha doubled",
+        argument(alpha=twice),
+        ("dc/tab2",),
+        first="elu",
+        slow=True,
     ),
     Mutation(
-        "activations.closed.exponential",
+        "activations.exponential",
         "variance squared",
         argument(q=lambda v: v * v / 4.0),
-        ("?",),
+        ("dc/tab2-coefficients",),
+        first="exp",
+        slow=True,
     ),
-    Mutation("activations.closed.exponential", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.closed.sine",
+        "activations.exponential",
+        "twice",
+        times(2.0),
+        ("dc/tab2-coefficients",),
+        first="exp",
+        slow=True,
+    ),
+    Mutation(
+        "activations.sine",
         "variance squared",
         argument(q=lambda v: v * v / 4.0),
-        ("?",),
+        ("dc/tab2-coefficients",),
+        first="sin",
+        slow=True,
     ),
-    Mutation("activations.closed.sine", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.closed.cosine",
+        "activations.sine",
+        "twice",
+        times(2.0),
+        ("dc/tab2-coefficients",),
+        first="sin",
+        slow=True,
+    ),
+    Mutation(
+        "activations.cosine",
         "variance squared",
         argument(q=lambda v: v * v / 4.0),
-        ("?",),
+        ("dc/tab2-coefficients",),
+        first="cos",
+        slow=True,
     ),
-    Mutation("activations.closed.cosine", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.closed.bump",
+        "activations.cosine",
+        "twice",
+        times(2.0),
+        ("dc/tab2-coefficients",),
+        first="cos",
+        slow=True,
+    ),
+    Mutation(
+        "activations.bump",
         "variance squared",
         argument(q=lambda v: v * v / 4.0),
-        ("?",),
+        ("dc/tab2-coefficients",),
+        first="gaussian",
+        slow=True,
     ),
-    Mutation("activations.closed.bump", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.closed.error_function",
+        "activations.bump",
+        "twice",
+        times(2.0),
+        ("dc/tab2-coefficients",),
+        first="gaussian",
+        slow=True,
+    ),
+    Mutation(
+        "activations.error_function",
         "variance squared",
         argument(q=lambda v: v * v / 4.0),
-        ("?",),
+        ("dc/tab2-coefficients",),
+        first="erf",
+        slow=True,
     ),
-    Mutation("activations.closed.error_function", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.closed.gaussian_linear",
+        "activations.error_function",
+        "twice",
+        times(2.0),
+        ("dc/tab2-coefficients",),
+        first="erf",
+        slow=True,
+    ),
+    Mutation(
+        "activations.gaussian_linear",
         "variance squared",
         argument(q=lambda v: v * v / 4.0),
-        ("?",),
+        ("dc/tab2-coefficients",),
+        first="gelu",
+        slow=True,
     ),
-    Mutation("activations.closed.gaussian_linear", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.custom.FromFunction.scaled",
+        "activations.gaussian_linear",
+        "twice",
+        times(2.0),
+        ("dc/tab2-coefficients",),
+        first="gelu",
+        slow=True,
+    ),
+    Mutation(
+        "activations.FromFunction.scaled",
         "variance squared",
         argument(var=lambda v: v * v),
-        ("?",),
+        ("dc/lemD.3",),
+        slow=True,
     ),
     Mutation(
-        "activations.custom.FromFunction.derivative", "twice", multiple(2.0), ("?",)
-    ),
-    Mutation("activations.custom.Differentiated.__call__", "sign", times(-1.0), ("?",)),
-    Mutation("activations.custom.from_function", "half", multiple(0.5), ("?",)),
-    Mutation(
-        "activations.exponential.ExponentialUnit.scaled",
-        "variance squared",
-        argument(var=lambda v: v * v),
-        ("?",),
-    ),
-    Mutation(
-        "activations.exponential.ExponentialUnit.derivative",
+        "activations.FromFunction.derivative",
         "twice",
         multiple(2.0),
-        ("?",),
+        ("dc/lemD.3",),
+        slow=True,
     ),
     Mutation(
-        "activations.normrelu.normrelu_constants",
+        "activations.Differentiated.__call__",
+        "sign",
+        times(-1.0),
+        ("dc/defC.1-callable",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.from_function",
+        "half",
+        multiple(0.5),
+        ("dc/defC.1-callable",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.ExponentialUnit.scaled",
+        "variance squared",
+        argument(var=lambda v: v * v),
+        ("dc/lemD.3",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.ExponentialUnit.derivative",
+        "twice",
+        multiple(2.0),
+        ("dc/lemD.3",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.normrelu_constants",
         "scale squared",
         field("scale", lambda v: v * v),
-        ("?",),
+        ("dc/E12-diverges",),
+        slow=True,
     ),
     Mutation(
-        "activations.normrelu.normrelu_constants",
+        "activations.normrelu_constants",
         "sign of shift",
         field("shift", lambda v: -v),
-        ("?",),
+        ("dc/fact1-monotone",),
+        slow=True,
     ),
     Mutation(
-        "activations.normrelu.normrelu_constants",
+        "activations.normrelu_constants",
         "half of mu",
         field("mu", half),
-        ("?",),
+        ("dc/eq4",),
+        slow=True,
     ),
     Mutation(
-        "activations.normrelu.normrelu_constants",
+        "activations.normrelu_constants",
         "root of slope",
         field("slope", root),
-        ("?",),
+        ("dc/eq4",),
+        slow=True,
     ),
     Mutation(
-        "activations.normrelu.normrelu",
+        "activations.normrelu",
         "sign of kink",
         argument(c=lambda v: v if v is None else -v),
-        ("?",),
+        ("dc/def3.1",),
+        slow=True,
     ),
     Mutation(
-        "activations.normrelu.normrelu",
+        "activations.normrelu",
         "scale",
         argument(scale=lambda v: v if v is None else v * v),
-        ("?",),
+        ("dc/eq4-kink",),
+        slow=True,
     ),
     Mutation(
-        "activations.piecewise.PiecewisePolynomial.scaled",
+        "activations.PiecewisePolynomial.scaled",
         "variance squared",
         argument(var=lambda v: v * v),
-        ("?",),
+        ("dc/I.len-map",),
+        slow=True,
     ),
     Mutation(
-        "activations.piecewise.PiecewisePolynomial.derivative",
+        "activations.PiecewisePolynomial.derivative",
         "twice",
         multiple(2.0),
-        ("?",),
+        ("dc/eq7-diagonal",),
+        slow=True,
     ),
     Mutation(
-        "activations.piecewise.PiecewisePolynomial.variance",
+        "activations.PiecewisePolynomial.variance",
         "twice",
         times(2.0),
-        ("?",),
+        ("dc/tab1",),
+        slow=True,
     ),
     Mutation(
-        "activations.piecewise.PiecewisePolynomial.second_moment",
+        "activations.PiecewisePolynomial.second_moment",
         "twice",
         times(2.0),
-        ("?",),
+        ("dc/tab1",),
+        slow=True,
     ),
     Mutation(
-        "activations.smooth.Smooth.scaled",
+        "activations.Smooth.scaled",
         "variance squared",
         argument(var=lambda v: v * v),
-        ("?",),
+        ("dc/D.0",),
+        slow=True,
     ),
-    Mutation("activations.smooth.Smooth.derivative", "twice", multiple(2.0), ("?",)),
-    Mutation("activations.smooth.Smooth.second_moment", "twice", times(2.0), ("?",)),
-    Mutation("activations.smooth.Smooth.variance", "twice", times(2.0), ("?",)),
     Mutation(
-        "activations.smooth.HermiteMixture.scaled",
+        "activations.Smooth.derivative",
+        "twice",
+        multiple(2.0),
+        ("dc/lemD.3",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Smooth.second_moment", "twice", times(2.0), ("dc/tab1",), slow=True
+    ),
+    Mutation(
+        "activations.Smooth.variance", "twice", times(2.0), ("dc/tab1",), slow=True
+    ),
+    Mutation(
+        "activations.HermiteMixture.scaled",
         "variance squared",
         argument(var=lambda v: v * v),
-        ("?",),
+        ("dc/defC.1-cubic",),
+        slow=True,
     ),
     Mutation(
-        "activations.smooth.HermiteMixture.derivative", "twice", multiple(2.0), ("?",)
+        "activations.HermiteMixture.derivative",
+        "twice",
+        multiple(2.0),
+        ("dc/eq7-diagonal",),
+        slow=True,
     ),
     Mutation(
-        "activations.smooth.HermiteMixture.second_moment", "twice", times(2.0), ("?",)
-    ),
-    Mutation("activations.smooth.HermiteMixture.variance", "twice", times(2.0), ("?",)),
-    Mutation(
-        "activations.smooth.Smooth.derivative_second_moment",
+        "activations.HermiteMixture.second_moment",
         "twice",
         times(2.0),
-        ("?",),
+        ("dc/tab1",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.HermiteMixture.variance",
+        "twice",
+        times(2.0),
+        ("dc/tab1",),
+        slow=True,
+    ),
+    Mutation(
+        "activations.Smooth.derivative_second_moment",
+        "twice",
+        times(2.0),
+        ("dc/eq7-diagonal",),
+        slow=True,
     ),
     Mutation(
         "conditioning.one_layer_bound",
         "twice the rate",
         argument(mu=lambda v: min(2.0 * v, 1.0)),
-        ("?",),
+        ("dc/lemC.5",),
+        slow=True,
     ),
     Mutation(
         "conditioning.one_layer_bound",
@@ -721,283 +1098,510 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda f: (
             lambda delta, mu, **k: 2.0 * (1.0 - np.asarray(delta)) - f(delta, mu, **k)
         ),
-        ("?",),
+        ("dc/lemC.5-values",),
+        slow=True,
     ),
-    Mutation("conditioning.burn_in_depth", "one less", plus(-1), ("?",)),
+    Mutation("conditioning.burn_in_depth", "one less", plus(-1), ("dc/B",), slow=True),
     Mutation(
         "conditioning.burn_in_depth",
         "mu for mu/2",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
-        ("?",),
+        ("dc/B",),
+        slow=True,
     ),
     Mutation(
-        "conditioning.correlation_bound", "a layer more", argument(depth=more), ("?",)
+        "conditioning.correlation_bound",
+        "a layer more",
+        argument(depth=more),
+        ("dc/B-values",),
+        slow=True,
     ),
     Mutation(
         "conditioning.correlation_bound",
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
-        ("?",),
+        ("dc/E4-corrected",),
+        slow=True,
     ),
     Mutation(
         "conditioning.correlation_envelope",
         "a layer more",
         argument(depth=more),
-        ("?",),
+        ("dc/thm3.2-sharp",),
+        slow=True,
     ),
     Mutation(
-        "conditioning.correlation_envelope", "half of mu", argument(mu=half), ("?",)
+        "conditioning.correlation_envelope",
+        "half of mu",
+        argument(mu=half),
+        ("dc/thm3.2-sharp",),
+        slow=True,
     ),
-    Mutation("conditioning.derivative_bound", "half of mu", argument(mu=half), ("?",)),
+    Mutation(
+        "conditioning.derivative_bound",
+        "half of mu",
+        argument(mu=half),
+        ("dc/lemC.14-values",),
+        slow=True,
+    ),
     Mutation(
         "conditioning.derivative_bound",
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
-        ("?",),
+        ("dc/lemC.14-sharp",),
+        slow=True,
     ),
-    Mutation("conditioning.ntk_diagonal", "a layer less", argument(depth=less), ("?",)),
     Mutation(
-        "conditioning.ntk_diagonal", "root of slope", argument(slope=root), ("?",)
+        "conditioning.ntk_diagonal",
+        "a layer less",
+        argument(depth=less),
+        ("dc/eq7-diagonal",),
+        slow=True,
     ),
-    Mutation("conditioning.ntk_ratio_bound", "half", times(0.5), ("?",)),
+    Mutation(
+        "conditioning.ntk_diagonal",
+        "root of slope",
+        argument(slope=root),
+        ("dc/eq7-diagonal",),
+        slow=True,
+    ),
+    Mutation(
+        "conditioning.ntk_ratio_bound", "half", times(0.5), ("dc/thm3.8",), slow=True
+    ),
     Mutation(
         "conditioning.ntk_ratio_bound",
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
-        ("?",),
+        ("dc/thm3.4-values",),
+        slow=True,
     ),
     Mutation(
         "conditioning.nngp_min_eigenvalue_bound",
         "a layer more",
         argument(depth=more),
-        ("?",),
+        ("dc/thm3.6",),
+        slow=True,
     ),
     Mutation(
         "conditioning.nngp_min_eigenvalue_bound",
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
-        ("?",),
+        ("dc/thm3.6",),
+        slow=True,
     ),
-    Mutation("conditioning.ntk_min_eigenvalue_bound", "twice", times(2.0), ("?",)),
+    Mutation(
+        "conditioning.ntk_min_eigenvalue_bound",
+        "twice",
+        times(2.0),
+        ("dc/thm3.8",),
+        slow=True,
+    ),
     Mutation(
         "conditioning.ntk_min_eigenvalue_bound",
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
-        ("?",),
+        ("dc/thm3.4-values",),
+        slow=True,
     ),
     Mutation(
         "conditioning.nngp_condition_bound",
         "factor 2 left out",
         result(lambda v: 1.0 + (v - 1.0) / 2.0),
-        ("?",),
+        ("dc/cor3.7",),
+        slow=True,
     ),
     Mutation(
         "conditioning.nngp_condition_bound",
         "ten layers more",
         argument(depth=lambda v: v + 10),
-        ("?",),
+        ("dc/cor3.3-worst",),
+        slow=True,
     ),
-    Mutation("conditioning.depth_for_condition_number", "one less", plus(-1), ("?",)),
-    Mutation("conditioning.depth_for_condition_number", "one more", plus(1), ("?",)),
+    Mutation(
+        "conditioning.depth_for_condition_number",
+        "one less",
+        plus(-1),
+        ("dc/cor3.3-worst",),
+        slow=True,
+    ),
+    Mutation(
+        "conditioning.depth_for_condition_number",
+        "one more",
+        plus(1),
+        ("dc/cor3.3-depth",),
+        slow=True,
+    ),
     Mutation(
         "conditioning.ntk_condition_bound",
         "excess over hundred",
         result(lambda v: 1.0 + (v - 1.0) / 100.0),
-        ("?",),
+        ("dc/cor3.9",),
+        slow=True,
     ),
     Mutation(
-        "conditioning.ntk_condition_bound", "L for L/2", argument(depth=twice), ("?",)
+        "conditioning.ntk_condition_bound",
+        "L for L/2",
+        argument(depth=twice),
+        ("dc/cor3.5-values",),
+        slow=True,
     ),
     Mutation(
-        "conditioning.ntk_threshold_depth", "half", result(lambda v: -(-v // 2)), ("?",)
+        "conditioning.ntk_threshold_depth",
+        "half",
+        result(lambda v: -(-v // 2)),
+        ("dc/cor3.5-values",),
+        slow=True,
     ),
-    Mutation("conditioning.ntk_threshold_depth", "one less", plus(-1), ("?",)),
-    Mutation("conditioning.eigenvalue_transfer", "sign", times(-1.0), ("?",)),
-    Mutation("conditioning.eigenvalue_transfer", "twice", times(2.0), ("?",)),
+    Mutation(
+        "conditioning.ntk_threshold_depth",
+        "one less",
+        plus(-1),
+        ("dc/cor3.5-values",),
+        slow=True,
+    ),
+    Mutation(
+        "conditioning.eigenvalue_transfer",
+        "sign",
+        times(-1.0),
+        ("dc/lemC.8-attained",),
+        slow=True,
+    ),
+    Mutation(
+        "conditioning.eigenvalue_transfer",
+        "twice",
+        times(2.0),
+        ("dc/lemC.8",),
+        slow=True,
+    ),
     Mutation(
         "conditioning.eigenvalue_transfer",
         "sum",
         argument(value_at_rest=lambda v: -v),
-        ("?",),
+        ("dc/lemC.8",),
+        slow=True,
     ),
     Mutation(
         "conditioning.fixed_point_convergence",
         "root of point",
         field("point", root),
-        ("?",),
+        ("dc/thm3.10-constants",),
+        slow=True,
     ),
     Mutation(
         "conditioning.fixed_point_convergence",
         "half of slope",
         field("slope", half),
-        ("?",),
+        ("dc/thm3.10-constants",),
+        slow=True,
     ),
     Mutation(
         "conditioning.fixed_point_convergence",
         "rate squared",
         field("rate", lambda v: v * v),
-        ("?",),
+        ("dc/thm3.10",),
+        slow=True,
     ),
     Mutation(
         "conditioning.fixed_point_convergence",
         "no wait",
         field("start", lambda v: 0),
-        ("?",),
+        ("dc/thm3.10",),
+        slow=True,
     ),
     Mutation(
         "conditioning.unit_slope_bound",
         "nu twice",
         argument(nu=lambda v: min(2.0 * v, 1.0)),
-        ("?",),
+        ("dc/lemC.32",),
+        slow=True,
     ),
     Mutation(
-        "conditioning.unit_slope_bound", "square", result(lambda v: v * v), ("?",)
+        "conditioning.unit_slope_bound",
+        "square",
+        result(lambda v: v * v),
+        ("dc/lemC.32",),
+        slow=True,
     ),
-    Mutation("depth_maps.Grid.cells", "one less", plus(-1), ("?",)),
+    Mutation(
+        "depth_maps.Grid.cells",
+        "half",
+        result(lambda v: v // 2),
+        ("dc/eq1-matrices",),
+        slow=True,
+    ),
     Mutation(
         "depth_maps.Grid.locate",
         "sign of coordinate",
         result(lambda v: (v[0], -v[1])),
-        ("?",),
+        ("dc/eq1-matrices",),
+        slow=True,
     ),
-    Mutation("depth_maps.Grid.nodes", "twice", times(2.0), ("?",)),
-    Mutation("depth_maps.Grid.fit", "twice", times(2.0), ("?",)),
-    Mutation("depth_maps.Grid.monomials", "twice", times(2.0), ("?",)),
+    Mutation("depth_maps.Grid.nodes", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("depth_maps.Grid.fit", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("depth_maps.Grid.monomials", "twice", times(2.0), ("dc/eq1",), slow=True),
     Mutation(
         "depth_maps.one_layer",
         "parity",
         field("parity", lambda v: 1 if v == 0 else v),
-        ("?",),
+        ("dc/eq1",),
+        slow=True,
     ),
     Mutation(
         "depth_maps.one_layer",
         "twice the slopes",
         field("growth", lambda v: v + 0.6931471805599453),
-        ("?",),
+        ("dc/eq1",),
+        slow=True,
     ),
-    Mutation("depth_maps.repeated", "a layer more", argument(depth=more), ("?",)),
+    Mutation(
+        "depth_maps.repeated",
+        "a layer more",
+        argument(depth=more),
+        ("dc/eq1",),
+        slow=True,
+    ),
     Mutation(
         "depth_maps.stack",
         "last layer lost",
         argument(steps=lambda v: v[:-1] if len(v) > 1 else v),
-        ("?",),
+        ("dc/eq1-raw",),
+        slow=True,
     ),
-    Mutation("depth_maps.DepthMap.__call__", "half the kernel", part(0, 0.5), ("?",)),
     Mutation(
-        "depth_maps.DepthMap.__call__", "half the tangent kernel", part(1, 0.5), ("?",)
+        "depth_maps.DepthMap.__call__",
+        "half the kernel",
+        part(0, 0.5),
+        ("dc/eq1",),
+        slow=True,
+    ),
+    Mutation(
+        "depth_maps.DepthMap.__call__",
+        "half the tangent kernel",
+        part(1, 0.5),
+        ("dc/eq1",),
+        slow=True,
     ),
     Mutation(
         "depth_maps.depth_map",
         "a layer more",
         argument(steps=lambda v: (*v[:-1], (v[-1][0], v[-1][1] + 1))),
-        ("?",),
+        ("dc/eq1",),
+        slow=True,
     ),
-    Mutation("duals.Series.dual", "twice", times(2.0), ("?",)),
-    Mutation("duals.Series.covariance", "twice", times(2.0), ("?",)),
-    Mutation("duals.Series.slope", "twice", times(2.0), ("?",)),
-    Mutation("duals.Series.distance", "twice", times(2.0), ("?",)),
+    Mutation("duals.Series.dual", "twice", times(2.0), ("dc/tab1",), slow=True),
+    Mutation("duals.Series.covariance", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("duals.Series.slope", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("duals.Series.distance", "twice", times(2.0), ("dc/eq1",), slow=True),
     Mutation(
         "duals.Series.slope",
         "half the slope at zero",
         lambda f: lambda self, rho, t=None: f(self, rho, t) * (1.0 + rho) / 2.0,
-        ("?",),
+        ("dc/eq1",),
+        slow=True,
     ),
-    Mutation("duals.Truncated.dual", "twice", times(2.0), ("?",)),
-    Mutation("duals.Truncated.covariance", "twice", times(2.0), ("?",)),
-    Mutation("duals.Truncated.slope", "twice", times(2.0), ("?",)),
-    Mutation("duals.Truncated.distance", "twice", times(2.0), ("?",)),
+    Mutation("duals.Truncated.dual", "twice", times(2.0), ("dc/tab1",), slow=True),
+    Mutation("duals.Truncated.covariance", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("duals.Truncated.slope", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation(
+        "duals.Truncated.distance",
+        "twice",
+        times(2.0),
+        ("dc/thmH.1-two-points",),
+        slow=True,
+    ),
     Mutation(
         "duals.Truncated.slope",
         "half the slope at zero",
         lambda f: lambda self, rho, t=None: f(self, rho, t) * (1.0 + rho) / 2.0,
-        ("?",),
+        ("dc/eq1",),
+        slow=True,
     ),
-    Mutation("duals.Arcsine.dual", "twice", times(2.0), ("?",)),
-    Mutation("duals.Arcsine.covariance", "twice", times(2.0), ("?",)),
-    Mutation("duals.Arcsine.slope", "twice", times(2.0), ("?",)),
-    Mutation("duals.Arcsine.distance", "twice", times(2.0), ("?",)),
+    Mutation("duals.Arcsine.dual", "twice", times(2.0), ("dc/C.4",), slow=True),
+    Mutation("duals.Arcsine.covariance", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("duals.Arcsine.slope", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("duals.Arcsine.distance", "twice", times(2.0), ("dc/eq1",), slow=True),
     Mutation(
         "duals.Arcsine.slope",
         "half the slope at zero",
         lambda f: lambda self, rho, t=None: f(self, rho, t) * (1.0 + rho) / 2.0,
-        ("?",),
+        ("dc/eq1",),
+        slow=True,
     ),
-    Mutation("duals.Rescaled.dual", "twice", times(2.0), ("?",)),
-    Mutation("duals.Rescaled.covariance", "twice", times(2.0), ("?",)),
-    Mutation("duals.Rescaled.slope", "twice", times(2.0), ("?",)),
-    Mutation("duals.Rescaled.distance", "twice", times(2.0), ("?",)),
+    Mutation("duals.Rescaled.dual", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("duals.Rescaled.covariance", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("duals.Rescaled.slope", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("duals.Rescaled.distance", "twice", times(2.0), ("dc/eq1",), slow=True),
     Mutation(
         "duals.Rescaled.slope",
         "half the slope at zero",
         lambda f: lambda self, rho, t=None: f(self, rho, t) * (1.0 + rho) / 2.0,
-        ("?",),
+        ("dc/eq1",),
+        slow=True,
     ),
-    Mutation("duals.Tabulated.dual", "twice", times(2.0), ("?",)),
-    Mutation("duals.Tabulated.covariance", "twice", times(2.0), ("?",)),
-    Mutation("duals.Tabulated.slope", "twice", times(2.0), ("?",)),
-    Mutation("duals.Tabulated.distance", "twice", times(2.0), ("?",)),
+    Mutation("duals.Tabulated.dual", "twice", times(2.0), ("dc/C.4",), slow=True),
+    Mutation("duals.Tabulated.covariance", "twice", times(2.0), ("dc/C.4",), slow=True),
+    Mutation("duals.Tabulated.slope", "twice", times(2.0), ("dc/C.4",), slow=True),
+    Mutation(
+        "duals.Tabulated.distance",
+        "twice",
+        times(2.0),
+        ("dc/defC.1-callable",),
+        slow=True,
+    ),
     Mutation(
         "duals.Tabulated.slope",
         "half the slope at zero",
         lambda f: lambda self, rho, t=None: f(self, rho, t) * (1.0 + rho) / 2.0,
-        ("?",),
+        ("dc/C.4",),
+        slow=True,
     ),
-    Mutation("duals.Truncated.remainder", "twice", times(2.0), ("?",)),
-    Mutation("duals.Tabulated.build", "mean twice", argument(mean=twice), ("?",)),
+    Mutation("duals.Truncated.remainder", "twice", times(2.0), ("dc/tab1",), slow=True),
+    Mutation(
+        "duals.Tabulated.build",
+        "mean twice",
+        argument(mean=twice),
+        ("dc/defC.1-callable",),
+        slow=True,
+    ),
     Mutation(
         "duals.Tabulated.build",
         "slope twice",
         argument(f=lambda g: lambda t: 2.0 * g(t)),
-        ("?",),
+        ("dc/defC.1-callable",),
+        slow=True,
     ),
-    Mutation("duals.polar_expectation", "twice", times(2.0), ("?",)),
+    Mutation(
+        "duals.polar_expectation",
+        "twice",
+        times(2.0),
+        ("dc/defC.1-unequal",),
+        slow=True,
+    ),
     Mutation(
         "duals.polar_expectation",
         "sign of rho",
         argument(t=lambda v: np.pi - np.asarray(v)),
-        ("?",),
+        ("dc/C.4",),
+        slow=True,
     ),
     Mutation(
         "duals.strip_expectation",
         "sign of rho",
         lambda f: lambda ka, kb: lambda g, h, t: f(ka, kb)(g, h, np.pi - np.asarray(t)),
-        ("?",),
+        ("dc/defC.1-callable",),
+        slow=True,
     ),
     Mutation(
         "duals.strip_expectation",
         "half",
         lambda f: lambda ka, kb: lambda g, h, t: 0.5 * f(ka, kb)(g, h, t),
-        ("?",),
+        ("dc/defC.1-callable",),
+        slow=True,
     ),
+    Mutation(
+        "duals.Truncated.opposite", "twice", times(2.0), ("dc/eq1-raw",), slow=True
+    ),
+    Mutation(
+        "matrices.evaluate",
+        "half the kernel",
+        part(0, 0.5),
+        ("dc/eq1-matrices",),
+        slow=True,
+    ),
+    Mutation(
+        "matrices.evaluate",
+        "half the tangent kernel",
+        part(1, 0.5),
+        ("dc/eq1-matrices",),
+        slow=True,
+    ),
+    Mutation("matrices.least_distance", "half", times(0.5), ("dc/asmA",), slow=True),
+    Mutation("matrices.fill", "half", times(0.5), ("dc/eq1-matrices",), slow=True),
     Mutation(
         "gaussian.pdf",
         "variance twice",
         argument(x=lambda v: np.asarray(v) / 2.0**0.5),
-        ("?",),
+        ("dc/tab1",),
+        slow=True,
     ),
-    Mutation("gaussian.pdf", "2 pi for its root", times(0.3989422804014327), ("?",)),
-    Mutation("gaussian.cdf", "sign", argument(x=lambda v: -np.asarray(v)), ("?",)),
-    Mutation("gaussian.legendre", "a weight twice", part(1, 2.0), ("?",)),
-    Mutation("gaussian.scaled_tail_moment", "order too high", argument(k=more), ("?",)),
-    Mutation("gaussian.scaled_tail_moment", "twice", times(2.0), ("?",)),
-    Mutation("gaussian.tail_moment", "sign of kink", argument(c=lambda v: -v), ("?",)),
-    Mutation("gaussian.panels", "weights twice", part(1, 2.0), ("?",)),
-    Mutation("gaussian.expectation", "twice", times(2.0), ("?",)),
+    Mutation(
+        "gaussian.pdf",
+        "2 pi for its root",
+        times(0.3989422804014327),
+        ("dc/tab1",),
+        slow=True,
+    ),
+    Mutation(
+        "gaussian.cdf",
+        "sign",
+        argument(x=lambda v: -np.asarray(v)),
+        ("dc/E12-unstable",),
+        slow=True,
+    ),
+    Mutation(
+        "gaussian.legendre",
+        "a weight twice",
+        part(1, 2.0),
+        ("dc/thmH.1-two-points",),
+        slow=True,
+    ),
+    Mutation(
+        "gaussian.scaled_tail_moment",
+        "order too high",
+        argument(k=more),
+        ("dc/eq21",),
+        slow=True,
+    ),
+    Mutation(
+        "gaussian.scaled_tail_moment",
+        "twice",
+        times(2.0),
+        ("dc/fact1-monotone",),
+        slow=True,
+    ),
+    Mutation(
+        "gaussian.tail_moment",
+        "sign of kink",
+        argument(c=lambda v: -v),
+        ("dc/fact1-monotone",),
+        slow=True,
+    ),
+    Mutation("gaussian.panels", "weights twice", part(1, 2.0), ("dc/tab1",), slow=True),
+    Mutation("gaussian.expectation", "twice", times(2.0), ("dc/tab1",), slow=True),
     Mutation(
         "hermite.hermite",
         "physicists argument",
         argument(x=lambda v: np.asarray(v) * 2.0**0.5),
-        ("?",),
+        ("dc/defC.1-polynomials",),
+        slow=True,
     ),
-    Mutation("hermite.hermite", "order too high", argument(k=more), ("?",)),
-    Mutation("hermite.hermite", "sign", times(-1.0), ("?",)),
-    Mutation("hermite.weighted_at", "twice", times(2.0), ("?",)),
     Mutation(
-        "hermite.weighted_at", "sign of argument", argument(x=lambda v: -v), ("?",)
+        "hermite.hermite",
+        "order too high",
+        argument(k=more),
+        ("dc/defC.1-polynomials",),
+        slow=True,
     ),
-    Mutation("hermite.weighted_basis", "twice", part(1, 2.0), ("?",)),
-    Mutation("hermite.coefficients", "twice", times(2.0), ("?",)),
-    Mutation("hermite.precise_coefficients", "twice", times(2.0), ("?",)),
+    Mutation(
+        "hermite.hermite", "sign", times(-1.0), ("dc/defC.1-polynomials",), slow=True
+    ),
+    Mutation("hermite.weighted_at", "twice", times(2.0), ("dc/tab1",), slow=True),
+    Mutation(
+        "hermite.weighted_at",
+        "sign of argument",
+        argument(x=lambda v: -v),
+        ("dc/eq2",),
+        slow=True,
+    ),
+    Mutation(
+        "hermite.weighted_basis", "twice", part(1, 2.0), ("dc/eq7-matrix",), slow=True
+    ),
+    Mutation(
+        "hermite.coefficients", "twice", times(2.0), ("dc/lemC.28-negative",), slow=True
+    ),
+    Mutation(
+        "hermite.precise_coefficients", "twice", times(2.0), ("dc/eq15",), slow=True
+    ),
     Mutation(
         "hermite.precise_coefficients",
         "sign of odd ones",
@@ -1006,46 +1610,133 @@ MUTATIONS: tuple[Mutation, ...] = (
                 f(g, order, digits) * (-1.0) ** np.arange(order + 1)
             )
         ),
-        ("?",),
+        ("dc/eq15",),
+        slow=True,
     ),
-    Mutation("kernels.correlation", "square", result(lambda v: v * v), ("?",)),
-    Mutation("kernels.correlation", "half", times(0.5), ("?",)),
     Mutation(
-        "kernels.separation", "1 - rho^2", result(lambda v: v * (2.0 - v)), ("?",)
+        "kernels.correlation",
+        "square",
+        result(lambda v: v * v),
+        ("dc/eq1-matrices",),
+        slow=True,
     ),
-    Mutation("kernels.separation", "half", times(0.5), ("?",)),
-    Mutation("kernels.nngp_map", "a layer more", argument(depth=more), ("?",)),
-    Mutation("kernels.nngp_map", "a layer less", argument(depth=less), ("?",)),
-    Mutation("kernels.nngp_map", "half", times(0.5), ("?",)),
-    Mutation("kernels.ntk_map", "a layer more", argument(depth=more), ("?",)),
-    Mutation("kernels.ntk_map", "a layer less", argument(depth=less), ("?",)),
-    Mutation("kernels.ntk_map", "half", times(0.5), ("?",)),
-    Mutation("kernels.nngp", "a layer more", argument(depth=more), ("?",)),
-    Mutation("kernels.nngp", "a layer less", argument(depth=less), ("?",)),
-    Mutation("kernels.nngp", "half", times(0.5), ("?",)),
-    Mutation("kernels.ntk", "a layer more", argument(depth=more), ("?",)),
-    Mutation("kernels.ntk", "a layer less", argument(depth=less), ("?",)),
-    Mutation("kernels.ntk", "half", times(0.5), ("?",)),
-    Mutation("kernels.nngp_ntk", "a layer more", argument(depth=more), ("?",)),
-    Mutation("kernels.nngp_ntk", "a layer less", argument(depth=less), ("?",)),
-    Mutation("kernels.nngp_ntk", "half", times(0.5), ("?",)),
+    Mutation(
+        "kernels.correlation", "half", times(0.5), ("dc/eq1-matrices",), slow=True
+    ),
+    Mutation(
+        "kernels.separation",
+        "1 - rho^2",
+        result(lambda v: v * (2.0 - v)),
+        ("dc/asmA",),
+        slow=True,
+    ),
+    Mutation("kernels.separation", "half", times(0.5), ("dc/asmA",), slow=True),
+    Mutation(
+        "kernels.nngp_map",
+        "a layer more",
+        argument(depth=more),
+        ("dc/eq7-no-linear-part",),
+        slow=True,
+    ),
+    Mutation(
+        "kernels.nngp_map",
+        "a layer less",
+        argument(depth=less),
+        ("dc/eq7-no-linear-part",),
+        slow=True,
+    ),
+    Mutation(
+        "kernels.nngp_map", "half", times(0.5), ("dc/eq7-no-linear-part",), slow=True
+    ),
+    Mutation(
+        "kernels.ntk_map",
+        "a layer more",
+        argument(depth=more),
+        ("dc/eq7-no-linear-part",),
+        slow=True,
+    ),
+    Mutation(
+        "kernels.ntk_map",
+        "a layer less",
+        argument(depth=less),
+        ("dc/eq7-no-linear-part",),
+        slow=True,
+    ),
+    Mutation(
+        "kernels.ntk_map", "half", times(0.5), ("dc/eq7-no-linear-part",), slow=True
+    ),
+    Mutation(
+        "kernels.nngp", "a layer more", argument(depth=more), ("dc/eq1",), slow=True
+    ),
+    Mutation(
+        "kernels.nngp",
+        "a layer less",
+        argument(depth=less),
+        ("dc/eq1-matrices",),
+        slow=True,
+    ),
+    Mutation("kernels.nngp", "half", times(0.5), ("dc/eq1",), slow=True),
+    Mutation(
+        "kernels.ntk", "a layer more", argument(depth=more), ("dc/eq1",), slow=True
+    ),
+    Mutation(
+        "kernels.ntk",
+        "a layer less",
+        argument(depth=less),
+        ("dc/eq1-matrices",),
+        slow=True,
+    ),
+    Mutation("kernels.ntk", "half", times(0.5), ("dc/eq1",), slow=True),
+    Mutation(
+        "kernels.nngp_ntk", "a layer more", argument(depth=more), ("dc/eq1",), slow=True
+    ),
+    Mutation(
+        "kernels.nngp_ntk",
+        "a layer less",
+        argument(depth=less),
+        ("dc/eq7-matrix",),
+        slow=True,
+    ),
+    Mutation("kernels.nngp_ntk", "half", times(0.5), ("dc/eq1",), slow=True),
     Mutation(
         "kernels.homogeneity",
         "one more",
         result(lambda v: v if v is None else v + 1),
-        ("?",),
+        ("dc/eq7-matrix",),
+        slow=True,
     ),
-    Mutation("layer_recursion.kernels", "a layer more", argument(depth=more), ("?",)),
-    Mutation("layer_recursion.kernels", "half", times(0.5), ("?",)),
-    Mutation("lengths.chord_rate", "half", times(0.5), ("?",)),
-    Mutation("lengths.chord_rate", "its complement", result(lambda v: 1.0 - v), ("?",)),
+    Mutation(
+        "layer_recursion.kernels",
+        "a layer more",
+        argument(depth=more),
+        ("dc/eq7-matrix",),
+        slow=True,
+    ),
+    Mutation(
+        "layer_recursion.kernels", "half", times(0.5), ("dc/eq7-matrix",), slow=True
+    ),
+    Mutation("lengths.chord_rate", "half", times(0.5), ("dc/thmD.1",), slow=True),
+    Mutation(
+        "lengths.chord_rate",
+        "its complement",
+        result(lambda v: 1.0 - v),
+        ("dc/thmD.1",),
+        slow=True,
+    ),
     Mutation(
         "lengths.length_trajectory",
         "a layer on",
         lambda f: lambda a, gamma, depth: f(a, gamma, depth + 1)[1:],
-        ("?",),
+        ("dc/D.0",),
+        slow=True,
     ),
-    Mutation("lengths.length_trajectory", "root", result(root), ("?",)),
+    Mutation(
+        "lengths.length_trajectory",
+        "root",
+        result(root),
+        ("dc/thm3.11-wide-networks",),
+        slow=True,
+    ),
     Mutation(
         "lengths.joint_trajectory",
         "lengths of the other",
@@ -1055,177 +1746,528 @@ MUTATIONS: tuple[Mutation, ...] = (
                 f(a, x, y, rho, depth)[2],
             )
         ),
-        ("?",),
+        ("dc/D.0",),
+        slow=True,
     ),
-    Mutation("lengths.joint_trajectory", "half the correlation", part(2, 0.5), ("?",)),
+    Mutation(
+        "lengths.joint_trajectory",
+        "half the correlation",
+        part(2, 0.5),
+        ("dc/D.0",),
+        slow=True,
+    ),
     Mutation(
         "lengths.joint_trajectory",
         "a layer on",
         lambda f: (
             lambda a, x, y, rho, depth: tuple(v[1:] for v in f(a, x, y, rho, depth + 1))
         ),
-        ("?",),
+        ("dc/D.0",),
+        slow=True,
     ),
-    Mutation("lengths.generalised_mu", "half", times(0.5), ("?",)),
-    Mutation("lengths.generalised_mu", "complement", result(lambda v: 1.0 - v), ("?",)),
+    Mutation(
+        "lengths.generalised_mu", "half", times(0.5), ("dc/lemD.6-mu",), slow=True
+    ),
+    Mutation(
+        "lengths.generalised_mu",
+        "complement",
+        result(lambda v: 1.0 - v),
+        ("dc/lemD.6",),
+        slow=True,
+    ),
     Mutation(
         "lengths.generalised_mu",
         "variance squared",
         argument(gamma=lambda v: v * v),
-        ("?",),
+        ("dc/lemD.6-mu",),
+        slow=True,
     ),
-    Mutation("lengths.rest_share", "twice", times(2.0), ("?",)),
-    Mutation("lengths.rest_share", "complement", result(lambda v: 1.0 - v), ("?",)),
+    Mutation("lengths.rest_share", "twice", times(2.0), ("dc/thmI.1-rest",), slow=True),
+    Mutation(
+        "lengths.rest_share",
+        "complement",
+        result(lambda v: 1.0 - v),
+        ("dc/thmI.1-rest",),
+        slow=True,
+    ),
     Mutation(
         "lengths.odd_correlation_bound",
         "twice the rate",
         argument(mu_x=twice, mu_y=twice),
-        ("?",),
+        ("dc/lemD.6",),
+        slow=True,
     ),
     Mutation(
         "lengths.odd_correlation_bound",
         "without the root",
         result(lambda v: v * v),
-        ("?",),
+        ("dc/lemD.6",),
+        slow=True,
     ),
-    Mutation("lengths.settling_depth", "none", result(lambda v: 0), ("?",)),
     Mutation(
-        "lengths.settling_depth", "one less", result(lambda v: max(v - 1, 0)), ("?",)
+        "lengths.settling_depth",
+        "none",
+        result(lambda v: 0),
+        ("dc/thm3.11-lengths",),
+        slow=True,
     ),
-    Mutation("lengths.settling_depth", "half", result(half), ("?",)),
+    Mutation(
+        "lengths.settling_depth",
+        "one less",
+        result(lambda v: max(v - 1, 0)),
+        ("dc/thm3.11-lengths",),
+        slow=True,
+    ),
+    Mutation(
+        "lengths.settling_depth",
+        "half",
+        result(half),
+        ("dc/thm3.11-values",),
+        slow=True,
+    ),
     Mutation(
         "lengths.correlation_bound_any_length",
         "rate mu",
         lambda f: lambda a, x, y, delta, depth: f(a, x, y, delta, depth) ** 2,
-        ("?",),
+        ("dc/thm3.11-values",),
+        slow=True,
     ),
     Mutation(
         "lengths.correlation_bound_any_length",
         "no settling",
         lambda f: lambda a, x, y, delta, depth: f(a, 1.0, 1.0, delta, depth),
-        ("?",),
+        ("dc/thm3.11-values",),
+        slow=True,
     ),
-    Mutation("lengths.normrelu_length", "twice", times(2.0), ("?",)),
     Mutation(
-        "lengths.normrelu_length", "sign of kink", argument(c=lambda v: -v), ("?",)
+        "lengths.normrelu_length", "twice", times(2.0), ("dc/fact1-beta",), slow=True
     ),
-    Mutation("lengths.normrelu_length_slope", "twice", times(2.0), ("?",)),
+    Mutation(
+        "lengths.normrelu_length",
+        "sign of kink",
+        argument(c=lambda v: -v),
+        ("dc/eq28",),
+        slow=True,
+    ),
+    Mutation(
+        "lengths.normrelu_length_slope",
+        "twice",
+        times(2.0),
+        ("dc/fact1-monotone",),
+        slow=True,
+    ),
     Mutation(
         "lengths.normrelu_length_slope",
         "sign of kink",
         argument(c=lambda v: -v),
-        ("?",),
+        ("dc/fact1-monotone",),
+        slow=True,
     ),
-    Mutation("lengths.normrelu_bias", "root", result(root), ("?",)),
-    Mutation("lengths.normrelu_bias", "half", times(0.5), ("?",)),
+    Mutation("lengths.normrelu_bias", "root", result(root), ("dc/eq28",), slow=True),
     Mutation(
-        "lengths.NormReLUDecay.bound", "a layer more", argument(depth=more), ("?",)
+        "lengths.normrelu_bias", "half", times(0.5), ("dc/fact1-beta",), slow=True
     ),
-    Mutation("lengths.NormReLUDecay.bound", "half", times(0.5), ("?",)),
-    Mutation("lengths.normrelu_decay", "half of alpha", field("alpha", half), ("?",)),
-    Mutation("lengths.normrelu_decay", "half of beta", field("beta", half), ("?",)),
     Mutation(
-        "lengths.normrelu_decay", "rate squared", field("rate", lambda v: v * v), ("?",)
+        "lengths.NormReLUDecay.bound",
+        "a layer more",
+        argument(depth=more),
+        ("dc/thmI.1-bound",),
+        slow=True,
     ),
-    Mutation("lengths.unstable_length", "root", result(root), ("?",)),
-    Mutation("lengths.unstable_length", "twice", times(2.0), ("?",)),
+    Mutation(
+        "lengths.NormReLUDecay.bound", "half", times(0.5), ("dc/thmI.1",), slow=True
+    ),
+    Mutation(
+        "lengths.normrelu_decay",
+        "half of alpha",
+        field("alpha", half),
+        ("dc/eq28",),
+        slow=True,
+    ),
+    Mutation(
+        "lengths.normrelu_decay",
+        "half of beta",
+        field("beta", half),
+        ("dc/fact1-beta",),
+        slow=True,
+    ),
+    Mutation(
+        "lengths.normrelu_decay",
+        "rate squared",
+        field("rate", lambda v: v * v),
+        ("dc/thmI.1-constants",),
+        slow=True,
+    ),
+    Mutation(
+        "lengths.unstable_length", "root", result(root), ("dc/E12-unstable",), slow=True
+    ),
+    Mutation(
+        "lengths.unstable_length", "twice", times(2.0), ("dc/E12-unstable",), slow=True
+    ),
     Mutation(
         "optimization.gradient_descent_bound",
         "rate twice",
         result(lambda v: v * v),
-        ("?",),
+        ("dc/thmE.8",),
+        slow=True,
     ),
-    Mutation("optimization.gradient_descent_bound", "rate half", result(root), ("?",)),
-    Mutation("optimization.sgd_steps", "half", result(lambda v: v // 2), ("?",)),
-    Mutation("optimization.sgd_steps", "twice", times(2), ("?",)),
+    Mutation(
+        "optimization.gradient_descent_bound",
+        "rate half",
+        result(root),
+        ("dc/thmE.8-values",),
+        slow=True,
+    ),
+    Mutation(
+        "optimization.sgd_steps",
+        "half",
+        result(lambda v: v // 2),
+        ("dc/thmE.9-values",),
+        slow=True,
+    ),
+    Mutation(
+        "optimization.sgd_steps", "twice", times(2), ("dc/thmE.9-values",), slow=True
+    ),
     Mutation(
         "optimization.sgd_restarts",
         "natural logarithm",
         result(lambda v: int(0.69 * v)),
-        ("?",),
+        ("dc/thmE.9-values",),
+        slow=True,
     ),
-    Mutation("optimization.sgd_restarts", "one less", plus(-1), ("?",)),
-    Mutation("optimization.kernel_descent_factor", "root", result(root), ("?",)),
     Mutation(
-        "optimization.kernel_descent_factor", "square", result(lambda v: v * v), ("?",)
+        "optimization.sgd_restarts",
+        "one less",
+        plus(-1),
+        ("dc/thmE.9-values",),
+        slow=True,
     ),
-    Mutation("optimization.correlation_floor", "twice", times(2.0), ("?",)),
-    Mutation("optimization.correlation_floor", "half", times(0.5), ("?",)),
+    Mutation(
+        "optimization.kernel_descent_factor",
+        "root",
+        result(root),
+        ("dc/thmE.5-factor",),
+        slow=True,
+    ),
+    Mutation(
+        "optimization.kernel_descent_factor",
+        "square",
+        result(lambda v: v * v),
+        ("dc/thmE.5-factor",),
+        slow=True,
+    ),
+    Mutation(
+        "optimization.correlation_floor",
+        "twice",
+        times(2.0),
+        ("dc/E3-floor",),
+        slow=True,
+    ),
+    Mutation(
+        "optimization.correlation_floor",
+        "half",
+        times(0.5),
+        ("dc/E3-floor",),
+        slow=True,
+    ),
     Mutation(
         "optimization.query_lower_bound",
         "factor 2 left out",
         result(lambda v: 2.0 * v + 1.0),
-        ("?",),
+        ("dc/thmF.2-values",),
+        slow=True,
     ),
-    Mutation("optimization.query_lower_bound", "sign of one", plus(2.0), ("?",)),
-    Mutation("optimization.covariance_norm_bound", "half", times(0.5), ("?",)),
+    Mutation(
+        "optimization.query_lower_bound",
+        "sign of one",
+        plus(2.0),
+        ("dc/thmF.2-values",),
+        slow=True,
+    ),
+    Mutation(
+        "optimization.covariance_norm_bound",
+        "half",
+        times(0.5),
+        ("dc/lemG.1-values",),
+        slow=True,
+    ),
     Mutation(
         "optimization.covariance_norm_bound",
         "inverse",
         result(lambda v: 1.0 / v),
-        ("?",),
+        ("dc/lemG.1-values",),
+        slow=True,
     ),
     Mutation(
-        "optimization.overfitting_depth", "half", result(lambda v: v // 2), ("?",)
+        "optimization.overfitting_depth",
+        "half",
+        result(lambda v: v // 2),
+        ("dc/lemG.1-values",),
+        slow=True,
     ),
-    Mutation("optimization.overfitting_depth", "one less", plus(-1), ("?",)),
-    Mutation("optimization.ExcessRisk.total", "half", times(0.5), ("?",)),
+    Mutation(
+        "optimization.overfitting_depth",
+        "one less",
+        plus(-1),
+        ("dc/lemG.1-values",),
+        slow=True,
+    ),
+    Mutation(
+        "optimization.ExcessRisk.total", "half", times(0.5), ("dc/lemG.3",), slow=True
+    ),
     Mutation(
         "optimization.ExcessRisk.total",
         "sign of noise",
         lambda f: lambda self: self.bias - self.noise,
-        ("?",),
+        ("dc/lemG.3",),
+        slow=True,
     ),
     Mutation(
-        "optimization.excess_risk_terms", "half of bias", field("bias", half), ("?",)
+        "optimization.excess_risk_terms",
+        "half of bias",
+        field("bias", half),
+        ("dc/lemG.3",),
+        slow=True,
     ),
     Mutation(
-        "optimization.excess_risk_terms", "half of noise", field("noise", half), ("?",)
+        "optimization.excess_risk_terms",
+        "half of noise",
+        field("noise", half),
+        ("dc/lemG.3",),
+        slow=True,
     ),
-    Mutation("optimization.excess_risk_bound", "over hundred", times(0.01), ("?",)),
-    Mutation("optimization.excess_risk_bound", "half", times(0.5), ("?",)),
+    Mutation(
+        "optimization.excess_risk_bound",
+        "over hundred",
+        times(0.01),
+        ("dc/lemG.1-values",),
+        slow=True,
+    ),
+    Mutation(
+        "optimization.excess_risk_bound",
+        "half",
+        times(0.5),
+        ("dc/lemG.1-values",),
+        slow=True,
+    ),
     Mutation(
         "optimization.typical_separation",
         "1 - rho^2",
         result(lambda v: v * (2.0 - v)),
-        ("?",),
+        ("dc/delta-gram",),
+        slow=True,
     ),
     Mutation(
         "optimization.typical_separation",
         "its complement",
         result(lambda v: 1.0 - v),
-        ("?",),
+        ("dc/delta-gram",),
+        slow=True,
     ),
     Mutation(
         "optimization.one_layer_min_eigenvalue",
         "n^3",
         lambda f: lambda n, delta, **k: n * f(n, delta, **k),
-        ("?",),
+        ("dc/thmH.1-values",),
+        slow=True,
     ),
-    Mutation("optimization.one_layer_min_eigenvalue", "twice", times(2.0), ("?",)),
-    Mutation("optimization.arc_min_eigenvalue", "half", times(0.5), ("?",)),
+    Mutation(
+        "optimization.one_layer_min_eigenvalue",
+        "twice",
+        times(2.0),
+        ("dc/thmH.1-values",),
+        slow=True,
+    ),
+    Mutation(
+        "optimization.arc_min_eigenvalue",
+        "half",
+        times(0.5),
+        ("dc/thmH.1-arc-law",),
+        slow=True,
+    ),
     Mutation(
         "optimization.arc_min_eigenvalue",
         "delta for its power",
         argument(delta=root),
-        ("?",),
+        ("dc/thmH.1-arc-law",),
+        slow=True,
     ),
-    Mutation("optimization.separation_event_bound", "10 left out", times(10.0), ("?",)),
+    Mutation(
+        "optimization.separation_event_bound",
+        "10 left out",
+        times(10.0),
+        ("dc/lemH.3",),
+        slow=True,
+    ),
     Mutation(
         "optimization.separation_event_bound",
         "n^2 for n",
         lambda f: lambda n, delta: f(n, delta) / n,
-        ("?",),
+        ("dc/thmH.1-values",),
+        slow=True,
     ),
 )
 
+EXEMPT = {
+    "activations.Affine.name": "a label",
+    "activations.Affine.kinks": "handed on from the base",
+    "activations.Smooth.name": "a label",
+    "activations.Smooth.kinks": "always empty",
+    "activations.FromFunction.quadrature_error": "an error estimate, not a formula",
+    "activations.PiecewisePolynomial.quadrature_error": "always zero",
+    "activations.Undefined.scaled": "what has no numbers has no formula",
+    "activations.Undefined.derivative": "what has no numbers has no formula",
+    "activations.Undefined.second_moment": "always infinite",
+}
+"""Public names without a formula, each with its reason."""
 
-def is_red(claim: Claim, first: str = "") -> bool:
+
+def is_red(name: str, first: str = "") -> bool:
     """Whether a run of the claim would not be green: its cases one by one, then all."""
+    entry = ledger.find(name)[0]
+    claim = entry.claim
     cases = sorted(claim.cases, key=lambda case: case.get("activation") != first)
     if claim.expected is Outcome.HOLDS:
         for case in cases:
             if run.judge(claim, case).outcome is not Outcome.HOLDS:
                 return True
-    entry = ledger.find(claim.id)[0]
     return not run.run_claim(claim, module=entry.module).green
+
+
+# --- the tests ------------------------------------------------------------------------
+
+
+def test_every_public_function_has_a_mutation() -> None:
+    known = {mutation.key for mutation in MUTATIONS} | set(EXEMPT)
+    missing = sorted(set(public()) - known)
+    assert not missing, f"add a mutation for {', '.join(missing)} to MUTATIONS"
+    gone = sorted(known - set(public()))
+    assert not gone, f"no longer public: {', '.join(gone)}"
+    names = [mutation.name for mutation in MUTATIONS]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        pytest.param(m, id=m.name, marks=[pytest.mark.slow] if m.slow else [])
+        for m in MUTATIONS
+    ],
+)
+def test_a_broken_formula_turns_a_claim_red(mutation: Mutation) -> None:
+    with broken(mutation.key, mutation.change):
+        red = [name for name in mutation.claims if is_red(name, mutation.first)]
+    assert red, f"{mutation.name} is not noticed by {', '.join(mutation.claims)}"
+
+
+@pytest.mark.parametrize("key", ["activations.Activation.mu", "kernels.ntk_map"])
+def test_a_wrapper_that_changes_nothing_leaves_claims_green(key: str) -> None:
+    claims = {name for m in MUTATIONS if m.key == key for name in m.claims}
+    assert claims
+    with broken(key, lambda original: original):
+        assert not any(is_red(name) for name in claims)
+
+
+def test_what_was_broken_is_whole_again() -> None:
+    kept = {key: vars(owner)[name] for key, (owner, name) in public().items()}
+    for mutation in MUTATIONS:
+        with broken(mutation.key, mutation.change):
+            owner, name = public().get(mutation.key, (None, ""))
+            assert owner is None or vars(owner)[name] is not kept[mutation.key]
+    assert {key: vars(o)[n] for key, (o, n) in public().items()} == kept
+
+
+# --- mutations of the source ----------------------------------------------------------
+
+SOURCES = (
+    (
+        "duals/series.py",
+        "return np.sqrt(rest + kappa**2 * (1.0 - rho) * (1.0 + rho))",
+        "return rest + kappa**2 * (1.0 - rho) * (1.0 + rho)",
+        "dc/defC.1",
+        "erf",
+    ),
+    ("gaussian.py", "p - c * t", "p + c * t", "dc/I.len", ""),
+    (
+        "conditioning.py",
+        "1.0 - (1.0 + m / 2.0) * d",
+        "1.0 - (1.0 + m) * d",
+        "dc/lemC.5-values",
+        "",
+    ),
+    (
+        "conditioning.py",
+        "factor = 4.0 if side",
+        "factor = 2.0 if side",
+        "dc/cor3.5-values",
+        "",
+    ),
+    ("depth_maps.py", "n = depth\n", "n = depth + 1\n", "dc/eq1-matrices", "relu"),
+    (
+        "optimization.py",
+        "-(1.0 if printed else 2.0)",
+        "(1.0 if printed else 2.0)",
+        "dc/thmE.8-values",
+        "",
+    ),
+    (
+        "lengths.py",
+        "return 2.0 * (1.0 - float(activation.length_map(0.5)))",
+        "return 1.0 - float(activation.length_map(0.5))",
+        "dc/thm3.11-values",
+        "",
+    ),
+    (
+        "hermite.py",
+        "- math.sqrt(n) * out[n - 1]",
+        "+ math.sqrt(n) * out[n - 1]",
+        "dc/defC.1-polynomials",
+        "",
+    ),
+    (
+        "activations/catalogue.py",
+        "(1.0 + np.abs(x)) ** -2.0",
+        "(1.0 + np.abs(x)) ** -1.0",
+        "dc/tab2",
+        "softsign",
+    ),
+    ("lengths.py", "(delta - total)", "(delta + total)", "dc/thmI.1-constants", ""),
+    (
+        "optimization.py",
+        "tau * tau / (2.0 * c)",
+        "tau * tau / c",
+        "dc/thmF.2-values",
+        "",
+    ),
+)
+"""File, text, broken text, a claim that notices and the activation it looks at first."""
+
+PROGRAM = """
+import sys
+from verify import ledger, run
+from verify.compare import Outcome
+import theory
+assert theory.__file__.startswith(sys.argv[1]), theory.__file__
+entry = ledger.find(sys.argv[2])[0]
+cases = sorted(entry.claim.cases, key=lambda c: c.get("activation") != sys.argv[3])
+found = (run.judge(entry.claim, case).outcome for case in cases)
+sys.exit(0 if all(outcome is Outcome.HOLDS for outcome in found) else 3)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "text", "wrong", "claim", "first"), SOURCES)
+def test_a_broken_source_turns_a_claim_red(
+    tmp_path: Path, file: str, text: str, wrong: str, claim: str, first: str
+) -> None:
+    shutil.copytree(ROOT / "theory", tmp_path / "theory")
+    path = tmp_path / "theory" / file
+    source = path.read_text(encoding="utf-8")
+    assert text in source, f"{file} has changed: {text!r} is not in it"
+    path.write_text(source.replace(text, wrong), encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path), claim, first]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3, done.stderr

@@ -28,6 +28,7 @@ _MODULES = {
     "optimization": optimization,
 }
 _RHOS = (-0.9, -0.3, 0.0, 0.5, 0.99)
+_OPPOSITE = -0.95
 _RELU_MU = 0.26652889653787007
 
 
@@ -617,7 +618,10 @@ def _predict_kernels(*, activation: str, depth: int) -> list[float]:
     both = (kernels.nngp(x, a, depth), kernels.ntk(x, a, depth))
     pairs = np.triu_indices(len(x))
     cosines = kernels.correlation(x * np.array([[1.0], [2.0], [0.5], [3.0]]))
-    return [float(v) for k in (*both, cosines) for v in k[pairs]]
+    # And nearly opposite inputs, from the two maps.
+    maps = (kernels.nngp_map, kernels.ntk_map)
+    far = [float(of(_OPPOSITE, a, depth)) for of in maps]
+    return [*far, *(float(v) for k in (*both, cosines) for v in k[pairs])]
 
 
 def _points() -> Array:
@@ -628,7 +632,9 @@ def _measure_kernels(*, activation: str, depth: int) -> list[Any]:
     gram, found = recursion.exact_gram(4, 3, 1.0, 5), law(activation)
     cosines = [gram[i, j] for i in range(4) for j in range(i, 4)]
     top = [recursion.correlations(found, r, depth)[-1] for r in cosines]
-    return [*top, *(recursion.tangent(found, r, depth) for r in cosines), *cosines]
+    tangent = [recursion.tangent(found, r, depth) for r in (_OPPOSITE, *cosines)]
+    far = recursion.correlations(found, _OPPOSITE, depth)[-1]
+    return [far, tangent[0], *top, *tangent[1:], *cosines]
 
 
 def _wrong_kernels(*, activation: str, depth: int) -> list[float]:
@@ -660,6 +666,10 @@ def _predict_raw(*, activation: str, depth: int) -> Any:
 def _measure_raw(*, activation: str, depth: int) -> list[Any]:
     """Lengths change from layer to layer: coefficients anew at each."""
     with mpmath.workprec(integrals.BITS):
+        if activation == "relu":  # homogeneous: correlations do not see the length
+            found = law(activation)
+            size = found.moment() ** depth
+            return [size * recursion.uncentred(found, r, depth)[-1] for r in _RHOS]
         length, values = _mpf(1), [_mpf(r) for r in _RHOS]
         for _ in range(depth):
             text = mpmath.nstr(length, 40)
@@ -683,7 +693,7 @@ EQ1_RAW = Claim(
     assumptions=("unit inputs", "not normalised"),
     source=Source(KEY, "Equation 1"),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("tanh", "gelu"), depth=(1, 3)),
+    cases=grid(activation=("relu", "tanh", "gelu"), depth=(1, 3)),
     predict=_predict_raw,
     measure=_measure_raw,
     # 1e-12 of the recursion.
