@@ -492,7 +492,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="relu",
-        slow=True,
     ),
     Mutation(
         "activations.absolute",
@@ -500,7 +499,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="abs",
-        slow=True,
     ),
     Mutation(
         "activations.step",
@@ -508,7 +506,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="step",
-        slow=True,
     ),
     Mutation(
         "activations.sign",
@@ -524,7 +521,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/defC.1",),
         first="identity",
-        slow=True,
     ),
     Mutation(
         "activations.hard_tanh",
@@ -532,7 +528,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="hard_tanh",
-        slow=True,
     ),
     Mutation(
         "activations.hard_tanh",
@@ -540,7 +535,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="hard_tanh",
-        slow=True,
     ),
     Mutation(
         "activations.relu_squared",
@@ -548,7 +542,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="relu_squared",
-        slow=True,
     ),
     Mutation(
         "activations.erf",
@@ -556,7 +549,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="erf",
-        slow=True,
     ),
     Mutation(
         "activations.erf",
@@ -564,7 +556,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="erf",
-        slow=True,
     ),
     Mutation(
         "activations.tanh",
@@ -572,7 +563,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="tanh",
-        slow=True,
     ),
     Mutation(
         "activations.tanh",
@@ -580,7 +570,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="tanh",
-        slow=True,
     ),
     Mutation(
         "activations.sigmoid",
@@ -588,7 +577,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="sigmoid",
-        slow=True,
     ),
     Mutation(
         "activations.sigmoid",
@@ -596,7 +584,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="sigmoid",
-        slow=True,
     ),
     Mutation(
         "activations.gelu",
@@ -604,7 +591,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="gelu",
-        slow=True,
     ),
     Mutation(
         "activations.gelu",
@@ -612,7 +598,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="gelu",
-        slow=True,
     ),
     Mutation(
         "activations.silu",
@@ -620,7 +605,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="silu",
-        slow=True,
     ),
     Mutation(
         "activations.silu",
@@ -628,7 +612,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="silu",
-        slow=True,
     ),
     Mutation(
         "activations.softplus",
@@ -636,7 +619,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="softplus",
-        slow=True,
     ),
     Mutation(
         "activations.softplus",
@@ -644,7 +626,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="softplus",
-        slow=True,
     ),
     Mutation(
         "activations.exp",
@@ -652,7 +633,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="exp",
-        slow=True,
     ),
     Mutation(
         "activations.exp",
@@ -660,7 +640,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="exp",
-        slow=True,
     ),
     Mutation(
         "activations.sin",
@@ -668,7 +647,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="sin",
-        slow=True,
     ),
     Mutation(
         "activations.sin",
@@ -676,7 +654,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="sin",
-        slow=True,
     ),
     Mutation(
         "activations.cos",
@@ -684,7 +661,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="cos",
-        slow=True,
     ),
     Mutation(
         "activations.cos",
@@ -692,7 +668,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="cos",
-        slow=True,
     ),
     Mutation(
         "activations.arctan",
@@ -700,7 +675,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="arctan",
-        slow=True,
     ),
     Mutation(
         "activations.arctan",
@@ -708,7 +682,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="arctan",
-        slow=True,
     ),
     Mutation(
         "activations.asinh",
@@ -716,7 +689,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="asinh",
-        slow=True,
     ),
     Mutation(
         "activations.asinh",
@@ -724,7 +696,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="asinh",
-        slow=True,
     ),
     Mutation(
         "activations.gaussian_bump",
@@ -732,7 +703,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="gaussian",
-        slow=True,
     ),
     Mutation(
         "activations.gaussian_bump",
@@ -740,7 +710,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="gaussian",
-        slow=True,
     ),
     Mutation(
         "activations.mish",
@@ -748,7 +717,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="mish",
-        slow=True,
     ),
     Mutation(
         "activations.mish",
@@ -756,7 +724,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="mish",
-        slow=True,
     ),
     Mutation(
         "activations.selu",
@@ -764,7 +731,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: Affine(a, 0.5, 0.0),
         ("dc/tab2",),
         first="selu",
-        slow=True,
     ),
     Mutation(
         "activations.selu",
@@ -772,7 +738,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         lambda a: a.scaled(0.25),
         ("dc/tab2",),
         first="selu",
-        slow=True,
     ),
     Mutation(
         "activations.softsign",
@@ -1090,7 +1055,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "twice the rate",
         argument(mu=lambda v: min(2.0 * v, 1.0)),
         ("dc/lemC.5",),
-        slow=True,
     ),
     Mutation(
         "conditioning.one_layer_bound",
@@ -1099,71 +1063,61 @@ MUTATIONS: tuple[Mutation, ...] = (
             lambda delta, mu, **k: 2.0 * (1.0 - np.asarray(delta)) - f(delta, mu, **k)
         ),
         ("dc/lemC.5-values",),
-        slow=True,
     ),
-    Mutation("conditioning.burn_in_depth", "one less", plus(-1), ("dc/B",), slow=True),
+    Mutation("conditioning.burn_in_depth", "one less", plus(-1), ("dc/B",)),
     Mutation(
         "conditioning.burn_in_depth",
         "mu for mu/2",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
         ("dc/B",),
-        slow=True,
     ),
     Mutation(
         "conditioning.correlation_bound",
         "a layer more",
         argument(depth=more),
         ("dc/B-values",),
-        slow=True,
     ),
     Mutation(
         "conditioning.correlation_bound",
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
         ("dc/E4-corrected",),
-        slow=True,
     ),
     Mutation(
         "conditioning.correlation_envelope",
         "a layer more",
         argument(depth=more),
         ("dc/thm3.2-sharp",),
-        slow=True,
     ),
     Mutation(
         "conditioning.correlation_envelope",
         "half of mu",
         argument(mu=half),
         ("dc/thm3.2-sharp",),
-        slow=True,
     ),
     Mutation(
         "conditioning.derivative_bound",
         "half of mu",
         argument(mu=half),
         ("dc/lemC.14-values",),
-        slow=True,
     ),
     Mutation(
         "conditioning.derivative_bound",
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
         ("dc/lemC.14-sharp",),
-        slow=True,
     ),
     Mutation(
         "conditioning.ntk_diagonal",
         "a layer less",
         argument(depth=less),
         ("dc/eq7-diagonal",),
-        slow=True,
     ),
     Mutation(
         "conditioning.ntk_diagonal",
         "root of slope",
         argument(slope=root),
         ("dc/eq7-diagonal",),
-        slow=True,
     ),
     Mutation(
         "conditioning.ntk_ratio_bound", "half", times(0.5), ("dc/thm3.8",), slow=True
@@ -1173,126 +1127,108 @@ MUTATIONS: tuple[Mutation, ...] = (
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
         ("dc/thm3.4-values",),
-        slow=True,
     ),
     Mutation(
         "conditioning.nngp_min_eigenvalue_bound",
         "a layer more",
         argument(depth=more),
         ("dc/thm3.6",),
-        slow=True,
     ),
     Mutation(
         "conditioning.nngp_min_eigenvalue_bound",
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
         ("dc/thm3.6",),
-        slow=True,
     ),
     Mutation(
         "conditioning.ntk_min_eigenvalue_bound",
         "twice",
         times(2.0),
         ("dc/thm3.8",),
-        slow=True,
     ),
     Mutation(
         "conditioning.ntk_min_eigenvalue_bound",
         "twice the rate",
         argument(mu=lambda v: np.minimum(2.0 * np.asarray(v), 1.0)),
         ("dc/thm3.4-values",),
-        slow=True,
     ),
     Mutation(
         "conditioning.nngp_condition_bound",
         "factor 2 left out",
         result(lambda v: 1.0 + (v - 1.0) / 2.0),
         ("dc/cor3.7",),
-        slow=True,
     ),
     Mutation(
         "conditioning.nngp_condition_bound",
         "ten layers more",
         argument(depth=lambda v: v + 10),
         ("dc/cor3.3-worst",),
-        slow=True,
     ),
     Mutation(
         "conditioning.depth_for_condition_number",
         "one less",
         plus(-1),
         ("dc/cor3.3-worst",),
-        slow=True,
     ),
     Mutation(
         "conditioning.depth_for_condition_number",
         "one more",
         plus(1),
         ("dc/cor3.3-depth",),
-        slow=True,
     ),
     Mutation(
         "conditioning.ntk_condition_bound",
         "excess over hundred",
         result(lambda v: 1.0 + (v - 1.0) / 100.0),
         ("dc/cor3.9",),
-        slow=True,
     ),
     Mutation(
         "conditioning.ntk_condition_bound",
         "L for L/2",
         argument(depth=twice),
         ("dc/cor3.5-values",),
-        slow=True,
     ),
     Mutation(
         "conditioning.ntk_threshold_depth",
         "half",
         result(lambda v: -(-v // 2)),
         ("dc/cor3.5-values",),
-        slow=True,
     ),
     Mutation(
         "conditioning.ntk_threshold_depth",
         "one less",
         plus(-1),
         ("dc/cor3.5-values",),
-        slow=True,
     ),
     Mutation(
         "conditioning.eigenvalue_transfer",
         "sign",
         times(-1.0),
         ("dc/lemC.8-attained",),
-        slow=True,
     ),
     Mutation(
         "conditioning.eigenvalue_transfer",
         "twice",
         times(2.0),
         ("dc/lemC.8",),
-        slow=True,
     ),
     Mutation(
         "conditioning.eigenvalue_transfer",
         "sum",
         argument(value_at_rest=lambda v: -v),
         ("dc/lemC.8",),
-        slow=True,
     ),
     Mutation(
         "conditioning.fixed_point_convergence",
         "root of point",
         field("point", root),
         ("dc/thm3.10-constants",),
-        slow=True,
     ),
     Mutation(
         "conditioning.fixed_point_convergence",
         "half of slope",
         field("slope", half),
         ("dc/thm3.10-constants",),
-        slow=True,
     ),
     Mutation(
         "conditioning.fixed_point_convergence",
@@ -1306,7 +1242,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "no wait",
         field("start", lambda v: 0),
         ("dc/thm3.10",),
-        slow=True,
     ),
     Mutation(
         "conditioning.unit_slope_bound",
@@ -1320,14 +1255,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         "square",
         result(lambda v: v * v),
         ("dc/lemC.32",),
-        slow=True,
     ),
     Mutation(
         "depth_maps.Grid.cells",
         "half",
         result(lambda v: v // 2),
         ("dc/eq1-matrices",),
-        slow=True,
     ),
     Mutation(
         "depth_maps.Grid.locate",
@@ -1515,7 +1448,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("dc/eq1-matrices",),
         slow=True,
     ),
-    Mutation("matrices.least_distance", "half", times(0.5), ("dc/asmA",), slow=True),
+    Mutation("matrices.least_distance", "half", times(0.5), ("dc/asmA",)),
     Mutation("matrices.fill", "half", times(0.5), ("dc/eq1-matrices",), slow=True),
     Mutation(
         "gaussian.pdf",
@@ -1628,9 +1561,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "1 - rho^2",
         result(lambda v: v * (2.0 - v)),
         ("dc/asmA",),
-        slow=True,
     ),
-    Mutation("kernels.separation", "half", times(0.5), ("dc/asmA",), slow=True),
+    Mutation("kernels.separation", "half", times(0.5), ("dc/asmA",)),
     Mutation(
         "kernels.nngp_map",
         "a layer more",
@@ -1715,20 +1647,18 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "layer_recursion.kernels", "half", times(0.5), ("dc/eq7-matrix",), slow=True
     ),
-    Mutation("lengths.chord_rate", "half", times(0.5), ("dc/thmD.1",), slow=True),
+    Mutation("lengths.chord_rate", "half", times(0.5), ("dc/thmD.1",)),
     Mutation(
         "lengths.chord_rate",
         "its complement",
         result(lambda v: 1.0 - v),
         ("dc/thmD.1",),
-        slow=True,
     ),
     Mutation(
         "lengths.length_trajectory",
         "a layer on",
         lambda f: lambda a, gamma, depth: f(a, gamma, depth + 1)[1:],
         ("dc/D.0",),
-        slow=True,
     ),
     Mutation(
         "lengths.length_trajectory",
@@ -1747,14 +1677,12 @@ MUTATIONS: tuple[Mutation, ...] = (
             )
         ),
         ("dc/D.0",),
-        slow=True,
     ),
     Mutation(
         "lengths.joint_trajectory",
         "half the correlation",
         part(2, 0.5),
         ("dc/D.0",),
-        slow=True,
     ),
     Mutation(
         "lengths.joint_trajectory",
@@ -1763,11 +1691,8 @@ MUTATIONS: tuple[Mutation, ...] = (
             lambda a, x, y, rho, depth: tuple(v[1:] for v in f(a, x, y, rho, depth + 1))
         ),
         ("dc/D.0",),
-        slow=True,
     ),
-    Mutation(
-        "lengths.generalised_mu", "half", times(0.5), ("dc/lemD.6-mu",), slow=True
-    ),
+    Mutation("lengths.generalised_mu", "half", times(0.5), ("dc/lemD.6-mu",)),
     Mutation(
         "lengths.generalised_mu",
         "complement",
@@ -1780,15 +1705,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         "variance squared",
         argument(gamma=lambda v: v * v),
         ("dc/lemD.6-mu",),
-        slow=True,
     ),
-    Mutation("lengths.rest_share", "twice", times(2.0), ("dc/thmI.1-rest",), slow=True),
+    Mutation("lengths.rest_share", "twice", times(2.0), ("dc/thmI.1-rest",)),
     Mutation(
         "lengths.rest_share",
         "complement",
         result(lambda v: 1.0 - v),
         ("dc/thmI.1-rest",),
-        slow=True,
     ),
     Mutation(
         "lengths.odd_correlation_bound",
@@ -1823,7 +1746,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "half",
         result(half),
         ("dc/thm3.11-values",),
-        slow=True,
     ),
     Mutation(
         "lengths.correlation_bound_any_length",
@@ -1837,7 +1759,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "no settling",
         lambda f: lambda a, x, y, delta, depth: f(a, 1.0, 1.0, delta, depth),
         ("dc/thm3.11-values",),
-        slow=True,
     ),
     Mutation(
         "lengths.normrelu_length", "twice", times(2.0), ("dc/fact1-beta",), slow=True
@@ -1847,21 +1768,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         "sign of kink",
         argument(c=lambda v: -v),
         ("dc/eq28",),
-        slow=True,
     ),
     Mutation(
         "lengths.normrelu_length_slope",
         "twice",
         times(2.0),
         ("dc/fact1-monotone",),
-        slow=True,
     ),
     Mutation(
         "lengths.normrelu_length_slope",
         "sign of kink",
         argument(c=lambda v: -v),
         ("dc/fact1-monotone",),
-        slow=True,
     ),
     Mutation("lengths.normrelu_bias", "root", result(root), ("dc/eq28",), slow=True),
     Mutation(
@@ -1872,7 +1790,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a layer more",
         argument(depth=more),
         ("dc/thmI.1-bound",),
-        slow=True,
     ),
     Mutation(
         "lengths.NormReLUDecay.bound", "half", times(0.5), ("dc/thmI.1",), slow=True
@@ -1882,7 +1799,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "half of alpha",
         field("alpha", half),
         ("dc/eq28",),
-        slow=True,
     ),
     Mutation(
         "lengths.normrelu_decay",
@@ -1898,185 +1814,153 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("dc/thmI.1-constants",),
         slow=True,
     ),
-    Mutation(
-        "lengths.unstable_length", "root", result(root), ("dc/E12-unstable",), slow=True
-    ),
-    Mutation(
-        "lengths.unstable_length", "twice", times(2.0), ("dc/E12-unstable",), slow=True
-    ),
+    Mutation("lengths.unstable_length", "root", result(root), ("dc/E12-unstable",)),
+    Mutation("lengths.unstable_length", "twice", times(2.0), ("dc/E12-unstable",)),
     Mutation(
         "optimization.gradient_descent_bound",
         "rate twice",
         result(lambda v: v * v),
         ("dc/thmE.8",),
-        slow=True,
     ),
     Mutation(
         "optimization.gradient_descent_bound",
         "rate half",
         result(root),
         ("dc/thmE.8-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.sgd_steps",
         "half",
         result(lambda v: v // 2),
         ("dc/thmE.9-values",),
-        slow=True,
     ),
-    Mutation(
-        "optimization.sgd_steps", "twice", times(2), ("dc/thmE.9-values",), slow=True
-    ),
+    Mutation("optimization.sgd_steps", "twice", times(2), ("dc/thmE.9-values",)),
     Mutation(
         "optimization.sgd_restarts",
         "natural logarithm",
         result(lambda v: int(0.69 * v)),
         ("dc/thmE.9-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.sgd_restarts",
         "one less",
         plus(-1),
         ("dc/thmE.9-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.kernel_descent_factor",
         "root",
         result(root),
         ("dc/thmE.5-factor",),
-        slow=True,
     ),
     Mutation(
         "optimization.kernel_descent_factor",
         "square",
         result(lambda v: v * v),
         ("dc/thmE.5-factor",),
-        slow=True,
     ),
     Mutation(
         "optimization.correlation_floor",
         "twice",
         times(2.0),
         ("dc/E3-floor",),
-        slow=True,
     ),
     Mutation(
         "optimization.correlation_floor",
         "half",
         times(0.5),
         ("dc/E3-floor",),
-        slow=True,
     ),
     Mutation(
         "optimization.query_lower_bound",
         "factor 2 left out",
         result(lambda v: 2.0 * v + 1.0),
         ("dc/thmF.2-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.query_lower_bound",
         "sign of one",
         plus(2.0),
         ("dc/thmF.2-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.covariance_norm_bound",
         "half",
         times(0.5),
         ("dc/lemG.1-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.covariance_norm_bound",
         "inverse",
         result(lambda v: 1.0 / v),
         ("dc/lemG.1-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.overfitting_depth",
         "half",
         result(lambda v: v // 2),
         ("dc/lemG.1-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.overfitting_depth",
         "one less",
         plus(-1),
         ("dc/lemG.1-values",),
-        slow=True,
     ),
-    Mutation(
-        "optimization.ExcessRisk.total", "half", times(0.5), ("dc/lemG.3",), slow=True
-    ),
+    Mutation("optimization.ExcessRisk.total", "half", times(0.5), ("dc/lemG.3",)),
     Mutation(
         "optimization.ExcessRisk.total",
         "sign of noise",
         lambda f: lambda self: self.bias - self.noise,
         ("dc/lemG.3",),
-        slow=True,
     ),
     Mutation(
         "optimization.excess_risk_terms",
         "half of bias",
         field("bias", half),
         ("dc/lemG.3",),
-        slow=True,
     ),
     Mutation(
         "optimization.excess_risk_terms",
         "half of noise",
         field("noise", half),
         ("dc/lemG.3",),
-        slow=True,
     ),
     Mutation(
         "optimization.excess_risk_bound",
         "over hundred",
         times(0.01),
         ("dc/lemG.1-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.excess_risk_bound",
         "half",
         times(0.5),
         ("dc/lemG.1-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.typical_separation",
         "1 - rho^2",
         result(lambda v: v * (2.0 - v)),
         ("dc/delta-gram",),
-        slow=True,
     ),
     Mutation(
         "optimization.typical_separation",
         "its complement",
         result(lambda v: 1.0 - v),
         ("dc/delta-gram",),
-        slow=True,
     ),
     Mutation(
         "optimization.one_layer_min_eigenvalue",
         "n^3",
         lambda f: lambda n, delta, **k: n * f(n, delta, **k),
         ("dc/thmH.1-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.one_layer_min_eigenvalue",
         "twice",
         times(2.0),
         ("dc/thmH.1-values",),
-        slow=True,
     ),
     Mutation(
         "optimization.arc_min_eigenvalue",
@@ -2097,16 +1981,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         "10 left out",
         times(10.0),
         ("dc/lemH.3",),
-        slow=True,
     ),
     Mutation(
         "optimization.separation_event_bound",
         "n^2 for n",
         lambda f: lambda n, delta: f(n, delta) / n,
         ("dc/thmH.1-values",),
-        slow=True,
     ),
 )
+
 
 EXEMPT = {
     "activations.Affine.name": "a label",
@@ -2168,6 +2051,7 @@ def test_a_wrapper_that_changes_nothing_leaves_claims_green(key: str) -> None:
         assert not any(is_red(name) for name in claims)
 
 
+@pytest.mark.slow
 def test_what_was_broken_is_whole_again() -> None:
     kept = {key: vars(owner)[name] for key, (owner, name) in public().items()}
     for mutation in MUTATIONS:
