@@ -212,12 +212,15 @@ class FullyConnected:
         x: Tensor,
         *,
         generator: torch.Generator,
+        project: bool = False,
     ) -> Iterator[Tensor]:
         """Yield h_1, ..., h_L of one draw, holding one weight matrix at a time.
 
         The numbers are those of ``features(init(draws=1, generator=generator), x)``;
         peak memory is one layer's weights instead of all of them, which is what makes
-        depth 100 at width 16,384 fit.
+        depth 100 at width 16,384 fit. With `project` every row is scaled to unit norm
+        before it is yielded and enters the next layer (Agarwal, Awasthi, Kale 2020,
+        equation 3).
         """
         h = x
         for fan_in, fan_out, activation in zip(
@@ -227,6 +230,8 @@ class FullyConnected:
                 (fan_out, fan_in), dtype=x.dtype, device=generator.device
             ).normal_(generator=generator)
             h = activation(h @ weight.to(x.device).T) / math.sqrt(fan_out)
+            if project:
+                h = h / h.norm(dim=-1, keepdim=True)
             yield h
 
     def _check(self, params: Params, x: Tensor) -> None:

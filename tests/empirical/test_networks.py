@@ -49,6 +49,16 @@ class TestFullyConnected:
         for a, b in zip(kept, streamed, strict=True):
             torch.testing.assert_close(a[0], b, rtol=1e-14, atol=1e-15)
 
+    def test_projected_features_are_scaled_between_layers(self):
+        h = inputs()
+        for weight in self.network.init(generator=torch_generator(7))[:2]:
+            h = torch.tanh(h @ weight[0].T)
+            h = h / h.square().sum(dim=1, keepdim=True).sqrt()
+        *_, got = self.network.stream_features(
+            inputs(), generator=torch_generator(7), project=True
+        )
+        torch.testing.assert_close(got, h, rtol=1e-13, atol=1e-14)
+
     def test_inputs_may_differ_between_draws(self):
         params = self.network.init(draws=2, generator=torch_generator(7))
         x = torch.stack([inputs(name="a"), inputs(name="b")])

@@ -20,8 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from scipy import stats
-from torch import Tensor
 
+from empirical.conditioning import named, pair_chains
+from empirical.data import pair_inputs
+from empirical.kernels import gram
+from empirical.networks import FullyConnected
+from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import conditioning as dc
 from theory import optimization as rates
@@ -40,39 +44,25 @@ _KEY = "agarwal2021deep"
 # --- the measured side: nothing below, down to `_theory`, knows of `theory` -----------
 
 
-def _centred_relu(x: Tensor) -> Tensor:
-    return torch.relu(x) - 1.0 / math.sqrt(2.0 * math.pi)
+def _relu_mean_product(rho: Array) -> Array:
+    angle = np.arccos(rho)
+    product = (np.sin(angle) + (math.pi - angle) * rho) / (2.0 * math.pi)
+    mean = 1.0 / (2.0 * math.pi)
+    return (product - mean) / (0.5 - mean)
 
 
-def _second_hermite(x: Tensor) -> Tensor:
-    return x * x - 1.0
+_ERF_ANGLE = math.asin(2.0 / 3.0)
 
-
-_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    # Centred; the projection onto the sphere makes their scale irrelevant.
-    "relu": _centred_relu,
-    "hermite2": _second_hermite,
-    "sign": torch.sign,
-    "sin": torch.sin,
-    "erf": torch.special.erf,
-}
-
-
-def _relu_mean_product(rho: Tensor) -> Tensor:
-    angle = torch.arccos(rho)
-    product = (torch.sin(angle) + (math.pi - angle) * rho) / (2.0 * math.pi)
-    return product - 1.0 / (2.0 * math.pi)
-
-
-# Exact E[s(g)s(h)] of the functions above and its slope at 0, for the control variate.
-_MEAN_PRODUCTS: dict[str, tuple[Callable[[Tensor], Tensor], float]] = {
-    "relu": (_relu_mean_product, 0.25),
-    "hermite2": (lambda rho: 2.0 * rho * rho, 0.0),
-    "sign": (lambda rho: 2.0 / math.pi * torch.arcsin(rho), 2.0 / math.pi),
-    "sin": (lambda rho: math.exp(-1.0) * torch.sinh(rho), math.exp(-1.0)),
+# Exact E[s(g)s(h)] of the normalised activations and its slope at 0, for the control
+# variate.
+_MEAN_PRODUCTS: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "relu": (_relu_mean_product, 0.25 / (0.5 - 0.5 / math.pi)),
+    "hermite2": (np.square, 0.0),
+    "sign": (lambda rho: 2.0 / math.pi * np.arcsin(rho), 2.0 / math.pi),
+    "sin": (lambda rho: np.sinh(rho) / math.sinh(1.0), 1.0 / math.sinh(1.0)),
     "erf": (
-        lambda rho: 2.0 / math.pi * torch.arcsin(2.0 * rho / 3.0),
-        4.0 / (3.0 * math.pi),
+        lambda rho: np.arcsin(2.0 * rho / 3.0) / _ERF_ANGLE,
+        2.0 / 3.0 / _ERF_ANGLE,
     ),
 }
 
@@ -89,42 +79,35 @@ def correlation_chain(
 ) -> Array:
     r"""Return `chains` unbiased replicates of E rho_l for l = 1..depth.
 
-    One step: draw m pairs of correlation rho_l and set
-    rho' = sum s(g)s(h) / sqrt(sum s(g)^2 sum s(h)^2).
-
     The fluctuation of one chain, about 1/sqrt(m mu (2 - mu)), is much larger than the
     mean that is looked for, so its martingale part is subtracted:
-    M' = k M + [mean s(g)s(h) - E(s(g)s(h) | rho)] / E s^2 has mean exactly zero for
-    every constant k (k = the dual's slope at 0 removes most of the variance), hence
+    M' = k M + mean s(g)s(h) - E(s(g)s(h) | rho) has mean exactly zero for every
+    constant k (k = the dual's slope at 0 removes most of the variance), hence
     rho_l - M_l has exactly the mean of rho_l.
 
     Returns
     -------
     array, shape (chains, depth)
     """
-    function = _FUNCTIONS[activation]
+    # In float32: rounding 1e-6 of rho, against tolerances above 1e-4.
+    runs = pair_chains(
+        rho,
+        activation=named(activation),
+        width=width,
+        depth=depth,
+        chains=chains,
+        generator=torch_generator(seed, "units", device=device),
+        project=True,
+        dtype=torch.float32,
+    )
     mean_product, slope = _MEAN_PRODUCTS[activation]
-    energy = float(mean_product(torch.ones((), dtype=torch.float64)))
-    generator = torch.Generator(device).manual_seed(seed)
-    # Draws in float32 (rounding 1e-7 of rho, against tolerances above 1e-4); the state
-    # of the chain in float64.
-    state = torch.full((chains,), rho, dtype=torch.float64, device=device)
-    martingale = torch.zeros_like(state)
-    history = torch.empty((depth, chains), dtype=torch.float64, device=device)
-    for layer in range(depth):
-        g = torch.randn((chains, width), generator=generator, device=device)
-        h = torch.randn((chains, width), generator=generator, device=device)
-        sine = torch.sqrt((1.0 - state) * (1.0 + state))
-        h = state.float()[:, None] * g + sine.float()[:, None] * h
-        s, t = function(g), function(h)
-        product = (s * t).mean(dim=1).double()
-        noise = (product - mean_product(state)) / energy
-        martingale = slope / energy * martingale + noise
-        norms = torch.sqrt((s * s).mean(dim=1).double() * (t * t).mean(dim=1).double())
-        # Clipped against rounding only: Cauchy-Schwarz keeps it inside.
-        state = torch.clamp(product / norms, -1.0, 1.0)
-        history[layer] = state - martingale
-    return history.T.cpu().numpy()
+    before, after = runs.correlations[:, :-1], runs.correlations[:, 1:]
+    # The mean product of a layer's pairs, before it is scaled to a correlation.
+    products = after * np.sqrt(runs.squared_norms[:, 1:].prod(axis=2))
+    martingale = products - mean_product(before)
+    for layer in range(1, depth):
+        martingale[:, layer] += slope * martingale[:, layer - 1]
+    return after - martingale
 
 
 @lru_cache(maxsize=8)
@@ -183,7 +166,6 @@ def network_grams(
     depth: int,
     nets: int,
     seed: int,
-    device: str = "cpu",
 ) -> Array:
     """Return the last layers' Gram matrices of random networks on the half hypercube.
 
@@ -193,21 +175,15 @@ def network_grams(
     -------
     array, shape (nets, n, n), n = 2^(dim-1)
     """
-    function = _FUNCTIONS[activation]
-    generator = torch.Generator(device).manual_seed(seed)
-    points = torch.from_numpy(half_hypercube(dim)).to(
-        device=device, dtype=torch.float32
+    points = torch.from_numpy(half_hypercube(dim)).float()
+    network = FullyConnected.uniform(
+        inputs=dim, width=width, depth=depth, activation=named(activation)
     )
+    generator = torch_generator(seed, "weights")
     grams = np.empty((nets, len(points), len(points)))
     for net in range(nets):
-        features = points
-        for _ in range(depth):
-            shape = (features.shape[1], width)
-            weights = torch.randn(shape, generator=generator, device=device)
-            features = function(features @ weights)
-            features = features / features.norm(dim=1, keepdim=True)
-        wide = features.double()
-        grams[net] = (wide @ wide.T).cpu().numpy()
+        *_, last = network.stream_features(points, generator=generator, project=True)
+        grams[net] = gram(last.double()).numpy()
     return grams
 
 
@@ -327,17 +303,17 @@ def _wrong_sign_network(*, rho: float, width: int, depth: int, **_: Any) -> Arra
 def _measure_sign_network(
     *, rho: float, width: int, depth: int, nets: int, seed: int
 ) -> Estimate:
-    # Whole networks: weight matrices, entrywise sign, projection, two inputs.
-    generator = torch.Generator().manual_seed(seed)
-    pair = torch.tensor([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
-    features = pair.expand(nets, 2, 2)
-    history = np.empty((nets, depth))
-    for layer in range(depth):
-        shape = (nets, features.shape[2], width)
-        weights = torch.randn(shape, generator=generator)
-        features = torch.sign(features @ weights) / math.sqrt(width)
-        history[:, layer] = (features[:, 0] * features[:, 1]).sum(dim=1).double()
-    return Estimate.of(history)
+    # Whole networks, weight matrices and all; the sign of m units over sqrt(m) lies on
+    # the sphere without projection.
+    network = FullyConnected.uniform(
+        inputs=2, width=width, depth=depth, activation=named("sign")
+    )
+    params = network.init(
+        draws=nets, generator=torch_generator(seed, "weights"), dtype=torch.float32
+    )
+    features = network.features(params, torch.from_numpy(pair_inputs(rho)).float())
+    history = [(h[:, 0] * h[:, 1]).sum(dim=1).double().numpy() for h in features[1:]]
+    return Estimate.of(np.stack(history, axis=1))
 
 
 def _mean_absolute_correlation(dim: int, width: int, depth: int) -> float:
