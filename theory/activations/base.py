@@ -97,8 +97,8 @@ class Activation(ABC):
         order = _checks.integer(f"{self.name}.hermite", "order", order, 0)
         return self._at(var, "hermite")._coefficients(order)
 
-    def _at(self, var: float, who: str) -> "Activation":
-        v = float(_checks.positive(f"{self.name}.{who}", "var", var))
+    def _at(self, var: float, who: str, name: str = "var") -> "Activation":
+        v = float(_checks.positive(f"{self.name}.{who}", name, var))
         return self if v == 1.0 else self.scaled(v)
 
     # --- moments ------------------------------------------------------------------
@@ -250,7 +250,7 @@ class Activation(ABC):
         [-1.0, 0.33333333333333, 1.0]
         """
         r = _checks.correlation(f"{self.name}.dual", rho)
-        e = pair(self._at(var_x, "dual"), self._at(var_y, "dual"))
+        e = pair(self._at(var_x, "dual", "var_x"), self._at(var_y, "dual", "var_y"))
         return _checks.like(rho, np.asarray(e.dual(r)))
 
     def dual_derivative(
@@ -267,7 +267,10 @@ class Activation(ABC):
         0.25
         """
         r = _checks.correlation(f"{self.name}.dual_derivative", rho)
-        e = pair(self._at(var_x, "dual"), self._at(var_y, "dual"))
+        e = pair(
+            self._at(var_x, "dual_derivative", "var_x"),
+            self._at(var_y, "dual_derivative", "var_y"),
+        )
         return _checks.like(rho, np.asarray(e.slope(r)))
 
     def distance_map(self, delta: Any) -> Any:
