@@ -137,6 +137,13 @@ class TestFetch:
         # What is there is not asked for again.
         assert data.fetch("mnist", directory=tmp_path) == paths
 
+    def test_the_cache_can_be_left_out(self, published):
+        data.fetch("mnist", directory=data.cache_directory())
+        assert len(data.load("mnist")) == 2
+        assert len(data.load("mnist", cached=False)) == 4000
+        with pytest.raises(FileNotFoundError, match="in none of: what is installed"):
+            data.load("fashion-mnist", cached=False)
+
     def test_unpacked_files_are_as_good(self, published):
         for file in published.iterdir():
             file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
