@@ -580,15 +580,20 @@ THM_E5 = Claim(
     ),
     source=Source(_KEY, "Theorem E.5"),
     evidence=Evidence.TREND,
-    cases=grid(
-        activation=("erf",),
-        n=(8,),
-        dim=(16,),
-        depth=(2,),
-        width=(512, 1024),
-        seeds=(16,),
-        seed=(56,),
-        count=(40,),
+    # Narrower networks differ more from one another.
+    cases=tuple(
+        case
+        for width, seeds in ((512, 48), (1024, 16))
+        for case in grid(
+            activation=("erf",),
+            n=(8,),
+            dim=(16,),
+            depth=(2,),
+            width=(width,),
+            seeds=(seeds,),
+            seed=(55,),
+            count=(40,),
+        )
     ),
     larger_cases={
         "gpu": grid(
@@ -598,7 +603,7 @@ THM_E5 = Claim(
             depth=(2,),
             width=(256, 1024, 4096, 8192),
             seeds=(8,),
-            seed=(56,),
+            seed=(55,),
             count=(40,),
             device=("cuda",),
         )
