@@ -45,11 +45,14 @@ class Grid:
         return OCTAVES << self.log2_cells
 
     def locate(self, d: Array) -> tuple[npt.NDArray[np.int64], Array]:
-        """Return cell and coordinate in [-1, 1] of distances in [2**-64, 1]."""
-        bits = np.minimum(d, 1.0 - 2.0**-53).view(np.int64)
+        """Return cell and coordinate in [-1, 1] of distances, clipped to [2**-64, 1]."""
+        # In place where possible: passes over memory are what a matrix costs.
+        bits = np.clip(d, SMALLEST, 1.0 - 2.0**-53).view(np.int64)
         shift = 52 - self.log2_cells
-        cell = (bits >> shift) - ((1023 - OCTAVES) << self.log2_cells)
-        y = (bits & ((1 << shift) - 1)).astype(np.float64)
+        cell = bits >> shift
+        cell -= (1023 - OCTAVES) << self.log2_cells
+        bits &= (1 << shift) - 1
+        y = bits.astype(np.float64)
         y *= 2.0 ** (1 - shift)
         y -= 1.0
         return cell, y
@@ -100,10 +103,12 @@ def _clenshaw(c: Array, cell: npt.NDArray[np.int64], y: Array) -> Array:
 
 
 def _horner(c: Array, cell: npt.NDArray[np.int64], y: Array) -> Array:
-    out = c[-1].take(cell)
+    # The cells are in range; `clip` is what lets take write to a buffer.
+    out, term = c[-1].take(cell), np.empty_like(y)
     for row in c[-2::-1]:
+        row.take(cell, out=term, mode="clip")
         out *= y
-        out += row.take(cell)
+        out += term
     return out
 
 
@@ -390,15 +395,18 @@ class DepthMap:
         `d` is ``1 - |rho|`` where it is known better than from `rho`.
         """
         gap = 1.0 - np.abs(rho) if d is None else d
-        cell, y = FINE.locate(np.maximum(gap, SMALLEST))
+        cell, y = FINE.locate(gap)
         if self.parity != -1:
-            cell += (rho < 0.0) * FINE.cells
+            # All ones where the sign bit is set.
+            negative = rho.view(np.int64) >> 63
+            negative &= FINE.cells
+            cell += negative
         k = _horner(self.k, cell, y)
         t = _horner(self.t, cell, y)
         if self.centred:
             k *= rho
             t *= rho
-        if (gap < SMALLEST).any():
+        if gap.size and gap.min() < SMALLEST:
             self._mend(k, t, rho, gap)
         return k, t
 

@@ -100,7 +100,8 @@ def _distances(v: Array, unit: Array, norms: Array, first: int) -> tuple[Array, 
     """
     rho = unit[first : first + ROWS] @ unit[first:].T
     np.clip(rho, -1.0, 1.0, out=rho)
-    d = 1.0 - np.abs(rho)
+    d = np.abs(rho)
+    np.subtract(1.0, d, out=d)
     close = np.flatnonzero(d.ravel() < CLOSE)
     for start in range(0, len(close), 4096):  # blocks bound the memory
         p, s = np.divmod(close[start : start + 4096], d.shape[1])
