@@ -1,6 +1,5 @@
 """Argument checks of the public boundary and their one wording."""
 
-import math
 import operator
 from typing import Any
 
@@ -89,8 +88,3 @@ def integer(who: str, name: str, value: Any, least: int) -> int:
 def like(template: Any, out: Array) -> Any:
     """Return a Python float for scalar input, the array otherwise."""
     return float(out) if np.ndim(template) == 0 and out.ndim == 0 else out
-
-
-def is_negligible(x: float, scale: float) -> bool:
-    """Whether `x` is rounding noise of numbers of size `scale`."""
-    return abs(x) <= 64.0 * math.ulp(scale)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from theory import _checks, layer_recursion, matrices
 from theory.activations import Activation, PiecewisePolynomial
-from theory.depth_maps import DepthMap, Steps, depth_map
+from theory.depth_maps import DepthMap, depth_map
 
 Array = npt.NDArray[np.float64]
 
@@ -305,11 +305,7 @@ def _deep(activation: Activation, depth: int, start: float) -> _Deep:
             break
         steps.append((here, 1))
         length = new
-    return _Deep(depth_map(_joined(steps)), length)
-
-
-def _joined(steps: list[tuple[Activation, int]]) -> Steps:
-    return tuple(steps)
+    return _Deep(depth_map(tuple(steps)), length)
 
 
 def _finite(length: float) -> float:

@@ -53,7 +53,7 @@ def fill(
     unit = v / norms[:, None]
     even = float(scale[0]) ** 2 if np.all(scale == scale[0]) else None
 
-    def block(i: int) -> None:
+    for i in range(0, n, ROWS):
         stop = min(i + ROWS, n)
         rho, d = _distances(v, unit, norms, i)
         # The diagonal is exact: one, whatever is evaluated there.
@@ -74,9 +74,6 @@ def fill(
             # Both halves of a diagonal block come from the upper one.
             corner = out[i:stop, i:stop]
             corner[:] = np.triu(corner) + np.triu(corner, 1).T
-
-    for start in range(0, n, ROWS):
-        block(start)
     return k, t
 
 

@@ -34,9 +34,9 @@ def _is_erf(a: Activation) -> TypeGuard[Smooth]:
 
 
 def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncated:
-    m = max(a.m, b.m)
     if a.m != b.m:
         raise ValueError("engine: piecewise polynomials of different orders")
+    m = a.m
     low = tuple(
         float(x * y)
         for x, y in zip(a._coefficients(m), b._coefficients(m), strict=True)
