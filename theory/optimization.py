@@ -171,13 +171,6 @@ def excess_risk_bound(n: Any, optimum_norm: float) -> Any:
     return _checks.like(n, out)
 
 
-def typical_separation(gram: Array) -> float:
-    """Return ``min over pairs of 1 - |x_i . x_j|`` of a Gram matrix of unit inputs."""
-    g = _checks.real("typical_separation", "gram", gram)
-    upper = np.abs(g[np.triu_indices(len(g), 1)])
-    return float(1.0 - upper.max())
-
-
 def one_layer_min_eigenvalue(n: int, delta: float, *, constant: float = 1.0) -> float:
     """Return ``constant * delta^(3/2) / n^4``, the form of Theorem H.1."""
     count = _checks.integer("one_layer_min_eigenvalue", "n", n, 1)

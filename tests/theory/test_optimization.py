@@ -132,11 +132,6 @@ def test_excess_risk_bound():
     assert values[1] < 1
 
 
-def test_typical_separation():
-    gram = np.array([[1.0, 0.3, -0.9], [0.3, 1.0, 0.1], [-0.9, 0.1, 1.0]])
-    assert opt.typical_separation(gram) == pytest.approx(0.1, rel=1e-15)
-
-
 def test_one_layer_eigenvalues():
     assert opt.one_layer_min_eigenvalue(2, 0.25) == 0.125 / 16
     assert opt.one_layer_min_eigenvalue(2, 0.25, constant=8.0) == 1.0 / 16

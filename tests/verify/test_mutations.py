@@ -1564,6 +1564,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation("kernels.separation", "half", times(0.5), ("dc/asmA",)),
     Mutation(
+        "kernels.separation",
+        "its complement",
+        result(lambda v: 1.0 - v),
+        ("dc/delta-sample",),
+    ),
+    Mutation(
         "kernels.nngp_map",
         "a layer more",
         argument(depth=more),
@@ -1937,18 +1943,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         "half",
         times(0.5),
         ("dc/lemG.1-values",),
-    ),
-    Mutation(
-        "optimization.typical_separation",
-        "1 - rho^2",
-        result(lambda v: v * (2.0 - v)),
-        ("dc/delta-gram",),
-    ),
-    Mutation(
-        "optimization.typical_separation",
-        "its complement",
-        result(lambda v: 1.0 - v),
-        ("dc/delta-gram",),
     ),
     Mutation(
         "optimization.one_layer_min_eigenvalue",

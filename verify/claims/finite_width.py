@@ -21,7 +21,6 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
-from theory import optimization as rates
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
 
@@ -252,10 +251,6 @@ def _wrong_one(**_: Any) -> float:
     return -1.0
 
 
-def _separation(n: int) -> float:
-    return rates.typical_separation(digits(n) @ digits(n).T)
-
-
 def _edge(activation: str, n: int, width: int) -> float:
     """Half width of the spectrum of the off-diagonal part, relative to the diagonal.
 
@@ -271,11 +266,12 @@ def _edge(activation: str, n: int, width: int) -> float:
 def _bounds(activation: str, n: int, depths: list[int]) -> Array:
     """Return the better of Corollaries 3.3 and 3.7 at infinite width, by depth."""
     mu, x = _theory(activation).mu, digits(n)
+    delta = kernels.separation(x)
     smallest = float(np.linalg.eigvalsh(x @ x.T)[0])
     return np.array(
         [
             min(
-                dc.nngp_condition_bound(depth, _separation(n), mu, n),
+                dc.nngp_condition_bound(depth, delta, mu, n),
                 dc.nngp_condition_bound(depth, smallest, mu, n, assumption="B"),
             )
             for depth in depths

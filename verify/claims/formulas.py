@@ -884,13 +884,11 @@ POLYNOMIAL = Claim(
 )
 
 
-def _predict_gram(*, rows: list[list[int]]) -> float:
-    x = np.array(rows, dtype=np.float64)
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    return optimization.typical_separation(x @ x.T)
+def _predict_sample(*, rows: list[list[int]]) -> float:
+    return kernels.separation(rows)
 
 
-def _measure_gram(*, rows: list[list[int]]) -> Any:
+def _measure_sample(*, rows: list[list[int]]) -> Any:
     with mpmath.workprec(integrals.BITS):
         cosines = [
             abs(mpmath.fdot(a, b)) / (mpmath.norm(a) * mpmath.norm(b))
@@ -900,25 +898,25 @@ def _measure_gram(*, rows: list[list[int]]) -> Any:
         return 1 - max(cosines)
 
 
-def _wrong_gram(*, rows: list[list[int]]) -> float:
+def _wrong_sample(*, rows: list[list[int]]) -> float:
     # 1 - rho^2.
-    found = _predict_gram(rows=rows)
+    found = _predict_sample(rows=rows)
     return found * (2.0 - found)
 
 
 DELTA = Claim(
-    id="dc/delta-gram",
+    id="dc/delta-sample",
     items=("delta", "AsmA"),
-    title="The separation of a sample, from its Gram matrix",
-    statement=r"\min_{i < j} \left(1 - |x_i \cdot x_j|\right)",
+    title="The separation of a sample",
+    statement=r"\min_{i < j} \left(1 - \frac{|x_i \cdot x_j|}{|x_i| |x_j|}\right)",
     source=Source(KEY, "Section 6, the definition of delta(s, eta)"),
     evidence=Evidence.NUMERIC,
     cases=grid(rows=([[3, 4], [-4, 3], [1, 7]], [[1, 2, 2], [-2, -3, -6], [4, 0, 3]])),
-    predict=_predict_gram,
-    measure=_measure_gram,
-    # Cosines of float64 rows.
-    compare=AgreesTo(absolute=1e-15),
-    must_refute=_wrong_gram,
+    predict=_predict_sample,
+    measure=_measure_sample,
+    # Squares of differences and sums of unit rows: d + 10 roundings.
+    compare=AgreesTo(relative=1e-14),
+    must_refute=_wrong_sample,
 )
 
 CLAIMS = (

@@ -294,8 +294,7 @@ def _tanh3() -> act.Activation:
 
 def _condition_bound(n: int, depth: int) -> float:
     """Corollary 3.3 at the separation of the digits."""
-    x = finite_width.digits(n)
-    delta = rates.typical_separation(x @ x.T)
+    delta = kernels.separation(finite_width.digits(n))
     return dc.nngp_condition_bound(depth, delta, _tanh3().mu, n)
 
 
@@ -351,8 +350,7 @@ def _wrong_training(
 def _tangent_bound(activation: str, n: int, dim: int, depth: int, seed: int) -> float:
     """Corollary 3.5, sharp: 1 + 4 n (1 - mu/2)^(L - L_0)."""
     a = {"cos": act.cos}[activation].normalized()
-    x = _points(n, dim, seed)
-    delta = rates.typical_separation(x @ x.T)
+    delta = kernels.separation(_points(n, dim, seed))
     return dc.ntk_condition_bound(depth, delta, a.mu, n, form="sharp")
 
 
