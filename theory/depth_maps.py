@@ -15,6 +15,7 @@ so depth L costs about 2 log2 L compositions on a small table, whatever L is.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,44 +27,43 @@ from theory.duals import Truncated
 
 Array = npt.NDArray[np.float64]
 
-OCTAVES = 64
-"""Distances down to 2**-64; closer pairs take the layer recursion."""
-
-SMALLEST = 2.0**-OCTAVES
-
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of equal width within each octave; `degree` + 1 coefficients on each."""
+    """Cells of equal width within each octave of (2**-octaves, 1]; a polynomial on each."""
 
     log2_cells: int
     degree: int
+    octaves: int
 
     @property
     def cells(self) -> int:
-        """Number of cells that cover (2**-64, 1]."""
-        return OCTAVES << self.log2_cells
+        """Number of cells."""
+        return self.octaves << self.log2_cells
 
     def locate(self, d: Array) -> tuple[npt.NDArray[np.int64], Array]:
-        """Return cell and coordinate in [-1, 1] of distances, clipped to [2**-64, 1]."""
-        # In place where possible: passes over memory are what a matrix costs.
-        bits = np.clip(d, SMALLEST, 1.0 - 2.0**-53).view(np.int64)
+        """Return cell and distance from its left end, for d in [2**-octaves, 1].
+
+        One is a cell of its own, after the last. Other numbers land in no cell.
+        """
+        bits = d.view(np.int64)
         shift = 52 - self.log2_cells
         cell = bits >> shift
-        cell -= (1023 - OCTAVES) << self.log2_cells
-        bits &= (1 << shift) - 1
-        y = bits.astype(np.float64)
-        y *= 2.0 ** (1 - shift)
-        y -= 1.0
-        return cell, y
+        cell -= (1023 - self.octaves) << self.log2_cells
+        left = (bits & -(1 << shift)).view(np.float64)
+        return cell, np.subtract(d, left, out=left)
+
+    def widths(self) -> Array:
+        """Widths of the cells, shape (cells,)."""
+        k = 1 << self.log2_cells
+        return np.repeat(2.0 ** np.arange(-self.octaves, 0.0) / k, k)
 
     def nodes(self) -> Array:
         """Chebyshev nodes of every cell, shape (cells, degree + 1)."""
         k = 1 << self.log2_cells
-        left = 2.0 ** np.arange(-OCTAVES, 0.0)[:, None] * (1.0 + np.arange(k) / k)
-        width = 2.0 ** np.arange(-OCTAVES, 0.0)[:, None] / k
-        x = 0.5 * (1.0 + self._chebyshev())
-        return (left[..., None] + width[..., None] * x).reshape(self.cells, -1)
+        octave = 2.0 ** np.arange(-self.octaves, 0.0)
+        left = (octave[:, None] * (1.0 + np.arange(k) / k)).ravel()
+        return left[:, None] + self.widths()[:, None] * (0.5 + 0.5 * self._chebyshev())
 
     def _chebyshev(self) -> Array:
         n = self.degree + 1
@@ -78,19 +78,40 @@ class Grid:
         t[0] *= 0.5
         return np.ascontiguousarray(t @ values.T)
 
-    def monomials(self, values: Array) -> Array:
-        """Monomial coefficients: faster to evaluate, for low degrees only.
+    def taylor(self, values: Array) -> Array:
+        """Coefficients in powers of the distance from the left end of each cell.
 
-        A rounding error of the k-th Chebyshev coefficient grows by 2^(k-1).
+        Shape (degree + 1, cells + 1), the last cell being d = 1. Faster to evaluate
+        than `fit`, for narrow cells only: a rounding error of the k-th Chebyshev
+        coefficient grows by 2^(2k-1).
         """
-        change = np.zeros((self.degree + 1, self.degree + 1))
-        for k in range(self.degree + 1):
-            change[: k + 1, k] = np.polynomial.chebyshev.cheb2poly([0.0] * k + [1.0])
-        return np.ascontiguousarray(change @ self.fit(values))
+        n = self.degree + 1
+        change = np.zeros((n, n))
+        for k in range(n):
+            # T_k(2s - 1) in powers of s in [0, 1].
+            c = np.polynomial.Chebyshev.basis(k, domain=[0.0, 1.0])
+            change[: k + 1, k] = c.convert(kind=np.polynomial.Polynomial).coef
+        c = change @ self.fit(values)
+        end = np.zeros((n, 1))
+        end[0] = c[:, -1].sum()
+        c /= self.widths() ** np.arange(n)[:, None]
+        return np.concatenate([c, end], axis=1)
 
 
-COARSE = Grid(log2_cells=3, degree=11)
-FINE = Grid(log2_cells=8, degree=4)
+COARSE = Grid(log2_cells=3, degree=11, octaves=64)
+"""For composing layers."""
+
+FINE = Grid(log2_cells=10, degree=3, octaves=6)
+"""For matrices: their many pairs that are neither close nor opposite."""
+
+SMALLEST = 2.0**-COARSE.octaves
+"""Pairs closer than this take the layer recursion."""
+
+CLOSE = 2.0**-FINE.octaves
+"""Pairs closer than this are read from the coarse table."""
+
+CHUNK = 65536
+"""Pairs evaluated together: their temporaries stay in cache."""
 
 
 def _clenshaw(c: Array, cell: npt.NDArray[np.int64], y: Array) -> Array:
@@ -100,16 +121,6 @@ def _clenshaw(c: Array, cell: npt.NDArray[np.int64], y: Array) -> Array:
     for row in c[-2:0:-1]:
         b1, b2 = twice * b1 - b2 + row.take(cell), b1
     return y * b1 - b2 + c[0].take(cell)
-
-
-def _horner(c: Array, cell: npt.NDArray[np.int64], y: Array) -> Array:
-    # The cells are in range; `clip` is what lets take write to a buffer.
-    out, term = c[-1].take(cell), np.empty_like(y)
-    for row in c[-2::-1]:
-        row.take(cell, out=term, mode="clip")
-        out *= y
-        out += term
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +166,10 @@ class Layers:
     def _cell(
         self, d: Array, negative: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], Array]:
-        cell, y = self.grid.locate(d)
+        inside = np.clip(d, SMALLEST, 1.0 - 2.0**-53)
+        cell, y = self.grid.locate(inside)
+        y *= (2.0 / self.grid.widths()).take(cell)
+        y -= 1.0
         if self.parity != -1:
             cell += negative * self.grid.cells
         return cell, y
@@ -381,33 +395,53 @@ class DepthMap:
     ``exp(log_diagonal)`` times that of the other one.
     """
 
-    k: Array
-    t: Array
-    centred: bool
-    parity: int
+    layers: Layers
+    tables: tuple[Array, Array]
     log_diagonal: float
     at_minus_one: tuple[float, float]
     steps: Steps
 
-    def __call__(self, rho: Array, d: Array | None = None) -> tuple[Array, Array]:
-        """Return NNGP and relative NTK at correlations of shape (m,).
+    def __call__(self, rho: Array) -> tuple[Array, Array]:
+        """Return NNGP and relative NTK at correlations of shape (m,)."""
+        k, t = np.empty_like(rho), np.empty_like(rho)
+        for i in range(0, rho.size, CHUNK):
+            part = slice(i, i + CHUNK)
+            r = rho[part]
+            d = 1.0 - np.abs(r)
+            close = np.flatnonzero(d < CLOSE)
+            near = self.close(r[close], d[close])
+            self.tabulated(r, d, (k[part], t[part]))
+            k[part][close], t[part][close] = near
+        return k, t
 
-        `d` is ``1 - |rho|`` where it is known better than from `rho`.
+    def tabulated(self, rho: Array, d: Array, out: Sequence[Array]) -> None:
+        """Write both kernels, or the first alone, from ``d = 1 - |rho|``.
+
+        Where d is below `CLOSE` the result is any number. All arrays are of one shape;
+        `d` is lost. In place throughout: passes over memory are what a matrix costs.
         """
-        gap = 1.0 - np.abs(rho) if d is None else d
-        cell, y = FINE.locate(gap)
-        if self.parity != -1:
+        cell, y = FINE.locate(d)
+        if self.layers.parity != -1:
             # All ones where the sign bit is set.
             negative = rho.view(np.int64) >> 63
-            negative &= FINE.cells
+            negative &= FINE.cells + 1
             cell += negative
-        k = _horner(self.k, cell, y)
-        t = _horner(self.t, cell, y)
-        if self.centred:
-            k *= rho
-            t *= rho
-        if gap.size and gap.min() < SMALLEST:
-            self._mend(k, t, rho, gap)
+        term, total, centred = np.empty_like(d), d, self.layers.centred
+        for table, into in zip(self.tables, out, strict=False):
+            # `clip` lets take write to a buffer, and out of range where d is.
+            table[-1].take(cell, out=total, mode="clip")
+            for power in range(len(table) - 2, -1, -1):
+                total *= y
+                table[power].take(cell, out=term, mode="clip")
+                np.add(total, term, out=total if power or centred else into)
+            if centred:
+                np.multiply(total, rho, out=into)
+
+    def close(self, rho: Array, d: Array) -> tuple[Array, Array]:
+        """Return the kernels at correlations of shape (m,), from ``d = 1 - |rho|``."""
+        k, _, t = _both(self.layers, rho, d)
+        if d.size and d.min() < SMALLEST:
+            self._mend(k, t, rho, d)
         return k, t
 
     def _mend(self, k: Array, t: Array, rho: Array, gap: Array) -> None:
@@ -417,7 +451,7 @@ class DepthMap:
         k[same] = t[same] = 1.0
         k[opposite], t[opposite] = self.at_minus_one
         close = (gap < SMALLEST) & (gap > 0.0)
-        if self.parity == 0:
+        if self.layers.parity == 0:
             # The kernels are continuous at -1 with square-root corrections below
             # sqrt(2^-64), which only the odd case, K = -1 there, would resolve.
             k[close & negative], t[close & negative] = self.at_minus_one
@@ -425,7 +459,16 @@ class DepthMap:
         if close.any():
             both = _recursion(self.steps, gap[close])
             for out, value in zip((k, t), both, strict=True):
-                out[close] = np.where(negative[close], self.parity * value, value)
+                out[close] = np.where(
+                    negative[close], self.layers.parity * value, value
+                )
+
+
+def _both(layers: Layers, rho: Array, d: Array) -> tuple[Array, Array, Array]:
+    """Return f, 1 - |f| and the whole network's relative tangent kernel."""
+    f, distance, p, a = _evaluate(layers, rho, d)
+    _, from_input, from_layers = _weights(0.0, layers)
+    return f, distance, from_layers * a + from_input * p * rho
 
 
 def _recursion(steps: Steps, d: Array) -> tuple[Array, Array]:
@@ -451,23 +494,17 @@ def depth_map(steps: Steps) -> DepthMap:
     deep = stack(steps)
     d = FINE.nodes()
     flat = d.ravel()
-    ks: list[Array] = []
-    ts: list[Array] = []
-    whole, from_input, from_layers = _weights(0.0, deep)
+    sides: list[tuple[Array, ...]] = []
     for sign in _sides(deep.parity):
         rho = sign * (1.0 - flat)
-        f, _, p, a = _evaluate(deep, rho, flat)
-        t = from_layers * a + from_input * p * rho
-        if deep.centred:
-            f, t = f / rho, t / rho
-        ks.append(FINE.monomials(f.reshape(d.shape)))
-        ts.append(FINE.monomials(t.reshape(d.shape)))
+        f, _, t = _both(deep, rho, flat)
+        both = (f / rho, t / rho) if deep.centred else (f, t)
+        sides.append(tuple(FINE.taylor(values.reshape(d.shape)) for values in both))
+    k, t = (np.concatenate(tables, axis=1) for tables in zip(*sides, strict=True))
     return DepthMap(
-        np.concatenate(ks, axis=1),
-        np.concatenate(ts, axis=1),
-        deep.centred,
-        deep.parity,
-        whole,
+        deep,
+        (k, t),
+        _weights(0.0, deep)[0],
         # Antipodes stay antipodes, or are one input after the first even layer.
         (sign, sign) if (sign := float(deep.parity)) else _at_minus_one(steps),
         steps,

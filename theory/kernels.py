@@ -93,7 +93,7 @@ def separation(x: Any) -> float:
     v, norms = _inputs("separation", x)
     if len(v) < 2:
         raise ValueError("separation: `x` must have at least two rows, got 1.")
-    return matrices.least_distance(v, norms)
+    return matrices.least_distance(matrices.Inputs(v, norms))
 
 
 def nngp_map(rho: Any, activation: Activation, depth: int) -> Any:
@@ -134,7 +134,7 @@ def nngp_map(rho: Any, activation: Activation, depth: int) -> Any:
     0.301609113383
     """
     r, deep = _scalar("nngp_map", rho, activation, depth)
-    k, _ = matrices.evaluate(deep.map, r.ravel())
+    k, _ = deep.map(r.ravel())
     return _checks.like(rho, np.asarray(k * deep.length).reshape(r.shape))
 
 
@@ -182,7 +182,7 @@ def ntk_map(
     """
     _needs_slope("ntk_map", activation)
     r, deep = _scalar("ntk_map", rho, activation, depth)
-    _, t = matrices.evaluate(deep.map, r.ravel())
+    _, t = deep.map(r.ravel())
     t *= 1.0 if normalized else deep.tangent("ntk_map")
     return _checks.like(rho, t.reshape(r.shape))
 
@@ -379,6 +379,7 @@ def _kernels(
     growth = 1.0
     if tangent and not relative:
         growth = deep.tangent(who) / deep.length
+    inputs = matrices.Inputs(v, norms)
     return matrices.fill(
-        v, norms, deep.map, scale, growth, tangent=tangent, relative=relative
+        inputs, deep.map, scale, growth, tangent=tangent, relative=relative
     )

@@ -1,40 +1,68 @@
-"""Kernel matrices on the sphere: blocks of rows of the upper triangle, mirrored.
+"""Kernel matrices on the sphere: panels of rows of the upper triangle, mirrored.
 
-Each distinct pair is evaluated once. (Threads do not help: the passes over a chunk are
-so short that they queue for the interpreter's lock.)
+Each distinct pair is evaluated once. Panels are shared out among as many threads as the
+linear algebra library may use, which itself is held to one while they run: its own
+threads would wait, busy, on the cores that evaluate.
 """
+
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
 
-from theory.depth_maps import DepthMap
+from theory.depth_maps import CHUNK, CLOSE, DepthMap
 
 Array = npt.NDArray[np.float64]
-
-CLOSE = 1e-2
-"""Below this distance ``1 - |rho|`` is recomputed from the difference of two inputs."""
+Indices = npt.NDArray[np.int64]
 
 ROWS = 64
-"""Rows of a matrix that are filled together."""
-
-CHUNK = 16384
-"""Pairs evaluated together: their table rows and temporaries stay in cache."""
+"""Rows of a panel."""
 
 
-def evaluate(
-    depth_map: DepthMap, rho: Array, d: Array | None = None
-) -> tuple[Array, Array]:
-    """Return both kernels at correlations of shape (m,), in chunks."""
-    k, t = np.empty_like(rho), np.empty_like(rho)
-    for i in range(0, rho.size, CHUNK):
-        part = slice(i, i + CHUNK)
-        k[part], t[part] = depth_map(rho[part], None if d is None else d[part])
-    return k, t
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Inputs with their norms, and the cosines of their pairs."""
+
+    v: Array
+    norms: Array
+
+    def panel(self, unit: Array, first: int) -> Array:
+        """Cosines of a panel's rows with all rows from its first on.
+
+        The square at its left is symmetric, with zeros on its diagonal.
+        """
+        rho = unit[first : first + ROWS] @ unit[first:].T
+        square = rho[:, : len(rho)]
+        upper = np.triu(square, 1)
+        np.add(upper, upper.T, out=square)
+        return rho
+
+    def distances(self, p: Indices, s: Indices, rho: Array) -> tuple[Array, Array]:
+        """Correlations and distances of pairs of rows whose product has lost digits.
+
+        With w = x -+ y: 1 -+ cos = (|w|^2 - (|x| - |y|)^2) / (2 |x| |y|), and the
+        difference of norms is w . (x +- y) / (|x| + |y|).
+        """
+        d = np.empty_like(rho)
+        sign = np.where(rho < 0.0, -1.0, 1.0)
+        for start in range(0, len(p), 4096):  # blocks bound the memory
+            part = slice(start, start + 4096)
+            x, y = self.v[p[part]], sign[part, None] * self.v[s[part]]
+            w = x - y
+            a, b = self.norms[p[part]], self.norms[s[part]]
+            radial = np.einsum("ij,ij->i", w, x + y) / (a + b)
+            gap = (np.einsum("ij,ij->i", w, w) - radial * radial) / (2.0 * a * b)
+            d[part] = np.maximum(gap, 0.0)
+        return sign * (1.0 - d), d
 
 
 def fill(
-    v: Array,
-    norms: Array,
+    inputs: Inputs,
     depth_map: DepthMap,
     scale: Array,
     growth: float,
@@ -42,74 +70,104 @@ def fill(
     tangent: bool,
     relative: bool,
 ) -> tuple[Array, Array | None]:
-    """Return K and T of the rows of v.
+    """Return K and T of the rows of the inputs.
 
     K_ij is the map times ``scale_i scale_j``, T_ij is that times `growth`, or the map
     alone if `relative`.
     """
-    n = len(v)
-    k = np.empty((n, n))
-    t = np.empty((n, n)) if tangent else None
-    unit = v / norms[:, None]
-    even = float(scale[0]) ** 2 if np.all(scale == scale[0]) else None
+    n = len(inputs.v)
+    kernels = [np.empty((n, n)) for _ in range(1 + tangent)]
+    factors = (1.0, 1.0 if relative else growth)
+    unit = inputs.v / inputs.norms[:, None]
 
-    for i in range(0, n, ROWS):
-        stop = min(i + ROWS, n)
-        rho, d = _distances(v, unit, norms, i)
-        # The diagonal is exact: one, whatever is evaluated there.
-        own = np.arange(stop - i)
-        d[own, own] = 1.0
-        values = evaluate(depth_map, rho.ravel(), d.ravel())
-        products = even if even is not None else scale[i:stop, None] * scale[i:]
-        for out, value in zip((k, t), values, strict=True):
-            if out is None:
-                continue
-            part = value.reshape(stop - i, -1)
-            part[own, own] = 1.0
-            by = products if out is k else 1.0 if relative else products * growth
-            if not isinstance(by, float) or by != 1.0:
-                part *= by
-            out[i:stop, i:] = part
-            out[stop:, i:stop] = part[:, stop - i :].T
-            # Both halves of a diagonal block come from the upper one.
-            corner = out[i:stop, i:stop]
-            corner[:] = np.triu(corner) + np.triu(corner, 1).T
-    return k, t
+    def panel(first: int) -> None:
+        rho = inputs.panel(unit, first)
+        last = first + len(rho)
+        upper = [m[first:last, first:] for m in kernels]
+        step = max(1, CHUNK // rho.shape[1])
+        for i in range(0, len(rho), step):
+            block = slice(i, i + step)
+            out = [m[block] for m in upper]
+            _evaluate(inputs, depth_map, rho[block], (first + i, first), out)
+        for m, part, factor in zip(kernels, upper, factors, strict=False):
+            np.einsum("ii->i", part[:, : len(rho)])[:] = 1.0
+            if m is kernels[0] or not relative:
+                _multiply(part, factor, scale[first:])
+            m[last:, first:last] = part[:, len(rho) :].T
+
+    _each(panel, range(0, n, ROWS))
+    return kernels[0], kernels[1] if tangent else None
 
 
-def least_distance(v: Array, norms: Array) -> float:
-    """Return the smallest ``1 - |rho|`` over pairs of rows of v."""
-    unit = v / norms[:, None]
-    least = np.inf
-    for i in range(0, len(v), ROWS):
-        _, d = _distances(v, unit, norms, i)
-        d[np.tril_indices(len(d), 0, d.shape[1])] = np.inf
-        least = min(least, float(d.min()))
-    return least
-
-
-def _distances(v: Array, unit: Array, norms: Array, first: int) -> tuple[Array, Array]:
-    """Correlations and distances of a block of rows with all rows from it on.
-
-    Distances that the product of unit vectors has lost to cancellation are recomputed.
-    With w = x -+ y: 1 -+ cos = (|w|^2 - (|x| - |y|)^2) / (2 |x| |y|), and the difference
-    of norms is w . (x +- y) / (|x| + |y|).
-    """
-    rho = unit[first : first + ROWS] @ unit[first:].T
-    np.clip(rho, -1.0, 1.0, out=rho)
+def _evaluate(
+    inputs: Inputs,
+    depth_map: DepthMap,
+    rho: Array,
+    corner: tuple[int, int],
+    out: Sequence[Array],
+) -> None:
+    """Evaluate a block of pairs whose corner stands at a row and a column."""
     d = np.abs(rho)
     np.subtract(1.0, d, out=d)
-    close = np.flatnonzero(d.ravel() < CLOSE)
-    for start in range(0, len(close), 4096):  # blocks bound the memory
-        p, s = np.divmod(close[start : start + 4096], d.shape[1])
-        keep = p < s
-        p, s = p[keep], s[keep]
-        x, y = v[first + p], v[first + s]
-        y = np.where(rho[p, s] < 0.0, -1.0, 1.0)[:, None] * y
-        w = x - y
-        a, b = norms[first + p], norms[first + s]
-        radial = np.einsum("ij,ij->i", w, x + y) / (a + b)
-        gap = (np.einsum("ij,ij->i", w, w) - radial * radial) / (2.0 * a * b)
-        d[p, s] = np.maximum(gap, 0.0)
-        rho[p, s] = np.sign(rho[p, s]) * (1.0 - d[p, s])
-    return rho, d
+    p, s = np.divmod(np.flatnonzero(d < CLOSE), rho.shape[1])
+    depth_map.tabulated(rho, d, out)
+    if len(p):
+        rho, d = inputs.distances(corner[0] + p, corner[1] + s, rho[p, s])
+        for m, near in zip(out, depth_map.close(rho, d), strict=False):
+            m[p, s] = near
+
+
+def _multiply(part: Array, factor: float, scale: Array) -> None:
+    """Multiply the first rows of a matrix by a factor and their scales' products."""
+    if np.all(scale == scale[0]):
+        factor *= float(scale[0]) ** 2
+    else:
+        part *= scale[: len(part), None] * scale
+    if factor != 1.0:
+        part *= factor
+
+
+def least_distance(inputs: Inputs) -> float:
+    """Return the smallest ``1 - |rho|`` over pairs of inputs."""
+    unit = inputs.v / inputs.norms[:, None]
+    least: list[float] = []
+
+    def panel(first: int) -> None:
+        rho = inputs.panel(unit, first)
+        d = 1.0 - np.abs(rho)
+        p, s = np.divmod(np.flatnonzero(d < CLOSE), rho.shape[1])
+        upper = p < s
+        p, s = p[upper], s[upper]
+        near = inputs.distances(first + p, first + s, rho[p, s])[1]
+        least.append(min(float(d[d >= CLOSE].min(initial=1.0)), *near.tolist(), 1.0))
+
+    _each(panel, range(0, len(inputs.v), ROWS))
+    return min(least)
+
+
+# --- threads --------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def _threads() -> Generator[int]:
+    """Hold linear algebra to one thread; yield how many it would have used."""
+    libraries = _libraries()
+    count = max((found["num_threads"] for found in libraries.info()), default=1)
+    with libraries.limit(limits=1):
+        yield count
+
+
+def _each(function: Callable[[int], None], items: range) -> None:
+    """Call `function` on every item, in threads where there are many."""
+    if len(items) < 4:
+        for item in items:
+            function(item)
+        return
+    with _threads() as count, ThreadPoolExecutor(count) as pool:
+        for _ in pool.map(function, items):
+            pass

@@ -1269,9 +1269,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("dc/eq1-matrices",),
         slow=True,
     ),
+    Mutation("depth_maps.Grid.widths", "half", times(0.5), ("dc/eq1-matrices",)),
     Mutation("depth_maps.Grid.nodes", "twice", times(2.0), ("dc/eq1",), slow=True),
     Mutation("depth_maps.Grid.fit", "twice", times(2.0), ("dc/eq1",), slow=True),
-    Mutation("depth_maps.Grid.monomials", "twice", times(2.0), ("dc/eq1",), slow=True),
+    Mutation("depth_maps.Grid.taylor", "twice", times(2.0), ("dc/eq1-matrices",)),
     Mutation(
         "depth_maps.one_layer",
         "parity",
@@ -1304,16 +1305,23 @@ MUTATIONS: tuple[Mutation, ...] = (
         "depth_maps.DepthMap.__call__",
         "half the kernel",
         part(0, 0.5),
-        ("dc/eq1",),
+        ("dc/eq7-no-linear-part",),
         slow=True,
     ),
     Mutation(
         "depth_maps.DepthMap.__call__",
         "half the tangent kernel",
         part(1, 0.5),
-        ("dc/eq1",),
+        ("dc/eq7-no-linear-part",),
         slow=True,
     ),
+    Mutation(
+        "depth_maps.DepthMap.tabulated",
+        "sign of rho",
+        argument(rho=lambda v: -v),
+        ("dc/eq1-matrices",),
+    ),
+    Mutation("depth_maps.DepthMap.close", "half", part(0, 0.5), ("dc/eq1",)),
     Mutation(
         "depth_maps.depth_map",
         "a layer more",
@@ -1434,20 +1442,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "duals.Truncated.opposite", "twice", times(2.0), ("dc/eq1-raw",), slow=True
     ),
-    Mutation(
-        "matrices.evaluate",
-        "half the kernel",
-        part(0, 0.5),
-        ("dc/eq1-matrices",),
-        slow=True,
-    ),
-    Mutation(
-        "matrices.evaluate",
-        "half the tangent kernel",
-        part(1, 0.5),
-        ("dc/eq1-matrices",),
-        slow=True,
-    ),
+    Mutation("matrices.Inputs.panel", "half", times(0.5), ("dc/eq1-matrices",)),
+    Mutation("matrices.Inputs.distances", "half", part(1, 0.5), ("dc/asmA",)),
     Mutation("matrices.least_distance", "half", times(0.5), ("dc/asmA",)),
     Mutation("matrices.fill", "half", times(0.5), ("dc/eq1-matrices",), slow=True),
     Mutation(
