@@ -1,0 +1,207 @@
+r"""How a trained linear layer's output turns from the example as the input does.
+
+For x at cosine ``rho`` to the training example, and W0 with independent entries N(0,
+s^2), Theorem 1 gives ``f(x) = |x| (rho u + sqrt(1 - rho^2) s z)``, with u the unit
+training example and z standard normal in d dimensions. Source: Zhang, Bengio, Hardt,
+Mozer, Singer 2020, Theorem 1; the expectations are ours.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+from theory.identity_map import _inputs
+
+Array = npt.NDArray[np.float64]
+
+
+def expected_squared_norm(rho: Any, *, scale: float, dim: int) -> Any:
+    r"""Return ``E |f(x)|^2 / |x|^2 = rho^2 + s^2 d (1 - rho^2)``, exactly.
+
+    Parameters
+    ----------
+    rho : float or array
+        In [-1, 1].
+    scale : float
+        Standard deviation s > 0 of the initial weights.
+    dim : int
+        Number of pixels d >= 1.
+
+    Returns
+    -------
+    float or array
+        Between 1 and ``s^2 d``; to 4 ulp.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> expected_squared_norm([0.0, 1.0], scale=0.5, dim=8)
+    array([2., 1.])
+    """
+    r, s, d = _arguments("expected_squared_norm", rho, scale, dim)
+    return _checks.like(rho, r * r + s * s * d * ((1.0 - r) * (1.0 + r)))
+
+
+def expected_cosine_to_train(
+    rho: Any, *, scale: float, dim: int, form: Literal["exact", "ratio"] = "exact"
+) -> Any:
+    r"""Return the mean cosine of f(x) to the training example.
+
+    .. math:: E\cos = \frac{\kappa\,\Gamma(\frac{d+1}2)}{\sqrt2\,\Gamma(\frac d2+1)}\,
+        {}_1F_1\Big(\tfrac12;\tfrac d2+1;-\tfrac{\kappa^2}2\Big)
+        \approx \frac{\rho}{\sqrt{\rho^2 + s^2 d(1-\rho^2)}},
+        \qquad \kappa = \frac{\rho}{s\sqrt{1-\rho^2}}
+
+    The cosine of a normal vector whose mean has length kappa. The second form divides by
+    the root mean square norm; it is too large, by O(1/d) for s^2 d of order one.
+
+    Parameters
+    ----------
+    rho : float or array
+        Cosine of x to the training example, in [-1, 1].
+    scale : float
+        Standard deviation s > 0 of the initial weights.
+    dim : int
+        Number of pixels d >= 2.
+    form : {"exact", "ratio"}
+
+    Returns
+    -------
+    float or array
+        In [-1, 1], odd in `rho`; relative error below 1e-12 for d up to 10,000.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> near = expected_cosine_to_train(0.5, scale=0.05, dim=400, form="ratio")
+    >>> round(near, 4), round(expected_cosine_to_train(0.5, scale=0.05, dim=400), 4)
+    (0.5, 0.4999)
+    """
+    who = "expected_cosine_to_train"
+    r, s, d = _arguments(who, rho, scale, dim)
+    if _inputs.choice(who, "form", form, ("exact", "ratio")) == "ratio":
+        out = r / np.sqrt(r * r + s * s * d * ((1.0 - r) * (1.0 + r)))
+        return _checks.like(rho, np.asarray(out))
+    return _checks.like(rho, _each(lambda k: _mean_cosine(k, d), r, s))
+
+
+def expected_cosine_to_input(
+    rho: Any, *, scale: float, dim: int, form: Literal["exact", "ratio"] = "exact"
+) -> Any:
+    r"""Return the mean cosine of f(x) to x itself: rho times that to the example.
+
+    The part of ``W0 x`` along the rest of x has a symmetric law whatever the norm is, so
+    only the shared direction counts. Arguments and accuracy as in
+    `expected_cosine_to_train`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> expected_cosine_to_input([0.0, 1.0], scale=0.05, dim=400)
+    array([0., 1.])
+    """
+    r = _checks.correlation("expected_cosine_to_input", rho)
+    cosine = expected_cosine_to_train(r, scale=scale, dim=dim, form=form)
+    return _checks.like(rho, np.asarray(r * cosine))
+
+
+def expected_squared_cosine_to_train(rho: Any, *, scale: float, dim: int) -> Any:
+    r"""Return the mean squared cosine of f(x) to the training example.
+
+    .. math:: E\cos^2 = 1 - \frac{d-1}{d}\,
+        {}_1F_1\Big(1;\tfrac d2+1;-\tfrac{\kappa^2}2\Big),
+        \qquad \kappa = \frac{\rho}{s\sqrt{1-\rho^2}}
+
+    It is 1/d at rho = 0, where the prediction is noise. Arguments as in
+    `expected_cosine_to_train`; the absolute error is below 1e-13.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> expected_squared_cosine_to_train([0.0, 1.0], scale=0.05, dim=4)
+    array([0.25, 1.  ])
+    """
+    r, s, d = _arguments("expected_squared_cosine_to_train", rho, scale, dim)
+
+    def square(kappa: float) -> float:
+        half = 0.5 * kappa * kappa
+        return 1.0 - (d - 1.0) / d * _confluent(1.0, d, half, 1.0 / max(half, 1.0))
+
+    return _checks.like(rho, np.abs(_each(square, r, s)))
+
+
+def _arguments(who: str, rho: Any, scale: Any, dim: Any) -> tuple[Array, float, int]:
+    r = _checks.correlation(who, rho)
+    s = _inputs.above_zero(who, "scale", scale)
+    return r, s, _checks.integer(who, "dim", dim, 2)
+
+
+def _each(function: Callable[[float], float], rho: Array, scale: float) -> Array:
+    """Apply a function of kappa >= 0; the sign of rho is put back."""
+    size = np.abs(rho)
+    rest = scale * np.sqrt((1.0 - size) * (1.0 + size))
+    values = [
+        1.0 if q == 0.0 or p / q > 1e100 else function(p / q)
+        for p, q in zip(size.ravel().tolist(), rest.ravel().tolist(), strict=True)
+    ]
+    return np.copysign(np.array(values).reshape(rho.shape), rho)
+
+
+def _mean_cosine(kappa: float, dim: int) -> float:
+    if kappa == 0.0:
+        return 0.0
+    half = 0.5 * kappa * kappa
+    # kappa / sqrt(2) * half**(-1/2) = 1: the series for large kappa needs no gammas.
+    return _confluent(0.5, dim, half, kappa * np.sqrt(0.5) * _gamma_ratio(dim))
+
+
+def _gamma_ratio(dim: int) -> float:
+    """Gamma((d + 1)/2) / Gamma(d/2 + 1), by its recursion in steps of two."""
+    start = np.sqrt(np.pi) if dim % 2 == 0 else 2.0 / np.sqrt(np.pi)
+    j = np.arange(2.0 if dim % 2 == 0 else 3.0, dim + 1.0, 2.0)
+    return float(start * np.prod((j - 1.0) / j))
+
+
+def _confluent(a: float, dim: int, x: float, front: float) -> float:
+    r"""``front * 1F1(a; b; -x)`` with b = dim/2 + 1, x >= 0 and a in {1/2, 1}.
+
+    For x far above b the descending series, whose own factor cancels `front`:
+    ``Gamma(b) / Gamma(b - a) x^-a sum_n (a)_n (a - b + 1)_n / (n! x^n)``.
+    Otherwise Kummer's ``e^-x 1F1(b - a; b; x)``: all terms are positive.
+    """
+    b = 0.5 * dim + 1.0
+    if x > max(100.0, 40.0 * b):
+        n = np.arange(0.0, 60.0)
+        ratios = (a + n) * (a - b + 1.0 + n) / ((n + 1.0) * x)
+        total = 1.0 + float(np.cumprod(ratios).sum())
+        # For a = 1: Gamma(b) / Gamma(b - 1) = b - 1 = d/2.
+        return total if a == 0.5 else front * 0.5 * dim * total
+    most = x + 14.0 * np.sqrt(x) + 60.0
+    j = np.arange(1.0, np.ceil(most))
+    mode = int(x)
+    # Poisson weights relative to their mode, then normalised: no gamma functions.
+    up = np.cumprod(x / np.arange(mode + 1.0, j.size + 1.0))
+    down = np.cumprod(np.arange(float(mode), 0.0, -1.0) / x) if mode else np.empty(0)
+    weights = np.concatenate([down[::-1], [1.0], up])
+    factors = np.concatenate([[1.0], np.cumprod((b - a + j - 1.0) / (b + j - 1.0))])
+    mean = float(weights @ factors / weights.sum())
+    return mean * (front if a == 0.5 else 1.0)

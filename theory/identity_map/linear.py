@@ -1,0 +1,302 @@
+r"""One linear layer trained on one example: what it predicts, at every step.
+
+The layer is ``f(x) = W x`` with a square W, its target is its input. Source: Zhang,
+Bengio, Hardt, Mozer, Singer 2020, Theorem 1, eq. (4) and appendix E.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+from theory.identity_map import _inputs
+from theory.identity_map.descent import (
+    Loss,
+    learning_rate_limit,
+    _loss_scale,
+    _residual_pair,
+)
+
+Array = npt.NDArray[np.float64]
+
+
+def one_layer_prediction(x: Any, x_train: Any, w0: Any) -> Array:
+    r"""Return what the trained layer makes of a test input (Theorem 1).
+
+    .. math:: f(x) = \Pi_\parallel x + W^0\,\Pi_\perp x, \qquad
+        \Pi_\parallel x = \frac{\hat x^T x}{\|\hat x\|^2}\,\hat x
+
+    The limit of gradient descent from W0, with or without momentum, by any loss that is
+    a multiple of the squared error: along the training example the identity, across it
+    still the initial weights.
+
+    Parameters
+    ----------
+    x : array, shape (d,) or (..., d)
+        Test inputs, one a row.
+    x_train : array, shape (d,)
+        The training example, not zero.
+    w0 : array, shape (d, d)
+        Initial weights.
+
+    Returns
+    -------
+    array, shape of `x`
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, an entry is not finite, or `x_train` is zero.
+
+    Notes
+    -----
+    Error at most ``4 d eps (1 + ||w0||_F) ||x||`` in norm.
+
+    Examples
+    --------
+    >>> one_layer_prediction([[2.0, 2.0], [0.0, 1.0]], [1.0, 1.0], np.zeros((2, 2)))
+    array([[2. , 2. ],
+           [0.5, 0.5]])
+    """
+    who = "one_layer_prediction"
+    unit, _ = _inputs.direction(who, "x_train", x_train)
+    rows = _rows(who, x, unit.size)
+    w = _inputs.matrix(who, "w0", w0, unit.size, unit.size)
+    along = np.multiply.outer(rows @ unit, unit)
+    return along + (rows - along) @ w.T
+
+
+def one_layer_weights(
+    x_train: Any,
+    w0: Any,
+    *,
+    steps: Any = None,
+    learning_rate: float | None = None,
+    momentum: float = 0.0,
+    loss: Loss = "half_sum",
+) -> Array:
+    r"""Return the weights after `steps` steps, or in the limit (Theorem 1, eq. 4).
+
+    .. math:: W^t = W^0 + (1 - a_t)\,\frac{(I - W^0)\hat x\,\hat x^T}{\|\hat x\|^2}
+
+    with ``a_t`` of `residual_factors`. The whole path lies on one line.
+
+    Parameters
+    ----------
+    x_train : array, shape (d,)
+        The training example, not zero.
+    w0 : array, shape (d, d)
+        Initial weights.
+    steps : int or array of int, optional
+        Steps of full-batch descent; the limit if left out.
+    learning_rate : float, optional
+        Needed with `steps`. Without them it is only checked: above
+        `learning_rate_limit` there is no limit.
+    momentum : float
+        In [0, 1): ``b <- m b + gradient``, ``W <- W - rate b``.
+    loss : {"half_sum", "mean"}
+        ``|Wx - x|^2 / 2``, or the mean of the d squared errors.
+
+    Returns
+    -------
+    array, shape ``np.shape(steps) + (d, d)``
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, an entry is not finite, `x_train` is zero, the rate is
+        missing, or the limit does not exist.
+
+    Notes
+    -----
+    The residual is ``(W^t - I) x_train = a_t (W^0 - I) x_train``. The error of the
+    update is at most ``(d + 8) eps`` times the largest entry of ``1 + |W^0|`` per unit
+    of ``|1 - a_t|``, plus ``2 g eps a_t'(g)`` because ``g`` is a rounded sum.
+
+    Examples
+    --------
+    Half-way after one step of rate 1/2; a rate of 2 oscillates for ever:
+
+    >>> one_layer_weights([1.0, 0.0], np.zeros((2, 2)), steps=1, learning_rate=0.5)
+    array([[0.5, 0. ],
+           [0. , 0. ]])
+    >>> one_layer_weights([1.0, 0.0], np.zeros((2, 2)))[0, 0]
+    np.float64(1.0)
+    """
+    who = "one_layer_weights"
+    unit, length = _inputs.direction(who, "x_train", x_train)
+    w = _inputs.matrix(who, "w0", w0, unit.size, unit.size)
+    curvature = _loss_scale(who, loss, unit.size) * length * length
+    change = np.outer(unit - w @ unit, unit)
+    if steps is None:
+        _check_convergence(who, curvature, learning_rate, momentum)
+        return w + change
+    if learning_rate is None:
+        raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
+    high, low = _residual_pair(steps, learning_rate, curvature, momentum)
+    # 1 - high is exact where it cancels.
+    done = (1.0 - high) - low
+    return w + np.asarray(done)[..., np.newaxis, np.newaxis] * change
+
+
+def curvature(x_train: Any, *, loss: Loss = "half_sum") -> float:
+    r"""Return the curvature ``g`` along the training example.
+
+    ``|x|^2`` for the half-sum loss, ``2 |x|^2 / d`` for the mean loss: a standardised
+    digit has g = 784 in the one case and 2 in the other, hence the rate 0.01 diverges in
+    the one (limit 0.0026) and converges in the other (limit 1).
+
+    Raises
+    ------
+    ValueError
+        If `x_train` is zero or not finite, or the loss unknown.
+
+    Examples
+    --------
+    >>> curvature([3.0, 4.0]), curvature([3.0, 4.0], loss="mean")
+    (25.0, 25.0)
+    """
+    unit, length = _inputs.direction("curvature", "x_train", x_train)
+    return _loss_scale("curvature", loss, unit.size) * length * length
+
+
+def _check_convergence(
+    who: str, top: float, learning_rate: float | None, momentum: float
+) -> None:
+    """Refuse a limit that descent with this rate does not have."""
+    if learning_rate is None:
+        return
+    rate = float(_checks.positive(who, "learning_rate", learning_rate))
+    limit = float(learning_rate_limit(top, momentum))
+    if rate >= limit:
+        raise ValueError(
+            f"{who}: `learning_rate` must be below {limit:.6g}, got {rate!r}."
+            " Descent diverges there and has no limit; `steps` gives its iterates."
+        )
+
+
+def orthogonal_prediction(x: Any, x_train: Any, w0: Any) -> Array:
+    r"""Return the first layer's output on inputs orthogonal to the training example.
+
+    .. math:: W^t x = W^0 x \quad\text{for all } t, \text{ if } \hat x^T x = 0
+
+    True at every step and whatever is above: a network's gradient in its first layer is
+    ``u x_train^T``, so that training never moves what an orthogonal input sees
+    (appendix E). Training only the first layer therefore leaves the whole output.
+
+    Parameters
+    ----------
+    x : array, shape (d,) or (..., d)
+        Inputs with ``|cos(x, x_train)| <= 8 sqrt(d) eps``.
+    x_train : array, shape (d,)
+    w0 : array, shape (h, d)
+        Initial weights of the first layer.
+
+    Returns
+    -------
+    array, shape (..., h)
+
+    Raises
+    ------
+    ValueError
+        If an input is not orthogonal to `x_train`, which must not be zero.
+
+    Examples
+    --------
+    >>> orthogonal_prediction([0.0, 2.0], [1.0, 0.0], [[5.0, 7.0]])
+    array([14.])
+    """
+    who = "orthogonal_prediction"
+    unit, _ = _inputs.direction(who, "x_train", x_train)
+    rows = _rows(who, x, unit.size)
+    w = _checks.real(who, "w0", w0)
+    if w.ndim != 2 or w.shape[1] != unit.size:
+        raise ValueError(
+            f"{who}: `w0` must have shape (any, {unit.size}), got {w.shape}."
+        )
+    size = np.linalg.norm(rows, axis=-1)
+    cosine = np.abs(rows @ unit) / np.where(size == 0.0, 1.0, size)
+    most = 8.0 * math.sqrt(unit.size) * np.finfo(np.float64).eps
+    _checks.reject(
+        who,
+        "x",
+        "be orthogonal to `x_train`",
+        cosine > most,
+        cosine,
+        "These are cosines; for other inputs use `one_layer_prediction`.",
+    )
+    return rows @ w.T
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and variance of one output over the initial weights."""
+
+    mean: float
+    variance: float
+
+
+def orthogonal_law(x: Any, scale: float) -> Moments:
+    r"""Return the law of each output pixel for an orthogonal input: a normal law.
+
+    .. math:: (W^0 x)_i \sim N(0, s^2 \|x\|^2), \quad\text{independent over } i
+
+    for weights of standard deviation ``s = scale``, independent and normal (ID-Thm1).
+
+    Raises
+    ------
+    ValueError
+        If `x` is no finite vector or `scale` is not positive.
+
+    Examples
+    --------
+    >>> orthogonal_law([3.0, 4.0], 0.1)
+    Moments(mean=0.0, variance=0.25)
+    """
+    who = "orthogonal_law"
+    s = _inputs.above_zero(who, "scale", scale)
+    size = float(np.linalg.norm(_inputs.vector(who, "x", x)))
+    return Moments(0.0, (s * size) ** 2)
+
+
+def two_layer_orthogonal_law(x: Any, scale: float, readout: Any) -> Moments:
+    r"""Return mean and variance of ``alpha^T ReLU(W^t x)`` for an orthogonal input.
+
+    .. math:: E f = \frac{s\|x\|}{\sqrt{2\pi}}\sum_i\alpha_i, \qquad
+        \operatorname{Var} f = s^2\|x\|^2\Big(\frac12 - \frac1{2\pi}\Big)\sum_i\alpha_i^2
+
+    over W0 with independent entries N(0, s^2); the readout alpha is fixed and only W is
+    trained, at any step t (appendix E, eq. 16; the moments are ours).
+
+    Raises
+    ------
+    ValueError
+        If an argument is not finite or `scale` is not positive.
+
+    Examples
+    --------
+    >>> two_layer_orthogonal_law([3.0, 4.0], 1.0, [1.0, -1.0]).mean
+    0.0
+    """
+    who = "two_layer_orthogonal_law"
+    s = _inputs.above_zero(who, "scale", scale)
+    size = s * float(np.linalg.norm(_inputs.vector(who, "x", x)))
+    alpha = _inputs.vector(who, "readout", readout)
+    spread = 0.5 - 0.5 / math.pi
+    return Moments(
+        size / math.sqrt(2.0 * math.pi) * math.fsum(alpha),
+        size * size * spread * math.fsum(alpha * alpha),
+    )
+
+
+def _rows(who: str, x: Any, size: int) -> Array:
+    rows = _checks.real(who, "x", x)
+    if rows.ndim == 0 or rows.shape[-1] != size:
+        raise ValueError(
+            f"{who}: `x` must have shape (..., {size}), as `x_train` has {size}"
+            f" entries, got {rows.shape}."
+        )
+    return rows

@@ -1,0 +1,173 @@
+r"""How many directions data spans, decided with a margin.
+
+Source: Zhang, Bengio, Hardt, Mozer, Singer 2020, Lemmas 1 and 2, which assume full rank;
+here any rank is one case, and a rank that rounding could change is called so.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from theory import _checks
+from theory.identity_map import _inputs
+
+Array = npt.NDArray[np.float64]
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Rank:
+    r"""The rank of a data matrix and how far the decision is from rounding.
+
+    A singular value counts if it exceeds ``threshold``, by default ``max(shape, 16) eps
+    sigma_max``. Values between a quarter and 16 times the threshold (but never those
+    below ``8 eps sigma_max``, which rounding makes) are too close to call: with one of
+    them `decided` is false. A caller's own tolerance is final.
+    """
+
+    rank: int
+    columns: int
+    threshold: float
+    decided: bool
+    singular_values: Array = field(repr=False, compare=False)
+
+    @property
+    def nullity(self) -> int:
+        """Directions of weight space that no row sees, ``n = columns - rank``."""
+        return self.columns - self.rank
+
+    @property
+    def full(self) -> bool:
+        """Whether the rows span the whole space: ``n = 0``."""
+        return self.nullity == 0
+
+    @property
+    def gap(self) -> float:
+        """Least kept singular value over the largest dropped one.
+
+        Infinite if none is dropped, or only exact zeros; 1 if all are zero.
+        """
+        s = self.singular_values
+        if self.rank == 0:
+            return 1.0
+        dropped = float(s[self.rank]) if self.rank < s.size else 0.0
+        return float(s[self.rank - 1]) / dropped if dropped else np.inf
+
+    @property
+    def condition(self) -> float:
+        """Largest over least kept singular value; 1 at rank 0."""
+        s = self.singular_values
+        return float(s[0] / s[self.rank - 1]) if self.rank else 1.0
+
+    def require_decided(self, who: str) -> None:
+        """Raise ValueError if the rank is too close to call."""
+        if self.decided:
+            return
+        s = self.singular_values
+        near = s[np.argmin(np.abs(np.log(np.maximum(s, 1e-300) / self.threshold)))]
+        raise ValueError(
+            f"{who}: the rank is too close to call: the singular value {near:.3g} is"
+            f" near the threshold {self.threshold:.3g} (rank {self.rank} of"
+            f" {self.columns}). Pass `rank_tolerance`, relative to the largest singular"
+            f" value {s[0]:.3g}, to decide it."
+        )
+
+
+def decide_rank(
+    singular_values: Any, shape: tuple[int, int], rank_tolerance: float | None = None
+) -> Rank:
+    """Return the `Rank` of a matrix of this shape from its singular values.
+
+    Parameters
+    ----------
+    singular_values : array
+        Not negative; in any order.
+    shape : (int, int)
+        Rows and columns of the matrix.
+    rank_tolerance : float, optional
+        Threshold relative to the largest singular value, in [0, 1); the default is
+        ``max(shape, 16) eps`` with a margin around it.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> decide_rank([2.0, 1.0, 0.0], (3, 5)).rank
+    2
+    >>> decide_rank([1.0, 1e-14], (40, 2)).decided
+    False
+    >>> decide_rank([1.0, 1e-14], (40, 2), rank_tolerance=1e-10).decided
+    True
+    """
+    who = "decide_rank"
+    rows, columns = _inputs.whole(who, rows=(shape[0], 1), columns=(shape[1], 1))
+    s = _checks.interval(who, "singular_values", singular_values, 0.0, np.inf)
+    s = np.sort(np.atleast_1d(s))[::-1]
+    top = float(s[0]) if s.size else 0.0
+    if rank_tolerance is not None:
+        relative = _inputs.number(who, "rank_tolerance", rank_tolerance, 0.0, 1.0)
+        threshold, close = relative * top, np.zeros(s.shape, dtype=bool)
+    else:
+        threshold = max(rows, columns, 16) * EPS * top
+        close = (s > max(0.25 * threshold, 8.0 * EPS * top)) & (s < 16.0 * threshold)
+    rank = int((s > threshold).sum())
+    return Rank(rank, columns, threshold, not bool(close.any()), s)
+
+
+def _row_space(matrix: Array) -> tuple[Array, Array, Array]:
+    r"""Return U, s, V of the thin decomposition ``X = U diag(s) V^T``.
+
+    The long side is removed by a QR factorisation first, so that no square matrix of the
+    long side is formed and small singular values keep their accuracy, ``eps s_1``:
+    Gram matrices would lose half of the digits.
+
+    Raises
+    ------
+    ValueError
+        If `matrix` is not a finite matrix.
+
+    Examples
+    --------
+    >>> u, s, v = _row_space(np.array([[3.0, 4.0]]))
+    >>> float(s[0]), u.shape, v.shape
+    (5.0, (1, 1), (2, 1))
+    """
+    x = _checks.real("_row_space", "matrix", matrix)
+    if x.ndim != 2 or x.size == 0:
+        raise ValueError(f"_row_space: `matrix` must be a matrix, got shape {x.shape}.")
+    if x.shape[0] < x.shape[1]:
+        v, s, u = _row_space(x.T)
+        return u, s, v
+    if x.shape[0] > 1.5 * x.shape[1]:
+        q, r = scipy.linalg.qr(x, mode="economic", check_finite=False)
+        u, s, vt = _svd(r)
+        return q @ u, s, vt.T
+    u, s, vt = _svd(x)
+    return u, s, vt.T
+
+
+def _svd(x: Array) -> tuple[Array, Array, Array]:
+    out = scipy.linalg.svd(x, full_matrices=False, check_finite=False)
+    return out[0], out[1], out[2]
+
+
+def _singular_values(matrix: Array) -> Array:
+    """Return the singular values in falling order, as accurate as `_row_space`'s.
+
+    Examples
+    --------
+    >>> _singular_values(np.array([[3.0, 4.0]])).tolist()
+    [5.0]
+    """
+    x = np.asarray(matrix, dtype=np.float64)
+    x = x.T if x.shape[0] < x.shape[1] else x
+    if x.shape[0] > 1.5 * x.shape[1]:
+        triangle = scipy.linalg.qr(x, mode="r", check_finite=False)[0]
+        x = np.asarray(triangle)[: x.shape[1]]
+    return np.asarray(scipy.linalg.svdvals(x, check_finite=False))
