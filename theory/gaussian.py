@@ -56,7 +56,7 @@ def tail_moment(k: int, c: float) -> float:
 
 @lru_cache(maxsize=256)
 def panels(kinks: tuple[float, ...], reach: float = 20.0) -> tuple[Array, Array]:
-    """Composite Gauss-Legendre nodes and weights on [-reach, reach]."""
+    """Composite Gauss-Legendre nodes and weights on [-reach, reach], read-only."""
     cuts = {float(v) for v in np.arange(-reach, reach + 0.25, 0.5)}
     for c in {0.0, *kinks}:
         cuts.add(c)
@@ -66,10 +66,10 @@ def panels(kinks: tuple[float, ...], reach: float = 20.0) -> tuple[Array, Array]
     x, w = legendre(20)
     half = 0.5 * np.diff(edges)
     mid = 0.5 * (edges[1:] + edges[:-1])
-    return (
-        (mid[:, None] + half[:, None] * x).ravel(),
-        (half[:, None] * w).ravel(),
-    )
+    nodes = (mid[:, None] + half[:, None] * x).ravel()
+    weights = (half[:, None] * w).ravel()
+    nodes.flags.writeable = weights.flags.writeable = False
+    return nodes, weights
 
 
 def expectation(f: Callable[[Array], Array], kinks: tuple[float, ...] = ()) -> float:

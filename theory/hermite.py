@@ -47,23 +47,21 @@ def weighted_at(order: int, x: float) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=8)
-def _weighted(order: int, kinks: tuple[float, ...]) -> tuple[Array, Array]:
-    # w_i phi(x_i) h_k(x_i), with half of the Gaussian inside the recurrence.
-    x, w = gaussian.panels(kinks, 30.0 if order > 100 else 20.0)
-    root = np.exp(-0.25 * x * x) / math.sqrt(gaussian.SQRT_TWO_PI)
-    return x, _rows(order, x, root) * (w * root)
-
-
 def weighted_basis(order: int, kinks: tuple[float, ...] = ()) -> tuple[Array, Array]:
-    """Return nodes (m,) and B (order + 1, m) with ``a = B @ s(nodes)``."""
-    return _weighted(order, tuple(kinks))
+    """Return nodes (m,) and B (order + 1, m), read-only, with ``a = B @ s(nodes)``."""
+    x, w = gaussian.panels(kinks, 30.0 if order > 100 else 20.0)
+    # w_i phi(x_i) h_k(x_i), with half of the Gaussian inside the recurrence.
+    root = np.exp(-0.25 * x * x) / math.sqrt(gaussian.SQRT_TWO_PI)
+    basis = _rows(order, x, root) * (w * root)
+    basis.flags.writeable = False
+    return x, basis
 
 
 def coefficients(
     f: Callable[[Array], Array], order: int, kinks: tuple[float, ...] = ()
 ) -> Array:
     """Return E[f(Z) h_k(Z)] for k <= order, with panels that end at the kinks."""
-    x, basis = _weighted(order, tuple(kinks))
+    x, basis = weighted_basis(order, tuple(kinks))
     return basis @ f(x)
 
 

@@ -158,6 +158,10 @@ def test_the_basis_integrates_polynomials_exactly():
     rows = np.array([hermite(k, x) for k in range(31)])
     assert np.abs(basis @ rows.T - np.eye(31)).max() < TOLERANCE
     assert basis.shape == (31, x.size)
+    with pytest.raises(ValueError, match="read-only"):  # cached
+        x[0] = 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        basis[0, 0] = 0.0
 
 
 def test_coefficients_split_at_kinks():
