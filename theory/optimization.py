@@ -5,6 +5,8 @@ Source: Agarwal, Awasthi, Kale 2020, appendices E to H.
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from theory.activations import Activation
 from theory.conditioning import burn_in_depth
 
 Array = npt.NDArray[np.float64]
+Real = float | Fraction
 
 ARC_CONSTANT = math.sqrt(2.0) / (12.0 * math.pi)
 """Limit of lambda_min / delta^(3/2) for ReLU features of points on an arc."""
@@ -41,19 +44,44 @@ def gradient_descent_bound(
     return _checks.like(step, np.exp(-(1.0 if printed else 2.0) * t / k))
 
 
-def sgd_steps(n: int, squared_norm: float, min_eigenvalue: float) -> int:
-    r"""Return ``T = ceil(2 n beta / lambda_min)``: averaging T steps halves f (E.9)."""
+def sgd_steps(n: int, squared_norm: Real, min_eigenvalue: Real) -> int:
+    r"""Return ``T = ceil(2 n beta / lambda_min)``: averaging T steps halves f (E.9).
+
+    The ceiling is that of the exact quotient of the numbers as they are given; a
+    `fractions.Fraction` stands for a decimal that float64 does not hold.
+
+    Examples
+    --------
+    >>> sgd_steps(3, 0.1, 0.2), math.ceil(2 * 3 * 0.1 / 0.2)
+    (3, 4)
+    """
     count = _checks.integer("sgd_steps", "n", n, 1)
-    beta = float(_checks.positive("sgd_steps", "squared_norm", squared_norm))
-    least = float(_checks.positive("sgd_steps", "min_eigenvalue", min_eigenvalue))
-    return math.ceil(2.0 * count * beta / least)
+    beta = _exact("sgd_steps", "squared_norm", squared_norm)
+    least = _exact("sgd_steps", "min_eigenvalue", min_eigenvalue)
+    return math.ceil(2 * count * beta / least)
 
 
-def sgd_restarts(initial: float, target: float) -> int:
-    """Return ``ceil(log2(f(w_0) / eps))`` restarts that reach `target` (E.9)."""
-    top = float(_checks.positive("sgd_restarts", "initial", initial))
-    goal = float(_checks.positive("sgd_restarts", "target", target))
-    return max(0, math.ceil(math.log2(top / goal)))
+def _exact(who: str, name: str, value: Real) -> Fraction:
+    """Return a positive number without rounding it."""
+    checked = _checks.positive(who, name, value)
+    return Fraction(value if isinstance(value, Rational) else float(checked))
+
+
+def sgd_restarts(initial: Real, target: Real) -> int:
+    """Return ``ceil(log2(f(w_0) / eps))`` restarts that reach `target` (E.9).
+
+    Exact in the numbers as they are given, as `sgd_steps`.
+
+    Examples
+    --------
+    >>> sgd_restarts(8.0, 1.0), sgd_restarts(math.nextafter(8.0, 9.0), 1.0)
+    (3, 4)
+    """
+    top = _exact("sgd_restarts", "initial", initial)
+    goal = _exact("sgd_restarts", "target", target)
+    return (
+        math.ceil(top / goal) - 1
+    ).bit_length()  # the least k with 2^k >= top / goal
 
 
 def kernel_descent_factor(min_eigenvalue: float, max_eigenvalue: float) -> float:

@@ -1,6 +1,7 @@
 """What conditioning buys: rates against descent itself, terms against definitions."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -63,9 +64,34 @@ def test_kernel_descent_in_one_step():
 def test_sgd_counts():
     assert opt.sgd_steps(100, 1.0, 0.5) == 400
     assert opt.sgd_steps(3, 1.0, 7.0) == 1
+    assert opt.sgd_steps(3, np.float64(1.0), np.float32(7.0)) == 1
     assert opt.sgd_restarts(8.0, 1.0) == 3
     assert opt.sgd_restarts(8.1, 1.0) == 4
     assert opt.sgd_restarts(1.0, 8.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "squared_norm", "min_eigenvalue", "steps"),
+    [
+        (3, 0.1, 0.2, 3),  # twice a float64 is exact: whole, and 4 in float64
+        (3, 0.1, math.nextafter(0.2, 0.0), 4),
+        (3, math.nextafter(0.1, 0.0), 0.2, 3),
+        (1, Fraction(9, 10), Fraction(3, 10), 6),  # 0.9 / 0.3 is above 3 in float64
+        (2**53 + 1, 0.5, 1.0, 2**53 + 1),  # not a float64
+        (1, 1e300, 1e-300, math.ceil(2 * Fraction(1e300) / Fraction(1e-300))),
+    ],
+)
+def test_sgd_steps_at_whole_quotients(n, squared_norm, min_eigenvalue, steps):
+    assert opt.sgd_steps(n, squared_norm, min_eigenvalue) == steps
+
+
+@pytest.mark.parametrize("power", [0, 1, 29, 600])
+def test_sgd_restarts_at_powers_of_two(power):
+    # 0.3 (1 + 2^-52) 2^k needs one restart more than 0.3 2^k; its logarithm rounds to k.
+    top = math.ldexp(0.3, power)
+    assert opt.sgd_restarts(top, 0.3) == power
+    assert opt.sgd_restarts(math.nextafter(top, math.inf), 0.3) == power + 1
+    assert opt.sgd_restarts(1e300, 1e-300) == 1994  # 600 log2(10) = 1993.2
 
 
 def test_correlation_floor():
