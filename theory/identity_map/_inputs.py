@@ -99,3 +99,16 @@ def above_zero(who: str, name: str, value: Any) -> float:
     if out.ndim:
         raise ValueError(f"{who}: `{name}` must be a number, got shape {out.shape}.")
     return float(out)
+
+
+def probability(who: str, name: str, value: Any) -> float:
+    """Return one number of (0, 1]."""
+    return number(who, name, above_zero(who, name, value), 0.0, 1.0)
+
+
+def above_one(who: str, name: str, value: Any) -> float:
+    """Return one number above 1."""
+    out = above_zero(who, name, value)
+    if out <= 1.0:
+        raise ValueError(f"{who}: `{name}` must be above 1, got {out!r}.")
+    return out

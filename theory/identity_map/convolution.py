@@ -4,72 +4,24 @@ Weights are matrices (K * K * C, C), whose row order is that of `patches`. Sourc
 Bengio, Hardt, Mozer, Singer 2020, Theorem 2 and appendix D.
 """
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks
 from theory.identity_map import _inputs
-from theory.identity_map.descent import Loss, _loss_scale, residual_factors
-from theory.identity_map.linear import _check_convergence
-from theory.identity_map.patches import _patch_rows, centre_selector, patches
-from theory.identity_map.ranks import Rank, _row_space, decide_rank
+from theory.identity_map._patch_rows import convolve, patch_blocks
+from theory.identity_map._quadratic import Loss
+from theory.identity_map._span import (
+    checked_test,
+    checked_weights,
+    patch_span,
+    remaining_error,
+    same_channels,
+)
+from theory.identity_map.patch_matrix import centre_selector
 
 Array = npt.NDArray[np.float64]
-
-_BLOCK = 2**22
-"""Entries of a block of patches: 32 MiB."""
-
-
-@dataclass(frozen=True)
-class _Span:
-    """The row space of an image's patches: orthonormal columns and curvatures."""
-
-    basis: Array
-    curvatures: Array
-    rank: Rank
-    kernel: int
-    channels: int
-
-    def factors(
-        self, who: str, steps: Any, rate: float | None, momentum: float
-    ) -> Array:
-        """Return a_t of each direction, shape (*steps, r); zeros in the limit."""
-        if steps is None:
-            top = float(self.curvatures.max(initial=5e-324))
-            _check_convergence(who, top, rate, momentum)
-            return np.zeros(self.rank.rank)
-        if rate is None:
-            raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
-        return residual_factors(
-            np.asarray(steps)[..., np.newaxis],
-            learning_rate=rate,
-            curvature=self.curvatures,
-            momentum=momentum,
-        )
-
-
-def _span(
-    who: str, image: Any, kernel_size: Any, loss: Loss, tolerance: float | None
-) -> _Span:
-    pixels = _inputs.image(who, "image", image)
-    size = _inputs.kernel(who, kernel_size)
-    if not pixels.any():
-        raise ValueError(
-            f"{who}: `image` must not be zero. A zero training image teaches nothing:"
-            " descent stays at the initial weights."
-        )
-    scale = _loss_scale(who, loss, pixels.size)
-    x = patches(pixels, size)
-    _, s, v = _row_space(x)
-    rank = decide_rank(s, (x.shape[0], x.shape[1]), tolerance)
-    rank.require_decided(who)
-    kept = slice(rank.rank)
-    return _Span(v[:, kept], scale * s[kept] ** 2, rank, size, pixels.shape[2])
 
 
 def one_layer_conv_weights(
@@ -131,20 +83,13 @@ def one_layer_conv_weights(
     array([0., 0., 0., 0., 1., 0., 0., 0., 0.])
     """
     who = "one_layer_conv_weights"
-    span = _span(who, image, kernel_size, loss, rank_tolerance)
-    start = _weights(who, w0, span.kernel, span.channels)
+    span = patch_span(who, image, kernel_size, loss, rank_tolerance)
+    start = checked_weights(who, w0, span.kernel, span.channels)
     left = span.factors(who, steps, learning_rate, momentum)
     target = centre_selector(span.kernel, span.channels)
     if steps is None and span.rank.full:
         return np.broadcast_to(target, start.shape).copy()
-    return target + _missing(span, start - target, left)
-
-
-def _missing(span: _Span, error: Array, left: Array) -> Array:
-    """Return the error W^t - Lambda from the initial one."""
-    batch = (1,) * (error.ndim - 2)
-    done = (1.0 - left).reshape(*left.shape[:-1], *batch, left.shape[-1], 1)
-    return error - span.basis @ (done * (span.basis.T @ error))
+    return target + remaining_error(span, start - target, left)
 
 
 def one_layer_conv_prediction(
@@ -187,7 +132,7 @@ def one_layer_conv_prediction(
     array([[ 5., -2.]])
     """
     who = "one_layer_conv_prediction"
-    test, size = _test(who, image, test_image, w0)
+    test, size = checked_test(who, image, test_image, w0)
     weights = one_layer_conv_weights(
         image,
         size,
@@ -198,7 +143,7 @@ def one_layer_conv_prediction(
         loss=loss,
         rank_tolerance=rank_tolerance,
     )
-    out = _apply(test, weights, size)
+    out = convolve(test, weights, size)
     return out.reshape(*weights.shape[:-2], *np.shape(test_image))
 
 
@@ -237,16 +182,16 @@ def one_layer_conv_mse(
     1.0
     """
     who = "one_layer_conv_mse"
-    test, size = _test(who, image, test_image, w0)
-    span = _span(who, image, size, loss, rank_tolerance)
-    start = _weights(who, w0, size, span.channels)
+    test, size = checked_test(who, image, test_image, w0)
+    span = patch_span(who, image, size, loss, rank_tolerance)
+    start = checked_weights(who, w0, size, span.channels)
     left = span.factors(who, steps, learning_rate, momentum)
     target = centre_selector(size, span.channels)
     if steps is None and span.rank.full:
         out = np.zeros(start.shape[:-2])
     else:
-        missing = _missing(span, start - target, left)
-        out = np.mean(_apply(test, missing, size) ** 2, axis=(-2, -1))
+        missing = remaining_error(span, start - target, left)
+        out = np.mean(convolve(test, missing, size) ** 2, axis=(-2, -1))
     return float(out) if np.ndim(out) == 0 else out
 
 
@@ -302,8 +247,8 @@ def expected_mse(
     0.25
     """
     who = "expected_mse"
-    span = _span(who, image, kernel_size, loss, rank_tolerance)
-    test = _same_channels(who, test_image, span.channels)
+    span = patch_span(who, image, kernel_size, loss, rank_tolerance)
+    test = same_channels(who, test_image, span.channels)
     sigma = _inputs.above_zero(who, "scale", scale)
     left = span.factors(who, steps, learning_rate, momentum)
     if steps is None and span.rank.full:
@@ -311,7 +256,7 @@ def expected_mse(
     selector = centre_selector(span.kernel, span.channels)
     reach = selector.T @ span.basis
     total = np.zeros(left.shape[:-1])
-    for block in _blocks(test, span.kernel):
+    for block in patch_blocks(test, span.kernel):
         seen = block @ span.basis
         unseen = block - seen @ span.basis.T
         fixed = np.sum(unseen**2)
@@ -324,101 +269,3 @@ def expected_mse(
             total[index] += np.sum(off**2) / span.channels
     out = total / (test.shape[0] * test.shape[1])
     return float(out) if out.ndim == 0 else out
-
-
-def weights_to_framework(weights: Any, kernel_size: int) -> Array:
-    """Return weights (K * K * C, C_out) as a framework's (C_out, C, K, K).
-
-    Raises
-    ------
-    ValueError
-        If the kernel is even, or the rows are no multiple of its area.
-
-    Examples
-    --------
-    >>> weights_to_framework(centre_selector(3, 2), 3)[1, 1]
-    array([[0., 0., 0.],
-           [0., 1., 0.],
-           [0., 0., 0.]])
-    """
-    who = "weights_to_framework"
-    size = _inputs.kernel(who, kernel_size)
-    w = _checks.real(who, "weights", weights)
-    if w.ndim != 2 or w.size == 0 or w.shape[0] % size**2:
-        raise ValueError(
-            f"{who}: `weights` must have shape ({size**2} C, C_out), got {w.shape}."
-        )
-    return np.ascontiguousarray(w.T).reshape(w.shape[1], -1, size, size)
-
-
-def weights_from_framework(weights: Any) -> Array:
-    """Return a framework's weights (C_out, C, K, K) as (K * K * C, C_out).
-
-    Raises
-    ------
-    ValueError
-        If the kernel is even or not square.
-
-    Examples
-    --------
-    >>> w = np.arange(36.0).reshape(2, 2, 3, 3)
-    >>> np.array_equal(weights_to_framework(weights_from_framework(w), 3), w)
-    True
-    """
-    who = "weights_from_framework"
-    w = _checks.real(who, "weights", weights)
-    if w.ndim != 4 or w.size == 0 or w.shape[2] != w.shape[3]:
-        raise ValueError(
-            f"{who}: `weights` must have shape (C_out, C, K, K), got {w.shape}."
-        )
-    _inputs.kernel(who, w.shape[2])
-    return np.ascontiguousarray(w.reshape(w.shape[0], -1).T)
-
-
-def _weights(who: str, w0: Any, kernel: int, channels: int) -> Array:
-    w = _checks.real(who, "w0", w0)
-    if w.shape[-2:] != (kernel**2 * channels, channels):
-        raise ValueError(
-            f"{who}: `w0` must have shape (..., {kernel**2 * channels}, {channels}) for"
-            f" kernel {kernel} and {channels} channels, got {w.shape}."
-        )
-    return w
-
-
-def _test(who: str, image: Any, test_image: Any, w0: Any) -> tuple[Array, int]:
-    """Return the test image and the kernel size that the weights' rows tell."""
-    channels = _inputs.image(who, "image", image).shape[2]
-    test = _same_channels(who, test_image, channels)
-    w = _checks.real(who, "w0", w0)
-    rows = w.shape[-2] if w.ndim > 1 else 0
-    size = math.isqrt(rows // channels)
-    if size < 1 or size**2 * channels != rows or size % 2 == 0:
-        raise ValueError(
-            f"{who}: `w0` must have shape (..., K * K * {channels}, {channels}) with an"
-            f" odd K, got {w.shape}."
-        )
-    return test, size
-
-
-def _same_channels(who: str, test_image: Any, channels: int) -> Array:
-    test = _inputs.image(who, "test_image", test_image)
-    if test.shape[2] != channels:
-        raise ValueError(
-            f"{who}: `test_image` must have the {channels} channels of `image`,"
-            f" got {test.shape[2]}."
-        )
-    return test
-
-
-def _apply(image: Array, weights: Array, kernel: int) -> Array:
-    """Return the convolution, shape (..., H * W, C), block by block."""
-    parts = [block @ weights for block in _blocks(image, kernel)]
-    return np.concatenate(parts, axis=-2)
-
-
-def _blocks(image: Array, kernel: int) -> Iterator[Array]:
-    """Yield the patches of a few image rows at a time."""
-    height, width, channels = image.shape
-    rows = max(1, _BLOCK // (width * channels * kernel**2))
-    for first in range(0, height, rows):
-        yield _patch_rows(image, kernel, first, min(first + rows, height))

@@ -10,20 +10,12 @@ so that ``a_{t+1} = (1 + m - \eta g) a_t - m a_{t-1}``. Source: Zhang, Bengio, H
 Mozer, Singer 2020, proof of Theorem 1 (plain descent); momentum is ours.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from theory import _checks
-from theory.identity_map import _twofold as two
-
-Array = npt.NDArray[np.float64]
-Steps = npt.NDArray[np.int64]
-Loss = Literal["half_sum", "mean"]
-
-MOST_STEPS = 2**52
-"""Beyond it a step count is no exact float, and no network trains that long."""
+from theory.identity_map._quadratic import checked_momentum, rate_limit, residual_pair
 
 
 def residual_factors(
@@ -70,73 +62,10 @@ def residual_factors(
     >>> residual_factors(2, learning_rate=0.5, curvature=1.0, momentum=0.5)
     0.0
     """
-    high, low = _residual_pair(steps, learning_rate, curvature, momentum)
+    high, low = residual_pair(steps, learning_rate, curvature, momentum)
     out = np.asarray(high + low)
     scalar = not any(map(np.ndim, (steps, learning_rate, curvature, momentum)))
     return float(out) if scalar else out
-
-
-def _residual_pair(
-    steps: Any, learning_rate: Any, curvature: Any, momentum: Any
-) -> two.Pair:
-    """Return ``a_t`` with twice the digits, for differences such as ``1 - a_t``."""
-    who = "residual_factors"
-    count = _whole_steps(who, steps)
-    rate = _checks.positive(who, "learning_rate", learning_rate)
-    g = _checks.interval(who, "curvature", curvature, 0.0, np.inf)
-    m = _checks.real(who, "momentum", momentum)
-    _checks.reject(who, "momentum", "lie in [0, 1)", (m < 0.0) | (m >= 1.0), m, "")
-    product = rate * g
-    need = "keep learning_rate * curvature at most 1e100"
-    _checks.reject(who, "learning_rate", need, product > 1e100, product, "")
-    count, rate, g, m = np.broadcast_arrays(count, rate, g, m)
-    shape = count.shape
-    parts = [np.atleast_1d(part).ravel() for part in (rate, g, m)]
-    high, low = _residual(np.atleast_1d(count).ravel(), *parts)
-    return high.reshape(shape), low.reshape(shape)
-
-
-def _residual(count: Steps, rate: Array, g: Array, m: Array) -> two.Pair:
-    nought = np.zeros_like(m)
-    shrink = two.multiply_exactly(rate, g)
-    trace = two.add(two.add_exactly(np.ones_like(m), m), (-shrink[0], -shrink[1]))
-    # U_k and U_{k+1}, both divided by 2**exponent.
-    this, after = (nought, nought.copy()), (np.ones_like(m), nought.copy())
-    exponent = np.zeros(m.shape, dtype=np.int64)
-    for bit in range(max(1, int(count.max(initial=0)).bit_length()) - 1, -1, -1):
-        this, after = _double(this, after, trace, m)
-        one_more = (count >> bit) & 1 == 1
-        following = _follow(this, after, trace, m)
-        this, after = _where(one_more, after, this), _where(one_more, following, after)
-        size = np.frexp(np.maximum(np.abs(this[0]), np.abs(after[0])))[1]
-        size = size.astype(np.int64)
-        # Steps still at zero have U = (0, 1), which doubling keeps as it is.
-        exponent = 2 * exponent + size
-        this, after = two.scale(this, -size), two.scale(after, -size)
-    left = two.multiply(this, (-m, nought))
-    # Far outside any float's exponents one infinity or zero is as good as another.
-    power = np.clip(exponent, -5000, 5000)
-    with np.errstate(over="ignore", under="ignore"):
-        return two.scale(two.add(after, left), power)
-
-
-def _double(this: two.Pair, after: two.Pair, trace: two.Pair, m: Array) -> Any:
-    r"""U_{2k} = U_k (2 U_{k+1} - P U_k), U_{2k+1} = U_{k+1}^2 - m U_k^2."""
-    back = two.multiply(trace, this)
-    inner = two.add((2.0 * after[0], 2.0 * after[1]), (-back[0], -back[1]))
-    square = two.multiply(this, this)
-    lost = two.multiply(square, (-m, np.zeros_like(m)))
-    return two.multiply(this, inner), two.add(two.multiply(after, after), lost)
-
-
-def _follow(this: two.Pair, after: two.Pair, trace: two.Pair, m: Array) -> two.Pair:
-    """U_{k+2} = P U_{k+1} - m U_k."""
-    lost = two.multiply(this, (-m, np.zeros_like(m)))
-    return two.add(two.multiply(trace, after), lost)
-
-
-def _where(condition: npt.NDArray[np.bool_], x: two.Pair, y: two.Pair) -> two.Pair:
-    return np.where(condition, x[0], y[0]), np.where(condition, x[1], y[1])
 
 
 def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
@@ -170,26 +99,5 @@ def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
     """
     who = "learning_rate_limit"
     g = _checks.positive(who, "curvature", curvature)
-    m = _checks.real(who, "momentum", momentum)
-    _checks.reject(who, "momentum", "lie in [0, 1)", (m < 0.0) | (m >= 1.0), m, "")
-    out = np.asarray(2.0 * (1.0 + m) / g)
+    out = rate_limit(g, checked_momentum(who, momentum))
     return _checks.like(curvature if np.ndim(curvature) else momentum, out)
-
-
-def _loss_scale(who: str, loss: Any, outputs: int) -> float:
-    """Return the curvature per squared singular value: 1, or 2 / outputs."""
-    if loss == "half_sum":
-        return 1.0
-    if loss == "mean":
-        return 2.0 / outputs
-    raise ValueError(f"{who}: `loss` must be 'half_sum' or 'mean', got {loss!r:.80}.")
-
-
-def _whole_steps(who: str, steps: Any) -> Steps:
-    """Return step counts as integers; floats, bools and negatives are refused."""
-    out = np.asarray(steps)
-    if not np.issubdtype(out.dtype, np.integer):
-        raise ValueError(f"{who}: `steps` must be whole numbers, got {steps!r:.80}.")
-    bad = (out < 0) | (out > MOST_STEPS)
-    _checks.reject(who, "steps", f"lie in [0, {MOST_STEPS}]", bad, out, "")
-    return out.astype(np.int64)

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory.identity_map import _inputs
-from theory.identity_map.descent import Loss, _loss_scale, residual_factors
-from theory.identity_map.linear import _check_convergence
-from theory.identity_map.ranks import decide_rank, _row_space
+from theory.identity_map._decomposition import row_space
+from theory.identity_map._quadratic import Loss, check_convergence, loss_scale
+from theory.identity_map.descent import residual_factors
+from theory.identity_map.ranks import decide_rank
 
 Array = npt.NDArray[np.float64]
 
@@ -82,16 +83,14 @@ def least_squares_weights(
         raise ValueError(f"{who}: `x` must have shape (n, D), got {data.shape}.")
     target = _inputs.matrix(who, "y", y, data.shape[0], None)
     start = _inputs.matrix(who, "w0", w0, data.shape[1], target.shape[1])
-    scale = _loss_scale(who, loss, target.size)
-    u, s, v = _row_space(data)
+    scale = loss_scale(who, loss, target.size)
+    u, s, v = row_space(data)
     rank = decide_rank(s, (data.shape[0], data.shape[1]), rank_tolerance)
     rank.require_decided(who)
     r = rank.rank
     wrong = u[:, :r].T @ (target - data @ start)
     if steps is None:
-        _check_convergence(
-            who, max(scale * s[0] ** 2, 5e-324), learning_rate, momentum
-        )
+        check_convergence(who, max(scale * s[0] ** 2, 5e-324), learning_rate, momentum)
         return start + v[:, :r] @ (wrong / s[:r, np.newaxis])
     if learning_rate is None:
         raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory.identity_map import _inputs
-from theory.identity_map.descent import (
+from theory.identity_map._quadratic import (
     Loss,
-    learning_rate_limit,
-    _loss_scale,
-    _residual_pair,
+    check_convergence,
+    loss_scale,
+    residual_pair,
 )
 
 Array = npt.NDArray[np.float64]
@@ -129,14 +129,14 @@ def one_layer_weights(
     who = "one_layer_weights"
     unit, length = _inputs.direction(who, "x_train", x_train)
     w = _inputs.matrix(who, "w0", w0, unit.size, unit.size)
-    curvature = _loss_scale(who, loss, unit.size) * length * length
+    curvature = loss_scale(who, loss, unit.size) * length * length
     change = np.outer(unit - w @ unit, unit)
     if steps is None:
-        _check_convergence(who, curvature, learning_rate, momentum)
+        check_convergence(who, curvature, learning_rate, momentum)
         return w + change
     if learning_rate is None:
         raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
-    high, low = _residual_pair(steps, learning_rate, curvature, momentum)
+    high, low = residual_pair(steps, learning_rate, curvature, momentum)
     # 1 - high is exact where it cancels.
     done = (1.0 - high) - low
     return w + np.asarray(done)[..., np.newaxis, np.newaxis] * change
@@ -160,22 +160,7 @@ def curvature(x_train: Any, *, loss: Loss = "half_sum") -> float:
     (25.0, 25.0)
     """
     unit, length = _inputs.direction("curvature", "x_train", x_train)
-    return _loss_scale("curvature", loss, unit.size) * length * length
-
-
-def _check_convergence(
-    who: str, top: float, learning_rate: float | None, momentum: float
-) -> None:
-    """Refuse a limit that descent with this rate does not have."""
-    if learning_rate is None:
-        return
-    rate = float(_checks.positive(who, "learning_rate", learning_rate))
-    limit = float(learning_rate_limit(top, momentum))
-    if rate >= limit:
-        raise ValueError(
-            f"{who}: `learning_rate` must be below {limit:.6g}, got {rate!r}."
-            " Descent diverges there and has no limit; `steps` gives its iterates."
-        )
+    return loss_scale("curvature", loss, unit.size) * length * length
 
 
 def orthogonal_prediction(x: Any, x_train: Any, w0: Any) -> Array:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from theory import _checks
 from theory.identity_map import _inputs
@@ -118,56 +117,3 @@ def decide_rank(
         close = (s > max(0.25 * threshold, 8.0 * EPS * top)) & (s < 16.0 * threshold)
     rank = int((s > threshold).sum())
     return Rank(rank, columns, threshold, not bool(close.any()), s)
-
-
-def _row_space(matrix: Array) -> tuple[Array, Array, Array]:
-    r"""Return U, s, V of the thin decomposition ``X = U diag(s) V^T``.
-
-    The long side is removed by a QR factorisation first, so that no square matrix of the
-    long side is formed and small singular values keep their accuracy, ``eps s_1``:
-    Gram matrices would lose half of the digits.
-
-    Raises
-    ------
-    ValueError
-        If `matrix` is not a finite matrix.
-
-    Examples
-    --------
-    >>> u, s, v = _row_space(np.array([[3.0, 4.0]]))
-    >>> float(s[0]), u.shape, v.shape
-    (5.0, (1, 1), (2, 1))
-    """
-    x = _checks.real("_row_space", "matrix", matrix)
-    if x.ndim != 2 or x.size == 0:
-        raise ValueError(f"_row_space: `matrix` must be a matrix, got shape {x.shape}.")
-    if x.shape[0] < x.shape[1]:
-        v, s, u = _row_space(x.T)
-        return u, s, v
-    if x.shape[0] > 1.5 * x.shape[1]:
-        q, r = scipy.linalg.qr(x, mode="economic", check_finite=False)
-        u, s, vt = _svd(r)
-        return q @ u, s, vt.T
-    u, s, vt = _svd(x)
-    return u, s, vt.T
-
-
-def _svd(x: Array) -> tuple[Array, Array, Array]:
-    out = scipy.linalg.svd(x, full_matrices=False, check_finite=False)
-    return out[0], out[1], out[2]
-
-
-def _singular_values(matrix: Array) -> Array:
-    """Return the singular values in falling order, as accurate as `_row_space`'s.
-
-    Examples
-    --------
-    >>> _singular_values(np.array([[3.0, 4.0]])).tolist()
-    [5.0]
-    """
-    x = np.asarray(matrix, dtype=np.float64)
-    x = x.T if x.shape[0] < x.shape[1] else x
-    if x.shape[0] > 1.5 * x.shape[1]:
-        triangle = scipy.linalg.qr(x, mode="r", check_finite=False)[0]
-        x = np.asarray(triangle)[: x.shape[1]]
-    return np.asarray(scipy.linalg.svdvals(x, check_finite=False))

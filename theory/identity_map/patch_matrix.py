@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from theory.identity_map import _inputs
-from theory.identity_map.ranks import Rank, _singular_values, decide_rank
+from theory.identity_map._decomposition import singular_values
+from theory.identity_map._patch_rows import patch_rows
+from theory.identity_map.ranks import Rank, decide_rank
 
 Array = npt.NDArray[np.float64]
 
@@ -49,30 +51,7 @@ def patches(image: Any, kernel_size: int) -> Array:
     """
     pixels = _inputs.image("patches", "image", image)
     size = _inputs.kernel("patches", kernel_size)
-    return _patch_rows(pixels, size, 0, pixels.shape[0])
-
-
-def _patch_rows(image: Array, kernel_size: int, first: int, last: int) -> Array:
-    """Return the patches centred in rows `first` to `last` - 1 of an (H, W, C) image.
-
-    Examples
-    --------
-    >>> _patch_rows(np.ones((9, 4, 1)), 3, 2, 5).shape
-    (12, 9)
-    """
-    _, width, channels = image.shape
-    padded = _pad(image, kernel_size)[first : last + kernel_size - 1]
-    windows = np.lib.stride_tricks.sliding_window_view(
-        padded, (kernel_size, kernel_size), axis=(0, 1)
-    )
-    # (rows, W, C, K, K): each patch in the order of a framework's weights.
-    return windows.reshape((last - first) * width, channels * kernel_size**2)
-
-
-def _pad(image: Array, kernel_size: int) -> Array:
-    """Return the (H, W, C) image with K//2 zeros around it."""
-    half = kernel_size // 2
-    return np.pad(image, ((half, half), (half, half), (0, 0)))
+    return patch_rows(pixels, size, 0, pixels.shape[0])
 
 
 def centre_selector(kernel_size: int, channels: int) -> Array:
@@ -153,4 +132,4 @@ def patch_rank(
     (4, 9)
     """
     matrix = patches(image, kernel_size)
-    return decide_rank(_singular_values(matrix), matrix.shape, rank_tolerance)
+    return decide_rank(singular_values(matrix), matrix.shape, rank_tolerance)

@@ -1,0 +1,124 @@
+"""Descent along one curvature: the recursion itself, its limits, and their checks."""
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+from theory.identity_map import _twofold as two
+
+Array = npt.NDArray[np.float64]
+Steps = npt.NDArray[np.int64]
+Loss = Literal["half_sum", "mean"]
+
+MOST_STEPS = 2**52
+"""Beyond it a step count is no exact float, and no network trains that long."""
+
+
+def residual_pair(
+    steps: Any, learning_rate: Any, curvature: Any, momentum: Any
+) -> two.Pair:
+    """Return ``a_t`` with twice the digits, for differences such as ``1 - a_t``."""
+    who = "residual_factors"
+    count = whole_steps(who, steps)
+    rate = _checks.positive(who, "learning_rate", learning_rate)
+    g = _checks.interval(who, "curvature", curvature, 0.0, np.inf)
+    m = checked_momentum(who, momentum)
+    product = rate * g
+    need = "keep learning_rate * curvature at most 1e100"
+    _checks.reject(who, "learning_rate", need, product > 1e100, product, "")
+    count, rate, g, m = np.broadcast_arrays(count, rate, g, m)
+    shape = count.shape
+    parts = [np.atleast_1d(part).ravel() for part in (rate, g, m)]
+    high, low = _residual(np.atleast_1d(count).ravel(), *parts)
+    return high.reshape(shape), low.reshape(shape)
+
+
+def _residual(count: Steps, rate: Array, g: Array, m: Array) -> two.Pair:
+    nought = np.zeros_like(m)
+    shrink = two.multiply_exactly(rate, g)
+    trace = two.add(two.add_exactly(np.ones_like(m), m), (-shrink[0], -shrink[1]))
+    # U_k and U_{k+1}, both divided by 2**exponent.
+    this, after = (nought, nought.copy()), (np.ones_like(m), nought.copy())
+    exponent = np.zeros(m.shape, dtype=np.int64)
+    for bit in range(max(1, int(count.max(initial=0)).bit_length()) - 1, -1, -1):
+        this, after = _double(this, after, trace, m)
+        one_more = (count >> bit) & 1 == 1
+        following = _follow(this, after, trace, m)
+        this, after = _where(one_more, after, this), _where(one_more, following, after)
+        size = np.frexp(np.maximum(np.abs(this[0]), np.abs(after[0])))[1]
+        size = size.astype(np.int64)
+        # Steps still at zero have U = (0, 1), which doubling keeps as it is.
+        exponent = 2 * exponent + size
+        this, after = two.scale(this, -size), two.scale(after, -size)
+    left = two.multiply(this, (-m, nought))
+    # Far outside any float's exponents one infinity or zero is as good as another.
+    power = np.clip(exponent, -5000, 5000)
+    with np.errstate(over="ignore", under="ignore"):
+        return two.scale(two.add(after, left), power)
+
+
+def _double(this: two.Pair, after: two.Pair, trace: two.Pair, m: Array) -> Any:
+    r"""U_{2k} = U_k (2 U_{k+1} - P U_k), U_{2k+1} = U_{k+1}^2 - m U_k^2."""
+    back = two.multiply(trace, this)
+    inner = two.add((2.0 * after[0], 2.0 * after[1]), (-back[0], -back[1]))
+    square = two.multiply(this, this)
+    lost = two.multiply(square, (-m, np.zeros_like(m)))
+    return two.multiply(this, inner), two.add(two.multiply(after, after), lost)
+
+
+def _follow(this: two.Pair, after: two.Pair, trace: two.Pair, m: Array) -> two.Pair:
+    """U_{k+2} = P U_{k+1} - m U_k."""
+    lost = two.multiply(this, (-m, np.zeros_like(m)))
+    return two.add(two.multiply(trace, after), lost)
+
+
+def _where(condition: npt.NDArray[np.bool_], x: two.Pair, y: two.Pair) -> two.Pair:
+    return np.where(condition, x[0], y[0]), np.where(condition, x[1], y[1])
+
+
+def loss_scale(who: str, loss: Any, outputs: int) -> float:
+    """Return the curvature per squared singular value: 1, or 2 / outputs."""
+    if loss == "half_sum":
+        return 1.0
+    if loss == "mean":
+        return 2.0 / outputs
+    raise ValueError(f"{who}: `loss` must be 'half_sum' or 'mean', got {loss!r:.80}.")
+
+
+def whole_steps(who: str, steps: Any) -> Steps:
+    """Return step counts as integers; floats, bools and negatives are refused."""
+    out = np.asarray(steps)
+    if not np.issubdtype(out.dtype, np.integer):
+        raise ValueError(f"{who}: `steps` must be whole numbers, got {steps!r:.80}.")
+    bad = (out < 0) | (out > MOST_STEPS)
+    _checks.reject(who, "steps", f"lie in [0, {MOST_STEPS}]", bad, out, "")
+    return out.astype(np.int64)
+
+
+def checked_momentum(who: str, momentum: Any) -> Array:
+    """Return momentum of [0, 1)."""
+    m = _checks.real(who, "momentum", momentum)
+    _checks.reject(who, "momentum", "lie in [0, 1)", (m < 0.0) | (m >= 1.0), m, "")
+    return m
+
+
+def rate_limit(curvature: Array, momentum: Array) -> Array:
+    """Return the rate from which on descent does not converge."""
+    return np.asarray(2.0 * (1.0 + momentum) / curvature)
+
+
+def check_convergence(
+    who: str, top: float, learning_rate: float | None, momentum: float
+) -> None:
+    """Refuse a limit that descent with this rate does not have."""
+    if learning_rate is None:
+        return
+    rate = float(_checks.positive(who, "learning_rate", learning_rate))
+    limit = float(rate_limit(np.asarray(top), checked_momentum(who, momentum)))
+    if rate >= limit:
+        raise ValueError(
+            f"{who}: `learning_rate` must be below {limit:.6g}, got {rate!r}."
+            " Descent diverges there and has no limit; `steps` gives its iterates."
+        )

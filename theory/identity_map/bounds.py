@@ -1,0 +1,264 @@
+r"""How wrong one trained convolution layer can be on any image, with what probability.
+
+n = K^2 C - r is the nullity of the training image's patches, sigma the standard
+deviation of the normal initial weights, B the largest absolute pixel. Source: Zhang,
+Bengio, Hardt, Mozer, Singer 2020, Theorem 2 and eq. (8) to (12); "sharp" marks a form
+that is stronger than the printed one and proved in its docstring.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.special as sp
+
+from theory.identity_map import _inputs
+from theory.identity_map.chi_square import (
+    FORMS,
+    Form,
+    least_constant,
+    least_failure_probability,
+)
+
+Array = npt.NDArray[np.float64]
+
+
+def patch_norm_bound(kernel_size: int, channels: int, pixel_bound: float) -> float:
+    r"""Bound the length of a patch by ``B sqrt(K^2 C)`` (eq. 8).
+
+    Attained by a constant image, away from its boundary.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is even, a count is not positive or the bound is negative.
+
+    Examples
+    --------
+    >>> patch_norm_bound(3, 4, 0.5)
+    3.0
+    """
+    who = "patch_norm_bound"
+    size = _inputs.kernel(who, kernel_size)
+    (depth,) = _inputs.whole(who, channels=(channels, 1))
+    top = _inputs.number(who, "pixel_bound", pixel_bound, 0.0, np.inf)
+    return top * size * math.sqrt(depth)
+
+
+def selector_norm_bound(nullity: int, channels: int, *, form: Form = "sharp") -> float:
+    r"""Bound the Frobenius norm of ``Lambda^T Pi_perp`` (eq. 9).
+
+    Printed ``sqrt(n C)``, for ``||Lambda||_F^2 = C``; sharp ``min(sqrt(n), sqrt(C))``:
+    Lambda has orthonormal columns, so that a projector of rank n leaves at most n, and
+    at most all C, of their squared lengths.
+
+    Raises
+    ------
+    ValueError
+        If a count is out of range or the form unknown.
+
+    Examples
+    --------
+    >>> selector_norm_bound(9, 4), selector_norm_bound(9, 4, form="printed")
+    (2.0, 6.0)
+    """
+    who = "selector_norm_bound"
+    n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
+    if _inputs.choice(who, "form", form, FORMS) == "printed":
+        return math.sqrt(n * depth)
+    return math.sqrt(min(n, depth))
+
+
+def direction_bound(
+    nullity: int,
+    channels: int,
+    delta: float,
+    *,
+    constant: float | None = None,
+    form: Form = "printed",
+) -> float:
+    r"""Bound every ``rho_k = ||W0^T v_k||^2 / sigma^2`` at once (eq. 11).
+
+    .. math:: \rho_k < 2\log\frac n\delta + C(1+\log M), \quad k = 1,\dots,n
+
+    with probability at least 1 - delta over W0, the v_k orthonormal. Sharp: the rho_k
+    are independent chi-square variables with C degrees of freedom, so that all stay below
+    q with probability ``F(q)^n``; q is the quantile where that is 1 - delta.
+
+    Parameters
+    ----------
+    nullity, channels : int
+        n >= 0 (for n = 0 the bound is 0) and C >= 1.
+    delta : float
+        In (0, 1]; below 1 for the sharp form.
+    constant : float, optional
+        M > 1; the least one that is allowed if left out. Not used by the sharp form.
+    form : {"printed", "sharp"}
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, or delta below delta_0 of this M.
+
+    Examples
+    --------
+    >>> round(direction_bound(10, 3, 0.05), 2)
+    19.16
+    >>> round(direction_bound(10, 3, 0.05, form="sharp"), 2)
+    12.79
+    """
+    who = "direction_bound"
+    n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
+    p = _inputs.probability(who, "delta", delta)
+    if n == 0:
+        return 0.0
+    if _inputs.choice(who, "form", form, FORMS) == "sharp":
+        # 1 - (1 - p)^(1/n), without cancellation.
+        tail = -math.expm1(math.log1p(-p) / n) if p < 1.0 else 1.0
+        return float(2.0 * sp.gammainccinv(0.5 * depth, tail))
+    m = _allowed(who, n, depth, p, constant)
+    return 2.0 * math.log(n / p) + depth * (1.0 + math.log(m))
+
+
+@dataclass(frozen=True)
+class ErrorBound:
+    """``[weights + selector]^2 patch^2 / C`` with probability at least 1 - delta."""
+
+    weights: float
+    selector: float
+    patch: float
+    channels: int
+    delta: float
+
+    @property
+    def total(self) -> float:
+        """The bound on the mean squared error."""
+        size = (self.weights + self.selector) * self.patch
+        return size * size / self.channels
+
+
+def mse_bound(
+    nullity: int,
+    kernel_size: int,
+    channels: int,
+    *,
+    pixel_bound: float,
+    scale: float,
+    delta: float,
+    constant: float | None = None,
+    form: Form = "printed",
+) -> ErrorBound:
+    r"""Bound the mean squared error on every image of |pixels| <= B (eq. 12).
+
+    .. math:: \mathrm{MSE}\le\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta
+        + C(1+\log M)\big)}+\sqrt{nC}\Big]^2\frac{B^2K^2C}{C}
+
+    with probability at least ``1 - delta`` over W0 with independent N(0, sigma^2)
+    entries; n = 0 gives 0.
+
+    Parameters
+    ----------
+    nullity : int
+        ``n = K^2 C - r`` of `patch_rank`.
+    kernel_size, channels : int
+        Odd K, C >= 1.
+    pixel_bound, scale : float
+        B >= 0 and sigma > 0.
+    delta : float
+        In (0, 1].
+    constant : float, optional
+        M > 1, with delta >= delta_0; the least M that is allowed if left out.
+    form : {"printed", "sharp"}
+        See the notes.
+
+    Returns
+    -------
+    ErrorBound
+        Its terms and their `total`; to 1e-12.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, n > K^2 C, or delta is below delta_0.
+
+    Notes
+    -----
+    The error at a patch is ``(W0 - Lambda)^T Pi_perp P``, at most ``(||G|| + ||Lambda^T
+    Pi_perp||) ||P||`` in spectral norms with G = W0^T V, V an orthonormal basis of the
+    null space. Sharp uses three facts. Lambda has orthonormal columns: the second norm
+    is at most one. G is a C x n matrix of independent N(0, sigma^2): its Frobenius norm
+    squared is ``sigma^2 chi^2_{nC}``, with quantile q at 1 - delta; and its spectral
+    norm is at most ``sigma (sqrt(n) + sqrt(C) + sqrt(2 log(1/delta)))`` (Davidson and
+    Szarek 2001, Theorem II.13). Both are constants, so the lesser one holds too:
+
+    .. math:: \Big[\sigma\min\big(\sqrt q, \sqrt n+\sqrt C
+        +\sqrt{2\log(1/\delta)}\big) + 1\Big]^2\frac{B^2K^2C}{C}
+
+    Examples
+    --------
+    >>> case = dict(pixel_bound=1.0, scale=0.1, delta=0.05)
+    >>> round(mse_bound(18, 3, 3, **case).total)
+    774
+    >>> round(mse_bound(18, 3, 3, form="sharp", **case).total, 1)
+    30.5
+    """
+    who = "mse_bound"
+    n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
+    patch = patch_norm_bound(kernel_size, depth, pixel_bound)
+    if n > kernel_size**2 * depth:
+        raise ValueError(
+            f"{who}: `nullity` must be at most K^2 C = {kernel_size**2 * depth}, got {n}."
+        )
+    sigma = _inputs.above_zero(who, "scale", scale)
+    p = _inputs.probability(who, "delta", delta)
+    _inputs.choice(who, "form", form, FORMS)
+    if n == 0:
+        return ErrorBound(0.0, 0.0, patch, depth, p)
+    if form == "sharp":
+        root = math.sqrt(2.0 * float(sp.gammainccinv(0.5 * n * depth, p)))
+        spectral = math.sqrt(n) + math.sqrt(depth) + math.sqrt(-2.0 * math.log(p))
+        return ErrorBound(sigma * min(root, spectral), 1.0, patch, depth, p)
+    rho = direction_bound(n, depth, p, constant=constant)
+    selector = selector_norm_bound(n, depth, form="printed")
+    return ErrorBound(sigma * math.sqrt(n * rho), selector, patch, depth, p)
+
+
+def mse_order(kernel_size: int, channels: int, rank: int) -> float:
+    r"""Return ``m (m/C - r) / C`` with ``m = K^2 C^2``, the form of Theorem 2.
+
+    It is ``K^2 C (K^2 C - r)``: at a given nullity it grows with C, and at a given rank
+    with C^2. More channels do not lower it, as the division by C suggests. Constants and
+    logarithms are left out; `mse_bound` has them.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is even, or the rank is not in [0, K^2 C].
+
+    Examples
+    --------
+    >>> mse_order(3, 1, 4), mse_order(3, 3, 12)
+    (45.0, 405.0)
+    """
+    who = "mse_order"
+    size = _inputs.kernel(who, kernel_size)
+    depth, r = _inputs.whole(who, channels=(channels, 1), rank=(rank, 0))
+    width = size * size * depth
+    if r > width:
+        raise ValueError(f"{who}: `rank` must be at most K^2 C = {width}, got {r}.")
+    return float(width * (width - r))
+
+
+def _allowed(who: str, n: int, depth: int, p: float, constant: float | None) -> float:
+    if constant is None:
+        return least_constant(n, depth, p)
+    m = _inputs.above_one(who, "constant", constant)
+    least = least_failure_probability(n, depth, m)
+    # The least constant meets it with equality, up to rounding.
+    if p < least * (1.0 - 1e-9):
+        raise ValueError(
+            f"{who}: `delta` must be at least delta_0 = {least:.3g} for the constant"
+            f" {m:.6g}, got {p!r}. Leave `constant` out for the least one."
+        )
+    return m

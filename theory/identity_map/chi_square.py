@@ -1,0 +1,168 @@
+r"""The chi-square tail behind the error bound, and the constants it allows.
+
+Source: Zhang, Bengio, Hardt, Mozer, Singer 2020, appendix D, eq. (10) and (11).
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import scipy.special as sp
+
+from theory import _checks
+from theory.identity_map import _inputs
+
+Form = Literal["printed", "sharp"]
+
+FORMS = ("printed", "sharp")
+
+
+def chi_square_tail_bound(zeta: Any, dof: Any) -> Any:
+    r"""Bound ``P(chi^2_C >= zeta C)`` after Chernoff (before eq. 10).
+
+    .. math:: P(\rho_k\ge\zeta C)\le\exp\!\Big(-\frac C2(\zeta-1-\log\zeta)\Big)
+
+    Parameters
+    ----------
+    zeta : float or array
+        At least 1.
+    dof : float or array
+        Degrees of freedom C > 0; broadcasts.
+
+    Returns
+    -------
+    float or array
+        In [0, 1]; relative error below ``(1 + C zeta) eps``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> chi_square_tail_bound(1.0, 3), round(chi_square_tail_bound(4.0, 3), 6)
+    (1.0, 0.088872)
+    """
+    who = "chi_square_tail_bound"
+    z = _checks.interval(who, "zeta", zeta, 1.0, np.inf)
+    c = _checks.positive(who, "dof", dof)
+    u = z - 1.0
+    out = np.asarray(np.exp(-0.5 * c * (u - np.log1p(u))))
+    return _checks.like(zeta if np.ndim(zeta) else dof, out)
+
+
+def chi_square_tail(zeta: Any, dof: Any) -> Any:
+    r"""Return ``P(chi^2_C >= zeta C)`` itself, ``Q(C/2, zeta C/2)``.
+
+    Parameters
+    ----------
+    zeta : float or array
+        At least 0.
+    dof : float or array
+        Degrees of freedom C > 0; broadcasts.
+
+    Returns
+    -------
+    float or array
+        In [0, 1]; relative error below 1e-12 down to 1e-100.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> round(chi_square_tail(4.0, 3), 6)
+    0.007383
+    """
+    who = "chi_square_tail"
+    z = _checks.interval(who, "zeta", zeta, 0.0, np.inf)
+    c = _checks.positive(who, "dof", dof)
+    out = np.asarray(sp.gammaincc(0.5 * c, 0.5 * c * z))
+    return _checks.like(zeta if np.ndim(zeta) else dof, out)
+
+
+def least_failure_probability(
+    nullity: int, channels: int, constant: float, *, form: Form = "sharp"
+) -> float:
+    r"""Return delta_0: eq. (11) with the constant M holds for ``delta >= delta_0``.
+
+    .. math:: \delta_0 = n\exp\!\Big(-\frac C2(M-1-\log M)\Big) \le
+        \frac{2n}{C(M-\log M-1)} \quad\text{(printed)}
+
+    The printed form follows from ``exp(-x) < 1/x`` and may exceed one.
+
+    Parameters
+    ----------
+    nullity, channels : int
+        n >= 0 and C >= 1.
+    constant : float
+        M > 1.
+    form : {"sharp", "printed"}
+        "sharp" is the exact form.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> round(least_failure_probability(10, 1, 10.0), 3)
+    0.351
+    >>> round(least_failure_probability(10, 1, 10.0, form="printed"), 2)
+    2.99
+    """
+    who = "least_failure_probability"
+    n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
+    m = _inputs.above_one(who, "constant", constant)
+    excess = (m - 1.0) - math.log1p(m - 1.0)
+    if _inputs.choice(who, "form", form, FORMS) == "printed":
+        return 2.0 * n / (depth * excess)
+    return n * math.exp(-0.5 * depth * excess)
+
+
+def least_constant(nullity: int, channels: int, delta: float) -> float:
+    r"""Return the least M with ``zeta <= M`` for this delta (eq. 11).
+
+    .. math:: M - 1 - \log M = \frac2C\log\frac n\delta, \qquad M = -W_{-1}(-e^{-1-y})
+
+    with y the right-hand side. There ``zeta = M``, so that eq. (11) reads ``rho_k < C
+    M``.
+
+    Parameters
+    ----------
+    nullity, channels : int
+        n >= 1 and C >= 1.
+    delta : float
+        In (0, 1].
+
+    Returns
+    -------
+    float
+        At least 1, to 4 ulp.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> m = least_constant(10, 1, 0.05)
+    >>> round(least_failure_probability(10, 1, m), 12)
+    0.05
+    """
+    who = "least_constant"
+    n, depth = _inputs.whole(who, nullity=(nullity, 1), channels=(channels, 1))
+    y = 2.0 / depth * math.log(n / _inputs.probability(who, "delta", delta))
+    # u - log1p(u) = y, from the right of the root: Newton's steps fall monotonically.
+    u = y + math.sqrt(2.0 * y)
+    for _ in range(60):
+        step = (u - math.log1p(u) - y) * (1.0 + u) / u if u else 0.0
+        u, before = u - step, u
+        if not 0.0 < u < before:
+            return 1.0 + before
+    return 1.0 + u

@@ -1,0 +1,179 @@
+r"""The identity written down as weights: linear, ReLU and convolutional networks.
+
+Lists of weights, first layer first, in a framework's layout: (out, in) for a linear
+layer, (C_out, C_in, K, K) for a convolution with padding K//2; no biases. All entries are
+0, 1 or -1, so that the output is the input to the last bit. Source: Zhang, Bengio, Hardt,
+Mozer, Singer 2020, appendix B.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from theory.identity_map import _inputs
+
+Array = npt.NDArray[np.float64]
+
+
+def linear_identity(dim: int, layers: int, *, width: int | None = None) -> list[Array]:
+    r"""Return a linear network that is the identity (ID-B1).
+
+    Parameters
+    ----------
+    dim : int
+        Inputs d >= 1.
+    layers : int
+        Weight layers L >= 1.
+    width : int, optional
+        Hidden units, at least d, which is the default; spare ones stay at zero.
+
+    Returns
+    -------
+    list of array
+        (width, d), (width, width), ..., (d, width).
+
+    Raises
+    ------
+    ValueError
+        If a count is too small.
+
+    Examples
+    --------
+    >>> first, last = linear_identity(2, 2, width=3)
+    >>> last @ first
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    who = "linear_identity"
+    d, depth = _inputs.whole(who, dim=(dim, 1), layers=(layers, 1))
+    (h,) = _inputs.whole(who, width=(d if width is None else width, d))
+    sizes = [d, *[h] * (depth - 1), d]
+    return [np.eye(b, a) for a, b in pairwise(sizes)]
+
+
+def relu_identity(dim: int, layers: int, *, width: int | None = None) -> list[Array]:
+    r"""Return a network with ReLU after all layers but the last (ID-B2).
+
+    .. math:: W_1 = \begin{bmatrix} I\\ -I\end{bmatrix},\quad W_l = I_{2d},\quad
+        W_L = \begin{bmatrix} I & -I\end{bmatrix}: \quad x = \max(x,0)-\max(-x,0)
+
+    Parameters
+    ----------
+    dim : int
+        Inputs d >= 1.
+    layers : int
+        Weight layers L >= 1; one layer has no ReLU.
+    width : int, optional
+        Hidden units, at least 2 d, which is the default.
+
+    Returns
+    -------
+    list of array
+        (width, d), (width, width), ..., (d, width).
+
+    Raises
+    ------
+    ValueError
+        If a count is too small.
+
+    Examples
+    --------
+    >>> first, last = relu_identity(2, 2)
+    >>> last @ np.maximum(first @ [3.0, -4.0], 0.0)
+    array([ 3., -4.])
+    """
+    who = "relu_identity"
+    d, depth = _inputs.whole(who, dim=(dim, 1), layers=(layers, 1))
+    (h,) = _inputs.whole(who, width=(2 * d if width is None else width, 2 * d))
+    if depth == 1:
+        return [np.eye(d)]
+    split = np.zeros((h, d))
+    split[:d], split[d : 2 * d] = np.eye(d), -np.eye(d)
+    middle = [np.eye(h) for _ in range(depth - 2)]
+    return [split, *middle, split.T.copy()]
+
+
+def linear_convolution_identity(
+    kernel_size: int, image_channels: int, layers: int, *, channels: int | None = None
+) -> list[Array]:
+    """Return linear convolutions that are the identity (ID-B3).
+
+    Centre taps of `linear_identity`; at any input size.
+
+    Parameters
+    ----------
+    kernel_size : int
+        Odd K.
+    image_channels : int
+        C >= 1.
+    layers : int
+        Weight layers L >= 1.
+    channels : int, optional
+        Hidden channels, at least C, which is the default.
+
+    Returns
+    -------
+    list of array
+        (channels, C, K, K), ..., (C, channels, K, K).
+
+    Raises
+    ------
+    ValueError
+        If the kernel is even or a count is too small.
+
+    Examples
+    --------
+    >>> linear_convolution_identity(3, 1, 1)[0][0, 0]
+    array([[0., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 0.]])
+    """
+    size = _inputs.kernel("linear_convolution_identity", kernel_size)
+    weights = linear_identity(image_channels, layers, width=channels)
+    return [_centred(w, size) for w in weights]
+
+
+def relu_convolution_identity(
+    kernel_size: int, image_channels: int, layers: int, *, channels: int | None = None
+) -> list[Array]:
+    """Return convolutions with ReLU between them that are the identity (ID-B3).
+
+    Centre taps of `relu_identity`: signs are split over 2 C channels, passed on, and
+    merged; at any input size.
+
+    Parameters
+    ----------
+    kernel_size : int
+        Odd K.
+    image_channels : int
+        C >= 1.
+    layers : int
+        Weight layers L >= 1.
+    channels : int, optional
+        Hidden channels, at least 2 C, which is the default.
+
+    Returns
+    -------
+    list of array
+        (channels, C, K, K), ..., (C, channels, K, K).
+
+    Raises
+    ------
+    ValueError
+        If the kernel is even or a count is too small.
+
+    Examples
+    --------
+    >>> [w.shape for w in relu_convolution_identity(5, 1, 3)]
+    [(2, 1, 5, 5), (2, 2, 5, 5), (1, 2, 5, 5)]
+    """
+    size = _inputs.kernel("relu_convolution_identity", kernel_size)
+    weights = relu_identity(image_channels, layers, width=channels)
+    return [_centred(w, size) for w in weights]
+
+
+def _centred(weights: Array, kernel: int) -> Array:
+    out = np.zeros((*weights.shape, kernel, kernel))
+    out[:, :, kernel // 2, kernel // 2] = weights
+    return out
