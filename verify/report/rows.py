@@ -1,4 +1,4 @@
-"""What the report says about one claim, as plain values; the JSON format's fields."""
+"""What the report says about one claim, as plain values."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from verify import records, references
+from verify import records
 from verify.claim import Claim
 from verify.compare import Outcome
 from verify.digest import code_digest
@@ -139,7 +139,7 @@ def predicted_of(case: CaseRecord | None, digits: int = 6) -> str:
     """Return a case's predicted value, that of its worst entry, shortened."""
     if case is None or case.error:
         return ""
-    value, stderr = _at(case.predicted, case), _stderr(case)
+    value, stderr = worst_entry(case.predicted, case), _stderr(case)
     return _short(value, digits) if stderr is None else _to_error(value, stderr)
 
 
@@ -154,13 +154,13 @@ def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
         return ""
     measured = as_fields(case.measured)
     if "stderr" in measured:
-        mean, stderr = _at(measured["mean"], case), _stderr(case)
+        mean, stderr = worst_entry(measured["mean"], case), _stderr(case)
         assert stderr is not None
         return f"{_to_error(mean, stderr)} ± {_rounded(stderr)}"
     if "lower" in measured:
         low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
         return low if low == high else f"[{low}, {high}]"
-    return _short(_at(case.measured, case), digits)
+    return _short(worst_entry(case.measured, case), digits)
 
 
 def small(value: float) -> str:
@@ -198,7 +198,7 @@ def resolves_of(case: CaseRecord | None) -> str:
     return "exact" if case.unit == "exact" else small(case.resolves)
 
 
-def _at(value: Any, case: CaseRecord) -> Any:
+def worst_entry(value: Any, case: CaseRecord) -> Any:
     """Pick the worst entry of an encoded array."""
     if not isinstance(value, list):
         return value
@@ -224,7 +224,7 @@ def _stderr(case: CaseRecord) -> float | None:
     measured = as_fields(case.measured)
     if "stderr" not in measured:
         return None
-    return records.number(_at(measured["stderr"], case))
+    return records.number(worst_entry(measured["stderr"], case))
 
 
 def as_fields(value: Any) -> Mapping[str, Any]:
@@ -275,76 +275,3 @@ def _to_error(value: Any, stderr: float) -> str:
         return "0"
     digits = max(1, math.floor(math.log10(abs(number))) + places + 1)
     return f"{number:.{min(digits, 12)}g}".replace("-", "−")
-
-
-# --- JSON ----------------------------------------------------------------------------
-
-
-def as_json(rows: Sequence[Row]) -> str:
-    """Return all rows as a JSON list; fields are only ever added."""
-    return json.dumps(
-        [as_mapping(row) for row in rows], indent=1, ensure_ascii=False, allow_nan=False
-    )
-
-
-def as_mapping(row: Row) -> dict[str, Any]:
-    """Return one claim as the mapping that the JSON format shows."""
-    claim, record, worst = row.claim, row.record, row.worst
-    data: dict[str, Any] = {
-        "id": claim.id,
-        "paper": claim.paper,
-        "item": claim.items[0],
-        "items": claim.items,
-        "title": claim.title,
-        "statement": claim.statement,
-        "assumptions": claim.assumptions,
-        "evidence": claim.evidence.value,
-        "expected": "open" if claim.open_reason else claim.expected.value,
-        "outcome": row.outcome,
-        "green": row.green,
-        "verdict": row.verdict,
-        "source": f"{references.short_citation(claim.source.key)},"
-        f" {claim.source.where}",
-        "uses": claim.uses,
-        "finding": claim.finding,
-        "open_reason": claim.open_reason,
-        "command": f"python -m verify run {claim.id}",
-        "predicted": None,
-        "measured": None,
-        "gap": None,
-        "resolves": None,
-        "unit": None,
-        "seconds": None,
-    }
-    if record is not None and worst is not None:
-        data |= {
-            "predicted": _at(worst.predicted, worst),
-            "measured": _measured(worst),
-            "gap": worst.gap,
-            "resolves": worst.resolves,
-            "unit": worst.unit,
-            "worst_case": worst.case,
-            "error": worst.error,
-            "seconds": record.seconds,
-            "cases": len(record.cases),
-            "examples": record.search.examples if record.search else 0,
-            "comparison": record.comparison,
-            "control": record.control,
-            "profile": record.profile,
-            "code": record.code,
-            "device": record.device,
-            "dtype": record.dtype,
-            "packages": record.packages,
-        }
-    return records.encode(data)
-
-
-def _measured(case: CaseRecord) -> Any:
-    measured = as_fields(case.measured)
-    if "stderr" in measured:
-        return {
-            "mean": _at(measured["mean"], case),
-            "stderr": _at(measured["stderr"], case),
-            "replicates": measured["replicates"],
-        }
-    return _at(case.measured, case)
