@@ -114,3 +114,43 @@ def test_modules_stay_short():
 def test_exceptions_to_the_length_are_needed():
     for path in LONGER:
         assert len((ROOT / path).read_text().splitlines()) > LIMIT, path
+
+
+LOADERS = {"load", "digit_problem"}
+"""What looks in the user's cache of data sets, unless told ``cached=False``."""
+
+
+def _cache_readers(tree: ast.Module) -> list[int]:
+    """Lines that call a loader of `empirical` without ``cached=False``."""
+    loaders = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("empirical")
+        for alias in node.names
+        if alias.name in LOADERS
+    }
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in loaders
+        and "cached=False" not in map(ast.unparse, node.keywords)
+    ]
+
+
+def test_a_verdict_does_not_depend_on_the_users_cache():
+    offenders = {
+        str(path.relative_to(ROOT)): lines
+        for path in _modules("verify")
+        if (lines := _cache_readers(ast.parse(path.read_text())))
+    }
+    assert offenders == {}
+
+
+def test_the_reader_of_loaders_sees_them():
+    code = (
+        "from empirical.data import load as get\nfrom verify.ledger import load\n"
+        "load('x')\nget('x')\nget('x', cached=False)\nget('x', cached=True)\n"
+    )
+    assert _cache_readers(ast.parse(code)) == [4, 6]

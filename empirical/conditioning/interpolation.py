@@ -134,7 +134,12 @@ def accuracy(predictions: npt.ArrayLike, labels: npt.ArrayLike) -> float:
 
 
 def digit_problem(
-    n: int, m: int, *, directory: str | None = None, centre: bool = False
+    n: int,
+    m: int,
+    *,
+    directory: str | None = None,
+    cached: bool = True,
+    centre: bool = False,
 ) -> DigitProblem:
     """Return `n` training and `m` test digits, classes balanced where the source is.
 
@@ -143,6 +148,8 @@ def digit_problem(
     n, m : int
     directory : str, optional
         Of the full data set; by default as `empirical.data.load` looks.
+    cached : bool
+        As of `empirical.data.load`: without it everyone gets the same digits.
     centre : bool
         Subtract the mean training image before scaling to unit norm.
 
@@ -152,8 +159,8 @@ def digit_problem(
     >>> digits.inputs.shape, digits.test_targets.shape
     ((20, 784), (10, 10))
     """
-    train = load("mnist", "train", directory=directory).head(n)
-    test = load("mnist", "test", directory=directory).head(m)
+    train = load("mnist", "train", directory=directory, cached=cached).head(n)
+    test = load("mnist", "test", directory=directory, cached=cached).head(m)
     mean = train.images.reshape(n, -1).mean(axis=0) if centre else False
     eye = np.eye(10) - 0.1
     return DigitProblem(

