@@ -56,7 +56,8 @@ def _residual(count: Steps, rate: Array, g: Array, m: Array) -> two.Pair:
     # Far outside any float's exponents one infinity or zero is as good as another.
     power = np.clip(exponent, -5000, 5000)
     with np.errstate(over="ignore", under="ignore"):
-        return two.scale(two.add(after, left), power)
+        high, low = two.scale(two.add(after, left), power)
+    return high, np.where(np.isinf(high), 0.0, low)
 
 
 def _double(this: two.Pair, after: two.Pair, trace: two.Pair, m: Array) -> Any:
