@@ -134,24 +134,22 @@ def test_bad_box_is_refused(bad):
 
 
 def test_normrelu_derivatives_are_those_of_the_closed_forms():
-    from verify.claims import normrelu
+    from verify.claims import normrelu_fact1 as fact
 
     with flint.ctx.workprec(enclose.BITS):
         at = [flint.arb("0.7"), flint.arb("-1.3")]
-        for function in (normrelu._mean_jet, normrelu._length_jet):
+        for function in (fact._mean_jet, fact._length_jet):
             closed = function(*at)
             series = enclose.jet(lambda g, c, f=function: f(g, c)[0], at, 0, 2)
             for order, value in enumerate(closed):
                 assert (value - math.factorial(order) * series[order]).contains(0)
         bias = enclose.jet(
-            lambda g, c: (
-                normrelu._mean_jet(g, c)[0] ** 2 / normrelu._length_jet(g, c)[0]
-            ),
+            lambda g, c: fact._mean_jet(g, c)[0] ** 2 / fact._length_jet(g, c)[0],
             at,
             0,
             2,
         )
-        gap = normrelu._bias_curvature(*at) - 2 * bias[2]
+        gap = fact._bias_curvature(*at) - 2 * bias[2]
         assert gap.contains(0)
         assert gap.rad() < 1e-30
 

@@ -1,0 +1,287 @@
+"""Correlations of inputs off the unit sphere (Theorem 3.11 and what leads to it).
+
+The measured side integrates the definitions with its own quadratures.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from theory import conditioning as dc
+from theory import lengths as closed
+from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._lengths import (
+    KEY,
+    ODD,
+    Array,
+    expectation,
+    function,
+    gaussian_rule,
+    iterate,
+    length,
+    predicted_activation,
+)
+from verify.compare import AtLeast, AtMost
+
+
+def linear_energy(name: str, scale: float, gamma: float) -> float:
+    """a_1(gamma)^2 = (E X s(sqrt(gamma) X))^2."""
+    s, x = function(name, scale), gaussian_rule()[0]
+    return expectation(x * s(math.sqrt(gamma) * x)) ** 2
+
+
+def _settling_depth(name: str, scale: float, gamma_x: float, gamma_y: float) -> int:
+    return closed.settling_depth(predicted_activation(name, scale), gamma_x, gamma_y)
+
+
+# --- one layer, then many -------------------------------------------------------------
+
+
+def _generalised_mu(name: str, scale: float, gamma: float) -> float:
+    return closed.generalised_mu(predicted_activation(name, scale), gamma)
+
+
+def _predict_one_layer(
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float
+) -> float:
+    mus = [_generalised_mu(name, scale, gamma) for gamma in (gamma_x, gamma_y)]
+    return closed.odd_correlation_bound(rho, *mus)
+
+
+def _wrong_one_layer(
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float
+) -> float:
+    # mu/2 replaced by mu.
+    mus = [_generalised_mu(name, scale, gamma) for gamma in (gamma_x, gamma_y)]
+    return closed.odd_correlation_bound(rho, 2.0 * mus[0], 2.0 * mus[1])
+
+
+def _measure_one_layer(
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float
+) -> float:
+    return abs(float(iterate(name, scale, gamma_x, gamma_y, rho, 1)[1, 2]))
+
+
+_FRACTIONS = np.linspace(-1.0, 1.0, 9)
+
+
+def _predict_half_mu(*, name: str, scale: float) -> float:
+    return predicted_activation(name, scale).mu / 2.0
+
+
+def _wrong_whole_mu(*, name: str, scale: float) -> float:
+    return predicted_activation(name, scale).mu
+
+
+def _measure_nonlinearity(*, name: str, scale: float) -> Array:
+    mu = 1.0 - linear_energy(name, scale, 1.0)
+    gammas = 1.0 + _FRACTIONS * mu / 2.0
+    return np.array(
+        [1.0 - linear_energy(name, scale, g) / length(name, scale, g) for g in gammas]
+    )
+
+
+def _decay(case: Mapping[str, Any], strength: float) -> Array:
+    name, scale, depth = case["name"], case["scale"], case["depth"]
+    late = _settling_depth(name, scale, case["gamma_x"], case["gamma_y"])
+    delta, nu = 1.0 - abs(case["rho"]), strength * predicted_activation(name, scale).mu
+    bounds = np.ones(depth + 1)
+    for layer in range(late, depth + 1):
+        bounds[layer] = float(dc.correlation_bound(layer - late, delta, nu))
+    return bounds
+
+
+def _predict_decay(
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+) -> Array:
+    a, delta = predicted_activation(name, scale), 1.0 - abs(rho)
+    layers = range(depth + 1)
+    return np.array(
+        [
+            closed.correlation_bound_any_length(a, gamma_x, gamma_y, delta, layer)
+            for layer in layers
+        ]
+    )
+
+
+def _wrong_decay(**case: Any) -> Array:
+    # A rate three times mu instead of mu/2: beyond the slope 1 - mu at the origin.
+    return _decay(case, 3.0)
+
+
+def _measure_decay(
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+) -> Array:
+    return np.abs(iterate(name, scale, gamma_x, gamma_y, rho, depth)[:, 2])
+
+
+_NO_BOUND = 1e6  # nothing is claimed for these layers
+
+
+def _predict_settled(
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+) -> Array:
+    late = _settling_depth(name, scale, gamma_x, gamma_y)
+    allowed = np.full(depth + 1, _NO_BOUND)
+    allowed[late:] = predicted_activation(name, scale).mu / 2.0
+    return allowed
+
+
+def _wrong_settled(
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+) -> Array:
+    # Settled after a third of the layers.
+    late = _settling_depth(name, scale, gamma_x, gamma_y) // 3
+    allowed = np.full(depth + 1, _NO_BOUND)
+    allowed[late:] = predicted_activation(name, scale).mu / 2.0
+    return allowed
+
+
+def _measure_settled(
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+) -> Array:
+    states = iterate(name, scale, gamma_x, gamma_y, rho, depth)
+    return np.abs(states[:, :2] - 1.0).max(axis=1)
+
+
+def _one_layer_examples() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(ODD),
+            "scale": st.floats(0.1, 5.0),
+            "gamma_x": st.floats(0.05, 8.0),
+            "gamma_y": st.floats(0.05, 8.0),
+            "rho": st.floats(-1.0, 1.0),
+        }
+    )
+
+
+def _decay_examples() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(ODD),
+            "scale": st.floats(0.5, 5.0),
+            "gamma_x": st.floats(0.5, 4.0),
+            "gamma_y": st.floats(0.5, 4.0),
+            "rho": st.floats(-0.999, 0.999),
+            "depth": st.just(40),
+        }
+    )
+
+
+_DECAY_CASES: tuple[Case, ...] = (
+    *grid(
+        name=("tanh", "erf"),
+        scale=(1.0, 3.0),
+        gamma_x=(2.0,),
+        gamma_y=(0.5, 4.0),
+        rho=(0.9, -0.99),
+        depth=(60,),
+    ),
+    *grid(
+        name=("softsign",),
+        scale=(1.0,),
+        gamma_x=(1.0,),
+        gamma_y=(1.0,),
+        rho=(0.3,),
+        depth=(60,),
+    ),
+)
+LEM_D6 = Claim(
+    id="dc/lemD.6",
+    items=("LemD.6",),
+    title="One layer of an odd activation shrinks the correlation at any two lengths",
+    statement=r"|\rho'| \le \sqrt{g_{\mu(\gamma_1)}(\delta)\,"
+    r" g_{\mu(\gamma_2)}(\delta)}",
+    assumptions=(
+        "odd activation, delta = 1 - |rho|",
+        "g_mu(delta) = 1 - (1 + mu/2) delta up to 1/2, (1 - mu/2)(1 - delta) beyond",
+    ),
+    source=Source(KEY, "Lemma D.6"),
+    evidence=Evidence.SEARCH,
+    cases=grid(
+        name=ODD,
+        scale=(3.0,),
+        gamma_x=(2.0,),
+        gamma_y=(0.5, 1.0),
+        rho=(-1.0, 0.0, 0.5, 0.9, 1.0),
+    ),
+    predict=_predict_one_layer,
+    measure=_measure_one_layer,
+    # Sector quadrature 1e-12, mu to 1e-13.
+    compare=AtMost(rounding=1e-11),
+    must_refute=_wrong_one_layer,
+    examples=_one_layer_examples,
+    max_examples=100,
+)
+EQ20 = Claim(
+    id="dc/eq20",
+    items=("Eq20",),
+    title="Near unit length the activation stays at least half as non-linear",
+    statement=r"|\gamma - 1| \le \mu / 2 \;\Rightarrow\; \mu(\gamma) \ge \mu / 2",
+    assumptions=("odd, increasing, concave on the positive half line", "E s(X)^2 = 1"),
+    source=Source(KEY, "Equation 20"),
+    evidence=Evidence.SEARCH,
+    cases=grid(name=ODD, scale=(0.2, 3.0)),
+    predict=_predict_half_mu,
+    measure=_measure_nonlinearity,
+    # 1 - a_1^2/E s^2 of quadratures with relative rounding 1e-13.
+    compare=AtLeast(rounding=1e-12),
+    must_refute=_wrong_whole_mu,
+)
+THM_311 = Claim(
+    id="dc/thm3.11",
+    items=("Thm3.11", "ThmD.9"),
+    title="Correlations decay for inputs that are not on the unit sphere",
+    statement=r"|\rho_L| \le B_{\mu/2}(L - \hat L, \delta), \quad L \ge \hat L",
+    assumptions=(
+        "odd, increasing, concave on the positive half line, not linear",
+        "squared lengths at least 1/2, |cos| <= 1 - delta",
+    ),
+    source=Source(KEY, "Theorems 3.11 and D.9"),
+    evidence=Evidence.SEARCH,
+    cases=_DECAY_CASES,
+    predict=_predict_decay,
+    measure=_measure_decay,
+    # As in dc/lemD.6; errors shrink from layer to layer below |rho| = 1 - delta.
+    compare=AtMost(rounding=1e-10),
+    must_refute=_wrong_decay,
+    examples=_decay_examples,
+    max_examples=40,
+    uses=("dc/thmD.1", "dc/lemD.6", "dc/eq20"),
+    finding=(
+        "The rate is about four times slower than the true one: near zero each layer"
+        " multiplies the correlation by 1 - mu, the bound by 1 - mu/4."
+    ),
+)
+THM_311_LENGTHS = Claim(
+    id="dc/thm3.11-lengths",
+    items=("Thm3.11", "ThmD.9", "ThmD.1"),
+    title="After the settling depth both squared lengths are within mu/2 of one",
+    statement=r"|\gamma_L - 1| \le \frac{\mu}{2}, \quad L \ge \hat L = \left\lceil"
+    r" \frac{\log(2 t_0 / \mu)}{\log(1 / \alpha_\sigma)} \right\rceil",
+    assumptions=("as dc/thm3.11", "t_0 is the larger of |gamma_x - 1|, |gamma_y - 1|"),
+    source=Source(KEY, "Theorems 3.11 and D.9"),
+    evidence=Evidence.SEARCH,
+    cases=_DECAY_CASES,
+    predict=_predict_settled,
+    measure=_measure_settled,
+    compare=AtMost(rounding=1e-11),
+    must_refute=_wrong_settled,
+    examples=_decay_examples,
+    max_examples=40,
+    uses=("dc/thmD.1",),
+)
+
+CLAIMS = (
+    LEM_D6,
+    EQ20,
+    THM_311,
+    THM_311_LENGTHS,
+)

@@ -1,0 +1,242 @@
+"""Hermite polynomials and coefficients at other variances than one (appendix D)."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+
+from theory import activations as act
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._lengths import FUNCTIONS, KEY, KINK, Array, predicted_activation
+from verify.compare import AgreesTo
+
+
+def _kinked_expectation(values: Callable[[Array], Array], kink: float) -> float:
+    """Like `expectation`, with panels that end at `kink` as well."""
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    edges = np.unique(np.append(np.arange(-13.0, 13.1, 1 / 4), kink))
+    half = np.diff(edges)[:, None] / 2.0
+    x = (edges[:-1, None] + half + half * nodes).ravel()
+    weight = (half * weights).ravel() * np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi)
+    return float(weight @ values(x))
+
+
+def coefficients(name: str, gamma: float, order: int) -> Array:
+    """a_k(gamma) = E s(sqrt(gamma) X) h_k(X) of the normalised activation."""
+    kink = (KINK if name == "normrelu" else 0.0) / math.sqrt(gamma)
+    raw = FUNCTIONS[name]
+    unit_kink = KINK if name == "normrelu" else 0.0
+    mean = _kinked_expectation(raw, unit_kink)
+    variance = _kinked_expectation(lambda x: (raw(x) - mean) ** 2, unit_kink)
+    root = math.sqrt(gamma)
+
+    def values(x: Array, k: int) -> Array:
+        low, high = np.zeros_like(x), np.ones_like(x)
+        for j in range(k):
+            low, high = high, (x * high - math.sqrt(j) * low) / math.sqrt(j + 1)
+        return (raw(root * x) - mean) / math.sqrt(variance) * high
+
+    return np.array(
+        [
+            _kinked_expectation(lambda x, k=k: values(x, k), kink)
+            for k in range(order + 1)
+        ]
+    )
+
+
+_POINTS = (Fraction(-7, 2), Fraction(-1), Fraction(0), Fraction(2, 3), Fraction(5, 2))
+
+
+def _measure_generating(*, order: int, gamma: str) -> Array:
+    """J! times the t^j coefficient of exp(tz - gamma t^2/2), exactly, normalised."""
+    g, values = Fraction(gamma), []
+    for z in _POINTS:
+        total = Fraction(0)
+        for i in range(order // 2 + 1):
+            ways = Fraction(
+                math.factorial(order), math.factorial(order - 2 * i) * math.factorial(i)
+            )
+            total += ways * z ** (order - 2 * i) * (-g / 2) ** i
+        values.append(float(total) / math.sqrt(float(g**order) * math.factorial(order)))
+    return np.array(values)
+
+
+def _predict_generating(*, order: int, gamma: str) -> Array:
+    z = np.array([float(point) for point in _POINTS])
+    return np.asarray(act.hermite(order)(z / math.sqrt(float(Fraction(gamma)))))
+
+
+def _wrong_generating(*, order: int, gamma: str) -> Array:
+    # gamma as a standard deviation.
+    z = np.array([float(point) for point in _POINTS])
+    return np.asarray(act.hermite(order)(z / float(Fraction(gamma))))
+
+
+_DEGREES = 8
+
+
+def _measure_orthogonality(*, root_x: str, root_y: str, rho: str) -> Array:
+    """E h_j(u/sqrt(gamma_x)) h_k(v/sqrt(gamma_y)) by exact Gaussian moments."""
+    x, y = Fraction(root_x), Fraction(root_y)
+    covariance = Fraction(rho) * x * y
+
+    @cache
+    def moment(a: int, b: int) -> Fraction:
+        # Wick: pair one factor u with another u or with a v.
+        if a == 0:
+            if b % 2:
+                return Fraction(0)
+            return math.prod(range(1, b, 2), start=Fraction(1)) * y**b
+        total = (a - 1) * x**2 * moment(a - 2, b) if a > 1 else Fraction(0)
+        return total + (b * covariance * moment(a - 1, b - 1) if b else Fraction(0))
+
+    def polynomial(degree: int, root: Fraction) -> list[Fraction]:
+        # He_j(u / root), coefficients of powers of u.
+        low, high = [Fraction(0)], [Fraction(1)]
+        for j in range(degree):
+            raised = [Fraction(0), *(c / root for c in high)]
+            padded = low + [Fraction(0)] * (len(raised) - len(low))
+            low, high = high, [p - j * q for p, q in zip(raised, padded, strict=True)]
+        return high
+
+    table = np.empty((_DEGREES, _DEGREES))
+    for j in range(_DEGREES):
+        for k in range(_DEGREES):
+            p, q = polynomial(j, x), polynomial(k, y)
+            total = sum(
+                (
+                    a * b * moment(i, l)
+                    for i, a in enumerate(p)
+                    for l, b in enumerate(q)
+                    if a and b
+                ),
+                start=Fraction(0),
+            )
+            size = math.sqrt(math.factorial(j) * math.factorial(k))
+            table[j, k] = float(total) / size
+    return table
+
+
+def _predict_orthogonality(*, root_x: str, root_y: str, rho: str) -> Array:
+    duals = [act.hermite(j).dual(float(Fraction(rho))) for j in range(1, _DEGREES)]
+    return np.diag([1.0, *(float(value) for value in duals)])
+
+
+def _wrong_orthogonality(*, root_x: str, root_y: str, rho: str) -> Array:
+    # The covariance in place of the correlation.
+    covariance = float(Fraction(rho) * Fraction(root_x) * Fraction(root_y))
+    return np.diag([covariance**j for j in range(_DEGREES)])
+
+
+_ORDER = 30
+
+
+def _measure_coefficients(*, name: str, gamma: float) -> Array:
+    return coefficients(name, gamma, _ORDER)
+
+
+def _predict_coefficients(*, name: str, gamma: float) -> Array:
+    return np.asarray(predicted_activation(name).scaled(gamma).hermite(_ORDER))
+
+
+def _wrong_coefficients(*, name: str, gamma: float) -> Array:
+    return np.asarray(predicted_activation(name).hermite(_ORDER))
+
+
+def _measure_series(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> float:
+    order = 150
+    a, b = coefficients(name, gamma_x, order), coefficients(name, gamma_y, order)
+    return float((a * b) @ rho ** np.arange(order + 1))
+
+
+def _predict_dual(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> float:
+    return float(predicted_activation(name).dual(rho, var_x=gamma_x, var_y=gamma_y))
+
+
+def _wrong_dual(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> float:
+    mean = math.sqrt(gamma_x * gamma_y)
+    return float(predicted_activation(name).dual(rho, var_x=mean, var_y=mean))
+
+
+EQ14 = Claim(
+    id="dc/eq14",
+    items=("Eq14",),
+    title="Generating function of the Hermite polynomials of variance gamma",
+    statement=r"e^{t z - \gamma t^2 / 2} = \sum_{j} \frac{t^j}{j!} H_j^{\gamma}(z),"
+    r" \quad H_j^{\gamma}(z) = \sqrt{\gamma^j j!}\, h_j(z / \sqrt{\gamma})",
+    source=Source(KEY, "Equation 14"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(order=(1, 2, 3, 7, 20), gamma=("1/4", "1", "9/4", "4")),
+    predict=_predict_generating,
+    measure=_measure_generating,
+    # Exact rationals against a three-term recurrence: order * a few ulp of the largest
+    # term, which exceeds the value near zeros; 1e-13 of the largest of five points.
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_wrong_generating,
+)
+LEM_D5 = Claim(
+    id="dc/lemD.5",
+    items=("LemD.5",),
+    title="Hermite polynomials of two variances stay orthogonal",
+    statement=r"\mathbb{E}\, h_j^{\gamma_1}(z_1) h_k^{\gamma_2}(z_2)"
+    r" = \rho^j\, 1\{j = k\}",
+    assumptions=("exact Gaussian moments in rational arithmetic, degrees below 8",),
+    source=Source(KEY, "Lemma D.5"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        {"root_x": "2", "root_y": "3/2", "rho": "1/2"},
+        {"root_x": "1/3", "root_y": "5", "rho": "-7/8"},
+        {"root_x": "1", "root_y": "1", "rho": "1"},
+        {"root_x": "4", "root_y": "1/4", "rho": "-1"},
+    ),
+    predict=_predict_orthogonality,
+    measure=_measure_orthogonality,
+    # Exact rationals, one square root and one division; the prediction is 1e-13.
+    compare=AgreesTo(absolute=2e-13),
+    must_refute=_wrong_orthogonality,
+)
+EQ15 = Claim(
+    id="dc/eq15",
+    items=("Eq15",),
+    title="Hermite coefficients at variance gamma",
+    statement=r"a_k(\gamma) = \mathbb{E}\, \sigma(\sqrt{\gamma} X) h_k(X)",
+    source=Source(KEY, "Equation 15"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(name=("tanh", "relu", "normrelu", "selu"), gamma=(0.5, 1.0, 3.0)),
+    predict=_predict_coefficients,
+    measure=_measure_coefficients,
+    # Prediction 1e-13 of the largest; quadrature: sums of 2,000 weights with
+    # |h_k| e^{-x^2/4} <= 1 and |s| e^{-x^2/4} <= 4 round to 2e-13.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_wrong_coefficients,
+)
+EQ16 = Claim(
+    id="dc/eq16",
+    items=("Eq16", "D.0"),
+    title="The dual at two variances is the series of the coefficients' products",
+    statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2)"
+    r" = \sum_k a_k(\gamma_1) a_k(\gamma_2) \rho^k",
+    source=Source(KEY, "Equation 16"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        name=("tanh", "relu", "normrelu"),
+        gamma_x=(0.5,),
+        gamma_y=(0.5, 3.0),
+        rho=(-0.8, 0.0, 0.6),
+    ),
+    predict=_predict_dual,
+    measure=_measure_series,
+    # Truncation after order 150: 0.8^151 = 2e-15 of sqrt(E s^2 E s^2) <= 3. Rounding
+    # as in dc/eq15, both sides.
+    compare=AgreesTo(absolute=5e-12),
+    must_refute=_wrong_dual,
+)
+
+CLAIMS = (
+    EQ14,
+    LEM_D5,
+    EQ15,
+    EQ16,
+)

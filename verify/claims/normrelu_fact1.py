@@ -1,0 +1,435 @@
+r"""Fact 1 of appendix I: the shape of NormReLU's length map and bias.
+
+Measurements: covers of ``(gamma, c)`` by boxes (`verify.enclose`), for statements about
+whole intervals.
+"""
+
+# mpmath has no type information:
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from collections.abc import Callable
+from typing import Any
+
+import flint
+
+from theory import activations as act
+from theory import lengths
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._normrelu import (
+    KEY,
+    PUBLISHED,
+    STAR,
+    inverse_scale_squared,
+    normal_density,
+    shift_of,
+    upper_tail,
+)
+from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure, Outcome
+from verify.enclose import Box, maximum, minimum, partial, quotient, ratio
+
+_RANGE = (-1.9, -0.6)  # kinks for which all of Fact 1 is proved
+
+# --- Fact 1 of appendix I, on boxes of (gamma, c) -------------------------------------
+#
+# With s = sqrt(gamma), t = c/s, m(gamma) = E s_c(sqrt(gamma) X) / lambda and
+# q(gamma) = length / lambda^2, Stein's lemma gives each derivative in closed form; the
+# tests compare them with Taylor jets of m and q. The factor lambda^2 > 0 is put back
+# where a value is wanted and left out where only a sign is.
+
+
+def _mean_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
+    """Return m and its first two derivatives in gamma."""
+    s = gamma.sqrt()
+    t = c / s
+    density = normal_density(t)
+    return (
+        s * density - c * upper_tail(t) + shift_of(c),
+        density / (2 * s),
+        density * (t * t - 1) / (4 * gamma * s),
+    )
+
+
+def _length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
+    """Return q and its first two derivatives in gamma."""
+    s = gamma.sqrt()
+    t, b = c / s, shift_of(c)
+    density, upper = normal_density(t), upper_tail(t)
+    one = s * density - c * upper
+    return (
+        (gamma + c * c) * upper - c * s * density + 2 * b * one + b * b,
+        upper + b * density / s,
+        density / (2 * gamma) * (t + b * (t * t - 1) / s),
+    )
+
+
+def _length_slope(gamma: Any, c: Any) -> Any:
+    return ratio(_length_jet(gamma, c)[1], inverse_scale_squared(c))
+
+
+def _length_curvature(gamma: Any, c: Any) -> Any:
+    return ratio(_length_jet(gamma, c)[2], inverse_scale_squared(c))
+
+
+def _bias_curvature(gamma: Any, c: Any) -> Any:
+    m, m1, m2 = _mean_jet(gamma, c)
+    q, q1, q2 = _length_jet(gamma, c)
+    # (m^2/q)'' over a common denominator.
+    top = 2 * (m1 * m1 + m * m2) * q * q - (4 * m1 * q1 * q + m * q2 * q) * m
+    return ratio(top + 2 * m * m * q1 * q1, q**3)
+
+
+def _square_curvature(gamma: Any, c: Any) -> Any:
+    """Second derivative of (E s)^2, not divided by the squared length."""
+    m, m1, m2 = _mean_jet(gamma, c)
+    return ratio(2 * (m1 * m1 + m * m2), inverse_scale_squared(c))
+
+
+def _rest_share(gamma: Any, c: Any) -> Any:
+    """1 - (a_0^2 + a_1^2)/q."""
+    m, q = _mean_jet(gamma, c)[0], _length_jet(gamma, c)[0]
+    return 1 - ratio(m * m + gamma * upper_tail(c / gamma.sqrt()) ** 2, q)
+
+
+def _box(kinks: list[float]) -> Box:
+    return (0.5, 1.5), (kinks[0], kinks[1])
+
+
+def _words(kinks: list[float]) -> str:
+    low, high = kinks
+    which = f"c = {low!r}" if low == high else f"every c in [{low}, {high}]"
+    return f"every gamma in [1/2, 3/2], {which}"
+
+
+def _extremum(find: Callable[..., Any], function: Any, kinks: list[float]) -> Enclosure:
+    # One kink: to the last digits. A range of kinks: until the sign is known.
+    point = kinks[0] == kinks[1]
+    cover = find(
+        function,
+        _box(kinks),
+        gradient=(partial(function, 0), partial(function, 1)),
+        tolerance=1e-12,
+        target=None if point else 0.0,
+    )
+    return cover.enclosure(_words(kinks))
+
+
+def _measure_monotone(*, kinks: list[float]) -> Enclosure:
+    return _extremum(minimum, _length_slope, kinks)
+
+
+def _measure_concave(*, kinks: list[float]) -> Enclosure:
+    return _extremum(maximum, _length_curvature, kinks)
+
+
+def _measure_convex(*, kinks: list[float]) -> Enclosure:
+    return _extremum(minimum, _bias_curvature, kinks)
+
+
+def _measure_square_curvature(*, kinks: list[float]) -> Enclosure:
+    return _extremum(minimum, _square_curvature, kinks)
+
+
+def _measure_rest(*, kinks: list[float]) -> Enclosure:
+    return _extremum(minimum, _rest_share, kinks)
+
+
+def _predict_monotone(*, kinks: list[float]) -> float:
+    # Concave, so the slope is least at 3/2. Rounded down by its float64 accuracy.
+    if kinks[0] < kinks[1]:
+        return 0.0
+    return lengths.normrelu_length_slope(1.5, kinks[0]) - 1e-12
+
+
+def _wrong_monotone(*, kinks: list[float]) -> float:
+    # A few parts in 1e9 too large for one kink; the slope at 1/2 for a range.
+    return 0.8 if kinks[0] < kinks[1] else _predict_monotone(kinks=kinks) + 4e-9
+
+
+def _predict_nought(**_: Any) -> float:
+    return 0.0
+
+
+def _wrong_concave(*, kinks: list[float]) -> float:
+    # More concave than it is at gamma = 3/2, by 1e-6.
+    return {STAR: -0.1392298, PUBLISHED: -0.1398068}.get(kinks[0], -0.01)
+
+
+def _concave_limit(**_: Any) -> float:
+    return 0.0147
+
+
+def _wrong_concave_limit(**_: Any) -> float:
+    return 0.0148
+
+
+def _convex_limit(**_: Any) -> float:
+    return -3e-6
+
+
+def _wrong_convex_limit(**_: Any) -> float:
+    return -4e-6
+
+
+def _wrong_convex(*, kinks: list[float]) -> float:
+    return {STAR: 0.005319, PUBLISHED: 0.0052522}.get(kinks[0], 2e-3) * (1 + 1e-3)
+
+
+def _quotient_of_bias(gamma: Any, c: Any) -> Any:
+    """beta(gamma)/(gamma - 1)^2, regular at gamma = 1 because m(1) = 0."""
+    # The mean value theorem on the hull, by the closed form of m': tighter than a jet.
+    m = _mean_jet(gamma.union(flint.arb(1)), c)[1]
+    if not (gamma - 1).contains(flint.arb(0)):
+        m = m.intersection(_mean_jet(gamma, c)[0] / (gamma - 1))
+    return ratio(m**2, _length_jet(gamma, c)[0])
+
+
+def _measure_minimum(*, kinks: list[float]) -> Enclosure:
+    target = None if kinks[0] == kinks[1] else 0.0
+    cover = minimum(_quotient_of_bias, _box(kinks), tolerance=1e-11, target=target)
+    return cover.enclosure(_words(kinks))
+
+
+def _predict_minimum(*, kinks: list[float]) -> float:
+    if kinks[0] < kinks[1]:
+        return 0.0
+    return 4.0 * lengths.normrelu_bias(1.5, kinks[0]) - 2e-11
+
+
+def _wrong_minimum(*, kinks: list[float]) -> float:
+    # The quotient at the other end.
+    return 4.0 * lengths.normrelu_bias(0.5, kinks[0])
+
+
+def _measure_alpha(*, kinks: list[float]) -> Enclosure:
+    # |q(gamma) - q(1)| / |gamma - 1|; q(1) = 1/lambda^2 exactly.
+    def chord(gamma: Any, c: Any) -> Any:
+        def rise(g: Any, k: Any) -> Any:
+            return _length_jet(g, k)[0] - inverse_scale_squared(k)
+
+        return ratio(
+            quotient(rise, flint.arb(1), 1)(gamma, c), inverse_scale_squared(c)
+        )
+
+    return maximum(chord, _box(kinks), tolerance=1e-11).enclosure(_words(kinks))
+
+
+def _predict_alpha(*, kinks: list[float]) -> float:
+    return lengths.chord_rate(act.normrelu(kinks[0])) + 2e-11
+
+
+def _wrong_alpha(*, kinks: list[float]) -> float:
+    return lengths.chord_rate(act.normrelu(kinks[0])) - 1e-9
+
+
+def _measure_beta(*, kinks: list[float]) -> Enclosure:
+    def chord(gamma: Any, c: Any) -> Any:
+        return abs(gamma - 1) * _quotient_of_bias(gamma, c)
+
+    return maximum(chord, _box(kinks), tolerance=1e-12).enclosure(_words(kinks))
+
+
+def _predict_beta(*, kinks: list[float]) -> float:
+    decay = lengths.normrelu_decay(0.5, 1.5, 1.0, act.normrelu(kinks[0]))
+    return decay.beta + 2e-12
+
+
+def _wrong_beta(*, kinks: list[float]) -> float:
+    # The other end's chord: 2 beta(3/2).
+    return 2.0 * lengths.normrelu_bias(1.5, kinks[0])
+
+
+def _predict_square_curvature(*, kinks: list[float]) -> float:
+    # The specification's figure for c*, at gamma = 1/2, rounded down.
+    return -0.0030662
+
+
+def _predict_rest(*, kinks: list[float]) -> float:
+    return lengths.rest_share(act.normrelu(kinks[0]), 0.5) - 1e-11
+
+
+def _wrong_rest(*, kinks: list[float]) -> float:
+    # The share at gamma = 1, the coefficient of non-linearity itself.
+    return lengths.rest_share(act.normrelu(kinks[0]), 1.0)
+
+
+_ONE_KINK = ([STAR, STAR], [PUBLISHED, PUBLISHED])
+_ALL_KINKS = (*_ONE_KINK, list(_RANGE))
+_BOXES = ("gamma in [1/2, 3/2]", "Ball arithmetic (Arb) of 160 bits")
+
+
+CLAIMS = (
+    Claim(
+        id="dc/fact1-monotone",
+        items=("Fact1",),
+        title="NormReLU's length map is increasing (certified)",
+        statement=r"\hat\sigma_0'(\gamma) \ge \hat\sigma_0'(3/2) > 0,\quad"
+        r" \gamma \in [1/2, 3/2]",
+        source=Source(KEY, "Appendix I, Fact 1"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=_ALL_KINKS),
+        predict=_predict_monotone,
+        measure=_measure_monotone,
+        compare=CertifiedAtLeast(),
+        must_refute=_wrong_monotone,
+        assumptions=_BOXES,
+        uses=("dc/I.len", "dc/I.len-slope"),
+        finding="Proved for every kink in [-1.9, -0.6], not only the paper's.",
+    ),
+    Claim(
+        id="dc/fact1-concave",
+        items=("Fact1",),
+        title="NormReLU's length map is concave (certified)",
+        statement=r"\hat\sigma_0''(\gamma) \le 0,\quad \gamma \in [1/2, 3/2]",
+        source=Source(KEY, "Appendix I, Fact 1"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=_ALL_KINKS),
+        predict=_predict_nought,
+        measure=_measure_concave,
+        compare=CertifiedAtMost(),
+        must_refute=_wrong_concave,
+        assumptions=_BOXES,
+        uses=("dc/I.len",),
+        finding=(
+            "Proved for every kink in [-1.9, -0.6]. It fails at c = -0.5, where the"
+            " second derivative at gamma = 3/2 is 0.0147: dc/fact1-concave-limit."
+        ),
+    ),
+    Claim(
+        id="dc/fact1-concave-limit",
+        items=("Fact1",),
+        title="Concavity is no fact of every negative kink: it fails at c = -1/2",
+        statement=r"\max_{\gamma \in [1/2, 3/2]} \hat\sigma_0''(\gamma) \ge 0.0147 > 0,"
+        r"\quad c = -\tfrac12",
+        source=Source(KEY, "Appendix I, Fact 1 (its limits)"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=([-0.5, -0.5],)),
+        predict=_concave_limit,
+        measure=_measure_concave,
+        compare=CertifiedAtLeast(),
+        must_refute=_wrong_concave_limit,
+        assumptions=_BOXES,
+        finding="Fact 1 needs a kink below about -0.59.",
+    ),
+    Claim(
+        id="dc/fact1-convex-limit",
+        items=("Fact1",),
+        title="Convexity of the bias fails for kinks far below the paper's: c = -5/2",
+        statement=r"\min_{\gamma \in [1/2, 3/2]} \beta''(\gamma) \le -3 \cdot 10^{-6},"
+        r"\quad c = -\tfrac52",
+        source=Source(KEY, "Appendix I, Fact 1 (its limits)"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=([-2.5, -2.5],)),
+        predict=_convex_limit,
+        measure=_measure_convex,
+        compare=CertifiedAtMost(),
+        must_refute=_wrong_convex_limit,
+        assumptions=_BOXES,
+        finding="Fact 1 needs a kink above about -2.3.",
+    ),
+    Claim(
+        id="dc/fact1-convex",
+        items=("Fact1", "E9"),
+        title="NormReLU's bias function is convex (certified)",
+        statement=r"\beta''(\gamma) \ge 0,\quad"
+        r" \beta(\gamma) = \frac{(E\,\sigma(\sqrt\gamma X))^2}{\hat\sigma_0(\gamma)},"
+        r"\quad \gamma \in [1/2, 3/2]",
+        source=Source(KEY, "Appendix I, Fact 1"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=_ALL_KINKS),
+        predict=_predict_nought,
+        measure=_measure_convex,
+        compare=CertifiedAtLeast(),
+        must_refute=_wrong_convex,
+        assumptions=_BOXES,
+        uses=("dc/I.len", "dc/eq28-bias"),
+        finding=(
+            "Proved for every kink in [-1.9, -0.6], of the bias divided by the squared"
+            " length; of the undivided one it is false (dc/E9-as-printed)."
+        ),
+    ),
+    Claim(
+        id="dc/fact1-minimum",
+        items=("Fact1",),
+        title="The bias vanishes at gamma = 1 and only there (certified)",
+        statement=r"\beta(\gamma) \ge 4 \beta(3/2) (\gamma - 1)^2,\quad \beta(1) = 0,"
+        r"\quad \gamma \in [1/2, 3/2]",
+        source=Source(KEY, "Appendix I, Fact 1 (with a constant)"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=_ALL_KINKS),
+        predict=_predict_minimum,
+        measure=_measure_minimum,
+        compare=CertifiedAtLeast(),
+        must_refute=_wrong_minimum,
+        assumptions=(*_BOXES, "a range of kinks: only that the quotient is positive"),
+        uses=("dc/eq28-bias",),
+    ),
+    Claim(
+        id="dc/fact1-alpha",
+        items=("Fact1", "Eq28"),
+        title="Lengths contract at the rate alpha_1 towards one (certified)",
+        statement=r"|\hat\sigma_0(\gamma) - 1| \le \alpha_1 |\gamma - 1|,\quad"
+        r" \alpha_1 = 2(1 - \hat\sigma_0(1/2)) < 1",
+        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=_ONE_KINK),
+        predict=_predict_alpha,
+        measure=_measure_alpha,
+        compare=CertifiedAtMost(),
+        must_refute=_wrong_alpha,
+        assumptions=_BOXES,
+        uses=("dc/I.len",),
+    ),
+    Claim(
+        id="dc/fact1-beta",
+        items=("Fact1", "Eq28"),
+        title="The bias is at most beta_0 times the distance from one (certified)",
+        statement=r"\beta(\gamma) \le \beta_0 |\gamma - 1|,\quad"
+        r" \beta_0 = 2 \max(\beta(1/2), \beta(3/2))",
+        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=_ONE_KINK),
+        predict=_predict_beta,
+        measure=_measure_beta,
+        compare=CertifiedAtMost(),
+        must_refute=_wrong_beta,
+        assumptions=_BOXES,
+        uses=("dc/eq28-bias",),
+    ),
+    Claim(
+        id="dc/thmI.1-rest",
+        items=("ThmI.1",),
+        title="The least share of energy beyond the linear part (certified)",
+        statement=r"1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}"
+        r" \ge \mu_-,\quad \mu_- \text{ its value at } \gamma = 1/2",
+        source=Source(KEY, "Theorem I.1 (constants ours)"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=_ONE_KINK),
+        predict=_predict_rest,
+        measure=_measure_rest,
+        compare=CertifiedAtLeast(),
+        must_refute=_wrong_rest,
+        assumptions=_BOXES,
+    ),
+    Claim(
+        id="dc/E9-as-printed",
+        items=("E9", "Fact1"),
+        title="The squared mean itself is convex (the literal reading of Fact 1)",
+        statement=r"\frac{d^2}{d\gamma^2} (E\,\sigma_c(\sqrt\gamma X))^2 \ge 0,\quad"
+        r" \gamma \in [1/2, 3/2]",
+        source=Source(KEY, "Appendix I, Fact 1"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(kinks=_ONE_KINK),
+        predict=_predict_nought,
+        measure=_measure_square_curvature,
+        compare=CertifiedAtLeast(),
+        must_hold=_predict_square_curvature,
+        expected=Outcome.REFUTED,
+        assumptions=_BOXES,
+        finding=(
+            "At gamma = 1/2 the second derivative is -0.0030661. Dividing by the"
+            " squared length, as the normalised dot product does, restores convexity:"
+            " dc/fact1-convex."
+        ),
+    ),
+)

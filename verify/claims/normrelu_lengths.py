@@ -1,0 +1,296 @@
+"""NormReLU's squared lengths (appendices I and D.4): values, limits and divergence.
+
+Measurements: the defining Gaussian integrals, enclosed by Arb, for values; a cover of
+an unbounded range by boxes (`verify.enclose`) for the divergence.
+"""
+
+# mpmath has no type information:
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from dataclasses import replace
+from typing import Any
+
+import flint
+import mpmath
+
+from theory import activations as act
+from theory import conditioning, lengths
+from verify import integrals
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._normrelu import (
+    KEY,
+    inverse_scale_squared,
+    measure_length,
+    moments_at,
+    normal_density,
+    shift_of,
+)
+from verify.claims._subjects import subject
+from verify.compare import AgreesTo, AtMost, CertifiedAtLeast, Enclosure, Outcome
+from verify.enclose import minimum, quotient
+
+
+def _predict_length(*, kink: str, gamma: str) -> float:
+    return lengths.normrelu_length(float(gamma), float(kink))
+
+
+def _predict_length_map(*, kink: str, gamma: str) -> float:
+    return act.normrelu(float(kink)).length_map(float(gamma))
+
+
+def _wrong_length(*, kink: str, gamma: str) -> float:
+    # The kink moved with the input's scale: c instead of c / s gives gamma itself.
+    return float(gamma)
+
+
+def _measure_length_slope(*, kink: str, gamma: str) -> Any:
+    # Central difference: h^2 times the third derivative is 1e-36, rounding 1e-45/h.
+    with mpmath.workdps(60):
+        g, h = mpmath.mpf(gamma), mpmath.mpf("1e-18")
+        high, low = moments_at(kink, g + h)[1], moments_at(kink, g - h)[1]
+        return (high - low) / (2 * h)
+
+
+def _predict_length_slope(*, kink: str, gamma: str) -> float:
+    return lengths.normrelu_length_slope(float(gamma), float(kink))
+
+
+def _wrong_length_slope(*, kink: str, gamma: str) -> float:
+    # The slope of a positively homogeneous activation: length / gamma.
+    return lengths.normrelu_length(float(gamma), float(kink)) / float(gamma)
+
+
+# --- where lengths converge (E1, E12) -------------------------------------------------
+
+
+def _measure_trajectory_length(*, kink: str, gamma: float, depth: int) -> Any:
+    # The closed form of I.len at 50 digits, which dc/I.len ties to the integrals.
+    with mpmath.workdps(50):
+        c, g = mpmath.mpf(kink), mpmath.mpf(gamma)
+        upper = mpmath.ncdf(-c)
+        b = c * upper - mpmath.npdf(c)
+        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+        for _ in range(depth):
+            g = _closed_length(c, b, g) / variance
+        return g
+
+
+def _closed_length(c: Any, b: Any, gamma: Any) -> Any:
+    s = mpmath.sqrt(gamma)
+    t = c / s
+    upper, density = mpmath.ncdf(-t), mpmath.npdf(t)
+    one = s * density - c * upper
+    return (gamma + c * c) * upper - c * s * density + 2 * b * one + b * b
+
+
+def _predict_trajectory_length(*, kink: str, gamma: float, depth: int) -> float:
+    a = act.normrelu(float(kink))
+    return float(lengths.length_trajectory(a, gamma, depth)[-1])
+
+
+def _predict_converged(**_: Any) -> float:
+    return 1.0
+
+
+def _unstable(*, kink: str) -> Any:
+    with mpmath.workdps(50):
+        c = mpmath.mpf(kink)
+        upper = mpmath.ncdf(-c)
+        b = c * upper - mpmath.npdf(c)
+        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+
+        def excess(log: Any) -> Any:
+            g = mpmath.exp(log)
+            return (_closed_length(c, b, g) / variance - g) / (g - 1)
+
+        return mpmath.exp(
+            mpmath.findroot(
+                excess, (mpmath.mpf("0.05"), mpmath.mpf(9)), solver="anderson"
+            )
+        )
+
+
+def _measure_alpha_of(*, activation: str) -> Any:
+    """2 (1 - E s(sqrt(1/2) X)^2 / E s(X)^2), from the definition."""
+    whole = integrals.PIECES[activation]
+    half = replace(whole, variance="0.5")
+    with mpmath.workdps(50):
+        return 2 * (1 - half.dual(1) / whole.dual(1))
+
+
+def _predict_contracts(**_: Any) -> float:
+    # alpha < 1, read as below it by a thousandth at least.
+    return 0.999
+
+
+def _predict_alpha_of(*, activation: str) -> float:
+    a = subject(activation)
+    return 2.0 * (1.0 - a.length_map(0.5) / a.second_moment)
+
+
+def _measure_unstable(*, kink: str) -> Any:
+    return _unstable(kink=kink)
+
+
+def _predict_unstable(*, kink: str) -> float:
+    return lengths.unstable_length(float(kink))
+
+
+def _wrong_unstable(*, kink: str) -> float:
+    return lengths.unstable_length(float(kink) + 0.01)
+
+
+def _measure_growth(*, kinks: list[float]) -> Enclosure:
+    r"""Enclose min (length(gamma)/gamma - 1) / (1 - v)^2 over gamma >= 1, c = 0.
+
+    v = 1/sqrt(gamma) turns the unbounded range into [0, 1]: for c = 0 the quotient is
+    lambda^2 (1/2 + 2 b phi(0) v + b^2 v^2) - 1, with a double zero at v = 1.
+    """
+
+    def excess(v: Any) -> Any:
+        b = shift_of(flint.arb(0))
+        density = normal_density(flint.arb(0))
+        square = (v * b + 2 * density) * (v * b) + flint.arb(1) / 2
+        return square / inverse_scale_squared(flint.arb(0)) - 1
+
+    def growth(v: Any) -> Any:
+        return quotient(excess, flint.arb(1), 2)(v)
+
+    cover = minimum(growth, ((0.0, 1.0),), tolerance=1e-12)
+    return cover.enclosure(
+        "every gamma in [1, inf), through v = gamma^(-1/2) in [0, 1]"
+    )
+
+
+def _predict_growth(**_: Any) -> float:
+    # The coefficient of v^2 is lambda^2 b^2 = 1 / (pi - 1). Rounded down.
+    k = conditioning.normrelu_constants(0.0)
+    return (k.scale * k.shift) ** 2 - 1e-12
+
+
+def _wrong_growth(**_: Any) -> float:
+    return _predict_growth() * 1.01
+
+
+CLAIMS = (
+    Claim(
+        id="dc/I.len",
+        items=("I.len",),
+        title="NormReLU's length map in closed form",
+        statement=r"\hat\sigma_0(\gamma) = \lambda^2[(\gamma + c^2)\Phi(-c/s)"
+        r" - cs\varphi(c/s) + 2b(s\varphi(c/s) - c\Phi(-c/s)) + b^2],\quad"
+        r" s = \sqrt\gamma",
+        source=Source(KEY, "Appendix I"),
+        evidence=Evidence.NUMERIC,
+        cases=grid(
+            kink=("-1.5975", "-1", "0", "2"), gamma=("0.03125", "0.5", "1", "1.5", "10")
+        ),
+        predict=_predict_length,
+        measure=measure_length,
+        # Sums of three terms of one size with float64 tail moments: 1e-14 each.
+        compare=AgreesTo(relative=1e-13),
+        must_refute=_wrong_length,
+        figure="length_maps",
+    ),
+    Claim(
+        id="dc/I.len-map",
+        items=("I.len",),
+        title="The activation's own length map is the same function",
+        statement=r"E\,\sigma_c(\sqrt\gamma X)^2 = \hat\sigma_0(\gamma)",
+        source=Source(KEY, "Appendix I"),
+        evidence=Evidence.NUMERIC,
+        cases=grid(kink=("-1.5975", "0", "2"), gamma=("0.5", "1", "1.5", "10")),
+        predict=_predict_length_map,
+        measure=measure_length,
+        compare=AgreesTo(relative=1e-13),
+        must_refute=_wrong_length,
+    ),
+    Claim(
+        id="dc/I.len-slope",
+        items=("I.len",),
+        title="The slope of NormReLU's length map in closed form",
+        statement=r"\hat\sigma_0'(\gamma) = \lambda^2[\Phi(-c/s) + b\varphi(c/s)/s]",
+        source=Source(KEY, "Appendix I"),
+        evidence=Evidence.NUMERIC,
+        cases=grid(kink=("-1.5975", "0", "2"), gamma=("0.5", "1", "1.5", "10")),
+        predict=_predict_length_slope,
+        measure=_measure_length_slope,
+        compare=AgreesTo(relative=1e-13),
+        must_refute=_wrong_length_slope,
+    ),
+    Claim(
+        id="dc/E1-as-printed",
+        items=("E1",),
+        title="Lengths contract for monotone activations with s(0) = 0 (as printed)",
+        statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
+        source=Source(KEY, "Remark D.2 and appendix D.4"),
+        evidence=Evidence.NUMERIC,
+        cases=grid(activation=("relu", "leaky_relu(0.1)")),
+        predict=_predict_contracts,
+        measure=_measure_alpha_of,
+        compare=AtMost(rounding=1e-13),
+        must_hold=_predict_alpha_of,
+        expected=Outcome.REFUTED,
+        finding=(
+            "ReLU and leaky ReLU meet the listed hypotheses, but multiply every squared"
+            " length by the same factor: alpha = 1. The remark needs an activation that"
+            " is not positively homogeneous."
+        ),
+    ),
+    Claim(
+        id="dc/E12-as-printed",
+        items=("E12", "E1"),
+        title="Lengths converge to one for any NormReLU (as read from D.4)",
+        statement=r"\gamma_L \to 1",
+        source=Source(KEY, "Appendix D.4"),
+        evidence=Evidence.NUMERIC,
+        cases=(
+            {"kink": "0", "gamma": 2.0, "depth": 20},
+            {"kink": "0", "gamma": 2.0, "depth": 60},
+            {"kink": "0", "gamma": 1.125, "depth": 60},
+            {"kink": "-0.2", "gamma": 8.0, "depth": 60},
+        ),
+        predict=_predict_converged,
+        measure=_measure_trajectory_length,
+        # Float64 in the map, amplified by gamma_60/gamma_0 in the worst case.
+        compare=AgreesTo(relative=1e-11),
+        must_hold=_predict_trajectory_length,
+        expected=Outcome.REFUTED,
+        finding=(
+            "With the kink at 0 every start above one diverges (dc/E12-diverges); with"
+            " a kink in (-0.3767, 0) every start above an unstable length"
+            " (dc/E12-unstable)."
+        ),
+        figure="diverging_lengths",
+    ),
+    Claim(
+        id="dc/E12-diverges",
+        items=("E12",),
+        title="Centred, normalised ReLU enlarges every length above one (certified)",
+        statement=r"\frac{\hat\sigma_0(\gamma)}{\gamma} - 1 \ge \frac{1}{\pi - 1}"
+        r" (1 - \gamma^{-1/2})^2,\quad \gamma \in [1, \infty),\ c = 0",
+        source=Source(KEY, "Appendix D.4 (its counterexample, made exact)"),
+        evidence=Evidence.CERTIFICATE,
+        cases=({"kinks": [0.0, 0.0]},),
+        predict=_predict_growth,
+        measure=_measure_growth,
+        compare=CertifiedAtLeast(),
+        must_refute=_wrong_growth,
+        assumptions=("the unbounded range is mapped onto [0, 1] by gamma^{-1/2}",),
+    ),
+    Claim(
+        id="dc/E12-unstable",
+        items=("E12", "E1"),
+        title="The squared length above which NormReLU's lengths diverge",
+        statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
+        source=Source(KEY, "Appendix D.4 (sharpened)"),
+        evidence=Evidence.NUMERIC,
+        cases=grid(kink=("-0.35", "-0.3", "-0.2", "-0.1")),
+        predict=_predict_unstable,
+        measure=_measure_unstable,
+        # A root of a function known to 1e-15 whose slope in log gamma is at least 1e-3.
+        compare=AgreesTo(relative=2e-12),
+        must_refute=_wrong_unstable,
+    ),
+)
