@@ -17,10 +17,11 @@ MOST_STEPS = 2**52
 
 
 def residual_pair(
-    steps: Any, learning_rate: Any, curvature: Any, momentum: Any
+    who: str, steps: Any, learning_rate: Any, curvature: Any, momentum: Any
 ) -> two.Pair:
     """Return ``a_t`` with twice the digits, for differences such as ``1 - a_t``."""
-    who = "residual_factors"
+    if learning_rate is None:
+        raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
     count = whole_steps(who, steps)
     rate = _checks.positive(who, "learning_rate", learning_rate)
     g = _checks.interval(who, "curvature", curvature, 0.0, np.inf)

@@ -10,9 +10,14 @@ import numpy.typing as npt
 from theory import _checks
 from theory.identity_map import _inputs
 from theory.identity_map._decomposition import row_space
-from theory.identity_map._quadratic import Loss, check_convergence, loss_scale
-from theory.identity_map.descent import residual_factors
-from theory.identity_map.patch_matrix import patches
+from theory.identity_map._patch_rows import patch_rows
+from theory.identity_map._quadratic import (
+    Loss,
+    check_convergence,
+    loss_scale,
+    residual_pair,
+    whole_steps,
+)
 from theory.identity_map.ranks import Rank, decide_rank
 
 Array = npt.NDArray[np.float64]
@@ -36,14 +41,9 @@ class Span:
             top = float(self.curvatures.max(initial=5e-324))
             check_convergence(who, top, rate, momentum)
             return np.zeros(self.rank.rank)
-        if rate is None:
-            raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
-        return residual_factors(
-            np.asarray(steps)[..., np.newaxis],
-            learning_rate=rate,
-            curvature=self.curvatures,
-            momentum=momentum,
-        )
+        count = whole_steps(who, steps)[..., np.newaxis]
+        high, low = residual_pair(who, count, rate, self.curvatures, momentum)
+        return high + low
 
 
 def patch_span(
@@ -57,7 +57,7 @@ def patch_span(
             " descent stays at the initial weights."
         )
     scale = loss_scale(who, loss, pixels.size)
-    x = patches(pixels, size)
+    x = patch_rows(pixels, size, 0, pixels.shape[0])
     _, s, v = row_space(x)
     rank = decide_rank(s, (x.shape[0], x.shape[1]), tolerance)
     rank.require_decided(who)

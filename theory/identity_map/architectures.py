@@ -138,9 +138,12 @@ def initial_variance(scheme: str, fan_in: int, fan_out: int) -> float:
     Traceback (most recent call last):
     ValueError: ... Did you mean 'kaiming_normal' or 'kaiming_uniform'?
     """
-    who = "initial_variance"
+    return _variance("initial_variance", scheme, fan_in, fan_out)
+
+
+def _variance(who: str, scheme: str, fan_in: int, fan_out: int) -> float:
     i, o = _inputs.whole(who, fan_in=(fan_in, 1), fan_out=(fan_out, 1))
-    if scheme not in _VARIANCES:
+    if str(scheme) not in _VARIANCES:
         near = difflib.get_close_matches(str(scheme), SCHEMES, n=2, cutoff=0.5)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise ValueError(
@@ -178,7 +181,8 @@ def relu_shrink(scheme: str, fan_in: int, fan_out: int) -> float:
     >>> relu_shrink("kaiming_normal", 3200, 3200)
     1.0
     """
-    return math.sqrt(0.5 * fan_in * initial_variance(scheme, fan_in, fan_out))
+    variance = _variance("relu_shrink", scheme, fan_in, fan_out)
+    return math.sqrt(0.5 * fan_in * variance)
 
 
 def coverage(kernel_size: int, height: int, width: int, row: int, column: int) -> float:

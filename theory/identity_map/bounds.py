@@ -117,8 +117,7 @@ def direction_bound(
         # 1 - (1 - p)^(1/n), without cancellation.
         tail = -math.expm1(math.log1p(-p) / n) if p < 1.0 else 1.0
         return float(2.0 * sp.gammainccinv(0.5 * depth, tail))
-    m = _allowed(who, n, depth, p, constant)
-    return 2.0 * math.log(n / p) + depth * (1.0 + math.log(m))
+    return _every_direction(who, n, depth, p, constant)
 
 
 @dataclass(frozen=True)
@@ -205,7 +204,9 @@ def mse_bound(
     """
     who = "mse_bound"
     n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
-    patch = patch_norm_bound(kernel_size, depth, pixel_bound)
+    size = _inputs.kernel(who, kernel_size)
+    top = _inputs.number(who, "pixel_bound", pixel_bound, 0.0, np.inf)
+    patch = patch_norm_bound(size, depth, top)
     if n > kernel_size**2 * depth:
         raise ValueError(
             f"{who}: `nullity` must be at most K^2 C = {kernel_size**2 * depth}, got {n}."
@@ -219,7 +220,7 @@ def mse_bound(
         root = math.sqrt(2.0 * float(sp.gammainccinv(0.5 * n * depth, p)))
         spectral = math.sqrt(n) + math.sqrt(depth) + math.sqrt(-2.0 * math.log(p))
         return ErrorBound(sigma * min(root, spectral), 1.0, patch, depth, p)
-    rho = direction_bound(n, depth, p, constant=constant)
+    rho = _every_direction(who, n, depth, p, constant)
     selector = selector_norm_bound(n, depth, form="printed")
     return ErrorBound(sigma * math.sqrt(n * rho), selector, patch, depth, p)
 
@@ -250,15 +251,18 @@ def mse_order(kernel_size: int, channels: int, rank: int) -> float:
     return float(width * (width - r))
 
 
-def _allowed(who: str, n: int, depth: int, p: float, constant: float | None) -> float:
-    if constant is None:
-        return least_constant(n, depth, p)
-    m = _inputs.above_one(who, "constant", constant)
-    least = least_failure_probability(n, depth, m)
-    # The least constant meets it with equality, up to rounding.
-    if p < least * (1.0 - 1e-9):
-        raise ValueError(
-            f"{who}: `delta` must be at least delta_0 = {least:.3g} for the constant"
-            f" {m:.6g}, got {p!r}. Leave `constant` out for the least one."
-        )
-    return m
+def _every_direction(
+    who: str, n: int, depth: int, p: float, constant: float | None
+) -> float:
+    """Eq. (11) as printed, after a look at delta_0."""
+    m = least_constant(n, depth, p) if constant is None else constant
+    if constant is not None:
+        m = _inputs.above_one(who, "constant", constant)
+        least = least_failure_probability(n, depth, m)
+        # The least constant meets it with equality, up to rounding.
+        if p < least * (1.0 - 1e-9):
+            raise ValueError(
+                f"{who}: `delta` must be at least delta_0 = {least:.3g} for the"
+                f" constant {m:.6g}, got {p!r}. Leave `constant` out for the least one."
+            )
+    return 2.0 * math.log(n / p) + depth * (1.0 + math.log(m))

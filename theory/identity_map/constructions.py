@@ -7,6 +7,7 @@ Mozer, Singer 2020, appendix B.
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +46,11 @@ def linear_identity(dim: int, layers: int, *, width: int | None = None) -> list[
     array([[1., 0.],
            [0., 1.]])
     """
-    who = "linear_identity"
-    d, depth = _inputs.whole(who, dim=(dim, 1), layers=(layers, 1))
-    (h,) = _inputs.whole(who, width=(d if width is None else width, d))
+    d, depth, h = _sizes("linear_identity", "dim", dim, layers, "width", width, 1)
+    return _linear(d, depth, h)
+
+
+def _linear(d: int, depth: int, h: int) -> list[Array]:
     sizes = [d, *[h] * (depth - 1), d]
     return [np.eye(b, a) for a, b in pairwise(sizes)]
 
@@ -83,9 +86,11 @@ def relu_identity(dim: int, layers: int, *, width: int | None = None) -> list[Ar
     >>> last @ np.maximum(first @ [3.0, -4.0], 0.0)
     array([ 3., -4.])
     """
-    who = "relu_identity"
-    d, depth = _inputs.whole(who, dim=(dim, 1), layers=(layers, 1))
-    (h,) = _inputs.whole(who, width=(2 * d if width is None else width, 2 * d))
+    d, depth, h = _sizes("relu_identity", "dim", dim, layers, "width", width, 2)
+    return _relu(d, depth, h)
+
+
+def _relu(d: int, depth: int, h: int) -> list[Array]:
     if depth == 1:
         return [np.eye(d)]
     split = np.zeros((h, d))
@@ -129,9 +134,12 @@ def linear_convolution_identity(
            [0., 1., 0.],
            [0., 0., 0.]])
     """
-    size = _inputs.kernel("linear_convolution_identity", kernel_size)
-    weights = linear_identity(image_channels, layers, width=channels)
-    return [_centred(w, size) for w in weights]
+    who = "linear_convolution_identity"
+    size = _inputs.kernel(who, kernel_size)
+    counts = _sizes(
+        who, "image_channels", image_channels, layers, "channels", channels, 1
+    )
+    return [_centred(w, size) for w in _linear(*counts)]
 
 
 def relu_convolution_identity(
@@ -168,9 +176,22 @@ def relu_convolution_identity(
     >>> [w.shape for w in relu_convolution_identity(5, 1, 3)]
     [(2, 1, 5, 5), (2, 2, 5, 5), (1, 2, 5, 5)]
     """
-    size = _inputs.kernel("relu_convolution_identity", kernel_size)
-    weights = relu_identity(image_channels, layers, width=channels)
-    return [_centred(w, size) for w in weights]
+    who = "relu_convolution_identity"
+    size = _inputs.kernel(who, kernel_size)
+    counts = _sizes(
+        who, "image_channels", image_channels, layers, "channels", channels, 2
+    )
+    return [_centred(w, size) for w in _relu(*counts)]
+
+
+def _sizes(
+    who: str, name: str, dim: Any, layers: Any, hidden: str, width: Any, times: int
+) -> tuple[int, int, int]:
+    """Return inputs, layers and hidden units, at least `times` the inputs."""
+    d, depth = _inputs.whole(who, **{name: (dim, 1), "layers": (layers, 1)})
+    least = times * d
+    (h,) = _inputs.whole(who, **{hidden: (least if width is None else width, least)})
+    return d, depth, h
 
 
 def _centred(weights: Array, kernel: int) -> Array:

@@ -13,6 +13,7 @@ from theory.identity_map import _inputs
 from theory.identity_map._patch_rows import convolve, patch_blocks
 from theory.identity_map._quadratic import Loss
 from theory.identity_map._span import (
+    Span,
     checked_test,
     checked_weights,
     patch_span,
@@ -84,12 +85,18 @@ def one_layer_conv_weights(
     """
     who = "one_layer_conv_weights"
     span = patch_span(who, image, kernel_size, loss, rank_tolerance)
-    start = checked_weights(who, w0, span.kernel, span.channels)
     left = span.factors(who, steps, learning_rate, momentum)
     target = centre_selector(span.kernel, span.channels)
-    if steps is None and span.rank.full:
-        return np.broadcast_to(target, start.shape).copy()
-    return target + remaining_error(span, start - target, left)
+    return target + _error(who, span, w0, left, limit=steps is None)
+
+
+def _error(who: str, span: Span, w0: Any, left: Array, *, limit: bool) -> Array:
+    """Return W^t - Lambda, exactly zero if nothing is left to learn."""
+    start = checked_weights(who, w0, span.kernel, span.channels)
+    if limit and span.rank.full:
+        return np.zeros(start.shape)
+    target = centre_selector(span.kernel, span.channels)
+    return remaining_error(span, start - target, left)
 
 
 def one_layer_conv_prediction(
@@ -133,16 +140,10 @@ def one_layer_conv_prediction(
     """
     who = "one_layer_conv_prediction"
     test, size = checked_test(who, image, test_image, w0)
-    weights = one_layer_conv_weights(
-        image,
-        size,
-        w0,
-        steps=steps,
-        learning_rate=learning_rate,
-        momentum=momentum,
-        loss=loss,
-        rank_tolerance=rank_tolerance,
-    )
+    span = patch_span(who, image, size, loss, rank_tolerance)
+    left = span.factors(who, steps, learning_rate, momentum)
+    target = centre_selector(size, span.channels)
+    weights = target + _error(who, span, w0, left, limit=steps is None)
     out = convolve(test, weights, size)
     return out.reshape(*weights.shape[:-2], *np.shape(test_image))
 
@@ -184,14 +185,9 @@ def one_layer_conv_mse(
     who = "one_layer_conv_mse"
     test, size = checked_test(who, image, test_image, w0)
     span = patch_span(who, image, size, loss, rank_tolerance)
-    start = checked_weights(who, w0, size, span.channels)
     left = span.factors(who, steps, learning_rate, momentum)
-    target = centre_selector(size, span.channels)
-    if steps is None and span.rank.full:
-        out = np.zeros(start.shape[:-2])
-    else:
-        missing = remaining_error(span, start - target, left)
-        out = np.mean(convolve(test, missing, size) ** 2, axis=(-2, -1))
+    missing = _error(who, span, w0, left, limit=steps is None)
+    out = np.mean(convolve(test, missing, size) ** 2, axis=(-2, -1))
     return float(out) if np.ndim(out) == 0 else out
 
 

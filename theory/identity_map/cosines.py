@@ -88,12 +88,17 @@ def expected_cosine_to_train(
     >>> round(near, 4), round(expected_cosine_to_train(0.5, scale=0.05, dim=400), 4)
     (0.5, 0.4999)
     """
-    who = "expected_cosine_to_train"
+    out = _cosine("expected_cosine_to_train", rho, scale, dim, form)[1]
+    return _checks.like(rho, out)
+
+
+def _cosine(who: str, rho: Any, scale: Any, dim: Any, form: str) -> tuple[Array, Array]:
+    """Return rho and the mean cosine to the training example."""
     r, s, d = _arguments(who, rho, scale, dim)
     if _inputs.choice(who, "form", form, ("exact", "ratio")) == "ratio":
         out = r / np.sqrt(r * r + s * s * d * ((1.0 - r) * (1.0 + r)))
-        return _checks.like(rho, np.asarray(out))
-    return _checks.like(rho, _each(lambda k: _mean_cosine(k, d), r, s))
+        return r, np.asarray(out)
+    return r, _each(lambda k: _mean_cosine(k, d), r, s)
 
 
 def expected_cosine_to_input(
@@ -115,8 +120,7 @@ def expected_cosine_to_input(
     >>> expected_cosine_to_input([0.0, 1.0], scale=0.05, dim=400)
     array([0., 1.])
     """
-    r = _checks.correlation("expected_cosine_to_input", rho)
-    cosine = expected_cosine_to_train(r, scale=scale, dim=dim, form=form)
+    r, cosine = _cosine("expected_cosine_to_input", rho, scale, dim, form)
     return _checks.like(rho, np.asarray(r * cosine))
 
 

@@ -62,7 +62,9 @@ def residual_factors(
     >>> residual_factors(2, learning_rate=0.5, curvature=1.0, momentum=0.5)
     0.0
     """
-    high, low = residual_pair(steps, learning_rate, curvature, momentum)
+    high, low = residual_pair(
+        "residual_factors", steps, learning_rate, curvature, momentum
+    )
     out = np.asarray(high + low)
     scalar = not any(map(np.ndim, (steps, learning_rate, curvature, momentum)))
     return float(out) if scalar else out

@@ -12,8 +12,13 @@ import numpy.typing as npt
 from theory import _checks
 from theory.identity_map import _inputs
 from theory.identity_map._decomposition import row_space
-from theory.identity_map._quadratic import Loss, check_convergence, loss_scale
-from theory.identity_map.descent import residual_factors
+from theory.identity_map._quadratic import (
+    Loss,
+    check_convergence,
+    loss_scale,
+    residual_pair,
+    whole_steps,
+)
 from theory.identity_map.ranks import decide_rank
 
 Array = npt.NDArray[np.float64]
@@ -92,13 +97,7 @@ def least_squares_weights(
     if steps is None:
         check_convergence(who, max(scale * s[0] ** 2, 5e-324), learning_rate, momentum)
         return start + v[:, :r] @ (wrong / s[:r, np.newaxis])
-    if learning_rate is None:
-        raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
-    left = residual_factors(
-        np.asarray(steps)[..., np.newaxis],
-        learning_rate=learning_rate,
-        curvature=scale * s[:r] ** 2,
-        momentum=momentum,
-    )
-    done = (1.0 - left) / s[:r]
+    count = whole_steps(who, steps)[..., np.newaxis]
+    high, low = residual_pair(who, count, learning_rate, scale * s[:r] ** 2, momentum)
+    done = ((1.0 - high) - low) / s[:r]
     return start + v[:, :r] @ (done[..., np.newaxis] * wrong)

@@ -134,9 +134,7 @@ def one_layer_weights(
     if steps is None:
         check_convergence(who, curvature, learning_rate, momentum)
         return w + change
-    if learning_rate is None:
-        raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
-    high, low = residual_pair(steps, learning_rate, curvature, momentum)
+    high, low = residual_pair(who, steps, learning_rate, curvature, momentum)
     # 1 - high is exact where it cancels.
     done = (1.0 - high) - low
     return w + np.asarray(done)[..., np.newaxis, np.newaxis] * change

@@ -131,5 +131,7 @@ def patch_rank(
     >>> patch_rank(image, 3).rank, patch_rank(np.pad(image, 1), 3).rank
     (4, 9)
     """
-    matrix = patches(image, kernel_size)
+    pixels = _inputs.image("patch_rank", "image", image)
+    size = _inputs.kernel("patch_rank", kernel_size)
+    matrix = patch_rows(pixels, size, 0, pixels.shape[0])
     return decide_rank(singular_values(matrix), matrix.shape, rank_tolerance)

@@ -1,0 +1,550 @@
+"""What the identity-map forms refuse, naming themselves and the argument."""
+
+import math
+
+import numpy as np
+import pytest
+
+from theory import identity_map as idm
+
+NAN, INF = math.nan, math.inf
+IMAGE = np.arange(9.0).reshape(3, 3) % 4
+W0 = np.zeros((25, 1))
+EYE = np.eye(3)
+CASE = {"pixel_bound": 1.0, "scale": 0.1, "delta": 0.05}
+
+NUMBERS = (NAN, INF, -INF, "x", None)
+WHOLE = (0, -3, 1.5, 2.0, True, NAN, "x", None)
+COUNT = (-1, *WHOLE[1:])
+KERNEL = (*WHOLE, 2, 4)
+POSITIVE = (*NUMBERS, 0.0, -1.0)
+IMAGES = (
+    np.zeros(5),
+    np.zeros((0, 3)),
+    np.zeros((3, 0, 1)),
+    np.zeros((3, 3, 0)),
+    np.zeros((2, 2, 2, 2)),
+    [[NAN, 1.0]],
+    [[INF, 1.0]],
+    [["a"]],
+    None,
+)
+TRAINING = (*IMAGES, np.zeros((3, 3)))
+STEPS = (-1, 1.5, 2.0, True, "x", None, [3, -1], 2**60)
+
+CASES = [
+    ("residual_factors", "steps", lambda v: _factor(steps=v), STEPS),
+    ("residual_factors", "learning_rate", lambda v: _factor(rate=v), POSITIVE),
+    ("residual_factors", "learning_rate", lambda v: _factor(rate=v), (1e101,)),
+    ("residual_factors", "curvature", lambda v: _factor(curvature=v), (*NUMBERS, -1.0)),
+    ("residual_factors", "momentum", lambda v: _factor(m=v), (*NUMBERS, -0.1, 1.0)),
+    ("learning_rate_limit", "curvature", idm.learning_rate_limit, POSITIVE),
+    (
+        "learning_rate_limit",
+        "momentum",
+        lambda v: idm.learning_rate_limit(1.0, v),
+        (*NUMBERS, -0.1, 1.0),
+    ),
+    ("curvature", "x_train", idm.curvature, (*NUMBERS, [], [0.0, 0.0], EYE)),
+    ("curvature", "loss", lambda v: idm.curvature([1.0], loss=v), ("sum", None)),
+    (
+        "one_layer_prediction",
+        "x_train",
+        lambda v: idm.one_layer_prediction([1.0, 0, 0], v, EYE),
+        (*NUMBERS, [0.0, 0.0, 0.0], EYE, []),
+    ),
+    (
+        "one_layer_prediction",
+        "x",
+        lambda v: idm.one_layer_prediction(v, [1.0, 0, 0], EYE),
+        (*NUMBERS, 1.0, [1.0, 2.0], [NAN, 0, 0]),
+    ),
+    (
+        "one_layer_prediction",
+        "w0",
+        lambda v: idm.one_layer_prediction([1.0, 0, 0], [1.0, 0, 0], v),
+        (*NUMBERS, np.eye(2), np.ones((2, 3)), np.ones((3, 2)), EYE * NAN),
+    ),
+    (
+        "one_layer_weights",
+        "loss",
+        lambda v: idm.one_layer_weights([1.0, 0, 0], EYE, loss=v),
+        ("half", None),
+    ),
+    (
+        "one_layer_weights",
+        "learning_rate",
+        lambda v: idm.one_layer_weights([1.0, 0, 0], EYE, learning_rate=v),
+        (2.0, 5.0, 0.0, -1.0, NAN),
+    ),
+    (
+        "one_layer_weights",
+        "learning_rate",
+        lambda v: idm.one_layer_weights([1.0, 0, 0], EYE, steps=3, learning_rate=v),
+        (None,),
+    ),
+    (
+        "one_layer_weights",
+        "momentum",
+        lambda v: idm.one_layer_weights(
+            [1.0, 0, 0], EYE, learning_rate=0.1, momentum=v
+        ),
+        (1.0, -0.5, NAN),
+    ),
+    (
+        "orthogonal_prediction",
+        "x",
+        lambda v: idm.orthogonal_prediction(v, [1.0, 0, 0], EYE),
+        ([1.0, 0, 0], [1e-12, 1.0, 0], [0.0, 1.0]),
+    ),
+    (
+        "orthogonal_prediction",
+        "w0",
+        lambda v: idm.orthogonal_prediction([0.0, 1.0, 0], [1.0, 0, 0], v),
+        (np.ones(3), np.ones((3, 2)), NAN),
+    ),
+    ("orthogonal_law", "scale", lambda v: idm.orthogonal_law([1.0], v), POSITIVE),
+    ("orthogonal_law", "x", lambda v: idm.orthogonal_law(v, 1.0), (EYE, [NAN], [])),
+    (
+        "two_layer_orthogonal_law",
+        "readout",
+        lambda v: idm.two_layer_orthogonal_law([1.0], 1.0, v),
+        (EYE, [NAN], []),
+    ),
+    *[
+        (name, argument, call, bad)
+        for name, function in (
+            ("expected_squared_norm", idm.expected_squared_norm),
+            ("expected_cosine_to_train", idm.expected_cosine_to_train),
+            ("expected_cosine_to_input", idm.expected_cosine_to_input),
+            ("expected_squared_cosine_to_train", idm.expected_squared_cosine_to_train),
+        )
+        for argument, call, bad in (
+            (
+                "rho",
+                lambda v, f=function: f(v, scale=1.0, dim=3),
+                (*NUMBERS, 1.1, [0.0, -2.0]),
+            ),
+            (
+                "scale",
+                lambda v, f=function: f(0.5, scale=v, dim=3),
+                (*POSITIVE, [1.0, 2.0]),
+            ),
+            (
+                "dim",
+                lambda v, f=function: f(0.5, scale=1.0, dim=v),
+                (*WHOLE, 1),
+            ),
+        )
+    ],
+    (
+        "expected_cosine_to_train",
+        "form",
+        lambda v: idm.expected_cosine_to_train(0.5, scale=1.0, dim=3, form=v),
+        ("approximate", None),
+    ),
+    (
+        "least_squares_weights",
+        "x",
+        lambda v: idm.least_squares_weights(v, EYE, EYE),
+        (*NUMBERS, np.ones(3), np.ones((0, 3)), EYE * NAN),
+    ),
+    (
+        "least_squares_weights",
+        "y",
+        lambda v: idm.least_squares_weights(EYE, v, EYE),
+        (*NUMBERS, np.ones((2, 3)), np.ones(3), EYE * NAN),
+    ),
+    (
+        "least_squares_weights",
+        "w0",
+        lambda v: idm.least_squares_weights(EYE, EYE, v),
+        (*NUMBERS, np.ones((2, 3)), np.ones((3, 2)), EYE * NAN),
+    ),
+    (
+        "least_squares_weights",
+        "learning_rate",
+        lambda v: idm.least_squares_weights(EYE, EYE, EYE, learning_rate=v),
+        (2.0, -1.0, NAN),
+    ),
+    (
+        "least_squares_weights",
+        "learning_rate",
+        lambda v: idm.least_squares_weights(EYE, EYE, EYE, steps=1, learning_rate=v),
+        (None,),
+    ),
+    (
+        "least_squares_weights",
+        "steps",
+        lambda v: idm.least_squares_weights(EYE, EYE, EYE, steps=v, learning_rate=0.1),
+        (-1, 1.5, True, [0.5]),
+    ),
+    (
+        "decide_rank",
+        "rank_tolerance",
+        lambda v: idm.decide_rank([1.0], (3, 3), rank_tolerance=v),
+        (-0.1, 1.5, NAN, "x"),
+    ),
+    (
+        "decide_rank",
+        "singular_values",
+        lambda v: idm.decide_rank(v, (3, 3)),
+        ([-1.0], [NAN], "x"),
+    ),
+    ("decide_rank", "rows", lambda v: idm.decide_rank([1.0], (v, 3)), WHOLE),
+    ("decide_rank", "columns", lambda v: idm.decide_rank([1.0], (3, v)), WHOLE),
+    ("patches", "image", lambda v: idm.patches(v, 3), IMAGES),
+    ("patches", "kernel_size", lambda v: idm.patches(IMAGE, v), KERNEL),
+    ("patch_rank", "image", lambda v: idm.patch_rank(v, 3), IMAGES),
+    ("patch_rank", "kernel_size", lambda v: idm.patch_rank(IMAGE, v), KERNEL),
+    ("centre_selector", "kernel_size", lambda v: idm.centre_selector(v, 1), KERNEL),
+    ("centre_selector", "channels", lambda v: idm.centre_selector(3, v), WHOLE),
+    (
+        "one_layer_conv_weights",
+        "image",
+        lambda v: idm.one_layer_conv_weights(v, 5, W0),
+        TRAINING,
+    ),
+    (
+        "one_layer_conv_weights",
+        "kernel_size",
+        lambda v: idm.one_layer_conv_weights(IMAGE, v, W0),
+        KERNEL,
+    ),
+    (
+        "one_layer_conv_weights",
+        "w0",
+        lambda v: idm.one_layer_conv_weights(IMAGE, 5, v),
+        (*NUMBERS, np.zeros(25), np.zeros((9, 1)), np.zeros((25, 2)), W0 * NAN),
+    ),
+    (
+        "one_layer_conv_weights",
+        "learning_rate",
+        lambda v: idm.one_layer_conv_weights(IMAGE, 5, W0, learning_rate=v),
+        (10.0, -1.0, NAN),
+    ),
+    (
+        "one_layer_conv_weights",
+        "learning_rate",
+        lambda v: idm.one_layer_conv_weights(IMAGE, 5, W0, steps=1, learning_rate=v),
+        (None,),
+    ),
+    (
+        "one_layer_conv_weights",
+        "loss",
+        lambda v: idm.one_layer_conv_weights(IMAGE, 5, W0, loss=v),
+        ("sum", None),
+    ),
+    *[
+        (name, argument, call, bad)
+        for name, function in (
+            ("one_layer_conv_prediction", idm.one_layer_conv_prediction),
+            ("one_layer_conv_mse", idm.one_layer_conv_mse),
+        )
+        for argument, call, bad in (
+            ("image", lambda v, f=function: f(v, IMAGE, W0), TRAINING),
+            (
+                "test_image",
+                lambda v, f=function: f(IMAGE, v, W0),
+                (*IMAGES, np.zeros((3, 3, 2))),
+            ),
+            (
+                "w0",
+                lambda v, f=function: f(IMAGE, IMAGE, v),
+                (*NUMBERS, np.zeros(25), np.zeros((24, 1)), np.zeros((16, 1))),
+            ),
+        )
+    ],
+    (
+        "expected_mse",
+        "image",
+        lambda v: idm.expected_mse(v, 3, IMAGE, scale=1.0),
+        TRAINING,
+    ),
+    (
+        "expected_mse",
+        "kernel_size",
+        lambda v: idm.expected_mse(IMAGE, v, IMAGE, scale=1.0),
+        KERNEL,
+    ),
+    (
+        "expected_mse",
+        "test_image",
+        lambda v: idm.expected_mse(IMAGE, 3, v, scale=1.0),
+        (*IMAGES, np.zeros((3, 3, 2))),
+    ),
+    (
+        "expected_mse",
+        "scale",
+        lambda v: idm.expected_mse(IMAGE, 3, IMAGE, scale=v),
+        POSITIVE,
+    ),
+    (
+        "weights_to_framework",
+        "weights",
+        lambda v: idm.weights_to_framework(v, 3),
+        (*NUMBERS, np.zeros(9), np.zeros((8, 1)), np.zeros((0, 1))),
+    ),
+    (
+        "weights_to_framework",
+        "kernel_size",
+        lambda v: idm.weights_to_framework(W0, v),
+        KERNEL,
+    ),
+    (
+        "weights_from_framework",
+        "weights",
+        idm.weights_from_framework,
+        (*NUMBERS, W0, np.zeros((1, 1, 3, 5)), np.zeros((0, 1, 3, 3))),
+    ),
+    (
+        "weights_from_framework",
+        "kernel_size",
+        idm.weights_from_framework,
+        (np.zeros((1, 1, 4, 4)),),
+    ),
+    (
+        "worst_patch_error",
+        "image",
+        lambda v: idm.worst_patch_error(v, 5, W0),
+        TRAINING,
+    ),
+    (
+        "worst_patch_error",
+        "w0",
+        lambda v: idm.worst_patch_error(IMAGE, 5, v),
+        (*NUMBERS, np.zeros((9, 1)), np.zeros((2, 25, 1))),
+    ),
+    (
+        "split_patch_bound",
+        "form",
+        lambda v: idm.split_patch_bound(IMAGE, 5, W0, form=v),
+        ("sharp", None),
+    ),
+    (
+        "split_patch_bound",
+        "kernel_size",
+        lambda v: idm.split_patch_bound(IMAGE, v, W0),
+        KERNEL,
+    ),
+    (
+        "patch_norm_bound",
+        "kernel_size",
+        lambda v: idm.patch_norm_bound(v, 1, 1.0),
+        KERNEL,
+    ),
+    ("patch_norm_bound", "channels", lambda v: idm.patch_norm_bound(3, v, 1.0), WHOLE),
+    (
+        "patch_norm_bound",
+        "pixel_bound",
+        lambda v: idm.patch_norm_bound(3, 1, v),
+        (*NUMBERS, -1.0, [1.0, 2.0]),
+    ),
+    (
+        "selector_norm_bound",
+        "nullity",
+        lambda v: idm.selector_norm_bound(v, 1),
+        COUNT,
+    ),
+    (
+        "selector_norm_bound",
+        "form",
+        lambda v: idm.selector_norm_bound(1, 1, form=v),
+        ("best", None),
+    ),
+    (
+        "chi_square_tail_bound",
+        "zeta",
+        lambda v: idm.chi_square_tail_bound(v, 3),
+        (*NUMBERS, 0.9),
+    ),
+    (
+        "chi_square_tail_bound",
+        "dof",
+        lambda v: idm.chi_square_tail_bound(2.0, v),
+        POSITIVE,
+    ),
+    ("chi_square_tail", "zeta", lambda v: idm.chi_square_tail(v, 3), (*NUMBERS, -0.1)),
+    ("chi_square_tail", "dof", lambda v: idm.chi_square_tail(2.0, v), POSITIVE),
+    (
+        "least_failure_probability",
+        "constant",
+        lambda v: idm.least_failure_probability(1, 1, v),
+        (*POSITIVE, 1.0, 0.5),
+    ),
+    (
+        "least_constant",
+        "delta",
+        lambda v: idm.least_constant(3, 1, v),
+        (*POSITIVE, 1.5),
+    ),
+    ("least_constant", "nullity", lambda v: idm.least_constant(v, 1, 0.1), WHOLE),
+    (
+        "direction_bound",
+        "delta",
+        lambda v: idm.direction_bound(3, 1, v),
+        (*POSITIVE, 1.5),
+    ),
+    (
+        "direction_bound",
+        "form",
+        lambda v: idm.direction_bound(3, 1, 0.1, form=v),
+        ("best",),
+    ),
+    (
+        "direction_bound",
+        "constant",
+        lambda v: idm.direction_bound(3, 1, 0.1, constant=v),
+        (1.0, 0.0, NAN),
+    ),
+    (
+        "direction_bound",
+        "delta",
+        lambda v: idm.direction_bound(3, 1, 0.1, constant=v),
+        (1.5,),
+    ),
+    ("mse_bound", "nullity", lambda v: idm.mse_bound(v, 3, 1, **CASE), (*COUNT, 10)),
+    ("mse_bound", "kernel_size", lambda v: idm.mse_bound(1, v, 1, **CASE), KERNEL),
+    ("mse_bound", "channels", lambda v: idm.mse_bound(1, 3, v, **CASE), WHOLE),
+    (
+        "mse_bound",
+        "scale",
+        lambda v: idm.mse_bound(1, 3, 1, **{**CASE, "scale": v}),
+        POSITIVE,
+    ),
+    (
+        "mse_bound",
+        "delta",
+        lambda v: idm.mse_bound(1, 3, 1, **{**CASE, "delta": v}),
+        (*POSITIVE, 1.5),
+    ),
+    (
+        "mse_bound",
+        "form",
+        lambda v: idm.mse_bound(1, 3, 1, form=v, **CASE),
+        ("best", None),
+    ),
+    ("mse_order", "rank", lambda v: idm.mse_order(3, 1, v), (*COUNT, 10)),
+    ("mse_order", "kernel_size", lambda v: idm.mse_order(v, 1, 0), KERNEL),
+    ("linear_identity", "dim", lambda v: idm.linear_identity(v, 1), WHOLE),
+    ("linear_identity", "layers", lambda v: idm.linear_identity(2, v), WHOLE),
+    ("linear_identity", "width", lambda v: idm.linear_identity(2, 2, width=v), (1, 0)),
+    ("relu_identity", "layers", lambda v: idm.relu_identity(2, v), WHOLE),
+    ("relu_identity", "width", lambda v: idm.relu_identity(2, 2, width=v), (3, 2.5)),
+    (
+        "linear_convolution_identity",
+        "kernel_size",
+        lambda v: idm.linear_convolution_identity(v, 1, 1),
+        KERNEL,
+    ),
+    (
+        "relu_convolution_identity",
+        "kernel_size",
+        lambda v: idm.relu_convolution_identity(v, 1, 1),
+        KERNEL,
+    ),
+    (
+        "relu_convolution_identity",
+        "channels",
+        lambda v: idm.relu_convolution_identity(3, 2, 2, channels=v),
+        (3, 0),
+    ),
+    ("fcn_parameter_count", "width", lambda v: idm.fcn_parameter_count(4, v, 2), WHOLE),
+    (
+        "fcn_parameter_count",
+        "output_dim",
+        lambda v: idm.fcn_parameter_count(4, 4, 2, v),
+        (0, 1.5),
+    ),
+    (
+        "cnn_parameter_count",
+        "kernel_size",
+        lambda v: idm.cnn_parameter_count(v, 3, 2),
+        KERNEL,
+    ),
+    (
+        "cnn_parameter_count",
+        "layers",
+        lambda v: idm.cnn_parameter_count(3, 3, v),
+        WHOLE,
+    ),
+    (
+        "initial_variance",
+        "fan_in",
+        lambda v: idm.initial_variance("default", v, 1),
+        WHOLE,
+    ),
+    (
+        "initial_variance",
+        "scheme",
+        lambda v: idm.initial_variance(v, 3, 1),
+        ("he", None, 3, ["default"]),
+    ),
+    ("relu_shrink", "fan_in", lambda v: idm.relu_shrink("default", v, 1), WHOLE),
+    ("coverage", "kernel_size", lambda v: idm.coverage(v, 5, 5, 0, 0), KERNEL),
+    ("coverage", "height", lambda v: idm.coverage(3, v, 5, 0, 0), WHOLE),
+    ("coverage", "row", lambda v: idm.coverage(3, 5, 6, v, 0), (*COUNT, 5)),
+    ("coverage", "column", lambda v: idm.coverage(3, 5, 6, 0, v), (*COUNT, 6)),
+    ("receptive_field", "layers", lambda v: idm.receptive_field(3, v), WHOLE),
+    ("receptive_field", "kernel_size", lambda v: idm.receptive_field(v, 3), KERNEL),
+]
+
+
+def _factor(steps=3, rate=0.1, curvature=1.0, m=0.0):
+    return idm.residual_factors(
+        steps, learning_rate=rate, curvature=curvature, momentum=m
+    )
+
+
+@pytest.mark.parametrize(
+    ("who", "name", "call", "bad"),
+    [
+        pytest.param(who, name, call, value, id=f"{who}-{name}-{i}-{j}")
+        for i, (who, name, call, values) in enumerate(CASES)
+        for j, value in enumerate(values)
+    ],
+)
+def test_refuses(who, name, call, bad):
+    with pytest.raises(ValueError, match=rf"^{who}: `{name}` must") as caught:
+        call(bad)
+    assert str(caught.value).rstrip("'\"?").strip()
+
+
+def test_every_public_function_is_here():
+    functions = {
+        name
+        for name, value in vars(idm).items()
+        if callable(value) and not isinstance(value, type) and name[0] != "_"
+    }
+    covered = {who for who, *_ in CASES}
+    assert functions <= covered
+
+
+@pytest.mark.parametrize(
+    ("typo", "near"),
+    [
+        ("kaiming_norm", "kaiming_normal"),
+        ("xavier-uniform", "xavier_uniform"),
+        ("Orthogonal", "orthogonal"),
+        ("defualt", "default"),
+    ],
+)
+def test_near_names_are_suggested(typo, near):
+    with pytest.raises(ValueError, match=rf"Did you mean .*'{near}'"):
+        idm.initial_variance(typo, 3, 3)
+
+
+def test_far_names_get_no_suggestion():
+    with pytest.raises(ValueError, match=r"got 'zzz'\.$"):
+        idm.initial_variance("zzz", 3, 3)
+
+
+def test_messages_say_what_to_do():
+    with pytest.raises(ValueError, match="An even kernel has no centre pixel"):
+        idm.patches(IMAGE, 4)
+    with pytest.raises(ValueError, match="A zero training image teaches nothing"):
+        idm.one_layer_conv_weights(np.zeros((3, 3)), 5, W0)
+    with pytest.raises(ValueError, match="must have the 1 channels of `image`, got 2"):
+        idm.one_layer_conv_mse(IMAGE, np.zeros((3, 3, 2)), W0)
+    with pytest.raises(ValueError, match="Descent diverges there and has no limit"):
+        idm.one_layer_weights([1.0], [[0.0]], learning_rate=2.0)
