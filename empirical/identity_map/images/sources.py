@@ -1,0 +1,263 @@
+"""Where images come from: data sets, mixtures of two, patterns drawn here.
+
+References
+----------
+Zhang, Bengio, Hardt, Mozer, Singer 2020, section 3. The paper names its training digit
+only as a '7'; `chosen` fixes which one and reports its index and digest.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from empirical.data import Dataset, load
+from empirical.identity_map.images.pictures import (
+    Pictures,
+    joined,
+    level,
+    standardised,
+)
+
+PATTERNS = ("constant", "rows", "columns", "checkerboard", "disc", "random")
+"""Names of what `patterns` draws."""
+
+MIXED = ((0, 1), (2, 7), (3, 8))
+"""Pairs of digits that `unseen` mixes."""
+
+
+def chosen(
+    labels: Sequence[int] = (7,),
+    *,
+    data: str | Dataset = "mnist",
+    split: str = "train",
+    skip: int = 0,
+    directory: Path | str | None = None,
+    cached: bool = False,
+) -> Pictures:
+    """Return one example of each label, the paper's '7' by default.
+
+    Parameters
+    ----------
+    labels : sequence of int
+        One picture each; a label given twice takes two examples.
+    data : str or Dataset
+        What to look in. A name is loaded.
+    split : {"train", "test"}
+        Of a data set given by name.
+    skip : int
+        How many examples of each label to pass over, in the order of the data set.
+    directory : path, optional
+        Of the full data sets.
+    cached : bool
+        Look in the user's cache. Not the default, so that a name means the same
+        picture on every machine.
+
+    Raises
+    ------
+    ValueError
+        If there are not so many examples of a label.
+
+    Examples
+    --------
+    >>> seven = chosen((7,))
+    >>> seven.shape, seven.names, seven.origins[0]["index"]
+    ((1, 28, 28), ('7',), 7)
+    """
+    if isinstance(data, str):
+        kind = "test" if split == "test" else "train"
+        if split != kind:
+            raise ValueError(
+                f"chosen: `split` must be train or test, but it is {split!r}"
+            )
+        data = load(data, kind, directory=directory, cached=cached)
+    rows: list[int] = []
+    for position, label in enumerate(labels):
+        found = np.flatnonzero(data.labels == label)
+        place_ = skip + list(labels[:position]).count(label)
+        if not 0 <= place_ < len(found):
+            raise ValueError(
+                f"chosen: `labels` must have more than {place_} examples after "
+                f"`skip` = {skip}, but label {label} of {data.name} has {len(found)}"
+            )
+        rows.append(int(found[place_]))
+    names = [str(label) for label in labels]
+    if len(set(names)) < len(names):
+        names = [f"{name} #{row}" for name, row in zip(names, rows, strict=True)]
+    return Pictures(
+        pixels=standardised(data.images[rows], data=data.name),
+        names=tuple(names),
+        origins=tuple(
+            {
+                "data": data.name,
+                "source": data.source,
+                "split": data.split,
+                "index": row,
+                "label": int(data.labels[row]),
+                "sha256": hashlib.sha256(data.images[row].tobytes()).hexdigest(),
+            }
+            for row in rows
+        ),
+        data=data.name,
+    )
+
+
+def mixture(
+    pictures: Pictures, first: str, second: str, share: float = 0.5
+) -> Pictures:
+    """Return ``share * first + (1 - share) * second``, pixel by pixel.
+
+    Examples
+    --------
+    >>> both = mixture(chosen((1, 7)), "1", "7")
+    >>> both.names
+    ('1+7',)
+    """
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"mixture: `share` must lie in [0, 1], but it is {share}")
+    pair = pictures.select([first, second])
+    pixels = share * pair.pixels[:1] + (1.0 - share) * pair.pixels[1:]
+    origin = {"share": share, "of": [dict(origin) for origin in pair.origins]}
+    return Pictures(
+        pixels=pixels,
+        names=(f"{first}+{second}",),
+        origins=(origin,),
+        data=pictures.data,
+    )
+
+
+def channelled(pictures: Pictures) -> Pictures:
+    """Return one colour picture whose channels are these grey pictures.
+
+    Three different digits make a colour image whose patches are not confined to the
+    few dimensions that equal channels span.
+    """
+    if pictures.shape[0] != 1:
+        raise ValueError(
+            "channelled: `pictures` must be grey, but they have "
+            f"{pictures.shape[0]} channels"
+        )
+    return Pictures(
+        pixels=pictures.pixels[:, 0][None],
+        names=("/".join(pictures.names),),
+        origins=({"channels": [dict(origin) for origin in pictures.origins]},),
+        data=pictures.data,
+    )
+
+
+def patterns(
+    shape: tuple[int, int, int],
+    *,
+    generator: torch.Generator,
+    names: Sequence[str] = PATTERNS,
+    data: str = "mnist",
+) -> Pictures:
+    """Return generated images: nothing that a data set holds.
+
+    Levels are 0 and 1, cells a seventh of the shorter edge; "constant" is of level 1/2,
+    "disc" has a quarter of the shorter edge as radius, "random" independent uniform
+    levels in each pixel and channel.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Channels, height, width.
+    generator : torch.Generator
+        For "random"; advanced whether it is asked for or not, so that a picture does
+        not depend on what else is drawn.
+    names : sequence of str
+        Among `PATTERNS`.
+    data : str
+        A key of `STANDARDS`: how levels become pixels.
+
+    Examples
+    --------
+    >>> from empirical.randomness import torch_generator
+    >>> drawn = patterns((1, 14, 14), generator=torch_generator(7))
+    >>> drawn.pixels.shape
+    torch.Size([6, 1, 14, 14])
+    """
+    if len(shape) != 3 or min(shape) < 1:
+        raise ValueError(
+            "patterns: `shape` must be channels, height and width, each at least 1, "
+            f"but it is {shape}"
+        )
+    channels, height, width = shape
+    y = torch.arange(height, dtype=torch.float64)[:, None]
+    x = torch.arange(width, dtype=torch.float64)[None, :]
+    cell, radius = max(1, min(height, width) // 7), min(height, width) / 4
+    noise = torch.rand(shape, generator=generator, dtype=torch.float64)
+    off = (y - (height - 1) / 2) ** 2 + (x - (width - 1) / 2) ** 2
+    drawn = {
+        "constant": torch.full((height, width), 0.5, dtype=torch.float64),
+        "rows": (y // cell + 0 * x) % 2,
+        "columns": (0 * y + x // cell) % 2,
+        "checkerboard": (y // cell + x // cell) % 2,
+        "disc": (off <= radius**2).double(),
+        "random": noise,
+    }
+    unknown = [name for name in names if name not in drawn]
+    if unknown:
+        raise ValueError(
+            f"patterns: `names` must be among {', '.join(PATTERNS)}, but "
+            f"{len(unknown)} of {len(names)} are not, e.g. {unknown[0]!r}"
+        )
+    black, white = (level(v, data=data, channels=channels) for v in (0.0, 1.0))
+    levels = torch.stack([drawn[name].expand(shape) for name in names])
+    return Pictures(
+        pixels=black + (white - black) * levels,
+        names=tuple(names),
+        origins=tuple({"pattern": name} for name in names),
+        data=data,
+    )
+
+
+def unseen(
+    shape: tuple[int, int, int],
+    *,
+    generator: torch.Generator,
+    examples: Dataset | None = None,
+    others: Dataset | None = None,
+) -> Pictures:
+    """Return the images that a trained network is shown: digits, mixtures, patterns.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Channels, height, width; examples are resized, grey ones repeated over channels.
+    generator : torch.Generator
+        For the random pattern.
+    examples : Dataset, optional
+        One example of each of its ten classes is taken, and the pairs `MIXED` are
+        mixed. By default the MNIST test digits, the same on every machine.
+    others : Dataset, optional
+        One example of each class more: Fashion-MNIST, say. Of the same number of
+        channels as `examples`.
+
+    Examples
+    --------
+    >>> from empirical.randomness import torch_generator
+    >>> pictures = unseen((1, 14, 14), generator=torch_generator(7))
+    >>> len(pictures), pictures.names[9:12]
+    (19, ('9', '0+1', '2+7'))
+    """
+    source = load("mnist", "test", cached=False) if examples is None else examples
+    digits = chosen(tuple(range(10)), data=source)
+    mixed = [mixture(digits, str(a), str(b)) for a, b in MIXED]
+    groups = [joined(digits, *mixed).fitted(shape)]
+    groups.append(patterns(shape, generator=generator, data=groups[0].data))
+    if others is not None:
+        more = chosen(tuple(range(10)), data=others).fitted(shape)
+        named = tuple(f"{others.name} {name}" for name in more.names)
+        # Kept under the first group's standard: black is only asked of those.
+        groups.append(
+            Pictures(
+                pixels=more.pixels,
+                names=named,
+                origins=more.origins,
+                data=groups[0].data,
+            )
+        )
+    return joined(*groups)
