@@ -97,7 +97,7 @@ def burn_in_depth(delta: Any, mu: Any) -> Any:
     guess = np.maximum(np.ceil(-np.log(2.0 * d) / np.log1p(m / 2.0)), 0.0)
     out = np.array(
         [
-            _least_layer(x, y, int(g))
+            _least_layer(2.0 * x, y / 2.0, int(g))
             for x, y, g in zip(d.flat, m.flat, guess.flat, strict=True)
         ],
         dtype=np.int64,
@@ -105,18 +105,21 @@ def burn_in_depth(delta: Any, mu: Any) -> Any:
     return int(out) if out.ndim == 0 else out
 
 
-def _least_layer(delta: float, mu: float, guess: int) -> int:
+def _least_layer(size: float, rate: float, guess: int) -> int:
+    """Return the least l at which ``size (1 + rate)^l`` has come up, or down, to 1."""
+    direction = math.copysign(1.0, rate)
+
     # The guess is off by at most a few layers; only a close call needs exactness.
     def reached(layer: int) -> bool:
-        log = math.log(2.0 * delta) + layer * math.log1p(mu / 2.0)
-        if abs(log) > 1e-9 * (1.0 + layer * mu):
-            return log >= 0.0
+        log = math.log(size) + layer * math.log1p(rate)
+        if abs(log) > 1e-9 * (1.0 + 2.0 * layer * abs(rate)):
+            return direction * log >= 0.0
         import mpmath
 
         with mpmath.workdps(60):
-            grown = 2 * mpmath.mpf(delta) * (1 + mpmath.mpf(mu) / 2) ** layer
+            now = mpmath.mpf(size) * (1 + mpmath.mpf(rate)) ** layer
             # Both inputs are floats: a value within their rounding of one is one.
-            return bool(grown >= 1 - mpmath.mpf(2) ** -50)
+            return bool(direction * (now - 1) >= -(mpmath.mpf(2) ** -50))
 
     layer = max(guess, 0)
     while layer > 0 and reached(layer - 1):
@@ -329,8 +332,10 @@ def _assumption(who: str, name: str) -> str:
     return name
 
 
-def _rest(mu: float) -> float:
-    return -math.log1p(-mu / 2.0)
+def _layers_to_one(size: float, mu: float) -> int:
+    """Return ``ceil(log(size) / -log(1 - mu/2))``, at least 0, decided by powers."""
+    guess = math.ceil(math.log(size) / -math.log1p(-mu / 2.0))
+    return _least_layer(size, -mu / 2.0, guess)
 
 
 def depth_for_condition_number(
@@ -357,15 +362,14 @@ def depth_for_condition_number(
     count = _checks.integer(who, "n", n, 1)
     start = int(burn_in_depth(delta, mu))
     side = _assumption(who, assumption)
-    least = start if side == "B" else start + math.ceil(math.log(count) / _rest(mu))
+    least = start if side == "B" else start + _layers_to_one(count, mu)
     if target is None:
         return least
     goal = float(_checks.real(who, "target", target))
     if goal <= 1.0:
         raise ValueError(f"{who}: `target` must be greater than 1, got {goal}.")
     factor = 2.0 * count if side == "A" else float(count)
-    layers = max(0, math.ceil(math.log(factor / (goal - 1.0)) / _rest(mu)))
-    return max(least, start + max(layers, 1))
+    return max(least, start + max(_layers_to_one(factor / (goal - 1.0), mu), 1))
 
 
 def ntk_condition_bound(
@@ -411,10 +415,10 @@ def ntk_threshold_depth(
     count = _checks.integer("ntk_threshold_depth", "n", n, 1)
     start = burn_in_depth(delta, mu)
     side = _assumption("ntk_threshold_depth", assumption)
-    size = 2.0 * count if side == "A" else 2.0
-    extra = math.log(size) / _rest(mu)
-    twice = 1.0 if form == "sharp" else 2.0
-    return math.ceil(twice * (start + extra))
+    size = 2 * count if side == "A" else 2
+    if form == "sharp":
+        return int(start) + _layers_to_one(size, mu)
+    return 2 * int(start) + _layers_to_one(size**2, mu)
 
 
 def eigenvalue_transfer(value_at_one: float, value_at_rest: float) -> float:

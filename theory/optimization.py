@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory.activations import Activation
-from theory.conditioning import burn_in_depth
+from theory.conditioning import depth_for_condition_number
 
 Array = npt.NDArray[np.float64]
 Real = float | Fraction
@@ -140,9 +140,7 @@ def covariance_norm_bound(s: Any) -> Any:
 def overfitting_depth(delta: float, mu: float, s: int) -> int:
     r"""Return ``L_0(delta) + ceil(log s / -log(1 - mu/2))`` (Lemma G.1)."""
     count = _checks.integer("overfitting_depth", "s", s, 1)
-    return int(burn_in_depth(delta, mu)) + math.ceil(
-        math.log(count) / -math.log1p(-mu / 2.0)
-    )
+    return depth_for_condition_number(delta, mu, count)  # L_1 of s inputs
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,19 @@ def test_condition_numbers():
     assert side == pytest.approx(1 + 2 * n * rest ** (139 / 2 - 32), rel=1e-13)
 
 
+@pytest.mark.parametrize("power", [1, 29, 31, 47, 59, 102, 190])
+def test_depths_at_whole_powers(power):
+    # (1 - mu/2) = 1/2; the quotient of logarithms is above `power` for most of these.
+    n = 2**power
+    assert dc.depth_for_condition_number(0.5, 1.0, n) == power
+    assert dc.depth_for_condition_number(0.5, 1.0, n + 1) == power + (power < 50)
+    assert dc.ntk_threshold_depth(0.5, 1.0, n // 2, form="sharp") == power
+    assert dc.ntk_threshold_depth(0.5, 1.0, n // 2) == 2 * power
+    # 2n / (target - 1) = 2^power exactly, from one layer on.
+    found = dc.depth_for_condition_number(0.5, 1.0, 1, 1.0 + 2.0 ** (1 - power % 50))
+    assert found == max(power % 50, 1)
+
+
 @given(
     st.floats(1e-6, 1.0),
     st.floats(0.01, 0.99),

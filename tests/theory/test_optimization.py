@@ -128,6 +128,8 @@ def test_covariance_and_overfitting():
     # L_0(0.01) = 10 at mu = 1; log 100 / log 2 = 6.64.
     assert opt.overfitting_depth(0.01, 1.0, 100) == 10 + 7
     assert opt.overfitting_depth(0.01, 1.0, 1) == 10
+    # log 2^29 / log 2 is 29.000000000000004 in float64.
+    assert opt.overfitting_depth(0.01, 1.0, 2**29) == 10 + 29
 
 
 def test_excess_risk_terms():
