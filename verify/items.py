@@ -55,6 +55,40 @@ DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Errata and caveats", tuple(f"E{k}" for k in range(1, 15))),
 )
 
+IDENTITY_MAP: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "One layer and one image",
+        ("Thm1", "Eq4", "Thm1-orth", "Lem1", "Lem2", "TwoLayer", "Eq16"),
+    ),
+    ("One convolution and one image", ("Patch", "Conv", "Rank")),
+    (
+        "Bounds on its error",
+        ("Eq8", "Eq9", "Chi2", "Eq10", "Eq11", "Eq12", "Thm2"),
+    ),
+    ("Architectures that can be the identity", ("B1", "B2", "B3", "Tab1")),
+    (
+        "What is measured",
+        ("Probe", "Corr", "MSE", "Layer", "SVD", "Upper", "Rel"),
+    ),
+    ("Fully connected networks", ("Fig2", "Fig11", "Fig12", "Fig13", "Fig14", "Fig33")),
+    ("Fully connected networks, other data", ("Fig34", "Fig41", "Fig42", "Fig43")),
+    (
+        "Convolutional networks",
+        ("Fig1", "Fig3", "Fig4", "Fig5", "Fig35", "Fig36", "Fig37", "Fig40"),
+    ),
+    ("Sizes of images at test time and in training", ("Fig6", "Fig7", "Fig8")),
+    ("Sizes at test time, in full", ("Fig20", "Fig21")),
+    (
+        "Kernel size and channels",
+        ("Fig9", "Fig10", *(f"Fig{k}" for k in range(25, 31))),
+    ),
+    ("Inside the networks", (*(f"Fig{k}" for k in range(15, 20)), "Fig22", "Fig23")),
+    ("The last layers alone", ("Fig24",)),
+    ("Initial weights and optimisers", ("Fig31", "Fig32")),
+    ("Two and three training images", ("Fig38", "Fig39")),
+    ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 9))),
+)
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -84,6 +118,15 @@ PAPERS: tuple[Paper, ...] = (
         key="agarwal2021deep",
         title="A Deep Conditioning Treatment of Neural Networks",
         sections=DEEP_CONDITIONING,
+    ),
+    Paper(
+        prefix="id",
+        key="zhang2020identity",
+        title=(
+            "Identity Crisis: Memorization and Generalization under Extreme"
+            " Overparameterization"
+        ),
+        sections=IDENTITY_MAP,
     ),
 )
 """The papers in the order of the report."""

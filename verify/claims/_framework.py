@@ -1,0 +1,41 @@
+"""The measured side of exact statements on training: PyTorch's own layers and descent.
+
+Nothing here knows a closed form. Everything is float64 and takes one seed.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+Array = npt.NDArray[np.float64]
+
+
+def descend(
+    weights: Sequence[Tensor],
+    loss: Callable[[], Tensor],
+    *,
+    steps: Iterable[int],
+    rate: float,
+    momentum: float = 0.0,
+) -> list[tuple[Array, ...]]:
+    """Return copies of the weights after each of `steps` steps of gradient descent."""
+    for weight in weights:
+        weight.requires_grad_()
+    optimiser = torch.optim.SGD(list(weights), lr=rate, momentum=momentum)
+    wanted, found = sorted(set(steps)), []
+    for step in range(wanted[-1] + 1):
+        if step in wanted:
+            found.append(tuple(w.detach().numpy().copy() for w in weights))
+        optimiser.zero_grad()
+        loss().backward()  # pyright: ignore[reportUnknownMemberType]
+        optimiser.step()
+    return found
+
+
+def squared_error(outputs: Tensor, targets: Tensor, loss: str) -> Tensor:
+    """Half the sum of the squared errors, or their mean: ``half_sum`` or ``mean``."""
+    square = (outputs - targets).square()
+    return 0.5 * square.sum() if loss == "half_sum" else square.mean()

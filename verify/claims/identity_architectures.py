@@ -1,0 +1,597 @@
+"""Networks that can be the identity, their sizes and their starts (appendix B, C)."""
+
+import itertools
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from theory import identity_map as idm
+from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.compare import AgreesTo, AtLeast, Estimate, Identical, MeanEquals, Outcome
+
+Array = npt.NDArray[np.float64]
+KEY = "zhang2020identity"
+
+# --- the identity as weights ----------------------------------------------------------
+
+
+def _images(channels: int, side: int, seed: int) -> Array:
+    """Three images with entries of very different sizes and signs."""
+    rng = np.random.default_rng([30, seed])
+    pixels = rng.standard_normal((3, channels, side, side))
+    return pixels * 10.0 ** rng.integers(-9, 9, pixels.shape)
+
+
+def _forward(weights: list[Array], images: Array, *, relu: bool) -> Array:
+    """Run the framework's layers with these weights."""
+    x = torch.from_numpy(images)
+    for last, array in enumerate(weights, start=1 - len(weights)):
+        weight = torch.from_numpy(array)
+        if weight.ndim == 2:
+            x = nn.functional.linear(x.flatten(1), weight)
+        else:
+            x = nn.functional.conv2d(x, weight, padding=weight.shape[-1] // 2)
+        if relu and last:
+            x = torch.relu(x)
+    return x.numpy().reshape(images.shape)
+
+
+def _weights(kind: str, layers: int, channels: int, side: int, kernel: int) -> Any:
+    dim = channels * side * side
+    if kind == "linear":
+        return idm.linear_identity(dim, layers, width=dim + 3)
+    if kind == "relu":
+        return idm.relu_identity(dim, layers, width=2 * dim + 1)
+    if kind == "convolution":
+        return idm.linear_convolution_identity(kernel, channels, layers)
+    return idm.relu_convolution_identity(
+        kernel, channels, layers, channels=2 * channels + 1
+    )
+
+
+def _measure_identity(
+    *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
+) -> list[str]:
+    weights = _weights(kind, layers, channels, side, kernel)
+    images = _images(channels, side, seed)
+    return _bits(_forward(weights, images, relu=kind.startswith("relu")))
+
+
+def _predict_identity(
+    *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
+) -> list[str]:
+    return _bits(_images(channels, side, seed))
+
+
+def _half_lost(
+    *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
+) -> list[str]:
+    # What is left of the image when signs are not split.
+    return _bits(np.maximum(_images(channels, side, seed), 0.0))
+
+
+def _bits(images: Array) -> list[str]:
+    return [float(v).hex() for v in (images + 0.0).ravel()]
+
+
+def _shapes(*kinds: str) -> st.SearchStrategy[Case]:
+    return st.fixed_dictionaries(
+        {
+            "kind": st.sampled_from(kinds),
+            "layers": st.integers(1, 8),
+            "channels": st.integers(1, 3),
+            "side": st.integers(1, 6),
+            "kernel": st.sampled_from((1, 3, 5, 9)),
+            "seed": st.integers(0, 1000),
+        }
+    )
+
+
+def _identity_claim(what: str, item: str, kinds: tuple[str, ...], title: str) -> Claim:
+    return Claim(
+        id=f"id/{what}",
+        items=(item,),
+        title=title,
+        statement=r"f(x) = x \text{ for every image } x \text{, to the last bit}",
+        source=Source(KEY, "Appendix B"),
+        evidence=Evidence.SEARCH,
+        cases=grid(
+            kind=kinds,
+            layers=(2, 5),
+            channels=(1, 3),
+            side=(5,),
+            kernel=(5,),
+            seed=(0,),
+        ),
+        examples=partial(_shapes, *kinds),
+        max_examples=30,
+        predict=_predict_identity,
+        measure=_measure_identity,
+        compare=Identical(),
+        must_refute=_half_lost,
+    )
+
+
+B1 = _identity_claim("B1", "B1", ("linear",), "Linear networks can be the identity")
+B2 = _identity_claim("B2", "B2", ("relu",), "ReLU networks can be the identity")
+B3 = _identity_claim(
+    "B3", "B3", ("convolution", "relu_conv"), "Convolutional networks can, at any size"
+)
+
+# --- Table 1 --------------------------------------------------------------------------
+
+# Parameters as printed, by kernel and channels, then by weight layers.
+_PRINTED_CNN: dict[tuple[int, int], dict[int, int]] = {
+    (5, 3): {
+        1: 25,
+        3: 375,
+        5: 825,
+        6: 1_050,
+        7: 1_275,
+        8: 1_500,
+        9: 1_725,
+        10: 1_950,
+        11: 2_175,
+        12: 2_400,
+        13: 2_625,
+        14: 2_850,
+        15: 3_075,
+        16: 3_300,
+        17: 3_525,
+        19: 3_975,
+        20: 4_200,
+        24: 5_100,
+    },
+    (5, 128): {
+        1: 25,
+        3: 416_000,
+        5: 1_235_200,
+        6: 1_644_800,
+        7: 2_054_400,
+        8: 2_464_000,
+        9: 2_873_600,
+        10: 3_283_200,
+        11: 3_692_800,
+        12: 4_102_400,
+        13: 4_512_000,
+        14: 4_921_600,
+        15: 5_331_200,
+        16: 5_740_800,
+        17: 6_150_400,
+        19: 6_969_600,
+        20: 7_379_200,
+        24: 9_017_600,
+    },
+    (5, 1024): {
+        5: 78_694_400,
+        7: 131_123_200,
+        12: 262_195_200,
+        14: 314_624_000,
+        20: 471_910_400,
+    },
+    (7, 3): {
+        1: 49,
+        3: 735,
+        5: 1_617,
+        6: 2_058,
+        7: 2_499,
+        8: 2_940,
+        9: 3_381,
+        10: 3_822,
+        11: 4_263,
+        12: 4_704,
+        13: 5_145,
+        14: 5_586,
+        15: 6_027,
+        16: 6_468,
+        17: 6_909,
+        19: 7_791,
+        20: 8_232,
+        24: 9_996,
+    },
+    (7, 128): {
+        1: 49,
+        3: 815_360,
+        5: 2_420_992,
+        6: 3_223_808,
+        7: 4_026_624,
+        8: 4_829_440,
+        9: 5_632_256,
+        10: 6_435_072,
+        11: 7_237_888,
+        12: 8_040_704,
+        13: 8_843_520,
+        14: 9_646_336,
+        15: 10_449_152,
+        16: 11_251_968,
+        17: 12_054_784,
+        19: 13_660_416,
+        20: 14_463_232,
+        24: 17_674_496,
+    },
+    (7, 1024): {
+        5: 154_241_024,
+        7: 257_001_472,
+        12: 513_902_592,
+        14: 616_663_040,
+        20: 924_944_384,
+    },
+    (9, 128): {5: 4_002_048},
+    (13, 128): {5: 8_349_952},
+    (17, 128): {5: 14_278_912},
+    (25, 128): {5: 30_880_000},
+    (29, 128): {5: 41_552_128},
+    (57, 128): {5: 160_526_592},
+}
+_PRINTED_FCN: dict[int, dict[int, int]] = {
+    784: {
+        1: 614_656,
+        2: 1_229_312,
+        4: 2_458_624,
+        6: 3_687_936,
+        8: 4_917_248,
+        10: 6_146_560,
+    },
+    2048: {
+        2: 3_211_264,
+        4: 11_599_872,
+        6: 19_988_480,
+        8: 28_377_088,
+        10: 36_765_696,
+    },
+}
+
+
+_ENTRIES: tuple[Case, ...] = (
+    *(
+        {"kind": "fcn", "width": width, "kernel": 0, "layers": layers}
+        for width, column in _PRINTED_FCN.items()
+        for layers in column
+    ),
+    *(
+        {"kind": "cnn", "width": width, "kernel": kernel, "layers": layers}
+        for (kernel, width), column in _PRINTED_CNN.items()
+        for layers in column
+    ),
+)
+
+
+def _modules(kind: str, width: int, kernel: int, layers: int) -> list[nn.Module]:
+    """The framework's own layers, without memory behind them."""
+    sizes = [1 if kind == "cnn" else 784, *[width] * (layers - 1)]
+    sizes.append(sizes[0])
+    pairs = list(itertools.pairwise(sizes))
+    if kind == "fcn":
+        return [nn.Linear(a, b, bias=False, device="meta") for a, b in pairs]
+    return [
+        nn.Conv2d(a, b, kernel, padding=kernel // 2, bias=False, device="meta")
+        for a, b in pairs
+    ]
+
+
+def _measure_count(*, kind: str, width: int, kernel: int, layers: int) -> int:
+    modules = _modules(kind, width, kernel, layers)
+    return sum(p.numel() for module in modules for p in module.parameters())
+
+
+def _printed(*, kind: str, width: int, kernel: int, layers: int) -> int:
+    column = _PRINTED_FCN[width] if kind == "fcn" else _PRINTED_CNN[kernel, width]
+    return column[layers]
+
+
+def _predict_count(*, kind: str, width: int, kernel: int, layers: int) -> int:
+    if kind == "fcn":
+        return idm.fcn_parameter_count(784, width, layers)
+    return idm.cnn_parameter_count(kernel, width, layers)
+
+
+def _one_layer_more(*, kind: str, width: int, kernel: int, layers: int) -> int:
+    return _predict_count(kind=kind, width=width, kernel=kernel, layers=layers + 1)
+
+
+TABLE_1 = Claim(
+    id="id/tab1",
+    items=("Tab1",),
+    title="Every parameter count of Table 1, as printed",
+    statement=r"\text{Table 1: } L \mapsto \text{number of weights, without biases}",
+    source=Source(KEY, "Table 1"),
+    evidence=Evidence.SYMBOLIC,
+    cases=_ENTRIES,
+    predict=_printed,
+    measure=_measure_count,
+    compare=Identical(),
+    must_refute=_one_layer_more,
+    finding="Recounted from the layers themselves: no entry is wrong.",
+)
+
+FORMULA = Claim(
+    id="id/tab1-formula",
+    items=("Tab1",),
+    title="The formulas behind Table 1",
+    statement=(
+        r"\text{FCN: } d^2 \text{ or } 2dh+(L-2)h^2;\qquad"
+        r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
+    ),
+    source=Source(KEY, "Table 1"),
+    evidence=Evidence.SYMBOLIC,
+    cases=_ENTRIES,
+    predict=_predict_count,
+    measure=_measure_count,
+    compare=Identical(),
+    must_refute=_one_layer_more,
+)
+
+# --- initial weights ------------------------------------------------------------------
+
+
+def _start(scheme: str, fan_out: int, fan_in: int, rng: torch.Generator) -> Tensor:
+    """Draw weights by the framework's own initialisers, where it has the scheme."""
+    weight = torch.empty(fan_out, fan_in, dtype=torch.float64)
+    init = nn.init
+    if scheme == "default":
+        return weight.normal_(0.0, (fan_in * fan_out) ** -0.5, generator=rng)
+    if scheme == "default_root":
+        return weight.normal_(0.0, (fan_in * fan_out) ** -0.25, generator=rng)
+    if scheme == "framework":
+        # What torch.nn.Linear does on its own.
+        return init.kaiming_uniform_(weight, a=5**0.5, generator=rng)
+    if scheme == "orthogonal":
+        return init.orthogonal_(weight, generator=rng)
+    if scheme == "kaiming_normal":
+        return init.kaiming_normal_(weight, nonlinearity="relu", generator=rng)
+    if scheme == "kaiming_uniform":
+        return init.kaiming_uniform_(weight, nonlinearity="relu", generator=rng)
+    if scheme == "xavier_normal":
+        return init.xavier_normal_(weight, generator=rng)
+    return init.xavier_uniform_(weight, generator=rng)
+
+
+def _measure_variance(
+    *, scheme: str, fan_in: int, fan_out: int, draws: int
+) -> Estimate:
+    """Mean square of the weights of each draw, over draws, times both fans' mean."""
+    rng = torch.Generator().manual_seed(fan_in + 1000 * fan_out)
+    size = (fan_in + fan_out) / 2
+    squares = [
+        float(_start(scheme, fan_out, fan_in, rng)[0].square().mean()) * size
+        for _ in range(draws)
+    ]
+    return Estimate.of(squares)
+
+
+def _predict_variance(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
+    return idm.initial_variance(scheme, fan_in, fan_out) * (fan_in + fan_out) / 2
+
+
+def _half_again(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
+    return 1.5 * _predict_variance(
+        scheme=scheme, fan_in=fan_in, fan_out=fan_out, draws=draws
+    )
+
+
+VARIANCES = Claim(
+    id="id/Fig31-variances",
+    items=("Fig31",),
+    title="Variances of the initial schemes, by the framework's own initialisers",
+    statement=(
+        r"\tfrac1{f_if_o},\; \tfrac1{\sqrt{f_if_o}},\; \tfrac1{3f_i},\;"
+        r" \tfrac2{f_i+f_o},\; \tfrac2{f_i},\; \tfrac1{\max(f_i,f_o)}"
+    ),
+    source=Source(KEY, "Section 3 and Figure 31"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(scheme=idm.SCHEMES, fan_in=(30,), fan_out=(20, 60), draws=(1000,)),
+    predict=_predict_variance,
+    measure=_measure_variance,
+    compare=MeanEquals(discrepancy=0.25, rounding=1e-12),
+    must_refute=_half_again,
+)
+
+
+def _measure_shrink(
+    *, scheme: str, channels: int, times: float, draws: int
+) -> Estimate:
+    """Mean square of a 5 x 5 layer's outputs for rectified noise, many layers drawn."""
+    rng = torch.Generator().manual_seed(channels)
+    squares = []
+    for _ in range(draws):
+        x = torch.randn(1, channels, 9, 9, dtype=torch.float64, generator=rng)
+        fan = 25 * channels
+        if scheme == "default":
+            weight = torch.empty(channels, channels, 5, 5, dtype=torch.float64)
+            weight.normal_(0.0, 1.0 / fan, generator=rng)
+        else:
+            weight = _start(scheme, channels, fan, rng)
+            weight = weight.reshape(channels, channels, 5, 5)
+        # No padding: every output has all its inputs.
+        outputs = nn.functional.conv2d(torch.relu(x), weight)
+        squares.append(float(outputs.square().mean()) * times)
+    return Estimate.of(squares)
+
+
+def _predict_shrink(*, scheme: str, channels: int, times: float, draws: int) -> float:
+    fan = 25 * channels
+    return times * idm.relu_shrink(scheme, fan, fan) ** 2
+
+
+def _without_relu(*, scheme: str, channels: int, times: float, draws: int) -> float:
+    return 2.0 * _predict_shrink(
+        scheme=scheme, channels=channels, times=times, draws=draws
+    )
+
+
+SHRINK = Claim(
+    id="id/Err6-shrink",
+    items=("Err6",),
+    title="By how much a layer shrinks its signal at the start",
+    statement=r"\mathrm{rms}(z_{l+1}) = \sqrt{f_i s^2/2}\;\mathrm{rms}(z_l)",
+    source=Source(KEY, "Section 3, default initialisation; the law is He et al.'s"),
+    evidence=Evidence.STATISTICAL,
+    cases=(
+        {"scheme": "default", "channels": 16, "times": 800.0, "draws": 400},
+        {"scheme": "framework", "channels": 16, "times": 6.0, "draws": 400},
+        {"scheme": "kaiming_normal", "channels": 16, "times": 1.0, "draws": 400},
+    ),
+    predict=_predict_shrink,
+    measure=_measure_shrink,
+    compare=MeanEquals(discrepancy=0.2),
+    must_refute=_without_relu,
+)
+
+
+def _measure_moves(*, scheme: str, layers: int, channels: int) -> bool:
+    """Whether a step of descent at the paper's rate changes any weight of a CNN."""
+    rng = torch.Generator().manual_seed(9)
+    sizes = [1, *[channels] * (layers - 1), 1]
+    weights = []
+    for a, b in itertools.pairwise(sizes):
+        weight = torch.empty(b, a, 5, 5)
+        if scheme == "default":
+            weight.normal_(0.0, (25 * a * 25 * b) ** -0.5, generator=rng)
+        elif scheme == "default_root":
+            weight.normal_(0.0, (25 * a * 25 * b) ** -0.25, generator=rng)
+        else:
+            nn.init.kaiming_uniform_(weight, a=5**0.5, generator=rng)
+        weights.append(weight.requires_grad_())
+    image = torch.randn(1, 1, 14, 14, generator=rng)
+    x = image
+    for last, weight in enumerate(weights, start=1 - layers):
+        x = nn.functional.conv2d(x, weight, padding=2)
+        x = torch.relu(x) if last else x
+    (x - image).square().mean().backward()  # pyright: ignore[reportUnknownMemberType]
+    before = [weight.detach().clone() for weight in weights]
+    torch.optim.SGD(weights, lr=0.01).step()
+    return any(not torch.equal(a, b) for a, b in zip(before, weights, strict=True))
+
+
+def _moves(*, scheme: str, layers: int, channels: int) -> bool:
+    return True
+
+
+def _stays(*, scheme: str, layers: int, channels: int) -> bool:
+    return False
+
+
+ERR_6 = Claim(
+    id="id/Err6-as-printed",
+    items=("Err6",),
+    title="The printed default initialisation can train a CNN of 20 layers",
+    statement=r"\sigma^2 = \frac1{f_if_o}:\quad W - \eta\nabla\mathcal L \ne W",
+    source=Source(KEY, "Section 3"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(scheme=("default",), layers=(20,), channels=(128,)),
+    predict=_moves,
+    measure=_measure_moves,
+    compare=Identical(),
+    must_hold=_stays,
+    expected=Outcome.REFUTED,
+    assumptions=("float32", "128 channels, 5 × 5"),
+    finding=(
+        "With variance 1/(f_i f_o) a signal shrinks 80-fold in every ReLU layer; at 20"
+        " layers the gradients are so small that in float32 a step of the paper's rate"
+        " leaves every weight as it was, bit for bit. Read as the square of the variance,"
+        " or replaced by the framework's default, the network moves."
+    ),
+    uses=("id/Err6-shrink",),
+)
+
+START = Claim(
+    id="id/Err6-corrected",
+    items=("Err6",),
+    title="From which initial weights 20 layers can move",
+    statement=(
+        r"W - \eta\nabla\mathcal L\ne W \text{ in float32 at } \sigma^2=(f_if_o)^{-1/2}"
+        r"\text{ and } \tfrac1{3f_i}"
+    ),
+    source=Source(KEY, "Section 3"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(scheme=("default_root", "framework"), layers=(20,), channels=(128,)),
+    predict=_moves,
+    measure=_measure_moves,
+    compare=Identical(),
+    must_refute=_stays,
+    assumptions=("float32", "128 channels, 5 × 5"),
+)
+
+# --- what a neuron sees ---------------------------------------------------------------
+
+
+def _measure_coverage(*, kernel: int, side: int, row: int, column: int) -> float:
+    """Share of the inputs that move one output, by its gradient."""
+    weight = torch.ones(1, 1, kernel, kernel, dtype=torch.float64)
+    image = torch.zeros(1, 1, side, side, dtype=torch.float64, requires_grad=True)
+    output = nn.functional.conv2d(image, weight, padding=kernel // 2)
+    (slope,) = torch.autograd.grad(output[0, 0, row, column], image)
+    return float((slope != 0.0).double().mean())
+
+
+def _predict_coverage(*, kernel: int, side: int, row: int, column: int) -> float:
+    return idm.coverage(kernel, side, side, row, column)
+
+
+def _no_boundary(*, kernel: int, side: int, row: int, column: int) -> float:
+    return min(1.0, (kernel / side) ** 2)
+
+
+COVERAGE = Claim(
+    id="id/Err7-corrected",
+    items=("Err7",),
+    title="The share of a map that one neuron sees",
+    statement=(
+        r"\frac{|\{(i,j):\; |i-r|\le\lfloor K/2\rfloor,\;"
+        r" |j-c|\le\lfloor K/2\rfloor\}|}{HW}"
+    ),
+    source=Source(KEY, "Section 4, receptive fields"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(kernel=(5, 29, 53, 55), side=(28,), row=(0,), column=(0,)),
+        *grid(kernel=(5, 29), side=(28,), row=(3, 14), column=(14,)),
+    ),
+    predict=_predict_coverage,
+    measure=_measure_coverage,
+    compare=AgreesTo(absolute=1e-14),
+    must_refute=_no_boundary,
+)
+
+
+def _half(*, kernel: int, side: int, row: int, column: int) -> float:
+    return 0.5
+
+
+ERR_7 = Claim(
+    id="id/Err7-as-printed",
+    items=("Err7",),
+    title="With 29 x 29 kernels each neuron sees at least half of a 28 x 28 map",
+    statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
+    source=Source(KEY, "Section 4"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(kernel=(29,), side=(28,), row=(0,), column=(0, 27)),
+    predict=_half,
+    measure=_measure_coverage,
+    compare=AtLeast(rounding=1e-14),
+    must_hold=_predict_coverage,
+    expected=Outcome.REFUTED,
+    finding=(
+        "A corner neuron sees 15 × 15 of 784 pixels, 28.7 %. Only from K = 55 on does"
+        " every neuron see everything."
+    ),
+    uses=("id/Err7-corrected",),
+)
+
+CLAIMS = (
+    B1,
+    B2,
+    B3,
+    TABLE_1,
+    FORMULA,
+    VARIANCES,
+    SHRINK,
+    ERR_6,
+    START,
+    COVERAGE,
+    ERR_7,
+)

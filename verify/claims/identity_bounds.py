@@ -1,0 +1,550 @@
+"""How wrong one trained convolution can be: equations 8 to 12 and Theorem 2."""
+
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn.functional import unfold
+
+from theory import identity_map as idm
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import AgreesTo, AtMost, Outcome
+
+Array = npt.NDArray[np.float64]
+KEY = "zhang2020identity"
+DIGITS = 40
+
+
+def _image(kind: str, side: int, channels: int) -> Array:
+    """Return an image (H, W, C) with pixels between -1 and 1."""
+    rng = np.random.default_rng([50, side, channels])
+    if kind == "noise":
+        return rng.uniform(-1.0, 1.0, (side, side, channels))
+    if kind == "flat":
+        return np.ones((side, side, channels))
+    if kind == "sparse":
+        image = np.zeros((side, side, channels))
+        image[side // 2, side // 2] = 1.0
+        return image
+    # Columns of equal pixels: the patches of a stripe know nothing of other columns.
+    return np.broadcast_to(
+        np.cos(np.arange(side))[None, :, None], (side, side, channels)
+    )
+
+
+def _columns(image: Array, kernel: int) -> torch.Tensor:
+    """Patches by the framework, (H W, C K K)."""
+    batch = torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1)))[None]
+    return unfold(batch, kernel, padding=kernel // 2)[0].T
+
+
+@lru_cache(maxsize=64)
+def _null_space(kind: str, side: int, channels: int, kernel: int) -> Array:
+    """Orthonormal columns that span what the patches do not, by the framework."""
+    _, values, rows = torch.linalg.svd(_columns(_image(kind, side, channels), kernel))
+    eps = float(np.finfo(np.float64).eps)
+    rank = int((values > 1e3 * eps * values[0]).sum())
+    return rows[rank:].T.numpy()
+
+
+def _selector(kernel: int, channels: int) -> Array:
+    """The centre taps, (C K K, C), in the framework's order."""
+    taps = np.zeros((channels, kernel, kernel, channels))
+    for channel in range(channels):
+        taps[channel, kernel // 2, kernel // 2, channel] = 1.0
+    return taps.reshape(-1, channels)
+
+
+# --- equations 8 and 9 ----------------------------------------------------------------
+
+
+def _measure_patch(*, kind: str, side: int, channels: int, kernel: int) -> float:
+    return float(_columns(_image(kind, side, channels), kernel).norm(dim=1).max())
+
+
+def _predict_patch(*, kind: str, side: int, channels: int, kernel: int) -> float:
+    return idm.patch_norm_bound(kernel, channels, 1.0)
+
+
+def _one_channel(*, kind: str, side: int, channels: int, kernel: int) -> float:
+    return idm.patch_norm_bound(kernel, 1, 1.0)
+
+
+EQ_8 = Claim(
+    id="id/eq8",
+    items=("Eq8",),
+    title="How long a patch can be",
+    statement=r"\|P\|\le B\sqrt{K^2C}\quad\text{for } |\text{pixels}|\le B",
+    source=Source(KEY, "Equation 8"),
+    evidence=Evidence.SEARCH,
+    cases=(
+        *grid(kind=("flat",), side=(9,), channels=(1, 3), kernel=(3, 5)),
+        *grid(kind=("noise", "stripes"), side=(6,), channels=(3,), kernel=(5,)),
+    ),
+    predict=_predict_patch,
+    measure=_measure_patch,
+    compare=AtMost(relative=1e-14),
+    must_refute=_one_channel,
+    finding="Attained by constant images, away from their boundary.",
+)
+
+
+def _measure_selector(*, kind: str, side: int, channels: int, kernel: int) -> float:
+    null = _null_space(kind, side, channels, kernel)
+    return float(np.linalg.norm(null.T @ _selector(kernel, channels)))
+
+
+def _nullity(kind: str, side: int, channels: int, kernel: int) -> int:
+    return idm.patch_rank(_image(kind, side, channels), kernel).nullity
+
+
+def _predict_selector(*, kind: str, side: int, channels: int, kernel: int) -> float:
+    n = _nullity(kind, side, channels, kernel)
+    return idm.selector_norm_bound(n, channels, form="sharp")
+
+
+def _printed_selector(*, kind: str, side: int, channels: int, kernel: int) -> float:
+    n = _nullity(kind, side, channels, kernel)
+    return idm.selector_norm_bound(n, channels, form="printed")
+
+
+def _no_selector(*, kind: str, side: int, channels: int, kernel: int) -> float:
+    # As if the image had shown the whole identity.
+    return 0.0
+
+
+def _tenth_of_selector(*, kind: str, side: int, channels: int, kernel: int) -> float:
+    n = _nullity(kind, side, channels, kernel)
+    return 0.1 * idm.selector_norm_bound(n, channels, form="sharp")
+
+
+_SELECTED = (
+    *grid(kind=("noise",), side=(3, 4), channels=(1, 3), kernel=(5,)),
+    *grid(kind=("stripes",), side=(6,), channels=(1, 3), kernel=(3, 5)),
+    *grid(kind=("flat",), side=(5,), channels=(2, 3), kernel=(3,)),
+    *grid(kind=("sparse",), side=(5,), channels=(1, 3), kernel=(7,)),
+)
+
+EQ_9 = Claim(
+    id="id/eq9",
+    items=("Eq9",),
+    title="How much of the identity one image can leave open, as printed",
+    statement=r"\|\Lambda^T\Pi_\perp\|_F\le\sqrt{nC}",
+    source=Source(KEY, "Equation 9"),
+    evidence=Evidence.SEARCH,
+    cases=_SELECTED,
+    predict=_printed_selector,
+    measure=_measure_selector,
+    compare=AtMost(rounding=1e-12),
+    must_refute=_no_selector,
+)
+
+EQ_9_SHARP = Claim(
+    id="id/eq9-sharp",
+    items=("Eq9",),
+    title="How much of the identity one image can leave open",
+    statement=r"\|\Lambda^T\Pi_\perp\|_F\le\min(\sqrt n,\sqrt C)",
+    source=Source(KEY, "Equation 9; the sharper form is ours"),
+    evidence=Evidence.SEARCH,
+    cases=_SELECTED,
+    predict=_predict_selector,
+    measure=_measure_selector,
+    compare=AtMost(rounding=1e-12),
+    must_refute=_tenth_of_selector,
+    finding="Λ has orthonormal columns, so that √C comes free, and √n with it.",
+)
+
+# --- chi-square tails -----------------------------------------------------------------
+
+
+def _tail(zeta: float, dof: float) -> Any:
+    """P(chi^2 >= zeta dof) to 40 digits."""
+    with mpmath.workdps(DIGITS):
+        half = mpmath.mpf(dof) / 2
+        return mpmath.gammainc(half, mpmath.mpf(zeta) * half, regularized=True)
+
+
+def _measure_tail(*, zeta: float, dof: int) -> Any:
+    return _tail(zeta, dof)
+
+
+def _predict_tail(*, zeta: float, dof: int) -> float:
+    return float(idm.chi_square_tail(zeta, dof))
+
+
+def _one_degree_more(*, zeta: float, dof: int) -> float:
+    return float(idm.chi_square_tail(zeta * dof / (dof + 1.0), dof + 1))
+
+
+_TAILS = grid(zeta=(1.0, 1.5, 3.0, 10.0, 40.0), dof=(1, 2, 3, 16, 128))
+
+CHI_2 = Claim(
+    id="id/chi2-exact",
+    items=("Chi2",),
+    title="Exact chi-square tails",
+    statement=r"P(\chi^2_C\ge\zeta C) = Q(C/2,\,\zeta C/2)",
+    source=Source(KEY, "Before equation 10"),
+    evidence=Evidence.NUMERIC,
+    cases=tuple(
+        case for case in _TAILS if case["zeta"] * case["dof"] < 700 or case["dof"] < 20
+    ),
+    predict=_predict_tail,
+    measure=_measure_tail,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_one_degree_more,
+)
+
+
+def _predict_chernoff(*, zeta: float, dof: int) -> float:
+    return float(idm.chi_square_tail_bound(zeta, dof))
+
+
+def _squared_chernoff(*, zeta: float, dof: int) -> float:
+    """The exponent without its factor 1/2."""
+    return float(idm.chi_square_tail_bound(zeta, dof)) ** 2
+
+
+EQ_10 = Claim(
+    id="id/eq10",
+    items=("Eq10", "Chi2"),
+    title="A direction that was not trained keeps no more than a chi-square",
+    statement=r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
+    source=Source(KEY, "Equation 10"),
+    evidence=Evidence.NUMERIC,
+    cases=_TAILS,
+    predict=_predict_chernoff,
+    measure=_measure_tail,
+    compare=AtMost(relative=1e-12),
+    must_refute=_squared_chernoff,
+)
+
+
+def _measure_any(*, nullity: int, channels: int, delta: float) -> Any:
+    """Probability that one of n independent chi-squares reaches the printed bound."""
+    level = idm.direction_bound(nullity, channels, delta)
+    with mpmath.workdps(DIGITS):
+        tail = _tail(mpmath.mpf(level) / channels, channels)
+        return -mpmath.expm1(nullity * mpmath.log1p(-tail))
+
+
+def _predict_any(*, nullity: int, channels: int, delta: float) -> float:
+    return delta
+
+
+def _hundredth(*, nullity: int, channels: int, delta: float) -> float:
+    return delta / 100.0
+
+
+_DIRECTIONS = grid(nullity=(1, 6, 60, 600), channels=(1, 3, 64), delta=(0.05, 1e-6))
+
+EQ_11 = Claim(
+    id="id/eq11",
+    items=("Eq11",),
+    title="All directions that were not trained, at once",
+    statement=(
+        r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big)"
+        r" \le \delta"
+    ),
+    source=Source(KEY, "Equation 11"),
+    evidence=Evidence.NUMERIC,
+    cases=_DIRECTIONS,
+    predict=_predict_any,
+    measure=_measure_any,
+    compare=AtMost(relative=1e-12),
+    must_refute=_hundredth,
+    assumptions=("initial weights independent N(0, σ²)", "the least M that is allowed"),
+)
+
+
+def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
+    """The level that all n chi-squares stay below with probability 1 - delta."""
+    with mpmath.workdps(DIGITS):
+        tail = -mpmath.expm1(mpmath.log1p(-mpmath.mpf(delta)) / nullity)
+        half = mpmath.mpf(channels) / 2
+        low, high = mpmath.mpf(0), mpmath.mpf(2000)
+        for _ in range(140):  # bisection: 2000 / 2^140 is 1e-39
+            mid = (low + high) / 2
+            above = mpmath.gammainc(half, mid / 2, regularized=True) > tail
+            low, high = (mid, high) if above else (low, mid)
+        return low
+
+
+def _predict_level(*, nullity: int, channels: int, delta: float) -> float:
+    return idm.direction_bound(nullity, channels, delta, form="sharp")
+
+
+def _printed_level(*, nullity: int, channels: int, delta: float) -> float:
+    return idm.direction_bound(nullity, channels, delta)
+
+
+EQ_11_SHARP = Claim(
+    id="id/eq11-exact",
+    items=("Eq11",),
+    title="The exact level of all directions at once",
+    statement=r"P(\chi^2_C < q)^n = 1-\delta",
+    source=Source(KEY, "Equation 11; the exact level is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
+    predict=_predict_level,
+    measure=_measure_level,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_printed_level,
+)
+
+
+def _measure_failure(*, nullity: int, channels: int, constant: float) -> Any:
+    """Return n times the Chernoff bound at zeta = M, from its definition."""
+    with mpmath.workdps(DIGITS):
+        m = mpmath.mpf(constant)
+        return nullity * mpmath.exp(-mpmath.mpf(channels) / 2 * (m - 1 - mpmath.log(m)))
+
+
+def _printed_failure(*, nullity: int, channels: int, constant: float) -> float:
+    return idm.least_failure_probability(nullity, channels, constant, form="printed")
+
+
+def _exact_failure(*, nullity: int, channels: int, constant: float) -> float:
+    return idm.least_failure_probability(nullity, channels, constant)
+
+
+_FAILURES = (
+    {"nullity": 10, "channels": 1, "constant": 10.0},
+    {"nullity": 100, "channels": 3, "constant": 8.0},
+)
+
+ERR_4 = Claim(
+    id="id/Err4-as-printed",
+    items=("Err4",),
+    title="The least probability of failure that a constant M allows, as printed",
+    statement=r"\delta_0 = \frac{2n}{C(M-\log M-1)}",
+    source=Source(KEY, "After equation 11"),
+    evidence=Evidence.NUMERIC,
+    cases=_FAILURES,
+    predict=_printed_failure,
+    measure=_measure_failure,
+    compare=AgreesTo(relative=1e-12),
+    must_hold=_exact_failure,
+    expected=Outcome.REFUTED,
+    finding=(
+        "The printed form follows from exp(−x) < 1/x and can exceed one, where it says"
+        " nothing: 2.99 at C = 1, n = 10, M = 10, for an exact value of 0.351."
+    ),
+)
+
+# --- Theorem 2 ------------------------------------------------------------------------
+
+_DELTA = 1e-10
+"""Probability of failure per draw: all 400 draws of a run together fail with 4e-8."""
+
+_SCALE = 0.3
+
+
+def _measure_error(
+    *, kind: str, side: int, channels: int, kernel: int, draws: int
+) -> float:
+    """Largest mean squared error over test images and draws of the initial weights.
+
+    Outside what the patches span the weights stay; inside they are the identity.
+    """
+    null = _null_space(kind, side, channels, kernel)
+    rng = np.random.default_rng([51, side, channels, kernel])
+    open_identity = null.T @ _selector(kernel, channels)
+    worst = 0.0
+    tests = [rng.uniform(-1.0, 1.0, (side, side, channels)) for _ in range(3)]
+    for test in (*tests, np.ones((2 * side, 2 * side, channels))):
+        seen = _columns(test, kernel).numpy() @ null
+        gram = seen.T @ seen / (len(seen) * channels)
+        for _ in range(draws):
+            start = _SCALE * rng.standard_normal(open_identity.shape)
+            left = start - open_identity
+            worst = max(worst, float(np.einsum("ic,ij,jc->", left, gram, left)))
+    return worst
+
+
+def _bound(kind: str, side: int, channels: int, kernel: int, form: Any) -> float:
+    return idm.mse_bound(
+        _nullity(kind, side, channels, kernel),
+        kernel,
+        channels,
+        pixel_bound=1.0,
+        scale=_SCALE,
+        delta=_DELTA,
+        form=form,
+    ).total
+
+
+def _predict_printed(
+    *, kind: str, side: int, channels: int, kernel: int, draws: int
+) -> float:
+    return _bound(kind, side, channels, kernel, "printed")
+
+
+def _predict_sharp(
+    *, kind: str, side: int, channels: int, kernel: int, draws: int
+) -> float:
+    return _bound(kind, side, channels, kernel, "sharp")
+
+
+def _half_mean(
+    *, kind: str, side: int, channels: int, kernel: int, draws: int
+) -> float:
+    """Half of the mean error on a constant image: no bound."""
+    image = _image(kind, side, channels)
+    test = np.ones((2 * side, 2 * side, channels))
+    return 0.5 * float(idm.expected_mse(image, kernel, test, scale=_SCALE))
+
+
+_ERRORS = (
+    *grid(kind=("noise",), side=(3, 4), channels=(1,), kernel=(5, 7), draws=(50,)),
+    *grid(kind=("noise",), side=(4,), channels=(3,), kernel=(3, 5), draws=(50,)),
+    *grid(kind=("stripes",), side=(9,), channels=(1, 3), kernel=(5,), draws=(40,)),
+    *grid(kind=("noise",), side=(14,), channels=(1,), kernel=(15,), draws=(10,)),
+    *grid(kind=("noise",), side=(9,), channels=(1,), kernel=(3,), draws=(5,)),
+)
+
+THEOREM_2 = Claim(
+    id="id/thm2",
+    items=("Thm2", "Eq12"),
+    title="One trained convolution errs by no more than the explicit bound",
+    statement=(
+        r"\mathrm{MSE}\le\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
+        r"+\sqrt{nC}\Big]^2\frac{B^2K^2C}{C}"
+    ),
+    source=Source(KEY, "Equation 12, Theorem 2"),
+    evidence=Evidence.SEARCH,
+    cases=_ERRORS,
+    predict=_predict_printed,
+    measure=_measure_error,
+    compare=AtMost(rounding=1e-12),
+    must_refute=_half_mean,
+    assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
+    uses=("id/conv",),
+    finding=(
+        "Loose: 480 to 13,500 times the largest error found on these images (a constant"
+        " test image among them); the sharper form below is 39 to 725 times the error."
+    ),
+)
+
+THEOREM_2_SHARP = Claim(
+    id="id/thm2-sharp",
+    items=("Thm2", "Eq12"),
+    title="A bound on the same error that is nearer to it",
+    statement=(
+        r"\mathrm{MSE}\le\Big[\sigma\min\big(\sqrt q,\sqrt n+\sqrt C"
+        r"+\sqrt{2\log(1/\delta)}\big)+1\Big]^2\frac{B^2K^2C}{C},\quad"
+        r" P(\chi^2_{nC}\ge q)=\delta"
+    ),
+    source=Source(KEY, "Equation 12; the sharper form is ours"),
+    evidence=Evidence.SEARCH,
+    cases=_ERRORS,
+    predict=_predict_sharp,
+    measure=_measure_error,
+    compare=AtMost(rounding=1e-12),
+    must_refute=_half_mean,
+    assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
+    uses=("id/conv",),
+)
+
+
+def _explicit(nullity: int, channels: int, kernel: int, delta: float) -> Any:
+    """The bound of equation 12 with B = 1, from its definition, to 40 digits."""
+    with mpmath.workdps(DIGITS):
+        n, c = mpmath.mpf(nullity), mpmath.mpf(channels)
+        y = 2 / c * mpmath.log(n / mpmath.mpf(delta))
+        m = mpmath.findroot(lambda z: z - 1 - mpmath.log(z) - y, 3 * y + 3)
+        level = 2 * mpmath.log(n / mpmath.mpf(delta)) + c * (1 + mpmath.log(m))
+        weights = mpmath.sqrt(n * mpmath.mpf(_SCALE) ** 2 * level)
+        return (weights + mpmath.sqrt(n * c)) ** 2 * kernel**2
+
+
+def _measure_value(*, nullity: int, channels: int, kernel: int, delta: float) -> Any:
+    return _explicit(nullity, channels, kernel, delta)
+
+
+def _value(nullity: int, channels: int, kernel: int, delta: float) -> float:
+    return idm.mse_bound(
+        nullity, kernel, channels, pixel_bound=1.0, scale=_SCALE, delta=delta
+    ).total
+
+
+def _predict_value(*, nullity: int, channels: int, kernel: int, delta: float) -> float:
+    return _value(nullity, channels, kernel, delta)
+
+
+def _one_more(*, nullity: int, channels: int, kernel: int, delta: float) -> float:
+    return _value(nullity + 1, channels, kernel, delta)
+
+
+EQ_12 = Claim(
+    id="id/eq12",
+    items=("Eq12",),
+    title="The explicit bound, with its constants",
+    statement=(
+        r"\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
+        r"+\sqrt{nC}\Big]^2 B^2K^2,\quad M-1-\log M=\tfrac2C\log\tfrac n\delta"
+    ),
+    source=Source(KEY, "Equation 12"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(nullity=(1, 7), channels=(1, 3, 128), kernel=(5,), delta=(0.05, 1e-9)),
+    predict=_predict_value,
+    measure=_measure_value,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_one_more,
+)
+
+
+def _measure_growth(*, nullity: int, kernel: int, channels: int) -> float:
+    """The explicit bound at C channels over that at one, at one nullity."""
+    many = _explicit(nullity, channels, kernel, 1e-6)
+    return float(many / _explicit(nullity, 1, kernel, 1e-6))
+
+
+def _no_growth(*, nullity: int, kernel: int, channels: int) -> float:
+    return 1.0
+
+
+def _growth(*, nullity: int, kernel: int, channels: int) -> float:
+    one = idm.mse_order(kernel, 1, kernel**2 - nullity)
+    many = idm.mse_order(kernel, channels, kernel**2 * channels - nullity)
+    return many / one
+
+
+ERR_8 = Claim(
+    id="id/Err8-as-printed",
+    items=("Err8",),
+    title="More channels lower the bound, as its division by C suggests",
+    statement=(
+        r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big)\text{ with } m\text{ parameters:"
+        r" does not grow with } C"
+    ),
+    source=Source(KEY, "Theorem 2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(nullity=(1, 5), kernel=(3, 5), channels=(3, 128)),
+    predict=_no_growth,
+    measure=_measure_growth,
+    compare=AtMost(relative=1e-12),
+    must_hold=_growth,
+    expected=Outcome.REFUTED,
+    finding=(
+        "With m = K²C² the bound is Õ(K²C(K²C − r)): at a given nullity n > 0 it grows"
+        " in proportion to C."
+    ),
+)
+
+CLAIMS = (
+    EQ_8,
+    EQ_9,
+    EQ_9_SHARP,
+    CHI_2,
+    EQ_10,
+    EQ_11,
+    EQ_11_SHARP,
+    ERR_4,
+    THEOREM_2,
+    THEOREM_2_SHARP,
+    EQ_12,
+    ERR_8,
+)

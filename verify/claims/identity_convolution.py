@@ -1,0 +1,594 @@
+"""One convolution trained on one image: its limit, its rank, its error (section 1)."""
+
+from typing import Any
+
+import flint
+import numpy as np
+import numpy.typing as npt
+import torch
+from hypothesis import strategies as st
+from torch.nn.functional import conv2d, interpolate, unfold
+
+from empirical import data
+from theory import identity_map as idm
+from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._framework import descend, squared_error
+from verify.claims._rational import Integers, floats, pseudo_inverse, rational
+from verify.compare import (
+    AgreesTo,
+    AtMost,
+    Estimate,
+    Identical,
+    MeanEquals,
+    Outcome,
+)
+
+Array = npt.NDArray[np.float64]
+KEY = "zhang2020identity"
+
+
+def _noise(height: int, width: int, channels: int, seed: int) -> Integers:
+    """An image of whole numbers, (H, W, C)."""
+    rng = np.random.default_rng([40, seed])
+    return rng.integers(-5, 6, (height, width, channels))
+
+
+def _start(kernel: int, channels: int, seed: int) -> Integers:
+    """Initial weights of whole numbers, in the framework's layout."""
+    rng = np.random.default_rng([41, seed])
+    return rng.integers(-3, 4, (channels, channels, kernel, kernel))
+
+
+def _as_batch(image: npt.NDArray[Any]) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1)))[None]
+
+
+def _framework_patches(image: npt.NDArray[Any], kernel: int) -> Integers:
+    """Patches by the framework, (H W, C K K): channels first, as in its weights."""
+    columns = unfold(_as_batch(image).double(), kernel, padding=kernel // 2)[0].T
+    return columns.numpy().round().astype(np.int64)
+
+
+# --- patches --------------------------------------------------------------------------
+
+
+def _measure_layer(
+    *, height: int, width: int, channels: int, kernel: int, seed: int
+) -> Array:
+    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
+    outputs = conv2d(
+        _as_batch(image).double(),
+        torch.from_numpy(w0).double(),
+        padding=kernel // 2,
+    )
+    return outputs[0].numpy().transpose(1, 2, 0)
+
+
+def _predict_layer(
+    *, height: int, width: int, channels: int, kernel: int, seed: int
+) -> Array:
+    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
+    outputs = idm.patches(image, kernel) @ idm.weights_from_framework(w0)
+    return outputs.reshape(height, width, channels)
+
+
+def _mirrored(
+    *, height: int, width: int, channels: int, kernel: int, seed: int
+) -> Array:
+    """The convolution of mathematics, with its kernel turned round."""
+    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
+    weights = idm.weights_from_framework(w0[:, :, ::-1, ::-1])
+    return (idm.patches(image, kernel) @ weights).reshape(height, width, channels)
+
+
+def _layers() -> st.SearchStrategy[Case]:
+    return st.fixed_dictionaries(
+        {
+            "height": st.integers(1, 9),
+            "width": st.integers(1, 9),
+            "channels": st.integers(1, 4),
+            "kernel": st.sampled_from((1, 3, 5, 7, 11)),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+PATCH = Claim(
+    id="id/patch",
+    items=("Patch",),
+    title="A convolution is a matrix of patches times its weights",
+    statement=r"\mathrm{conv}(x, W) = X W,\quad X\in\mathbb R^{HW\times K^2C},\quad"
+    r" Y = X\Lambda",
+    source=Source(KEY, "Section 3.1"),
+    evidence=Evidence.SEARCH,
+    cases=grid(height=(1, 5), width=(7,), channels=(1, 3), kernel=(3, 9), seed=(0,)),
+    examples=_layers,
+    max_examples=100,
+    predict=_predict_layer,
+    measure=_measure_layer,
+    # Whole numbers: sums of products below 2^53 are exact.
+    compare=AgreesTo(absolute=0.0),
+    must_refute=_mirrored,
+)
+
+# --- the trained layer ----------------------------------------------------------------
+
+
+def _measure_path(
+    *, size: int, channels: int, kernel: int, momentum: float, seed: int
+) -> list[Array]:
+    """Weights after each of some steps of the framework's descent."""
+    image, w0 = _float_problem(size, channels, kernel, seed)
+    weight, inputs = torch.from_numpy(w0), _as_batch(image)
+    found = descend(
+        [weight],
+        lambda: squared_error(
+            conv2d(inputs, weight, padding=kernel // 2), inputs, "mean"
+        ),
+        steps=_STEPS,
+        rate=_rate(image, kernel),
+        momentum=momentum,
+    )
+    return [weights.ravel() for (weights,) in found]
+
+
+_STEPS = (0, 1, 2, 7, 30, 120)
+
+
+def _float_problem(
+    size: int, channels: int, kernel: int, seed: int
+) -> tuple[Array, Array]:
+    rng = np.random.default_rng([42, seed])
+    image = rng.standard_normal((size, size, channels))
+    return image, 0.2 * rng.standard_normal((channels, channels, kernel, kernel))
+
+
+def _rate(image: Array, kernel: int) -> float:
+    """A rate for which descent converges: no curvature exceeds 2 K^2 max|x|^2."""
+    return 0.1 / (kernel**2 * float((image**2).sum(axis=2).max()))
+
+
+def _path(
+    size: int, channels: int, kernel: int, momentum: float, seed: int, later: int
+) -> list[Array]:
+    image, w0 = _float_problem(size, channels, kernel, seed)
+    weights = idm.one_layer_conv_weights(
+        image,
+        kernel,
+        idm.weights_from_framework(w0),
+        steps=np.array(_STEPS) + later,
+        learning_rate=_rate(image, kernel),
+        momentum=momentum,
+        loss="mean",
+    )
+    return [idm.weights_to_framework(w, kernel).ravel() for w in weights]
+
+
+def _predict_path(
+    *, size: int, channels: int, kernel: int, momentum: float, seed: int
+) -> list[Array]:
+    return _path(size, channels, kernel, momentum, seed, 0)
+
+
+def _one_step_later(
+    *, size: int, channels: int, kernel: int, momentum: float, seed: int
+) -> list[Array]:
+    return _path(size, channels, kernel, momentum, seed, 1)
+
+
+PATH = Claim(
+    id="id/conv-path",
+    items=("Conv",),
+    title="Every step of training one convolution, in closed form",
+    statement=(
+        r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
+    ),
+    source=Source(KEY, "Section 3.1; the finite steps are ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=(0,)
+    ),
+    predict=_predict_path,
+    measure=_measure_path,
+    # 120 rounded steps of weights of size 1.
+    compare=AgreesTo(relative=1e-11, of_largest=True),
+    must_refute=_one_step_later,
+)
+
+
+def _limit(image: Integers, w0: Integers) -> Array:
+    """Weights (C_out, C K K) of the limit, in rational numbers.
+
+    The closest point to W0 that solves X W = Y: exact, and without a projector.
+    """
+    channels, kernel = w0.shape[0], w0.shape[-1]
+    x = _framework_patches(image, kernel)
+    y = image.reshape(-1, channels)
+    start = rational(w0.reshape(channels, -1).T.copy())
+    if not x.any():
+        return floats(start).T
+    step = pseudo_inverse(x) * (rational(y) - rational(x) * start)
+    return floats(start + step).T
+
+
+def _measure_limit(
+    *, height: int, width: int, channels: int, kernel: int, seed: int
+) -> Array:
+    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
+    return _limit(image, w0)
+
+
+def _predict_limit(
+    *, height: int, width: int, channels: int, kernel: int, seed: int
+) -> Array:
+    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
+    weights = idm.one_layer_conv_weights(image, kernel, idm.weights_from_framework(w0))
+    return idm.weights_to_framework(weights, kernel).reshape(channels, -1)
+
+
+def _the_identity(
+    *, height: int, width: int, channels: int, kernel: int, seed: int
+) -> Array:
+    weights = idm.centre_selector(kernel, channels)
+    return idm.weights_to_framework(weights, kernel).reshape(channels, -1)
+
+
+LIMIT = Claim(
+    id="id/conv",
+    items=("Conv",),
+    title="A trained convolution is the identity on the patches it saw",
+    statement=r"\hat W = \Pi_\parallel\Lambda + \Pi_\perp W^0",
+    source=Source(KEY, "Section 3.1"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(height=(2,), width=(2, 3), channels=(1, 2), kernel=(3, 5), seed=(0, 1)),
+        *grid(height=(6,), width=(6,), channels=(1, 2), kernel=(3,), seed=(0,)),
+    ),
+    predict=_predict_limit,
+    measure=_measure_limit,
+    # eps times condition numbers below 1e3, at weights of size 1.
+    compare=AgreesTo(relative=1e-11, of_largest=True),
+    must_refute=_the_identity,
+    finding="Measured in exact rational arithmetic, whole-number images.",
+)
+
+
+def _measure_test(
+    *, side: int, test: int, channels: int, kernel: int, seed: int
+) -> Array:
+    """What the exact limit makes of an image of another size."""
+    weights = _limit(_noise(side, side, channels, seed), _start(kernel, channels, seed))
+    image = _noise(test, test + 1, channels, seed + 1)
+    outputs = conv2d(
+        _as_batch(image).double(),
+        torch.from_numpy(weights.reshape(channels, channels, kernel, kernel)),
+        padding=kernel // 2,
+    )
+    return outputs[0].numpy().transpose(1, 2, 0)
+
+
+def _predict_test(
+    *, side: int, test: int, channels: int, kernel: int, seed: int
+) -> Array:
+    return idm.one_layer_conv_prediction(
+        _noise(side, side, channels, seed),
+        _noise(test, test + 1, channels, seed + 1),
+        idm.weights_from_framework(_start(kernel, channels, seed)),
+    )
+
+
+def _untrained_test(
+    *, side: int, test: int, channels: int, kernel: int, seed: int
+) -> Array:
+    image = _noise(test, test + 1, channels, seed + 1)
+    w0 = idm.weights_from_framework(_start(kernel, channels, seed))
+    return (idm.patches(image, kernel) @ w0).reshape(image.shape)
+
+
+TEST_IMAGE = Claim(
+    id="id/conv-prediction",
+    items=("Conv", "Fig6", "Fig20"),
+    title="What one trained convolution makes of any image of any size",
+    statement=(
+        r"\hat f(x) = \Lambda^TP + (W^0-\Lambda)^T\Pi_\perp P;\qquad"
+        r" r = K^2C \Rightarrow \hat f(x) = x"
+    ),
+    source=Source(KEY, "Section 3.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
+    predict=_predict_test,
+    measure=_measure_test,
+    compare=AgreesTo(relative=1e-11, of_largest=True),
+    must_refute=_untrained_test,
+    uses=("id/conv",),
+)
+
+
+def _measure_mse(*, side: int, kernel: int, scale: float, draws: int) -> Estimate:
+    """Mean squared error of trained layers on two test images, over starts.
+
+    Descent in the patches' own least-squares problem, solved by the framework.
+    """
+    image = np.random.default_rng(43).standard_normal((side, side, 1))
+    columns = unfold(_as_batch(image), kernel, padding=kernel // 2)[0].T
+    targets = torch.from_numpy(image.reshape(-1, 1))
+    rng = np.random.default_rng([44, side, kernel])
+    w0 = torch.from_numpy(scale * rng.standard_normal((kernel**2, draws)))
+    # The smallest change that fits the image is the limit of descent.
+    change = torch.linalg.lstsq(columns, targets - columns @ w0, driver="gelsd")
+    weights = w0 + change.solution
+    errors = []
+    for test in _tests(side):
+        seen = unfold(_as_batch(test), kernel, padding=kernel // 2)[0].T
+        gap = seen @ weights - torch.from_numpy(test.reshape(-1, 1))
+        errors.append(gap.square().mean(dim=0).numpy())
+    return Estimate.of(np.array(errors).T)
+
+
+def _tests(side: int) -> list[Array]:
+    rng = np.random.default_rng(45)
+    return [rng.standard_normal((side, side, 1)), np.ones((2 * side, side + 3, 1))]
+
+
+def _predict_mse(*, side: int, kernel: int, scale: float, draws: int) -> list[float]:
+    image = np.random.default_rng(43).standard_normal((side, side, 1))
+    return [
+        float(idm.expected_mse(image, kernel, test, scale=scale))
+        for test in _tests(side)
+    ]
+
+
+def _weights_alone(*, side: int, kernel: int, scale: float, draws: int) -> list[float]:
+    """Without the part of the identity that the image did not show."""
+    image = np.random.default_rng(43).standard_normal((side, side, 1))
+    small = _predict_mse(side=side, kernel=kernel, scale=1e-9, draws=draws)
+    both = [
+        float(idm.expected_mse(image, kernel, test, scale=scale))
+        for test in _tests(side)
+    ]
+    return [b - s for b, s in zip(both, small, strict=True)]
+
+
+EXPECTED_MSE = Claim(
+    id="id/conv-mse",
+    items=("Conv", "MSE", "Thm2"),
+    title="The mean error of one trained convolution, exactly",
+    statement=(
+        r"E\,\mathrm{MSE}=\sigma^2\,\overline{\|\Pi_\perp P\|^2}"
+        r"+\overline{\|\Lambda^T\Pi_\perp P\|^2}/C"
+    ),
+    source=Source(KEY, "Section 3.1; the exact mean is ours"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(side=(3, 5), kernel=(5, 7), scale=(0.3,), draws=(3000,)),
+    predict=_predict_mse,
+    measure=_measure_mse,
+    compare=MeanEquals(discrepancy=0.5, rounding=1e-9),
+    must_refute=_weights_alone,
+    finding="The paper bounds this error; its mean over initial weights is exact.",
+)
+
+# --- rank -----------------------------------------------------------------------------
+
+
+def _picture(kind: str, side: int, channels: int) -> Integers:
+    """Return a training image of whole numbers, (side, side, channels)."""
+    if kind == "noise":
+        return _noise(side, side, channels, 7)
+    if kind == "constant":
+        return np.full((side, side, channels), 3)
+    digits = data.load("mnist", cached=False)
+    digit = digits.images[np.flatnonzero(digits.labels == 7)[0]]
+    small = interpolate(
+        torch.from_numpy(digit.astype(np.float64))[None, None],
+        size=(side, side),
+        mode="bilinear",
+        antialias=True,
+    )[0, 0]
+    # Standardised pixels are an affine function of these: only the offset counts.
+    whole = small.numpy().round().astype(np.int64)[..., None] - 33
+    return np.repeat(whole, channels, axis=2)
+
+
+def _measure_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
+    x = _framework_patches(_picture(kind, side, channels), kernel)
+    return int(flint.fmpz_mat(x.tolist()).rank())
+
+
+def _predict_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
+    return idm.patch_rank(_picture(kind, side, channels), kernel).rank
+
+
+def _by_counting(*, kind: str, side: int, channels: int, kernel: int) -> int:
+    return min(side * side, kernel**2 * channels)
+
+
+RANK = Claim(
+    id="id/rank",
+    items=("Rank",),
+    title="How much of patch space one image spans, by its size and kernel",
+    statement=(
+        r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
+        r"\text{ quickly, equal colours stop at } K^2"
+    ),
+    source=Source(KEY, "Section 3.1"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(kind=("noise",), side=(1, 2, 3, 4, 5, 7), channels=(1,), kernel=(3, 5)),
+        *grid(kind=("digit",), side=(5, 7, 14), channels=(1,), kernel=(3, 5)),
+        *grid(kind=("digit",), side=(7, 14), channels=(3,), kernel=(3,)),
+        *grid(kind=("noise",), side=(4, 7), channels=(3,), kernel=(3,)),
+        *grid(kind=("constant",), side=(3, 8), channels=(1,), kernel=(3, 5)),
+    ),
+    predict=_predict_rank,
+    measure=_measure_rank,
+    compare=Identical(),
+    must_refute=_by_counting,
+    finding="Measured as the exact rank of whole-number patches.",
+)
+
+
+def _printed_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
+    # |xi| <= K^2 C^2 is said to leave the patches independent.
+    if side * side <= kernel**2 * channels**2:
+        return side * side
+    return kernel**2 * channels
+
+
+ERR_1 = Claim(
+    id="id/Err1-as-printed",
+    items=("Err1",),
+    title="As many parameters as pixels make the patches independent",
+    statement=r"|\xi|\le K^2C^2 \;\Rightarrow\; \operatorname{rank}X = |\xi|",
+    source=Source(KEY, "Section 3.1, the case split"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(kind=("noise",), side=(7, 8), channels=(3,), kernel=(3,)),
+    predict=_printed_rank,
+    measure=_measure_rank,
+    compare=Identical(),
+    must_hold=_predict_rank,
+    expected=Outcome.REFUTED,
+    finding=(
+        "Each output channel has K²C unknowns of its own: 49 patches of a 7 × 7 colour"
+        " image live in 27 dimensions and span them, so that the layer is the identity,"
+        " where the printed case split expects 49 independent patches."
+    ),
+    uses=("id/rank",),
+)
+
+
+def _measure_worst(*, side: int, size: float) -> float:
+    """Squared error of the trained layer on the worst patch of length one.
+
+    By the framework: least squares for the limit, then the largest singular value.
+    """
+    image, w0 = _counterexample(side, size)
+    x = unfold(_as_batch(image), 3, padding=1)[0].T
+    y = torch.from_numpy(image.reshape(-1, 1))
+    start = torch.from_numpy(w0.reshape(1, -1).T.copy())
+    limit = start + torch.linalg.lstsq(x, y - x @ start, driver="gelsd").solution
+    centre = torch.zeros(9, 1, dtype=torch.float64)
+    centre[4] = 1.0
+    return float(torch.linalg.matrix_norm(limit - centre, ord=2)) ** 2
+
+
+def _counterexample(side: int, size: float) -> tuple[Array, Array]:
+    image = np.zeros((side, side, 1))
+    image[:2, :2, 0] = [[1.0, 2.0], [3.0, -1.0]]
+    return image, np.full((1, 1, 3, 3), size)
+
+
+def _predict_worst(*, side: int, size: float) -> float:
+    image, w0 = _counterexample(side, size)
+    return idm.worst_patch_error(image, 3, idm.weights_from_framework(w0))
+
+
+def _split(side: int, size: float, form: Any) -> float:
+    image, w0 = _counterexample(side, size)
+    weights = idm.weights_from_framework(w0)
+    return idm.split_patch_bound(image, 3, weights, form=form)
+
+
+def _split_printed(*, side: int, size: float) -> float:
+    return _split(side, size, "printed")
+
+
+def _split_corrected(*, side: int, size: float) -> float:
+    return _split(side, size, "corrected")
+
+
+ERR_2 = Claim(
+    id="id/Err2-as-printed",
+    items=("Err2",),
+    title="The split of the error into initial weights and identity, as printed",
+    statement=(
+        r"\|(W^0-\Lambda)^T\Pi_\perp P\|^2 \le"
+        r" (\|W^{0T}\Pi_\perp\| + \|\Lambda^T\Pi_\parallel\|)\,\|P\|^2"
+    ),
+    source=Source(KEY, "Proof of Theorem 2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(side=(2,), size=(10.0, 3.0)),
+    predict=_split_printed,
+    measure=_measure_worst,
+    compare=AtMost(relative=1e-12),
+    must_hold=_split_corrected,
+    expected=Outcome.REFUTED,
+    finding=(
+        "The wrong projector, and a square that is missing: at the image"
+        " [[1, 2], [3, −1]] with all initial weights 10 the left side is 308.82, the"
+        " printed right side 18.32, the corrected one 322.38."
+    ),
+)
+
+WORST = Claim(
+    id="id/Err2-value",
+    items=("Err2", "Conv"),
+    title="The largest error on any patch of length one",
+    statement=r"\max_{\|P\|=1}\|(W^0-\Lambda)^T\Pi_\perp P\|^2"
+    r"=\|(W^0-\Lambda)^T\Pi_\perp\|_2^2",
+    source=Source(KEY, "Proof of Theorem 2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(side=(2, 3), size=(10.0, 3.0)),
+    predict=_predict_worst,
+    measure=_measure_worst,
+    compare=AgreesTo(relative=1e-12, absolute=1e-12),
+    must_refute=_split_corrected,
+)
+
+
+def _measure_ranks(*, kind: str, side: int) -> int:
+    """Rank of the patches of the image padded with zeros to `side`."""
+    small = np.array([[[1], [2]], [[3], [-1]]]) if kind == "square" else [[[1]]]
+    padded = np.zeros((side, side, 1), dtype=np.int64)
+    before = (side - len(small)) // 2
+    block = slice(before, before + len(small))
+    padded[block, block] = small
+    return int(flint.fmpz_mat(_framework_patches(padded, 3).tolist()).rank())
+
+
+def _same_rank(*, kind: str, side: int) -> int:
+    return 4 if kind == "square" else 1
+
+
+def _full_rank(*, kind: str, side: int) -> int:
+    small = np.array([[1.0, 2.0], [3.0, -1.0]]) if kind == "square" else np.ones((1, 1))
+    before = (side - len(small)) // 2
+    after = side - len(small) - before
+    return idm.patch_rank(np.pad(small, (before, after)), 3).rank
+
+
+ERR_3 = Claim(
+    id="id/Err3-as-printed",
+    items=("Err3",),
+    title="Padding the image with zeros does not reduce the error bound",
+    statement=r"\operatorname{rank}X(\text{padded}) = \operatorname{rank}X",
+    source=Source(KEY, "After Theorem 2"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(kind=("square",), side=(4,)),
+        *grid(kind=("pixel",), side=(3,)),
+    ),
+    predict=_same_rank,
+    measure=_measure_ranks,
+    compare=Identical(),
+    must_hold=_full_rank,
+    expected=Outcome.REFUTED,
+    finding=(
+        "A 2 × 2 image has 4 of 9 directions; with a frame of zeros all 9, so that the"
+        " bound drops to zero and the layer becomes the identity. A single pixel goes"
+        " from 1 to 9."
+    ),
+)
+
+
+CLAIMS = (
+    PATCH,
+    PATH,
+    LIMIT,
+    TEST_IMAGE,
+    EXPECTED_MSE,
+    RANK,
+    ERR_1,
+    ERR_2,
+    WORST,
+    ERR_3,
+)

@@ -1,0 +1,661 @@
+"""One linear layer trained on one image, least squares, two layers (section 1)."""
+
+from typing import Any
+
+import flint
+import numpy as np
+import numpy.typing as npt
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from empirical import data
+from theory import gaussian
+from theory import identity_map as idm
+from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._framework import descend, squared_error
+from verify.claims._rational import floats, pseudo_inverse, rational
+from verify.compare import AgreesTo, Estimate, Identical, MeanEquals, Outcome
+
+Array = npt.NDArray[np.float64]
+KEY = "zhang2020identity"
+
+_STEPS = (0, 1, 2, 3, 10, 31, 100)
+
+
+def _problem(dim: int, seed: int) -> tuple[Array, Array, Array]:
+    """Return a training image of length one, initial weights, five test images."""
+    rng = np.random.default_rng([20, seed])
+    x = rng.standard_normal(dim)
+    w0 = rng.standard_normal((dim, dim)) / np.sqrt(dim)
+    return x / np.linalg.norm(x), w0, rng.standard_normal((5, dim))
+
+
+def _trained(
+    x: Array,
+    w0: Array,
+    *,
+    steps: tuple[int, ...],
+    rate: float,
+    momentum: float = 0.0,
+    loss: str = "half_sum",
+) -> list[Array]:
+    """Weights of one linear layer after `steps`, by the framework."""
+    weight, image = torch.tensor(w0), torch.from_numpy(x)
+    found = descend(
+        [weight],
+        lambda: squared_error(image @ weight.T, image, loss),
+        steps=steps,
+        rate=rate,
+        momentum=momentum,
+    )
+    return [weights[0] for weights in found]
+
+
+# --- Theorem 1 ------------------------------------------------------------------------
+
+
+def _measure_limit(*, dim: int, momentum: float, seed: int) -> Array:
+    x, w0, tests = _problem(dim, seed)
+    # a_350 is 1e-41 for m = 0 and at most about sqrt(0.8)^350 = 1e-17 otherwise.
+    (weights,) = _trained(x, w0, steps=(350,), rate=0.24, momentum=momentum)
+    return tests @ weights.T
+
+
+def _predict_limit(*, dim: int, momentum: float, seed: int) -> Array:
+    x, w0, tests = _problem(dim, seed)
+    return idm.one_layer_prediction(tests, x, w0)
+
+
+def _untrained(*, dim: int, momentum: float, seed: int) -> Array:
+    _, w0, tests = _problem(dim, seed)
+    return tests @ w0.T
+
+
+def _problems() -> st.SearchStrategy[Case]:
+    return st.fixed_dictionaries(
+        {
+            "dim": st.integers(1, 40),
+            "momentum": st.sampled_from((0.0, 0.5, 0.8)),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+THEOREM_1 = Claim(
+    id="id/thm1",
+    items=("Thm1",),
+    title="One linear layer keeps what it started with, except along the image",
+    statement=(
+        r"f(x)=\Pi_\parallel x + W^0\,\Pi_\perp x,\qquad"
+        r" \Pi_\parallel x=\frac{\hat x^Tx}{\|\hat x\|^2}\,\hat x"
+    ),
+    source=Source(KEY, "Theorem 1"),
+    evidence=Evidence.SEARCH,
+    cases=grid(dim=(1, 2, 25, 196), momentum=(0.0, 0.8), seed=(0,)),
+    examples=_problems,
+    max_examples=10,
+    predict=_predict_limit,
+    measure=_measure_limit,
+    # 350 steps, each rounding entries of size 1 to eps and contracting old errors;
+    # then sums of up to 196 products.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_untrained,
+    assumptions=("squared error", "full-batch descent, rate below its limit"),
+)
+
+
+def _measure_path(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
+    x, w0, _ = _problem(dim, seed)
+    rate = 0.3 if loss == "half_sum" else 0.15 * dim
+    found = _trained(x, w0, steps=_STEPS, rate=rate, momentum=momentum, loss=loss)
+    return np.array(found)
+
+
+def _path(dim: int, momentum: float, loss: Any, seed: int, later: int = 0) -> Array:
+    x, w0, _ = _problem(dim, seed)
+    return idm.one_layer_weights(
+        x,
+        w0,
+        steps=np.array(_STEPS) + later,
+        learning_rate=0.3 if loss == "half_sum" else 0.15 * dim,
+        momentum=momentum,
+        loss=loss,
+    )
+
+
+def _predict_path(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
+    return _path(dim, momentum, loss, seed)
+
+
+def _one_step_later(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
+    return _path(dim, momentum, loss, seed, later=1)
+
+
+EQ_4 = Claim(
+    id="id/eq4",
+    items=("Eq4",),
+    title="Every step of training moves the weights along one line",
+    statement=(
+        r"W^t = W^0 + (1-a_t)\,\hat u\,\hat x^T,\quad \hat u=(I-W^0)\hat x/\|\hat x\|^2,"
+        r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t"
+    ),
+    source=Source(KEY, "Equation 4"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=(1,)
+    ),
+    predict=_predict_path,
+    measure=_measure_path,
+    # A hundred rounded steps of entries of size 1; heavy ball adds up to 1/(1-m) = 10.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_one_step_later,
+    finding=(
+        "The path holds at every step, for plain descent and heavy ball, not only in the"
+        " limit that the paper states."
+    ),
+)
+
+
+def _digit() -> Array:
+    """Return the first 7 of the digits, standardised as in the paper."""
+    digits = data.load("mnist", cached=False)
+    image = digits.images[np.flatnonzero(digits.labels == 7)[0]]
+    return (image.ravel() / 255.0 - 0.1307) / 0.3081
+
+
+def _measure_converges(*, loss: str, momentum: float, rate: float) -> bool:
+    """Whether 300 steps on a digit, from small weights, lower the loss.
+
+    The error stays on the digit's own line, so that weights of one row tell all.
+    """
+    x = torch.from_numpy(_digit())
+    weight = torch.zeros(x.numel(), dtype=torch.float64)
+    # Row i of W has the target x_i: here the largest pixel's.
+    row, target = weight[None], x.max()
+    scale = 1.0 if loss == "half_sum" else 2.0 / x.numel()
+
+    def error() -> Tensor:
+        return 0.5 * scale * (row @ x - target).square().sum()
+
+    rows = descend([row], error, steps=(300,), rate=rate, momentum=momentum)
+    left = abs(float(rows[0][0][0] @ x.numpy()) - float(target))
+    return left < float(target)
+
+
+def _predict_converges(*, loss: Any, momentum: float, rate: float) -> bool:
+    curvature = idm.curvature(_digit(), loss=loss)
+    return rate < idm.learning_rate_limit(curvature, momentum)
+
+
+def _without_momentum(*, loss: Any, momentum: float, rate: float) -> bool:
+    return rate < idm.learning_rate_limit(idm.curvature(_digit(), loss=loss))
+
+
+def _at_limit(loss: Any, momentum: float, share: float) -> Case:
+    limit = idm.learning_rate_limit(idm.curvature(_digit(), loss=loss), momentum)
+    return {"loss": loss, "momentum": momentum, "rate": share * limit}
+
+
+STABILITY = Claim(
+    id="id/eq4-stability",
+    items=("Eq4",),
+    title="The paper's rate of 0.01 diverges with the half-sum loss, not with the mean",
+    statement=r"0<\eta g<2(1+m),\qquad g=\|\hat x\|^2 \text{ or } 2\|\hat x\|^2/d",
+    source=Source(KEY, "Equation 4, and the recipe of the experiments"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(loss=("half_sum", "mean"), momentum=(0.0, 0.9), rate=(0.01,)),
+        *(
+            _at_limit(loss, momentum, share)
+            for loss in ("half_sum", "mean")
+            for momentum in (0.0, 0.9)
+            for share in (0.97, 1.03)
+        ),
+    ),
+    predict=_predict_converges,
+    measure=_measure_converges,
+    compare=Identical(),
+    must_refute=_without_momentum,
+    finding=(
+        "Read literally, the loss ½‖·‖² with the printed rate 0.01 blows up on a"
+        " standardised digit, whose squared length is of order 1,000; the mean squared"
+        " error does not."
+    ),
+)
+
+# --- inputs orthogonal to the image ---------------------------------------------------
+
+_QUANTILES = (-1.5, -0.5, 0.0, 0.7, 2.0)
+
+
+def _orthogonal(dim: int, seed: int) -> tuple[Array, Array]:
+    """Return a training image and a test image orthogonal to it, of length two."""
+    rng = np.random.default_rng([21, seed])
+    x, z = rng.standard_normal((2, dim))
+    z -= (z @ x) / (x @ x) * x
+    return x / np.linalg.norm(x), 2.0 * z / np.linalg.norm(z)
+
+
+def _measure_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Estimate:
+    """Share of output pixels below each quantile, over draws of trained layers."""
+    x, z = _orthogonal(dim, seed)
+    rng = np.random.default_rng([22, seed])
+    start = scale * rng.standard_normal((draws, dim, dim))
+    weight, image = torch.from_numpy(start), torch.from_numpy(x)
+    ((trained,),) = descend(
+        [weight],
+        lambda: squared_error(weight @ image, image, "half_sum"),
+        steps=(60,),
+        rate=0.5,
+    )
+    # Rows of the weights are independent, hence the pixels.
+    outputs = (trained @ z).ravel()
+    return Estimate.of(outputs[:, None] < scale * 2.0 * np.array(_QUANTILES))
+
+
+def _below(dim: int, scale: float, seed: int, variance: float) -> Array:
+    _, z = _orthogonal(dim, seed)
+    law = idm.orthogonal_law(z, scale)
+    deviation = np.sqrt(variance * law.variance)
+    return gaussian.cdf((scale * 2.0 * np.array(_QUANTILES) - law.mean) / deviation)
+
+
+def _predict_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Array:
+    return _below(dim, scale, seed, 1.0)
+
+
+def _ten_percent_wider(*, dim: int, scale: float, draws: int, seed: int) -> Array:
+    return _below(dim, scale, seed, 1.21)
+
+
+ORTHOGONAL = Claim(
+    id="id/thm1-orth",
+    items=("Thm1-orth",),
+    title="An image orthogonal to the training image is mapped to noise",
+    statement=r"x\perp\hat x:\quad f(x)_i = (W^0x)_i\sim N(0,\,s^2\|x\|^2)",
+    source=Source(KEY, "After Theorem 1"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(dim=(20,), scale=(0.05, 1.0), draws=(4000,), seed=(0,)),
+    predict=_predict_orthogonal,
+    measure=_measure_orthogonal,
+    # 80,000 pixels: standard errors up to 0.0018.
+    compare=MeanEquals(discrepancy=0.02),
+    must_refute=_ten_percent_wider,
+    assumptions=("initial weights independent N(0, s²)",),
+)
+
+
+def _measure_cosines(*, rho: float, scale: float, dim: int, draws: int) -> Estimate:
+    """Cosines of trained outputs to the training image and to the test image."""
+    x, z = _orthogonal(dim, 3)
+    test = rho * x + 0.5 * np.sqrt(1.0 - rho * rho) * z
+    rng = np.random.default_rng([23, dim])
+    weight = torch.from_numpy(scale * rng.standard_normal((draws, dim, dim)))
+    image = torch.from_numpy(x)
+    ((trained,),) = descend(
+        [weight],
+        lambda: squared_error(weight @ image, image, "half_sum"),
+        steps=(60,),
+        rate=0.5,
+    )
+    outputs = trained @ test
+    outputs /= np.linalg.norm(outputs, axis=1, keepdims=True)
+    return Estimate.of(np.column_stack([outputs @ x, outputs @ test]))
+
+
+def _predict_cosines(*, rho: float, scale: float, dim: int, draws: int) -> list[float]:
+    return [
+        float(idm.expected_cosine_to_train(rho, scale=scale, dim=dim)),
+        float(idm.expected_cosine_to_input(rho, scale=scale, dim=dim)),
+    ]
+
+
+def _always_rho(*, rho: float, scale: float, dim: int, draws: int) -> list[float]:
+    # As if the output were the test image.
+    return [rho, 1.0]
+
+
+COSINES = Claim(
+    id="id/thm1-cosines",
+    items=("Thm1-orth", "Corr"),
+    title="How near a trained layer's output is to the image and to its input",
+    statement=(
+        r"E\cos(f(x),\hat x) = \frac{\kappa\,\Gamma(\frac{d+1}2)}"
+        r"{\sqrt2\,\Gamma(\frac d2+1)}\,{}_1F_1\big(\tfrac12;\tfrac d2+1;"
+        r"-\tfrac{\kappa^2}2\big),\quad \kappa=\frac{\rho}{s\sqrt{1-\rho^2}},\quad"
+        r" E\cos(f(x),x)=\rho\,E\cos(f(x),\hat x)"
+    ),
+    source=Source(KEY, "After Theorem 1; the exact mean is ours"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=(0.2,), dim=(20,), draws=(4000,)),
+    predict=_predict_cosines,
+    measure=_measure_cosines,
+    compare=MeanEquals(discrepancy=0.04),
+    must_refute=_always_rho,
+    assumptions=("initial weights independent N(0, s²)", "unit images"),
+)
+
+# --- least squares --------------------------------------------------------------------
+
+
+def _integers(shape: tuple[int, int], seed: int, *index: int) -> npt.NDArray[np.int64]:
+    return np.random.default_rng([24, seed, *index]).integers(-4, 5, shape)
+
+
+def _system(rows: int, columns: int, rank: int, outputs: int, seed: int) -> Any:
+    """Return X, Y, W0 of whole numbers, X of at most the given rank."""
+    x = _integers((rows, rank), seed, 0) @ _integers((rank, columns), seed, 1)
+    y, w0 = _integers((rows, outputs), seed, 2), _integers((columns, outputs), seed, 3)
+    return x, y, w0
+
+
+def _measure_exact(
+    *, rows: int, columns: int, rank: int, outputs: int, seed: int
+) -> Array:
+    x, y, w0 = _system(rows, columns, rank, outputs, seed)
+    if not x.any():
+        return np.array(w0, dtype=np.float64)
+    start = rational(w0)
+    step = pseudo_inverse(x) * (rational(y) - rational(x) * start)
+    return floats(start + step)
+
+
+def _predict_least_squares(
+    *, rows: int, columns: int, rank: int, outputs: int, seed: int
+) -> Array:
+    return idm.least_squares_weights(*_system(rows, columns, rank, outputs, seed))
+
+
+def _minimum_norm(
+    *, rows: int, columns: int, rank: int, outputs: int, seed: int
+) -> Array:
+    """Forget the initial weights: right only for full column rank."""
+    x, y, w0 = _system(rows, columns, rank, outputs, seed)
+    return idm.least_squares_weights(x, y, 0.0 * w0)
+
+
+def _systems() -> st.SearchStrategy[Case]:
+    return st.fixed_dictionaries(
+        {
+            "rows": st.integers(1, 7),
+            "columns": st.integers(1, 7),
+            "rank": st.integers(1, 7),
+            "outputs": st.integers(1, 3),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+LEAST_SQUARES = Claim(
+    id="id/lem1-rational",
+    items=("Lem1", "Lem2"),
+    title="The two lemmas are one formula, for every rank",
+    statement=r"W^\infty = W^0 + X^+(Y-XW^0)",
+    source=Source(KEY, "Lemmas 1 and 2; the joint form is ours"),
+    evidence=Evidence.SEARCH,
+    cases=(
+        *grid(rows=(2,), columns=(6,), rank=(2,), outputs=(2,), seed=(0,)),
+        *grid(rows=(6,), columns=(3,), rank=(3,), outputs=(2,), seed=(0,)),
+        *grid(rows=(6,), columns=(5,), rank=(2,), outputs=(3,), seed=(0, 1)),
+    ),
+    examples=_systems,
+    predict=_predict_least_squares,
+    measure=_measure_exact,
+    # eps times the condition number, which for such matrices stays below 1e3, squared
+    # where the targets are not reached, with residuals ten times the weights.
+    compare=AgreesTo(relative=1e-9, of_largest=True),
+    must_refute=_minimum_norm,
+    finding="Measured in exact rational arithmetic, deficient ranks included.",
+)
+
+
+def _conditioned(rows: int, columns: int, seed: int) -> tuple[Array, Array, Array]:
+    """Return X with singular values from 0.6 to 1, Y and W0."""
+    rng = np.random.default_rng([25, seed])
+    k = min(rows, columns)
+    u = np.linalg.qr(rng.standard_normal((rows, k)))[0]
+    v = np.linalg.qr(rng.standard_normal((columns, k)))[0]
+    x = u * np.linspace(0.6, 1.0, k) @ v.T
+    return x, rng.standard_normal((rows, 3)), rng.standard_normal((columns, 3))
+
+
+def _measure_descent(*, rows: int, columns: int, steps: int, seed: int) -> Array:
+    x, y, w0 = _conditioned(rows, columns, seed)
+    weight, inputs, targets = (torch.from_numpy(a) for a in (w0, x, y))
+    ((found,),) = descend(
+        [weight],
+        lambda: squared_error(inputs @ weight, targets, "half_sum"),
+        steps=(steps,),
+        rate=0.5,
+    )
+    return found
+
+
+def _predict_descent(*, rows: int, columns: int, steps: int, seed: int) -> Array:
+    x, y, w0 = _conditioned(rows, columns, seed)
+    if steps < 200:
+        return idm.least_squares_weights(x, y, w0, steps=steps, learning_rate=0.5)
+    return idm.least_squares_weights(x, y, w0)
+
+
+def _other_lemma(*, rows: int, columns: int, steps: int, seed: int) -> Array:
+    """The minimum-norm solution: Lemma 2's formula where Lemma 1's belongs."""
+    x, y, w0 = _conditioned(rows, columns, seed)
+    return idm.least_squares_weights(x, y, 0.0 * w0)
+
+
+DESCENT = Claim(
+    id="id/lem1",
+    items=("Lem1", "Lem2"),
+    title="Gradient descent on least squares ends at the solution nearest to its start",
+    statement=(
+        r"N\le D:\; W^\infty=W^0+X^T(XX^T)^{-1}(Y-XW^0);\qquad"
+        r" N\ge D:\; W^\infty=(X^TX)^{-1}X^TY"
+    ),
+    source=Source(KEY, "Lemmas 1 and 2"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(rows=(3,), columns=(8,), steps=(1, 20, 400), seed=(0,)),
+        *grid(rows=(8,), columns=(3,), steps=(1, 20, 400), seed=(0,)),
+        *grid(rows=(5,), columns=(5,), steps=(400,), seed=(0,)),
+    ),
+    predict=_predict_descent,
+    measure=_measure_descent,
+    # What is left after 400 steps is (1 - 0.18)^400 = 1e-34; rounding as in id/eq4.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_other_lemma,
+    assumptions=("full rank", "rate below 2 over the largest squared singular value"),
+)
+
+
+def _measure_rank(*, rows: int, columns: int, outputs: int, seed: int) -> int:
+    x = _integers((rows, columns), seed)
+    gram = flint.fmpz_mat(x.tolist()) * flint.fmpz_mat(x.T.tolist())
+    return int(gram.rank())
+
+
+def _printed_rank(*, rows: int, columns: int, outputs: int, seed: int) -> int:
+    # N <= d, the number of outputs, is said to make X X^T invertible.
+    return rows if rows <= outputs else min(rows, columns)
+
+
+def _rank(*, rows: int, columns: int, outputs: int, seed: int) -> int:
+    return min(rows, columns)
+
+
+ERR_5 = Claim(
+    id="id/Err5-as-printed",
+    items=("Err5",),
+    title="Lemma 1 as printed: no more examples than outputs make it applicable",
+    statement=r"N\le d \;\Rightarrow\; XX^T \text{ invertible}",
+    source=Source(KEY, "Lemma 1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(rows=(3,), columns=(2,), outputs=(5,), seed=(0, 1)),
+    predict=_printed_rank,
+    measure=_measure_rank,
+    compare=Identical(),
+    must_hold=_rank,
+    expected=Outcome.REFUTED,
+    finding=(
+        "What counts is the dimension D of the inputs, not the number d of outputs: three"
+        " examples in two dimensions have a singular XXᵀ, whatever the outputs. (The text"
+        " also prints Π∥ once as Xᵀ(XXᵀ)⁻¹X and once without its transpose, and gives Y"
+        " the shape N×1 where it is N×d.)"
+    ),
+)
+
+# --- two layers -----------------------------------------------------------------------
+
+
+def _two_layers(dim: int, units: int, steps: int, seed: int) -> tuple[Array, Array]:
+    """Return the first layer's weights at the start and after `steps` steps."""
+    rng = np.random.default_rng([26, seed])
+    x, _ = _orthogonal(dim, seed)
+    w0 = rng.standard_normal((units, dim))
+    # The readout has as many outputs as there are pixels, and is not trained.
+    readout = torch.from_numpy(rng.standard_normal((dim, units)) / units)
+    weight, image = torch.tensor(w0), torch.from_numpy(x)
+    ((trained,),) = descend(
+        [weight],
+        lambda: squared_error(readout @ torch.relu(weight @ image), image, "half_sum"),
+        steps=(steps,),
+        rate=0.5,
+    )
+    return w0, trained
+
+
+def _measure_update(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
+    """Second singular value over the first of W^t - W^0; |cos| of its rows to x."""
+    w0, trained = _two_layers(dim, units, steps, seed)
+    x, _ = _orthogonal(dim, seed)
+    _, s, v = np.linalg.svd(trained - w0)
+    return [float(s[1] / s[0]), abs(float(v[0] @ x))]
+
+
+def _predict_update(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
+    return [0.0, 1.0]
+
+
+def _two_directions(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
+    # As if a second direction moved by a billionth of the first.
+    return [1e-9, 1.0]
+
+
+TWO_LAYER = Claim(
+    id="id/twolayer",
+    items=("TwoLayer", "Eq16"),
+    title="Training the bottom of two layers moves it along one image only",
+    statement=r"f=\alpha^T\mathrm{ReLU}(Wx),\ \alpha \text{ fixed}:\quad"
+    r" W^t = W^0 + u_t\,\hat x^T \text{ for all } t",
+    source=Source(KEY, "Equation 16"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(dim=(10, 25), units=(50, 400), steps=(1, 30, 200), seed=(0,)),
+    predict=_predict_update,
+    measure=_measure_update,
+    # Each of up to 200 rounded updates, relative to weights of size 1 that move 0.01.
+    compare=AgreesTo(absolute=1e-11),
+    must_refute=_two_directions,
+)
+
+
+def _measure_unmoved(*, dim: int, units: int, steps: int, seed: int) -> Array:
+    _, trained = _two_layers(dim, units, steps, seed)
+    _, z = _orthogonal(dim, seed)
+    return trained @ z
+
+
+def _predict_unmoved(*, dim: int, units: int, steps: int, seed: int) -> Array:
+    w0, _ = _two_layers(dim, units, 0, seed)
+    x, z = _orthogonal(dim, seed)
+    return idm.orthogonal_prediction(z, x, w0)
+
+
+def _moved_by_a_millionth(*, dim: int, units: int, steps: int, seed: int) -> Array:
+    return _predict_unmoved(dim=dim, units=units, steps=steps, seed=seed) + 1e-6
+
+
+UNMOVED = Claim(
+    id="id/twolayer-orth",
+    items=("TwoLayer", "Eq16", "Fig12"),
+    title="What the first layer sees of an orthogonal image never changes",
+    statement=r"x\perp\hat x:\quad W^tx = W^0x \text{ for all } t",
+    source=Source(KEY, "After equation 16"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=(0,)),
+    predict=_predict_unmoved,
+    measure=_measure_unmoved,
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_moved_by_a_millionth,
+    uses=("id/twolayer",),
+)
+
+
+def _measure_noise(*, dim: int, units: int, scale: float, draws: int) -> Estimate:
+    """Outputs for an orthogonal image, and their squares, over trained networks."""
+    rng = np.random.default_rng([27, units])
+    x, z = _orthogonal(dim, 5)
+    weight = torch.from_numpy(scale * rng.standard_normal((draws, units, dim)))
+    readout, image = torch.from_numpy(_readout(units)), torch.from_numpy(x)
+    ((trained,),) = descend(
+        [weight],
+        lambda: (torch.relu(weight @ image) @ readout - 1.0).square().sum() / 2.0,
+        steps=(30,),
+        rate=0.5,
+    )
+    outputs = np.maximum(trained @ z, 0.0) @ _readout(units)
+    return Estimate.of(np.column_stack([outputs, outputs * outputs]))
+
+
+def _readout(units: int) -> Array:
+    return np.linspace(-1.0, 2.0, units) / np.sqrt(units)
+
+
+def _moments(dim: int, units: int, scale: float, share: float) -> list[float]:
+    _, z = _orthogonal(dim, 5)
+    law = idm.two_layer_orthogonal_law(z, scale, _readout(units))
+    return [law.mean, law.mean**2 + share * law.variance]
+
+
+def _predict_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
+    return _moments(dim, units, scale, 1.0)
+
+
+def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
+    """Without the ReLU: mean zero, variance s² ‖x‖² ‖α‖²."""
+    _, z = _orthogonal(dim, 5)
+    readout = _readout(units)
+    return [0.0, float(scale**2 * (z @ z) * (readout @ readout))]
+
+
+NOISE = Claim(
+    id="id/twolayer-law",
+    items=("TwoLayer", "Fig12"),
+    title="Bottom-only training leaves noise of known size on orthogonal images",
+    statement=(
+        r"E f=\tfrac{s\|x\|}{\sqrt{2\pi}}\textstyle\sum_i\alpha_i,\quad"
+        r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"
+    ),
+    source=Source(KEY, "After equation 16; the moments are ours"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(dim=(6,), units=(10, 40), scale=(0.5,), draws=(20_000,)),
+    predict=_predict_noise,
+    measure=_measure_noise,
+    compare=MeanEquals(discrepancy=0.15),
+    must_refute=_linear_noise,
+    uses=("id/twolayer-orth",),
+)
+
+CLAIMS = (
+    THEOREM_1,
+    EQ_4,
+    STABILITY,
+    ORTHOGONAL,
+    COSINES,
+    LEAST_SQUARES,
+    DESCENT,
+    ERR_5,
+    TWO_LAYER,
+    UNMOVED,
+    NOISE,
+)
