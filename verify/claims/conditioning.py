@@ -610,6 +610,8 @@ COR_33_DEPTH = Claim(
             mu=("0.2665288965378700", "0.0158583176769851", "1"),
             n=(2, 16, 100, 1000, 1024),
         ),
+        # log 2^29 / log 2 is 29.000000000000004 in float64.
+        {"delta": "1/100", "mu": "1", "n": 2**29},
     ),
     predict=_predict_depth,
     measure=_measure_depth,
