@@ -35,7 +35,7 @@ Function = Callable[..., Any]
 
 _ABOVE = (
     *("conditioning.", "depth_maps.", "kernels.", "layer_recursion.", "lengths."),
-    *("matrices.", "optimization."),
+    *("matrices.", "optimization.", "identity_map."),
 )
 
 PRIVATE_CLAIMS = ("verify.claims._recursions", "verify.claims._populations")
@@ -1981,6 +1981,222 @@ MUTATIONS: tuple[Mutation, ...] = (
 )
 
 
+MUTATIONS += (
+    Mutation("identity_map.one_layer_prediction", "half", times(0.5), ("id/thm1",)),
+    Mutation(
+        "identity_map.one_layer_prediction",
+        "transposed weights",
+        argument(w0=np.transpose),
+        ("id/thm1",),
+    ),
+    Mutation(
+        "identity_map.one_layer_weights",
+        "a step more",
+        argument(steps=lambda v: v if v is None else v + 1),
+        ("id/eq4",),
+    ),
+    Mutation(
+        "identity_map.residual_factors",
+        "a step more",
+        argument(steps=more),
+        ("id/eq4-factors",),
+    ),
+    Mutation("identity_map.curvature", "twice", times(2.0), ("id/eq4-stability",)),
+    Mutation(
+        "identity_map.learning_rate_limit",
+        "no momentum",
+        argument(momentum=lambda v: 0.0 * v),
+        ("id/eq4-stability",),
+    ),
+    Mutation(
+        "identity_map.orthogonal_prediction", "half", times(0.5), ("id/twolayer-orth",)
+    ),
+    Mutation(
+        "identity_map.orthogonal_law",
+        "half the variance",
+        field("variance", half),
+        ("id/thm1-orth",),
+    ),
+    Mutation(
+        "identity_map.two_layer_orthogonal_law",
+        "no mean",
+        field("mean", lambda v: 0.0 * v),
+        ("id/twolayer-law",),
+    ),
+    Mutation(
+        "identity_map.two_layer_orthogonal_law",
+        "half the variance",
+        field("variance", half),
+        ("id/twolayer-law",),
+    ),
+    Mutation(
+        "identity_map.expected_cosine_to_train",
+        "half the scale",
+        argument(scale=half),
+        ("id/thm1-cosines",),
+    ),
+    Mutation(
+        "identity_map.expected_cosine_to_input",
+        "half",
+        times(0.5),
+        ("id/thm1-cosines",),
+    ),
+    Mutation(
+        "identity_map.expected_squared_cosine_to_train",
+        "root",
+        result(root),
+        ("id/thm1-cosines",),
+    ),
+    Mutation(
+        "identity_map.expected_squared_norm",
+        "a pixel fewer",
+        argument(dim=less),
+        ("id/thm1-cosines",),
+    ),
+    Mutation(
+        "identity_map.least_squares_weights",
+        "no start",
+        argument(w0=lambda v: 0.0 * np.asarray(v)),
+        ("id/lem1", "id/lem1-rational"),
+    ),
+    Mutation("identity_map.patches", "mirrored", result(np.fliplr), ("id/patch",)),
+    Mutation(
+        "identity_map.centre_selector", "mirrored", result(np.fliplr), ("id/conv",)
+    ),
+    Mutation("identity_map.weights_from_framework", "half", times(0.5), ("id/patch",)),
+    Mutation("identity_map.weights_to_framework", "half", times(0.5), ("id/conv",)),
+    Mutation("identity_map.one_layer_conv_weights", "half", times(0.5), ("id/conv",)),
+    Mutation(
+        "identity_map.one_layer_conv_weights",
+        "a step more",
+        argument(steps=lambda v: v if v is None else v + 1),
+        ("id/conv-path",),
+    ),
+    Mutation(
+        "identity_map.one_layer_conv_prediction",
+        "half",
+        times(0.5),
+        ("id/conv-prediction",),
+    ),
+    Mutation(
+        "identity_map.one_layer_conv_mse", "twice", times(2.0), ("id/conv-error",)
+    ),
+    Mutation(
+        "identity_map.expected_mse",
+        "half the scale",
+        argument(scale=half),
+        ("id/conv-mse",),
+    ),
+    Mutation("identity_map.patch_rank", "one less", field("rank", less), ("id/rank",)),
+    Mutation("identity_map.decide_rank", "one less", field("rank", less), ("id/rank",)),
+    Mutation("identity_map.Rank.nullity", "one more", plus(1), ("id/rank-decision",)),
+    Mutation(
+        "identity_map.Rank.full",
+        "the contrary",
+        result(lambda v: not v),
+        ("id/rank-decision",),
+    ),
+    Mutation(
+        "identity_map.Rank.gap", "inverse", result(lambda v: 1 / v), ("id/rank-gap",)
+    ),
+    Mutation(
+        "identity_map.Rank.condition",
+        "squared",
+        result(lambda v: v * v),
+        ("id/rank-decision",),
+    ),
+    Mutation(
+        "identity_map.worst_patch_error", "root", result(root), ("id/Err2-value",)
+    ),
+    Mutation(
+        "identity_map.split_patch_bound", "half", times(0.5), ("id/Err2-as-printed",)
+    ),
+    Mutation(
+        "identity_map.patch_norm_bound",
+        "one channel",
+        argument(channels=lambda _: 1),
+        ("id/eq8",),
+    ),
+    Mutation(
+        "identity_map.selector_norm_bound",
+        "a tenth",
+        times(0.1),
+        ("id/eq9", "id/eq9-sharp"),
+    ),
+    Mutation(
+        "identity_map.chi_square_tail",
+        "a degree more",
+        argument(dof=more),
+        ("id/chi2-exact",),
+    ),
+    Mutation(
+        "identity_map.chi_square_tail_bound",
+        "no factor 1/2",
+        result(lambda v: v * v),
+        ("id/eq10",),
+    ),
+    Mutation(
+        "identity_map.least_failure_probability",
+        "twice",
+        times(2.0),
+        ("id/Err4-as-printed",),
+    ),
+    Mutation("identity_map.least_constant", "twice", times(2.0), ("id/eq12",)),
+    Mutation("identity_map.direction_bound", "half", times(0.5), ("id/eq11",)),
+    Mutation(
+        "identity_map.mse_bound",
+        "a direction more",
+        argument(nullity=more),
+        ("id/eq12",),
+    ),
+    Mutation(
+        "identity_map.ErrorBound.total", "a thousandth", times(1e-3), ("id/thm2",)
+    ),
+    Mutation(
+        "identity_map.mse_order",
+        "no channels",
+        lambda f: lambda k, c, r: f(k, c, r) / c,
+        ("id/Err8-corrected",),
+    ),
+    Mutation(
+        "identity_map.fcn_parameter_count",
+        "a layer more",
+        argument(layers=more),
+        ("id/tab1-formula",),
+    ),
+    Mutation(
+        "identity_map.cnn_parameter_count",
+        "a layer more",
+        argument(layers=more),
+        ("id/tab1-formula",),
+    ),
+    Mutation(
+        "identity_map.initial_variance", "half", times(0.5), ("id/Fig31-variances",)
+    ),
+    Mutation(
+        "identity_map.relu_shrink", "no ReLU", times(2.0**0.5), ("id/Err6-shrink",)
+    ),
+    Mutation(
+        "identity_map.coverage",
+        "a kernel two wider",
+        argument(kernel_size=lambda v: v + 2),
+        ("id/Err7-corrected",),
+    ),
+    Mutation(
+        "identity_map.receptive_field",
+        "a layer more",
+        argument(layers=more),
+        ("id/Err7-field",),
+    ),
+    Mutation("identity_map.linear_identity", "half", times(0.5), ("id/B1",)),
+    Mutation("identity_map.relu_identity", "half", times(0.5), ("id/B2",)),
+    Mutation(
+        "identity_map.linear_convolution_identity", "half", times(0.5), ("id/B3",)
+    ),
+    Mutation("identity_map.relu_convolution_identity", "half", times(0.5), ("id/B3",)),
+)
+
+
 EXEMPT = {
     "activations.Affine.name": "a label",
     "activations.Affine.kinks": "handed on from the base",
@@ -1988,6 +2204,7 @@ EXEMPT = {
     "activations.Smooth.kinks": "always empty",
     "activations.FromFunction.quadrature_error": "an error estimate, not a formula",
     "activations.PiecewisePolynomial.quadrature_error": "always zero",
+    "identity_map.Rank.require_decided": "raises what `decided` says",
     "activations.Undefined.scaled": "what has no numbers has no formula",
     "activations.Undefined.derivative": "what has no numbers has no formula",
     "activations.Undefined.second_moment": "always infinite",

@@ -582,6 +582,41 @@ ERR_7 = Claim(
     uses=("id/Err7-corrected",),
 )
 
+
+def _measure_field(*, kernel: int, layers: int) -> int:
+    """Side of the square of inputs that move the central output, by its gradient."""
+    side = 4 * kernel * layers + 1
+    weight = torch.ones(1, 1, kernel, kernel, dtype=torch.float64) / kernel**2
+    image = torch.zeros(1, 1, side, side, dtype=torch.float64, requires_grad=True)
+    x: Tensor = image
+    for _ in range(layers):
+        x = nn.functional.conv2d(x, weight, padding=kernel // 2)
+    (slope,) = torch.autograd.grad(x[0, 0, side // 2, side // 2], image)
+    return int((slope[0, 0, side // 2] != 0.0).sum())
+
+
+def _predict_field(*, kernel: int, layers: int) -> int:
+    return idm.receptive_field(kernel, layers)
+
+
+def _sum_of_kernels(*, kernel: int, layers: int) -> int:
+    return kernel * layers
+
+
+FIELD = Claim(
+    id="id/Err7-field",
+    items=("Err7", "Fig9"),
+    title="The receptive field of several layers",
+    statement=r"L(K-1)+1",
+    source=Source(KEY, "Section 4, receptive fields"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(kernel=(3, 5, 7), layers=(1, 2, 5)),
+    predict=_predict_field,
+    measure=_measure_field,
+    compare=Identical(),
+    must_refute=_sum_of_kernels,
+)
+
 CLAIMS = (
     B1,
     B2,
@@ -594,4 +629,5 @@ CLAIMS = (
     START,
     COVERAGE,
     ERR_7,
+    FIELD,
 )

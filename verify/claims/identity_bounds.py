@@ -3,6 +3,7 @@
 from functools import lru_cache
 from typing import Any
 
+import flint
 import mpmath
 import numpy as np
 import numpy.typing as npt
@@ -534,6 +535,39 @@ ERR_8 = Claim(
     ),
 )
 
+
+def _predict_growth_value(*, nullity: int, kernel: int, channels: int) -> float:
+    return idm.mse_order(kernel, channels, kernel**2 * channels - nullity)
+
+
+def _measure_order(*, nullity: int, kernel: int, channels: int) -> Any:
+    """The order m(m/C - r)/C by exact fractions."""
+    m = flint.fmpq(kernel**2 * channels**2)
+    rank = kernel**2 * channels - nullity
+    value = m * (m / channels - rank) / channels
+    return int(value.p) / int(value.q)
+
+
+def _printed_order(*, nullity: int, kernel: int, channels: int) -> float:
+    # The parameters of one output channel, K^2 C, taken for all of them.
+    m = kernel**2 * channels
+    return m * nullity / channels
+
+
+ORDER = Claim(
+    id="id/Err8-corrected",
+    items=("Err8", "Thm2"),
+    title="The order of Theorem 2 in the number of parameters",
+    statement=r"\tilde O\big(m(m/C-r)/C\big),\quad m=K^2C^2",
+    source=Source(KEY, "Theorem 2"),
+    evidence=Evidence.SYMBOLIC,
+    cases=grid(nullity=(0, 1, 5), kernel=(3, 5), channels=(1, 3, 128)),
+    predict=_predict_growth_value,
+    measure=_measure_order,
+    compare=AgreesTo(relative=1e-15),
+    must_refute=_printed_order,
+)
+
 CLAIMS = (
     EQ_8,
     EQ_9,
@@ -547,4 +581,5 @@ CLAIMS = (
     THEOREM_2_SHARP,
     EQ_12,
     ERR_8,
+    ORDER,
 )

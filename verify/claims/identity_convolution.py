@@ -3,6 +3,7 @@
 from typing import Any
 
 import flint
+import mpmath
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -304,6 +305,50 @@ TEST_IMAGE = Claim(
 )
 
 
+def _measure_one_mse(
+    *, side: int, test: int, channels: int, kernel: int, seed: int
+) -> float:
+    outputs = _measure_test(
+        side=side, test=test, channels=channels, kernel=kernel, seed=seed
+    )
+    return float(np.mean((outputs - _noise(test, test + 1, channels, seed + 1)) ** 2))
+
+
+def _predict_one_mse(
+    *, side: int, test: int, channels: int, kernel: int, seed: int
+) -> float:
+    return float(
+        idm.one_layer_conv_mse(
+            _noise(side, side, channels, seed),
+            _noise(test, test + 1, channels, seed + 1),
+            idm.weights_from_framework(_start(kernel, channels, seed)),
+        )
+    )
+
+
+def _half_sum(*, side: int, test: int, channels: int, kernel: int, seed: int) -> float:
+    return 0.5 * _predict_one_mse(
+        side=side, test=test, channels=channels, kernel=kernel, seed=seed
+    )
+
+
+ONE_MSE = Claim(
+    id="id/conv-error",
+    items=("Conv", "MSE"),
+    title="The error of one trained convolution on one image",
+    statement=r"\mathrm{MSE}=\frac1{|\xi|C}\textstyle\sum\|(W^0-\Lambda)^T\Pi_\perp P\|^2",
+    source=Source(KEY, "Section 3.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
+    predict=_predict_one_mse,
+    measure=_measure_one_mse,
+    # Outputs within 1e-13 of pixels up to 5: the square of that where the error is 0.
+    compare=AgreesTo(relative=1e-11, absolute=1e-24),
+    must_refute=_half_sum,
+    uses=("id/conv-prediction",),
+)
+
+
 def _measure_mse(*, side: int, kernel: int, scale: float, draws: int) -> Estimate:
     """Mean squared error of trained layers on two test images, over starts.
 
@@ -424,6 +469,91 @@ RANK = Claim(
     compare=Identical(),
     must_refute=_by_counting,
     finding="Measured as the exact rank of whole-number patches.",
+)
+
+
+def _singular_values(kind: str, side: int, channels: int, kernel: int) -> list[Any]:
+    """Singular values that are not zero, largest first, to 40 digits.
+
+    Of the Gram matrix of whole numbers, which has no rounding; its exact rank says how
+    many of them there are.
+    """
+    x = _framework_patches(_picture(kind, side, channels), kernel)
+    with mpmath.workdps(40):
+        values = mpmath.eigsy(mpmath.matrix((x.T @ x).tolist()), eigvals_only=True)
+        largest = sorted(values, reverse=True)
+        rank = int(flint.fmpz_mat(x.tolist()).rank())
+        return [mpmath.sqrt(value) for value in largest[:rank]]
+
+
+def _measure_decision(*, kind: str, side: int, channels: int, kernel: int) -> list[Any]:
+    """Condition number, whether all of patch space is spanned, what is not."""
+    values = _singular_values(kind, side, channels, kernel)
+    columns = kernel**2 * channels
+    full = 1.0 if len(values) == columns else 0.0
+    return [values[0] / values[-1], full, float(columns - len(values))]
+
+
+def _predict_decision(
+    *, kind: str, side: int, channels: int, kernel: int
+) -> list[float]:
+    rank = idm.patch_rank(_picture(kind, side, channels), kernel)
+    return [rank.condition, float(rank.full), float(rank.nullity)]
+
+
+def _always_full(*, kind: str, side: int, channels: int, kernel: int) -> list[float]:
+    rank = idm.patch_rank(_picture(kind, side, channels), kernel)
+    return [rank.condition, 1.0, 0.0]
+
+
+DECISION = Claim(
+    id="id/rank-decision",
+    items=("Rank",),
+    title="How far the decision on the rank is from rounding",
+    statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
+    source=Source(KEY, "Section 3.1; the condition number is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(kind=("noise",), side=(2, 4, 6), channels=(1,), kernel=(3,)),
+        *grid(kind=("digit",), side=(7,), channels=(1, 3), kernel=(3,)),
+        *grid(kind=("constant",), side=(5,), channels=(1,), kernel=(3,)),
+    ),
+    predict=_predict_decision,
+    measure=_measure_decision,
+    # eps times the condition number, which is below 1e3 here.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_always_full,
+)
+
+
+def _measure_gap(*, least: float, dropped: float, tolerance: float) -> list[float]:
+    """Kept over dropped, and the rank, of a diagonal matrix with these entries."""
+    entries = [3.0, least, dropped]
+    kept = [v for v in entries if v > tolerance * 3.0]
+    return [min(kept) / max(v for v in entries if v not in kept), float(len(kept))]
+
+
+def _predict_gap(*, least: float, dropped: float, tolerance: float) -> list[float]:
+    rank = idm.decide_rank([3.0, least, dropped], (5, 3), rank_tolerance=tolerance)
+    return [rank.gap, float(rank.rank)]
+
+
+def _one_fewer(*, least: float, dropped: float, tolerance: float) -> list[float]:
+    return [3.0 / least, 1.0]
+
+
+GAP = Claim(
+    id="id/rank-gap",
+    items=("Rank",),
+    title="The gap between what counts and what does not",
+    statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
+    source=Source(KEY, "Section 3.1; the decision is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=(1e-6,)),
+    predict=_predict_gap,
+    measure=_measure_gap,
+    compare=AgreesTo(relative=1e-15),
+    must_refute=_one_fewer,
 )
 
 
@@ -585,8 +715,11 @@ CLAIMS = (
     PATH,
     LIMIT,
     TEST_IMAGE,
+    ONE_MSE,
     EXPECTED_MSE,
     RANK,
+    DECISION,
+    GAP,
     ERR_1,
     ERR_2,
     WORST,

@@ -3,6 +3,7 @@
 from typing import Any
 
 import flint
+import mpmath
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -157,6 +158,50 @@ EQ_4 = Claim(
 )
 
 
+def _measure_factors(*, shrink: float, momentum: float, steps: list[int]) -> list[Any]:
+    """What is left of the error, by the optimiser's own recursion to 60 digits."""
+    with mpmath.workdps(60):
+        left, ball, found = mpmath.mpf(1), mpmath.mpf(0), []
+        for step in range(max(steps) + 1):
+            if step in steps:
+                found.append(left)
+            ball = momentum * ball + shrink * left
+            left -= ball
+        return found
+
+
+def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Array:
+    return idm.residual_factors(
+        np.array(steps), learning_rate=1.0, curvature=shrink, momentum=momentum
+    )
+
+
+def _no_momentum(*, shrink: float, momentum: float, steps: list[int]) -> Array:
+    return (1.0 - shrink / (1.0 - momentum)) ** np.array(steps)
+
+
+FACTORS = Claim(
+    id="id/eq4-factors",
+    items=("Eq4",),
+    title="What is left of the error after t steps, to the last digits",
+    statement=(
+        r"a_t = U_{t+1}-mU_t,\quad U_{t+1}=(1+m-\eta g)U_t-mU_{t-1},\; U_0=0,\, U_1=1"
+    ),
+    source=Source(KEY, "Equation 4; the closed form is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(
+            shrink=(1e-3, 0.3, 1.9), momentum=(0.0, 0.9), steps=([0, 1, 2, 17, 1000],)
+        ),
+        *grid(shrink=(3.79,), momentum=(0.9,), steps=([1, 50, 3000],)),
+    ),
+    predict=_predict_factors,
+    measure=_measure_factors,
+    compare=AgreesTo(relative=1e-14, absolute=1e-300),
+    must_refute=_no_momentum,
+)
+
+
 def _digit() -> Array:
     """Return the first 7 of the digits, standardised as in the paper."""
     digits = data.load("mnist", cached=False)
@@ -246,8 +291,8 @@ def _measure_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Est
     ((trained,),) = descend(
         [weight],
         lambda: squared_error(weight @ image, image, "half_sum"),
-        steps=(60,),
-        rate=0.5,
+        steps=(20,),
+        rate=0.9,
     )
     # Rows of the weights are independent, hence the pixels.
     outputs = (trained @ z).ravel()
@@ -287,7 +332,10 @@ ORTHOGONAL = Claim(
 
 
 def _measure_cosines(*, rho: float, scale: float, dim: int, draws: int) -> Estimate:
-    """Cosines of trained outputs to the training image and to the test image."""
+    """Cosines of trained outputs to the training image and to the test image.
+
+    Further the square of the first, and the squared length of the output.
+    """
     x, z = _orthogonal(dim, 3)
     test = rho * x + 0.5 * np.sqrt(1.0 - rho * rho) * z
     rng = np.random.default_rng([23, dim])
@@ -296,24 +344,27 @@ def _measure_cosines(*, rho: float, scale: float, dim: int, draws: int) -> Estim
     ((trained,),) = descend(
         [weight],
         lambda: squared_error(weight @ image, image, "half_sum"),
-        steps=(60,),
-        rate=0.5,
+        steps=(20,),
+        rate=0.9,
     )
     outputs = trained @ test
-    outputs /= np.linalg.norm(outputs, axis=1, keepdims=True)
-    return Estimate.of(np.column_stack([outputs @ x, outputs @ test]))
+    lengths = np.linalg.norm(outputs, axis=1)
+    first, second = outputs @ x / lengths, outputs @ test / lengths
+    return Estimate.of(np.column_stack([first, second, first**2, lengths**2]))
 
 
 def _predict_cosines(*, rho: float, scale: float, dim: int, draws: int) -> list[float]:
     return [
         float(idm.expected_cosine_to_train(rho, scale=scale, dim=dim)),
         float(idm.expected_cosine_to_input(rho, scale=scale, dim=dim)),
+        float(idm.expected_squared_cosine_to_train(rho, scale=scale, dim=dim)),
+        float(idm.expected_squared_norm(rho, scale=scale, dim=dim)),
     ]
 
 
 def _always_rho(*, rho: float, scale: float, dim: int, draws: int) -> list[float]:
     # As if the output were the test image.
-    return [rho, 1.0]
+    return [rho, 1.0, rho * rho, 1.0]
 
 
 COSINES = Claim(
@@ -649,6 +700,7 @@ NOISE = Claim(
 CLAIMS = (
     THEOREM_1,
     EQ_4,
+    FACTORS,
     STABILITY,
     ORTHOGONAL,
     COSINES,
