@@ -97,24 +97,19 @@ def _series(a: Activation, b: Activation) -> duals.Series | None:
 
 
 def _quadrature(a: Activation, b: Activation) -> duals.Engine:
-    da, db = a.derivative, b.derivative
-    ka = tuple(sorted({0.0, *a.kinks}))
-    kb = tuple(sorted({0.0, *b.kinks}))
-    if set(ka) == {0.0} and set(kb) == {0.0}:
-        pair = duals.polar_expectation
-    else:
-        pair = duals.strip_expectation(ka, kb)
-    at_one = gaussian.expectation(lambda x: a._value(x) * b._value(x), (*ka, *kb))
-    at_minus = gaussian.expectation(
-        lambda x: a._value(x) * b._value(-x), (*ka, *kb, *(-k for k in (*ka, *kb)))
+    u = duals.Broken(a.derivative._value, a.kinks)
+    v = u if a == b else duals.Broken(b.derivative._value, b.kinks)
+    same = u is v
+    near = duals.Polygons(u, v, "q" if same else "")
+    far = duals.Polygons(u, v.mirrored(), "p" if same else "")
+    kinks = (*a.kinks, *b.kinks)
+    odd = gaussian.expectation(
+        lambda x: (a._value(x) - a._value(-x)) * (b._value(x) - b._value(-x)),
+        (*kinks, *(-k for k in kinks)),
     )
-    ends = (
-        gaussian.expectation(lambda x: da._value(x) * db._value(x), (*ka, *kb)),
-        gaussian.expectation(
-            lambda x: da._value(x) * db._value(-x),
-            (*ka, *kb, *(-k for k in (*ka, *kb))),
-        ),
-    )
-    return duals.Tabulated.build(
-        lambda t: pair(da._value, db._value, t), at_one, at_minus, a.mean * b.mean, ends
+    return duals.Tabulated(
+        duals.Panels.build(near, near.gap),
+        duals.Panels.build(far, far.gap),
+        a.mean * b.mean,
+        0.5 * odd,
     )
