@@ -135,6 +135,27 @@ def test_weights_are_those_of_descent_at_every_step(loss, momentum):
         assert np.abs(found[t] - exact).max() <= (64 + 8 * t) * EPS
 
 
+@pytest.mark.parametrize("loss", ["half_sum", "mean"])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("below", [1e-6, 0.5, 1.9999])
+def test_weights_after_two_million_steps(loss, momentum, below):
+    # Next to the limit of stability, where a rounded curvature would cost seven digits.
+    rng = np.random.default_rng(3)
+    x, w0 = rng.standard_normal(7), rng.standard_normal((7, 7))
+    square = sum(mpmath.mpf(v) ** 2 for v in x.tolist())
+    g = square if loss == "half_sum" else 2 * square / 7
+    rate = float((2 - below) * (1 + momentum) / g)
+    how = {"learning_rate": rate, "momentum": momentum, "loss": loss}
+    for steps in (1, 1999, 2_000_000):
+        left = by_eigenvalues(steps, rate, g, momentum)
+        found = idm.one_layer_weights(x, w0, steps=steps, **how) - w0
+        for i in range(7):
+            gap = x[i] - sum(mpmath.mpf(a) * b for a, b in zip(w0[i], x, strict=True))
+            for j in range(7):
+                exact = (1 - left) * gap * mpmath.mpf(x[j]) / square
+                assert abs(found[i, j] - exact) <= 15 * EPS * (1 + np.linalg.norm(w0))
+
+
 def test_the_limit_is_theorem_1():
     rng = np.random.default_rng(1)
     x, w0 = rng.standard_normal(30), rng.standard_normal((30, 30))

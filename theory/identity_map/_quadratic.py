@@ -1,5 +1,6 @@
 """Descent along one curvature: the recursion itself, its limits, and their checks."""
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +18,19 @@ MOST_STEPS = 2**52
 
 
 def residual_pair(
-    who: str, steps: Any, learning_rate: Any, curvature: Any, momentum: Any
+    who: str,
+    steps: Any,
+    learning_rate: Any,
+    curvature: Any,
+    momentum: Any,
+    *,
+    low: float = 0.0,
 ) -> two.Pair:
-    """Return ``a_t`` with twice the digits, for differences such as ``1 - a_t``."""
+    """Return ``a_t`` with twice the digits, for differences such as ``1 - a_t``.
+
+    The curvature is ``curvature + low``: next to the limit of stability two million
+    steps magnify the rounding of a sum of squares to 1e-9.
+    """
     if learning_rate is None:
         raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
     count = whole_steps(who, steps)
@@ -31,14 +42,14 @@ def residual_pair(
     _checks.reject(who, "learning_rate", need, product > 1e100, product, "")
     count, rate, g, m = np.broadcast_arrays(count, rate, g, m)
     shape = count.shape
-    parts = [np.atleast_1d(part).ravel() for part in (rate, g, m)]
-    high, low = _residual(np.atleast_1d(count).ravel(), *parts)
-    return high.reshape(shape), low.reshape(shape)
+    flat = [np.atleast_1d(part).ravel() for part in (rate, g, m)]
+    out = _residual(np.atleast_1d(count).ravel(), flat[0], (flat[1], low), flat[2])
+    return out[0].reshape(shape), out[1].reshape(shape)
 
 
-def _residual(count: Steps, rate: Array, g: Array, m: Array) -> two.Pair:
+def _residual(count: Steps, rate: Array, g: tuple[Array, float], m: Array) -> two.Pair:
     nought = np.zeros_like(m)
-    shrink = two.multiply_exactly(rate, g)
+    shrink = two.multiply((rate, nought), (g[0], nought + g[1]))
     trace = two.add(two.add_exactly(np.ones_like(m), m), (-shrink[0], -shrink[1]))
     # U_k and U_{k+1}, both divided by 2**exponent.
     this, after = (nought, nought.copy()), (np.ones_like(m), nought.copy())
@@ -78,6 +89,31 @@ def _follow(this: two.Pair, after: two.Pair, trace: two.Pair, m: Array) -> two.P
 
 def _where(condition: npt.NDArray[np.bool_], x: two.Pair, y: two.Pair) -> two.Pair:
     return np.where(condition, x[0], y[0]), np.where(condition, x[1], y[1])
+
+
+def squared_length(x: Array) -> tuple[float, float]:
+    """Return ``sum x^2`` as a pair, correctly rounded to twice the digits."""
+    power = math.frexp(float(np.abs(x).max()))[1]
+    square, error = two.multiply_exactly(*(np.ldexp(x, -power),) * 2)
+    parts = [*square.tolist(), *error.tolist()]
+    high = math.fsum(parts)
+    low = math.fsum([*parts, -high])
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(high, 2 * power)), float(np.ldexp(low, 2 * power))
+
+
+def curvature_pair(who: str, loss: Any, x: Array) -> tuple[float, float]:
+    """Return the curvature along x as a pair."""
+    high, low = squared_length(x)
+    loss_scale(who, loss, x.size)
+    if loss == "half_sum":
+        return high, low
+    outputs = np.array(float(x.size))
+    factor = np.asarray(2.0 / outputs)
+    back, error = two.multiply_exactly(factor, outputs)
+    scale = (factor, ((2.0 - back) - error) / outputs)
+    out = two.multiply(scale, (np.array(high), np.array(low)))
+    return float(out[0]), float(out[1])
 
 
 def loss_scale(who: str, loss: Any, outputs: int) -> float:

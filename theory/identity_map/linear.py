@@ -16,7 +16,7 @@ from theory.identity_map import _inputs
 from theory.identity_map._quadratic import (
     Loss,
     check_convergence,
-    loss_scale,
+    curvature_pair,
     residual_pair,
 )
 
@@ -112,9 +112,10 @@ def one_layer_weights(
 
     Notes
     -----
-    The residual is ``(W^t - I) x_train = a_t (W^0 - I) x_train``. The error of the
-    update is at most ``(d + 8) eps`` times the largest entry of ``1 + |W^0|`` per unit
-    of ``|1 - a_t|``, plus ``2 g eps a_t'(g)`` because ``g`` is a rounded sum.
+    The residual is ``(W^t - I) x_train = a_t (W^0 - I) x_train``. ``a_t`` is right to
+    the last digits at any step, next to the limit of stability too, since the curvature
+    keeps twice the digits. What is added to W0 has an error of at most ``(d + 8) eps
+    (1 + ||W0||_F)`` in norm.
 
     Examples
     --------
@@ -127,14 +128,14 @@ def one_layer_weights(
     np.float64(1.0)
     """
     who = "one_layer_weights"
-    unit, length = _inputs.direction(who, "x_train", x_train)
+    unit, _ = _inputs.direction(who, "x_train", x_train)
     w = _inputs.matrix(who, "w0", w0, unit.size, unit.size)
-    curvature = loss_scale(who, loss, unit.size) * length * length
+    g, low = curvature_pair(who, loss, np.asarray(x_train, dtype=np.float64))
     change = np.outer(unit - w @ unit, unit)
     if steps is None:
-        check_convergence(who, curvature, learning_rate, momentum)
+        check_convergence(who, g, learning_rate, momentum)
         return w + change
-    high, low = residual_pair(who, steps, learning_rate, curvature, momentum)
+    high, low = residual_pair(who, steps, learning_rate, g, momentum, low=low)
     # 1 - high is exact where it cancels.
     done = (1.0 - high) - low
     return w + np.asarray(done)[..., np.newaxis, np.newaxis] * change
@@ -157,8 +158,8 @@ def curvature(x_train: Any, *, loss: Loss = "half_sum") -> float:
     >>> curvature([3.0, 4.0]), curvature([3.0, 4.0], loss="mean")
     (25.0, 25.0)
     """
-    unit, length = _inputs.direction("curvature", "x_train", x_train)
-    return loss_scale("curvature", loss, unit.size) * length * length
+    _inputs.direction("curvature", "x_train", x_train)
+    return curvature_pair("curvature", loss, np.asarray(x_train, dtype=np.float64))[0]
 
 
 def orthogonal_prediction(x: Any, x_train: Any, w0: Any) -> Array:
