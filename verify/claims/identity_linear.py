@@ -176,8 +176,9 @@ def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Arr
     )
 
 
-def _no_momentum(*, shrink: float, momentum: float, steps: list[int]) -> Array:
-    return (1.0 - shrink / (1.0 - momentum)) ** np.array(steps)
+def _a_step_later(*, shrink: float, momentum: float, steps: list[int]) -> Array:
+    later = [step + 1 for step in steps]
+    return _predict_factors(shrink=shrink, momentum=momentum, steps=later)
 
 
 FACTORS = Claim(
@@ -198,7 +199,7 @@ FACTORS = Claim(
     predict=_predict_factors,
     measure=_measure_factors,
     compare=AgreesTo(relative=1e-14, absolute=1e-300),
-    must_refute=_no_momentum,
+    must_refute=_a_step_later,
 )
 
 
