@@ -1,0 +1,171 @@
+"""One entry for everything that a record keeps about trained networks."""
+
+import difflib
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from empirical.data import Dataset
+from empirical.identity_map.images import Pictures
+from empirical.identity_map.measures.sections import MEASUREMENTS
+from empirical.identity_map.measures.subjects import Settings, subject
+from empirical.identity_map.networks import Network, Params
+from empirical.randomness import Seed
+
+
+def measure(
+    network: Network,
+    initial: Params,
+    final: Params,
+    *,
+    training_images: Pictures | Tensor,
+    names: Sequence[str],
+    seed: Seed,
+    test_images: Pictures | None = None,
+    digits: tuple[Dataset, Dataset] | None = None,
+    settings: Settings | None = None,
+) -> dict[str, Any]:
+    """Measure a stack of trained networks; return what ``json.dumps`` takes.
+
+    Parameters
+    ----------
+    network : Network
+    initial, final : tuple of Tensor
+        Weights before and after training, stacked along draws. A draw whose weights are
+        not finite gives None, and is counted, wherever it has no number.
+    training_images : Pictures or Tensor, shape (m, C, H, W)
+        What was trained on. None of them zero.
+    names : sequence of str
+        Among `MEASUREMENTS`.
+    seed : int or SeedSequence
+        Of the test images; the same for every network, so that networks are compared
+        on the same images.
+    test_images : Pictures, optional
+        Unseen images of the network's shape; `images.unseen` by default.
+    digits : pair of Dataset, optional
+        Training and test set of "layer-error"; by default the MNIST digits that are the
+        same on every machine.
+    settings : Settings, optional
+
+    Returns
+    -------
+    dict
+        ``"settings"``, ``"training"`` (what the training images are), ``"draws"``,
+        ``"finite"`` (of each draw, whether all its final weights are) and one entry for
+        each of `names`. Lists are indexed in the order given here; images of a list
+        are rows of pixels, (C, H, W) flattened to (C * H, W), four digits each; None
+        stands for what is undefined.
+
+        ``"curve"``
+            ``identity, constant, identity_mse, constant_mse``: [draw][training image],
+            means over correlations and test images, one point of a depth curve.
+            ``zero, nonfinite``: how many outputs were, of ``outputs`` in all.
+        ``"heatmap"``
+            The same six as [draw][training image][rho], and ``rhos``.
+        ``"layer-error"``
+            ``trained, untrained``: [draw][layer], layer 0 the input; ``training,
+            tests``: the examples' description.
+        ``"pictures"``
+            ``images``: names; ``trained, untrained``: [draw][image][layer], each None
+            or ``singular, share, correlated, channel, cosine, first``; hidden layers of
+            fully connected networks have a picture only if they are as large as the
+            image.
+        ``"upper"``
+            ``counts``, ``images``; ``identity, constant``: [draw][count][image];
+            ``outputs``: [draw][count][image]. For fully connected networks of another
+            width than the image a ``reason`` alone.
+        ``"change"``
+            ``relative``: [draw][layer 1..L].
+        ``"signal"``
+            ``untrained, trained``: [draw][layer 0..L], root mean squares over the
+            training images.
+        ``"sizes"``
+            ``sizes``, ``images``; for ``resized`` and ``placed`` test images
+            ``identity, constant, zero, nonfinite``: [draw][size][image], and
+            ``outputs``: [draw][size][shown image]; the constant is the training image
+            resized or placed likewise. For fully connected networks a ``reason`` alone.
+        ``"predictions"``
+            ``images``: descriptions; ``inputs``: [image]; ``outputs``:
+            [draw][image]; ``identity``: [draw][image]; ``constant``: [draw][training
+            image][image]; ``coefficients``: [draw][image][training image] and
+            ``explained``: [draw][image], the output as a mixture of training images
+            (a ``reason`` instead if those are dependent).
+        ``"cover"``
+            ``corner, centre``: [layer 1..L], fraction of the pixels seen.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown (near ones are suggested), shapes disagree, or a training
+        image is zero or not finite.
+
+    Examples
+    --------
+    >>> from empirical.randomness import torch_generator
+    >>> net = Network(kind="cnn", shape=(1, 6, 6), layers=2, width=2, kernel=3)
+    >>> params = net.init(generator=torch_generator(7), draws=2)
+    >>> image = torch.rand(1, 1, 6, 6, generator=torch_generator(8)).double()
+    >>> found = measure(
+    ...     net, params, params, training_images=image, names=("change",), seed=7
+    ... )
+    >>> found["change"]
+    {'relative': [[0.0, 0.0], [0.0, 0.0]]}
+    """
+    checked_names(names)
+    measured = subject(
+        network,
+        initial,
+        final,
+        training_images=training_images,
+        test_images=test_images,
+        digits=digits,
+        seed=seed,
+        settings=settings or Settings(),
+    )
+    finite = [torch.isfinite(w).flatten(1).all(dim=1) for w in final]
+    header = {
+        "settings": asdict(measured.settings),
+        "training": _described(training_images),
+        "draws": len(final[0]),
+        "finite": torch.stack(finite).all(dim=0).tolist(),
+    }
+    with torch.no_grad():
+        return header | {name: MEASUREMENTS[name](measured) for name in names}
+
+
+def checked_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return `names` if they are all among `MEASUREMENTS`.
+
+    Raises
+    ------
+    ValueError
+        If one is not; near ones are suggested.
+    """
+    for name in names:
+        if name not in MEASUREMENTS:
+            near = difflib.get_close_matches(name, MEASUREMENTS, n=2)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise ValueError(
+                f"measure: `names` must be among {', '.join(MEASUREMENTS)}, but one "
+                f"is {name!r}.{hint}"
+            )
+    return tuple(names)
+
+
+def _described(images: Pictures | Tensor) -> list[dict[str, Any]]:
+    if isinstance(images, Pictures):
+        return images.describe()
+    return [
+        {
+            "name": str(row),
+            "shape": list(image.shape),
+            "sha256": hashlib.sha256(
+                image.detach().cpu().to(torch.float64).numpy().tobytes()
+            ).hexdigest(),
+        }
+        for row, image in enumerate(images)
+    ]

@@ -1,0 +1,272 @@
+"""The sections of a record: plain numbers and lists for each measurement by name."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from empirical.data import Dataset, load
+from empirical.identity_map.images import place, resize, standardised
+from empirical.identity_map.measures.layers import (
+    layer_errors,
+    picture,
+    signal_sizes,
+)
+from empirical.identity_map.measures.similarity import Closeness, closeness, shares
+from empirical.identity_map.measures.subjects import Subject
+from empirical.identity_map.measures.weights import cover, relative_change
+
+
+def _means(maps: Sequence[Closeness], *axes: int) -> dict[str, Any]:
+    found = [each.mean(*axes) for each in maps]
+    return {key: plain(torch.stack([m[key] for m in found], dim=1)) for key in found[0]}
+
+
+def _curve(subject: Subject) -> dict[str, Any]:
+    s = subject.settings
+    return {**_means(subject.maps, 1, 2), "outputs": len(s.rhos) * s.count}
+
+
+def _heatmap(subject: Subject) -> dict[str, Any]:
+    return {"rhos": list(subject.settings.rhos), **_means(subject.maps, 2)}
+
+
+def _layer_error(subject: Subject) -> dict[str, Any]:
+    train, test = subject.digits or (
+        load("mnist", "train", cached=False),
+        load("mnist", "test", cached=False),
+    )
+    if subject.settings.examples is not None:
+        train, test = (
+            part.head(n)
+            for part, n in zip((train, test), subject.settings.examples, strict=True)
+        )
+    pairs = [_examples(subject, part) for part in (train, test)]
+    found = {
+        key: plain(
+            layer_errors(
+                partial(subject.network.layer_outputs, params),
+                training=pairs[0],
+                tests=pairs[1],
+                chunk=subject.chunk(pairs[0][0]),
+            )
+        )
+        for key, params in (("trained", subject.final), ("untrained", subject.initial))
+    }
+    return {**found, "training": train.describe(), "tests": test.describe()}
+
+
+def _examples(subject: Subject, data: Dataset) -> tuple[Tensor, Tensor]:
+    channels, height, width = subject.network.shape
+    levels = standardised(data.images, data=data.name)
+    images = resize(levels, (height, width))
+    if images.shape[1] != channels:
+        images = images.repeat(1, channels, 1, 1)
+    labels = torch.from_numpy(data.labels.astype("int64"))
+    return subject.like(images), labels.to(subject.training.device)
+
+
+def _pictures(subject: Subject) -> dict[str, Any]:
+    names, images = subject.shown
+    draws = subject.settings.draws
+    found: dict[str, Any] = {"images": list(names)}
+    for key, params in (("trained", subject.final), ("untrained", subject.initial)):
+        few = tuple(w[:draws] for w in params)
+        outputs = subject.network.layer_outputs(few, images)
+        found[key] = [
+            [
+                [_picture(h[draw, row], image) for h in outputs]
+                for row, image in enumerate(images)
+            ]
+            for draw in range(len(few[0]))
+        ]
+    return found
+
+
+def _picture(representation: Tensor, image: Tensor) -> dict[str, Any] | None:
+    if representation.numel() != image.numel() and representation.ndim != 3:
+        return None
+    spatial = representation.ndim == 3
+    seen = picture(representation if spatial else representation.view_as(image), image)
+    if seen is None:
+        return None
+    return {
+        key: pixels(value) if isinstance(value, Tensor) else value
+        for key, value in vars(seen).items()
+    }
+
+
+def _upper(subject: Subject) -> dict[str, Any]:
+    network, constant = subject.network, subject.training[0]
+    if network.kind != "cnn" and any(u != network.pixels for u in network.units):
+        return {"reason": f"an image of {network.pixels} does not fit {network.width}"}
+    step = 2 if network.kind == "residual" else 1
+    counts = [
+        k for k in subject.settings.upper if k <= network.layers and k % step == 0
+    ]
+    names, images = subject.shown
+    each: list[Tensor] = []
+    for count in counts:
+        units = network.units[network.layers - count]
+        grey = images.mean(dim=1, keepdim=True)
+        fed = grey.expand(-1, units, -1, -1) if network.kind == "cnn" else images
+        h = fed if network.kind == "cnn" else fed.flatten(1)
+        each.append(network.upper(subject.final, h, count))
+    if not each:
+        return {"reason": f"none of {subject.settings.upper} layers can be fed"}
+    outputs = torch.stack(each, dim=1)
+    found = closeness(outputs, images, constant, centred=subject.settings.centred)
+    return {
+        "counts": counts,
+        "images": list(names),
+        "identity": plain(found.identity),
+        "constant": plain(found.constant),
+        "outputs": _draws(subject, outputs),
+    }
+
+
+def _change(subject: Subject) -> dict[str, Any]:
+    return {"relative": plain(relative_change(subject.initial, subject.final))}
+
+
+def _signal(subject: Subject) -> dict[str, Any]:
+    run = subject.network.layer_outputs
+    images = subject.training[: subject.chunk(subject.training)]
+    return {
+        "untrained": plain(signal_sizes(partial(run, subject.initial), images)),
+        "trained": plain(signal_sizes(partial(run, subject.final), images)),
+    }
+
+
+def _sizes(subject: Subject) -> dict[str, Any]:
+    if subject.network.kind != "cnn":
+        return {"reason": "a fully connected network takes images of one size"}
+    names, shown = subject.shown
+    everything = torch.cat([subject.training[:1], subject.like(subject.tests.pixels)])
+    edges = subject.settings.sizes
+    black = subject.tests.black
+    rules: dict[str, Callable[[Tensor, int], Tensor]] = {
+        "resized": resize,
+        "placed": partial(place, fill=black),
+    }
+    found: dict[str, Any] = {
+        "sizes": list(edges),
+        "images": [subject.names[0], *subject.tests.names],
+        "shown": list(names),
+    }
+    for key, rule in rules.items():
+        columns: list[Closeness] = []
+        outputs: list[Tensor] = []
+        for edge in edges:
+            inputs = rule(everything, edge)
+            constant = rule(subject.training[:1], edge)[0]
+            columns.append(
+                closeness(
+                    subject.apply(inputs),
+                    inputs,
+                    constant,
+                    centred=subject.settings.centred,
+                )
+            )
+            outputs.append(subject.apply(rule(shown, edge))[: subject.settings.draws])
+        found[key] = {
+            field: plain(torch.stack([getattr(c, field) for c in columns], dim=1))
+            for field in ("identity", "constant", "zero", "nonfinite")
+        }
+        found[key]["outputs"] = [
+            [[pixels(image) for image in each[draw]] for each in outputs]
+            for draw in range(len(outputs[0]))
+        ]
+    return found
+
+
+def _predictions(subject: Subject) -> dict[str, Any]:
+    tests = subject.like(subject.tests.pixels)
+    inputs = torch.cat([subject.training, tests])
+    outputs = subject.apply(inputs)
+    centred = subject.settings.centred
+    compared = [
+        closeness(outputs, inputs, image, centred=centred) for image in subject.training
+    ]
+    found: dict[str, Any] = {
+        "images": [{"name": name} for name in subject.names] + subject.tests.describe(),
+        "inputs": [pixels(image) for image in inputs],
+        "outputs": _draws(subject, outputs),
+        "identity": plain(compared[0].identity),
+        "constant": plain(torch.stack([c.constant for c in compared], dim=1)),
+    }
+    try:
+        coefficients, explained = shares(outputs, subject.training)
+    except ValueError as error:
+        return {**found, "reason": str(error)}
+    return {
+        **found,
+        "coefficients": plain(coefficients),
+        "explained": plain(explained),
+    }
+
+
+def _cover(subject: Subject) -> dict[str, Any]:
+    _, height, width = subject.network.shape
+    return {
+        "corner": plain(cover(subject.network, (0, 0))),
+        "centre": plain(cover(subject.network, (height // 2, width // 2))),
+    }
+
+
+MEASUREMENTS: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
+    "curve": _curve,
+    "heatmap": _heatmap,
+    "layer-error": _layer_error,
+    "pictures": _pictures,
+    "upper": _upper,
+    "change": _change,
+    "signal": _signal,
+    "sizes": _sizes,
+    "predictions": _predictions,
+    "cover": _cover,
+}
+"""What `measure` knows, by name."""
+
+
+def _draws(subject: Subject, outputs: Tensor) -> list[Any]:
+    """Pixels of the first draws' outputs, (draws, ..., C, H, W), nested alike."""
+    return _nested(outputs[: subject.settings.draws])
+
+
+def _nested(images: Tensor) -> list[Any]:
+    return pixels(images) if images.ndim == 3 else [_nested(each) for each in images]
+
+
+def plain(values: Tensor) -> Any:
+    """Turn a tensor into nested lists; None for what is not a finite number.
+
+    Examples
+    --------
+    >>> plain(torch.tensor([1.5, torch.nan]))
+    [1.5, None]
+    """
+    return _without_nan(values.tolist())
+
+
+def pixels(image: Tensor) -> list[Any]:
+    """Turn an image (C, H, W) or (H, W) into rows of pixels, four digits each.
+
+    Examples
+    --------
+    >>> pixels(torch.tensor([[1.23456789, 1e-36]], dtype=torch.float64))
+    [[1.235, 1e-36]]
+    """
+    rows = image.reshape(-1, image.shape[-1]).tolist()
+    return [
+        [float(f"{v:.4g}") if math.isfinite(v) else None for v in row] for row in rows
+    ]
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,159 @@
+"""What is measured: a stack of networks, and the images they are shown."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from empirical.data import Dataset
+from empirical.identity_map.images import Pictures, checked, unseen
+from empirical.identity_map.measures.similarity import Closeness, heat_map
+from empirical.identity_map.networks import Network, Params
+from empirical.identity_map.probes import RHOS, Law
+from empirical.randomness import Seed, torch_generator
+
+BYTES = 256 * 2**20
+"""Budget for the representations held at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the measurements look at; part of the record.
+
+    Parameters
+    ----------
+    rhos : tuple of float
+        Correlations of the test images with the training image.
+    count : int
+        Test images at each.
+    law : {"gaussian", "uniform"}
+        Of their random pixels.
+    centred : bool
+        Of all cosines.
+    sizes : tuple of int
+        Edges of the test images of "sizes".
+    upper : tuple of int
+        How many of the last layers "upper" feeds; numbers above L are left out.
+    shown : tuple of str
+        Unseen images whose "pictures", "upper" and "sizes" are kept, beside the first
+        training image.
+    draws : int
+        Of how many networks pictures are kept; numbers are kept of all.
+    examples : pair of int or None
+        Training and test digits of "layer-error"; all when None.
+    """
+
+    rhos: tuple[float, ...] = RHOS
+    count: int = 5
+    law: Law = "gaussian"
+    centred: bool = False
+    sizes: tuple[int, ...] = (7, 14, 28, 56, 112)
+    upper: tuple[int, ...] = (1, 2, 3, 6, 10)
+    shown: tuple[str, ...] = ("3",)
+    draws: int = 1
+    examples: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Subject:
+    """What every measurement is given."""
+
+    network: Network
+    initial: Params
+    final: Params
+    training: Tensor
+    names: tuple[str, ...]
+    tests: Pictures
+    digits: tuple[Dataset, Dataset] | None
+    seed: Seed
+    settings: Settings
+
+    def like(self, images: Tensor) -> Tensor:
+        """Return images of the weights' dtype, on their device."""
+        return images.to(self.final[0])
+
+    def apply(self, images: Tensor, params: Params | None = None) -> Tensor:
+        """Run networks on any number of images, a few at a time."""
+        chosen = self.final if params is None else params
+        parts = images.split(self.chunk(images))
+        return torch.cat([self.network.apply(chosen, x) for x in parts], dim=1)
+
+    def chunk(self, images: Tensor) -> int:
+        """How many images' representations fit into `BYTES`."""
+        spots = images[0, 0].numel() if self.network.kind == "cnn" else 1
+        numbers = sum(self.network.units) * spots * len(self.final[0])
+        return max(1, BYTES // (numbers * images.element_size()))
+
+    @cached_property
+    def maps(self) -> tuple[Closeness, ...]:
+        """One heat map for each training image, shapes (draws, rhos, count)."""
+        s = self.settings
+        return tuple(
+            heat_map(
+                self.apply,
+                image,
+                s.rhos,
+                count=s.count,
+                # On the CPU for every device: the same images.
+                generator=torch_generator(self.seed, "probes", index),
+                law=s.law,
+                centred=s.centred,
+                dtype=image.dtype,
+            )
+            for index, image in enumerate(self.training)
+        )
+
+    @cached_property
+    def shown(self) -> tuple[tuple[str, ...], Tensor]:
+        """Names and images that pictures are kept of."""
+        chosen = self.tests.select(self.settings.shown)
+        images = torch.cat([self.training[:1], self.like(chosen.pixels)])
+        return (self.names[0], *chosen.names), images
+
+
+def subject(
+    network: Network,
+    initial: Params,
+    final: Params,
+    *,
+    training_images: Pictures | Tensor,
+    test_images: Pictures | None,
+    digits: tuple[Dataset, Dataset] | None,
+    seed: Seed,
+    settings: Settings,
+) -> Subject:
+    """Check what `measure` was given and put it together."""
+    given = isinstance(training_images, Pictures)
+    images = training_images.pixels if given else training_images
+    names = training_images.names if given else map(str, range(len(images)))
+    checked(images, who="measure", name="training_images")
+    zero = ~images.flatten(1).any(dim=1)
+    if bool(zero.any()):
+        raise ValueError(
+            f"measure: `training_images` must not be zero, but {int(zero.sum())} of "
+            f"{len(zero)} are, e.g. image {int(zero.nonzero()[0])}"
+        )
+    tests = test_images or unseen(
+        network.shape, generator=torch_generator(seed, "unseen")
+    )
+    for name, shape in (("training", images.shape[1:]), ("test", tests.shape)):
+        if tuple(shape) != network.shape:
+            raise ValueError(
+                f"measure: `{name}_images` must have the network's shape "
+                f"{network.shape}, but they have {tuple(shape)}"
+            )
+    if [w.shape for w in initial] != [w.shape for w in final]:
+        raise ValueError("measure: `initial` and `final` must have the same shapes")
+    tests.select(settings.shown)
+    return Subject(
+        network=network,
+        initial=initial,
+        final=final,
+        training=images.to(final[0]),
+        names=tuple(f"train {name}" for name in names),
+        tests=tests,
+        digits=digits,
+        seed=seed,
+        settings=settings,
+    )
