@@ -148,7 +148,7 @@ def mse_bound(
     constant: float | None = None,
     form: Form = "printed",
 ) -> ErrorBound:
-    r"""Bound the mean squared error on every image of |pixels| <= B (eq. 12).
+    r"""Bound the error on every image with pixels in [-B, B] (Theorem 2, eq. 12).
 
     .. math:: \mathrm{MSE}\le\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta
         + C(1+\log M)\big)}+\sqrt{nC}\Big]^2\frac{B^2K^2C}{C}

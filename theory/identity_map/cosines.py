@@ -60,7 +60,8 @@ def expected_cosine_to_train(
         \qquad \kappa = \frac{\rho}{s\sqrt{1-\rho^2}}
 
     The cosine of a normal vector whose mean has length kappa. The second form divides by
-    the root mean square norm; it is too large, by O(1/d) for s^2 d of order one.
+    the root mean square norm: off by O(1/d), too large near rho = 0 and too small near
+    rho = 1.
 
     Parameters
     ----------
