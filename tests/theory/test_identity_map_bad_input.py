@@ -45,7 +45,7 @@ CASES = [
         lambda v: idm.learning_rate_limit(1.0, v),
         (*NUMBERS, -0.1, 1.0),
     ),
-    ("curvature", "x_train", idm.curvature, (*NUMBERS, [], [0.0, 0.0], EYE)),
+    ("curvature", "x_train", idm.curvature, (*NUMBERS, [], [0.0, 0.0], EYE, [1e200])),
     ("curvature", "loss", lambda v: idm.curvature([1.0], loss=v), ("sum", None)),
     (
         "one_layer_prediction",

@@ -104,8 +104,12 @@ def squared_length(x: Array) -> tuple[float, float]:
 
 def curvature_pair(who: str, loss: Any, x: Array) -> tuple[float, float]:
     """Return the curvature along x as a pair."""
-    high, low = squared_length(x)
     loss_scale(who, loss, x.size)
+    high, low = squared_length(x)
+    if math.isinf(high):
+        raise ValueError(
+            f"{who}: `x_train` must have a finite squared length, got {high}."
+        )
     if loss == "half_sum":
         return high, low
     outputs = np.array(float(x.size))
