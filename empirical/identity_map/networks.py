@@ -258,8 +258,7 @@ class Network:
             the second of a block includes the sum) and have the shape (draws, n, units)
             or, in a cnn, (draws, n, channels, H, W). The last is as from `apply`.
         """
-        self._check_params("Network", params)
-        self._check_images(params, images)
+        self.check(params, images)
         h = images if images.ndim == 5 else images[None]
         if self.kind != "cnn":
             h = h.flatten(2)
@@ -329,6 +328,11 @@ class Network:
         if self.kind != "cnn":
             outputs[-1] = h.reshape(*h.shape[:2], *self.shape)
         return tuple(outputs)
+
+    def check(self, params: Params, images: Tensor) -> None:
+        """Raise ValueError if weights or images do not fit the network."""
+        self._check_params("Network", params)
+        self._check_images(params, images)
 
     def _check_names(self) -> None:
         for name, known in (("kind", KINDS), ("activation", ACTIVATIONS)):

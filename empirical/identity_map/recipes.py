@@ -1,0 +1,164 @@
+"""How a network is trained: optimiser, loss, schedule, clipping, when to stop."""
+
+import dataclasses
+import difflib
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from empirical.identity_map import optimisers
+from empirical.identity_map.gradients import LOSSES, Loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A training procedure; the defaults are the paper's but for the steps.
+
+    Attributes
+    ----------
+    optimiser : str
+        A key of `optimisers.RATES`.
+    rate : float, optional
+        Learning rate; absent, the paper's for that optimiser.
+    momentum : float
+        Of SGD.
+    loss : {"mean", "half-sum"}
+        Mean of squares over pixels and examples, or half their sum.
+    steps : int
+        Budget: updates after the start or, with `release`, after the release.
+    release : float, optional
+        The budget starts counting when the loss first falls below `release` times the
+        first loss. Deep networks can sit on a plateau for a while: so all of them get
+        the same time behind it.
+    limit : int, optional
+        With `release`: most updates to wait for it; by default 10 `steps`.
+    schedule : tuple of float
+        Fractions of the budget at which the rate drops.
+    drop : float
+        Factor of each drop.
+    clip : float, optional
+        Largest norm of the gradient over all layers.
+    rescale : bool
+        Until the release bring every gradient to the norm `clip`, small ones too:
+        otherwise a plateau at zero output lasts for ever.
+    floor : float, optional
+        Stop when the loss has been at or below it for `patience` updates.
+    patience : int
+    trained : {"all", "bottom"}
+        All layers, or the first alone.
+    batch : int, optional
+        Examples drawn afresh (uniformly, with replacement) for each update; absent, all
+        of them. Networks trained side by side share these draws.
+    exploded : float
+        A loss above so many times the first one counts as diverged; so does one that is
+        not finite.
+    retries : int
+        How often a diverged network starts again, from its first weights.
+    retry_rate : float
+        Factor of its rate at each new start.
+    check : int
+        Updates between looks at the losses.
+
+    Raises
+    ------
+    ValueError
+        If a value does not fit.
+
+    References
+    ----------
+    Zhang, Bengio, Hardt, Mozer, Singer 2020, section 3 (2,000,000 steps there).
+
+    Examples
+    --------
+    >>> Recipe(optimiser="adam").learning_rate
+    0.0001
+    >>> Recipe(steps=100).drops
+    (30, 60, 80)
+    """
+
+    optimiser: str = "sgd"
+    rate: float | None = None
+    momentum: float = 0.9
+    loss: Loss = "mean"
+    steps: int = 2000
+    release: float | None = None
+    limit: int | None = None
+    schedule: tuple[float, ...] = (0.3, 0.6, 0.8)
+    drop: float = 0.2
+    clip: float | None = None
+    rescale: bool = False
+    floor: float | None = None
+    patience: int = 500
+    trained: Literal["all", "bottom"] = "all"
+    batch: int | None = None
+    exploded: float = 1e6
+    retries: int = 2
+    retry_rate: float = 0.2
+    check: int = 50
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
+        optimisers.checked(self.optimiser)
+        for name, known in (("loss", LOSSES), ("trained", ("all", "bottom"))):
+            _check_choice(name, getattr(self, name), known)
+        for name in ("rate", "clip", "floor", "drop", "retry_rate"):
+            _check(name, getattr(self, name), low=0.0, text="positive")
+        for name in ("steps", "limit", "patience", "batch", "check"):
+            _check(name, getattr(self, name), low=0, text="at least 1")
+        _check("exploded", self.exploded, low=1.0, text="greater than 1")
+        _check("retries", self.retries, low=-1, text="at least 0")
+        if not 0.0 <= self.momentum < 1.0:
+            raise ValueError(
+                f"Recipe: `momentum` must lie in [0, 1), but it is {self.momentum}"
+            )
+        if self.release is not None and not 0.0 < self.release < 1.0:
+            raise ValueError(
+                f"Recipe: `release` must lie in (0, 1), but it is {self.release}"
+            )
+        if self.schedule != tuple(sorted(self.schedule)) or not all(
+            0.0 < s < 1.0 for s in self.schedule
+        ):
+            raise ValueError(
+                "Recipe: `schedule` must be increasing fractions in (0, 1), but it is "
+                f"{self.schedule}"
+            )
+        if self.rescale and (self.clip is None or self.release is None):
+            raise ValueError(
+                "Recipe: `rescale` must come with `clip`, the norm, and `release`, "
+                "the end of it, but one of them is absent"
+            )
+
+    @property
+    def learning_rate(self) -> float:
+        """The first learning rate."""
+        return optimisers.RATES[self.optimiser] if self.rate is None else self.rate
+
+    @property
+    def drops(self) -> tuple[int, ...]:
+        """Updates, counted like `steps`, before which the rate drops."""
+        return tuple(round(fraction * self.steps) for fraction in self.schedule)
+
+    @property
+    def longest(self) -> int:
+        """Most updates that one start can take."""
+        waiting = 10 * self.steps if self.limit is None else self.limit
+        return self.steps + (waiting if self.release is not None else 0)
+
+    def describe(self) -> dict[str, Any]:
+        """Return every value, for a record."""
+        return {**dataclasses.asdict(self), "rate": self.learning_rate}
+
+
+def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.3)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"Recipe: `{name}` must be one of {', '.join(known)}, but it is "
+            f"{value!r}.{hint}"
+        )
+
+
+def _check(name: str, value: float | None, *, low: float, text: str) -> None:
+    if value is not None and not (math.isfinite(value) and value > low):
+        raise ValueError(f"Recipe: `{name}` must be {text}, but it is {value}")
