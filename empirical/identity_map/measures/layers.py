@@ -101,7 +101,7 @@ def layer_errors(
         for index, h in enumerate(_with_input(layers, images)):
             scores = _scaled(h) @ weights[index].transpose(-1, -2)
             right[:, index] += _credit(scores, labels).to(right)
-    return 1.0 - right / len(tests[0])
+    return (len(tests[0]) - right) / len(tests[0])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -38,7 +38,7 @@ def measure(
         Weights before and after training, stacked along draws. A draw whose weights are
         not finite gives None, and is counted, wherever it has no number.
     training_images : Pictures or Tensor, shape (m, C, H, W)
-        What was trained on. None of them zero.
+        What was trained on, or the few of it that are to be looked at. None zero.
     names : sequence of str
         Among `MEASUREMENTS`.
     seed : int or SeedSequence
@@ -86,8 +86,9 @@ def measure(
         ``"sizes"``
             ``sizes``, ``images``; for ``resized`` and ``placed`` test images
             ``identity, constant, zero, nonfinite``: [draw][size][image], and
-            ``outputs``: [draw][size][shown image]; the constant is the training image
-            resized or placed likewise. For fully connected networks a ``reason`` alone.
+            ``outputs``: [draw][size][shown image], None beyond the largest size kept;
+            the constant is the first training image resized or placed likewise. For
+            fully connected networks a ``reason`` alone.
         ``"predictions"``
             ``images``: descriptions; ``inputs``: [image]; ``outputs``:
             [draw][image]; ``identity``: [draw][image]; ``constant``: [draw][training

@@ -144,43 +144,42 @@ def _signal(subject: Subject) -> dict[str, Any]:
 def _sizes(subject: Subject) -> dict[str, Any]:
     if subject.network.kind != "cnn":
         return {"reason": "a fully connected network takes images of one size"}
-    names, shown = subject.shown
-    everything = torch.cat([subject.training[:1], subject.like(subject.tests.pixels)])
-    edges = subject.settings.sizes
-    black = subject.tests.black
+    images = torch.cat([subject.training[:1], subject.like(subject.tests.pixels)])
     rules: dict[str, Callable[[Tensor, int], Tensor]] = {
         "resized": resize,
-        "placed": partial(place, fill=black),
+        "placed": partial(place, fill=subject.tests.black),
     }
-    found: dict[str, Any] = {
-        "sizes": list(edges),
+    return {
+        "sizes": list(subject.settings.sizes),
         "images": [subject.names[0], *subject.tests.names],
-        "shown": list(names),
+        "shown": list(subject.shown[0]),
+        **{key: _sized(subject, images, rule) for key, rule in rules.items()},
     }
-    for key, rule in rules.items():
-        columns: list[Closeness] = []
-        outputs: list[Tensor] = []
-        for edge in edges:
-            inputs = rule(everything, edge)
-            constant = rule(subject.training[:1], edge)[0]
-            columns.append(
-                closeness(
-                    subject.apply(inputs),
-                    inputs,
-                    constant,
-                    centred=subject.settings.centred,
-                )
-            )
-            outputs.append(subject.apply(rule(shown, edge))[: subject.settings.draws])
-        found[key] = {
+
+
+def _sized(
+    subject: Subject, images: Tensor, rule: Callable[[Tensor, int], Tensor]
+) -> dict[str, Any]:
+    s = subject.settings
+    rows = [0, *(1 + subject.tests.names.index(name) for name in s.shown)]
+    columns: list[Closeness] = []
+    outputs: list[Tensor | None] = []
+    for edge in s.sizes:
+        inputs = rule(images, edge)
+        found = subject.apply(inputs)
+        columns.append(closeness(found, inputs, inputs[0], centred=s.centred))
+        outputs.append(found[: s.draws, rows] if edge <= s.largest else None)
+    fields = ("identity", "constant", "zero", "nonfinite")
+    return {
+        **{
             field: plain(torch.stack([getattr(c, field) for c in columns], dim=1))
-            for field in ("identity", "constant", "zero", "nonfinite")
-        }
-        found[key]["outputs"] = [
-            [[pixels(image) for image in each[draw]] for each in outputs]
-            for draw in range(len(outputs[0]))
-        ]
-    return found
+            for field in fields
+        },
+        "outputs": [
+            [None if each is None else _nested(each[draw]) for each in outputs]
+            for draw in range(min(s.draws, len(subject.final[0])))
+        ],
+    }
 
 
 def _predictions(subject: Subject) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class Settings:
         Of all cosines.
     sizes : tuple of int
         Edges of the test images of "sizes".
+    largest : int
+        Edge up to which "sizes" keeps pictures.
     upper : tuple of int
         How many of the last layers "upper" feeds; numbers above L are left out.
     shown : tuple of str
@@ -49,6 +51,7 @@ class Settings:
     law: Law = "gaussian"
     centred: bool = False
     sizes: tuple[int, ...] = (7, 14, 28, 56, 112)
+    largest: int = 56
     upper: tuple[int, ...] = (1, 2, 3, 6, 10)
     shown: tuple[str, ...] = ("3",)
     draws: int = 1
