@@ -12,6 +12,7 @@ import torch
 
 from theory import activations as act
 from theory import kernels
+from theory.activations.piecewise import PiecewisePolynomial
 
 # Quadrature split at the kinks has no truncation error above rounding: 1e-13 as for the
 # catalogue; automatic and symbolic derivatives are exact, an interpolant's good to 1e-11.
@@ -234,3 +235,52 @@ def test_a_numpy_callable_loads_neither_torch_nor_sympy():
         "assert not {'torch', 'sympy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+KINKS = {
+    "away from zero": (0.3,),
+    "far": (2.5,),
+    "close": (0.3, 0.35),
+    "very close": (-0.2, 0.7, 0.7 + 1e-5),
+    "opposite": (-1.0, 0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "given"), [*((k, True) for k in KINKS), ("away from zero", False)]
+)
+def test_kinks_anywhere_leave_thirteen_digits(name: str, given: bool) -> None:
+    """Against the closed form of the same piecewise parabola."""
+    kinks = KINKS[name]
+    known = PiecewisePolynomial(
+        name, 2, (0.2, 0.5), kinks, (2.0, -1.5, 0.7)[: len(kinks)]
+    )
+    slope = known.derivative._value if given else None
+    a = act.from_function(known._value, kinks=kinks, derivative=slope)
+    assert not isinstance(a, PiecewisePolynomial)
+    rho = np.array([-1.0, -1.0 + 1e-9, -0.9, -0.3, 0.0, 0.5, 0.99, 1.0 - 1e-9, 1.0])
+    # Rounding of a few hundred terms; the rest of the tables is below it.
+    size = known.second_moment
+    assert np.abs(a.dual(rho) - known.dual(rho)).max() < 1e-13 * size
+    top = known.derivative_second_moment
+    gap = np.abs(a.dual_derivative(rho) - known.dual_derivative(rho)).max()
+    assert gap < 1e-13 * top
+    delta = np.array([1e-18, 1e-9, 1e-3, 0.4, 1.0, 1.6, 2.0 - 1e-6, 2.0])
+    np.testing.assert_allclose(
+        a.distance_map(delta), known.distance_map(delta), rtol=1e-13
+    )
+    unequal = [v.dual(rho, var_x=0.7, var_y=2.3) for v in (a, known)]
+    assert np.abs(unequal[0] - unequal[1]).max() < 1e-13 * known.length_map(2.3)
+    for what in ("mu", "nu", "mean", "variance"):
+        assert getattr(a, what) == pytest.approx(getattr(known, what), rel=1e-13)
+    assert a.fixed_point() == pytest.approx(known.fixed_point(), abs=1e-13)
+
+
+def test_the_distance_of_an_even_function_vanishes_at_both_ends() -> None:
+    a = act.from_function(
+        lambda v: np.tanh(np.abs(np.abs(v) - 1.0)), kinks=(-1.0, 0.0, 1.0)
+    )
+    for delta in (2.0**-40, 2.0**-10, 0.5):
+        both = a.distance_map(np.array([delta, 2.0 - delta]))
+        assert both[1] == pytest.approx(both[0], rel=1e-13)
+    assert a.distance_map(2.0) == 0.0

@@ -147,8 +147,8 @@ def from_function(
         A `FromFunction` with `quadrature_error`, the relative difference of E s^2
         between two rules; piecewise constant and continuous piecewise linear functions
         are recognised and get their closed form, a `PiecewisePolynomial`. Duals of
-        other functions have a relative error of 1e-13, or 1e-8 with a kink elsewhere
-        than at zero.
+        other functions that are continuous have a relative error of 1e-13, wherever the
+        kinks are, for functions smooth between them at the scale of one.
 
     Raises
     ------

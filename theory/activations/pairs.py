@@ -97,19 +97,13 @@ def _series(a: Activation, b: Activation) -> duals.Series | None:
 
 
 def _quadrature(a: Activation, b: Activation) -> duals.Engine:
-    u = duals.Broken(a.derivative._value, a.kinks)
-    v = u if a == b else duals.Broken(b.derivative._value, b.kinks)
-    same = u is v
-    near = duals.Polygons(u, v, "q" if same else "")
-    far = duals.Polygons(u, v.mirrored(), "p" if same else "")
+    da = a.derivative
+    db = da if a == b else b.derivative
     kinks = (*a.kinks, *b.kinks)
     odd = gaussian.expectation(
-        lambda x: (a._value(x) - a._value(-x)) * (b._value(x) - b._value(-x)),
+        lambda x: 0.5 * (a._value(x) - a._value(-x)) * (b._value(x) - b._value(-x)),
         (*kinks, *(-k for k in kinks)),
     )
-    return duals.Tabulated(
-        duals.Panels.build(near, near.gap),
-        duals.Panels.build(far, far.gap),
-        a.mean * b.mean,
-        0.5 * odd,
+    return duals.Tabulated.build(
+        da._value, db._value, (a.kinks, b.kinks), mean=a.mean * b.mean, odd=odd
     )

@@ -4,8 +4,5 @@ from theory.duals.engine import Engine as Engine
 from theory.duals.engine import Rescaled as Rescaled
 from theory.duals.series import Arcsine as Arcsine
 from theory.duals.series import Series as Series
-from theory.duals.tabulated import Broken as Broken
-from theory.duals.tabulated import Panels as Panels
-from theory.duals.tabulated import Polygons as Polygons
 from theory.duals.tabulated import Tabulated as Tabulated
 from theory.duals.truncated import Truncated as Truncated

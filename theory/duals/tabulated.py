@@ -11,6 +11,7 @@ import numpy.typing as npt
 from theory import gaussian
 
 Array = npt.NDArray[np.float64]
+Function = Callable[[Array], Array]
 Slope = Callable[[float], float]
 
 NODES = 24
@@ -21,7 +22,7 @@ LAYER = 9.0
 
 
 @dataclass(frozen=True, eq=False)
-class Panels:
+class _Panels:
     """Piecewise Chebyshev series on [0, pi/2], of three functions of the angle."""
 
     edges: Array  # (panels + 1,)
@@ -30,7 +31,7 @@ class Panels:
     to_zero: Array  # mean of g over the correlations from 0 to cos t
 
     @classmethod
-    def build(cls, slope: Slope, gap: float) -> "Panels":
+    def build(cls, slope: Slope, gap: float) -> "_Panels":
         """Tabulate a slope, bisecting panels until they resolve it; `gap` as in `LAYER`."""
         y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
         todo, edges, rows, scale = [(0.0, 0.5 * np.pi)], [0.0], [], 0.0
@@ -52,7 +53,7 @@ class Panels:
         return cls._integrated(np.array(edges), np.array(rows), y)
 
     @classmethod
-    def _integrated(cls, edges: Array, rows: Array, y: Array) -> "Panels":
+    def _integrated(cls, edges: Array, rows: Array, y: Array) -> "_Panels":
         # Widths are measured from a panel's two ends, so that the means keep their digits
         # where the interval they are taken over vanishes.
         half = 0.5 * np.diff(edges)[:, None]
@@ -97,10 +98,28 @@ class Tabulated:
     times that between rho and 1: both keep their digits as the factor vanishes.
     """
 
-    near: Panels
-    far: Panels
+    near: _Panels
+    far: _Panels
     mean: float
     odd: float  # E a(X) (b(X) - b(-X))
+
+    @classmethod
+    def build(
+        cls,
+        f: Function,
+        g: Function,
+        kinks: tuple[tuple[float, ...], tuple[float, ...]],
+        *,
+        mean: float,
+        odd: float,
+    ) -> "Tabulated":
+        """Tabulate the slope E f(X) g(Y), f = a' and g = b' with the kinks of each."""
+        a, b = _Broken(f, kinks[0]), _Broken(g, kinks[1])
+        same = f == g and kinks[0] == kinks[1]
+        near = _Polygons(a, b, "q" if same else "")
+        far = _Polygons(a, b.mirrored(), "p" if same else "")
+        ends = _Panels.build(near, near.gap), _Panels.build(far, far.gap)
+        return cls(*ends, mean, odd)
 
     def _either(self, rho: Array, which: str, t: Array | None = None) -> Array:
         flat = rho.ravel()
@@ -136,19 +155,19 @@ class Tabulated:
 
 
 @dataclass(frozen=True)
-class Broken:
+class _Broken:
     """A function with the points where it or a derivative jumps."""
 
-    f: Callable[[Array], Array]
+    f: Function
     kinks: tuple[float, ...]
 
-    def mirrored(self) -> "Broken":
+    def mirrored(self) -> "_Broken":
         """Return x -> f(-x)."""
-        return Broken(lambda x: self.f(-x), tuple(sorted(-c for c in self.kinks)))
+        return _Broken(lambda x: self.f(-x), tuple(sorted(-c for c in self.kinks)))
 
 
 @dataclass(frozen=True)
-class Polygons:
+class _Polygons:
     r"""E a(X) b(Y) at correlation cos t, 0 < t <= pi/2, over the polygons of the kinks.
 
     With P, Q independent, X = cos(t/2) P + sin(t/2) Q and Y = cos(t/2) P - sin(t/2) Q.
@@ -159,8 +178,8 @@ class Polygons:
     even: "q" for b = a and "p" for b = a(-x), half of whose plane repeats the other.
     """
 
-    a: Broken
-    b: Broken
+    a: _Broken
+    b: _Broken
     even: str = ""
 
     @property
