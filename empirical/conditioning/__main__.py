@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from empirical import devices
+from empirical.batch import write_json
 from empirical.conditioning.activations import NAMES
 from empirical.conditioning.batch import (
     Configuration,
     configurations,
     run_batch,
     run_configuration,
-    write_json,
 )
 from empirical.conditioning.experiments import EXPERIMENTS
 

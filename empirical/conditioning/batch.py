@@ -1,17 +1,14 @@
 """Configurations run one after another, one JSON file each, resumable."""
 
-import hashlib
 import inspect
-import json
-import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from empirical import devices
+from empirical import batch, devices
+from empirical.batch import checked_name, code_digest
 from empirical.conditioning.experiments import EXPERIMENTS
 
 Scale = Literal["small", "large"]
@@ -42,12 +39,7 @@ class Configuration:
                 f"Configuration: `kind` must be one of {', '.join(EXPERIMENTS)}, but "
                 f"it is {self.kind!r}"
             )
-        plain = self.name.replace("-", "").replace("_", "").replace(".", "")
-        if not (plain.isascii() and plain.isalnum()) or self.name.startswith("."):
-            raise ValueError(
-                "Configuration: `name` must be letters, digits, '-', '_' and '.', but "
-                f"it is {self.name!r}"
-            )
+        checked_name(self.name)
 
 
 def run_configuration(
@@ -129,60 +121,20 @@ def run_batch(
     KeyboardInterrupt
         Passed on; the records written so far stay, nothing half-written does.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    say = report or (lambda _configuration, _outcome: None)
-    outcomes: dict[str, str] = {}
-    for configuration in configurations:
-        path = directory / f"{configuration.name}.json"
-        identity = _identity(configuration, seed=seed, device=device)
-        outcome = None if rerun else _kept(path, identity)
-        if outcome is None:
-            say(configuration, "running")
-            try:
-                record = run_configuration(
-                    configuration, seed=seed, device=device, directory=data
-                )
-                write_json(path, record)
-                outcome = "done"
-            except (RuntimeError, ValueError, OSError) as error:
-                outcome = f"failed: {error}"
-        outcomes[configuration.name] = outcome
-        say(configuration, outcome)
-    return outcomes
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write `content` to `path` atomically; what is not finite becomes text.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_json(Path(folder) / "a.json", {"x": [1.5, math.inf]})
-    ...     json.loads((Path(folder) / "a.json").read_text())
-    {'x': [1.5, 'inf']}
-    """
-    text = json.dumps(_plain(content), allow_nan=False, indent=1, sort_keys=True)
-    # In the same folder, so that the rename stays within one file system.
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def code_digest() -> str:
-    """Return a SHA-256 over the sources of `empirical`, in order of their names."""
-    root = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return batch.run_batch(
+        configurations,
+        directory=directory,
+        identity=lambda configuration: {
+            **_identity(configuration, seed=seed, device=device),
+            "schema": SCHEMA,
+        },
+        run=lambda configuration: run_configuration(
+            configuration, seed=seed, device=device, directory=data
+        ),
+        code=code_digest(),
+        rerun=rerun,
+        report=report,
+    )
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
@@ -211,29 +163,6 @@ def _identity(
         # Random numbers differ between kinds of device only.
         "device": device.split(":")[0],
     }
-
-
-def _kept(path: Path, identity: dict[str, Any]) -> str | None:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        # Absent, or not ours to trust: run it (again).
-        return None
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        return None
-    if any(record.get(key) != value for key, value in _plain(identity).items()):
-        return None
-    return "kept" if record.get("code") == code_digest() else "kept, of other code"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
 
 
 def _grid(

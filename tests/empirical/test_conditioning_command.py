@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from empirical import conditioning as ec
+from empirical.batch import write_json
 from empirical.conditioning import __main__ as command
 from empirical.conditioning import batch, experiments
 from empirical.networks import FullyConnected
@@ -158,10 +159,10 @@ class TestBatch:
 
     def test_write_is_atomic(self, tmp_path):
         path = tmp_path / "a.json"
-        batch.write_json(path, {"x": math.nan})
+        write_json(path, {"x": math.nan})
         assert json.loads(path.read_text()) == {"x": "nan"}
         with pytest.raises(TypeError, match="not JSON serializable"):
-            batch.write_json(path, {"x": object()})
+            write_json(path, {"x": object()})
         assert json.loads(path.read_text()) == {"x": "nan"}
         assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 

@@ -1,0 +1,158 @@
+"""Configurations run one after another, one JSON record each, resumable."""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+
+class Named(Protocol):
+    """What can be run in a batch: its name is also that of its file."""
+
+    @property
+    def name(self) -> str:
+        """Letters, digits, ``-``, ``_`` and ``.``."""
+        ...
+
+
+Item = TypeVar("Item", bound=Named)
+
+
+def checked_name(name: str) -> str:
+    """Return `name` if it can be a file's.
+
+    Raises
+    ------
+    ValueError
+        If it holds anything but letters, digits, ``-``, ``_`` and ``.``.
+
+    Examples
+    --------
+    >>> checked_name("depth-5_a.1")
+    'depth-5_a.1'
+    """
+    bare = name.replace("-", "").replace("_", "").replace(".", "")
+    if not (bare.isascii() and bare.isalnum()) or name.startswith("."):
+        raise ValueError(
+            "Configuration: `name` must be letters, digits, '-', '_' and '.', but "
+            f"it is {name!r}"
+        )
+    return name
+
+
+def run_batch(
+    configurations: Sequence[Item],
+    *,
+    directory: Path,
+    identity: Callable[[Item], Mapping[str, Any]],
+    run: Callable[[Item], Mapping[str, Any]],
+    code: str,
+    rerun: bool = False,
+    report: Callable[[Item, str], None] | None = None,
+) -> dict[str, str]:
+    """Run what has no record yet; each record is written whole or not at all.
+
+    Parameters
+    ----------
+    configurations : sequence
+    directory : Path
+        Made if absent; one ``<name>.json`` each.
+    identity : callable
+        Entries that a kept record must share with the configuration.
+    run : callable
+        Configuration to record; the record holds its identity and its ``"code"``.
+    code : str
+        A kept record of other code is kept, and said to be.
+    rerun : bool
+        Run those with a record too.
+    report : callable, optional
+        Called with a configuration and ``"running"`` before it starts, or how it ended.
+
+    Returns
+    -------
+    dict
+        Name to ``"done"``, ``"kept"``, ``"kept, of other code"`` or ``"failed: why"``;
+        a failure (memory, say) does not stop the others.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Passed on; the records written so far stay, nothing half-written does.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    say = report or (lambda _configuration, _outcome: None)
+    outcomes: dict[str, str] = {}
+    for configuration in configurations:
+        path = directory / f"{configuration.name}.json"
+        outcome = None if rerun else _kept(path, identity(configuration), code)
+        if outcome is None:
+            say(configuration, "running")
+            try:
+                write_json(path, run(configuration))
+                outcome = "done"
+            except (RuntimeError, ValueError, OSError) as error:
+                outcome = f"failed: {error}"
+        outcomes[configuration.name] = outcome
+        say(configuration, outcome)
+    return outcomes
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write `content` to `path` atomically; what is not finite becomes text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_json(Path(folder) / "a.json", {"x": [1.5, math.inf]})
+    ...     json.loads((Path(folder) / "a.json").read_text())
+    {'x': [1.5, 'inf']}
+    """
+    text = json.dumps(plain(content), allow_nan=False, indent=1, sort_keys=True)
+    # In the same folder, so that the rename stays within one file system.
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("w", encoding="utf-8") as stream:
+            stream.write(text + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as JSON can hold it: lists, text for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def code_digest() -> str:
+    """Return a SHA-256 over the sources of `empirical`, in order of their names."""
+    root = Path(__file__).resolve().parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _kept(path: Path, identity: Mapping[str, Any], code: str) -> str | None:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        # Absent, or not ours to trust: run it (again).
+        return None
+    if not isinstance(record, dict):
+        return None
+    if any(record.get(key) != value for key, value in plain(identity).items()):
+        return None
+    return "kept" if record.get("code") == code else "kept, of other code"
