@@ -110,9 +110,10 @@ class Differentiated:
         x = np.asarray(x, dtype=np.float64)
         cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
         y = (2.0 * x - edges[cell] - edges[cell + 1]) / (edges[cell + 1] - edges[cell])
+        twice = 2.0 * y
         b1, b2 = np.zeros_like(x), np.zeros_like(x)
         for k in range(len(table) - 1, 0, -1):
-            b1, b2 = 2.0 * y * b1 - b2 + table[k][cell], b1
+            b1, b2 = twice * b1 - b2 + table[k].take(cell, mode="clip"), b1
         out = y * b1 - b2 + table[0][cell]
         return np.where(np.abs(x) < REACH, out, 0.0)
 

@@ -15,7 +15,7 @@ Function = Callable[[Array], Array]
 Slope = Callable[[float], float]
 
 NODES = 24
-TAIL = 2e-15
+TAIL = 1e-14
 """Last Chebyshev coefficients of a panel that is fine enough, over its first."""
 LAYER = 9.0
 """Kinks a distance g apart leave exp(-g^2 / 2t^2) at an angle t: 1e-18 at t = g/9."""
