@@ -306,6 +306,55 @@ class MeanAtMost:
         return _mean_test(predicted, measured, self, two_sided=False)
 
 
+@dataclass(frozen=True)
+class RankTrend:
+    """A quantity rises (+1) or falls (-1) along a ladder of levels.
+
+    The measurement has shape (levels, replicates), levels in order: depths and seeds,
+    say. Spearman's correlation of value and level is tried against `shuffles` random
+    permutations of all values; at a one-sided p-value below `level` the direction is
+    settled, and the prediction holds or is refuted. `resolves` is the least
+    correlation that would have settled it. Values that are not finite are refused.
+    """
+
+    level: float = 1e-3
+    shuffles: int = 20_000
+
+    def judge(self, predicted: Any, measured: Any) -> Verdict:
+        """Judge the sign `predicted` of the trend of `measured`."""
+        values = np.asarray(measured, dtype=np.float64)
+        if values.ndim != 2 or len(values) < 3 or not np.isfinite(values).all():
+            raise ValueError(
+                "RankTrend: `measured` must be finite, of shape (levels, replicates)"
+                f" with at least three levels, got shape {values.shape}"
+            )
+        found, chance = self._correlations(values)
+        sign = math.copysign(1.0, float(predicted))
+        threshold = float(np.quantile(chance, 1.0 - self.level, method="higher"))
+        along = sign * found
+        outcome = Outcome.UNDECIDED
+        if abs(along) > threshold:
+            outcome = Outcome.HOLDS if along > 0.0 else Outcome.REFUTED
+        strain = (threshold - along) / (2.0 * threshold) if threshold else 0.5
+        return Verdict(outcome, -along, threshold, "rank correlation", strain=strain)
+
+    def _correlations(self, values: Array) -> tuple[float, Array]:
+        """Spearman's correlation, and those of shuffled values."""
+        from scipy.stats import rankdata
+
+        def standard(x: Array) -> Array:
+            return (x - x.mean()) / (x.std() or 1.0)
+
+        levels = standard(
+            np.repeat(np.arange(len(values), dtype=float), values.shape[1])
+        )
+        ranks = standard(np.asarray(rankdata(values.ravel()), dtype=np.float64))
+        # Fixed: the same values are always judged alike.
+        rng = np.random.default_rng(7)
+        shuffled = rng.permuted(np.tile(ranks, (self.shuffles, 1)), axis=1)
+        return float(levels @ ranks) / ranks.size, shuffled @ levels / ranks.size
+
+
 SlopeEquals = MeanEquals
 """A fitted slope is an `Estimate` over seeds; its `discrepancy` is the half-width."""
 

@@ -21,6 +21,7 @@ from verify.compare import (
     MeanAtMost,
     MeanEquals,
     Outcome,
+    RankTrend,
 )
 
 HOLDS, REFUTED, UNDECIDED = Outcome.HOLDS, Outcome.REFUTED, Outcome.UNDECIDED
@@ -204,3 +205,38 @@ def test_estimate_of_replicates() -> None:
     assert estimate.stderr.tolist() == [1.0, 0.0]
     with pytest.raises(ValueError, match="at least two replicates"):
         Estimate.of([1.0])
+
+
+def test_a_rank_trend_has_three_outcomes() -> None:
+    rising = np.arange(12.0).reshape(4, 3) + np.array([0.0, 2.0, -1.0])
+    trend = RankTrend()
+    assert trend.judge(1, rising).outcome is Outcome.HOLDS
+    assert trend.judge(-1, rising).outcome is Outcome.REFUTED
+    noise = np.random.default_rng(7).standard_normal((4, 3))
+    assert trend.judge(1, noise).outcome is Outcome.UNDECIDED
+    # Six values in three levels: even a perfect order is not rare enough.
+    few = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    assert trend.judge(1, few).outcome is Outcome.UNDECIDED
+
+
+def test_a_rank_trend_of_nothing_is_undecided() -> None:
+    verdict = RankTrend().judge(1, np.ones((5, 3)))
+    assert verdict.outcome is Outcome.UNDECIDED
+    assert verdict.gap == 0.0
+
+
+def test_a_rank_trend_settles_pure_noise_as_often_as_it_says() -> None:
+    # 2,000 tables of noise at level 1 %, two-sided 2 %: 40 expected, 6 deviations 38.
+    rng = np.random.default_rng(8)
+    trend = RankTrend(level=0.01, shuffles=2000)
+    settled = sum(
+        trend.judge(1, rng.standard_normal((4, 3))).outcome is not Outcome.UNDECIDED
+        for _ in range(2000)
+    )
+    assert 2 <= settled <= 78
+
+
+@pytest.mark.parametrize("bad", [np.ones(4), np.ones((2, 5)), [[1.0], [np.nan], [2.0]]])
+def test_a_rank_trend_needs_finite_levels(bad: object) -> None:
+    with pytest.raises(ValueError, match="`measured` must be finite, of shape"):
+        RankTrend().judge(1, bad)

@@ -135,6 +135,11 @@ def criterion(comparison: compare.Comparison | None) -> str:
             return f"the mean differs from the prediction by more than {_chance(c)}"
         case compare.MeanAtMost():
             return f"the mean exceeds the bound by more than {_chance(c)}"
+        case compare.RankTrend():
+            return (
+                "the values move the other way along the levels, which chance does with"
+                f" probability below {values.small(c.level)}"
+            )
         case _:
             return f"{type(c).__name__} says so"
 
