@@ -129,7 +129,10 @@ def measure(
     )
     finite = [torch.isfinite(w).flatten(1).all(dim=1) for w in final]
     header = {
-        "settings": asdict(measured.settings),
+        "settings": {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(measured.settings).items()
+        },
         "training": _described(training_images),
         "draws": len(final[0]),
         "finite": torch.stack(finite).all(dim=0).tolist(),
