@@ -523,8 +523,8 @@ def test_every_public_function_is_here():
 @pytest.mark.parametrize(
     ("typo", "near"),
     [
-        ("kaiming_norm", "kaiming_normal"),
-        ("xavier-uniform", "xavier_uniform"),
+        ("kaiming_norm", "kaiming-normal"),
+        ("xavier-uniform", "xavier-uniform"),
         ("Orthogonal", "orthogonal"),
         ("defualt", "default"),
     ],

@@ -378,12 +378,12 @@ def test_variances(i, o, error):
     i_, o_ = mpmath.mpf(i), mpmath.mpf(o)
     expected = {
         "default": 1 / (i_ * o_),
-        "default_root": 1 / mpmath.sqrt(i_ * o_),
+        "default-sqrt": 1 / mpmath.sqrt(i_ * o_),
         "framework": (2 / mpmath.sqrt(i_)) ** 2 / 12,
-        "xavier_normal": 2 / (i_ + o_),
-        "xavier_uniform": (2 * mpmath.sqrt(6 / (i_ + o_))) ** 2 / 12,
-        "kaiming_normal": 2 / i_,
-        "kaiming_uniform": (2 * mpmath.sqrt(6 / i_)) ** 2 / 12,
+        "xavier-normal": 2 / (i_ + o_),
+        "xavier-uniform": (2 * mpmath.sqrt(6 / (i_ + o_))) ** 2 / 12,
+        "kaiming-normal": 2 / i_,
+        "kaiming-uniform": (2 * mpmath.sqrt(6 / i_)) ** 2 / 12,
         "orthogonal": min(i_, o_) / (i_ * o_),
     }
     assert tuple(expected) == idm.SCHEMES
@@ -401,7 +401,7 @@ def test_the_printed_default_lets_signals_die():
     assert shrink == pytest.approx(0.0125, rel=1e-12)
     assert shrink**19 < 1e-36
     # Its other readings keep a signal for twenty layers in float32.
-    for scheme in ("default_root", "framework"):
+    for scheme in ("default-sqrt", "framework"):
         assert idm.relu_shrink(scheme, 3200, 3200) ** 19 > 1e-12
 
 

@@ -83,12 +83,12 @@ def cnn_parameter_count(
 
 _VARIANCES = {
     "default": lambda i, o: 1.0 / (i * o),
-    "default_root": lambda i, o: 1.0 / math.sqrt(i * o),
+    "default-sqrt": lambda i, o: 1.0 / math.sqrt(i * o),
     "framework": lambda i, _: 1.0 / (3.0 * i),
-    "xavier_normal": lambda i, o: 2.0 / (i + o),
-    "xavier_uniform": lambda i, o: 2.0 / (i + o),
-    "kaiming_normal": lambda i, _: 2.0 / i,
-    "kaiming_uniform": lambda i, _: 2.0 / i,
+    "xavier-normal": lambda i, o: 2.0 / (i + o),
+    "xavier-uniform": lambda i, o: 2.0 / (i + o),
+    "kaiming-normal": lambda i, _: 2.0 / i,
+    "kaiming-uniform": lambda i, _: 2.0 / i,
     "orthogonal": lambda i, o: 1.0 / max(i, o),
 }
 
@@ -101,13 +101,13 @@ def initial_variance(scheme: str, fan_in: int, fan_out: int) -> float:
 
     =================  =============================================================
     default            ``1 / (f_i f_o)``, as printed
-    default_root       ``1 / sqrt(f_i f_o)``: the printed value read as the square of
+    default-sqrt       ``1 / sqrt(f_i f_o)``: the printed value read as the square of
                        a variance, so that the deviation is ``(f_i f_o)^(-1/4)``
     framework          ``1 / (3 f_i)``: uniform on ``+-1/sqrt(f_i)``
-    xavier_normal      ``2 / (f_i + f_o)``
-    xavier_uniform     the same, uniform on ``+-sqrt(6 / (f_i + f_o))``
-    kaiming_normal     ``2 / f_i``
-    kaiming_uniform    the same, uniform on ``+-sqrt(6 / f_i)``
+    xavier-normal      ``2 / (f_i + f_o)``
+    xavier-uniform     the same, uniform on ``+-sqrt(6 / (f_i + f_o))``
+    kaiming-normal     ``2 / f_i``
+    kaiming-uniform    the same, uniform on ``+-sqrt(6 / f_i)``
     orthogonal         ``1 / max(f_i, f_o)``: rows or columns of a random rotation
     =================  =============================================================
 
@@ -132,11 +132,11 @@ def initial_variance(scheme: str, fan_in: int, fan_out: int) -> float:
 
     Examples
     --------
-    >>> initial_variance("xavier_normal", 6, 10), initial_variance("kaiming_normal", 8, 1)
+    >>> initial_variance("xavier-normal", 6, 10), initial_variance("kaiming-normal", 8, 1)
     (0.125, 0.25)
     >>> initial_variance("kaiming", 8, 1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: ... Did you mean 'kaiming_normal' or 'kaiming_uniform'?
+    ValueError: ... Did you mean 'kaiming-normal' or 'kaiming-uniform'?
     """
     return _variance("initial_variance", scheme, fan_in, fan_out)
 
@@ -178,7 +178,7 @@ def relu_shrink(scheme: str, fan_in: int, fan_out: int) -> float:
     --------
     >>> round(relu_shrink("default", 3200, 3200), 4)
     0.0125
-    >>> relu_shrink("kaiming_normal", 3200, 3200)
+    >>> relu_shrink("kaiming-normal", 3200, 3200)
     1.0
     """
     variance = _variance("relu_shrink", scheme, fan_in, fan_out)

@@ -335,18 +335,18 @@ def _start(scheme: str, fan_out: int, fan_in: int, rng: torch.Generator) -> Tens
     init = nn.init
     if scheme == "default":
         return weight.normal_(0.0, (fan_in * fan_out) ** -0.5, generator=rng)
-    if scheme == "default_root":
+    if scheme == "default-sqrt":
         return weight.normal_(0.0, (fan_in * fan_out) ** -0.25, generator=rng)
     if scheme == "framework":
         # What torch.nn.Linear does on its own.
         return init.kaiming_uniform_(weight, a=5**0.5, generator=rng)
     if scheme == "orthogonal":
         return init.orthogonal_(weight, generator=rng)
-    if scheme == "kaiming_normal":
+    if scheme == "kaiming-normal":
         return init.kaiming_normal_(weight, nonlinearity="relu", generator=rng)
-    if scheme == "kaiming_uniform":
+    if scheme == "kaiming-uniform":
         return init.kaiming_uniform_(weight, nonlinearity="relu", generator=rng)
-    if scheme == "xavier_normal":
+    if scheme == "xavier-normal":
         return init.xavier_normal_(weight, generator=rng)
     return init.xavier_uniform_(weight, generator=rng)
 
@@ -434,7 +434,7 @@ SHRINK = Claim(
     cases=(
         {"scheme": "default", "channels": 16, "times": 800.0, "draws": 400},
         {"scheme": "framework", "channels": 16, "times": 6.0, "draws": 400},
-        {"scheme": "kaiming_normal", "channels": 16, "times": 1.0, "draws": 400},
+        {"scheme": "kaiming-normal", "channels": 16, "times": 1.0, "draws": 400},
     ),
     predict=_predict_shrink,
     measure=_measure_shrink,
@@ -452,7 +452,7 @@ def _measure_moves(*, scheme: str, layers: int, channels: int) -> bool:
         weight = torch.empty(b, a, 5, 5)
         if scheme == "default":
             weight.normal_(0.0, (25 * a * 25 * b) ** -0.5, generator=rng)
-        elif scheme == "default_root":
+        elif scheme == "default-sqrt":
             weight.normal_(0.0, (25 * a * 25 * b) ** -0.25, generator=rng)
         else:
             nn.init.kaiming_uniform_(weight, a=5**0.5, generator=rng)
@@ -509,7 +509,7 @@ START = Claim(
     ),
     source=Source(KEY, "Section 3"),
     evidence=Evidence.NUMERIC,
-    cases=grid(scheme=("default_root", "framework"), layers=(20,), channels=(128,)),
+    cases=grid(scheme=("default-sqrt", "framework"), layers=(20,), channels=(128,)),
     predict=_moves,
     measure=_measure_moves,
     compare=Identical(),
