@@ -149,7 +149,7 @@ SYMBOLIC = [
     (sympy.Min(x, 1), (1.0,)),
     (sympy.sign(x + 2), (-2.0,)),
     (sympy.Heaviside(2 * x - 1), (0.5,)),
-    (sympy.Piecewise((0, x < 1), (x, True)), (1.0,)),
+    (sympy.Piecewise((0, x < 1), (x - 1, True)), (1.0,)),
     (sympy.exp(-(x**2)), ()),
 ]
 
@@ -284,3 +284,12 @@ def test_the_distance_of_an_even_function_vanishes_at_both_ends() -> None:
         both = a.distance_map(np.array([delta, 2.0 - delta]))
         assert both[1] == pytest.approx(both[0], rel=1e-13)
     assert a.distance_map(2.0) == 0.0
+
+
+def test_jumps_are_refused_but_for_steps():
+    with pytest.raises(ValueError, match="`kinks` must not be jumps of f"):
+        act.from_function(lambda x: np.where(x > 0.3, np.tanh(x), 0.0), kinks=(0.3,))
+    step = act.from_function(lambda x: np.where(x > 0.3, 2.0, -1.0), kinks=(0.3,))
+    assert step.kinks == (0.3,)
+    steep = act.from_function(lambda x: np.abs(x) ** 1.5, kinks=(0.0,))
+    assert steep.kinks == (0.0,)

@@ -524,7 +524,7 @@ def test_every_public_function_is_here():
     ("typo", "near"),
     [
         ("kaiming_norm", "kaiming-normal"),
-        ("xavier-uniform", "xavier-uniform"),
+        ("xavier_uniform", "xavier-uniform"),
         ("Orthogonal", "orthogonal"),
         ("defualt", "default"),
     ],

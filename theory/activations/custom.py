@@ -133,7 +133,7 @@ def from_function(
         A function of a NumPy array, of a torch tensor, of a Python float, or a SymPy
         expression in one symbol. Neither torch nor SymPy is imported for the others.
     kinks : iterable of float
-        Points where f or its derivative jumps: every quadrature is split there. Those
+        Points where the derivative of f jumps: every quadrature is split there. Those
         of a SymPy expression (Abs, Max, Min, sign, Heaviside, Piecewise of linear
         arguments) are found.
     name : str, optional
@@ -154,8 +154,9 @@ def from_function(
     Raises
     ------
     ValueError
-        If f is not finite somewhere, not square integrable against exp(-x^2/2), or so
-        rough between the kinks that quadrature has lost six digits.
+        If f is not finite somewhere, not square integrable against exp(-x^2/2), so
+        rough between the kinks that quadrature has lost six digits, or jumps at a kink
+        without being piecewise constant.
     TypeError
         If f is neither callable nor an expression in one symbol.
 
@@ -175,7 +176,26 @@ def from_function(
     label = "f" if label in ("<lambda>", "function") else str(label)
     out = FromFunction(label, known, slope, points)
     _check(out)
-    return _piecewise_linear(out) or out
+    exact = _piecewise_linear(out)
+    if exact is None:
+        _refuse_jumps(out)
+    return exact or out
+
+
+def _refuse_jumps(a: FromFunction) -> None:
+    """Raise for a function that jumps: its slope's dual is infinite at +-1.
+
+    Two values on either side of a kink whose difference outlives a hundredth of the
+    distance; that of a steep continuous function, even a square root, does not.
+    """
+    c = np.array(a.kinks)
+    h = 1e-9 * (1.0 + np.abs(c))
+    with np.errstate(invalid="ignore"):
+        wide, narrow = (np.abs(a.f(c + w) - a.f(c - w)) for w in (h, 0.01 * h))
+    scale = np.abs(a.f(c - h)) + np.abs(a.f(c + h))
+    bad = (narrow > 0.5 * wide) & (narrow > 1e-12 * scale)
+    need = "not be jumps of f, unless f is constant between them"
+    _checks.reject("from_function", "kinks", need, bad, c, "Make f continuous there.")
 
 
 def _piecewise_linear(a: FromFunction) -> PiecewisePolynomial | None:

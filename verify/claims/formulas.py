@@ -806,8 +806,7 @@ CALLABLE = Claim(
     cases=grid(what=("energy", "dual", "slope", "distance")),
     predict=_predict_callable,
     measure=_measure_callable,
-    # Which formula is evaluated, not its rounding: half of the digits of float64.
-    compare=AgreesTo(relative=1e-8),
+    compare=AgreesTo(relative=1e-13),
     must_refute=_wrong_callable,
 )
 
