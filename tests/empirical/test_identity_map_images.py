@@ -156,8 +156,11 @@ class TestSizes:
     def test_halving_is_antialiased(self):
         spot = torch.zeros(1, 1, 28, 28)
         spot[..., 13, 14] = 1.0
-        # A triangle of half-width 2: every pixel counts somewhere.
-        assert float(images.resize(spot, 14).sum()) == pytest.approx(0.25, abs=1e-6)
+        # A triangle of half-width 2 has weights 1/8, 3/8, 3/8, 1/8 along an edge, and
+        # the spot reaches two pixels each way; without antialiasing it reaches one.
+        got = images.resize(spot, 14)
+        assert int((got > 0).sum()) == 4
+        assert float(got.max()) == pytest.approx(9 / 64, abs=1e-6)
 
     @pytest.mark.parametrize("size", [0, -7, (3, 0)])
     def test_bad_sizes(self, size):

@@ -217,6 +217,18 @@ class TestLayerErrors:
         assert got[2, 1] == got[0, 1] == got[0, 0]
         assert got[:, 2].isnan().tolist() == [True, False, False]
 
+    @pytest.mark.parametrize("scale", [1e-36, 1e37])
+    def test_the_range_of_float32_suffices(self, scale):
+        # Sums of 100 such numbers, and products of two, are beyond it.
+        training, tests = (
+            (x.float(), y)
+            for x, y in (self.examples(100, "train"), self.examples(50, "test"))
+        )
+        got = measures.layer_errors(
+            lambda x: (scale * x[None],), training=training, tests=tests
+        )
+        assert got[0, 0] == got[0, 1]
+
     def test_bad_examples(self):
         x, y = self.examples(20, "train")
         good = (x, y)
@@ -479,6 +491,9 @@ class TestMeasure:
             sized = found["sizes"][rule]
             np.testing.assert_allclose(sized["identity"], 1.0, rtol=0, atol=1e-12)
             assert np.shape(sized["identity"]) == (1, 3, 20)
+            # The first is the training image itself, sized as the constant is.
+            own = [row[0] for row in sized["constant"][0]]
+            np.testing.assert_allclose(own, 1.0, rtol=0, atol=1e-12)
             assert np.shape(sized["outputs"][0][1]) == (2, 7, 7)
             assert sized["outputs"][0][2] is None
 
@@ -557,6 +572,34 @@ class TestMeasure:
             self.found(net, params, params, "curve", "predictions") for _ in range(2)
         )
         assert first == second
+        other = measure(
+            net,
+            params,
+            params,
+            training_images=self.image,
+            names=("curve",),
+            seed=8,
+            settings=SMALL,
+        )
+        assert other["curve"] != first["curve"]
+
+    def test_every_training_image_has_its_own_probes(self):
+        net = self.cnn()
+        params = net.init(generator=torch_generator(7))
+        pair = chosen((7, 1)).fitted(self.shape)
+        found = self.found(net, params, params, "heatmap", training_images=pair)[
+            "heatmap"
+        ]
+        for index, image in enumerate(pair.pixels):
+            want = measures.heat_map(
+                lambda x: net.apply(params, x),
+                image,
+                count=2,
+                generator=torch_generator(7, "probes", index),
+            ).mean(2)
+            np.testing.assert_allclose(
+                found["identity"][0][index], want["identity"][0], rtol=0, atol=1e-12
+            )
 
     def test_own_test_images(self):
         net = self.cnn()

@@ -73,6 +73,15 @@ class TestProbes:
         tolerance = 1e-6 if rho == 0.0 else 1e-12
         np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * np.sqrt(size))
 
+    @pytest.mark.parametrize("share", [1e-2, 1e-4, 1e-7])
+    def test_noise_almost_along_the_image_is_exact_too(self, share):
+        # One subtraction leaves a part along the image of eps / share.
+        x = image()
+        z = x + share * image((3, 1, 7, 6), name="z")
+        drawn = placed_at(z, x, (0.0, 0.5))
+        want = np.array([[0.0], [0.5]])
+        assert np.abs(cosines(drawn, x) - want).max() <= 1e-12
+
     def test_ends_are_the_image_and_its_negative(self):
         x = image()
         drawn = probes(x, (-1.0, 1.0), count=2, generator=torch_generator(7))

@@ -88,9 +88,9 @@ def layer_errors(
         _check_examples(name, images, labels)
     sums: list[Tensor] = []
     for images, labels in _chunks(*training, chunk):
-        member = torch.nn.functional.one_hot(labels, CLASSES).T.to(images.dtype)
+        member = torch.nn.functional.one_hot(labels, CLASSES).T.to(torch.float64)
         for index, h in enumerate(_with_input(layers, images)):
-            part = (member @ h).to(torch.float64)
+            part = member @ h.to(torch.float64)
             if index == len(sums):
                 sums.append(part)
             else:
