@@ -1,0 +1,461 @@
+"""What is trained for every figure, at three scales.
+
+A configuration is one network, recipe and set of measurements. Its groups (training
+images, initialisations, learning rates) times its seeds train as one batch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from empirical.batch import checked_name
+from empirical.data import NAMES
+from empirical.identity_map import initial, measures
+from empirical.identity_map.networks import Network
+from empirical.identity_map.recipes import Recipe
+
+Scale = Literal["small", "full", "paper"]
+SCALES = ("small", "full", "paper")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One batch of networks to train and to measure.
+
+    Attributes
+    ----------
+    name : str
+        Also that of its record.
+    figures : tuple of int
+        Figures of the paper that it serves.
+    network : Network
+    recipe : Recipe
+    data : str
+        A data set, or ``"channelled"``: three digits as the channels of one image.
+    labels : tuple of tuple of int
+        Training sets, one a group: an example of each label.
+    skip : int
+        Examples of each label to pass over.
+    examples : int, optional
+        Train on so many of the data set instead; `labels` then names the ones that are
+        looked at.
+    schemes : tuple of str
+        Initialisations, one a group.
+    rates : tuple of float, optional
+        Learning rates, one a group; the recipe's when absent.
+    seeds : tuple of int
+    measurements : tuple of str
+        Among `measures.MEASUREMENTS`.
+    settings : mapping
+        Arguments of `measures.Settings`.
+    """
+
+    name: str
+    network: Network
+    recipe: Recipe
+    figures: tuple[int, ...] = ()
+    data: str = "mnist"
+    labels: tuple[tuple[int, ...], ...] = ((7,),)
+    skip: int = 0
+    examples: int | None = None
+    schemes: tuple[str, ...] = ("framework",)
+    rates: tuple[float, ...] | None = None
+    seeds: tuple[int, ...] = (0,)
+    measurements: tuple[str, ...] = ("curve",)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        measures.checked_names(self.measurements)
+        for scheme in self.schemes:
+            initial.checked(scheme)
+        if self.data not in (*NAMES, "channelled"):
+            raise ValueError(
+                f"Configuration: `data` must be one of {', '.join(NAMES)}, channelled, "
+                f"but it is {self.data!r}"
+            )
+        sizes = {len(labels) for labels in self.labels}
+        if len(sizes) != 1 or 0 in sizes or not self.seeds or not self.schemes:
+            raise ValueError(
+                "Configuration: `labels`, `schemes` and `seeds` must not be empty, and "
+                f"all training sets as large, but they are {self.labels}, "
+                f"{self.schemes} and {self.seeds}"
+            )
+        if self.examples is not None and self.recipe.batch is None:
+            raise ValueError(
+                "Configuration: `recipe` must have a batch when trained on `examples`"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sizes:
+    """What a scale makes of the figures."""
+
+    size: int
+    recipe: Recipe
+    many: Recipe
+    examples: int
+    seeds: tuple[int, ...]
+    depths: tuple[int, ...]
+    channels: int
+    detailed: tuple[int, ...]
+    fcn_depths: tuple[int, ...]
+    fcn_widths: tuple[int, ...]
+    two_layer_widths: tuple[int, ...]
+    all_fcn: tuple[int, ...]
+    all_cnn: int
+    image_sizes: tuple[int, ...]
+    image_depths: tuple[int, ...]
+    kernels: tuple[int, ...]
+    kernel_depths: tuple[int, ...]
+    channel_counts: tuple[int, ...]
+    channel_depths: tuple[int, ...]
+    scheme_depths: tuple[int, ...]
+    digits: tuple[int, ...]
+    digit_depths: tuple[int, ...]
+    set_depths: tuple[int, ...]
+    residual: tuple[int, ...]
+    colour: str
+    colour_depths: tuple[int, ...]
+    colour_fcn: tuple[int, ...]
+    settings: Mapping[str, Any]
+
+    def shape(self, channels: int = 1) -> tuple[int, int, int]:
+        """Return the shape of an image; CIFAR-10 keeps its own."""
+        if channels == 3 and self.size == 28:
+            return 3, 32, 32
+        return channels, self.size, self.size
+
+
+def configurations(scale: Scale) -> tuple[Configuration, ...]:
+    """Return every configuration of a scale.
+
+    Parameters
+    ----------
+    scale : {"small", "full", "paper"}
+        ``"small"``: 14 x 14 images, 16 channels, about a minute. ``"full"``: 28 x 28
+        images, 32 to 128 channels, about an hour on two cores. ``"paper"``: the paper's
+        sizes and steps, for a GPU.
+
+    Examples
+    --------
+    >>> made = configurations("small")
+    >>> sorted({n for c in made for n in c.figures}) == list(range(1, 44))
+    True
+    """
+    if scale not in SCALES:
+        raise ValueError(
+            f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
+            f"{scale!r}"
+        )
+    s = {"small": _SMALL, "full": _FULL, "paper": _PAPER}[scale]
+    made = (
+        *_depth_curves(s),
+        *_fully_connected(s),
+        *_many_examples(s),
+        *_shapes(s),
+        *_procedures(s),
+        *_other_images(s),
+    )
+    return tuple(replace(c, settings={**s.settings, **c.settings}) for c in made)
+
+
+_SEEN = ("curve", "heatmap", "predictions")
+
+
+def _cnn(s: _Sizes, layers: int, **changes: Any) -> Network:
+    given: dict[str, Any] = {"shape": s.shape(), "width": s.channels} | changes
+    return Network(kind="cnn", layers=layers, **given)
+
+
+def _depth_curves(s: _Sizes) -> list[Configuration]:
+    """Figures 3 to 7, 15 to 24, 35, 36: convolutional networks of every depth."""
+    made: list[Configuration] = []
+    for layers in s.depths:
+        figures, wanted = (3, 4, 35, 36, 19), (*_SEEN, "change")
+        if layers in s.detailed:
+            figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 22, 23, 24)
+            wanted += ("layer-error", "pictures", "upper", "sizes", "signal")
+        made.append(
+            Configuration(
+                name=f"cnn-depth-{layers}",
+                figures=figures,
+                network=_cnn(s, layers),
+                recipe=s.recipe,
+                seeds=s.seeds,
+                measurements=wanted,
+            )
+        )
+    return made
+
+
+def _fully_connected(s: _Sizes) -> list[Configuration]:
+    """Figures 2, 11 to 14, 33, 34, 41, and the fully connected part of 19."""
+    made = [
+        Configuration(
+            name=f"fcn-{activation}-depth-{layers}-width-{width}",
+            figures=(2, 13, 14, 33, 19) if activation == "relu" else (11, 14, 34),
+            network=Network(
+                kind="fcn",
+                shape=s.shape(),
+                layers=layers,
+                width=width,
+                activation=activation,
+            ),
+            recipe=s.recipe,
+            seeds=s.seeds,
+            measurements=(*_SEEN, "change"),
+        )
+        for activation in ("relu", "linear")
+        for width in (s.fcn_widths[:1] if activation == "relu" else s.fcn_widths)
+        for layers in s.fcn_depths
+        # One layer has no width.
+        if layers > 1 or width == s.fcn_widths[0]
+    ]
+    made += [
+        Configuration(
+            name=f"two-layer-{trained}-width-{width}",
+            figures=(12,),
+            network=Network(kind="fcn", shape=s.shape(), layers=2, width=width),
+            recipe=replace(s.recipe, trained=trained),
+            seeds=s.seeds,
+            measurements=_SEEN,
+        )
+        for trained in ("bottom", "all")
+        for width in s.two_layer_widths
+    ]
+    made += [
+        Configuration(
+            name=f"residual-depth-{layers}",
+            figures=(41,),
+            network=Network(kind="residual", shape=s.shape(), layers=layers),
+            recipe=s.recipe,
+            seeds=s.seeds,
+            measurements=_SEEN,
+        )
+        for layers in s.residual
+    ]
+    return made
+
+
+def _many_examples(s: _Sizes) -> list[Configuration]:
+    """Figures 1 and 40: many examples."""
+    networks = {f"cnn-{s.all_cnn}": _cnn(s, s.all_cnn)} | {
+        f"fcn-{layers}": Network(
+            kind="fcn", shape=s.shape(), layers=layers, width=s.fcn_widths[0]
+        )
+        for layers in s.all_fcn
+    }
+    return [
+        Configuration(
+            name=f"many-{name}",
+            figures=(1, 40),
+            network=network,
+            recipe=s.many,
+            examples=s.examples,
+            seeds=s.seeds[:1],
+            measurements=_SEEN,
+        )
+        for name, network in networks.items()
+    ]
+
+
+def _shapes(s: _Sizes) -> list[Configuration]:
+    """Figures 8 to 10 and 25 to 30: image size, kernel, channels."""
+    networks: dict[str, tuple[tuple[int, ...], Network]] = {}
+    for layers in s.image_depths:
+        for size in s.image_sizes:
+            net = _cnn(s, layers, shape=(1, size, size))
+            networks[f"size-{size}-depth-{layers}"] = ((8,), net)
+    for layers in s.kernel_depths:
+        for kernel in s.kernels:
+            net = _cnn(s, layers, kernel=kernel)
+            networks[f"kernel-{kernel}-depth-{layers}"] = ((9, 25, 26), net)
+    for layers in s.channel_depths:
+        for width in s.channel_counts:
+            net = _cnn(s, layers, width=width)
+            figures = (10, 27, 28, 29, 30)
+            networks[f"channels-{width}-depth-{layers}"] = (figures, net)
+    return [
+        Configuration(
+            name=name,
+            figures=figures,
+            network=network,
+            recipe=s.recipe,
+            seeds=s.seeds,
+            measurements=(*_SEEN, "cover") if 9 in figures else _SEEN,
+        )
+        for name, (figures, network) in networks.items()
+    ]
+
+
+def _procedures(s: _Sizes) -> list[Configuration]:
+    """Figures 31 and 32: initialisations, and optimisers with their rates."""
+    made: list[Configuration] = []
+    for layers in s.scheme_depths:
+        made.append(
+            Configuration(
+                name=f"schemes-depth-{layers}",
+                figures=(31,),
+                network=_cnn(s, layers),
+                recipe=s.recipe,
+                schemes=initial.SCHEMES,
+                seeds=s.seeds[:1],
+                measurements=(*_SEEN, "signal"),
+            )
+        )
+        for optimiser in ("sgd", "adagrad", "rmsprop", "adam", "adamax"):
+            rates = (0.01, 0.001, 0.0001) if optimiser == "sgd" else None
+            made.append(
+                Configuration(
+                    name=f"optimiser-{optimiser}-depth-{layers}",
+                    figures=(32,),
+                    network=_cnn(s, layers),
+                    recipe=replace(s.recipe, optimiser=optimiser, rate=None),
+                    rates=rates,
+                    seeds=s.seeds[:1],
+                    measurements=_SEEN,
+                )
+            )
+    return made
+
+
+def _other_images(s: _Sizes) -> list[Configuration]:
+    """Figures 37 to 39, 42, 43: other digits, two and three images, colour."""
+    made = [
+        Configuration(
+            name=f"digits-depth-{layers}",
+            figures=(37,),
+            network=_cnn(s, layers),
+            recipe=s.recipe,
+            labels=tuple((digit,) for digit in s.digits),
+            seeds=s.seeds[:1],
+            measurements=_SEEN,
+        )
+        for layers in s.digit_depths
+    ]
+    made += [
+        Configuration(
+            name=f"images-{len(labels)}-depth-{layers}",
+            figures=(38,) if len(labels) == 2 else (39,),
+            network=_cnn(s, layers),
+            recipe=s.recipe,
+            labels=(labels,),
+            seeds=s.seeds[:1],
+            measurements=_SEEN,
+        )
+        for labels in ((7, 3), (7, 3, 1))
+        for layers in s.set_depths
+    ]
+    labels = ((7, 3, 1),) if s.colour == "channelled" else ((1,),)
+    networks = {
+        f"colour-cnn-{layers}": ((42,), _cnn(s, layers, shape=s.shape(3)))
+        for layers in s.colour_depths
+    } | {
+        f"colour-fcn-{layers}": (
+            (43,),
+            Network(
+                kind="fcn", shape=s.shape(3), layers=layers, width=3 * s.fcn_widths[0]
+            ),
+        )
+        for layers in s.colour_fcn
+    }
+    made += [
+        Configuration(
+            name=name,
+            figures=figures,
+            network=network,
+            recipe=s.recipe,
+            data=s.colour,
+            labels=labels,
+            seeds=s.seeds[:1],
+            measurements=_SEEN,
+        )
+        for name, (figures, network) in networks.items()
+    ]
+    return made
+
+
+SHORT = Recipe(steps=400, release=0.95, limit=2000, clip=0.5, rescale=True, schedule=())
+"""The short recipe: a plateau is left within tens of updates, at every depth."""
+
+_SMALL = _Sizes(
+    size=14,
+    recipe=SHORT,
+    many=replace(SHORT, steps=300, batch=16, clip=None, rescale=False, rate=0.05),
+    examples=2000,
+    seeds=(0, 1, 2),
+    depths=(1, 3, 5, 8, 12, 16, 20),
+    channels=16,
+    detailed=(5, 20),
+    fcn_depths=(1, 2, 4, 7, 11),
+    fcn_widths=(196, 392),
+    two_layer_widths=(512, 2048),
+    all_fcn=(1, 4),
+    all_cnn=8,
+    image_sizes=(7, 28),
+    image_depths=(8,),
+    kernels=(3, 9, 15, 29),
+    kernel_depths=(5,),
+    channel_counts=(3, 48),
+    channel_depths=(5, 16),
+    scheme_depths=(5,),
+    digits=tuple(range(10)),
+    digit_depths=(5,),
+    set_depths=(5, 16),
+    residual=(2, 4, 8),
+    colour="channelled",
+    colour_depths=(5, 16),
+    colour_fcn=(1, 4),
+    settings={"sizes": (7, 14, 28, 42), "examples": (400, 200)},
+)
+
+_FULL = replace(
+    _SMALL,
+    size=28,
+    recipe=replace(SHORT, steps=800),
+    many=replace(_SMALL.many, steps=1500),
+    examples=4000,
+    depths=(1, 3, 5, 7, 10, 14, 17, 20),
+    channels=32,
+    detailed=(5, 7, 14, 20),
+    fcn_widths=(784, 2048),
+    two_layer_widths=(2048, 16384),
+    all_fcn=(1, 10),
+    all_cnn=20,
+    image_sizes=(7, 14, 56),
+    kernels=(3, 7, 9, 15, 29, 57),
+    channel_counts=(3, 128),
+    channel_depths=(5, 14),
+    scheme_depths=(5, 14),
+    digit_depths=(5, 14),
+    set_depths=(5, 14, 20),
+    residual=(2, 4, 8, 12),
+    colour_depths=(5, 14),
+    colour_fcn=(1, 4, 10),
+    settings={"examples": (2000, 500)},
+)
+
+_PAPER = replace(
+    _FULL,
+    recipe=Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500),
+    many=Recipe(steps=200_000, batch=128, check=500),
+    examples=60_000,
+    depths=(1, 3, *range(5, 18), 19, 20, 24),
+    channels=128,
+    fcn_depths=(1, 2, 4, 6, 8, 10, 12),
+    fcn_widths=(2048, 784),
+    kernels=(7, 9, 13, 17, 25, 29, 57),
+    kernel_depths=(5, 20),
+    channel_counts=(3, 1024),
+    channel_depths=(5, 7, 12, 14, 20),
+    image_depths=(5, 8, 20),
+    scheme_depths=(5, 10, 20),
+    digit_depths=(5, 10, 20),
+    set_depths=(5, 10, 20),
+    residual=(2, 4, 8, 12, 20),
+    colour="cifar10",
+    colour_depths=(5, 10, 20),
+    colour_fcn=(1, 4, 10),
+    settings={},
+)
