@@ -20,7 +20,7 @@ from torch import Tensor
 
 from empirical.identity_map._batch import Batch
 from empirical.identity_map.networks import Network, Params
-from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.recipes import Recipe, recorded_times
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -274,20 +274,6 @@ class Run:
 def _last_true(flags: Tensor) -> int:
     """Return the index of the last true entry; there must be one."""
     return int(torch.nonzero(flags)[-1])
-
-
-def recorded_times(longest: int) -> Integers:
-    """Return 0 to 10, then about 20 numbers a decade, up to `longest`.
-
-    Examples
-    --------
-    >>> recorded_times(15).tolist()
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15]
-    """
-    decades = np.log10(max(longest, 1))
-    spaced = np.round(10.0 ** np.arange(0.0, decades + 0.05, 0.05)).astype(np.int64)
-    every = np.concatenate([np.arange(11), spaced, [longest]])
-    return np.unique(every[every <= longest])
 
 
 def _fingerprint(

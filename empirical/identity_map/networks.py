@@ -99,7 +99,7 @@ class Network:
                 f"size {self.pixels}, but it is {self.width}"
             )
         hidden = self.layers > 1 and self.kind != "residual"
-        if (hidden and self.width is None) or (self.width or 1) < 1:
+        if hidden if self.width is None else self.width < 1:
             raise ValueError(
                 "Network: `width` must be at least 1 for a network with hidden layers, "
                 f"but it is {self.width}"

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from empirical.identity_map import optimisers
 from empirical.identity_map.gradients import LOSSES, Loss
 
@@ -147,6 +150,20 @@ class Recipe:
     def describe(self) -> dict[str, Any]:
         """Return every value, for a record."""
         return {**dataclasses.asdict(self), "rate": self.learning_rate}
+
+
+def recorded_times(longest: int) -> npt.NDArray[np.int64]:
+    """Return 0 to 10, then about 20 numbers a decade, up to `longest`.
+
+    Examples
+    --------
+    >>> recorded_times(15).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15]
+    """
+    decades = np.log10(max(longest, 1))
+    spaced = np.round(10.0 ** np.arange(0.0, decades + 0.05, 0.05)).astype(np.int64)
+    every = np.concatenate([np.arange(11), spaced, [longest]])
+    return np.unique(every[every <= longest])
 
 
 def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:

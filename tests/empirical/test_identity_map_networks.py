@@ -1,0 +1,247 @@
+"""Networks from images to images, and their first weights."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from empirical.identity_map import initial
+from empirical.identity_map.gradients import Outer, losses_and_slopes
+from empirical.identity_map.networks import Network, convolve
+from empirical.randomness import torch_generator
+
+F64 = torch.float64
+
+
+def normal(*shape, seed=7):
+    return torch.randn(*shape, generator=torch_generator(seed), dtype=F64)
+
+
+def nets(**changes):
+    """One network of each kind."""
+    given = {"shape": (2, 5, 4), "layers": 4} | changes
+    return [
+        Network(kind="fcn", width=6, **given),
+        Network(kind="residual", **given),
+        Network(kind="cnn", width=9, kernel=3, **given),
+    ]
+
+
+def by_definition(net, params, draw, x):
+    """One image through one network, layer by layer."""
+    h = x if net.kind == "cnn" else x.flatten()
+    outputs, block = [], h
+    for index, w in enumerate(w[draw] for w in params):
+        if net.kind == "cnn":
+            z = nn.functional.conv2d(h[None], w, padding=net.kernel // 2)[0]
+        else:
+            z = w @ h
+        last = index == net.layers - 1
+        h = z if last or net.activation == "linear" else z.clamp(min=0)
+        if net.kind == "residual" and index % 2:
+            h = block = block + h
+        outputs.append(h)
+    return outputs
+
+
+class TestForward:
+    @pytest.mark.parametrize("activation", ["relu", "linear"])
+    @pytest.mark.parametrize("kind", range(3))
+    def test_layers_follow_the_definition(self, kind, activation):
+        net = nets(activation=activation)[kind]
+        params = net.init(generator=torch_generator(7), draws=3)
+        shared, own = normal(4, *net.shape), normal(3, 4, *net.shape)
+        for images in (shared, own):
+            got = net.layer_outputs(params, images)
+            assert len(got) == net.layers
+            for draw in range(3):
+                for n in range(4):
+                    x = images[n] if images is shared else images[draw, n]
+                    wanted = by_definition(net, params, draw, x)
+                    for mine, theirs in zip(got, wanted, strict=True):
+                        one = mine[draw, n].reshape(theirs.shape)
+                        # Sums of at most 40 products of order one.
+                        torch.testing.assert_close(one, theirs, rtol=0, atol=1e-13)
+            assert got[-1].shape == (3, 4, *net.shape)
+            torch.testing.assert_close(net.apply(params, images), got[-1])
+
+    @pytest.mark.parametrize("kind", range(3))
+    def test_upper_layers_finish_what_lower_ones_began(self, kind):
+        net = nets()[kind]
+        params = net.init(generator=torch_generator(7), draws=2)
+        x = normal(3, *net.shape)
+        outputs = net.layer_outputs(params, x)
+        for count in (2, 4):
+            if count == net.layers:
+                below = x if net.kind == "cnn" else x.flatten(1)
+            else:
+                below = outputs[net.layers - count - 1]
+            got = net.upper(params, below, count)
+            assert torch.equal(got, outputs[-1])
+
+    @pytest.mark.parametrize("fan_out", [1, 2, 3, 9])
+    @pytest.mark.parametrize("kernel", [1, 3, 7, 15])
+    def test_both_ways_to_convolve_agree(self, fan_out, kernel):
+        weight = normal(2, fan_out, 8, kernel, kernel)
+        x = normal(2, 3, 8, 6, 5, seed=8)
+        got = convolve(weight, x)
+        for draw in range(2):
+            wanted = nn.functional.conv2d(x[draw], weight[draw], padding=kernel // 2)
+            # Sums of 8 K^2 <= 1800 products.
+            torch.testing.assert_close(got[draw], wanted, rtol=0, atol=1e-11)
+
+    def test_convolutions_take_every_size(self):
+        net = Network(kind="cnn", shape=(1, 8, 8), layers=3, width=4, kernel=5)
+        params = net.init(generator=torch_generator(7))
+        for size in ((1, 1), (3, 9), (20, 20)):
+            assert net.apply(params, normal(1, 1, *size)).shape[-2:] == size
+
+    def test_identity_by_constructed_weights(self):
+        d = 12
+        eye = torch.eye(d, dtype=F64)
+        split = torch.cat([eye, -eye])
+        fcn = Network(kind="fcn", shape=(1, 3, 4), layers=4, width=2 * d)
+        middle = torch.eye(2 * d, dtype=F64)
+        params = fcn.load([split, middle, middle, split.T])
+        x = normal(5, 1, 3, 4)
+        assert torch.equal(fcn.apply(params, x)[0], x)
+        cnn = Network(kind="cnn", shape=(2, 7, 7), layers=3, width=4, kernel=3)
+        taps = torch.zeros(3, 4, 4, 3, 3, dtype=F64)
+        taps[0, :, :2, 1, 1] = split[[0, 1, d, d + 1], :2]
+        taps[1, :, :, 1, 1] = torch.eye(4)
+        taps[2, :2, :, 1, 1] = split[[0, 1, d, d + 1], :2].T
+        params = cnn.load([taps[0, :, :2], taps[1], taps[2, :2]])
+        for size in (3, 7, 16):
+            x = normal(2, 2, size, size)
+            assert torch.equal(cnn.apply(params, x)[0], x)
+
+
+class TestGradients:
+    @pytest.mark.parametrize("bottom", [False, True])
+    @pytest.mark.parametrize("loss", ["mean", "half-sum"])
+    @pytest.mark.parametrize("activation", ["relu", "linear"])
+    @pytest.mark.parametrize("kind", range(3))
+    def test_slopes_are_autograds(self, kind, activation, loss, bottom):
+        net = nets(activation=activation)[kind]
+        params = net.init(generator=torch_generator(7), draws=3)
+        for draws, n in ((1, 1), (3, 2)):
+            images, targets = normal(draws, n, *net.shape), normal(draws, n, *net.shape)
+            losses, slopes = losses_and_slopes(
+                net, params, images, targets, loss=loss, bottom=bottom
+            )
+            leaves = [w.clone().requires_grad_() for w in params]
+            squares = (net.apply(tuple(leaves), images) - targets).square().flatten(1)
+            wanted = squares.mean(1) if loss == "mean" else squares.sum(1) / 2
+            chosen = leaves[:1] if bottom else leaves
+            gradients = torch.autograd.grad(wanted.sum(), chosen)
+            torch.testing.assert_close(losses, wanted.detach())
+            assert len(slopes) == len(gradients)
+            for slope, gradient in zip(slopes, gradients, strict=True):
+                close = {"rtol": 1e-10, "atol": 1e-12}
+                torch.testing.assert_close(slope.dense(), gradient, **close)
+                norms = gradient.flatten(1).square().sum(1)
+                torch.testing.assert_close(slope.square_norms(), norms, **close)
+
+    @pytest.mark.parametrize("n", [1, 3])
+    def test_momentum_takes_in_an_outer_product(self, n):
+        slope, buffer = Outer(normal(2, 4, n), normal(2, 5, n)), normal(2, 4, 5, seed=8)
+        wanted = 0.9 * buffer + slope.dense()
+        slope.fold_into_(buffer, 0.9)
+        torch.testing.assert_close(buffer, wanted)
+        doubled = slope.scaled(torch.tensor([2.0, 3.0], dtype=F64)).dense()
+        torch.testing.assert_close(doubled[1], 3 * slope.dense()[1])
+
+
+class TestInitial:
+    @pytest.mark.parametrize("scheme", initial.SCHEMES)
+    @pytest.mark.parametrize("shape", [(80, 40), (12, 20, 5, 5)])
+    def test_scales(self, scheme, shape):
+        w = torch.empty(shape, dtype=F64)
+        initial.fill_(w, scheme, generator=torch_generator(7))
+        fan_in, fan_out = initial.fans(shape)
+        variance = {
+            "default": 1 / (fan_in * fan_out),
+            "default-sqrt": 1 / math.sqrt(fan_in * fan_out),
+            "framework": 1 / (3 * fan_in),
+            "xavier-normal": 2 / (fan_in + fan_out),
+            "xavier-uniform": 2 / (fan_in + fan_out),
+            "kaiming-normal": 2 / fan_in,
+            "kaiming-uniform": 2 / fan_in,
+            "orthogonal": 1 / max(shape[0], fan_in),
+        }[scheme]
+        assert initial.deviation(scheme, shape) ** 2 == pytest.approx(variance)
+        # At least 3200 entries: five standard errors of a normal's second moment.
+        assert w.square().mean().item() == pytest.approx(variance, rel=0.125)
+        if scheme == "framework" or scheme.endswith("uniform"):
+            assert w.abs().max() <= math.sqrt(3 * variance)
+        if scheme == "orthogonal":
+            flat = w.flatten(1)
+            gram = flat.T @ flat if len(flat) > flat.shape[1] else flat @ flat.T
+            eye = torch.eye(len(gram), dtype=F64)
+            torch.testing.assert_close(gram, eye, rtol=0, atol=1e-13)
+
+    def test_draws_do_not_depend_on_how_many(self):
+        for net in nets():
+            together = net.init("orthogonal", generator=torch_generator(7), draws=3)
+            g = torch_generator(7)
+            each = [net.init("orthogonal", generator=g) for _ in range(3)]
+            for w, parts in zip(together, zip(*each, strict=True), strict=True):
+                assert torch.equal(w, torch.cat(parts))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("changes", "match"),
+        [
+            ({"kind": "cnm"}, "`kind` must be one of fcn, cnn, residual"),
+            ({"activation": "tanh"}, "`activation` must be one of relu, linear"),
+            ({"kernel": 4}, "`kernel` must be odd"),
+            ({"shape": (1, -3, 3)}, "`shape` must be channels, height and width"),
+            ({"shape": (3, 3)}, "`shape` must be channels, height and width"),
+            ({"layers": 0}, "`layers` must be at least 1"),
+            ({"width": None}, "`width` must be at least 1"),
+            ({"width": 0}, "`width` must be at least 1"),
+            ({"kind": "residual", "width": None, "layers": 3}, "even for a residual"),
+            ({"kind": "residual", "layers": 2}, "must be absent or its images' size"),
+        ],
+    )
+    def test_specifications(self, changes, match):
+        given = {"kind": "cnn", "shape": (1, 3, 3), "layers": 3, "width": 2} | changes
+        with pytest.raises(ValueError, match=match):
+            Network(**given)
+
+    def test_images_and_weights(self):
+        net = nets()[2]
+        params = net.init(generator=torch_generator(7), draws=2)
+        x = normal(1, *net.shape)
+        for images, match in (
+            (normal(1, 3, 5, 4), r"`images` must have shape \(n, 2, H, W\)"),
+            (normal(1, 2, 0, 4), r"`images` must have shape \(n, 2, H, W\)"),
+            (normal(3, 1, *net.shape), "must have 1 or 2 draws"),
+            (x.float(), "must have the weights' dtype"),
+        ):
+            with pytest.raises(ValueError, match=match):
+                net.apply(params, images)
+        with pytest.raises(ValueError, match="`params` must have the shapes"):
+            net.apply(params[1:], x)
+        with pytest.raises(ValueError, match="`count` must be from 1 to 4"):
+            net.upper(params, x, 5)
+        with pytest.raises(ValueError, match=r"must have shape \(n, 9, H, W\)"):
+            net.upper(params, x, 1)
+        residual = nets()[1]
+        theirs = residual.init(generator=torch_generator(7))
+        with pytest.raises(ValueError, match="even for a residual network"):
+            residual.upper(theirs, x, 1)
+        broken = [w[0].clone() for w in params]
+        with pytest.raises(ValueError, match="must hold 4 layers"):
+            net.load(broken[:2])
+        broken[1][0, 0, 0, 0] = math.nan
+        with pytest.raises(ValueError, match="`weights` must be finite"):
+            net.load(broken)
+        with pytest.raises(ValueError, match="`draws` must be at least 1"):
+            net.init(generator=torch_generator(7), draws=0)
+
+    def test_a_near_scheme_is_named(self):
+        with pytest.raises(ValueError, match=r"Did you mean 'kaiming-\w+'"):
+            nets()[0].init("kaiming", generator=torch_generator(7))
