@@ -601,6 +601,20 @@ class TestMeasure:
                 found["identity"][0][index], want["identity"][0], rtol=0, atol=1e-12
             )
 
+    def test_pictures_of_one_kind(self):
+        net = self.cnn()
+        params = net.init(generator=torch_generator(7))
+        found = self.found(
+            net, params, params, "pictures", settings=Settings(kinds=("first",))
+        )["pictures"]
+        seen = found["trained"][0][0][1]
+        assert sorted(seen) == ["channel", "cosine", "first", "share"]
+        want = net.layer_outputs(params, self.image.pixels)[1][0, 0, 0].numpy()
+        # Four digits.
+        np.testing.assert_allclose(seen["first"], want, rtol=5e-4)
+        with pytest.raises(ValueError, match="but one is 'last'"):
+            Settings(kinds=("last",))
+
     def test_own_test_images(self):
         net = self.cnn()
         params = net.init(generator=torch_generator(7))

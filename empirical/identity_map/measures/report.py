@@ -71,9 +71,9 @@ def measure(
             tests``: the examples' description.
         ``"pictures"``
             ``images``: names; ``trained, untrained``: [draw][image][layer], each None
-            or ``singular, share, correlated, channel, cosine, first``; hidden layers of
-            fully connected networks have a picture only if they are as large as the
-            image.
+            or ``share, channel, cosine`` and the kinds that the settings name:
+            ``singular, correlated, first``; hidden layers of fully connected networks
+            have a picture only if they are as large as the image.
         ``"upper"``
             ``counts``, ``images``; ``identity, constant``: [draw][count][image];
             ``outputs``: [draw][count][image]. For fully connected networks of another

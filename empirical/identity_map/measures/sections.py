@@ -71,14 +71,14 @@ def _examples(subject: Subject, data: Dataset) -> tuple[Tensor, Tensor]:
 
 def _pictures(subject: Subject) -> dict[str, Any]:
     names, images = subject.shown
-    draws = subject.settings.draws
+    draws, kinds = subject.settings.draws, subject.settings.kinds
     found: dict[str, Any] = {"images": list(names)}
     for key, params in (("trained", subject.final), ("untrained", subject.initial)):
         few = tuple(w[:draws] for w in params)
         outputs = subject.network.layer_outputs(few, images)
         found[key] = [
             [
-                [_picture(h[draw, row], image) for h in outputs]
+                [_picture(h[draw, row], image, kinds) for h in outputs]
                 for row, image in enumerate(images)
             ]
             for draw in range(len(few[0]))
@@ -86,17 +86,17 @@ def _pictures(subject: Subject) -> dict[str, Any]:
     return found
 
 
-def _picture(representation: Tensor, image: Tensor) -> dict[str, Any] | None:
-    if representation.numel() != image.numel() and representation.ndim != 3:
+def _picture(
+    representation: Tensor, image: Tensor, kinds: Sequence[str]
+) -> dict[str, Any] | None:
+    if representation.ndim != 3 and representation.numel() != image.numel():
         return None
     spatial = representation.ndim == 3
     seen = picture(representation if spatial else representation.view_as(image), image)
     if seen is None:
         return None
-    return {
-        key: pixels(value) if isinstance(value, Tensor) else value
-        for key, value in vars(seen).items()
-    }
+    numbers = {"share": seen.share, "channel": seen.channel, "cosine": seen.cosine}
+    return {**numbers, **{kind: pixels(getattr(seen, kind)) for kind in kinds}}
 
 
 def _upper(subject: Subject) -> dict[str, Any]:
