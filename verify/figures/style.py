@@ -79,16 +79,23 @@ def axes(
 
     Both are typed as Any: matplotlib's own annotations are partial.
     """
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasSVG(figure)
+    figure = blank(width, height)
+    figure.set_layout_engine("constrained")
     row = figure.subplots(1, columns, squeeze=False)[0]
-    figure.patch.set_alpha(0.0)
     for one in row:
         one.patch.set_alpha(0.0)
     return figure, list(row)
+
+
+def blank(width: float, height: float) -> Any:
+    """Return an empty figure without background, of so many inches."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    FigureCanvasSVG(figure)
+    figure.patch.set_alpha(0.0)
+    return figure
 
 
 def settled(figure: Any) -> Any:

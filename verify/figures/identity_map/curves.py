@@ -1,0 +1,313 @@
+"""Curves and bars: what one number does along depths, layers, sizes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from verify.figures.identity_map.runs import Array, Group, Missing, Run, mean
+from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FIELDS = {"identity": SERIES[0], "constant": SERIES[1]}
+"""Both correlations, and their colours everywhere."""
+
+WIDTH = 6.6
+
+
+def sweep(
+    ax: Any,
+    positions: Sequence[float],
+    groups: Sequence[Group],
+    *,
+    dashes: Any = "-",
+    suffix: str = "",
+    seeds: bool = True,
+) -> None:
+    """Draw both mean correlations of groups: their mean as a line, draws as points."""
+    for field, colour in FIELDS.items():
+        values = [group.curve(field) for group in groups]
+        ax.plot(
+            positions,
+            [float(mean(v)) for v in values],
+            color=colour,
+            linestyle=dashes,
+            label=f"to the {field}{suffix}",
+        )
+        for x, each in zip(positions, values, strict=True) if seeds else ():
+            ax.plot([x] * len(each), each, ".", color=colour, markersize=4)
+    lost = [
+        x for x, g in zip(positions, groups, strict=True) if bool(g.diverged.any())
+    ]
+    if lost:
+        ax.plot(lost, [0.02] * len(lost), "x", color=INK, markersize=6)
+
+
+def correlation_axis(ax: Any, xlabel: str) -> None:
+    """Label the axes of a plot of correlations."""
+    ax.set(xlabel=xlabel, ylabel="mean correlation", ylim=(min(0.0, _lowest(ax)), 1.03))
+
+
+def _lowest(ax: Any) -> float:
+    values = [np.array(line.get_ydata(), dtype=np.float64) for line in ax.lines]
+    fine = np.concatenate([v[np.isfinite(v)] for v in values] or [np.zeros(1)])
+    return float(np.min(fine, initial=0.0)) * 1.05
+
+
+def seeds(runs: Sequence[Run]) -> "Figure":
+    """Draw both correlations against depth, one line for each seed."""
+    figure, (ax,) = axes(height=3.6, width=WIDTH)
+    depths = [run.layers for run in runs]
+    common = min(len(run.group.statuses) for run in runs)
+    numbers = [draw["seed"] for draw in runs[0].group.raw["draws"]]
+    for field, colour in FIELDS.items():
+        values = np.array([run.group.curve(field)[:common] for run in runs])
+        for k in range(common):
+            ax.plot(
+                depths,
+                values[:, k],
+                ".",
+                linestyle=DASHES[k % len(DASHES)],
+                color=colour,
+                linewidth=1.2,
+                label=f"to the {field}, seed {numbers[k]}",
+            )
+    _half(ax, depths)
+    correlation_axis(ax, "weight layers")
+    figure.legend(loc="outside right center")
+    return figure
+
+
+def depth_curve(runs: Sequence[Run]) -> "Figure":
+    """Draw both correlations against depth, means over seeds and their points."""
+    figure, (ax,) = axes(height=3.4, width=WIDTH)
+    depths = [run.layers for run in runs]
+    sweep(ax, depths, [run.group for run in runs])
+    _half(ax, depths)
+    correlation_axis(ax, "weight layers")
+    figure.legend(loc="outside right center")
+    return figure
+
+
+def _half(ax: Any, depths: Sequence[float]) -> None:
+    # Over correlations 0 to 1, a perfect constant has the mean correlation 1/2.
+    ax.axhline(0.5, color=FAINT, linewidth=1.0)
+    ax.annotate(
+        "identity of a perfect constant",
+        (depths[-1], 0.5),
+        xytext=(0, -4),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=7.5,
+    )
+
+
+def by_depth(
+    runs: Sequence[Run], key: str, *, xlabel: str, log: bool = False
+) -> "Figure":
+    """Draw both correlations against a property of the networks, a panel a depth.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+    key : {"width", "kernel", "size"}
+    xlabel : str
+    log : bool
+        Whether the property is spread on a logarithmic axis.
+    """
+    depths = sorted({run.layers for run in runs})
+    figure, panels = axes(len(depths), height=3.0, width=WIDTH)
+    for ax, depth in zip(panels, depths, strict=True):
+        mine = sorted((r for r in runs if r.layers == depth), key=lambda r: _of(r, key))
+        places = [_of(run, key) for run in mine]
+        sweep(ax, places, [run.group for run in mine])
+        if log:
+            ax.set_xscale("log")
+            ax.minorticks_off()
+        ax.set_xticks(places, [f"{p:g}" for p in places])
+        correlation_axis(ax, xlabel)
+        ax.set_title(f"{depth} layers")
+        if ax is not panels[0]:
+            ax.set(ylabel="")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right",
+                  ncols=2)
+    return figure
+
+
+def _of(run: Run, key: str) -> float:
+    return float(getattr(run, key))
+
+
+def layer_errors(runs: Sequence[Run]) -> "Figure":
+    """Draw the averaging classifier's error layer by layer, before and after."""
+    figure, panels = axes(2, height=3.2, width=WIDTH)
+    for ax, state in zip(panels, ("untrained", "trained"), strict=True):
+        for k, run in enumerate(runs):
+            values = run.group.numbers("layer-error", state)
+            if state == "untrained":
+                values = np.array(
+                    run.group.section("layer-error")[state], dtype=np.float64
+                )
+            each = mean(values)
+            colour = SERIES[k % len(SERIES)]
+            ax.plot(
+                range(len(each)),
+                each,
+                ".",
+                linestyle=DASHES[k % len(DASHES)],
+                color=colour,
+                label=f"{run.layers} layers",
+            )
+            ax.plot(range(len(each)), values.T, color=colour, linewidth=0.5, alpha=0.5)
+        ax.axhline(0.9, color=FAINT, linewidth=1.0)
+        ax.set(
+            title=state,
+            xlabel="layer (0: the input)",
+            ylabel="error" if ax is panels[0] else "",
+            ylim=(0.0, 1.0),
+        )
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    panels[0].annotate(
+        "chance", (0, 0.9), xytext=(0, 3), textcoords="offset points", fontsize=7.5
+    )
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper right", ncols=min(len(runs), 5))
+    return figure
+
+
+def changes(runs: Sequence[Run]) -> "Figure":
+    """Draw how far each layer's weights moved, relative to where they started."""
+    figure, panels = axes(len(runs), height=2.7, width=WIDTH)
+    for ax, run in zip(panels, runs, strict=True):
+        values = run.group.numbers("change", "relative")
+        layers = np.arange(1, values.shape[1] + 1)
+        ax.bar(layers, np.nan_to_num(mean(values)), color=SERIES[0], width=0.75)
+        for each in values:
+            ax.plot(layers, each, ".", color=SERIES[1], markersize=3)
+        if bool(run.group.diverged.all()):
+            ax.text(0.5, 0.5, "diverged", transform=ax.transAxes, ha="center")
+        kind = {"cnn": "convolutional", "fcn": "fully connected"}
+        name = kind.get(str(run.network["kind"]), str(run.network["kind"]))
+        ax.set_title(f"{name}\n{run.layers} layers")
+        ax.set(xlabel="layer", ylim=(0.0, None))
+        ax.grid(visible=False, axis="x")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    panels[0].set_ylabel("‖W* − W⁰‖ / ‖W⁰‖")
+    return figure
+
+
+def tested_sizes(run: Run) -> "Figure":
+    """Draw both correlations of one network against the size of its test images."""
+    figure, panels = axes(2, height=3.0, width=WIDTH)
+    section = run.group.section("sizes")
+    edges = section["sizes"]
+    titles = {"resized": "images resized", "placed": "images on black"}
+    for ax, (rule, title) in zip(panels, titles.items(), strict=True):
+        for field, colour in FIELDS.items():
+            values = run.group.numbers("sizes", rule, field)
+            # The training image itself is both at once; only unseen ones tell.
+            each = _over_images(values[:, :, 1:])
+            ax.plot(edges, mean(each), color=colour, label=f"to the {field}")
+            ax.plot(edges, each.T, ".", color=colour, markersize=4)
+        ax.axvline(run.size, color=FAINT, linewidth=1.0)
+        correlation_axis(ax, "edge of the test image")
+        ax.set_xscale("log")
+        ax.minorticks_off()
+        ax.set_xticks(edges, [str(e) for e in edges])
+        ax.set_title(title)
+    panels[1].set_ylabel("")
+    panels[0].annotate(
+        "trained at",
+        (run.size, 0.0),
+        xytext=(3, 3),
+        textcoords="offset points",
+        fontsize=7.5,
+    )
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper right", ncols=2)
+    return figure
+
+
+def _over_images(values: Array) -> Array:
+    return mean(values, axis=2)
+
+
+def coverage(runs: Sequence[Run]) -> "Figure":
+    """Draw both correlations against what a network's middle and corner see.
+
+    One panel for correlations against the kernel, one for what one output pixel sees
+    of the image after one layer.
+    """
+    figure, (left, right) = axes(2, height=3.1, width=WIDTH)
+    depths = sorted({run.layers for run in runs})
+    for k, depth in enumerate(depths):
+        mine = sorted((r for r in runs if r.layers == depth), key=lambda r: r.kernel)
+        suffix = f", {depth} layers" if len(depths) > 1 else ""
+        places = [run.kernel for run in mine]
+        groups = [run.group for run in mine]
+        sweep(left, places, groups, dashes=DASHES[k], suffix=suffix)
+    correlation_axis(left, "edge of the kernel")
+    edges = sorted({(run.kernel, run.size) for run in runs})
+    seen = {}
+    for run in runs:
+        try:
+            seen[run.kernel] = run.group.section("cover")
+        except Missing:
+            continue
+    if not seen:
+        raise Missing("none of the records of kernels has the section 'cover'")
+    places = [kernel for kernel, _ in edges if kernel in seen]
+    for k, name in enumerate(("centre", "corner")):
+        first = [float(seen[p][name][0]) for p in places]
+        style: dict[str, Any] = {"color": SERIES[2 + k], "linestyle": DASHES[k]}
+        right.plot(places, first, ".", label=f"from the {name}", **style)
+    right.set(
+        xlabel="edge of the kernel",
+        ylabel="share of the image seen by one layer",
+        ylim=(0.0, 1.03),
+    )
+    handles = [a.get_legend_handles_labels() for a in (left, right)]
+    both = (handles[0][0] + handles[1][0], handles[0][1] + handles[1][1])
+    figure.legend(*both, loc="outside upper center", ncols=4)
+    return figure
+
+
+def mixtures(runs: Sequence[Run], *, only: Sequence[str]) -> "Figure":
+    """Draw how much of each training image an output holds, one panel a depth.
+
+    Bars are the coefficients of the least squares mixture; diamonds the share of the
+    output that the mixture explains.
+    """
+    from verify.figures.identity_map.grids import inputs
+
+    figure, _ = axes(0, height=1.0 + 1.35 * len(runs), width=WIDTH)
+    panels = figure.subplots(len(runs), 1, squeeze=False, sharex=True)[:, 0]
+    for ax, run in zip(panels, runs, strict=True):
+        ax.patch.set_alpha(0.0)
+        group = run.group
+        names = list(inputs(group))
+        trained = [name for name in names if name.startswith("train ")]
+        chosen = [*trained, *only]
+        rows = [names.index(name) for name in chosen]
+        found = mean(group.numbers("predictions", "coefficients"))[rows]
+        explained = mean(group.numbers("predictions", "explained"))[rows]
+        x = np.arange(len(chosen))
+        width = 0.8 / len(trained)
+        for k, name in enumerate(trained):
+            at = x + (k - 0.5 * (len(trained) - 1)) * width
+            heights = np.nan_to_num(found[:, k])
+            label = f"of {name.removeprefix('train ')}"
+            ax.bar(at, heights, 0.9 * width, color=SERIES[k], label=label)
+        ax.plot(x, explained, "d", color=INK, fillstyle="none", label="explained")
+        ax.axhline(0.0, color=INK, linewidth=0.7)
+        ax.set_title(f"{run.layers} layers")
+        ax.set_xticks(x, chosen, rotation=35, ha="right", rotation_mode="anchor")
+        ax.grid(visible=False, axis="x")
+    panels[-1].set_xlabel("image put in")
+    figure.supylabel("coefficient in the output", fontsize=9)
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper right", ncols=4)
+    return figure

@@ -1,0 +1,354 @@
+"""Pictures in rows and columns: one bitmap for each figure, labels around it.
+
+Pixels keep the scale of the inputs: black and white are the least and the largest
+pixel that goes in, and outputs beyond are cut off there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from verify.figures.identity_map.runs import Array, Group, Run, mean, variant
+from verify.figures.style import SERIES, blank
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FEW = ("0", "3", "0+1", "2+7", "constant", "rows", "checkerboard", "disc", "random")
+"""Unseen images of the small grids: digits, mixtures, patterns."""
+
+WIDTH = 6.6
+_CELL = 0.56
+_LETTER = 0.067
+_GAP = 0.07
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strip:
+    """A row of a grid: images, or words where there is none, and numbers beside it."""
+
+    label: str
+    cells: Sequence[Array | str]
+    notes: tuple[str, ...] = ()
+    apart: bool = False
+
+
+def montage(
+    strips: Sequence[Strip],
+    columns: Sequence[str],
+    *,
+    scale: tuple[float, float] | None,
+    headers: tuple[str, ...] = (),
+) -> "Figure":
+    """Draw strips below each other.
+
+    Parameters
+    ----------
+    strips : sequence of Strip
+        A strip that is `apart` leaves a gap below it.
+    columns : sequence of str
+        Names of the columns, written above.
+    scale : pair of float or None
+        Pixels that are black and white; each picture's own when None.
+    headers : tuple of str
+        Names of the notes.
+    """
+    left = 0.12 + _LETTER * max(
+        len(line) for s in strips for line in s.label.split("\n")
+    )
+    right = 0.08 + 0.62 * len(headers)
+    cell = min(_CELL, (WIDTH - left - right) / len(columns))
+    tilted = any(len(name) * _LETTER > cell for name in (*columns, *headers))
+    longest = max(len(name) for name in (*columns, *headers))
+    top = 0.12 + (0.72 * _LETTER * longest if tilted else 0.14)
+    gaps = [0.5 * cell if s.apart else 0.0 for s in strips]
+    offsets = np.concatenate([[0.0], np.cumsum([cell + g for g in gaps])])
+    height = float(offsets[-1] - gaps[-1])
+    width = left + right + cell * len(columns)
+    figure = blank(width, top + height + 0.06)
+    ax: Any = figure.add_axes(
+        (
+            left / width,
+            0.06 / (top + height + 0.06),
+            cell * len(columns) / width,
+            height / (top + height + 0.06),
+        )
+    )
+    ax.patch.set_alpha(0.0)
+    ax.axis("off")
+    ax.set(xlim=(0.0, len(columns) * cell), ylim=(height, 0.0))
+    margin = 0.5 * _GAP * cell
+    for strip, offset in zip(strips, offsets[:-1], strict=True):
+        for k, found in enumerate(strip.cells):
+            place = (
+                k * cell + margin,
+                (k + 1) * cell - margin,
+                offset + cell - margin,
+                offset + margin,
+            )
+            _cell(ax, found, place, scale)
+        middle = offset + 0.5 * cell
+        ax.text(-0.06, middle, strip.label, ha="right", va="center", fontsize=8)
+        for k, note in enumerate(strip.notes):
+            x = len(columns) * cell + 0.62 * k + 0.38
+            ax.text(x, middle, note, ha="center", va="center", fontsize=8)
+    places = [(k + 0.5) * cell for k in range(len(columns))]
+    places += [len(columns) * cell + 0.62 * k + 0.38 for k in range(len(headers))]
+    tilt = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+    for x, name in zip(places, (*columns, *headers), strict=True):
+        look = tilt if tilted else {"ha": "center"}
+        shift = -0.04 if tilted else 0.0
+        ax.text(x + shift, -0.05, name, va="bottom", fontsize=8, **look)
+    return figure
+
+
+def _cell(
+    ax: Any,
+    found: Array | str,
+    place: tuple[float, float, float, float],
+    scale: tuple[float, float] | None,
+) -> None:
+    if isinstance(found, str):
+        x, y = 0.5 * (place[0] + place[1]), 0.5 * (place[2] + place[3])
+        ax.text(x, y, found, ha="center", va="center", fontsize=6.5, color=SERIES[1])
+        return
+    # Whole pixels in vector output, and no resampling: each pixel stays a square.
+    ax.imshow(shade(found, scale), extent=place, interpolation="none", aspect="auto")
+
+
+def shade(image: Array, scale: tuple[float, float] | None) -> Any:
+    """Return an image as opaque colours; pixels that are not finite are reddish."""
+    fine = np.isfinite(image)
+    low, high = scale or _range(image)
+    spread = high - low if high > low else 1.0
+    grey = np.clip((np.where(fine, image, low) - low) / spread, 0.0, 1.0)
+    colours = np.repeat(grey[..., None], 3, axis=-1) if image.ndim == 2 else grey
+    bad = ~fine if image.ndim == 2 else ~fine.all(axis=-1)
+    levels = np.round(255.0 * colours).astype(np.uint8)
+    levels[bad] = (179, 50, 90)
+    return levels
+
+
+def _range(image: Array) -> tuple[float, float]:
+    fine = image[np.isfinite(image)]
+    return (float(fine.min()), float(fine.max())) if fine.size else (0.0, 1.0)
+
+
+def span(images: Sequence[Array]) -> tuple[float, float]:
+    """Return the least and the largest pixel of images."""
+    ranges = [_range(image) for image in images]
+    return min(r[0] for r in ranges), max(r[1] for r in ranges)
+
+
+def correlations(group: Group) -> tuple[str, str]:
+    """Return both mean correlations of a group's depth curve point as text."""
+    each = [mean(group.curve(field)) for field in ("identity", "constant")]
+    return (_two(each[0]), _two(each[1]))
+
+
+def _two(value: Any) -> str:
+    return f"{float(value):.2f}".replace("-", "−") if np.isfinite(value) else "none"
+
+
+def outputs(group: Group) -> list[Array | str]:
+    """Return what the first draw makes of each image, or that it diverged."""
+    names = group.section("predictions")["images"]
+    if group.diverged[0]:
+        return ["diverged"] * len(names)
+    return [group.run.image(p) for p in group.section("predictions")["outputs"][0]]
+
+
+def inputs(group: Group) -> dict[str, Array]:
+    """Return the images that went in by name, training images first."""
+    section = group.section("predictions")
+    names = [image["name"] for image in section["images"]]
+    images = [group.run.image(p) for p in section["inputs"]]
+    return dict(zip(names, images, strict=True))
+
+
+def predictions(
+    rows: Sequence[tuple[str, Group]], *, only: Sequence[str] | None = None
+) -> "Figure":
+    """Draw inputs, and below them what each group of networks makes of them.
+
+    Parameters
+    ----------
+    rows : sequence of (label, Group)
+        All shown the same images, possibly at different sizes.
+    only : sequence of str, optional
+        Names of the unseen images to show; all by default.
+    """
+    # The largest pictures show the inputs best.
+    shown = inputs(max((group for _, group in rows), key=lambda g: g.run.size))
+    chosen = [
+        name for name in shown if only is None or name in only or _trained(name)
+    ]
+    strips = [Strip(label="input", cells=[shown[n] for n in chosen], apart=True)]
+    for label, group in rows:
+        made = dict(zip(inputs(group), outputs(group), strict=True))
+        strips.append(
+            Strip(
+                label=label + _state(group),
+                cells=[made[name] for name in chosen],
+                notes=correlations(group),
+            )
+        )
+    return montage(
+        strips,
+        chosen,
+        scale=span(list(shown.values())),
+        headers=("identity", "constant"),
+    )
+
+
+def _trained(name: str) -> bool:
+    return name.startswith("train ")
+
+
+def _state(group: Group) -> str:
+    return "\n(stalled)" if group.statuses[0] == "stalled" else ""
+
+
+def training_sets(
+    rows: Sequence[tuple[str, Group]], *, only: Sequence[str]
+) -> "Figure":
+    """Draw, for groups trained on different images, these and what is made of others.
+
+    Unseen images are written as the first strip; training images stand in the first
+    column.
+    """
+    shown = inputs(rows[0][1])
+    blanks: list[Array | str] = ["trained on"]
+    strips = [
+        Strip(label="input", cells=blanks + [shown[n] for n in only], apart=True)
+    ]
+    everything: list[Array] = list(shown.values())
+    for label, group in rows:
+        images = inputs(group)
+        made = dict(zip(images, outputs(group), strict=True))
+        own = next(images[name] for name in images if _trained(name))
+        everything.append(own)
+        strips.append(
+            Strip(
+                label=label + _state(group),
+                cells=[own, *(made[name] for name in only)],
+                notes=correlations(group),
+            )
+        )
+    return montage(
+        strips,
+        ["", *only],
+        scale=span(everything),
+        headers=("identity", "constant"),
+    )
+
+
+def layers(
+    runs: Sequence[Run], *, states: Sequence[str], kinds: Sequence[str], image: int = 0
+) -> "Figure":
+    """Draw a picture for each layer's representation of one image.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+    states : sequence of {"trained", "untrained"}
+    kinds : sequence of {"singular", "correlated", "first"}
+        Which picture of a layer.
+    image : int
+        Which of the images that pictures were kept of; the training image is first.
+    """
+    words = {"singular": "", "correlated": "best channel", "first": "channel 0"}
+    strips: list[Strip] = []
+    deepest = max(run.layers for run in runs)
+    for run in runs:
+        section = run.group.section("pictures")
+        own = inputs(run.group)[section["images"][image]]
+        for state in states:
+            for kind in kinds:
+                found = section[state][0][image]
+                cells: list[Array | str] = [own, *(_seen(p, kind) for p in found)]
+                if run.group.diverged[0] and state == "trained":
+                    cells[1:] = ["diverged"] * len(found)
+                cells += [""] * (deepest - run.layers)
+                label = f"{run.layers} layers, {state}"
+                label += f"\n{words[kind]}" if words[kind] else ""
+                strips.append(Strip(label=label, cells=cells))
+    columns = ["in", *map(str, range(1, deepest + 1))]
+    return montage(strips, columns, scale=None)
+
+
+def _seen(picture: Any, kind: str) -> Array | str:
+    return "zero" if picture is None else np.array(picture[kind], dtype=np.float64)
+
+
+def sizes(run: Run, *, rule: str) -> "Figure":
+    """Draw what one network makes of an image at several sizes.
+
+    Parameters
+    ----------
+    run : Run
+    rule : {"resized", "placed"}
+        How the test images got their sizes.
+    """
+    section, group = run.group.section("sizes"), run.group
+    edges = section["sizes"]
+    kept = section[rule]["outputs"][0]
+    shown = [k for k, each in enumerate(kept) if each is not None]
+    known = inputs(group)
+    strips: list[Strip] = []
+    for row, name in enumerate(section["shown"]):
+        where = section["images"].index(name)
+        cells: list[Array | str] = [known[name]]
+        for k in shown:
+            cells.append(
+                "diverged" if group.diverged[0] else run.image(kept[k][row])
+            )
+        strips.append(Strip(label=_named(name), cells=cells))
+        del where
+    columns = [f"in, {run.size}", *(f"{edges[k]} × {edges[k]}" for k in shown)]
+    return montage(strips, columns, scale=span(list(known.values())))
+
+
+def _named(name: str) -> str:
+    return name.replace("train ", "trained ") if _trained(name) else f"unseen {name}"
+
+
+def upper(run: Run) -> "Figure":
+    """Draw what the last layers of a network make of an image put in before them."""
+    section, group = run.group.section("upper"), run.group
+    known = inputs(group)
+    chosen = section["images"]
+    strips = [
+        Strip(label="image put in", cells=[known[n] for n in chosen], apart=True)
+    ]
+    agreement = group.numbers("upper", "constant")
+    for k, count in enumerate(section["counts"]):
+        made = section["outputs"][0][k]
+        cells: list[Array | str] = [run.image(each) for each in made]
+        if group.diverged[0]:
+            cells = ["diverged"] * len(made)
+        strips.append(
+            Strip(
+                label="last layer" if count == 1 else f"last {count} layers",
+                cells=cells,
+                notes=tuple(_two(v) for v in mean(agreement[:, k])),
+            )
+        )
+    return montage(
+        strips,
+        [_named(name) for name in chosen],
+        scale=span(list(known.values())),
+        headers=tuple(f"cos, {n.removeprefix('train ')}" for n in chosen),
+    )
+
+
+def variants(runs: Sequence[Run], name: str = "") -> list[tuple[str, Group]]:
+    """Return every group of runs with what tells it apart, for the rows of a grid."""
+    several = len({run.layers for run in runs}) > 1
+    return [
+        ((f"{run.layers} layers, " if several else "") + (variant(group) or name), group)
+        for run in runs
+        for group in run.groups
+    ]

@@ -1,0 +1,106 @@
+"""Heat maps: test correlation upwards, networks sideways, agreement as colour."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from verify.figures.identity_map.runs import Array, Group, mean
+from verify.figures.style import INK, axes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH = 6.6
+_COLOURS = "viridis"
+_TITLES = {
+    "constant": "to the constant",
+    "identity": "to the identity",
+    "constant_mse": "to the constant",
+    "identity_mse": "to the identity",
+}
+
+Block = tuple[str, Sequence[tuple[str, Group]]]
+"""A title, and what its columns are called and show."""
+
+
+def heat_maps(
+    blocks: Sequence[Block], *, xlabel: str, errors: bool = False
+) -> "Figure":
+    """Draw, for each block a row, heat maps for the constant and the identity.
+
+    Parameters
+    ----------
+    blocks : sequence of (title, columns)
+    xlabel : str
+    errors : bool
+        Mean squared errors instead of correlations, in units of a black-and-white step.
+    """
+    fields = ("constant_mse", "identity_mse") if errors else ("constant", "identity")
+    figure, _ = axes(0, height=0.5 + 2.35 * len(blocks), width=WIDTH)
+    panels = figure.subplots(len(blocks), 2, squeeze=False, sharey=True)
+    found = {
+        (row, field): _columns(columns, field)
+        for row, (_, columns) in enumerate(blocks)
+        for field in fields
+    }
+    limits = _limits(list(found.values()), errors=errors)
+    shown: Any = None
+    for row, (title, columns) in enumerate(blocks):
+        rhos = columns[0][1].section("heatmap")["rhos"]
+        for ax, field in zip(panels[row], fields, strict=True):
+            ax.patch.set_alpha(0.0)
+            values = found[row, field]
+            shown = ax.imshow(
+                values,
+                origin="lower",
+                aspect="auto",
+                cmap=_COLOURS,
+                vmin=limits[0],
+                vmax=limits[1],
+                interpolation="none",
+            )
+            _axes(ax, [name for name, _ in columns], rhos)
+            _lost(ax, values, columns)
+            name = _TITLES[field]
+            ax.set_title(f"{title}, {name}" if title else name)
+            if row == len(blocks) - 1:
+                ax.set_xlabel(xlabel)
+        panels[row][0].set_ylabel("correlation ρ of the test image")
+    words = "mean squared error" if errors else "correlation"
+    figure.colorbar(shown, ax=panels, label=words, shrink=0.9, pad=0.02, aspect=30)
+    return figure
+
+
+def _columns(columns: Sequence[tuple[str, Group]], field: str) -> Array:
+    """Return means over draws, test correlations by columns."""
+    each = [mean(group.numbers("heatmap", field)[:, 0]) for _, group in columns]
+    return np.stack(each, axis=1)
+
+
+def _limits(values: Sequence[Array], *, errors: bool) -> tuple[float, float]:
+    if not errors:
+        return 0.0, 1.0
+    fine = np.concatenate([v[np.isfinite(v)] for v in values])
+    # One network that is far off must not take all colours.
+    return 0.0, float(np.quantile(fine, 0.95)) if fine.size else 1.0
+
+
+def _axes(ax: Any, names: Sequence[str], rhos: Sequence[float]) -> None:
+    long = max(map(len, names)) > 4
+    look: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(names)), names, **(look if long else {}))
+    step = max(1, (len(rhos) - 1) // 5)
+    ax.set_yticks(range(0, len(rhos), step), [f"{r:g}" for r in rhos[::step]])
+    ax.grid(visible=False)
+
+
+def _lost(ax: Any, values: Array, columns: Sequence[tuple[str, Group]]) -> None:
+    """Mark columns without a number, and those that lack some draws."""
+    for k, (_, group) in enumerate(columns):
+        if not np.isfinite(values[:, k]).any():
+            middle = 0.5 * (len(values) - 1)
+            ax.text(k, middle, "none finite", rotation=90, ha="center", va="center",
+                    fontsize=7)
+        elif bool(group.diverged.any()):
+            ax.plot([k], [0], "x", color=INK, markersize=5)

@@ -1,0 +1,249 @@
+"""Records of trained runs as the pictures see them: checked, ordered, draws marked.
+
+A record is the JSON object that one configuration of the experiments left. Draws that
+diverged stay in it: they are undefined in every number here, left out of means, and
+named by `remarks`, which every picture carries.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Records = Mapping[str, Mapping[str, Any]]
+
+FOLDER = "identity-map"
+"""Of the runs' records, inside a profile's folder of records."""
+
+COMMAND = "python -m empirical.identity_map batch"
+
+
+class Missing(ValueError):
+    """Records that a picture needs are not there; the message says how to make them."""
+
+
+class Folder(Records):
+    """A folder of run records, each read when it is first asked for.
+
+    Raises
+    ------
+    ValueError
+        On reading a record that is not JSON; the message names the file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._names = sorted(path.stem for path in folder.glob("*.json"))
+        self._read: dict[str, Mapping[str, Any]] = {}
+
+    def __getitem__(self, name: str) -> Mapping[str, Any]:
+        """Return the record of a configuration."""
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            path = self.folder / f"{name}.json"
+            try:
+                self._read[name] = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise ValueError(f"the run record {path} is not JSON: {error}") from (
+                    error
+                )
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of the configurations, sorted."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return len(self._names)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Draws of a run that share everything but their seed."""
+
+    run: "Run"
+    raw: Mapping[str, Any]
+
+    @property
+    def statuses(self) -> tuple[str, ...]:
+        """How the training of each draw ended."""
+        return tuple(draw["status"] for draw in self.raw["draws"])
+
+    @property
+    def diverged(self) -> npt.NDArray[np.bool_]:
+        """Of each draw, whether it has nothing to show."""
+        finite = self.raw["measured"]["finite"]
+        pairs = zip(self.statuses, finite, strict=True)
+        return np.array([status == "diverged" or not fine for status, fine in pairs])
+
+    @property
+    def loss(self) -> float:
+        """The largest final loss of the draws that did not diverge; nan for none."""
+        found = [draw["final_loss"] for draw in self.raw["draws"]]
+        kept = np.array(found, dtype=np.float64)[~self.diverged]
+        return float(kept.max()) if kept.size else float("nan")
+
+    def section(self, name: str) -> Mapping[str, Any]:
+        """Return one section of what was measured.
+
+        Raises
+        ------
+        Missing
+            If it was not measured, or could not be.
+        """
+        found = self.raw["measured"].get(name)
+        if found is None:
+            raise Missing(
+                f"the record {self.run.name} has no section '{name}'; make it anew with"
+                f" `{COMMAND} --rerun --only {self.run.name} --out DIR`"
+            )
+        if set(found) == {"reason"}:
+            raise Missing(f"the record {self.run.name} has no '{name}': {found}")
+        return found
+
+    def numbers(self, section: str, *keys: str) -> Array:
+        """Return numbers with draws along the first axis, nan where undefined."""
+        found: Any = self.section(section)
+        for key in keys:
+            found = found[key]
+        values = np.array(found, dtype=np.float64)
+        values[self.diverged] = np.nan
+        return values
+
+    def curve(self, field: str) -> Array:
+        """Return a mean over test images for each draw: of the curve, first image."""
+        return self.numbers("curve", field)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run's record."""
+
+    raw: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the configuration."""
+        return str(self.raw["name"])
+
+    @property
+    def network(self) -> Mapping[str, Any]:
+        """Kind, shape, layers, width, kernel, activation."""
+        return self.raw["network"]
+
+    @property
+    def layers(self) -> int:
+        """Weight layers."""
+        return int(self.network["layers"])
+
+    @property
+    def width(self) -> int:
+        """Units or channels of hidden layers; of an image where there is no other."""
+        given = self.network.get("width")
+        return int(np.prod(self.network["shape"])) if given is None else int(given)
+
+    @property
+    def kernel(self) -> int:
+        """Edge of the kernels; 0 where there are none."""
+        return int(self.network["kernel"]) if self.network["kind"] == "cnn" else 0
+
+    @property
+    def size(self) -> int:
+        """Edge of the training image."""
+        return int(self.network["shape"][-1])
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """What was trained side by side, as listed in the configuration."""
+        return tuple(Group(self, raw) for raw in self.raw["groups"])
+
+    @property
+    def group(self) -> Group:
+        """The first group; the only one of most runs."""
+        return self.groups[0]
+
+    def image(self, pixels: Any) -> Array:
+        """Return rows of pixels as an image, (H, W) or (H, W, channels)."""
+        rows = np.array(pixels, dtype=np.float64)
+        channels = int(self.network["shape"][0])
+        parts = rows.reshape(channels, -1, rows.shape[-1])
+        return parts[0] if channels == 1 else np.moveaxis(parts, 0, -1)
+
+
+def select(
+    records: Records, patterns: Sequence[str], *, companions: bool = False
+) -> list[Run]:
+    """Return the runs whose names match one of the patterns, smallest networks first.
+
+    Parameters
+    ----------
+    records : mapping
+        Configuration to record.
+    patterns : sequence of str
+        As for file names: ``cnn-depth-*``.
+    companions : bool
+        Also the plain convolutional networks of the same depths, which are what the
+        sweeps vary.
+    """
+    names = [n for n in records if any(fnmatchcase(n, p) for p in patterns)]
+    found = [Run(records[name]) for name in names]
+    if companions:
+        plain = dict.fromkeys(f"cnn-depth-{run.layers}" for run in found)
+        found += [Run(records[name]) for name in plain if name in records]
+    return sorted(
+        found, key=lambda r: (r.layers, r.size, r.kernel, r.width, r.raw["name"])
+    )
+
+
+def remarks(runs: Sequence[Run]) -> list[str]:
+    """Return what has to be said of draws that diverged or never started to learn."""
+    found: list[str] = []
+    for run in runs:
+        for group in run.groups:
+            name = run.name + (f" ({kind})" if (kind := variant(group)) else "")
+            total = len(group.statuses)
+            if bad := int(group.diverged.sum()):
+                found.append(f"{name}: {bad} of {total} draws diverged, left out")
+            if idle := group.statuses.count("stalled"):
+                found.append(f"{name}: {idle} of {total} draws never left the plateau")
+    return found
+
+
+def variant(group: Group) -> str:
+    """Return what tells a group from the others of its run, empty for an only one."""
+    others = [other.raw for other in group.run.groups]
+    parts: list[str] = []
+    if len({raw["scheme"] for raw in others}) > 1:
+        parts.append(str(group.raw["scheme"]))
+    if len({raw["rate"] for raw in others}) > 1:
+        parts.append(f"rate {group.raw['rate']:g}")
+    if len({tuple(raw["labels"]) for raw in others}) > 1:
+        parts.append("trained on " + ", ".join(map(str, group.raw["labels"])))
+    return ", ".join(parts)
+
+
+def mean(values: Array, axis: int = 0) -> Array:
+    """Average what is finite; nan where nothing is.
+
+    Examples
+    --------
+    >>> mean(np.array([[1.0, np.nan], [3.0, np.nan]]))
+    array([ 2., nan])
+    """
+    fine = np.isfinite(values)
+    count = fine.sum(axis=axis)
+    total = np.where(fine, values, 0.0).sum(axis=axis)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def nearest(runs: Sequence[Run], layers: int) -> Run:
+    """Return the run whose depth is closest to `layers`, the deeper of two."""
+    return min(runs, key=lambda run: (abs(run.layers - layers), -run.layers))
