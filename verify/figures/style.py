@@ -79,20 +79,19 @@ def axes(
 
     Both are typed as Any: matplotlib's own annotations are partial.
     """
-    figure = blank(width, height)
-    figure.set_layout_engine("constrained")
+    figure = blank(width, height, layout="constrained")
     row = figure.subplots(1, columns, squeeze=False)[0]
     for one in row:
         one.patch.set_alpha(0.0)
     return figure, list(row)
 
 
-def blank(width: float, height: float) -> Any:
+def blank(width: float, height: float, *, layout: str = "none") -> Any:
     """Return an empty figure without background, of so many inches."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height))
+    figure = Figure(figsize=(width, height), layout=layout)
     FigureCanvasSVG(figure)
     figure.patch.set_alpha(0.0)
     return figure

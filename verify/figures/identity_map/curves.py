@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.figures.identity_map.runs import Array, Group, Missing, Run, mean
-from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
+from verify.figures.style import DASHES, FAINT, INK, SERIES, axes, blank
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,9 +38,7 @@ def sweep(
         )
         for x, each in zip(positions, values, strict=True) if seeds else ():
             ax.plot([x] * len(each), each, ".", color=colour, markersize=4)
-    lost = [
-        x for x, g in zip(positions, groups, strict=True) if bool(g.diverged.any())
-    ]
+    lost = [x for x, g in zip(positions, groups, strict=True) if bool(g.diverged.any())]
     if lost:
         ax.plot(lost, [0.02] * len(lost), "x", color=INK, markersize=6)
 
@@ -132,8 +130,9 @@ def by_depth(
         ax.set_title(f"{depth} layers")
         if ax is not panels[0]:
             ax.set(ylabel="")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right",
-                  ncols=2)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2
+    )
     return figure
 
 
@@ -283,7 +282,7 @@ def mixtures(runs: Sequence[Run], *, only: Sequence[str]) -> "Figure":
     """
     from verify.figures.identity_map.grids import inputs
 
-    figure, _ = axes(0, height=1.0 + 1.35 * len(runs), width=WIDTH)
+    figure = blank(WIDTH, 1.0 + 1.35 * len(runs), layout="constrained")
     panels = figure.subplots(len(runs), 1, squeeze=False, sharex=True)[:, 0]
     for ax, run in zip(panels, runs, strict=True):
         ax.patch.set_alpha(0.0)

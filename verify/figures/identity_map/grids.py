@@ -20,9 +20,10 @@ FEW = ("0", "3", "0+1", "2+7", "constant", "rows", "checkerboard", "disc", "rand
 """Unseen images of the small grids: digits, mixtures, patterns."""
 
 WIDTH = 6.6
-_CELL = 0.56
+_CELL = 0.62
 _LETTER = 0.067
 _GAP = 0.07
+_BOTTOM = 0.06
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,16 +67,12 @@ def montage(
     gaps = [0.5 * cell if s.apart else 0.0 for s in strips]
     offsets = np.concatenate([[0.0], np.cumsum([cell + g for g in gaps])])
     height = float(offsets[-1] - gaps[-1])
-    width = left + right + cell * len(columns)
-    figure = blank(width, top + height + 0.06)
-    ax: Any = figure.add_axes(
-        (
-            left / width,
-            0.06 / (top + height + 0.06),
-            cell * len(columns) / width,
-            height / (top + height + 0.06),
-        )
-    )
+    # All figures are as wide, so that letters are of one size on a page.
+    left += 0.5 * (WIDTH - left - right - cell * len(columns))
+    whole = top + height + _BOTTOM
+    figure = blank(WIDTH, whole)
+    place = (left / WIDTH, _BOTTOM / whole, cell * len(columns) / WIDTH, height / whole)
+    ax: Any = figure.add_axes(place)
     ax.patch.set_alpha(0.0)
     ax.axis("off")
     ax.set(xlim=(0.0, len(columns) * cell), ylim=(height, 0.0))
@@ -182,9 +179,7 @@ def predictions(
     """
     # The largest pictures show the inputs best.
     shown = inputs(max((group for _, group in rows), key=lambda g: g.run.size))
-    chosen = [
-        name for name in shown if only is None or name in only or _trained(name)
-    ]
+    chosen = [name for name in shown if only is None or name in only or _trained(name)]
     strips = [Strip(label="input", cells=[shown[n] for n in chosen], apart=True)]
     for label, group in rows:
         made = dict(zip(inputs(group), outputs(group), strict=True))
@@ -221,9 +216,7 @@ def training_sets(
     """
     shown = inputs(rows[0][1])
     blanks: list[Array | str] = ["trained on"]
-    strips = [
-        Strip(label="input", cells=blanks + [shown[n] for n in only], apart=True)
-    ]
+    strips = [Strip(label="input", cells=blanks + [shown[n] for n in only], apart=True)]
     everything: list[Array] = list(shown.values())
     for label, group in rows:
         images = inputs(group)
@@ -246,68 +239,70 @@ def training_sets(
 
 
 def layers(
-    runs: Sequence[Run], *, states: Sequence[str], kinds: Sequence[str], image: int = 0
+    runs: Sequence[Run], *, kinds: Sequence[str], unseen: bool = False
 ) -> "Figure":
-    """Draw a picture for each layer's representation of one image.
+    """Draw a picture for each layer's representation, after and before training.
 
     Parameters
     ----------
     runs : sequence of Run
-    states : sequence of {"trained", "untrained"}
     kinds : sequence of {"singular", "correlated", "first"}
-        Which picture of a layer.
-    image : int
-        Which of the images that pictures were kept of; the training image is first.
+        Which pictures of a layer.
+    unseen : bool
+        Show the first unseen image too, not the training image alone.
     """
-    words = {"singular": "", "correlated": "best channel", "first": "channel 0"}
+    words = {"singular": "singular", "correlated": "best", "first": "first"}
     strips: list[Strip] = []
     deepest = max(run.layers for run in runs)
     for run in runs:
         section = run.group.section("pictures")
-        own = inputs(run.group)[section["images"][image]]
-        for state in states:
-            for kind in kinds:
-                found = section[state][0][image]
-                cells: list[Array | str] = [own, *(_seen(p, kind) for p in found)]
-                if run.group.diverged[0] and state == "trained":
-                    cells[1:] = ["diverged"] * len(found)
-                cells += [""] * (deepest - run.layers)
-                label = f"{run.layers} layers, {state}"
-                label += f"\n{words[kind]}" if words[kind] else ""
-                strips.append(Strip(label=label, cells=cells))
+        names = section["images"][: 2 if unseen else 1]
+        for row, name in enumerate(names):
+            for state in ("trained", "untrained"):
+                for kind in kinds:
+                    found = section[state][0][row]
+                    cells: list[Array | str] = [inputs(run.group)[name]]
+                    cells += [_seen(p, kind) for p in found]
+                    if run.group.diverged[0] and state == "trained":
+                        cells[1:] = ["diverged"] * len(found)
+                    cells += [""] * (deepest - run.layers)
+                    label = words[kind] if len(kinds) > 1 else _count(run.layers)
+                    last = state == "untrained" and kind == kinds[-1]
+                    strips.append(
+                        Strip(label=f"{state}, {label}", cells=cells, apart=last)
+                    )
     columns = ["in", *map(str, range(1, deepest + 1))]
     return montage(strips, columns, scale=None)
+
+
+def _count(layers: int) -> str:
+    return "1 layer" if layers == 1 else f"{layers} layers"
 
 
 def _seen(picture: Any, kind: str) -> Array | str:
     return "zero" if picture is None else np.array(picture[kind], dtype=np.float64)
 
 
-def sizes(run: Run, *, rule: str) -> "Figure":
-    """Draw what one network makes of an image at several sizes.
-
-    Parameters
-    ----------
-    run : Run
-    rule : {"resized", "placed"}
-        How the test images got their sizes.
-    """
+def sizes(run: Run) -> "Figure":
+    """Draw what one network makes of images at several sizes, resized and on black."""
     section, group = run.group.section("sizes"), run.group
     edges = section["sizes"]
-    kept = section[rule]["outputs"][0]
-    shown = [k for k, each in enumerate(kept) if each is not None]
     known = inputs(group)
     strips: list[Strip] = []
-    for row, name in enumerate(section["shown"]):
-        where = section["images"].index(name)
-        cells: list[Array | str] = [known[name]]
-        for k in shown:
-            cells.append(
-                "diverged" if group.diverged[0] else run.image(kept[k][row])
+    columns: list[str] = []
+    for rule, words in (("resized", "resized"), ("placed", "on black")):
+        kept = section[rule]["outputs"][0]
+        shown = [k for k, each in enumerate(kept) if each is not None]
+        columns = [f"in, {run.size}", *(str(edges[k]) for k in shown)]
+        for row, name in enumerate(section["shown"]):
+            cells: list[Array | str] = [known[name]]
+            for k in shown:
+                bad = bool(group.diverged[0])
+                cells.append("diverged" if bad else run.image(kept[k][row]))
+            last = row == len(section["shown"]) - 1
+            strips.append(
+                Strip(label=f"{_named(name)}, {words}", cells=cells, apart=last)
             )
-        strips.append(Strip(label=_named(name), cells=cells))
-        del where
-    columns = [f"in, {run.size}", *(f"{edges[k]} × {edges[k]}" for k in shown)]
     return montage(strips, columns, scale=span(list(known.values())))
 
 
@@ -320,9 +315,7 @@ def upper(run: Run) -> "Figure":
     section, group = run.group.section("upper"), run.group
     known = inputs(group)
     chosen = section["images"]
-    strips = [
-        Strip(label="image put in", cells=[known[n] for n in chosen], apart=True)
-    ]
+    strips = [Strip(label="image put in", cells=[known[n] for n in chosen], apart=True)]
     agreement = group.numbers("upper", "constant")
     for k, count in enumerate(section["counts"]):
         made = section["outputs"][0][k]
@@ -348,7 +341,10 @@ def variants(runs: Sequence[Run], name: str = "") -> list[tuple[str, Group]]:
     """Return every group of runs with what tells it apart, for the rows of a grid."""
     several = len({run.layers for run in runs}) > 1
     return [
-        ((f"{run.layers} layers, " if several else "") + (variant(group) or name), group)
+        (
+            (f"{run.layers} layers, " if several else "") + (variant(group) or name),
+            group,
+        )
         for run in runs
         for group in run.groups
     ]

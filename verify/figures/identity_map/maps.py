@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.figures.identity_map.runs import Array, Group, mean
-from verify.figures.style import INK, axes
+from verify.figures.style import INK, blank
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,10 +34,10 @@ def heat_maps(
     blocks : sequence of (title, columns)
     xlabel : str
     errors : bool
-        Mean squared errors instead of correlations, in units of a black-and-white step.
+        Mean squared errors of standardised pixels instead of correlations.
     """
     fields = ("constant_mse", "identity_mse") if errors else ("constant", "identity")
-    figure, _ = axes(0, height=0.5 + 2.35 * len(blocks), width=WIDTH)
+    figure = blank(WIDTH, 0.5 + 2.35 * len(blocks), layout="constrained")
     panels = figure.subplots(len(blocks), 2, squeeze=False, sharey=True)
     found = {
         (row, field): _columns(columns, field)
@@ -100,7 +100,14 @@ def _lost(ax: Any, values: Array, columns: Sequence[tuple[str, Group]]) -> None:
     for k, (_, group) in enumerate(columns):
         if not np.isfinite(values[:, k]).any():
             middle = 0.5 * (len(values) - 1)
-            ax.text(k, middle, "none finite", rotation=90, ha="center", va="center",
-                    fontsize=7)
+            ax.text(
+                k,
+                middle,
+                "none finite",
+                rotation=90,
+                ha="center",
+                va="center",
+                fontsize=7,
+            )
         elif bool(group.diverged.any()):
             ax.plot([k], [0], "x", color=INK, markersize=5)

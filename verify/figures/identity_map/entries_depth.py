@@ -1,0 +1,279 @@
+"""Figures 1 to 24: depth, layers, sizes of test images."""
+
+from verify.figures.identity_map import plates
+from verify.figures.identity_map.paper import PaperFigure
+
+CNN, PREDICTED, MAPPED = ("cnn-depth-*",), ("curve", "predictions"), ("heatmap",)
+
+ENTRIES = (
+    PaperFigure(
+        number=1,
+        title="Trained on many digits",
+        caption=(
+            "Off the digits the convolutional network still copies most of its input,"
+            " while fully connected ones return something close to digits."
+        ),
+        paper="60,000 examples: a 20-layer CNN, FCNs of 10 layers and of 1.",
+        needs=("many-*",),
+        sections=PREDICTED,
+        plate=plates.many_few,
+    ),
+    PaperFigure(
+        number=2,
+        title="One digit, fully connected",
+        caption=(
+            "Shallow networks return noise for what they have not seen, deep ones the"
+            " training image."
+        ),
+        paper="One example, FCNs by depth.",
+        needs=("fcn-relu-depth-*",),
+        sections=PREDICTED,
+        plate=plates.depths_few,
+    ),
+    PaperFigure(
+        number=3,
+        title="One digit, convolutional",
+        caption=(
+            "Depth turns what one image teaches from the identity over something like"
+            " edges into the constant."
+        ),
+        paper="One example, CNNs by depth: identity, edges, constant.",
+        needs=CNN,
+        sections=PREDICTED,
+        plate=plates.depths_few,
+    ),
+    PaperFigure(
+        number=4,
+        title="Correlation by depth and similarity",
+        caption=(
+            "Deep networks agree with the constant even for inputs that are orthogonal"
+            " to the training image; shallow ones agree with their input."
+        ),
+        paper="Heat maps of correlation to constant and identity, CNNs.",
+        needs=CNN,
+        sections=MAPPED,
+        plate=plates.depth_map,
+    ),
+    PaperFigure(
+        number=5,
+        title="What layers still know of the class",
+        caption=(
+            "Errors of a classifier on each layer's output, thin lines for seeds: a"
+            " trained shallow network ends where its input was, a deep one does not."
+        ),
+        paper="Layer-wise classification error, trained and not.",
+        needs=CNN,
+        sections=("layer-error",),
+        plate=plates.errors,
+    ),
+    PaperFigure(
+        number=6,
+        title="A shallow network at other sizes",
+        caption=(
+            "A network that learnt the identity at one size applies it to larger"
+            " images, less well to smaller ones."
+        ),
+        paper="The 5-layer CNN tested at 7 to 112 pixels.",
+        needs=CNN,
+        sections=("sizes",),
+        plate=plates.sizes_shallow,
+    ),
+    PaperFigure(
+        number=7,
+        title="A deep network at other sizes",
+        caption=(
+            "What a deep network learnt as a constant grows from the boundary and"
+            " breaks when the image has another size."
+        ),
+        paper="The 20-layer CNN tested at 7 to 112 pixels.",
+        needs=CNN,
+        sections=("sizes",),
+        plate=plates.sizes_deep,
+    ),
+    PaperFigure(
+        number=8,
+        title="Size of the training image",
+        caption=(
+            "At equal depth, the smaller the training image, the closer to the constant."
+        ),
+        paper="CNNs trained on images of several sizes.",
+        needs=("size-*-depth-*",),
+        sections=PREDICTED,
+        plate=plates.training_sizes,
+        companions=True,
+    ),
+    PaperFigure(
+        number=9,
+        title="Kernels",
+        caption=(
+            "Wider kernels blur, and give the constant once one of them covers the"
+            " image."
+        ),
+        paper="Five layers, kernels 5 to 57.",
+        needs=("kernel-*-depth-*",),
+        sections=PREDICTED,
+        plate=plates.kernels,
+        companions=True,
+    ),
+    PaperFigure(
+        number=10,
+        title="Channels",
+        caption="Three channels fail; more do not overfit to the constant more readily.",
+        paper="3, 128 and 1,024 channels.",
+        needs=("channels-*-depth-*",),
+        sections=PREDICTED,
+        plate=plates.channels_grid,
+        companions=True,
+    ),
+    PaperFigure(
+        number=11,
+        title="Linear networks",
+        caption="Depth, much more than width, drives linear networks to the constant.",
+        paper="Multi-layer linear networks by depth and width.",
+        needs=("fcn-linear-depth-*",),
+        sections=PREDICTED,
+        plate=plates.linear_grid,
+    ),
+    PaperFigure(
+        number=12,
+        title="Two layers, one or both trained",
+        caption=(
+            "With the bottom layer alone, unseen images give noise; with both they lean"
+            " to the training image."
+        ),
+        paper="Two-layer ReLU networks of 2,048 and 16,384 units.",
+        needs=("two-layer-bottom-*", "two-layer-all-*"),
+        sections=PREDICTED,
+        plate=plates.two_layers,
+    ),
+    PaperFigure(
+        number=13,
+        title="One digit, fully connected, all images",
+        caption="As figure 2, on every unseen image: noise first, then the digit.",
+        paper="The whole table behind figure 2.",
+        needs=("fcn-relu-depth-*",),
+        sections=PREDICTED,
+        plate=plates.depths_all,
+    ),
+    PaperFigure(
+        number=14,
+        title="Fully connected networks by depth and similarity",
+        caption=(
+            "Nothing agrees with the identity at correlation 0, whatever the depth, and"
+            " ReLU networks reach the constant sooner than linear ones."
+        ),
+        paper="Heat maps of FCNs, ReLU and linear.",
+        needs=("fcn-relu-depth-*", "fcn-linear-depth-*"),
+        sections=MAPPED,
+        plate=plates.connected_map,
+    ),
+    PaperFigure(
+        number=15,
+        title="Layer by layer",
+        caption=(
+            "Each layer's leading singular vector as an image: a deep network loses the"
+            " input in its middle and makes it anew."
+        ),
+        paper="Pictures per layer, trained and not.",
+        needs=CNN,
+        sections=("pictures",),
+        plate=plates.layers_all,
+    ),
+    PaperFigure(
+        number=16,
+        title="Layer by layer, shallow",
+        caption=(
+            "Singular vector, channel most like the input, and first channel, for the"
+            " training image and an unseen one: the input stays visible throughout."
+        ),
+        paper="Layers of the 7-layer CNN.",
+        needs=CNN,
+        sections=("pictures",),
+        plate=plates.layers_shallow,
+    ),
+    PaperFigure(
+        number=17,
+        title="Layer by layer, in between",
+        caption=(
+            "Singular vector, channel most like the input, and first channel, for the"
+            " training image and an unseen one."
+        ),
+        paper="Layers of the 14-layer CNN.",
+        needs=CNN,
+        sections=("pictures",),
+        plate=plates.layers_middle,
+    ),
+    PaperFigure(
+        number=18,
+        title="Layer by layer, deep",
+        caption=(
+            "Singular vector, channel most like the input, and first channel: the last"
+            " layers draw the training image whatever was put in."
+        ),
+        paper="Layers of the 20-layer CNN.",
+        needs=CNN,
+        sections=("pictures",),
+        plate=plates.layers_deep,
+    ),
+    PaperFigure(
+        number=19,
+        title="How far weights moved",
+        caption=(
+            "Weights change most near the output; points are seeds, and lower layers"
+            " move little, but do move."
+        ),
+        paper="Relative weight change per layer, CNNs and FCNs.",
+        needs=("cnn-depth-*", "fcn-relu-depth-*"),
+        sections=("change",),
+        plate=plates.changes,
+    ),
+    PaperFigure(
+        number=20,
+        title="A shallow network by size of the test image",
+        caption=(
+            "Correlations over unseen images, points for seeds: the identity holds on"
+            " larger images and weakens on smaller ones."
+        ),
+        paper="More sizes of the 5-layer CNN.",
+        needs=CNN,
+        sections=("sizes",),
+        plate=plates.curve_shallow,
+    ),
+    PaperFigure(
+        number=21,
+        title="A deep network by size of the test image",
+        caption=(
+            "Correlations over unseen images, points for seeds: the constant is one"
+            " only at the size that was trained."
+        ),
+        paper="More sizes of the 20-layer CNN.",
+        needs=CNN,
+        sections=("sizes",),
+        plate=plates.curve_deep,
+    ),
+    *(
+        PaperFigure(
+            number=number,
+            title=f"Upper layers alone, {words}",
+            caption=(
+                "An image is put in before the last layers, beside the cosine with the"
+                f" training image: {seen}."
+            ),
+            paper=f"Upper sub-networks of the {layers}-layer CNN.",
+            needs=CNN,
+            sections=("upper",),
+            plate=plate,
+        )
+        for number, words, layers, plate, seen in (
+            (22, "shallow network", 7, plates.upper_shallow, "they keep what they get"),
+            (23, "network in between", 14, plates.upper_middle, "they blur it"),
+            (
+                24,
+                "deep network",
+                20,
+                plates.upper_deep,
+                "enough of them make the digit",
+            ),
+        )
+    ),
+)
