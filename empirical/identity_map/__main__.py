@@ -159,6 +159,8 @@ def _parser() -> argparse.ArgumentParser:
     for command in (many, listed):
         command.add_argument("--scale", choices=SCALES, default="small")
         command.add_argument("--only", nargs="+", metavar="WORD", help="names with all")
+        text = "every n-th configuration from the i-th: n processes share the work"
+        command.add_argument("--shard", metavar="I/N", default="1/1", help=text)
         command.add_argument("--figures", nargs="+", type=int, help="for one of these")
     return parser
 
@@ -263,6 +265,12 @@ def _chosen(options: argparse.Namespace) -> list[Configuration]:
         if all(word in c.name for word in options.only or ())
         and (options.figures is None or set(options.figures) & set(c.figures))
     ]
+    index, _, count = options.shard.partition("/")
+    if not (index + count).isdecimal() or not 1 <= int(index) <= int(count):
+        raise ValueError(
+            f"batch: `--shard` must be I/N with 1 <= I <= N, but it is {options.shard}"
+        )
+    chosen = chosen[int(index) - 1 :: int(count)]
     if not chosen:
         raise ValueError(
             f"batch: no configuration of scale {options.scale} has the words "

@@ -253,7 +253,10 @@ def _many_examples(s: _Sizes) -> list[Configuration]:
             name=f"many-{name}",
             figures=(1, 40),
             network=network,
-            recipe=s.many,
+            # Fully connected updates are cheap, and there is more to learn.
+            recipe=s.many
+            if network.kind == "cnn"
+            else replace(s.many, steps=4 * s.many.steps),
             # A signal that does not shrink: minibatches leave no plateau quickly.
             schemes=("kaiming-normal",),
             examples=s.examples,
@@ -355,7 +358,10 @@ def _other_images(s: _Sizes) -> list[Configuration]:
             name=f"images-{len(labels)}-depth-{layers}",
             figures=(38,) if len(labels) == 2 else (39,),
             network=_cnn(s, layers),
-            recipe=s.recipe,
+            # Images that compete take longer.
+            recipe=s.recipe
+            if layers < 10
+            else replace(s.recipe, steps=2 * s.recipe.steps),
             labels=(labels,),
             seeds=s.seeds[:1],
             measurements=_SEEN,

@@ -50,7 +50,8 @@ class Dense:
 
     def square_norms(self) -> Tensor:
         """Return each draw's squared norm."""
-        return self.value.flatten(1).square().sum(dim=1)
+        # One pass and no copy, unlike the sum of squares.
+        return torch.linalg.vector_norm(self.value.flatten(1), dim=1).square()
 
     def scaled(self, factors: Tensor) -> "Dense":
         """Return the gradient times each draw's factor."""
@@ -99,6 +100,25 @@ class Outer:
 def along(factors: Tensor, like: Tensor) -> Tensor:
     """Return `factors`, shape (draws,), so that it multiplies `like` draw by draw."""
     return factors.view(-1, *[1] * (like.ndim - 1))
+
+
+def product(weight: Tensor, h: Tensor) -> Tensor:
+    """Return the products of each draw's matrix with its few columns.
+
+    On a CPU the batched product of such thin factors is several times slower than the
+    products one by one (measured: ten times for 8 draws of 196 x 196 and one column).
+
+    Examples
+    --------
+    >>> product(torch.ones(2, 3, 4), torch.ones(2, 4, 1)).flatten()
+    tensor([4., 4., 4., 4., 4., 4.])
+    """
+    if weight.device.type != "cpu":
+        return torch.bmm(weight, h)
+    out = h.new_empty((len(weight), weight.shape[1], h.shape[2]))
+    for one, columns, place in zip(weight, h, out, strict=True):
+        torch.mm(one, columns, out=place)
+    return out
 
 
 def losses_of(outputs: Tensor, targets: Tensor, loss: Loss) -> Tensor:
@@ -183,7 +203,7 @@ def _by_hand(
     x = images.flatten(2).transpose(1, 2).expand(draws, -1, -1)
     inputs, active, h, skip = [x], [], x, x
     for index, weight in enumerate(params):
-        z = torch.bmm(weight, h)
+        z = product(weight, h)
         h = z.relu_() if relu and index < last else z
         active.append(h)
         if residual and index % 2:
@@ -201,7 +221,7 @@ def _by_hand(
         if not bottom or index == 0:
             slopes.append(Outer(delta, inputs[index]))
         if index:
-            delta = torch.bmm(params[index].transpose(1, 2), delta)
+            delta = product(params[index].transpose(1, 2), delta)
             if residual and index % 2 == 0:
                 # The block's input also reaches its output unchanged.
                 delta = through = through + delta

@@ -4,6 +4,7 @@ The formulas are PyTorch's, with its default constants; a stacked update equals 
 updates of single networks because all of them act entry by entry.
 """
 
+import copy
 import difflib
 from collections.abc import Sequence
 
@@ -98,6 +99,13 @@ class Optimiser:
             else:
                 change = self._change(moments, slope.dense())
                 weight.addcmul_(along(rates, weight), change, value=-1.0)
+
+    def part(self, rows: slice) -> "Optimiser":
+        """Return the optimiser of some draws, which shares its memory with this one."""
+        mine = copy.copy(self)
+        mine.moments = [[m[rows] for m in each] for each in self.moments]
+        mine.clock = self.clock[rows]
+        return mine
 
     def keep(self, chosen: Tensor) -> None:
         """Drop all draws but the chosen ones."""

@@ -176,6 +176,18 @@ class TestCommand:
         assert lines
         assert all(line.startswith("kernel-") for line in lines)
 
+    def test_shards_share_the_work(self, capsys):
+        lines = []
+        for shard in ("1/1", "1/2", "2/2"):
+            assert command.main(["list", "--shard", shard]) == 0
+            lines.append(capsys.readouterr().out.splitlines())
+        whole, first, second = lines
+        assert first
+        assert second
+        assert sorted(first + second) == sorted(whole)
+        assert command.main(["list", "--shard", "3/2"]) == 2
+        assert "1 <= I <= N" in capsys.readouterr().err
+
     def test_a_deadline_leaves_a_checkpoint_that_the_next_call_ends(
         self, tmp_path, monkeypatch, capsys
     ):
