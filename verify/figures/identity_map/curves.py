@@ -73,6 +73,7 @@ def seeds(runs: Sequence[Run]) -> "Figure":
                 label=f"to the {field}, seed {numbers[k]}",
             )
     _half(ax, depths)
+    ax.set_xticks(depths)
     correlation_axis(ax, "weight layers")
     figure.legend(loc="outside right center")
     return figure
@@ -84,6 +85,7 @@ def depth_curve(runs: Sequence[Run]) -> "Figure":
     depths = [run.layers for run in runs]
     sweep(ax, depths, [run.group for run in runs])
     _half(ax, depths)
+    ax.set_xticks(depths)
     correlation_axis(ax, "weight layers")
     figure.legend(loc="outside right center")
     return figure
@@ -95,7 +97,7 @@ def _half(ax: Any, depths: Sequence[float]) -> None:
     ax.annotate(
         "identity of a perfect constant",
         (depths[-1], 0.5),
-        xytext=(0, -4),
+        xytext=(0, -9),
         textcoords="offset points",
         ha="right",
         va="top",
@@ -188,9 +190,8 @@ def changes(runs: Sequence[Run]) -> "Figure":
             ax.plot(layers, each, ".", color=SERIES[1], markersize=3)
         if bool(run.group.diverged.all()):
             ax.text(0.5, 0.5, "diverged", transform=ax.transAxes, ha="center")
-        kind = {"cnn": "convolutional", "fcn": "fully connected"}
-        name = kind.get(str(run.network["kind"]), str(run.network["kind"]))
-        ax.set_title(f"{name}\n{run.layers} layers")
+        ax.set_title(f"{str(run.network['kind']).upper()}, {run.layers} layers")
+        ax.yaxis.get_major_locator().set_params(nbins=5)
         ax.set(xlabel="layer", ylim=(0.0, None))
         ax.grid(visible=False, axis="x")
         ax.xaxis.get_major_locator().set_params(integer=True)
@@ -249,6 +250,8 @@ def coverage(runs: Sequence[Run]) -> "Figure":
         groups = [run.group for run in mine]
         sweep(left, places, groups, dashes=DASHES[k], suffix=suffix)
     correlation_axis(left, "edge of the kernel")
+    left.set_title("what was learnt")
+    right.set_title("what one pixel of one layer sees")
     edges = sorted({(run.kernel, run.size) for run in runs})
     seen = {}
     for run in runs:
@@ -265,12 +268,11 @@ def coverage(runs: Sequence[Run]) -> "Figure":
         right.plot(places, first, ".", label=f"from the {name}", **style)
     right.set(
         xlabel="edge of the kernel",
-        ylabel="share of the image seen by one layer",
+        ylabel="share of the image",
         ylim=(0.0, 1.03),
     )
-    handles = [a.get_legend_handles_labels() for a in (left, right)]
-    both = (handles[0][0] + handles[1][0], handles[0][1] + handles[1][1])
-    figure.legend(*both, loc="outside upper center", ncols=4)
+    left.legend(loc="lower right")
+    right.legend(loc="lower right")
     return figure
 
 
@@ -283,7 +285,9 @@ def mixtures(runs: Sequence[Run], *, only: Sequence[str]) -> "Figure":
     from verify.figures.identity_map.grids import inputs
 
     figure = blank(WIDTH, 1.0 + 1.35 * len(runs), layout="constrained")
-    panels = figure.subplots(len(runs), 1, squeeze=False, sharex=True)[:, 0]
+    panels = figure.subplots(len(runs), 1, squeeze=False, sharex=True, sharey=True)[
+        :, 0
+    ]
     for ax, run in zip(panels, runs, strict=True):
         ax.patch.set_alpha(0.0)
         group = run.group

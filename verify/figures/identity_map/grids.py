@@ -16,31 +16,50 @@ from verify.figures.style import SERIES, blank
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Scale = tuple[Array, Array]
+"""What is black and what is white, of each channel."""
+
+SHORT = {"constant": "flat", "checkerboard": "checks"}
+"""Names of columns: one image is constant, and so is a map."""
+
+HEADERS = ("cos to\nidentity", "cos to\nconstant")
 FEW = ("0", "3", "0+1", "2+7", "constant", "rows", "checkerboard", "disc", "random")
 """Unseen images of the small grids: digits, mixtures, patterns."""
 
 WIDTH = 6.6
-_CELL = 0.62
-_LETTER = 0.067
+_CELL = 0.8
+_THIN = 0.3
+_NOTE = 0.56
+_LETTER, _SMALL = 0.067, 0.058
+_APART = 0.16
 _GAP = 0.07
 _BOTTOM = 0.06
 
 
 @dataclass(frozen=True, kw_only=True)
 class Strip:
-    """A row of a grid: images, or words where there is none, and numbers beside it."""
+    """A row of a grid: images, or words where there is none, and numbers beside it.
+
+    A strip that is `apart` leaves a gap below it, a `thin` one holds numbers only.
+    """
 
     label: str
     cells: Sequence[Array | str]
     notes: tuple[str, ...] = ()
     apart: bool = False
+    thin: bool = False
+
+    @property
+    def height(self) -> float:
+        """Height in cells."""
+        return _THIN if self.thin else 1.0
 
 
 def montage(
     strips: Sequence[Strip],
     columns: Sequence[str],
     *,
-    scale: tuple[float, float] | None,
+    scale: Scale | None,
     headers: tuple[str, ...] = (),
 ) -> "Figure":
     """Draw strips below each other.
@@ -48,25 +67,24 @@ def montage(
     Parameters
     ----------
     strips : sequence of Strip
-        A strip that is `apart` leaves a gap below it.
     columns : sequence of str
         Names of the columns, written above.
-    scale : pair of float or None
+    scale : pair or None
         Pixels that are black and white; each picture's own when None.
     headers : tuple of str
         Names of the notes.
     """
-    left = 0.12 + _LETTER * max(
-        len(line) for s in strips for line in s.label.split("\n")
-    )
-    right = 0.08 + 0.62 * len(headers)
+    lines = [line for s in strips for line in s.label.split("\n")]
+    left = 0.12 + _LETTER * max(map(len, lines))
+    right = 0.08 + _NOTE * len(headers)
     cell = min(_CELL, (WIDTH - left - right) / len(columns))
-    tilted = any(len(name) * _LETTER > cell for name in (*columns, *headers))
-    longest = max(len(name) for name in (*columns, *headers))
-    top = 0.12 + (0.72 * _LETTER * longest if tilted else 0.14)
-    gaps = [0.5 * cell if s.apart else 0.0 for s in strips]
-    offsets = np.concatenate([[0.0], np.cumsum([cell + g for g in gaps])])
-    height = float(offsets[-1] - gaps[-1])
+    longest = max(map(len, columns))
+    tilted = longest * _SMALL > cell
+    top = max(0.3 if headers else 0.2, 0.12 + 0.72 * _SMALL * longest * tilted)
+    gaps = [_APART if s.apart else 0.0 for s in strips[:-1]] + [0.0]
+    steps = [cell * s.height + gap for s, gap in zip(strips, gaps, strict=True)]
+    offsets = np.concatenate([[0.0], np.cumsum(steps)])
+    height = float(offsets[-1])
     # All figures are as wide, so that letters are of one size on a page.
     left += 0.5 * (WIDTH - left - right - cell * len(columns))
     whole = top + height + _BOTTOM
@@ -76,36 +94,49 @@ def montage(
     ax.patch.set_alpha(0.0)
     ax.axis("off")
     ax.set(xlim=(0.0, len(columns) * cell), ylim=(height, 0.0))
-    margin = 0.5 * _GAP * cell
     for strip, offset in zip(strips, offsets[:-1], strict=True):
-        for k, found in enumerate(strip.cells):
-            place = (
-                k * cell + margin,
-                (k + 1) * cell - margin,
-                offset + cell - margin,
-                offset + margin,
-            )
-            _cell(ax, found, place, scale)
-        middle = offset + 0.5 * cell
-        ax.text(-0.06, middle, strip.label, ha="right", va="center", fontsize=8)
+        _strip(ax, strip, float(offset), cell, scale)
+        middle = offset + 0.5 * cell * strip.height
         for k, note in enumerate(strip.notes):
-            x = len(columns) * cell + 0.62 * k + 0.38
+            x = len(columns) * cell + _NOTE * (k + 0.55)
             ax.text(x, middle, note, ha="center", va="center", fontsize=8)
-    places = [(k + 0.5) * cell for k in range(len(columns))]
-    places += [len(columns) * cell + 0.62 * k + 0.38 for k in range(len(headers))]
-    tilt = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
-    for x, name in zip(places, (*columns, *headers), strict=True):
-        look = tilt if tilted else {"ha": "center"}
-        shift = -0.04 if tilted else 0.0
-        ax.text(x + shift, -0.05, name, va="bottom", fontsize=8, **look)
+    _names(ax, columns, cell, tilted=tilted)
+    for k, name in enumerate(headers):
+        x = len(columns) * cell + _NOTE * (k + 0.55)
+        ax.text(x, -0.05, name, ha="center", va="bottom", fontsize=7.5)
     return figure
+
+
+def _names(ax: Any, columns: Sequence[str], cell: float, *, tilted: bool) -> None:
+    look: dict[str, Any] = {"ha": "center"}
+    if tilted:
+        look = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+    for k, name in enumerate(columns):
+        x = (k + 0.5) * cell - (0.04 if tilted else 0.0)
+        ax.text(x, -0.05, name, va="bottom", fontsize=7.5, **look)
+
+
+def _strip(
+    ax: Any, strip: Strip, offset: float, cell: float, scale: Scale | None
+) -> None:
+    margin = 0.5 * _GAP * cell
+    bottom = offset + cell * strip.height
+    for k, found in enumerate(strip.cells):
+        sides = (k * cell + margin, (k + 1) * cell - margin)
+        if strip.thin:
+            x, y = 0.5 * sum(sides), 0.5 * (offset + bottom)
+            ax.text(x, y, found, ha="center", va="center", fontsize=7.5)
+        else:
+            _cell(ax, found, (*sides, bottom - margin, offset + margin), scale)
+    middle = 0.5 * (offset + bottom)
+    ax.text(-0.06, middle, strip.label, ha="right", va="center", fontsize=8)
 
 
 def _cell(
     ax: Any,
     found: Array | str,
     place: tuple[float, float, float, float],
-    scale: tuple[float, float] | None,
+    scale: Scale | None,
 ) -> None:
     if isinstance(found, str):
         x, y = 0.5 * (place[0] + place[1]), 0.5 * (place[2] + place[3])
@@ -115,11 +146,11 @@ def _cell(
     ax.imshow(shade(found, scale), extent=place, interpolation="none", aspect="auto")
 
 
-def shade(image: Array, scale: tuple[float, float] | None) -> Any:
+def shade(image: Array, scale: Scale | None) -> Any:
     """Return an image as opaque colours; pixels that are not finite are reddish."""
     fine = np.isfinite(image)
-    low, high = scale or _range(image)
-    spread = high - low if high > low else 1.0
+    low, high = scale or span([image])
+    spread = np.where(high > low, high - low, 1.0)
     grey = np.clip((np.where(fine, image, low) - low) / spread, 0.0, 1.0)
     colours = np.repeat(grey[..., None], 3, axis=-1) if image.ndim == 2 else grey
     bad = ~fine if image.ndim == 2 else ~fine.all(axis=-1)
@@ -128,15 +159,15 @@ def shade(image: Array, scale: tuple[float, float] | None) -> Any:
     return levels
 
 
-def _range(image: Array) -> tuple[float, float]:
-    fine = image[np.isfinite(image)]
-    return (float(fine.min()), float(fine.max())) if fine.size else (0.0, 1.0)
-
-
-def span(images: Sequence[Array]) -> tuple[float, float]:
-    """Return the least and the largest pixel of images."""
-    ranges = [_range(image) for image in images]
-    return min(r[0] for r in ranges), max(r[1] for r in ranges)
+def span(images: Sequence[Array]) -> Scale:
+    """Return the least and the largest pixel of images, of each channel its own."""
+    channels = 1 if images[0].ndim == 2 else images[0].shape[-1]
+    pixels = np.concatenate([image.reshape(-1, channels) for image in images])
+    fine = np.isfinite(pixels)
+    low = np.where(fine, pixels, np.inf).min(axis=0)
+    high = np.where(fine, pixels, -np.inf).max(axis=0)
+    some = fine.any(axis=0)
+    return np.where(some, low, 0.0), np.where(some, high, 1.0)
 
 
 def correlations(group: Group) -> tuple[str, str]:
@@ -192,9 +223,9 @@ def predictions(
         )
     return montage(
         strips,
-        chosen,
+        [SHORT.get(name, name) for name in chosen],
         scale=span(list(shown.values())),
-        headers=("identity", "constant"),
+        headers=HEADERS,
     )
 
 
@@ -215,8 +246,8 @@ def training_sets(
     column.
     """
     shown = inputs(rows[0][1])
-    blanks: list[Array | str] = ["trained on"]
-    strips = [Strip(label="input", cells=blanks + [shown[n] for n in only], apart=True)]
+    given: list[Array | str] = ["", *(shown[n] for n in only)]
+    strips = [Strip(label="input", cells=given, apart=True)]
     everything: list[Array] = list(shown.values())
     for label, group in rows:
         images = inputs(group)
@@ -232,9 +263,9 @@ def training_sets(
         )
     return montage(
         strips,
-        ["", *only],
+        ["trained on", *(SHORT.get(name, name) for name in only)],
         scale=span(everything),
-        headers=("identity", "constant"),
+        headers=HEADERS,
     )
 
 
@@ -267,7 +298,7 @@ def layers(
                         cells[1:] = ["diverged"] * len(found)
                     cells += [""] * (deepest - run.layers)
                     label = words[kind] if len(kinds) > 1 else _count(run.layers)
-                    last = state == "untrained" and kind == kinds[-1]
+                    last = kind == kinds[-1] and (unseen or state == "untrained")
                     strips.append(
                         Strip(label=f"{state}, {label}", cells=cells, apart=last)
                     )
@@ -286,22 +317,23 @@ def _seen(picture: Any, kind: str) -> Array | str:
 def sizes(run: Run) -> "Figure":
     """Draw what one network makes of images at several sizes, resized and on black."""
     section, group = run.group.section("sizes"), run.group
-    edges = section["sizes"]
-    known = inputs(group)
+    edges, known = section["sizes"], inputs(group)
     strips: list[Strip] = []
     columns: list[str] = []
     for rule, words in (("resized", "resized"), ("placed", "on black")):
         kept = section[rule]["outputs"][0]
         shown = [k for k, each in enumerate(kept) if each is not None]
-        columns = [f"in, {run.size}", *(str(edges[k]) for k in shown)]
+        columns = [f"in, {run.size}", *(f"{edges[k]} × {edges[k]}" for k in shown)]
+        found = group.numbers("sizes", rule, "identity")
         for row, name in enumerate(section["shown"]):
+            bad = bool(group.diverged[0])
             cells: list[Array | str] = [known[name]]
-            for k in shown:
-                bad = bool(group.diverged[0])
-                cells.append("diverged" if bad else run.image(kept[k][row]))
-            last = row == len(section["shown"]) - 1
+            cells += ["diverged" if bad else run.image(kept[k][row]) for k in shown]
+            strips.append(Strip(label=f"{_named(name)}, {words}", cells=cells))
+            place = section["images"].index(name)
+            numbers = [_two(mean(found[:, k, place])) for k in shown]
             strips.append(
-                Strip(label=f"{_named(name)}, {words}", cells=cells, apart=last)
+                Strip(label="cos", cells=["", *numbers], thin=True, apart=True)
             )
     return montage(strips, columns, scale=span(list(known.values())))
 
@@ -313,28 +345,20 @@ def _named(name: str) -> str:
 def upper(run: Run) -> "Figure":
     """Draw what the last layers of a network make of an image put in before them."""
     section, group = run.group.section("upper"), run.group
-    known = inputs(group)
-    chosen = section["images"]
-    strips = [Strip(label="image put in", cells=[known[n] for n in chosen], apart=True)]
+    known, counts = inputs(group), section["counts"]
     agreement = group.numbers("upper", "constant")
-    for k, count in enumerate(section["counts"]):
-        made = section["outputs"][0][k]
-        cells: list[Array | str] = [run.image(each) for each in made]
-        if group.diverged[0]:
-            cells = ["diverged"] * len(made)
-        strips.append(
-            Strip(
-                label="last layer" if count == 1 else f"last {count} layers",
-                cells=cells,
-                notes=tuple(_two(v) for v in mean(agreement[:, k])),
-            )
-        )
-    return montage(
-        strips,
-        [_named(name) for name in chosen],
-        scale=span(list(known.values())),
-        headers=tuple(f"cos, {n.removeprefix('train ')}" for n in chosen),
-    )
+    strips: list[Strip] = []
+    for row, name in enumerate(section["images"]):
+        made = [section["outputs"][0][k][row] for k in range(len(counts))]
+        bad = bool(group.diverged[0])
+        cells: list[Array | str] = [known[name]]
+        cells += ["diverged" if bad else run.image(each) for each in made]
+        strips.append(Strip(label=_named(name), cells=cells))
+        numbers = [_two(v) for v in mean(agreement[:, :, row])]
+        label = "cos to trained"
+        strips.append(Strip(label=label, cells=["", *numbers], thin=True, apart=True))
+    columns = [f"last {k}" for k in counts]
+    return montage(strips, [f"of {_count(run.layers)}", *columns], scale=None)
 
 
 def variants(runs: Sequence[Run], name: str = "") -> list[tuple[str, Group]]:

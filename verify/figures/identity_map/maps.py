@@ -68,7 +68,16 @@ def heat_maps(
                 ax.set_xlabel(xlabel)
         panels[row][0].set_ylabel("correlation ρ of the test image")
     words = "mean squared error" if errors else "correlation"
-    figure.colorbar(shown, ax=panels, label=words, shrink=0.9, pad=0.02, aspect=30)
+    beyond = errors and any(bool((v > limits[1]).any()) for v in found.values())
+    figure.colorbar(
+        shown,
+        ax=panels,
+        label=words,
+        shrink=0.9,
+        pad=0.02,
+        aspect=30,
+        extend="max" if beyond else "neither",
+    )
     return figure
 
 

@@ -92,7 +92,9 @@ def _common_width(runs: Runs) -> int:
 
 def relu_both(runs: Runs) -> "Figure":
     """Draw mean squared errors of ReLU networks."""
-    return maps.heat_maps([("ReLU", _columns(runs))], xlabel="layers", errors=True)
+    return maps.heat_maps(
+        [("ReLU", _columns(runs))], xlabel="weight layers", errors=True
+    )
 
 
 def linear_widths(runs: Runs) -> "Figure":
@@ -215,7 +217,7 @@ def _channels(runs: Runs, index: int) -> "Figure":
     width = _widths(runs)[index]
     mine = [run for run in runs if run.width == width]
     return grids.predictions(
-        [(f"{run.layers} layers,\n{width} channels", run.group) for run in mine]
+        [(f"{run.layers} layers, {width} ch.", run.group) for run in mine]
     )
 
 

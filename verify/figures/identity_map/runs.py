@@ -24,6 +24,10 @@ FOLDER = "identity-map"
 COMMAND = "python -m empirical.identity_map batch"
 
 
+_LEARNT = 0.1
+"""Share of the first loss above which a network is said not to copy its images yet."""
+
+
 class Missing(ValueError):
     """Records that a picture needs are not there; the message says how to make them."""
 
@@ -85,11 +89,14 @@ class Group:
         return np.array([status == "diverged" or not fine for status, fine in pairs])
 
     @property
-    def loss(self) -> float:
-        """The largest final loss of the draws that did not diverge; nan for none."""
-        found = [draw["final_loss"] for draw in self.raw["draws"]]
-        kept = np.array(found, dtype=np.float64)[~self.diverged]
-        return float(kept.max()) if kept.size else float("nan")
+    def remaining(self) -> Array:
+        """Of each draw that did not diverge, the final loss in units of the first."""
+        draws = self.raw["draws"]
+        last = np.array([draw["final_loss"] for draw in draws], dtype=np.float64)
+        first = np.array([draw["losses"][0] for draw in draws], dtype=np.float64)
+        # A first loss of zero leaves nothing to learn.
+        shares = last / np.where(first > 0.0, first, np.inf)
+        return np.where(self.diverged, np.nan, shares)
 
     def section(self, name: str) -> Mapping[str, Any]:
         """Return one section of what was measured.
@@ -214,6 +221,12 @@ def remarks(runs: Sequence[Run]) -> list[str]:
                 found.append(f"{name}: {bad} of {total} draws diverged, left out")
             if idle := group.statuses.count("stalled"):
                 found.append(f"{name}: {idle} of {total} draws never left the plateau")
+            if late := int((group.remaining > _LEARNT).sum()) - idle:
+                most = float(np.nanmax(group.remaining))
+                found.append(
+                    f"{name}: {late} of {total} draws still far from copying, at up to"
+                    f" {most:.2g} of their first loss"
+                )
     return found
 
 
