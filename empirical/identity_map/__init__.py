@@ -2,4 +2,11 @@
 
 The test-bed of Zhang, Bengio, Hardt, Mozer, Singer 2020, "Identity Crisis":
 networks from images to images, initialised, trained and measured many at once.
+``python -m empirical.identity_map`` trains any of them and prints what it learnt.
 """
+
+from empirical.identity_map.networks import Network, Params
+from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.training import Trained, train
+
+__all__ = ["Network", "Params", "Recipe", "Trained", "train"]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from empirical.data import load
-from empirical.identity_map import optimisers
+from empirical.identity_map import _batch, optimisers
 from empirical.identity_map.gradients import Dense
 from empirical.identity_map.networks import Network
 from empirical.identity_map.optimisers import Optimiser
@@ -130,6 +130,24 @@ class TestStacking:
             )
             for one, many in zip(alone.final, together.final, strict=True):
                 torch.testing.assert_close(one[0], many[draw], rtol=1e-7, atol=1e-10)
+
+    @pytest.mark.parametrize("optimiser", list(optimisers.RATES))
+    def test_draws_updated_a_few_at_a_time_are_the_same(self, optimiser, monkeypatch):
+        net = small("fcn", layers=3)
+        params = net.init("kaiming-normal", generator=torch_generator(7), draws=5)
+        x = normal(1, *net.shape)
+        # The second explodes (or not) and starts again; all have their own release.
+        rates = np.array([1, 1e6, 2, 0.5, 3]) * optimisers.RATES[optimiser]
+        recipe = Recipe(optimiser=optimiser, steps=30, release=0.99, check=9, clip=2.0)
+        whole = train(net, params, x, recipe, rates=rates)
+        held = sum(w[0].numel() for w in params) * 8 * 4
+        for cached in (1, 2 * held):
+            monkeypatch.setattr(_batch, "_CACHED", cached)
+            parts = train(net, params, x, recipe, rates=rates)
+            assert parts.status == whole.status
+            assert parts.starts == whole.starts
+            for a, b in zip(parts.final, whole.final, strict=True):
+                assert torch.equal(a, b)
 
     @pytest.mark.parametrize("name", list(optimisers.RATES))
     def test_optimisers_are_pytorchs(self, name):
