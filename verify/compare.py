@@ -310,11 +310,12 @@ class MeanAtMost:
 class RankTrend:
     """A quantity rises (+1) or falls (-1) along a ladder of levels.
 
-    The measurement has shape (levels, replicates), levels in order: depths and seeds,
-    say. Spearman's correlation of value and level is tried against `shuffles` random
-    permutations of all values; at a one-sided p-value below `level` the direction is
-    settled, and the prediction holds or is refuted. `resolves` is the least
-    correlation that would have settled it. Values that are not finite are refused.
+    The measurement holds replicates by level, levels in order: seeds by depth, say,
+    not necessarily as many at each. Spearman's correlation of value and level is tried
+    against `shuffles` random permutations of all values; at a one-sided p-value below
+    `level` the direction is settled, and the prediction holds or is refuted. `resolves`
+    is the least correlation that would have settled it. Values that are not finite are
+    refused.
     """
 
     level: float = 1e-3
@@ -322,13 +323,16 @@ class RankTrend:
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Judge the sign `predicted` of the trend of `measured`."""
-        values = np.asarray(measured, dtype=np.float64)
-        if values.ndim != 2 or len(values) < 3 or not np.isfinite(values).all():
+        rows = [np.ravel(np.asarray(row, dtype=np.float64)) for row in measured]
+        values = np.concatenate(rows)
+        if len(rows) < 3 or not np.isfinite(values).all():
             raise ValueError(
-                "RankTrend: `measured` must be finite, of shape (levels, replicates)"
-                f" with at least three levels, got shape {values.shape}"
+                "RankTrend: `measured` must hold finite replicates of at least three"
+                f" levels, got {len(rows)} levels,"
+                f" {np.count_nonzero(~np.isfinite(values))} values not finite"
             )
-        found, chance = self._correlations(values)
+        levels = np.repeat(np.arange(len(rows)), [row.size for row in rows])
+        found, chance = self._correlations(levels, values)
         sign = math.copysign(1.0, float(predicted))
         threshold = float(np.quantile(chance, 1.0 - self.level, method="higher"))
         along = sign * found
@@ -338,21 +342,21 @@ class RankTrend:
         strain = (threshold - along) / (2.0 * threshold) if threshold else 0.5
         return Verdict(outcome, -along, threshold, "rank correlation", strain=strain)
 
-    def _correlations(self, values: Array) -> tuple[float, Array]:
+    def _correlations(
+        self, levels: npt.NDArray[np.int64], values: Array
+    ) -> tuple[float, Array]:
         """Spearman's correlation, and those of shuffled values."""
         from scipy.stats import rankdata
 
-        def standard(x: Array) -> Array:
-            return (x - x.mean()) / (x.std() or 1.0)
+        def standard(x: npt.NDArray[Any]) -> Array:
+            r = np.asarray(rankdata(x), dtype=np.float64)
+            return (r - r.mean()) / (r.std() or 1.0)
 
-        levels = standard(
-            np.repeat(np.arange(len(values), dtype=float), values.shape[1])
-        )
-        ranks = standard(np.asarray(rankdata(values.ravel()), dtype=np.float64))
+        ladder, ranks = standard(levels), standard(values)
         # Fixed: the same values are always judged alike.
         rng = np.random.default_rng(7)
         shuffled = rng.permuted(np.tile(ranks, (self.shuffles, 1)), axis=1)
-        return float(levels @ ranks) / ranks.size, shuffled @ levels / ranks.size
+        return float(ladder @ ranks) / ranks.size, shuffled @ ladder / ranks.size
 
 
 SlopeEquals = MeanEquals

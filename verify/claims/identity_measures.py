@@ -1,0 +1,288 @@
+"""The measurements themselves, against their definitions (section 2)."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from hypothesis import strategies as st
+
+from empirical import data
+from empirical.identity_map import measures, probes
+from empirical.identity_map.networks import Network
+from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.training import train
+from empirical.randomness import torch_generator
+from theory import identity_map as idm
+from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.compare import AgreesTo
+
+Array = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+KEY = "zhang2020identity"
+
+# --- test images ----------------------------------------------------------------------
+
+
+def _image(side: int, seed: int) -> torch.Tensor:
+    rng = np.random.default_rng([60, seed])
+    return torch.from_numpy(rng.standard_normal((1, side, side)))
+
+
+def _measure_probe(*, rho: float, side: int, law: Any, seed: int) -> list[float]:
+    """Cosines with the training image and norms over its own, of three test images."""
+    x = _image(side, seed)
+    generator = torch_generator(seed, "probe")
+    z = probes.probes(x, (rho,), count=3, generator=generator, law=law)[0]
+    rows, image = z.flatten(1).numpy(), x.numpy().ravel()
+    norms = np.linalg.norm(rows, axis=1) / np.linalg.norm(image)
+    cosines = rows @ image / np.linalg.norm(image) / np.linalg.norm(rows, axis=1)
+    return [*cosines.tolist(), *norms.tolist()]
+
+
+def _predict_probe(*, rho: float, side: int, law: str, seed: int) -> list[float]:
+    return [rho] * 3 + [1.0] * 3
+
+
+def _mixed_linearly(*, rho: float, side: int, law: str, seed: int) -> list[float]:
+    # rho x + (1 - rho) z for z orthogonal to x, both of length one.
+    length = (rho * rho + (1.0 - rho) ** 2) ** 0.5
+    return [rho / length] * 3 + [length] * 3
+
+
+def _probes() -> st.SearchStrategy[Case]:
+    return st.fixed_dictionaries(
+        {
+            "rho": st.floats(-1.0, 1.0, allow_subnormal=False),
+            "side": st.integers(2, 12),
+            "law": st.sampled_from(("gaussian", "uniform")),
+            "seed": st.integers(0, 1000),
+        }
+    )
+
+
+PROBE = Claim(
+    id="id/probe",
+    items=("Probe",),
+    title="Test images have exactly the correlation and length that was asked for",
+    statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
+    source=Source(KEY, "Section 4"),
+    evidence=Evidence.SEARCH,
+    cases=grid(
+        rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=(14,), law=("gaussian",), seed=(0,)
+    ),
+    examples=_probes,
+    max_examples=50,
+    predict=_predict_probe,
+    measure=_measure_probe,
+    # Norms and products of up to 200 pixels.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_mixed_linearly,
+)
+
+# --- the averaging classifier ---------------------------------------------------------
+
+
+def _digits(count: int, split: Any, side: int) -> tuple[Array, Labels]:
+    digits = data.load("mnist", split, cached=False).head(count)
+    pixels = digits.images[:, :: 28 // side, :: 28 // side] / 255.0
+    return pixels.reshape(count, -1) - 0.13, digits.labels.astype(np.int64)
+
+
+def _measure_classifier(*, train_size: int, tests: int, side: int) -> float:
+    """Error on pixels, by class sums."""
+    pairs = []
+    for count, split in ((train_size, "train"), (tests, "test")):
+        pixels, labels = _digits(count, split, side)
+        images = torch.from_numpy(pixels).reshape(count, 1, side, side)
+        pairs.append((images, torch.from_numpy(labels)))
+    errors = measures.layer_errors(
+        lambda images: (images.flatten(1)[None],), training=pairs[0], tests=pairs[1]
+    )
+    return float(errors[0, 0])
+
+
+def _by_pairs(train_size: int, tests: int, side: int, *, nearest: bool) -> float:
+    """Error by the definition: every pair of a test and a training example."""
+    (x, y), (z, wanted) = (
+        _digits(train_size, "train", side),
+        _digits(tests, "test", side),
+    )
+    wrong = 0
+    for row, label in zip(z, wanted, strict=True):
+        if nearest:
+            found = y[int(np.argmax(x @ row))]
+        else:
+            scores = np.zeros(10)
+            np.add.at(scores, y, x @ row)
+            found = int(np.argmax(scores))
+        wrong += int(found != label)
+    return wrong / tests
+
+
+def _predict_classifier(*, train_size: int, tests: int, side: int) -> float:
+    return _by_pairs(train_size, tests, side, nearest=False)
+
+
+def _nearest(*, train_size: int, tests: int, side: int) -> float:
+    return _by_pairs(train_size, tests, side, nearest=True)
+
+
+CLASSIFIER = Claim(
+    id="id/layer",
+    items=("Layer",),
+    title="The averaging classifier by class sums is the one by pairs",
+    statement=(
+        r"\arg\max_c\textstyle\sum_j\langle r_i,r_j\rangle[y_j=c]"
+        r" = \arg\max_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"
+    ),
+    source=Source(KEY, "Section 5"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(train_size=(300, 1000), tests=(200,), side=(7, 14)),
+    predict=_predict_classifier,
+    measure=_measure_classifier,
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_nearest,
+)
+
+# --- pictures, upper layers, change ---------------------------------------------------
+
+
+def _representation(channels: int, side: int, seed: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng([61, seed])
+    image = rng.standard_normal((side, side))
+    mixed = rng.standard_normal((channels, 1, 1)) * image
+    return mixed + 0.5 * rng.standard_normal((channels, side, side)), image
+
+
+def _measure_picture(*, channels: int, side: int, seed: int) -> list[float]:
+    h, image = _representation(channels, side, seed)
+    seen = measures.picture(torch.from_numpy(h), torch.from_numpy(image)[None])
+    assert seen is not None
+    return [seen.share, seen.cosine, *seen.singular.numpy().ravel().tolist()]
+
+
+def _predict_picture(*, channels: int, side: int, seed: int) -> list[float]:
+    """By eigenvectors of the channels' Gram matrix over pixels."""
+    h, image = _representation(channels, side, seed)
+    rows = h.reshape(channels, -1)
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    top = vectors[:, -1] * np.sign(vectors[:, -1] @ rows.sum(axis=0))
+    cosines = rows @ image.ravel() / np.linalg.norm(rows, axis=1)
+    best = float(np.max(cosines) / np.linalg.norm(image))
+    return [float(values[-1] / values.sum()), best, *top.tolist()]
+
+
+def _channel_zero(*, channels: int, side: int, seed: int) -> list[float]:
+    h, _ = _representation(channels, side, seed)
+    right = _predict_picture(channels=channels, side=side, seed=seed)
+    return [*right[:2], *(h[0] / np.linalg.norm(h[0])).ravel().tolist()]
+
+
+PICTURE = Claim(
+    id="id/svd",
+    items=("SVD",),
+    title="The picture of a layer is its top right singular vector",
+    statement=r"v = \arg\max_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
+    source=Source(KEY, "Section 5"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(channels=(1, 4, 30), side=(5,), seed=(0, 1)),
+    predict=_predict_picture,
+    measure=_measure_picture,
+    # eps over the gap of the top two singular values, of order one.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_channel_zero,
+)
+
+
+def _cnn(layers: int, seed: int) -> tuple[Network, Any, torch.Tensor]:
+    network = Network(kind="cnn", shape=(1, 6, 6), layers=layers, width=5, kernel=3)
+    params = network.init("framework", generator=torch_generator(seed, "upper"))
+    return network, params, _image(6, seed)[None]
+
+
+def _measure_upper(*, layers: int, count: int, seed: int) -> Array:
+    network, params, images = _cnn(layers, seed)
+    # The image itself, then what each layer puts out.
+    below = (images, *network.layer_outputs(params, images))[layers - count]
+    return network.upper(params, below, count).numpy().ravel()
+
+
+def _by_modules(layers: int, seed: int, *, relu: bool) -> Array:
+    """The whole network by the framework's own convolutions."""
+    _, params, h = _cnn(layers, seed)
+    for weight in params[:-1]:
+        h = torch.nn.functional.conv2d(h, weight[0], padding=1)
+        h = torch.relu(h) if relu else h
+    return torch.nn.functional.conv2d(h, params[-1][0], padding=1).numpy().ravel()
+
+
+def _predict_upper(*, layers: int, count: int, seed: int) -> Array:
+    return _by_modules(layers, seed, relu=True)
+
+
+def _without_relu(*, layers: int, count: int, seed: int) -> Array:
+    return _by_modules(layers, seed, relu=False)
+
+
+UPPER = Claim(
+    id="id/upper",
+    items=("Upper",),
+    title="The upper layers on the lower layers' output are the whole network",
+    statement=r"f = f_{k+1..L}\circ f_{1..k}",
+    source=Source(KEY, "Section 5"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(layers=(4,), count=(1, 2, 3, 4), seed=(0,)),
+    predict=_predict_upper,
+    measure=_measure_upper,
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_without_relu,
+)
+
+
+def _one_layer(side: int, seed: int) -> tuple[Array, Array]:
+    x = _image(side, seed).numpy().ravel()
+    w0 = np.random.default_rng([62, seed]).standard_normal((side**2, side**2))
+    return x / np.linalg.norm(x) * side, 0.1 * w0
+
+
+def _measure_change(*, side: int, seed: int) -> float:
+    """Relative change of one trained layer, by the test-bed's trainer."""
+    x, w0 = _one_layer(side, seed)
+    network = Network(kind="fcn", shape=(1, side, side), layers=1, activation="linear")
+    params = network.load([w0])
+    images = torch.from_numpy(x.reshape(1, 1, side, side))
+    recipe = Recipe(rate=0.1, momentum=0.5, steps=400, schedule=())
+    trained = train(network, params, images, recipe)
+    return float(measures.relative_change(trained.initial, trained.final)[0, 0])
+
+
+def _predict_change(*, side: int, seed: int) -> float:
+    x, w0 = _one_layer(side, seed)
+    return float(np.linalg.norm(idm.one_layer_weights(x, w0) - w0) / np.linalg.norm(w0))
+
+
+def _of_the_new(*, side: int, seed: int) -> float:
+    """Divided by the norm of the trained weights."""
+    x, w0 = _one_layer(side, seed)
+    trained = idm.one_layer_weights(x, w0)
+    return float(np.linalg.norm(trained - w0) / np.linalg.norm(trained))
+
+
+CHANGE = Claim(
+    id="id/rel",
+    items=("Rel", "Thm1"),
+    title="The relative change of one trained layer, in closed form",
+    statement=r"\|W^0-W^*\|/\|W^0\| = \|(I-W^0)\hat x\|/(\|\hat x\|\,\|W^0\|)",
+    source=Source(KEY, "Figure 19"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(side=(3, 6), seed=(0, 1)),
+    predict=_predict_change,
+    measure=_measure_change,
+    # The mean loss has curvature 2 here: what is left is below 0.5^200 = 1e-60.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_of_the_new,
+    uses=("id/thm1",),
+)
+
+CLAIMS = (PROBE, CLASSIFIER, PICTURE, UPPER, CHANGE)
