@@ -4,13 +4,15 @@ Figures are written into the pages as SVG, and into files of their own for other
 to include.
 """
 
+from html import escape
 from pathlib import Path
 
 from verify import figures, ledger, references
 from verify import records as recorded
 from verify.claim import Claim
 from verify.compare import Outcome
-from verify.figures import Picture
+from verify.figures import Missing, Picture
+from verify.figures.identity_map.runs import Records, beside
 from verify.figures.style import as_svg
 from verify.records import Record
 from verify.report import rows as values
@@ -24,8 +26,15 @@ def write_claim_pages(folder: Path, *, records: Path) -> None:
         old.unlink()
     claims = ledger.load()
     drawn = {picture.name: drawing(picture) for picture in figures.GALLERY}
+    said: dict[str, str] = {}
+    for picture in filter(lambda picture: picture.from_runs, figures.PICTURES):
+        try:
+            drawn[picture.name] = drawing(picture, runs=beside(records, "quick"))
+        except Missing as error:
+            said[picture.name] = f"<p>Not drawn yet: {escape(str(error))}.</p>"
     for picture in figures.PICTURES:
-        body = drawn.get(picture.name) or of_records(picture, claims, records)
+        body = drawn.get(picture.name) or said.get(picture.name)
+        body = body or of_records(picture, claims, records)
         caption = f"<p><em>{picture.caption}</em></p>"
         path = folder / f"figure-{picture.name}.html"
         path.write_text(f"{body}\n{caption}\n", encoding="utf-8")
@@ -118,6 +127,8 @@ def figure(claim: Claim, record: Record | None, drawn: dict[str, str]) -> list[s
     picture = figures.named(claim.figure)
     if picture.name in drawn:
         svg = drawn[picture.name]
+    elif picture.from_runs:
+        return []
     elif record is not None and record.outcome is not Outcome.ERROR:
         svg = drawing(picture, record)
     else:
@@ -136,10 +147,12 @@ def of_records(picture: Picture, claims: tuple[Claim, ...], records: Path) -> st
     return f"<p>Drawn once <code>python -m verify run {names}</code> has run.</p>"
 
 
-def drawing(picture: Picture, record: Record | None = None) -> str:
+def drawing(
+    picture: Picture, record: Record | None = None, *, runs: Records | None = None
+) -> str:
     """Return a picture as SVG whose text has the colour of the page."""
     svg = as_svg(
-        picture(record),
+        picture(record, runs=runs),
         name=picture.name,
         title=picture.title,
         description=picture.caption,

@@ -1,8 +1,9 @@
-"""Pictures for the report: each drawn from a claim's record, or from theory alone.
+"""Pictures for the report: of a claim's record, of trained runs, or of theory alone.
 
 `PICTURES` lists them by name; ``Claim.figure`` is such a name. A picture of a record
-draws what was measured and predicted when the claim ran and computes nothing new; a
-picture of theory shows closed forms, and its caption says so.
+draws what was measured and predicted when the claim ran and computes nothing new; one
+of runs draws what trained networks left, and is of several claims or of none; a picture
+of theory shows closed forms, and its caption says so.
 """
 
 import difflib
@@ -11,6 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from verify.figures import measured, theoretical
+from verify.figures.identity_map import FIGURES, MAIN
+from verify.figures.identity_map.runs import Missing as Missing
+from verify.figures.identity_map.runs import Records
+from verify.figures.identity_map.table import DEPTH_CURVE
 from verify.figures.style import settled, styled
 from verify.records import Record
 
@@ -27,30 +32,48 @@ class Picture:
     name, title : str
     caption : str
         One sentence that says what to see.
-    of_record, of_theory : callable, optional
-        ``of_record(record)`` or ``of_theory()``; exactly one is given.
+    of_record, of_runs, of_theory : callable, optional
+        ``of_record(record)``, ``of_runs(runs)`` (a mapping from configurations to run
+        records) or ``of_theory()``; exactly one is given.
+    topic : str
+        Start of the ids of claims whose reports show it even if none of them names it.
     """
 
     name: str
     title: str
     caption: str
     of_record: "Callable[[Record], Figure] | None" = None
+    of_runs: "Callable[[Records], Figure] | None" = None
     of_theory: "Callable[[], Figure] | None" = None
+    topic: str = ""
 
     def __post_init__(self) -> None:
-        if (self.of_record is None) == (self.of_theory is None):
-            raise ValueError(f"Picture: {self.name} must be of a record or of theory")
+        given = (self.of_record, self.of_runs, self.of_theory)
+        if sum(one is not None for one in given) != 1:
+            raise ValueError(
+                f"Picture: {self.name} must be of a record, of runs or of theory"
+            )
 
     @property
     def from_theory(self) -> bool:
         """Whether it can be drawn without a record."""
         return self.of_theory is not None
 
-    def __call__(self, record: Record | None = None) -> "Figure":
+    @property
+    def from_runs(self) -> bool:
+        """Whether it is drawn from the records of trained runs."""
+        return self.of_runs is not None
+
+    def __call__(
+        self, record: Record | None = None, *, runs: Records | None = None
+    ) -> "Figure":
         """Draw the picture.
 
         Raises
         ------
+        Missing
+            If it shows runs and these have no record; a ValueError that says in one
+            sentence which, and what makes them.
         ValueError
             If it shows a record and none is given, or the record holds nothing that
             this picture shows.
@@ -58,6 +81,8 @@ class Picture:
         with styled():
             if self.of_theory is not None:
                 return settled(self.of_theory())
+            if self.of_runs is not None:
+                return settled(self.of_runs({} if runs is None else runs))
             assert self.of_record is not None
             if record is None:
                 raise ValueError(f"{self.name}: `record` must be given to be drawn")
@@ -136,6 +161,23 @@ PICTURES: tuple[Picture, ...] = (
             " half as much correlation in a layer (drawn from theory)."
         ),
         of_theory=theoretical.normrelu_selu,
+    ),
+    Picture(
+        name="identity_depth_curve",
+        title=DEPTH_CURVE.title,
+        caption=DEPTH_CURVE.words,
+        of_runs=DEPTH_CURVE,
+        topic="id/",
+    ),
+    *(
+        Picture(
+            name=f"identity_figure_{number}",
+            title=f"Figure {number}: {FIGURES[number].title}",
+            caption=FIGURES[number].words,
+            of_runs=FIGURES[number],
+            topic="id/",
+        )
+        for number in MAIN
     ),
 )
 """Every picture, in the order of the report."""

@@ -86,7 +86,7 @@ def axes(
     return figure, list(row)
 
 
-def blank(width: float, height: float, *, layout: str = "none") -> Any:
+def blank(width: float, height: float, *, layout: Any = "none") -> Any:
     """Return an empty figure without background, of so many inches."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure

@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         ran = _run_missing(entries, folder, options)
         rows = build(entries, folder)
-        _write(_rendered(rows, options), options.output)
+        _write(_rendered(rows, folder, options), options.output)
     except KeyboardInterrupt:
         command.complain("interrupted; finished claims are kept, run again to resume")
         return command.EXIT_INTERRUPTED
@@ -83,15 +83,21 @@ def _run_missing(
     )
 
 
-def _rendered(rows: Sequence[Row], options: argparse.Namespace) -> str:
+def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) -> str:
     if options.format == "json":
         return as_json(rows) + "\n"
     if options.format == "markdown":
         return as_markdown(rows)
     if options.format == "html":
+        from verify.figures.identity_map.runs import beside
         from verify.report.html import as_html
 
-        return as_html(rows, profile=options.profile, whole=not options.claims)
+        return as_html(
+            rows,
+            profile=options.profile,
+            whole=not options.claims,
+            runs=beside(folder, options.profile.value),
+        )
     colour = options.output is None and sys.stdout.isatty()
     return as_text(rows, width=shutil.get_terminal_size().columns, colour=colour)
 

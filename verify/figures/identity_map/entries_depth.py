@@ -10,10 +10,14 @@ ENTRIES = (
         number=1,
         title="Trained on many digits",
         caption=(
-            "Off the digits the convolutional network still copies most of its input,"
-            " while fully connected ones return something close to digits."
+            "Off the digits, fully connected networks return something "
+            "close to digits; a convolutional one, once it has learnt, "
+            "copies what it is given."
         ),
-        paper="60,000 examples: a 20-layer CNN, FCNs of 10 layers and of 1.",
+        paper=(
+            "60,000 examples, a 20-layer CNN and FCNs of 10 layers and of"
+            " 1: only the CNN copies off the digits."
+        ),
         needs=("many-*",),
         sections=PREDICTED,
         plate=plates.many_few,
@@ -37,7 +41,10 @@ ENTRIES = (
             "Depth turns what one image teaches from the identity over something like"
             " edges into the constant."
         ),
-        paper="One example, CNNs by depth: identity, edges, constant.",
+        paper=(
+            "One example, CNNs by depth: identity up to 5 layers, then "
+            "edges, constant from about 15."
+        ),
         needs=CNN,
         sections=PREDICTED,
         plate=plates.depths_few,
@@ -58,10 +65,15 @@ ENTRIES = (
         number=5,
         title="What layers still know of the class",
         caption=(
-            "Errors of a classifier on each layer's output, thin lines for seeds: a"
-            " trained shallow network ends where its input was, a deep one does not."
+            "Errors of an averaging classifier on each layer's output, "
+            "thin lines for seeds: the last layer of a trained shallow "
+            "network recovers what its middle lost, that of a deep one "
+            "does not."
         ),
-        paper="Layer-wise classification error, trained and not.",
+        paper=(
+            "Layer-wise error, untrained and trained; 20 untrained layers"
+            " wash the class out by layer 6 to 8."
+        ),
         needs=CNN,
         sections=("layer-error",),
         plate=plates.errors,
@@ -70,10 +82,14 @@ ENTRIES = (
         number=6,
         title="A shallow network at other sizes",
         caption=(
-            "A network that learnt the identity at one size applies it to larger"
-            " images, less well to smaller ones."
+            "A network that learnt nearly the identity at one size, on "
+            "images of others: larger ones keep their shape, smaller ones"
+            " do not."
         ),
-        paper="The 5-layer CNN tested at 7 to 112 pixels.",
+        paper=(
+            "The 5-layer CNN at 7 to 112 pixels: the identity holds on "
+            "larger images, breaks on smaller ones."
+        ),
         needs=CNN,
         sections=("sizes",),
         plate=plates.sizes_shallow,
@@ -82,10 +98,11 @@ ENTRIES = (
         number=7,
         title="A deep network at other sizes",
         caption=(
-            "What a deep network learnt as a constant grows from the boundary and"
-            " breaks when the image has another size."
+            "What a deep network learnt as a constant is one only at the "
+            "size it was trained at; elsewhere shapes grow from the "
+            "boundary."
         ),
-        paper="The 20-layer CNN tested at 7 to 112 pixels.",
+        paper=("The 20-layer CNN at 7 to 112 pixels."),
         needs=CNN,
         sections=("sizes",),
         plate=plates.sizes_deep,
@@ -96,7 +113,9 @@ ENTRIES = (
         caption=(
             "At equal depth, the smaller the training image, the closer to the constant."
         ),
-        paper="CNNs trained on images of several sizes.",
+        paper=(
+            "CNNs trained on images of several sizes: the smaller, the more constant."
+        ),
         needs=("size-*-depth-*",),
         sections=PREDICTED,
         plate=plates.training_sizes,
@@ -118,8 +137,14 @@ ENTRIES = (
     PaperFigure(
         number=10,
         title="Channels",
-        caption="Three channels fail; more do not overfit to the constant more readily.",
-        paper="3, 128 and 1,024 channels.",
+        caption=(
+            "At equal depth, networks of any number of channels do much "
+            "the same: depth decides."
+        ),
+        paper=(
+            "3, 128 and 1,024 channels: three fail, 1,024 do not overfit,"
+            " 20 layers are constant at any number."
+        ),
         needs=("channels-*-depth-*",),
         sections=PREDICTED,
         plate=plates.channels_grid,
@@ -219,10 +244,14 @@ ENTRIES = (
         number=19,
         title="How far weights moved",
         caption=(
-            "Weights change most near the output; points are seeds, and lower layers"
-            " move little, but do move."
+            "Weights move most in the last layer, relative to where they "
+            "started, and less, but not by nothing, below; points are "
+            "seeds."
         ),
-        paper="Relative weight change per layer, CNNs and FCNs.",
+        paper=(
+            "Largest at the top, small but not zero below, near 0 in the "
+            "lower five of 11 hidden layers of an FCN."
+        ),
         needs=("cnn-depth-*", "fcn-relu-depth-*"),
         sections=("change",),
         plate=plates.changes,
@@ -231,8 +260,9 @@ ENTRIES = (
         number=20,
         title="A shallow network by size of the test image",
         caption=(
-            "Correlations over unseen images, points for seeds: the identity holds on"
-            " larger images and weakens on smaller ones."
+            "Correlations over unseen images on both sides of the trained"
+            " size (grey line), points for seeds: the identity outweighs "
+            "the constant."
         ),
         paper="More sizes of the 5-layer CNN.",
         needs=CNN,
@@ -265,14 +295,26 @@ ENTRIES = (
             plate=plate,
         )
         for number, words, layers, plate, seen in (
-            (22, "shallow network", 7, plates.upper_shallow, "they keep what they get"),
-            (23, "network in between", 14, plates.upper_middle, "they blur it"),
+            (
+                22,
+                "shallow network",
+                7,
+                plates.upper_shallow,
+                "shapes of what was put in remain",
+            ),
+            (
+                23,
+                "network in between",
+                14,
+                plates.upper_middle,
+                "the more layers, the closer to it",
+            ),
             (
                 24,
                 "deep network",
                 20,
                 plates.upper_deep,
-                "enough of them make the digit",
+                "enough of them make the digit of anything",
             ),
         )
     ),

@@ -36,8 +36,8 @@ ENTRIES = (
         number=27,
         title="Channels by similarity",
         caption=(
-            "Depth decides between identity and constant, at any number of channels that"
-            " trains."
+            "Depth decides between identity and constant; the number of "
+            "channels changes little."
         ),
         paper="Heat maps by number of channels.",
         needs=("channels-*-depth-*",),
@@ -66,10 +66,10 @@ ENTRIES = (
         number=31,
         title="Initialisations",
         caption=(
-            "Different initialisations of one architecture end in different functions;"
-            " those too small to train are marked."
+            "One architecture from other first weights: what training "
+            "leaves open, noise included, the initialisation decides."
         ),
-        paper="CNNs by initialisation.",
+        paper=("CNNs by initialisation: different minimisers, different bias."),
         needs=("schemes-depth-*",),
         sections=PREDICTED,
         plate=plates.schemes,
@@ -78,9 +78,10 @@ ENTRIES = (
         number=32,
         title="Optimisers",
         caption=(
-            "Different optimisers and rates end in different functions on unseen images."
+            "Optimisers and rates that all fit the image differ off it; "
+            "rates too small to fit it are named below."
         ),
-        paper="CNNs by optimiser.",
+        paper=("CNNs by optimiser: different minimisers, different bias."),
         needs=("optimiser-*-depth-*",),
         sections=PREDICTED,
         plate=plates.optimisers,

@@ -29,6 +29,7 @@ FEW = ("0", "3", "0+1", "2+7", "constant", "rows", "checkerboard", "disc", "rand
 WIDTH = 6.6
 _CELL = 0.8
 _THIN = 0.3
+_TALLEST = 6.0
 _NOTE = 0.56
 _LETTER, _SMALL = 0.067, 0.058
 _APART = 0.16
@@ -77,7 +78,8 @@ def montage(
     lines = [line for s in strips for line in s.label.split("\n")]
     left = 0.12 + _LETTER * max(map(len, lines))
     right = 0.08 + _NOTE * len(headers)
-    cell = min(_CELL, (WIDTH - left - right) / len(columns))
+    rows = sum(strip.height for strip in strips)
+    cell = min(_CELL, (WIDTH - left - right) / len(columns), _TALLEST / rows)
     longest = max(map(len, columns))
     tilted = longest * _SMALL > cell
     top = max(0.3 if headers else 0.2, 0.12 + 0.72 * _SMALL * longest * tilted)
@@ -263,7 +265,7 @@ def training_sets(
         )
     return montage(
         strips,
-        ["trained on", *(SHORT.get(name, name) for name in only)],
+        ["trained", *(SHORT.get(name, name) for name in only)],
         scale=span(everything),
         headers=HEADERS,
     )
@@ -333,7 +335,7 @@ def sizes(run: Run) -> "Figure":
             place = section["images"].index(name)
             numbers = [_two(mean(found[:, k, place])) for k in shown]
             strips.append(
-                Strip(label="cos", cells=["", *numbers], thin=True, apart=True)
+                Strip(label="cos to input", cells=["", *numbers], thin=True, apart=True)
             )
     return montage(strips, columns, scale=span(list(known.values())))
 
@@ -353,12 +355,13 @@ def upper(run: Run) -> "Figure":
         bad = bool(group.diverged[0])
         cells: list[Array | str] = [known[name]]
         cells += ["diverged" if bad else run.image(each) for each in made]
-        strips.append(Strip(label=_named(name), cells=cells))
+        label = f"{_named(name)},\n{_count(run.layers)}"
+        strips.append(Strip(label=label, cells=cells))
         numbers = [_two(v) for v in mean(agreement[:, :, row])]
         label = "cos to trained"
         strips.append(Strip(label=label, cells=["", *numbers], thin=True, apart=True))
     columns = [f"last {k}" for k in counts]
-    return montage(strips, [f"of {_count(run.layers)}", *columns], scale=None)
+    return montage(strips, ["put in", *columns], scale=None)
 
 
 def variants(runs: Sequence[Run], name: str = "") -> list[tuple[str, Group]]:

@@ -3,21 +3,21 @@
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from verify.figures.identity_map.runs import (
-    COMMAND,
     Missing,
     Records,
     Run,
     remarks,
     select,
+    training_command,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LINE = 100
+_LINE = 108
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,11 @@ class PaperFigure:
     plate: "Callable[[Sequence[Run]], Figure]"
     companions: bool = False
 
+    @property
+    def words(self) -> str:
+        """The whole caption."""
+        return f"{self.caption} In the paper: {self.paper}"
+
     def runs(self, records: Records) -> list[Run]:
         """Return the runs that the figure shows.
 
@@ -63,9 +68,10 @@ class PaperFigure:
         """
         absent = [p for p in self.needs if not select(records, (p,))]
         if absent:
+            made = training_command(records, f"--figures {self.number}")
             raise Missing(
-                f"figure {self.number}: no record of {', '.join(absent)};"
-                f" `{COMMAND} --figures {self.number} --out DIR` makes them"
+                f"figure {self.number}: no record of {', '.join(absent)}; `{made}`"
+                " makes them"
             )
         return select(records, self.needs, companions=self.companions)
 
@@ -91,7 +97,7 @@ def with_remarks(figure: "Figure", said: Sequence[str]) -> "Figure":
         return figure
     lines = textwrap.wrap("; ".join(said) + ".", _LINE)
     extra = 0.14 * len(lines) + 0.1
-    engine = figure.get_layout_engine()
+    engine: Any = figure.get_layout_engine()
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + extra)
     share = extra / (height + extra)

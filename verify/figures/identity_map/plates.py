@@ -59,6 +59,11 @@ def depth_map(runs: Runs) -> "Figure":
     return maps.heat_maps([("", _columns(runs))], xlabel="weight layers")
 
 
+def depth_curve(runs: Runs) -> "Figure":
+    """Draw mean correlations by depth."""
+    return curves.depth_curve(runs)
+
+
 def depth_errors(runs: Runs) -> "Figure":
     """Draw mean squared errors by depth and test correlation."""
     return maps.heat_maps([("", _columns(runs))], xlabel="weight layers", errors=True)

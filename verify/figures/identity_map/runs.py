@@ -18,8 +18,11 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Records = Mapping[str, Mapping[str, Any]]
 
-FOLDER = "identity-map"
+FOLDER = "runs"
 """Of the runs' records, inside a profile's folder of records."""
+
+SCALES = {"quick": "small", "full": "full", "gpu": "paper"}
+"""Of the experiments, by profile."""
 
 COMMAND = "python -m empirical.identity_map batch"
 
@@ -35,14 +38,21 @@ class Missing(ValueError):
 class Folder(Records):
     """A folder of run records, each read when it is first asked for.
 
+    Parameters
+    ----------
+    folder : Path
+        Need not exist: then it holds none.
+    scale : str
+        Of the experiments that it is for: what `Missing` says is trained at.
+
     Raises
     ------
     ValueError
         On reading a record that is not JSON; the message names the file.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, scale: str = "small") -> None:
+        self.folder, self.scale = folder, scale
         self._names = sorted(path.stem for path in folder.glob("*.json"))
         self._read: dict[str, Mapping[str, Any]] = {}
 
@@ -67,6 +77,25 @@ class Folder(Records):
     def __len__(self) -> int:
         """Return the number of records."""
         return len(self._names)
+
+
+def beside(records: Path, profile: str) -> Folder:
+    """Return the folder of runs inside a profile's folder of records."""
+    return Folder(records / FOLDER, scale=SCALES[profile])
+
+
+def training_command(records: Records, options: str) -> str:
+    """Return the command line that makes records, where it is known into which folder.
+
+    Examples
+    --------
+    >>> training_command({}, "--figures 8")
+    'python -m empirical.identity_map batch --figures 8 --out DIR'
+    """
+    where = "DIR"
+    if isinstance(records, Folder):
+        where, options = str(records.folder), f"--scale {records.scale} {options}"
+    return f"{COMMAND} {options} --out {where}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,10 +251,10 @@ def remarks(runs: Sequence[Run]) -> list[str]:
             if idle := group.statuses.count("stalled"):
                 found.append(f"{name}: {idle} of {total} draws never left the plateau")
             if late := int((group.remaining > _LEARNT).sum()) - idle:
-                most = float(np.nanmax(group.remaining))
+                most = 100.0 * float(np.nanmax(group.remaining))
                 found.append(
-                    f"{name}: {late} of {total} draws still far from copying, at up to"
-                    f" {most:.2g} of their first loss"
+                    f"{name}: loss still {most:.0f} % of the first in {late} of {total}"
+                    " draws"
                 )
     return found
 

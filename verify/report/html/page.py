@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 
 from verify.claim import Evidence, Profile
+from verify.figures.identity_map.runs import Records
 from verify.report.html import claim, overview, pictures
 from verify.report.rows import Row
 
@@ -13,7 +14,11 @@ STYLESHEET = Path(__file__).with_name("style.css")
 
 
 def as_html(
-    rows: Sequence[Row], *, profile: Profile = Profile.QUICK, whole: bool = True
+    rows: Sequence[Row],
+    *,
+    profile: Profile = Profile.QUICK,
+    whole: bool = True,
+    runs: Records | None = None,
 ) -> str:
     """Return the report as one self-contained HTML page, figures and style included.
 
@@ -28,8 +33,10 @@ def as_html(
     whole : bool
         Whether `rows` are all claims there are. Otherwise what covers the paper is left
         out, and of the figures only those of `rows` are drawn.
+    runs : mapping, optional
+        Records of trained networks by configuration, which some figures show.
     """
-    drawn = pictures.draw(rows, whole=whole)
+    drawn = pictures.draw(rows, whole=whole, runs=runs)
     body = "\n".join(
         part
         for part in (

@@ -6,7 +6,8 @@ from html import escape
 from typing import Any
 
 from verify import figures
-from verify.figures import Picture
+from verify.figures import Missing, Picture
+from verify.figures.identity_map.runs import Records
 from verify.figures.style import as_svg
 from verify.records import CaseRecord, Record
 from verify.report.html.markup import anchor, link
@@ -67,16 +68,23 @@ class Pictures:
         return next(d.again() for d in self.gallery if d.picture.name == name)
 
 
-def draw(rows: Sequence[Row], *, whole: bool = True) -> Pictures:
+def draw(
+    rows: Sequence[Row], *, whole: bool = True, runs: Records | None = None
+) -> Pictures:
     """Draw every picture of theory, and those of the records that there are.
 
-    Unless the rows are the `whole` ledger: then only the pictures they name.
+    Unless the rows are not the `whole` ledger: then only the pictures that they name,
+    and those of the topic that several of them share. `runs` are the records of trained
+    networks, none by default.
     """
     gallery: list[Drawn] = []
     others: dict[str, Drawn] = {}
     for picture in figures.PICTURES:
         mine = [row for row in rows if row.claim.figure == picture.name]
-        if not (mine or whole):
+        if not (mine or whole or _shared(picture.topic, rows)):
+            continue
+        if picture.from_runs:
+            gallery.append(_drawn(picture, picture.name, None, mine, runs))
             continue
         if picture.from_theory:
             gallery.append(_drawn(picture, picture.name, None, mine))
@@ -95,11 +103,24 @@ def draw(rows: Sequence[Row], *, whole: bool = True) -> Pictures:
     return Pictures(tuple(gallery), others)
 
 
+def _shared(topic: str, rows: Sequence[Row]) -> bool:
+    """Whether there are several rows, all of a topic."""
+    same = all(row.claim.id.startswith(topic) for row in rows)
+    return bool(topic) and len(rows) > 1 and same
+
+
 def _drawn(
-    picture: Picture, name: str, record: Record | None, rows: Sequence[Row]
+    picture: Picture,
+    name: str,
+    record: Record | None,
+    rows: Sequence[Row],
+    runs: Records | None = None,
 ) -> Drawn:
     try:
-        figure = picture(record)
+        figure = picture(record, runs=runs)
+    except Missing as error:
+        reason = f"Drawn from trained networks, not all of which are there: {error}."
+        return Drawn(picture, name, _note(reason, "pending"), "", tuple(rows))
     except (KeyError, TypeError, ValueError) as error:
         reason = f"This figure cannot be drawn: {error}"
         return Drawn(picture, name, _note(reason, "bad"), "", tuple(rows))
