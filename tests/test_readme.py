@@ -16,7 +16,8 @@ README = ROOT / "README.md"
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [("README.md", 12), ("docs/tutorial.md", 20)]
+    ("page", "least"),
+    [("README.md", 12), ("docs/tutorial.md", 20), ("docs/one-image.md", 20)],
 )
 def test_the_tours_run_as_printed(page: str, least: int) -> None:
     result = doctest.testfile(str(ROOT / page), module_relative=False)
