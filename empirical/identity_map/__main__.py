@@ -16,15 +16,11 @@ import torch
 from empirical import devices
 from empirical.batch import write_json
 from empirical.identity_map import batch, initial, measures, optimisers
-from empirical.identity_map.experiments import (
-    SCALES,
-    SHORT,
-    Configuration,
-    configurations,
-)
+from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.gradients import LOSSES
 from empirical.identity_map.networks import ACTIVATIONS, KINDS, Network
 from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.scales import SCALES, SHORT
 
 _CHOICES = {
     "optimiser": tuple(optimisers.RATES),

@@ -6,16 +6,14 @@ images, initialisations, learning rates) times its seeds train as one batch.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from empirical.batch import checked_name
 from empirical.data import NAMES
 from empirical.identity_map import initial, measures
 from empirical.identity_map.networks import Network
 from empirical.identity_map.recipes import Recipe
-
-Scale = Literal["small", "full", "paper"]
-SCALES = ("small", "full", "paper")
+from empirical.identity_map.scales import BY_NAME, SCALES, Scale, Sizes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,49 +85,6 @@ class Configuration:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Sizes:
-    """What a scale makes of the figures."""
-
-    size: int
-    recipe: Recipe
-    printed: Recipe
-    many: Recipe
-    examples: int
-    seeds: tuple[int, ...]
-    depths: tuple[int, ...]
-    channels: int
-    detailed: tuple[int, ...]
-    fcn_depths: tuple[int, ...]
-    fcn_widths: tuple[int, ...]
-    wide_depth: int
-    two_layer_widths: tuple[int, ...]
-    all_fcn: tuple[int, ...]
-    all_cnn: int
-    image_sizes: tuple[int, ...]
-    image_depths: tuple[int, ...]
-    kernels: tuple[int, ...]
-    kernel_channels: int
-    kernel_depths: tuple[int, ...]
-    channel_counts: tuple[int, ...]
-    channel_depths: tuple[int, ...]
-    scheme_depths: tuple[int, ...]
-    digits: tuple[int, ...]
-    digit_depths: tuple[int, ...]
-    set_depths: tuple[int, ...]
-    residual: tuple[int, ...]
-    colour: str
-    colour_depths: tuple[int, ...]
-    colour_fcn: tuple[int, ...]
-    settings: Mapping[str, Any]
-
-    def shape(self, channels: int = 1) -> tuple[int, int, int]:
-        """Return the shape of an image; CIFAR-10 keeps its own."""
-        if channels == 3 and self.size == 28:
-            return 3, 32, 32
-        return channels, self.size, self.size
-
-
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
     """Return every configuration of a scale.
 
@@ -151,7 +106,7 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
             f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
             f"{scale!r}"
         )
-    s = {"small": _SMALL, "full": _FULL, "paper": _PAPER}[scale]
+    s = BY_NAME[scale]
     made = (
         *_depth_curves(s),
         *_fully_connected(s),
@@ -166,12 +121,12 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
 _SEEN = ("curve", "heatmap", "predictions")
 
 
-def _cnn(s: _Sizes, layers: int, **changes: Any) -> Network:
+def _cnn(s: Sizes, layers: int, **changes: Any) -> Network:
     given: dict[str, Any] = {"shape": s.shape(), "width": s.channels} | changes
     return Network(kind="cnn", layers=layers, **given)
 
 
-def _depth_curves(s: _Sizes) -> list[Configuration]:
+def _depth_curves(s: Sizes) -> list[Configuration]:
     """Figures 3 to 7, 15 to 24, 35, 36: convolutional networks of every depth."""
     made: list[Configuration] = []
     for layers in s.depths:
@@ -192,7 +147,7 @@ def _depth_curves(s: _Sizes) -> list[Configuration]:
     return made
 
 
-def _fully_connected(s: _Sizes) -> list[Configuration]:
+def _fully_connected(s: Sizes) -> list[Configuration]:
     """Figures 2, 11 to 14, 33, 34, 41, and the fully connected part of 19."""
     made = [
         Configuration(
@@ -241,7 +196,7 @@ def _fully_connected(s: _Sizes) -> list[Configuration]:
     return made
 
 
-def _many_examples(s: _Sizes) -> list[Configuration]:
+def _many_examples(s: Sizes) -> list[Configuration]:
     """Figures 1 and 40: many examples."""
     networks = {f"cnn-{s.all_cnn}": _cnn(s, s.all_cnn)} | {
         f"fcn-{layers}": Network(
@@ -268,7 +223,7 @@ def _many_examples(s: _Sizes) -> list[Configuration]:
     ]
 
 
-def _shapes(s: _Sizes) -> list[Configuration]:
+def _shapes(s: Sizes) -> list[Configuration]:
     """Figures 8 to 10 and 25 to 30: image size, kernel, channels."""
     networks: dict[str, tuple[tuple[int, ...], Network]] = {}
     for layers in s.image_depths:
@@ -300,7 +255,7 @@ def _shapes(s: _Sizes) -> list[Configuration]:
     ]
 
 
-def _procedures(s: _Sizes) -> list[Configuration]:
+def _procedures(s: Sizes) -> list[Configuration]:
     """Figures 31 and 32: initialisations, and optimisers with their rates."""
     made = [
         Configuration(
@@ -343,7 +298,7 @@ def _procedures(s: _Sizes) -> list[Configuration]:
     return made
 
 
-def _other_images(s: _Sizes) -> list[Configuration]:
+def _other_images(s: Sizes) -> list[Configuration]:
     """Figures 37 to 39, 42, 43: other digits, two and three images, colour."""
     made = [
         Configuration(
@@ -400,98 +355,3 @@ def _other_images(s: _Sizes) -> list[Configuration]:
         for name, (figures, network) in networks.items()
     ]
     return made
-
-
-SHORT = Recipe(steps=400, release=0.95, limit=2000, clip=0.5, rescale=True, schedule=())
-"""The short recipe: a plateau is left within tens of updates, at every depth."""
-
-_SMALL = _Sizes(
-    size=14,
-    recipe=SHORT,
-    printed=Recipe(steps=150, release=0.95, limit=150),
-    many=Recipe(optimiser="adam", rate=0.001, steps=600, batch=16, schedule=(0.6, 0.8)),
-    examples=2000,
-    seeds=(0, 1, 2),
-    depths=(1, 3, 5, 8, 12, 16, 20),
-    channels=16,
-    detailed=(5, 20),
-    fcn_depths=(1, 2, 4, 7, 11),
-    fcn_widths=(196, 392),
-    wide_depth=4,
-    two_layer_widths=(512, 2048),
-    all_fcn=(1, 4),
-    all_cnn=6,
-    image_sizes=(7, 28),
-    image_depths=(8,),
-    kernels=(3, 9, 15),
-    kernel_channels=16,
-    kernel_depths=(5,),
-    channel_counts=(3, 32),
-    channel_depths=(5, 12),
-    scheme_depths=(5,),
-    digits=tuple(range(10)),
-    digit_depths=(5,),
-    set_depths=(5, 12),
-    residual=(2, 4, 8),
-    colour="channelled",
-    colour_depths=(5, 12),
-    colour_fcn=(1, 4),
-    settings={"sizes": (7, 14, 28, 42), "examples": (400, 200)},
-)
-
-_FULL = replace(
-    _SMALL,
-    size=28,
-    recipe=replace(SHORT, steps=800),
-    printed=Recipe(steps=800, release=0.95, limit=400),
-    many=replace(_SMALL.many, steps=1500),
-    examples=4000,
-    depths=(1, 3, 5, 7, 10, 14, 17, 20),
-    channels=32,
-    detailed=(5, 7, 14, 20),
-    fcn_widths=(784, 2048),
-    wide_depth=6,
-    two_layer_widths=(2048, 16384),
-    all_fcn=(1, 10),
-    all_cnn=20,
-    image_sizes=(7, 14, 56),
-    kernels=(3, 7, 9, 15, 29, 57),
-    channel_counts=(3, 128),
-    channel_depths=(5, 14),
-    scheme_depths=(5, 14),
-    digit_depths=(5, 14),
-    set_depths=(5, 14, 20),
-    residual=(2, 4, 8, 12),
-    colour_depths=(5, 14),
-    colour_fcn=(1, 4, 10),
-    settings={"examples": (2000, 500)},
-)
-
-_LONG = Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500)
-"""The paper's steps and schedule; stops where nothing is left to learn."""
-
-_PAPER = replace(
-    _FULL,
-    recipe=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
-    printed=replace(_LONG, release=0.95, limit=100_000),
-    many=replace(_SMALL.many, steps=200_000, batch=128, check=500),
-    examples=60_000,
-    depths=(1, 3, *range(5, 18), 19, 20, 24),
-    channels=128,
-    fcn_depths=(1, 2, 4, 6, 8, 10, 12),
-    fcn_widths=(2048, 784),
-    wide_depth=12,
-    kernels=(7, 9, 13, 17, 25, 29, 57),
-    kernel_channels=128,
-    channel_counts=(3, 1024),
-    channel_depths=(5, 7, 12, 14, 20),
-    image_depths=(5, 8, 20),
-    scheme_depths=(5, 10, 20),
-    digit_depths=(5, 10, 20),
-    set_depths=(5, 10, 20),
-    residual=(2, 4, 8, 12, 20),
-    colour="cifar10",
-    colour_depths=(5, 10, 20),
-    colour_fcn=(1, 4, 10),
-    settings={},
-)

@@ -13,9 +13,10 @@ import torch
 
 from empirical.identity_map import __main__ as command
 from empirical.identity_map import batch
-from empirical.identity_map.experiments import SCALES, Configuration, configurations
+from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.networks import Network
 from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.scales import SCALES
 
 NET = Network(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
 

@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from empirical.identity_map import initial
+from empirical.identity_map.convolution import convolve
 from empirical.identity_map.gradients import Outer, losses_and_slopes
-from empirical.identity_map.networks import Network, convolve
+from empirical.identity_map.networks import Network
 from empirical.randomness import torch_generator
 
 F64 = torch.float64

@@ -1,0 +1,151 @@
+"""How large the figures' networks are: three scales."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from empirical.identity_map.recipes import Recipe
+
+Scale = Literal["small", "full", "paper"]
+SCALES = ("small", "full", "paper")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What a scale makes of the figures."""
+
+    size: int
+    recipe: Recipe
+    printed: Recipe
+    many: Recipe
+    examples: int
+    seeds: tuple[int, ...]
+    depths: tuple[int, ...]
+    channels: int
+    detailed: tuple[int, ...]
+    fcn_depths: tuple[int, ...]
+    fcn_widths: tuple[int, ...]
+    wide_depth: int
+    two_layer_widths: tuple[int, ...]
+    all_fcn: tuple[int, ...]
+    all_cnn: int
+    image_sizes: tuple[int, ...]
+    image_depths: tuple[int, ...]
+    kernels: tuple[int, ...]
+    kernel_channels: int
+    kernel_depths: tuple[int, ...]
+    channel_counts: tuple[int, ...]
+    channel_depths: tuple[int, ...]
+    scheme_depths: tuple[int, ...]
+    digits: tuple[int, ...]
+    digit_depths: tuple[int, ...]
+    set_depths: tuple[int, ...]
+    residual: tuple[int, ...]
+    colour: str
+    colour_depths: tuple[int, ...]
+    colour_fcn: tuple[int, ...]
+    settings: Mapping[str, Any]
+
+    def shape(self, channels: int = 1) -> tuple[int, int, int]:
+        """Return the shape of an image; CIFAR-10 keeps its own."""
+        if channels == 3 and self.size == 28:
+            return 3, 32, 32
+        return channels, self.size, self.size
+
+
+SHORT = Recipe(steps=400, release=0.95, limit=2000, clip=0.5, rescale=True, schedule=())
+"""The short recipe: a plateau is left within tens of updates, at every depth."""
+
+_SMALL = Sizes(
+    size=14,
+    recipe=SHORT,
+    printed=Recipe(steps=150, release=0.95, limit=150),
+    many=Recipe(optimiser="adam", rate=0.001, steps=600, batch=16, schedule=(0.6, 0.8)),
+    examples=2000,
+    seeds=(0, 1, 2),
+    depths=(1, 3, 5, 8, 12, 16, 20),
+    channels=16,
+    detailed=(5, 20),
+    fcn_depths=(1, 2, 4, 7, 11),
+    fcn_widths=(196, 392),
+    wide_depth=4,
+    two_layer_widths=(512, 2048),
+    all_fcn=(1, 4),
+    all_cnn=6,
+    image_sizes=(7, 28),
+    image_depths=(8,),
+    kernels=(3, 9, 15),
+    kernel_channels=16,
+    kernel_depths=(5,),
+    channel_counts=(3, 32),
+    channel_depths=(5, 12),
+    scheme_depths=(5,),
+    digits=tuple(range(10)),
+    digit_depths=(5,),
+    set_depths=(5, 12),
+    residual=(2, 4, 8),
+    colour="channelled",
+    colour_depths=(5, 12),
+    colour_fcn=(1, 4),
+    settings={"sizes": (7, 14, 28, 42), "examples": (400, 200)},
+)
+
+_FULL = replace(
+    _SMALL,
+    size=28,
+    recipe=replace(SHORT, steps=800),
+    printed=Recipe(steps=800, release=0.95, limit=400),
+    many=replace(_SMALL.many, steps=1500),
+    examples=4000,
+    depths=(1, 3, 5, 7, 10, 14, 17, 20),
+    channels=32,
+    detailed=(5, 7, 14, 20),
+    fcn_widths=(784, 2048),
+    wide_depth=6,
+    two_layer_widths=(2048, 16384),
+    all_fcn=(1, 10),
+    all_cnn=20,
+    image_sizes=(7, 14, 56),
+    kernels=(3, 7, 9, 15, 29, 57),
+    channel_counts=(3, 128),
+    channel_depths=(5, 14),
+    scheme_depths=(5, 14),
+    digit_depths=(5, 14),
+    set_depths=(5, 14, 20),
+    residual=(2, 4, 8, 12),
+    colour_depths=(5, 14),
+    colour_fcn=(1, 4, 10),
+    settings={"examples": (2000, 500)},
+)
+
+_LONG = Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500)
+"""The paper's steps and schedule; stops where nothing is left to learn."""
+
+_PAPER = replace(
+    _FULL,
+    recipe=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
+    printed=replace(_LONG, release=0.95, limit=100_000),
+    many=replace(_SMALL.many, steps=200_000, batch=128, check=500),
+    examples=60_000,
+    depths=(1, 3, *range(5, 18), 19, 20, 24),
+    channels=128,
+    fcn_depths=(1, 2, 4, 6, 8, 10, 12),
+    fcn_widths=(2048, 784),
+    wide_depth=12,
+    kernels=(7, 9, 13, 17, 25, 29, 57),
+    kernel_channels=128,
+    channel_counts=(3, 1024),
+    channel_depths=(5, 7, 12, 14, 20),
+    image_depths=(5, 8, 20),
+    scheme_depths=(5, 10, 20),
+    digit_depths=(5, 10, 20),
+    set_depths=(5, 10, 20),
+    residual=(2, 4, 8, 12, 20),
+    colour="cifar10",
+    colour_depths=(5, 10, 20),
+    colour_fcn=(1, 4, 10),
+    settings={},
+)
+
+BY_NAME = {"small": _SMALL, "full": _FULL, "paper": _PAPER}
+"""Scale to sizes."""
