@@ -66,11 +66,13 @@ ENTRIES = (
         number=31,
         title="Initialisations",
         caption=(
-            "One architecture from other first weights: what training "
-            "leaves open, noise included, the initialisation decides."
+            "One architecture from other first weights: what training leaves open, "
+            "noise included, the initialisation decides; below, whether the printed "
+            "recipe, neither clipped nor rescaled, trains at all."
         ),
         paper=("CNNs by initialisation: different minimisers, different bias."),
         needs=("schemes-depth-*",),
+        also=("printed-depth-*",),
         sections=PREDICTED,
         plate=plates.schemes,
     ),

@@ -199,7 +199,10 @@ def inputs(group: Group) -> dict[str, Array]:
 
 
 def predictions(
-    rows: Sequence[tuple[str, Group]], *, only: Sequence[str] | None = None
+    rows: Sequence[tuple[str, Group]],
+    *,
+    only: Sequence[str] | None = None,
+    below: Sequence[tuple[str, str]] = (),
 ) -> "Figure":
     """Draw inputs, and below them what each group of networks makes of them.
 
@@ -209,6 +212,8 @@ def predictions(
         All shown the same images, possibly at different sizes.
     only : sequence of str, optional
         Names of the unseen images to show; all by default.
+    below : sequence of (label, words)
+        Lines of words instead of images, below.
     """
     # The largest pictures show the inputs best.
     shown = inputs(max((group for _, group in rows), key=lambda g: g.run.size))
@@ -223,6 +228,10 @@ def predictions(
                 notes=correlations(group),
             )
         )
+    middle = len(chosen) // 2
+    for label, words in below:
+        line = [words if k == middle else "" for k in range(len(chosen))]
+        strips.append(Strip(label=label, cells=line, thin=True))
     return montage(
         strips,
         [SHORT.get(name, name) for name in chosen],

@@ -35,6 +35,8 @@ class PaperFigure:
         What the printed figure shows.
     needs : tuple of str
         Configurations, by patterns of their names; each must match a record.
+    also : tuple of str
+        Configurations that are shown where they have a record.
     sections : tuple of str
         What must have been measured.
     companions : bool
@@ -50,6 +52,7 @@ class PaperFigure:
     needs: tuple[str, ...]
     sections: tuple[str, ...]
     plate: "Callable[[Sequence[Run]], Figure]"
+    also: tuple[str, ...] = ()
     companions: bool = False
 
     @property
@@ -73,7 +76,7 @@ class PaperFigure:
                 f"figure {self.number}: no record of {', '.join(absent)}; `{made}`"
                 " makes them"
             )
-        return select(records, self.needs, companions=self.companions)
+        return select(records, self.needs + self.also, companions=self.companions)
 
     def __call__(self, records: Records) -> "Figure":
         """Draw the figure; what diverged or stalled is said below it.

@@ -6,6 +6,8 @@ Every function takes the runs that a figure selects, smallest networks first.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from verify.figures.identity_map import curves, grids, maps
 from verify.figures.identity_map.runs import Group, Missing, Run, nearest
 
@@ -304,7 +306,23 @@ def upper_deep(runs: Runs) -> "Figure":
 
 def schemes(runs: Runs) -> "Figure":
     """Draw a row for each initialisation."""
-    return grids.predictions(grids.variants(runs), only=grids.FEW)
+    printed = [run for run in runs if run.name.startswith("printed")]
+    others = [run for run in runs if run not in printed]
+    below = [
+        (f"as printed, {run.layers}, {group.raw['scheme']}", _ended(group))
+        for run in printed
+        for group in run.groups
+    ]
+    return grids.predictions(grids.variants(others), only=grids.FEW, below=below)
+
+
+def _ended(group: Group) -> str:
+    """Say how training ended, in words."""
+    states = sorted(set(group.statuses))
+    left = 100.0 * group.remaining
+    if bool(group.diverged.all()):
+        return "diverged"
+    return f"{', '.join(states)}; loss at {float(np.nanmax(left)):.2g} % of the first"
 
 
 def optimisers(runs: Runs) -> "Figure":

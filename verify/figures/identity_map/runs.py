@@ -6,7 +6,7 @@ named by `remarks`, which every picture carries.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -42,6 +42,8 @@ class Folder(Records):
     ----------
     folder : Path
         Need not exist: then it holds none.
+    names : collection of str, optional
+        Records of others are passed over, as if they were not there.
     scale : str
         Of the experiments that it is for: what `Missing` says is trained at.
 
@@ -51,9 +53,16 @@ class Folder(Records):
         On reading a record that is not JSON; the message names the file.
     """
 
-    def __init__(self, folder: Path, *, scale: str = "small") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        scale: str = "small",
+        names: Collection[str] | None = None,
+    ) -> None:
         self.folder, self.scale = folder, scale
-        self._names = sorted(path.stem for path in folder.glob("*.json"))
+        stems = sorted(path.stem for path in folder.glob("*.json"))
+        self._names = [stem for stem in stems if names is None or stem in names]
         self._read: dict[str, Mapping[str, Any]] = {}
 
     def __getitem__(self, name: str) -> Mapping[str, Any]:
@@ -226,17 +235,25 @@ def select(
     patterns : sequence of str
         As for file names: ``cnn-depth-*``.
     companions : bool
-        Also the plain convolutional networks of the same depths, which are what the
-        sweeps vary.
+        Also the plain convolutional networks of the same depths, where they are what a
+        sweep varies in one property.
     """
     names = [n for n in records if any(fnmatchcase(n, p) for p in patterns)]
     found = [Run(records[name]) for name in names]
     if companions:
         plain = dict.fromkeys(f"cnn-depth-{run.layers}" for run in found)
-        found += [Run(records[name]) for name in plain if name in records]
+        others = [Run(records[name]) for name in plain if name in records]
+        found += [one for one in others if any(_beside(one, run) for run in found)]
     return sorted(
         found, key=lambda r: (r.layers, r.size, r.kernel, r.width, r.raw["name"])
     )
+
+
+def _beside(one: Run, other: Run) -> bool:
+    """Whether two networks of a depth differ in one property alone."""
+    pairs = ((one.size, other.size), (one.kernel, other.kernel))
+    pairs += ((one.width, other.width),)
+    return one.layers == other.layers and sum(a != b for a, b in pairs) == 1
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:

@@ -1,0 +1,180 @@
+"""``python -m verify.figures id``: draw the paper's figures from run records."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from verify.claim import Profile
+from verify.figures.identity_map import FIGURES, Folder, Missing, PaperFigure
+from verify.figures.identity_map.runs import SCALES, beside, training_command
+from verify.figures.style import as_svg, settled, styled
+from verify.records import folder_of
+
+EXIT_DONE, EXIT_MISSING, EXIT_INTERRUPTED = 0, 2, 130
+
+_PIXELS = 150
+"""Per inch, of bitmaps."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draw figures; return 0, 2 if some could not be drawn whole, 130 on Ctrl-C.
+
+    Wrong usage is 2 as well.
+    """
+    options = _parser().parse_args(argv)
+    profile = Profile(options.profile)
+    scale = SCALES[profile.value]
+    expected = _expected(scale)
+    records = Folder(
+        options.records or beside(folder_of(profile), profile.value).folder,
+        scale=scale,
+        names={name for names in expected.values() for name in names},
+    )
+    numbers: list[int] = sorted(set(options.only or FIGURES))
+    if unknown := [n for n in numbers if n not in FIGURES]:
+        sys.stderr.write(f"error: --only must be figures 1 to 43, but has {unknown}\n")
+        return EXIT_MISSING
+    options.out.mkdir(parents=True, exist_ok=True)
+    try:
+        absent = _draw(numbers, expected, records, options)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"interrupted; what is drawn stays in {options.out}\n")
+        return EXIT_INTERRUPTED
+    _index(numbers, options.out, options.format)
+    return EXIT_MISSING if _said(absent, records) else EXIT_DONE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m verify.figures",
+        description="Draw a paper's figures from the records of trained networks.",
+    )
+    parser.add_argument("paper", choices=("id",), help="id: copying networks")
+    parser.add_argument(
+        "--records",
+        type=Path,
+        metavar="DIR",
+        help="folder of the run records; results/<profile>/runs by default",
+    )
+    parser.add_argument(
+        "--profile",
+        choices=[profile.value for profile in Profile],
+        default=Profile.QUICK.value,
+        help="whose records, and at which scale missing ones are to be trained",
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True)
+    parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER")
+    parser.add_argument("--format", choices=("svg", "png"), default="svg")
+    return parser
+
+
+def _draw(
+    numbers: Sequence[int],
+    expected: dict[int, list[str]],
+    records: Folder,
+    options: argparse.Namespace,
+) -> dict[int, str]:
+    """Draw what can be; return why the others, or parts of them, cannot."""
+    out: Path = options.out
+    absent: dict[int, str] = {}
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+    )
+    with bar:
+        task = bar.add_task("figures", total=len(numbers))
+        for number in numbers:
+            bar.update(task, description=f"figure {number}")
+            try:
+                _write(FIGURES[number], records, out / _name(number, options.format))
+            except Missing as error:
+                _remove(out, number)
+                absent[number] = str(error)
+            else:
+                lacking = [n for n in expected.get(number, ()) if n not in records]
+                if lacking:
+                    names = ", ".join(lacking)
+                    absent[number] = f"figure {number}: drawn without {names}"
+            bar.advance(task)
+    return absent
+
+
+def _name(number: int, kind: str) -> str:
+    return f"figure-{number:02d}.{kind}"
+
+
+def _remove(out: Path, number: int) -> None:
+    """Remove an earlier drawing that no record stands behind any more."""
+    for kind in ("svg", "png"):
+        (out / _name(number, kind)).unlink(missing_ok=True)
+
+
+def _expected(scale: str) -> dict[int, list[str]]:
+    """Return the configurations of each figure at a scale."""
+    # Loaded here: it takes seconds, which `--help` should not.
+    from empirical.identity_map.experiments import configurations
+
+    found: dict[int, list[str]] = {}
+    made: Any = configurations
+    for configuration in made(scale):
+        for number in configuration.figures:
+            found.setdefault(number, []).append(configuration.name)
+    return found
+
+
+def _write(figure: PaperFigure, records: Folder, path: Path) -> None:
+    title = f"Figure {figure.number}: {figure.title}"
+    with styled():
+        drawn: Any = settled(figure(records))
+        if path.suffix == ".png":
+            # Without this, text would be dark on whatever shows the file.
+            drawn.savefig(path, dpi=_PIXELS, facecolor="white")
+            return
+    svg = as_svg(
+        drawn,
+        name=path.stem,
+        title=title,
+        description=figure.words,
+        themed=False,
+    )
+    path.write_text(svg + "\n", encoding="utf-8")
+
+
+def _index(numbers: Iterable[int], out: Path, kind: str) -> None:
+    """Write the captions of what is there, as a page that shows it."""
+    lines = ["# Figures", ""]
+    for number in numbers:
+        if not (out / _name(number, kind)).exists():
+            continue
+        figure = FIGURES[number]
+        lines += [
+            f"## Figure {number}: {figure.title}",
+            "",
+            f"![{figure.title}]({_name(number, kind)})",
+            "",
+            figure.words,
+            "",
+        ]
+    (out / "index.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _said(absent: dict[int, str], records: Folder) -> bool:
+    """List on stderr what is missing; return whether anything is."""
+    if not absent:
+        return False
+    lines = [absent[number] for number in sorted(absent)]
+    numbers = " ".join(map(str, sorted(absent)))
+    made = training_command(records, f"--figures {numbers}")
+    sys.stderr.write("\n".join([*lines, f"Train what is missing: {made}", ""]))
+    return True
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
