@@ -1,0 +1,410 @@
+"""Every figure of the paper on copying networks is drawn from records, or says why."""
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from empirical.batch import write_json
+from empirical.identity_map.batch import run_configuration
+from empirical.identity_map.experiments import Configuration, configurations
+from verify import figures
+from verify.figures import __main__ as command
+from verify.figures.identity_map import FIGURES, MAIN, Folder, Missing, grids, maps
+from verify.figures.identity_map.paper import with_remarks
+from verify.figures.identity_map.runs import (
+    Group,
+    Run,
+    mean,
+    nearest,
+    remarks,
+    select,
+    training_command,
+    variant,
+)
+from verify.figures.style import as_svg, blank, settled, styled
+
+Records = dict[str, dict[str, Any]]
+
+
+def _tiny(configuration: Configuration) -> Configuration:
+    """Shrink everything but depth and names: two updates of a few weights."""
+    net = configuration.network
+    edge = 14 if net.shape[-1] == 28 else 7
+    width = net.width
+    if width is not None:
+        width = min(width, 3 + width // 16) if net.kind == "cnn" else 49
+    return replace(
+        configuration,
+        network=replace(net, shape=(net.shape[0], edge, edge), width=width),
+        recipe=replace(configuration.recipe, steps=2, release=None, rescale=False),
+        seeds=configuration.seeds[:2],
+        examples=configuration.examples and 20,
+        settings={
+            "rhos": (0.0, 0.5, 1.0),
+            "count": 1,
+            "sizes": (7, 14),
+            "examples": (20, 10),
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def made() -> Records:
+    """Records as trained networks leave them, for every configuration there is."""
+    found = [run_configuration(_tiny(c), device="cpu") for c in configurations("small")]
+    return {record["name"]: json.loads(json.dumps(record)) for record in found}
+
+
+@pytest.fixture
+def records(made: Records) -> Records:
+    """The same, free to be changed."""
+    return copy.deepcopy(made)
+
+
+@pytest.fixture
+def folder(made: Records, tmp_path: Path) -> Path:
+    for name, record in made.items():
+        write_json(tmp_path / f"{name}.json", record)
+    return tmp_path
+
+
+def _texts(figure: Any) -> list[str]:
+    found = [text.get_text() for ax in figure.axes for text in ax.texts]
+    found += [text.get_text() for text in figure.texts]
+    return found + [ax.get_title(loc="left") for ax in figure.axes]
+
+
+def _said(figure: Any) -> str:
+    return " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
+
+
+def _diverge(record: dict[str, Any], draw: int) -> None:
+    """Turn a draw into what one that diverged leaves."""
+    for group in record["groups"]:
+        group["draws"][draw]["status"] = "diverged"
+        group["draws"][draw]["final_loss"] = None
+        group["measured"]["finite"][draw] = False
+        curve = group["measured"]["curve"]
+        for field in ("identity", "constant"):
+            curve[field][draw] = [None for _ in curve[field][draw]]
+
+
+def test_every_figure_of_the_paper_is_there() -> None:
+    assert sorted(FIGURES) == list(range(1, 44))
+    assert set(MAIN) <= set(FIGURES)
+    for number, figure in FIGURES.items():
+        assert figure.number == number
+        assert figure.caption.endswith(".")
+        assert figure.paper.endswith(".")
+        assert "In the paper: " in figure.words
+    assert len({figure.title for figure in FIGURES.values()}) == 43
+
+
+def test_needs_are_what_the_experiments_train_for_a_figure() -> None:
+    for scale in ("small", "full", "paper"):
+        trained = configurations(scale)
+        for number, figure in FIGURES.items():
+            mine = {c.name: {} for c in trained if number in c.figures}
+            for pattern in figure.needs:
+                assert _matching(mine, pattern), (scale, number, pattern)
+            every = [c for c in trained if number in c.figures]
+            for section in figure.sections:
+                assert any(section in c.measurements for c in every), (number, section)
+
+
+def _matching(names: dict[str, Any], pattern: str) -> list[str]:
+    raw = {"network": {"kind": "fcn", "shape": [1, 2, 2], "layers": 1, "width": 4}}
+    return [r.name for r in select({n: raw | {"name": n} for n in names}, (pattern,))]
+
+
+@pytest.mark.parametrize("number", sorted(FIGURES))
+def test_every_figure_is_drawn_from_records(number: int, made: Records) -> None:
+    with styled():
+        figure: Any = FIGURES[number](made)
+    assert figure.axes
+    shown = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
+    assert all(ax.images or ax.lines or ax.patches for ax in shown)
+
+
+@pytest.mark.parametrize("number", sorted(FIGURES))
+def test_a_figure_without_records_names_them_and_the_command(number: int) -> None:
+    with pytest.raises(Missing, match=rf"figure {number}: no record of ") as caught:
+        FIGURES[number]({})
+    assert all(pattern in str(caught.value) for pattern in FIGURES[number].needs)
+    assert f"batch --figures {number} --out DIR` makes them" in str(caught.value)
+
+
+def test_the_command_names_the_folder_and_the_scale(tmp_path: Path) -> None:
+    empty = Folder(tmp_path, scale="full")
+    wanted = f"--scale full --figures 8 --out {tmp_path}"
+    assert training_command(empty, "--figures 8").endswith(wanted)
+    with pytest.raises(Missing, match="--scale full --figures 8"):
+        FIGURES[8](empty)
+
+
+@pytest.mark.parametrize(
+    ("number", "section"), [(4, "heatmap"), (5, "layer-error"), (22, "upper")]
+)
+def test_a_record_without_a_section_is_missing(
+    number: int, section: str, records: Records
+) -> None:
+    for record in records.values():
+        for group in record["groups"]:
+            group["measured"].pop(section, None)
+    with pytest.raises(Missing, match=rf"figure {number}: .*section '{section}'"):
+        FIGURES[number](records)
+
+
+def test_a_section_that_could_not_be_measured_says_why(records: Records) -> None:
+    group = Run(records["cnn-depth-5"]).group
+    records["cnn-depth-5"]["groups"][0]["measured"]["upper"] = {"reason": "too thin"}
+    with pytest.raises(Missing, match="too thin"):
+        group.section("upper")
+
+
+def test_networks_that_diverged_are_shown_as_such(records: Records) -> None:
+    _diverge(records["cnn-depth-8"], 0)
+    with styled():
+        grid: Any = FIGURES[3](records)
+        seeds: Any = FIGURES[36](records)
+    assert _texts(grid).count("diverged") == len(grids.FEW) + 1
+    for figure in (grid, seeds):
+        assert "cnn-depth-8: 1 of 2 draws diverged, left out" in _said(figure)
+    # The other draw alone is what the line shows.
+    record = records["cnn-depth-8"]["groups"][0]["measured"]["curve"]
+    expected = record["identity"][1][0]
+    assert mean(Run(records["cnn-depth-8"]).group.curve("identity")) == expected
+
+
+def test_a_network_of_which_nothing_is_left_leaves_a_marked_column(
+    records: Records,
+) -> None:
+    for draw in (0, 1):
+        _diverge(records["cnn-depth-8"], draw)
+    with styled():
+        figure: Any = FIGURES[4](records)
+    assert _texts(figure).count("none finite") == 2
+    values = figure.axes[0].images[0].get_array()
+    assert np.ma.getmaskarray(np.ma.masked_invalid(values))[:, 3].all()
+    assert np.isfinite(values[:, 2]).all()
+
+
+def test_networks_that_have_not_learnt_are_named(records: Records) -> None:
+    run = Run(records["cnn-depth-5"])
+    for draw in run.raw["groups"][0]["draws"]:
+        draw["final_loss"] = 0.04 * draw["losses"][0]
+    assert remarks([run]) == []
+    last = run.raw["groups"][0]["draws"][1]
+    last["final_loss"] = 0.5 * last["losses"][0]
+    assert remarks([run]) == [
+        "cnn-depth-5: loss still 50 % of the first in 1 of 2 draws"
+    ]
+    last["status"] = "stalled"
+    assert remarks([run]) == ["cnn-depth-5: 1 of 2 draws never left the plateau"]
+
+
+def test_remarks_stand_below_the_figure_and_nothing_moves_over_them() -> None:
+    figure = blank(6.0, 2.0)
+    ax = figure.add_axes((0.1, 0.1, 0.8, 0.8))
+    with_remarks(figure, ["a" * 60, "b" * 60])
+    text = figure.texts[0]
+    assert text.get_text().count("\n") == 1
+    assert figure.get_size_inches()[1] > 2.3
+    figure.draw_without_rendering()
+    assert text.get_window_extent().y1 < ax.get_window_extent().y0
+    # The axes keep their inches.
+    assert ax.get_position().height * figure.get_size_inches()[1] == pytest.approx(1.6)
+    assert with_remarks(blank(6.0, 2.0), []).texts == []
+
+
+def test_the_depth_curve_shows_the_records_numbers(made: Records) -> None:
+    with styled():
+        figure: Any = figures.named("identity_depth_curve")(runs=made)
+    line = figure.axes[0].lines[0]
+    depths = [1, 3, 5, 8, 12, 16, 20]
+    assert line.get_xdata().tolist() == depths
+    for depth, shown in zip(depths, line.get_ydata(), strict=True):
+        curve = made[f"cnn-depth-{depth}"]["groups"][0]["measured"]["curve"]
+        values = [draw[0] for draw in curve["identity"]]
+        assert shown == pytest.approx(sum(values) / len(values), rel=1e-15)
+
+
+def test_a_heat_map_has_test_correlations_upwards(made: Records) -> None:
+    group = Run(made["cnn-depth-3"]).group
+    with styled():
+        figure: Any = maps.heat_maps([("", [("3", group)])], xlabel="layers")
+    shown = figure.axes[1].images[0]
+    raw = made["cnn-depth-3"]["groups"][0]["measured"]["heatmap"]
+    expected = np.mean([draw[0] for draw in raw["identity"]], axis=0)
+    assert shown.get_array()[:, 0].tolist() == pytest.approx(expected.tolist())
+    assert shown.origin == "lower"
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["0", "0.5", "1"]
+
+
+def test_sweeps_take_the_plain_network_only_where_it_belongs(made: Records) -> None:
+    runs = FIGURES[9].runs(made)
+    assert [run.kernel for run in runs] == [3, 5, 9, 15]
+    # Not beside networks of other widths.
+    wider = copy.deepcopy(made["cnn-depth-5"])
+    wider["network"]["width"] = 99
+    runs = FIGURES[9].runs({**made, "cnn-depth-5": wider})
+    assert [run.kernel for run in runs] == [3, 9, 15]
+
+
+def test_pixels_keep_the_scale_of_the_inputs() -> None:
+    grey = np.array([[0.0, 1.0], [2.0, np.nan]])
+    black, white = grids.span([np.array([[0.0, 1.0]])])
+    levels = grids.shade(grey, (black, white))
+    assert levels.tolist() == [
+        [[0, 0, 0], [255, 255, 255]],
+        [[255, 255, 255], [179, 50, 90]],
+    ]
+    flat = grids.shade(np.full((1, 1), 3.0), None)
+    assert flat.tolist() == [[[0, 0, 0]]]
+    # Each channel of a colour image has black and white of its own.
+    colour = np.array([[[0.0, 10.0, -5.0], [1.0, 20.0, 5.0]]])
+    low, high = grids.span([colour])
+    assert (low.tolist(), high.tolist()) == ([0.0, 10.0, -5.0], [1.0, 20.0, 5.0])
+    assert grids.shade(colour, (low, high)).tolist() == [[[0] * 3, [255] * 3]]
+
+
+def test_images_of_channels_are_put_together() -> None:
+    raw = {"name": "x", "network": {"shape": [3, 2, 2]}}
+    rows = np.arange(12.0).reshape(6, 2).tolist()
+    image = Run(raw).image(rows)
+    assert image.shape == (2, 2, 3)
+    assert image[0, 1].tolist() == [1.0, 5.0, 9.0]
+
+
+def test_groups_are_told_apart_by_what_differs(made: Records) -> None:
+    sgd = Run(made["optimiser-sgd-depth-5"]).groups
+    assert [variant(g) for g in sgd] == ["rate 0.01", "rate 0.001", "rate 0.0001"]
+    assert variant(Run(made["digits-depth-5"]).groups[3]) == "trained on 3"
+    assert variant(Run(made["schemes-depth-5"]).groups[0]) == "default"
+    assert variant(Run(made["cnn-depth-5"]).group) == ""
+
+
+def test_the_deeper_of_two_depths_stands_for_one_between(made: Records) -> None:
+    runs = select(made, ("cnn-depth-*",))
+    assert nearest(runs, 4).layers == 5
+    assert nearest(runs, 14).layers == 16
+    assert nearest(runs, 99).layers == 20
+
+
+def test_drawings_are_the_same_every_time(made: Records) -> None:
+    texts: list[str] = []
+    for _ in "ab":
+        with styled():
+            figure = settled(FIGURES[3](made))
+        texts.append(as_svg(figure, name="f", title="T", description="D"))
+    assert texts[0] == texts[1]
+    assert "data:image/png" in texts[0]
+    assert "var(--ink" in texts[0]
+
+
+def test_a_folder_reads_records_when_asked(folder: Path) -> None:
+    records = Folder(folder, names=("cnn-depth-3", "not there"))
+    assert list(records) == ["cnn-depth-3"]
+    assert len(records) == 1
+    assert records["cnn-depth-3"] is records["cnn-depth-3"]
+    with pytest.raises(KeyError):
+        records["cnn-depth-5"]
+    (folder / "cnn-depth-3.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"cnn-depth-3.json is not JSON"):
+        Folder(folder)["cnn-depth-3"]
+    assert len(Folder(folder / "absent")) == 0
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of the report's figures of runs."""
+    chosen = tuple(
+        figures.named(name) for name in ("identity_figure_3", "identity_figure_8")
+    )
+    monkeypatch.setattr(figures, "PICTURES", chosen)
+
+
+def test_the_report_shows_figures_of_runs_or_says_what_is_missing(
+    made: Records, few: None
+) -> None:
+    from verify.report.html import pictures
+
+    known = {name: r for name, r in made.items() if name.startswith("cnn-depth")}
+    drawn = pictures.draw((), runs=known).gallery
+    assert "<svg" in drawn[0].body
+    assert "Drawn from trained networks, not all of which are there" in drawn[1].body
+    assert "size-*-depth-*" in drawn[1].body
+    assert all("pending" in one.body for one in pictures.draw(()).gallery)
+    # No report of nothing about them.
+    assert pictures.draw((), whole=False).gallery == ()
+
+
+def test_main_figures_are_pictures_of_the_report() -> None:
+    names = {p.name for p in figures.PICTURES if p.from_runs}
+    wanted = {f"identity_figure_{number}" for number in MAIN}
+    assert names == wanted | {"identity_depth_curve"}
+
+
+def test_a_picture_shows_one_kind_of_thing() -> None:
+    with pytest.raises(ValueError, match="must be of a record, of runs or of theory"):
+        figures.Picture(name="x", title="x", caption="x.")
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_the_command_draws_what_it_can(
+    kind: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = ["id", "--records", str(folder), "--out", str(out), "--format", kind]
+    assert command.main([*arguments, "--only", "22", "6"]) == 0
+    assert sorted(p.name for p in out.iterdir()) == [
+        f"figure-06.{kind}",
+        f"figure-22.{kind}",
+        "index.md",
+    ]
+    assert FIGURES[6].words in (out / "index.md").read_text(encoding="utf-8")
+    capsys.readouterr()
+    # One configuration of the sweep of kernels less, and none of those of sizes: a
+    # drawing from before is not left as if it were of these records.
+    (folder / "kernel-9-depth-5.json").unlink()
+    for path in folder.glob("size-*.json"):
+        path.unlink()
+    (out / "figure-08.svg").write_text("old", encoding="utf-8")
+    assert command.main([*arguments, "--only", "8", "9"]) == 2
+    said = capsys.readouterr().err
+    assert "figure 8: no record of size-*-depth-*" in said
+    assert "figure 9: drawn without kernel-9-depth-5" in said
+    assert f"--scale small --figures 8 9 --out {folder}" in said
+    assert not (out / "figure-08.svg").exists()
+    assert (out / f"figure-09.{kind}").exists()
+
+
+def test_the_command_refuses_other_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["id", "--out", str(tmp_path / "x"), "--only", "44"]) == 2
+    assert "--only must be figures 1 to 43, but has [44]" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_interrupt_keeps_what_is_drawn(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_write", interrupted)
+    out = tmp_path / "out"
+    assert command.main(["id", "--records", str(folder), "--out", str(out)]) == 130
+
+
+def test_groups_know_their_draws(made: Records) -> None:
+    group = Run(made["cnn-depth-5"]).group
+    assert isinstance(group, Group)
+    assert group.statuses == ("finished", "finished")
+    assert not group.diverged.any()
