@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.figures.identity_map.runs import Array, Group, Missing, Run, mean
-from verify.figures.style import DASHES, FAINT, INK, SERIES, axes, blank
+from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -273,44 +273,4 @@ def coverage(runs: Sequence[Run]) -> "Figure":
     )
     left.legend(loc="lower right")
     right.legend(loc="lower right")
-    return figure
-
-
-def mixtures(runs: Sequence[Run], *, only: Sequence[str]) -> "Figure":
-    """Draw how much of each training image an output holds, one panel a depth.
-
-    Bars are the coefficients of the least squares mixture; diamonds the share of the
-    output that the mixture explains.
-    """
-    from verify.figures.identity_map.grids import inputs
-
-    figure = blank(WIDTH, 1.0 + 1.35 * len(runs), layout="constrained")
-    panels = figure.subplots(len(runs), 1, squeeze=False, sharex=True, sharey=True)[
-        :, 0
-    ]
-    for ax, run in zip(panels, runs, strict=True):
-        ax.patch.set_alpha(0.0)
-        group = run.group
-        names = list(inputs(group))
-        trained = [name for name in names if name.startswith("train ")]
-        chosen = [*trained, *only]
-        rows = [names.index(name) for name in chosen]
-        found = mean(group.numbers("predictions", "coefficients"))[rows]
-        explained = mean(group.numbers("predictions", "explained"))[rows]
-        x = np.arange(len(chosen))
-        width = 0.8 / len(trained)
-        for k, name in enumerate(trained):
-            at = x + (k - 0.5 * (len(trained) - 1)) * width
-            heights = np.nan_to_num(found[:, k])
-            label = f"of {name.removeprefix('train ')}"
-            ax.bar(at, heights, 0.9 * width, color=SERIES[k], label=label)
-        ax.plot(x, explained, "d", color=INK, fillstyle="none", label="explained")
-        ax.axhline(0.0, color=INK, linewidth=0.7)
-        ax.set_title(f"{run.layers} layers")
-        ax.set_xticks(x, chosen, rotation=35, ha="right", rotation_mode="anchor")
-        ax.grid(visible=False, axis="x")
-    panels[-1].set_xlabel("image put in")
-    figure.supylabel("coefficient in the output", fontsize=9)
-    handles = panels[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper right", ncols=4)
     return figure

@@ -125,7 +125,7 @@ ENTRIES = (
         number=9,
         title="Kernels",
         caption=(
-            "Wider kernels blur, and give the constant once one of them covers the"
+            "Wider kernels blur, and come close to the constant as one of them covers the"
             " image."
         ),
         paper="Five layers, kernels 5 to 57.",

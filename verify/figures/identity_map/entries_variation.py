@@ -143,8 +143,8 @@ ENTRIES = (
             number=number,
             title=f"{words} images to train on",
             caption=(
-                "Bars are the least squares mixture of the training images: deep networks"
-                " return mixtures, which explain most of their outputs (diamonds)."
+                "Below outputs stands how much of each training image they hold: the"
+                " deeper a network, the more of its output this mixture explains."
             ),
             paper=f"CNNs trained on {words.lower()} examples.",
             needs=(f"images-{count}-depth-*",),

@@ -5,7 +5,7 @@ pixel that goes in, and outputs beyond are cut off there.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ FEW = ("0", "3", "0+1", "2+7", "constant", "rows", "checkerboard", "disc", "rand
 
 WIDTH = 6.6
 _CELL = 0.8
-_THIN = 0.3
+_THIN = 0.17
 _TALLEST = 6.0
 _NOTE = 0.56
 _LETTER, _SMALL = 0.067, 0.058
@@ -50,10 +50,9 @@ class Strip:
     apart: bool = False
     thin: bool = False
 
-    @property
-    def height(self) -> float:
-        """Height in cells."""
-        return _THIN if self.thin else 1.0
+    def height(self, cell: float) -> float:
+        """Return the height in inches, for cells of so many."""
+        return _THIN if self.thin else cell
 
 
 def montage(
@@ -78,13 +77,13 @@ def montage(
     lines = [line for s in strips for line in s.label.split("\n")]
     left = 0.12 + _LETTER * max(map(len, lines))
     right = 0.08 + _NOTE * len(headers)
-    rows = sum(strip.height for strip in strips)
+    rows = sum(not strip.thin for strip in strips)
     cell = min(_CELL, (WIDTH - left - right) / len(columns), _TALLEST / rows)
     longest = max(map(len, columns))
     tilted = longest * _SMALL > cell
     top = max(0.3 if headers else 0.2, 0.12 + 0.72 * _SMALL * longest * tilted)
     gaps = [_APART if s.apart else 0.0 for s in strips[:-1]] + [0.0]
-    steps = [cell * s.height + gap for s, gap in zip(strips, gaps, strict=True)]
+    steps = [s.height(cell) + gap for s, gap in zip(strips, gaps, strict=True)]
     offsets = np.concatenate([[0.0], np.cumsum(steps)])
     height = float(offsets[-1])
     # All figures are as wide, so that letters are of one size on a page.
@@ -98,7 +97,7 @@ def montage(
     ax.set(xlim=(0.0, len(columns) * cell), ylim=(height, 0.0))
     for strip, offset in zip(strips, offsets[:-1], strict=True):
         _strip(ax, strip, float(offset), cell, scale)
-        middle = offset + 0.5 * cell * strip.height
+        middle = offset + 0.5 * strip.height(cell)
         for k, note in enumerate(strip.notes):
             x = len(columns) * cell + _NOTE * (k + 0.55)
             ax.text(x, middle, note, ha="center", va="center", fontsize=8)
@@ -122,7 +121,7 @@ def _strip(
     ax: Any, strip: Strip, offset: float, cell: float, scale: Scale | None
 ) -> None:
     margin = 0.5 * _GAP * cell
-    bottom = offset + cell * strip.height
+    bottom = offset + strip.height(cell)
     for k, found in enumerate(strip.cells):
         sides = (k * cell + margin, (k + 1) * cell - margin)
         if strip.thin:
@@ -229,6 +228,8 @@ def predictions(
             )
         )
     middle = len(chosen) // 2
+    if below:
+        strips[-1] = replace(strips[-1], apart=True)
     for label, words in below:
         line = [words if k == middle else "" for k in range(len(chosen))]
         strips.append(Strip(label=label, cells=line, thin=True))
@@ -246,6 +247,35 @@ def _trained(name: str) -> bool:
 
 def _state(group: Group) -> str:
     return "\n(stalled)" if group.statuses[0] == "stalled" else ""
+
+
+def mixtures(rows: Sequence[tuple[str, Group]], *, only: Sequence[str]) -> "Figure":
+    """Draw what groups trained on several images make of each, and how it is mixed.
+
+    Below outputs stand the coefficients of the least squares mixture of the training
+    images, means over draws, and the share of the output's square that it explains.
+    """
+    shown = inputs(rows[0][1])
+    trained = [name for name in shown if _trained(name)]
+    chosen = [*trained, *only]
+    places = [list(shown).index(name) for name in chosen]
+    strips = [Strip(label="input", cells=[shown[n] for n in chosen], apart=True)]
+    for label, group in rows:
+        made = outputs(group)
+        cells = [made[k] for k in places]
+        strips.append(Strip(label=label + _state(group), cells=cells))
+        found = mean(group.numbers("predictions", "coefficients"))
+        lines = {
+            f"× {name.removeprefix('train ')}": found[:, k]
+            for k, name in enumerate(trained)
+        }
+        lines["explained"] = mean(group.numbers("predictions", "explained"))
+        for name, values in lines.items():
+            words = [_two(values[k]) for k in places]
+            last = name == "explained"
+            strips.append(Strip(label=name, cells=words, thin=True, apart=last))
+    columns = [SHORT.get(name, name) for name in chosen]
+    return montage(strips, columns, scale=span(list(shown.values())))
 
 
 def training_sets(

@@ -309,7 +309,7 @@ def schemes(runs: Runs) -> "Figure":
     printed = [run for run in runs if run.name.startswith("printed")]
     others = [run for run in runs if run not in printed]
     below = [
-        (f"as printed, {run.layers}, {group.raw['scheme']}", _ended(group))
+        (f"{group.raw['scheme']}, {run.layers} layers", _ended(group))
         for run in printed
         for group in run.groups
     ]
@@ -321,8 +321,9 @@ def _ended(group: Group) -> str:
     states = sorted(set(group.statuses))
     left = 100.0 * group.remaining
     if bool(group.diverged.all()):
-        return "diverged"
-    return f"{', '.join(states)}; loss at {float(np.nanmax(left)):.2g} % of the first"
+        return "printed recipe: diverged"
+    loss = f"{float(np.nanmax(left)):.1f} % of the first"
+    return f"printed recipe: {', '.join(states)}, loss at {loss}"
 
 
 def optimisers(runs: Runs) -> "Figure":
@@ -355,8 +356,8 @@ def digits(runs: Runs) -> "Figure":
 
 
 def mixtures(runs: Runs) -> "Figure":
-    """Draw bars: how much of each training image outputs hold."""
-    return curves.mixtures(runs, only=grids.FEW)
+    """Draw what several training images teach, and how outputs mix them."""
+    return grids.mixtures(_by_layers(runs), only=grids.FEW)
 
 
 def residual(runs: Runs) -> "Figure":
