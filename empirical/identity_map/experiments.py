@@ -245,14 +245,18 @@ def _shapes(s: Sizes) -> list[Configuration]:
             figures=figures,
             network=network,
             recipe=s.recipe,
-            # The largest cost most, and their seeds differ least.
-            seeds=s.seeds[:1]
-            if network.kernel > 15 or (network.width or 0) >= 128
-            else s.seeds[:2],
+            seeds=s.seeds[: _replicates(network)],
             measurements=(*_SEEN, "cover") if 9 in figures else _SEEN,
         )
         for name, (figures, network) in networks.items()
     ]
+
+
+def _replicates(network: Network) -> int:
+    """Return how many seeds: the largest networks cost most and differ least."""
+    if network.kernel > 15 or (network.width or 0) >= 128:
+        return 1
+    return 2 if network.kernel > 5 or network.layers > 8 else 3
 
 
 def _procedures(s: Sizes) -> list[Configuration]:
