@@ -31,7 +31,9 @@ def write_claim_pages(folder: Path, *, records: Path) -> None:
         try:
             drawn[picture.name] = drawing(picture, runs=beside(records, "quick"))
         except Missing as error:
-            said[picture.name] = f"<p>Not drawn yet: {escape(str(error))}.</p>"
+            # Paths from the root of the project, where its commands are run.
+            reason = str(error).replace(f"{records.parent.parent}/", "")
+            said[picture.name] = f"<p>Not drawn yet: {escape(reason)}.</p>"
     for picture in figures.PICTURES:
         body = drawn.get(picture.name) or said.get(picture.name)
         body = body or of_records(picture, claims, records)

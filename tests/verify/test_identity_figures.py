@@ -14,7 +14,15 @@ from empirical.identity_map.batch import run_configuration
 from empirical.identity_map.experiments import Configuration, configurations
 from verify import figures
 from verify.figures import __main__ as command
-from verify.figures.identity_map import FIGURES, MAIN, Folder, Missing, grids, maps
+from verify.figures.identity_map import (
+    FIGURES,
+    MAIN,
+    Folder,
+    Missing,
+    grids,
+    maps,
+    montage,
+)
 from verify.figures.identity_map.paper import with_remarks
 from verify.figures.identity_map.runs import (
     Group,
@@ -258,19 +266,19 @@ def test_sweeps_take_the_plain_network_only_where_it_belongs(made: Records) -> N
 
 def test_pixels_keep_the_scale_of_the_inputs() -> None:
     grey = np.array([[0.0, 1.0], [2.0, np.nan]])
-    black, white = grids.span([np.array([[0.0, 1.0]])])
-    levels = grids.shade(grey, (black, white))
+    black, white = montage.span([np.array([[0.0, 1.0]])])
+    levels = montage.shade(grey, (black, white))
     assert levels.tolist() == [
         [[0, 0, 0], [255, 255, 255]],
         [[255, 255, 255], [179, 50, 90]],
     ]
-    flat = grids.shade(np.full((1, 1), 3.0), None)
+    flat = montage.shade(np.full((1, 1), 3.0), None)
     assert flat.tolist() == [[[0, 0, 0]]]
     # Each channel of a colour image has black and white of its own.
     colour = np.array([[[0.0, 10.0, -5.0], [1.0, 20.0, 5.0]]])
-    low, high = grids.span([colour])
+    low, high = montage.span([colour])
     assert (low.tolist(), high.tolist()) == ([0.0, 10.0, -5.0], [1.0, 20.0, 5.0])
-    assert grids.shade(colour, (low, high)).tolist() == [[[0] * 3, [255] * 3]]
+    assert montage.shade(colour, (low, high)).tolist() == [[[0] * 3, [255] * 3]]
 
 
 def test_images_of_channels_are_put_together() -> None:
@@ -382,6 +390,21 @@ def test_the_command_draws_what_it_can(
     assert f"--scale small --figures 8 9 --out {folder}" in said
     assert not (out / "figure-08.svg").exists()
     assert (out / f"figure-09.{kind}").exists()
+
+
+def test_records_of_other_code_are_drawn_and_said_to_be(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["id", "--records", str(folder), "--out", str(tmp_path / "out")]
+    assert command.main([*arguments, "--only", "32"]) == 0
+    assert "of other code" not in capsys.readouterr().err
+    path = folder / "optimiser-adam-depth-5.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(record | {"code": "old"}), encoding="utf-8")
+    assert command.main([*arguments, "--only", "32"]) == 0
+    said = capsys.readouterr().err
+    assert "1 of 5 records are of other code" in said
+    assert "optimiser-adam-depth-5" in said
 
 
 def test_the_command_refuses_other_numbers(

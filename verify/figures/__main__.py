@@ -46,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"interrupted; what is drawn stays in {options.out}\n")
         return EXIT_INTERRUPTED
     _index(numbers, options.out, options.format)
+    _note_other_code(records)
     return EXIT_MISSING if _said(absent, records) else EXIT_DONE
 
 
@@ -163,6 +164,24 @@ def _index(numbers: Iterable[int], out: Path, kind: str) -> None:
             "",
         ]
     (out / "index.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _note_other_code(records: Folder) -> None:
+    """Say on stderr which of the records that were drawn are of earlier code."""
+    from empirical.batch import code_digest
+
+    now = code_digest()
+    # Records of a GPU are kept as they are: few can make them anew.
+    old = [
+        name
+        for name, record in records.read.items()
+        if record["device"] == "cpu" and record["code"] != now
+    ]
+    if old:
+        sys.stderr.write(
+            f"note: {len(old)} of {len(records.read)} records are of other code than"
+            f" the present, e.g. {old[0]}; `batch --rerun` trains them anew\n"
+        )
 
 
 def _said(absent: dict[int, str], records: Folder) -> bool:

@@ -10,9 +10,8 @@ ENTRIES = (
         number=1,
         title="Trained on many digits",
         caption=(
-            "Off the digits, fully connected networks return something "
-            "close to digits; a convolutional one, once it has learnt, "
-            "copies what it is given."
+            "Off the digits, fully connected networks answer with noise or strokes; a"
+            " convolutional one, once it has learnt, copies most of what it is given."
         ),
         paper=(
             "60,000 examples, a 20-layer CNN and FCNs of 10 layers and of"

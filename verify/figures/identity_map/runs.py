@@ -47,6 +47,11 @@ class Folder(Records):
     scale : str
         Of the experiments that it is for: what `Missing` says is trained at.
 
+    Attributes
+    ----------
+    read : dict
+        Records that were asked for so far.
+
     Raises
     ------
     ValueError
@@ -63,21 +68,21 @@ class Folder(Records):
         self.folder, self.scale = folder, scale
         stems = sorted(path.stem for path in folder.glob("*.json"))
         self._names = [stem for stem in stems if names is None or stem in names]
-        self._read: dict[str, Mapping[str, Any]] = {}
+        self.read: dict[str, Mapping[str, Any]] = {}
 
     def __getitem__(self, name: str) -> Mapping[str, Any]:
         """Return the record of a configuration."""
         if name not in self._names:
             raise KeyError(name)
-        if name not in self._read:
+        if name not in self.read:
             path = self.folder / f"{name}.json"
             try:
-                self._read[name] = json.loads(path.read_text(encoding="utf-8"))
+                self.read[name] = json.loads(path.read_text(encoding="utf-8"))
             except ValueError as error:
                 raise ValueError(f"the run record {path} is not JSON: {error}") from (
                     error
                 )
-        return self._read[name]
+        return self.read[name]
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names of the configurations, sorted."""
