@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,11 +75,18 @@ def records(made: Records) -> Records:
     return copy.deepcopy(made)
 
 
-@pytest.fixture
-def folder(made: Records, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def written(made: Records, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("written")
     for name, record in made.items():
-        write_json(tmp_path / f"{name}.json", record)
-    return tmp_path
+        write_json(path / f"{name}.json", record)
+    return path
+
+
+@pytest.fixture
+def folder(written: Path, tmp_path: Path) -> Path:
+    """A folder of the records, free to be changed."""
+    return shutil.copytree(written, tmp_path / "records")
 
 
 def _texts(figure: Any) -> list[str]:

@@ -105,43 +105,6 @@ def _half(ax: Any, depths: Sequence[float]) -> None:
     )
 
 
-def by_depth(
-    runs: Sequence[Run], key: str, *, xlabel: str, log: bool = False
-) -> "Figure":
-    """Draw both correlations against a property of the networks, a panel a depth.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-    key : {"width", "kernel", "size"}
-    xlabel : str
-    log : bool
-        Whether the property is spread on a logarithmic axis.
-    """
-    depths = sorted({run.layers for run in runs})
-    figure, panels = axes(len(depths), height=3.0, width=WIDTH)
-    for ax, depth in zip(panels, depths, strict=True):
-        mine = sorted((r for r in runs if r.layers == depth), key=lambda r: _of(r, key))
-        places = [_of(run, key) for run in mine]
-        sweep(ax, places, [run.group for run in mine])
-        if log:
-            ax.set_xscale("log")
-            ax.minorticks_off()
-        ax.set_xticks(places, [f"{p:g}" for p in places])
-        correlation_axis(ax, xlabel)
-        ax.set_title(f"{depth} layers")
-        if ax is not panels[0]:
-            ax.set(ylabel="")
-    figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2
-    )
-    return figure
-
-
-def _of(run: Run, key: str) -> float:
-    return float(getattr(run, key))
-
-
 def layer_errors(runs: Sequence[Run]) -> "Figure":
     """Draw the averaging classifier's error layer by layer, before and after."""
     figure, panels = axes(2, height=3.2, width=WIDTH)

@@ -1,0 +1,151 @@
+"""Comparisons of means over replicates, and of trends along levels."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from verify.compare.outcomes import Array, Estimate, Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class MeanEquals:
+    """A mean equals the prediction, and a `discrepancy` would have been seen.
+
+    `false_fail` is the probability that a true prediction is refuted by chance, split
+    evenly over the entries of an array; `false_pass` the probability that an error as
+    large as the resolving power goes unnoticed. `rounding` bounds the deterministic
+    error (float64, truncation, a finite-width bias), absolute. Student's t is used, so
+    replicates must be independent and their mean near normal.
+    """
+
+    discrepancy: float
+    false_fail: float = 2e-9
+    false_pass: float = 1e-3
+    rounding: float = 0.0
+
+    def judge(self, predicted: Any, measured: Estimate) -> Verdict:
+        """Judge entry by entry; the verdict is that of the worst entry."""
+        return _mean_test(predicted, measured, self, two_sided=True)
+
+
+@dataclass(frozen=True)
+class MeanAtMost:
+    """A mean is at most the prediction; an excess of `discrepancy` would be seen.
+
+    One-sided form of `MeanEquals`: refuted when the mean exceeds the bound by more than
+    chance allows; holds when the upper confidence limit is below bound + `discrepancy`.
+    """
+
+    discrepancy: float
+    false_fail: float = 2e-9
+    false_pass: float = 1e-3
+    rounding: float = 0.0
+
+    def judge(self, predicted: Any, measured: Estimate) -> Verdict:
+        """Judge entry by entry; the verdict is that of the worst entry."""
+        return _mean_test(predicted, measured, self, two_sided=False)
+
+
+@dataclass(frozen=True)
+class RankTrend:
+    """A quantity rises (+1) or falls (-1) along a ladder of levels.
+
+    The measurement holds replicates by level, levels in order: seeds by depth, say,
+    not necessarily as many at each. Spearman's correlation of value and level is tried
+    against `shuffles` random permutations of all values; at a one-sided p-value below
+    `level` the direction is settled, and the prediction holds or is refuted. `resolves`
+    is the least correlation that would have settled it. Values that are not finite are
+    refused.
+    """
+
+    level: float = 1e-3
+    shuffles: int = 20_000
+
+    def judge(self, predicted: Any, measured: Any) -> Verdict:
+        """Judge the sign `predicted` of the trend of `measured`."""
+        rows = [np.ravel(np.asarray(row, dtype=np.float64)) for row in measured]
+        values = np.concatenate(rows)
+        if len(rows) < 3 or not np.isfinite(values).all():
+            raise ValueError(
+                "RankTrend: `measured` must hold finite replicates of at least three"
+                f" levels, got {len(rows)} levels,"
+                f" {np.count_nonzero(~np.isfinite(values))} values not finite"
+            )
+        levels = np.repeat(np.arange(len(rows)), [row.size for row in rows])
+        found, chance = self._correlations(levels, values)
+        sign = math.copysign(1.0, float(predicted))
+        threshold = float(np.quantile(chance, 1.0 - self.level, method="higher"))
+        along = sign * found
+        outcome = Outcome.UNDECIDED
+        if abs(along) > threshold:
+            outcome = Outcome.HOLDS if along > 0.0 else Outcome.REFUTED
+        strain = (threshold - along) / (2.0 * threshold) if threshold else 0.5
+        return Verdict(outcome, -along, threshold, "rank correlation", strain=strain)
+
+    def _correlations(
+        self, levels: npt.NDArray[np.int64], values: Array
+    ) -> tuple[float, Array]:
+        """Spearman's correlation, and those of shuffled values."""
+        from scipy.stats import rankdata
+
+        def standard(x: npt.NDArray[Any]) -> Array:
+            r = np.asarray(rankdata(x), dtype=np.float64)
+            return (r - r.mean()) / (r.std() or 1.0)
+
+        ladder, ranks = standard(levels), standard(values)
+        # Fixed: the same values are always judged alike.
+        rng = np.random.default_rng(7)
+        shuffled = rng.permuted(np.tile(ranks, (self.shuffles, 1)), axis=1)
+        return float(ladder @ ranks) / ranks.size, shuffled @ ladder / ranks.size
+
+
+SlopeEquals = MeanEquals
+"""A fitted slope is an `Estimate` over seeds; its `discrepancy` is the half-width."""
+
+
+def _mean_test(
+    predicted: Any,
+    measured: Estimate,
+    test: MeanEquals | MeanAtMost,
+    *,
+    two_sided: bool,
+) -> Verdict:
+    from scipy import stats
+
+    mean = np.atleast_1d(np.asarray(measured.mean, dtype=np.float64)).ravel()
+    stderr = np.atleast_1d(np.asarray(measured.stderr, dtype=np.float64)).ravel()
+    bound = np.broadcast_to(
+        np.asarray(predicted, dtype=np.float64), np.shape(measured.mean)
+    ).ravel()
+    t = stats.t(df=measured.replicates - 1)
+    tail = test.false_fail / mean.size / (2.0 if two_sided else 1.0)
+    fails_at = float(t.isf(tail)) * stderr + test.rounding
+    gap = mean - bound
+    distance = np.abs(gap) if two_sided else gap
+    resolves = fails_at + float(t.isf(test.false_pass)) * stderr
+    excess = np.where(np.isfinite(distance), distance - fails_at, np.inf)
+    worst = int(np.argmax(excess))
+    margin = float(fails_at[worst] + test.discrepancy)
+    strain = 1.0 + float(excess[worst]) / margin
+    if excess[worst] > 0.0:
+        return Verdict(
+            Outcome.REFUTED,
+            float(gap[worst]),
+            float(resolves[worst]),
+            "absolute",
+            worst,
+            strain,
+        )
+    if two_sided:
+        weakest = int(np.argmax(resolves))
+        resolved = resolves[weakest] <= test.discrepancy
+    else:
+        weakest = int(np.argmax(gap + resolves))
+        resolved = gap[weakest] + resolves[weakest] <= test.discrepancy
+    outcome = Outcome.HOLDS if resolved else Outcome.UNDECIDED
+    return Verdict(
+        outcome, float(gap[worst]), float(resolves.max()), "absolute", worst, strain
+    )
