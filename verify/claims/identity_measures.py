@@ -133,8 +133,8 @@ CLASSIFIER = Claim(
     items=("Layer",),
     title="The averaging classifier by class sums is the one by pairs",
     statement=(
-        r"\arg\max_c\textstyle\sum_j\langle r_i,r_j\rangle[y_j=c]"
-        r" = \arg\max_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"
+        r"\operatorname{argmax}_c\textstyle\sum_j\langle r_i,r_j\rangle[y_j=c]"
+        r" = \operatorname{argmax}_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"
     ),
     source=Source(KEY, "Section 5"),
     evidence=Evidence.NUMERIC,
@@ -183,7 +183,7 @@ PICTURE = Claim(
     id="id/svd",
     items=("SVD",),
     title="The picture of a layer is its top right singular vector",
-    statement=r"v = \arg\max_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
+    statement=r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
     source=Source(KEY, "Section 5"),
     evidence=Evidence.NUMERIC,
     cases=grid(channels=(1, 4, 30), side=(5,), seed=(0, 1)),

@@ -240,7 +240,7 @@ CHANGE = Claim(
     id="id/Fig19",
     items=("Fig19", "Rel"),
     title="The top layer changes most, at every depth",
-    statement=r"\arg\max_l \|W_l^0-W_l^*\|/\|W_l^0\| = L",
+    statement=r"\operatorname{argmax}_l \|W_l^0-W_l^*\|/\|W_l^0\| = L",
     source=Source(KEY, "Figure 19"),
     evidence=Evidence.TREND,
     cases=SMALL,
