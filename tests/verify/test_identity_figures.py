@@ -190,7 +190,7 @@ def test_networks_that_diverged_are_shown_as_such(records: Records) -> None:
         seeds: Any = FIGURES[36](records)
     assert _texts(grid).count("diverged") == len(grids.FEW) + 1
     for figure in (grid, seeds):
-        assert "cnn-depth-8: 1 of 2 draws diverged, left out" in _said(figure)
+        assert "diverged, left out: cnn-depth-8 (1 of 2)." in _said(figure)
     # The other draw alone is what the line shows.
     record = records["cnn-depth-8"]["groups"][0]["measured"]["curve"]
     expected = record["identity"][1][0]
@@ -217,24 +217,31 @@ def test_networks_that_have_not_learnt_are_named(records: Records) -> None:
     assert remarks([run]) == []
     last = run.raw["groups"][0]["draws"][1]
     last["final_loss"] = 0.5 * last["losses"][0]
-    assert remarks([run]) == [
-        "cnn-depth-5: loss still 50 % of the first in 1 of 2 draws"
-    ]
-    last["status"] = "stalled"
-    assert remarks([run]) == ["cnn-depth-5: 1 of 2 draws never left the plateau"]
+    late = "Losses still above a tenth of the first: cnn-depth-5 (50 %)"
+    assert remarks([run]) == [late]
+    first = run.raw["groups"][0]["draws"][0]
+    first["status"] = "stalled"
+    stalled = "Draws that never left the plateau: cnn-depth-5 (1 of 2)"
+    assert remarks([run]) == [stalled, late]
+    last["status"] = "diverged"
+    diverged = "Draws that diverged, left out: cnn-depth-5 (1 of 2)"
+    assert remarks([run]) == [diverged, stalled]
 
 
-def test_remarks_stand_below_the_figure_and_nothing_moves_over_them() -> None:
-    figure = blank(6.0, 2.0)
-    ax = figure.add_axes((0.1, 0.1, 0.8, 0.8))
-    with_remarks(figure, ["a" * 60, "b" * 60])
-    text = figure.texts[0]
-    assert text.get_text().count("\n") == 1
-    assert figure.get_size_inches()[1] > 2.3
+@pytest.mark.parametrize("count", [1, 30])
+@pytest.mark.parametrize("layout", ["none", "constrained"])
+def test_remarks_stand_below_the_figure_and_nothing_moves_over_them(
+    count: int, layout: str
+) -> None:
+    figure = blank(6.6, 2.0, layout=layout)
+    ax = figure.subplots()
+    with_remarks(figure, [f"Diverged: {'; '.join(['a network'] * 8)}"] * count)
     figure.draw_without_rendering()
-    assert text.get_window_extent().y1 < ax.get_window_extent().y0
-    # The axes keep their inches.
-    assert ax.get_position().height * figure.get_size_inches()[1] == pytest.approx(1.6)
+    text = figure.texts[0].get_window_extent()
+    assert figure.texts[0].get_text().count("a network") == 8 * count
+    assert text.y1 < ax.get_tightbbox().y0
+    assert text.x1 < figure.bbox.x1
+    assert text.y0 > 0.0
     assert with_remarks(blank(6.0, 2.0), []).texts == []
 
 

@@ -80,12 +80,10 @@ def predictions(
                 notes=correlations(group),
             )
         )
-    middle = len(chosen) // 2
     if below:
         strips[-1] = replace(strips[-1], apart=True)
     for label, words in below:
-        line = [words if k == middle else "" for k in range(len(chosen))]
-        strips.append(Strip(label=label, cells=line, thin=True))
+        strips.append(Strip(label=label, cells=[words], thin=True))
     return montage(
         strips,
         [SHORT.get(name, name) for name in chosen],

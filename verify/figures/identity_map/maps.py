@@ -98,7 +98,9 @@ def _limits(values: Sequence[Array], *, errors: bool) -> tuple[float, float]:
 def _axes(ax: Any, names: Sequence[str], rhos: Sequence[float]) -> None:
     long = max(map(len, names)) > 4
     look: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(range(len(names)), names, **(look if long else {}))
+    if not long:
+        look = {"fontsize": 9.0 if len(names) <= 12 else 6.5}
+    ax.set_xticks(range(len(names)), names, **look)
     step = max(1, (len(rhos) - 1) // 5)
     ax.set_yticks(range(0, len(rhos), step), [f"{r:g}" for r in rhos[::step]])
     ax.grid(visible=False)

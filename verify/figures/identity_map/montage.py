@@ -33,7 +33,8 @@ _BOTTOM = 0.06
 class Strip:
     """A row of a grid: images, or words where there is none, and numbers beside it.
 
-    A strip that is `apart` leaves a gap below it, a `thin` one holds numbers only.
+    A strip that is `apart` leaves a gap below it, a `thin` one holds numbers only, or
+    one line of words.
     """
 
     label: str
@@ -114,7 +115,10 @@ def _strip(
 ) -> None:
     margin = 0.5 * _GAP * cell
     bottom = offset + strip.height(cell)
-    for k, found in enumerate(strip.cells):
+    if strip.thin and len(strip.cells) == 1:
+        y = 0.5 * (offset + bottom)
+        ax.text(margin, y, strip.cells[0], ha="left", va="center", fontsize=7.5)
+    for k, found in enumerate(strip.cells if len(strip.cells) > 1 else ()):
         sides = (k * cell + margin, (k + 1) * cell - margin)
         if strip.thin:
             x, y = 0.5 * sum(sides), 0.5 * (offset + bottom)

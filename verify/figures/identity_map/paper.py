@@ -17,7 +17,7 @@ from verify.figures.identity_map.runs import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LINE = 108
+_LINE, _HEIGHT = 104, 0.135
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +98,8 @@ def with_remarks(figure: "Figure", said: Sequence[str]) -> "Figure":
     """Write remarks below a figure, which grows by what they need."""
     if not said:
         return figure
-    lines = textwrap.wrap("; ".join(said) + ".", _LINE)
-    extra = 0.14 * len(lines) + 0.1
+    lines = [line for one in said for line in textwrap.wrap(f"{one}.", _LINE)]
+    extra = _HEIGHT * len(lines) + 0.15
     engine: Any = figure.get_layout_engine()
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + extra)
@@ -111,5 +111,6 @@ def with_remarks(figure: "Figure", said: Sequence[str]) -> "Figure":
             box = ax.get_position()
             place = (box.x0, share + box.y0 * (1.0 - share))
             ax.set_position((*place, box.width, box.height * (1.0 - share)))
-    figure.text(0.01, 0.3 * share, "\n".join(lines), fontsize=7.5, va="bottom")
+    bottom = 0.05 / (height + extra)
+    figure.text(0.01, bottom, "\n".join(lines), fontsize=7.5, va="bottom")
     return figure

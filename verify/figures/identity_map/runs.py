@@ -27,6 +27,10 @@ SCALES = {"quick": "small", "full": "full", "gpu": "paper"}
 COMMAND = "python -m empirical.identity_map batch"
 
 
+_DIVERGED = "Draws that diverged, left out"
+_STALLED = "Draws that never left the plateau"
+_LATE = "Losses still above a tenth of the first"
+
 _LEARNT = 0.1
 """Share of the first loss above which a network is said not to copy its images yet."""
 
@@ -262,23 +266,27 @@ def _beside(one: Run, other: Run) -> bool:
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:
-    """Return what has to be said of draws that diverged or never started to learn."""
-    found: list[str] = []
-    for run in runs:
-        for group in run.groups:
-            name = run.name + (f" ({kind})" if (kind := variant(group)) else "")
-            total = len(group.statuses)
-            if bad := int(group.diverged.sum()):
-                found.append(f"{name}: {bad} of {total} draws diverged, left out")
-            if idle := group.statuses.count("stalled"):
-                found.append(f"{name}: {idle} of {total} draws never left the plateau")
-            if late := int((group.remaining > _LEARNT).sum()) - idle:
-                most = 100.0 * float(np.nanmax(group.remaining))
-                found.append(
-                    f"{name}: loss still {most:.0f} % of the first in {late} of {total}"
-                    " draws"
-                )
-    return found
+    """Return what has to be said of networks that do not do what they were trained to.
+
+    Of a kind at most one: those that diverged, that never left the plateau, and whose
+    loss is still above a tenth of the first, each with its name.
+    """
+    found: dict[str, list[str]] = {}
+    for group in (group for run in runs for group in run.groups):
+        kind = variant(group)
+        name = group.run.name + (f", {kind}" if kind else "")
+        total = len(group.statuses)
+        if bad := int(group.diverged.sum()):
+            found.setdefault(_DIVERGED, []).append(f"{name} ({bad} of {total})")
+        stalled = np.array([status == "stalled" for status in group.statuses])
+        if idle := int(stalled.sum()):
+            found.setdefault(_STALLED, []).append(f"{name} ({idle} of {total})")
+        late = group.remaining[~stalled & (group.remaining > _LEARNT)]
+        if late.size:
+            most = 100.0 * float(late.max())
+            found.setdefault(_LATE, []).append(f"{name} ({most:.0f} %)")
+    kinds = (_DIVERGED, _STALLED, _LATE)
+    return [f"{kind}: {'; '.join(found[kind])}" for kind in kinds if kind in found]
 
 
 def variant(group: Group) -> str:
