@@ -98,7 +98,11 @@ def with_remarks(figure: "Figure", said: Sequence[str]) -> "Figure":
     """Write remarks below a figure, which grows by what they need."""
     if not said:
         return figure
-    lines = [line for one in said for line in textwrap.wrap(f"{one}.", _LINE)]
+    lines = [
+        line
+        for one in said
+        for line in textwrap.wrap(f"{one}.", _LINE, break_on_hyphens=False)
+    ]
     extra = _HEIGHT * len(lines) + 0.15
     engine: Any = figure.get_layout_engine()
     width, height = figure.get_size_inches()
