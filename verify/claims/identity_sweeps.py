@@ -15,12 +15,17 @@ from verify.compare import AtLeast, AtMost
 Array = npt.NDArray[np.float64]
 
 
-def _with_default(pattern: str, own: dict[str, int], name: str, *, scale: str) -> Any:
-    """Constant's correlation along a sweep that `name`, of the depth curve, is part of."""
-    levels = {
-        key: curve(n, scale, "constant") for key, n in names(pattern, scale).items()
-    }
-    levels[own[scale]] = curve(name, scale, "constant")
+def _with_default(
+    pattern: str,
+    own: dict[str, int],
+    name: str,
+    *,
+    scale: str,
+    field: str = "constant",
+) -> Any:
+    """A correlation along a sweep that `name`, of the depth curve, is part of."""
+    levels = {key: curve(n, scale, field) for key, n in names(pattern, scale).items()}
+    levels[own[scale]] = curve(name, scale, field)
     return [levels[key] for key in sorted(levels)]
 
 
@@ -42,6 +47,7 @@ IMAGE_SIZE = trend(
     _sizes,
     up=False,
     where="Figure 8",
+    figure="identity_figure_8",
 )
 
 _KERNELS = partial(
@@ -60,6 +66,19 @@ KERNEL = trend(
     up=True,
     where="Figures 9, 25, 26",
     uses=("id/Err7-corrected",),
+    figure="identity_figure_9",
+)
+
+
+KERNEL_MSE = trend(
+    "id/Fig25",
+    ("Fig25", "Fig26"),
+    "The same in mean squared error to the constant",
+    r"\overline{\mathrm{MSE}}(f(x),\hat x)\text{ falls with the kernel}",
+    partial(_KERNELS, field="constant_mse"),
+    up=False,
+    where="Figures 25 and 26",
+    figure="identity_figure_25",
 )
 
 
@@ -85,6 +104,7 @@ CHANNELS = trend(
     _losses_by_channels,
     up=False,
     where="Figures 10 and 27 to 30",
+    figure="identity_figure_10",
 )
 
 
@@ -124,6 +144,7 @@ WIDTH = Claim(
         "The least of the deep networks against the greatest of the shallow ones. Deep"
         " networks of three channels do not fit the image well enough to say."
     ),
+    figure="identity_figure_27",
 )
 
 # --- many examples --------------------------------------------------------------------
@@ -166,6 +187,7 @@ MANY = Claim(
     measure=_measure_patterns,
     compare=AtLeast(),
     must_refute=_all,
+    figure="identity_figure_1",
 )
 
 # --- starts and optimisers ------------------------------------------------------------
@@ -220,6 +242,7 @@ SCHEMES = Claim(
     measure=_measure_schemes,
     compare=AtLeast(),
     must_refute=_wholly,
+    figure="identity_figure_31",
 )
 
 OPTIMISERS = Claim(
@@ -235,6 +258,7 @@ OPTIMISERS = Claim(
     measure=_measure_optimisers,
     compare=AtLeast(),
     must_refute=_wholly,
+    figure="identity_figure_32",
 )
 
 # --- other images ---------------------------------------------------------------------
@@ -325,6 +349,7 @@ def _colour(kind: str, figure: int) -> Claim:
         measure=partial(_deeper_colour, rf"colour-{kind}-(\d+)"),
         compare=AtLeast(),
         must_refute=_all,
+        figure="identity_figure_42" if kind == "cnn" else "",
         finding=(
             "Quick and full profiles: three digits as the channels of one image stand in"
             " for CIFAR-10."
@@ -337,6 +362,7 @@ COLOUR_CNN, COLOUR_FCN = _colour("cnn", 42), _colour("fcn", 43)
 CLAIMS = (
     IMAGE_SIZE,
     KERNEL,
+    KERNEL_MSE,
     CHANNELS,
     WIDTH,
     MANY,

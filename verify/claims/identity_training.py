@@ -72,6 +72,7 @@ CONSTANT = trend(
     partial(ladder, CNN, field="constant"),
     up=True,
     finding="Every depth is trained from three starts; seeds differ less than depths.",
+    figure="identity_depth_curve",
 )
 
 IDENTITY = trend(
@@ -85,6 +86,7 @@ IDENTITY = trend(
         "It falls to one half, not to zero: a perfect constant has that correlation to"
         " test images whose correlation to the training image is spread over [0, 1]."
     ),
+    figure="identity_figure_3",
 )
 
 CONSTANT_MSE = trend(
@@ -95,6 +97,7 @@ CONSTANT_MSE = trend(
     partial(ladder, CNN, field="constant_mse"),
     up=False,
     where="Appendix J",
+    figure="identity_figure_4",
 )
 
 
@@ -143,6 +146,7 @@ RECOVERY = Claim(
         "An averaging classifier on the representations errs more and more up to the"
         " layer before the last, and hardly more than on pixels on the output."
     ),
+    figure="identity_figure_5",
 )
 
 
@@ -216,6 +220,7 @@ LAYER_PICTURES = Claim(
     compare=AtMost(),
     must_refute=_far_below,
     assumptions=("an image that was not trained on",),
+    figure="identity_figure_15",
 )
 
 
@@ -249,6 +254,7 @@ CHANGE = Claim(
     measure=_measure_top,
     compare=AgreesTo(absolute=0.0),
     must_refute=_the_one_below,
+    figure="identity_figure_19",
 )
 
 
@@ -344,6 +350,7 @@ SIZES = Claim(
         "The constant is made from the boundary inwards; at other sizes what grows there"
         " does not meet."
     ),
+    figure="identity_figure_7",
 )
 
 
@@ -381,6 +388,7 @@ SMALLER = Claim(
     ),
     compare=AtMost(),
     must_refute=_not_at_all,
+    figure="identity_figure_6",
 )
 
 # --- fully connected networks ---------------------------------------------------------
@@ -421,6 +429,7 @@ NEVER = Claim(
     measure=_measure_never,
     compare=AtMost(),
     must_refute=_zero,
+    figure="identity_figure_14",
 )
 
 FCN_CONSTANT = trend(
@@ -431,6 +440,7 @@ FCN_CONSTANT = trend(
     partial(_at_zero, RELU, field="constant"),
     up=True,
     where="Figures 2 and 13",
+    figure="identity_figure_2",
 )
 
 LINEAR_DEPTH = trend(
@@ -505,6 +515,7 @@ RESIDUAL = trend(
     partial(ladder, r"residual-depth-(\d+)", field="identity"),
     up=False,
     where="Figure 41",
+    figure="identity_figure_41",
 )
 
 
