@@ -17,7 +17,12 @@ README = ROOT / "README.md"
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [("README.md", 12), ("docs/tutorial.md", 20), ("docs/one-image.md", 20)],
+    [
+        ("README.md", 12),
+        ("docs/tutorial.md", 20),
+        ("docs/one-image.md", 20),
+        ("docs/findings/a-frame-of-zeros.md", 4),
+    ],
 )
 def test_the_tours_run_as_printed(page: str, least: int) -> None:
     result = doctest.testfile(str(ROOT / page), module_relative=False)

@@ -517,10 +517,7 @@ ERR_8 = Claim(
     id="id/Err8-as-printed",
     items=("Err8",),
     title="More channels lower the bound, as its division by C suggests",
-    statement=(
-        r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big)\text{ with } m\text{ parameters:"
-        r" does not grow with } C"
-    ),
+    statement=r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big)\text{ does not grow with }C",
     source=Source(KEY, "Theorem 2"),
     evidence=Evidence.NUMERIC,
     cases=grid(nullity=(1, 5), kernel=(3, 5), channels=(3, 128)),

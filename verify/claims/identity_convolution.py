@@ -710,6 +710,71 @@ ERR_3 = Claim(
 )
 
 
+def _sparse(height: int, width: int, seed: int) -> Integers:
+    """Whole numbers, most of them zero, at least one not."""
+    rng = np.random.default_rng([46, seed])
+    image = rng.integers(-3, 4, (height, width, 1))
+    image[rng.random(image.shape) < 0.6] = 0
+    image[height // 2, width // 2] = 1
+    return image
+
+
+def _measure_framed(*, height: int, width: int, kernel: int, seed: int) -> int:
+    """Exact rank of the patches of an image in a frame of K // 2 zeros."""
+    frame = kernel // 2
+    edges = ((frame, frame), (frame, frame), (0, 0))
+    framed = np.pad(_sparse(height, width, seed), edges)
+    return int(flint.fmpz_mat(_framework_patches(framed, kernel).tolist()).rank())
+
+
+def _predict_framed(*, height: int, width: int, kernel: int, seed: int) -> int:
+    frame = kernel // 2
+    image = np.pad(_sparse(height, width, seed)[..., 0].astype(float), frame)
+    return idm.patch_rank(image, kernel).rank
+
+
+def _unframed(*, height: int, width: int, kernel: int, seed: int) -> int:
+    return min(height * width, kernel**2)
+
+
+def _frames() -> st.SearchStrategy[Case]:
+    return st.fixed_dictionaries(
+        {
+            "height": st.integers(1, 6),
+            "width": st.integers(1, 6),
+            "kernel": st.sampled_from((1, 3, 5)),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+FRAME = Claim(
+    id="id/Err3-corrected",
+    items=("Err3", "Rank"),
+    title="A frame of zeros teaches one convolution the identity, whatever it frames",
+    statement=(
+        r"x \ne 0 \text{ of one channel, framed by } \lfloor K/2\rfloor"
+        r"\text{ zeros}:\quad \operatorname{rank}X = K^2"
+    ),
+    source=Source(KEY, "After Theorem 2; the corrected statement is ours"),
+    evidence=Evidence.SEARCH,
+    cases=(
+        *grid(height=(1,), width=(1,), kernel=(3, 5, 7), seed=(0,)),
+        *grid(height=(4,), width=(3,), kernel=(3, 5), seed=(0, 1)),
+    ),
+    examples=_frames,
+    max_examples=60,
+    predict=_predict_framed,
+    measure=_measure_framed,
+    compare=Identical(),
+    must_refute=_unframed,
+    finding=(
+        "With the frame the layer's outputs are the whole product of two polynomials, the"
+        " image's and the kernel's. It vanishes only if one of them does: no direction of"
+        " weight space goes unseen."
+    ),
+)
+
 CLAIMS = (
     PATCH,
     PATH,
@@ -724,4 +789,5 @@ CLAIMS = (
     ERR_2,
     WORST,
     ERR_3,
+    FRAME,
 )
