@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from verify.claim import Claim, Evidence, Source
+from verify.claim import Claim
 from verify.claims._runs import curve, ladder, measured, names, run
-from verify.claims.identity_training import KEY, LARGER, SMALL, trend
+from verify.claims.identity_training import trained, trend
 from verify.compare import AtLeast, AtMost
 
 Array = npt.NDArray[np.float64]
@@ -124,7 +124,7 @@ def _much_smaller(*, scale: str) -> float:
     return -0.9
 
 
-WIDTH = Claim(
+WIDTH = trained(
     id="id/Fig28",
     items=("Fig10", "Fig28", "Fig29"),
     title="Depth makes the constant also with the most channels",
@@ -132,10 +132,7 @@ WIDTH = Claim(
         r"\overline{\cos}(f(x),\hat x):\ 5\text{ layers} \le \text{deep},"
         r"\ \text{at the largest width}"
     ),
-    source=Source(KEY, "Figures 27 to 30"),
-    evidence=Evidence.TREND,
-    cases=SMALL,
-    larger_cases=LARGER,
+    where="Figures 27 to 30",
     predict=_zero,
     measure=_measure_deeper,
     compare=AtMost(),
@@ -174,15 +171,12 @@ def _all(*, scale: str) -> float:
     return 1.5
 
 
-MANY = Claim(
+MANY = trained(
     id="id/Fig1",
     items=("Fig1", "Fig40"),
     title="With many examples a CNN learns the identity off the digits, an FCN does not",
     statement=(r"\overline{\cos}(f(x),x)\text{ on patterns: CNN} \ge \text{FCN}"),
-    source=Source(KEY, "Figures 1 and 40"),
-    evidence=Evidence.TREND,
-    cases=SMALL,
-    larger_cases=LARGER,
+    where="Figures 1 and 40",
     predict=_zero,
     measure=_measure_patterns,
     compare=AtLeast(),
@@ -229,15 +223,12 @@ def _wholly(*, scale: str) -> float:
     return 2.0
 
 
-SCHEMES = Claim(
+SCHEMES = trained(
     id="id/Fig31",
     items=("Fig31",),
     title="Initial schemes lead to different functions",
     statement=r"\min_{s\ne s'}\|f_s-f_{s'}\|/\|f\| \ge 0.05 \text{ on unseen images}",
-    source=Source(KEY, "Figure 31"),
-    evidence=Evidence.TREND,
-    cases=SMALL,
-    larger_cases=LARGER,
+    where="Figure 31",
     predict=_a_twentieth,
     measure=_measure_schemes,
     compare=AtLeast(),
@@ -245,15 +236,12 @@ SCHEMES = Claim(
     figure="identity_figure_31",
 )
 
-OPTIMISERS = Claim(
+OPTIMISERS = trained(
     id="id/Fig32",
     items=("Fig32",),
     title="Optimisers lead to different functions from the same start",
     statement=r"\min_{o\ne o'}\|f_o-f_{o'}\|/\|f\| \ge 0.05 \text{ on unseen images}",
-    source=Source(KEY, "Figure 32"),
-    evidence=Evidence.TREND,
-    cases=SMALL,
-    larger_cases=LARGER,
+    where="Figure 32",
     predict=_a_twentieth,
     measure=_measure_optimisers,
     compare=AtLeast(),
@@ -270,7 +258,7 @@ def _measure_digits(*, scale: str) -> list[float]:
     return [v - linear for v in curve("digits-depth-5", scale, "constant")]
 
 
-DIGITS = Claim(
+DIGITS = trained(
     id="id/Fig37",
     items=("Fig37",),
     title="Every digit tells the same story",
@@ -278,10 +266,7 @@ DIGITS = Claim(
         r"\overline{\cos}(f(x),\hat x):\ 5\text{ layers} \ge 1\text{ layer},"
         r"\ \text{for each of ten digits}"
     ),
-    source=Source(KEY, "Figure 37"),
-    evidence=Evidence.TREND,
-    cases=SMALL,
-    larger_cases=LARGER,
+    where="Figure 37",
     predict=_zero,
     measure=_measure_digits,
     compare=AtLeast(),
@@ -305,7 +290,7 @@ def _mixture_share(count: int, *, scale: str) -> float:
 
 def _mixtures(count: int, figure: int) -> Claim:
     words = {2: "two", 3: "three"}[count]
-    return Claim(
+    return trained(
         id=f"id/Fig{figure}",
         items=(f"Fig{figure}",),
         title=f"Deep networks of {words} images put out mixtures of them",
@@ -313,10 +298,7 @@ def _mixtures(count: int, figure: int) -> Claim:
             r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"
             r"\ \text{deep} \ge 5\text{ layers}"
         ),
-        source=Source(KEY, f"Figure {figure}"),
-        evidence=Evidence.TREND,
-        cases=SMALL,
-        larger_cases=LARGER,
+        where=f"Figure {figure}",
         predict=_zero,
         measure=partial(_mixture_share, count),
         compare=AtLeast(),
@@ -336,15 +318,12 @@ def _deeper_colour(pattern: str, *, scale: str) -> float:
 
 def _colour(kind: str, figure: int) -> Claim:
     words = {"cnn": "Convolutional", "fcn": "Fully connected"}[kind]
-    return Claim(
+    return trained(
         id=f"id/Fig{figure}",
         items=(f"Fig{figure}",),
         title=f"{words} networks on a colour image: the same story",
         statement=(r"\overline{\cos}(f(x),\hat x):\ \text{deep} \ge \text{shallow}"),
-        source=Source(KEY, f"Figure {figure}"),
-        evidence=Evidence.TREND,
-        cases=SMALL,
-        larger_cases=LARGER,
+        where=f"Figure {figure}",
         predict=_zero,
         measure=partial(_deeper_colour, rf"colour-{kind}-(\d+)"),
         compare=AtLeast(),
