@@ -20,7 +20,6 @@ LIMIT = 400
 
 LONGER = {
     "theory/conditioning.py": "twenty bounds, each with its formula and a doctest",
-    "theory/depth_maps.py": "one table from its grid to its evaluation",
     "verify/integrals.py": "a second library, kept apart from the first in one file",
 }
 """Modules that may be longer, each with its reason."""

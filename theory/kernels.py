@@ -10,7 +10,7 @@ activation is used as it is:
 
 with (u, v) Gaussian of covariance :math:`K^{(l-1)}`. On a sphere, and for homogeneous
 activations everywhere, both are functions of the input correlation, tabulated once for
-all layers (`theory.depth_maps`) and read off once for each pair: the cost of a matrix
+all layers (`theory.compositions`) and read off once for each pair: the cost of a matrix
 does not grow with depth. Other inputs go through `theory.layer_recursion`.
 """
 

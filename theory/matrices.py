@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from theory.depth_maps import CHUNK, CLOSE, DepthMap
+from theory.depth_maps import CHUNK, DepthMap
+from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -1,0 +1,107 @@
+"""Functions of a distance, tabulated on grids that its leading bits index.
+
+The bits of a float64 are an exponent and a mantissa, so those of ``d = 1 - |rho|`` find
+its cell on a grid that is uniform within each octave of d by one integer shift. On each
+cell the functions are analytic at relative scale: a few polynomial coefficients give
+full precision without a logarithm or an arc cosine.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of equal width within each octave of (2**-octaves, 1]; a polynomial on each."""
+
+    log2_cells: int
+    degree: int
+    octaves: int
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return self.octaves << self.log2_cells
+
+    def locate(self, d: Array) -> tuple[npt.NDArray[np.int64], Array]:
+        """Return cell and distance from its left end, for d in [2**-octaves, 1].
+
+        One is a cell of its own, after the last. Other numbers land in no cell.
+        """
+        bits = d.view(np.int64)
+        shift = 52 - self.log2_cells
+        cell = bits >> shift
+        cell -= (1023 - self.octaves) << self.log2_cells
+        left = (bits & -(1 << shift)).view(np.float64)
+        return cell, np.subtract(d, left, out=left)
+
+    def widths(self) -> Array:
+        """Widths of the cells, shape (cells,)."""
+        k = 1 << self.log2_cells
+        return np.repeat(2.0 ** np.arange(-self.octaves, 0.0) / k, k)
+
+    def nodes(self) -> Array:
+        """Chebyshev nodes of every cell, shape (cells, degree + 1)."""
+        k = 1 << self.log2_cells
+        octave = 2.0 ** np.arange(-self.octaves, 0.0)
+        left = (octave[:, None] * (1.0 + np.arange(k) / k)).ravel()
+        return left[:, None] + self.widths()[:, None] * (0.5 + 0.5 * self._chebyshev())
+
+    def _chebyshev(self) -> Array:
+        n = self.degree + 1
+        return np.cos(np.pi * (np.arange(n)[::-1] + 0.5) / n)
+
+    def fit(self, values: Array) -> Array:
+        """Chebyshev coefficients from values at `nodes`, shape (degree + 1, cells)."""
+        n = self.degree + 1
+        # Angles as whole multiples of pi / 2n, reduced before they are rounded.
+        turns = np.outer(np.arange(n), 2 * np.arange(n)[::-1] + 1) % (4 * n)
+        t = np.cos(np.pi * turns / (2 * n)) * (2.0 / n)
+        t[0] *= 0.5
+        return np.ascontiguousarray(t @ values.T)
+
+    def taylor(self, values: Array) -> Array:
+        """Coefficients in powers of the distance from the left end of each cell.
+
+        Shape (degree + 1, cells + 1), the last cell being d = 1. Faster to evaluate
+        than `fit`, for narrow cells only: a rounding error of the k-th Chebyshev
+        coefficient grows by 2^(2k-1).
+        """
+        n = self.degree + 1
+        change = np.zeros((n, n))
+        for k in range(n):
+            # T_k(2s - 1) in powers of s in [0, 1].
+            c = np.polynomial.Chebyshev.basis(k, domain=[0.0, 1.0])
+            change[: k + 1, k] = c.convert(kind=np.polynomial.Polynomial).coef
+        c = change @ self.fit(values)
+        end = np.zeros((n, 1))
+        end[0] = c[:, -1].sum()
+        c /= self.widths() ** np.arange(n)[:, None]
+        return np.concatenate([c, end], axis=1)
+
+
+COARSE = Grid(log2_cells=3, degree=11, octaves=64)
+"""For composing layers."""
+
+FINE = Grid(log2_cells=10, degree=3, octaves=6)
+"""For matrices: their many pairs that are neither close nor opposite."""
+
+SMALLEST = 2.0**-COARSE.octaves
+"""Pairs closer than this take the layer recursion."""
+
+CLOSE = 2.0**-FINE.octaves
+"""Pairs closer than this are read from the coarse table."""
+
+
+def clenshaw(c: Array, cell: npt.NDArray[np.int64], y: Array) -> Array:
+    """Evaluate the Chebyshev series of each point's cell, at y in [-1, 1]."""
+    twice = 2.0 * y
+    b1 = c[-1].take(cell)
+    b2 = np.zeros_like(y)
+    for row in c[-2:0:-1]:
+        b1, b2 = twice * b1 - b2 + row.take(cell), b1
+    return y * b1 - b2 + c[0].take(cell)
