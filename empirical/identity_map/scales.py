@@ -93,7 +93,8 @@ _SMALL = Sizes(
 _FULL = replace(
     _SMALL,
     size=28,
-    recipe=replace(SHORT, steps=800),
+    # Fully connected networks reach the floor at once, deep convolutional ones never.
+    recipe=replace(SHORT, steps=2000, floor=1e-9, patience=200),
     printed=Recipe(steps=800, release=0.95, limit=400),
     many=replace(_SMALL.many, steps=1500),
     examples=4000,
@@ -115,7 +116,7 @@ _FULL = replace(
     residual=(2, 4, 8, 12),
     colour_depths=(5, 14),
     colour_fcn=(1, 4, 10),
-    settings={"examples": (2000, 500)},
+    settings={"examples": (1000, 300)},
 )
 
 _LONG = Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500)
