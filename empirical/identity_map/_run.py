@@ -214,9 +214,13 @@ class Run:
     def _leave(self, leaving: dict[int, str]) -> None:
         columns = torch.tensor(list(leaving), device=self.batch.rates.device)
         losses = self.batch.losses(columns).double().numpy()
+        share = self.recipe.release or np.inf
+        plateau = share * self.batch.first.double().cpu().numpy()
         for (column, status), loss in zip(leaving.items(), losses, strict=True):
             draw = int(self.active[column])
             fine = np.isfinite(loss)
+            if status == "finished" and loss >= plateau[column]:
+                status = "stalled"  # it had left the plateau, and is back on it
             self.status[draw] = status if fine else "diverged"
             if not fine and self.starts[draw][-1][1] < 0:
                 # The very last update did it.

@@ -34,7 +34,8 @@ class Trained:
     ----------
     status : tuple of str
         ``"finished"`` (took its budget), ``"floor"`` (stopped early at the floor),
-        ``"stalled"`` (never left the plateau) or ``"diverged"`` (at every start).
+        ``"stalled"`` (never left the plateau, or ended back on it) or ``"diverged"``
+        (at every start).
     times : int array, shape (times,)
         Updates after which the loss was recorded: 0 to 10, then 20 a decade.
     losses : float array, shape (draws, times)

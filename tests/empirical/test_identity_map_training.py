@@ -9,6 +9,7 @@ import torch
 from empirical.data import load
 from empirical.identity_map import _batch, optimisers
 from empirical.identity_map.gradients import Dense
+from empirical.identity_map.images import chosen
 from empirical.identity_map.networks import Network
 from empirical.identity_map.optimisers import Optimiser
 from empirical.identity_map.recipes import Recipe, recorded_times
@@ -387,3 +388,18 @@ class TestRefusals:
             train(net, params, x, PLAIN, rates=[0.1, 0.1, 0.1])
         with pytest.raises(ValueError, match="`generator` must be given"):
             train(net, params, x, Recipe(batch=1))
+
+
+def test_networks_that_die_after_the_plateau_are_not_called_finished():
+    network = Network(kind="cnn", shape=(1, 7, 7), layers=8, width=6, kernel=3)
+    params = network.init("framework", generator=torch_generator(7), draws=6)
+    x = chosen((7,)).fitted((1, 7, 7)).pixels.double()
+    recipe = Recipe(
+        rate=1.0, steps=60, release=0.95, limit=600, clip=2.0, rescale=True, schedule=()
+    )
+    done = train(network, params, x, recipe)
+    # Some left it once and are dead since: their output is zero.
+    dead = done.final_losses >= 0.95 * done.losses[:, 0]
+    assert (dead & (done.released >= 0)).any()
+    assert done.status == tuple("stalled" if d else "finished" for d in dead)
+    assert (done.usable == ~dead).all()
