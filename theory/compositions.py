@@ -100,7 +100,7 @@ def one_layer(activation: Activation) -> Layers:
             value = np.where(
                 d < 0.25, e.opposite(flat)[0].reshape(d.shape) / total, value
             )
-        ratio = _over_rho(value, rho, activation) if centred else value
+        ratio = _over_rho(value, rho, linear) if centred else value
         tables[0].append(ratio)
         tables[1].append(spread)
         if math.isfinite(slope):
@@ -185,8 +185,8 @@ def _linear_share(activation: Activation) -> float:
     return share
 
 
-def _over_rho(value: Array, rho: Array, activation: Activation) -> Array:
-    limit = np.full_like(value, _linear_share(activation))
+def _over_rho(value: Array, rho: Array, linear: float) -> Array:
+    limit = np.full_like(value, linear)
     return np.divide(value, rho, out=limit, where=rho != 0.0)
 
 
