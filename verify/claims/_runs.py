@@ -23,11 +23,12 @@ from empirical.batch import code_digest
 from empirical.identity_map import batch
 from empirical.identity_map.experiments import Configuration, Scale, configurations
 from verify.claim import Profile
+from verify.figures.identity_map.runs import FOLDER, SCALES
 from verify.records import folder_of
 
 Array = npt.NDArray[np.float64]
 
-PROFILES = {"small": Profile.QUICK, "full": Profile.FULL, "paper": Profile.GPU}
+PROFILES = {scale: Profile(profile) for profile, scale in SCALES.items()}
 """Where the runs of a scale are kept."""
 
 PATIENCE = 3600.0
@@ -36,7 +37,7 @@ PATIENCE = 3600.0
 
 def folder(scale: str) -> Path:
     """Return where the runs of a scale are kept."""
-    return folder_of(PROFILES[scale]) / "runs"
+    return folder_of(PROFILES[scale]) / FOLDER
 
 
 @cache
@@ -117,11 +118,10 @@ def _train(configuration: Configuration, scale: str, path: Path) -> dict[str, An
                 " where there is one."
             )
         device = "cuda"
-    outcome = batch.run_batch([configuration], directory=path.parent, device=device)
-    if outcome[configuration.name] not in ("done", "kept"):
-        outcome = batch.run_batch(
-            [configuration], directory=path.parent, device=device, rerun=True
-        )
+    # What there is, if anything, is of other code.
+    outcome = batch.run_batch(
+        [configuration], directory=path.parent, device=device, rerun=True
+    )
     if outcome[configuration.name] != "done":
         raise ValueError(f"{configuration.name}: {outcome[configuration.name]}")
     return json.loads(path.read_text(encoding="utf-8"))
