@@ -4,11 +4,13 @@ Nothing here knows a closed form. Everything is float64 and takes one seed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.functional import unfold
 
 Array = npt.NDArray[np.float64]
 
@@ -39,3 +41,13 @@ def squared_error(outputs: Tensor, targets: Tensor, loss: str) -> Tensor:
     """Half the sum of the squared errors, or their mean: ``half_sum`` or ``mean``."""
     square = (outputs - targets).square()
     return 0.5 * square.sum() if loss == "half_sum" else square.mean()
+
+
+def as_batch(image: npt.NDArray[Any]) -> Tensor:
+    """Return an image (H, W, C) as the framework takes it, (1, C, H, W)."""
+    return torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1)))[None]
+
+
+def columns(image: npt.NDArray[Any], kernel: int) -> Tensor:
+    """Return the patches of an image (H, W, C), (H W, C K K): channels first."""
+    return unfold(as_batch(image).double(), kernel, padding=kernel // 2)[0].T

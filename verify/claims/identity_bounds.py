@@ -8,10 +8,10 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn.functional import unfold
 
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._framework import columns
 from verify.compare import AgreesTo, AtMost, Outcome
 
 Array = npt.NDArray[np.float64]
@@ -36,16 +36,10 @@ def _image(kind: str, side: int, channels: int) -> Array:
     )
 
 
-def _columns(image: Array, kernel: int) -> torch.Tensor:
-    """Patches by the framework, (H W, C K K)."""
-    batch = torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1)))[None]
-    return unfold(batch, kernel, padding=kernel // 2)[0].T
-
-
 @lru_cache(maxsize=64)
 def _null_space(kind: str, side: int, channels: int, kernel: int) -> Array:
     """Orthonormal columns that span what the patches do not, by the framework."""
-    _, values, rows = torch.linalg.svd(_columns(_image(kind, side, channels), kernel))
+    _, values, rows = torch.linalg.svd(columns(_image(kind, side, channels), kernel))
     eps = float(np.finfo(np.float64).eps)
     rank = int((values > 1e3 * eps * values[0]).sum())
     return rows[rank:].T.numpy()
@@ -63,7 +57,7 @@ def _selector(kernel: int, channels: int) -> Array:
 
 
 def _measure_patch(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    return float(_columns(_image(kind, side, channels), kernel).norm(dim=1).max())
+    return float(columns(_image(kind, side, channels), kernel).norm(dim=1).max())
 
 
 def _predict_patch(*, kind: str, side: int, channels: int, kernel: int) -> float:
@@ -356,7 +350,7 @@ def _measure_error(
     worst = 0.0
     tests = [rng.uniform(-1.0, 1.0, (side, side, channels)) for _ in range(3)]
     for test in (*tests, np.ones((2 * side, 2 * side, channels))):
-        seen = _columns(test, kernel).numpy() @ null
+        seen = columns(test, kernel).numpy() @ null
         gram = seen.T @ seen / (len(seen) * channels)
         for _ in range(draws):
             start = _SCALE * rng.standard_normal(open_identity.shape)

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from hypothesis import strategies as st
-from torch.nn.functional import conv2d, interpolate, unfold
+from torch.nn.functional import conv2d, interpolate
 
 from empirical import data
 from theory import identity_map as idm
 from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims._framework import descend, squared_error
+from verify.claims._framework import as_batch, columns, descend, squared_error
 from verify.claims._rational import Integers, floats, pseudo_inverse, rational
 from verify.compare import (
     AgreesTo,
@@ -40,14 +40,9 @@ def _start(kernel: int, channels: int, seed: int) -> Integers:
     return rng.integers(-3, 4, (channels, channels, kernel, kernel))
 
 
-def _as_batch(image: npt.NDArray[Any]) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1)))[None]
-
-
 def _framework_patches(image: npt.NDArray[Any], kernel: int) -> Integers:
     """Patches by the framework, (H W, C K K): channels first, as in its weights."""
-    columns = unfold(_as_batch(image).double(), kernel, padding=kernel // 2)[0].T
-    return columns.numpy().round().astype(np.int64)
+    return columns(image, kernel).numpy().round().astype(np.int64)
 
 
 # --- patches --------------------------------------------------------------------------
@@ -58,7 +53,7 @@ def _measure_layer(
 ) -> Array:
     image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
     outputs = conv2d(
-        _as_batch(image).double(),
+        as_batch(image).double(),
         torch.from_numpy(w0).double(),
         padding=kernel // 2,
     )
@@ -120,7 +115,7 @@ def _measure_path(
 ) -> list[Array]:
     """Weights after each of some steps of the framework's descent."""
     image, w0 = _float_problem(size, channels, kernel, seed)
-    weight, inputs = torch.from_numpy(w0), _as_batch(image)
+    weight, inputs = torch.from_numpy(w0), as_batch(image)
     found = descend(
         [weight],
         lambda: squared_error(
@@ -261,7 +256,7 @@ def _measure_test(
     weights = _limit(_noise(side, side, channels, seed), _start(kernel, channels, seed))
     image = _noise(test, test + 1, channels, seed + 1)
     outputs = conv2d(
-        _as_batch(image).double(),
+        as_batch(image).double(),
         torch.from_numpy(weights.reshape(channels, channels, kernel, kernel)),
         padding=kernel // 2,
     )
@@ -355,17 +350,16 @@ def _measure_mse(*, side: int, kernel: int, scale: float, draws: int) -> Estimat
     Descent in the patches' own least-squares problem, solved by the framework.
     """
     image = np.random.default_rng(43).standard_normal((side, side, 1))
-    columns = unfold(_as_batch(image), kernel, padding=kernel // 2)[0].T
+    patches = columns(image, kernel)
     targets = torch.from_numpy(image.reshape(-1, 1))
     rng = np.random.default_rng([44, side, kernel])
     w0 = torch.from_numpy(scale * rng.standard_normal((kernel**2, draws)))
     # The smallest change that fits the image is the limit of descent.
-    change = torch.linalg.lstsq(columns, targets - columns @ w0, driver="gelsd")
+    change = torch.linalg.lstsq(patches, targets - patches @ w0, driver="gelsd")
     weights = w0 + change.solution
     errors = []
     for test in _tests(side):
-        seen = unfold(_as_batch(test), kernel, padding=kernel // 2)[0].T
-        gap = seen @ weights - torch.from_numpy(test.reshape(-1, 1))
+        gap = columns(test, kernel) @ weights - torch.from_numpy(test.reshape(-1, 1))
         errors.append(gap.square().mean(dim=0).numpy())
     return Estimate.of(np.array(errors).T)
 
@@ -592,7 +586,7 @@ def _measure_worst(*, side: int, size: float) -> float:
     By the framework: least squares for the limit, then the largest singular value.
     """
     image, w0 = _counterexample(side, size)
-    x = unfold(_as_batch(image), 3, padding=1)[0].T
+    x = columns(image, 3)
     y = torch.from_numpy(image.reshape(-1, 1))
     start = torch.from_numpy(w0.reshape(1, -1).T.copy())
     limit = start + torch.linalg.lstsq(x, y - x @ start, driver="gelsd").solution

@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from empirical import data
+from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
 from verify.claim import Case, Claim, Evidence, Source, grid
@@ -205,9 +205,7 @@ FACTORS = Claim(
 
 def _digit() -> Array:
     """Return the first 7 of the digits, standardised as in the paper."""
-    digits = data.load("mnist", cached=False)
-    image = digits.images[np.flatnonzero(digits.labels == 7)[0]]
-    return (image.ravel() / 255.0 - 0.1307) / 0.3081
+    return images.chosen((7,)).pixels.double().flatten().numpy()
 
 
 def _measure_converges(*, loss: str, momentum: float, rate: float) -> bool:
