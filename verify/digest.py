@@ -20,7 +20,7 @@ def code_digest(module: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
     Parameters
     ----------
     module : str
-        Dotted name, e.g. ``verify.claims.lengths``.
+        Dotted name, e.g. ``verify.claims.deep_conditioning.lengths``.
     roots : tuple of Path
         Folders in which packages are looked up, in order.
     """

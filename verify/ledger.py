@@ -1,4 +1,4 @@
-"""The ledger: every claim of every module in ``verify/claims``, looked up by id."""
+"""The ledger: every claim of every module under ``verify/claims``, looked up by id."""
 
 import difflib
 import importlib
@@ -36,10 +36,10 @@ def entries(package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
     """
     found: list[Entry] = []
     folder = importlib.import_module(package).__path__
-    for module in sorted(m.name for m in pkgutil.iter_modules(folder)):
-        if module.startswith("_"):
+    modules = pkgutil.walk_packages(folder, f"{package}.")
+    for name in sorted(m.name for m in modules if not m.ispkg):
+        if name.rpartition(".")[2].startswith("_"):
             continue
-        name = f"{package}.{module}"
         claims = getattr(importlib.import_module(name), "CLAIMS", None)
         if claims is None:
             raise ValueError(f"ledger: {name} must define CLAIMS, a tuple of claims")

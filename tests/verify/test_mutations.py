@@ -46,7 +46,10 @@ _ABOVE = (
     *("matrices.", "optimization.", "identity_map."),
 )
 
-PRIVATE_CLAIMS = ("verify.claims._recursions", "verify.claims._populations")
+PRIVATE_CLAIMS = (
+    "verify.claims.deep_conditioning._recursions",
+    "verify.claims.deep_conditioning._populations",
+)
 
 
 def _modules() -> list[Any]:

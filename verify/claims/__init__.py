@@ -1,1 +1,1 @@
-"""Claims, one module per topic; each module lists its own in ``CLAIMS``."""
+"""Claims: a folder a paper, a module a topic; each lists its own in ``CLAIMS``."""

@@ -15,7 +15,7 @@ from scipy import special
 from theory import activations as act
 from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source
-from verify.claims import _populations as pop
+from verify.claims.deep_conditioning import _populations as pop
 from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
 
 Array = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 
 from theory import lengths as closed
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._lengths import (
+from verify.claims.deep_conditioning._lengths import (
     KEY,
     ODD,
     Array,

@@ -12,7 +12,7 @@ import numpy as np
 from theory import conditioning as dc
 from theory import lengths as closed
 from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims._lengths import (
+from verify.claims.deep_conditioning._lengths import (
     KEY,
     ODD,
     Array,

@@ -22,7 +22,7 @@ import flint
 
 from theory import conditioning
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._subjects import NORMRELU, subject
+from verify.claims.deep_conditioning._subjects import NORMRELU, subject
 from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import (
     BITS,

@@ -11,7 +11,7 @@ import torch
 
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._framework import columns
+from verify.claims.identity_map._framework import columns
 from verify.compare import AgreesTo, AtMost, Outcome
 
 Array = npt.NDArray[np.float64]

@@ -29,8 +29,8 @@ from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims import _recursions as rec
-from verify.claims import finite_width
+from verify.claims.deep_conditioning import _recursions as rec
+from verify.claims.deep_conditioning import finite_width
 from verify.compare import AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
 from verify.integrals import law
 

@@ -14,8 +14,8 @@ from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
 from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims._framework import descend, squared_error
-from verify.claims._rational import floats, pseudo_inverse, rational
+from verify.claims.identity_map._framework import descend, squared_error
+from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals, Outcome
 
 Array = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._normrelu import (
+from verify.claims.deep_conditioning._normrelu import (
     KEY,
     inverse_scale_squared,
     measure_length,
@@ -26,7 +26,7 @@ from verify.claims._normrelu import (
     normal_density,
     shift_of,
 )
-from verify.claims._subjects import subject
+from verify.claims.deep_conditioning._subjects import subject
 from verify.compare import AgreesTo, AtMost, CertifiedAtLeast, Enclosure, Outcome
 from verify.enclose import minimum, quotient
 

@@ -13,8 +13,18 @@ from torch.nn.functional import conv2d, interpolate
 from empirical import data
 from theory import identity_map as idm
 from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims._framework import as_batch, columns, descend, squared_error
-from verify.claims._rational import Integers, floats, pseudo_inverse, rational
+from verify.claims.identity_map._framework import (
+    as_batch,
+    columns,
+    descend,
+    squared_error,
+)
+from verify.claims.identity_map._rational import (
+    Integers,
+    floats,
+    pseudo_inverse,
+    rational,
+)
 from verify.compare import (
     AgreesTo,
     AtMost,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims._runs import curve, ladder, measured, names
+from verify.claims.identity_map._runs import curve, ladder, measured, names
 from verify.compare import AgreesTo, AtLeast, AtMost, RankTrend
 
 Array = npt.NDArray[np.float64]

@@ -9,7 +9,13 @@ import numpy as np
 
 from theory import activations as act
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._lengths import FUNCTIONS, KEY, KINK, Array, predicted_activation
+from verify.claims.deep_conditioning._lengths import (
+    FUNCTIONS,
+    KEY,
+    KINK,
+    Array,
+    predicted_activation,
+)
 from verify.compare import AgreesTo
 
 

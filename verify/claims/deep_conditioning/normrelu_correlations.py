@@ -16,7 +16,12 @@ from theory import activations as act
 from theory import lengths
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._normrelu import KEY, constants_of, measure_length, moments_at
+from verify.claims.deep_conditioning._normrelu import (
+    KEY,
+    constants_of,
+    measure_length,
+    moments_at,
+)
 from verify.compare import AgreesTo, AtMost, Outcome
 
 

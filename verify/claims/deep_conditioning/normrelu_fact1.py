@@ -16,7 +16,7 @@ import flint
 from theory import activations as act
 from theory import lengths
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._normrelu import (
+from verify.claims.deep_conditioning._normrelu import (
     KEY,
     PUBLISHED,
     STAR,

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims import _recursions as recursion
-from verify.claims._subjects import (
+from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._subjects import (
     KEY,
     NONLINEAR,
     Subject,

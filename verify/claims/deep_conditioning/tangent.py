@@ -10,8 +10,8 @@ import numpy.typing as npt
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims import _recursions as recursion
-from verify.claims._subjects import (
+from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._subjects import (
     DIFFERENTIABLE,
     KEY,
     NORMRELU,
@@ -22,7 +22,7 @@ from verify.claims._subjects import (
     separations,
     subject,
 )
-from verify.claims.conditioning import extremal
+from verify.claims.deep_conditioning.conditioning import extremal
 from verify.compare import AgreesTo, AtLeast, AtMost, Outcome
 from verify.integrals import BITS
 

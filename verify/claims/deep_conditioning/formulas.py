@@ -17,8 +17,8 @@ from theory import activations as act
 from theory import conditioning, hermite, kernels, lengths, optimization
 from verify import integrals
 from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims import _recursions as recursion
-from verify.claims._subjects import KEY, law, subject
+from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._subjects import KEY, law, subject
 from verify.compare import AgreesTo
 
 Array = npt.NDArray[np.float64]

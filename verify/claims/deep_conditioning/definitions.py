@@ -16,8 +16,12 @@ import numpy.typing as npt
 from theory import kernels
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._recursions import eigenvalues, exact_gram, unit_points
-from verify.claims._subjects import (
+from verify.claims.deep_conditioning._recursions import (
+    eigenvalues,
+    exact_gram,
+    unit_points,
+)
+from verify.claims.deep_conditioning._subjects import (
     DIFFERENTIABLE,
     KEY,
     KINKED,
@@ -36,7 +40,7 @@ from verify.compare import AgreesTo, AtLeast, AtMost
 Array = npt.NDArray[np.float64]
 
 RHOS = (-1.0, -0.999, -0.4, 1e-6, 0.7, 1.0 - 1e-6, 1.0)
-# NormReLU has its own duals in `verify.claims.normrelu`.
+# NormReLU has its own duals in `verify.claims.deep_conditioning.normrelu`.
 _DIFFERENTIABLE = tuple(n for n in DIFFERENTIABLE if n != NORMRELU)
 DELTAS = (1e-18, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 1.5, 1.9)
 

@@ -17,7 +17,7 @@ from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._normrelu import (
+from verify.claims.deep_conditioning._normrelu import (
     KEY,
     PUBLISHED,
     STAR,

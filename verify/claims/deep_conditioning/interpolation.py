@@ -16,8 +16,8 @@ from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims import _populations as pop
-from verify.claims.overfitting import circle_case
+from verify.claims.deep_conditioning import _populations as pop
+from verify.claims.deep_conditioning.overfitting import circle_case
 from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
 
 Array = npt.NDArray[np.float64]

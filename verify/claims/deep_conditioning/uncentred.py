@@ -9,8 +9,8 @@ import numpy as np
 
 from theory import conditioning as dc
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims import _recursions as recursion
-from verify.claims._subjects import (
+from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._subjects import (
     KEY,
     NONLINEAR,
     NORMRELU,

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from verify.claim import Claim
-from verify.claims._runs import curve, ladder, measured, names, run
-from verify.claims.identity_training import trained, trend
+from verify.claims.identity_map._runs import curve, ladder, measured, names, run
+from verify.claims.identity_map.training import trained, trend
 from verify.compare import AtLeast, AtMost
 
 Array = npt.NDArray[np.float64]

@@ -1,0 +1,1 @@
+"""Claims of Zhang, Bengio, Hardt, Mozer, Singer 2020, one module per topic."""
