@@ -24,7 +24,7 @@ def residual_pair(
     curvature: Any,
     momentum: Any,
     *,
-    low: float = 0.0,
+    low: Any = 0.0,
 ) -> two.Pair:
     """Return ``a_t`` with twice the digits, for differences such as ``1 - a_t``.
 
@@ -40,16 +40,17 @@ def residual_pair(
     product = rate * g
     need = "keep learning_rate * curvature at most 1e100"
     _checks.reject(who, "learning_rate", need, product > 1e100, product, "")
-    count, rate, g, m = np.broadcast_arrays(count, rate, g, m)
+    count, rate, g, m, low = np.broadcast_arrays(count, rate, g, m, low)
     shape = count.shape
-    flat = [np.atleast_1d(part).ravel() for part in (rate, g, m)]
-    out = _residual(np.atleast_1d(count).ravel(), flat[0], (flat[1], low), flat[2])
+    flat = [np.atleast_1d(part).ravel() for part in (rate, g, m, low)]
+    g_pair = flat[1], flat[3]
+    out = _residual(np.atleast_1d(count).ravel(), flat[0], g_pair, flat[2])
     return out[0].reshape(shape), out[1].reshape(shape)
 
 
-def _residual(count: Steps, rate: Array, g: tuple[Array, float], m: Array) -> two.Pair:
+def _residual(count: Steps, rate: Array, g: two.Pair, m: Array) -> two.Pair:
     nought = np.zeros_like(m)
-    shrink = two.multiply((rate, nought), (g[0], nought + g[1]))
+    shrink = two.multiply((rate, nought), g)
     trace = two.add(two.add_exactly(np.ones_like(m), m), (-shrink[0], -shrink[1]))
     # U_k and U_{k+1}, both divided by 2**exponent.
     this, after = (nought, nought.copy()), (np.ones_like(m), nought.copy())

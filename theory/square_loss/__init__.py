@@ -1,0 +1,36 @@
+"""Square loss: the norm of a normalised network, where it moves and where it rests.
+
+A homogeneous network is its norm rho times a network f with unit directions. For frozen
+directions the norm obeys a linear law with the equilibrium ``rho_eq = sum y f / (lambda +
+sum f^2)``; along training directions move too. Source: Poggio and Liao, *Explicit
+regularization and implicit bias in deep network classifiers trained with the square loss*
+(2021). Data are unit inputs with labels -1 and +1; every loss is a *sum* over examples,
+and `torch_scale` converts the settings of an optimiser into this convention.
+"""
+
+from theory.square_loss.equilibrium import equilibrium_distance as equilibrium_distance
+from theory.square_loss.equilibrium import lagrange_multiplier as lagrange_multiplier
+from theory.square_loss.equilibrium import off_sphere_rate as off_sphere_rate
+from theory.square_loss.equilibrium import rho_equilibrium as rho_equilibrium
+from theory.square_loss.equilibrium import rho_velocity as rho_velocity
+from theory.square_loss.networks import aligned_directions as aligned_directions
+from theory.square_loss.networks import layer_gradients as layer_gradients
+from theory.square_loss.networks import normalise as normalise
+from theory.square_loss.networks import norms as norms
+from theory.square_loss.networks import output_bound as output_bound
+from theory.square_loss.networks import outputs as outputs
+from theory.square_loss.networks import weighted_gradients as weighted_gradients
+from theory.square_loss.optimisers import OptimiserScale as OptimiserScale
+from theory.square_loss.optimisers import torch_scale as torch_scale
+from theory.square_loss.trajectories import StabilityWarning as StabilityWarning
+from theory.square_loss.trajectories import rho_iterates as rho_iterates
+from theory.square_loss.trajectories import rho_trajectory as rho_trajectory
+from theory.square_loss.trajectories import settling_time as settling_time
+from theory.square_loss.trajectories import stability_limit as stability_limit
+from theory.square_loss.unnormalised import (
+    critical_weight_decay as critical_weight_decay,
+)
+from theory.square_loss.unnormalised import unnormalised_barrier as unnormalised_barrier
+from theory.square_loss.unnormalised import (
+    unnormalised_equilibrium as unnormalised_equilibrium,
+)

@@ -1,0 +1,115 @@
+r"""The sums that everything depends on, with twice the digits of a float.
+
+``S = sum f_n^2``, ``B = sum y_n f_n`` and ``A = weight_decay + S``. Margins of both signs
+cancel in B, and ``A rho - B`` cancels at the equilibrium: half of the digits are spare.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+from theory.identity_map import _twofold as two
+from theory.square_loss import _inputs
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The sums divided by a power of two, ``2**exponent``, that no square underflows."""
+
+    exponent: npt.NDArray[np.int64]
+    a: two.Pair
+    b: two.Pair
+    s: two.Pair
+
+    def vanish(self) -> npt.NDArray[np.bool_]:
+        """Return where A = 0: nothing moves the norm, nothing holds it."""
+        return self.a[0] == 0.0
+
+    def whole(self, part: two.Pair) -> two.Pair:
+        """Return a sum itself."""
+        return two.scale(part, self.exponent)
+
+    def rho(self) -> two.Pair:
+        """Return B / A, and 0 where both vanish."""
+        dead = self.vanish()
+        a = (np.where(dead, 1.0, self.a[0]), self.a[1])
+        return divide(self.b, a)
+
+
+def gather(who: str, outputs: Any, labels: Any, weight_decay: Any = 0.0) -> Moments:
+    """Check and sum up; the examples are on the last axis, the others broadcast."""
+    f = _inputs.outputs(who, outputs)
+    y = _inputs.labels(who, labels, f.shape[-1])
+    penalty = _inputs.weight_decay(who, weight_decay)
+    try:
+        lead = np.broadcast_shapes(f.shape[:-1], y.shape[:-1], penalty.shape)
+    except ValueError:
+        raise ValueError(
+            f"{who}: the leading axes of `outputs`, `labels` and `weight_decay` must"
+            f" broadcast, got {f.shape[:-1]}, {y.shape[:-1]} and {penalty.shape}."
+        ) from None
+    power = np.frexp(np.abs(f).max(axis=-1))[1]
+    # The penalty is divided by the scale too, and must not overflow.
+    least = np.where(penalty > 0.0, np.frexp(penalty)[1] - 900, -1100)
+    power = np.broadcast_to(np.maximum(power, least), lead).astype(np.int64)
+    part = np.ldexp(f, -power[..., np.newaxis])
+    b = total((part * y, np.zeros_like(part)))
+    s = two.scale(total(two.multiply_exactly(part, part)), power)
+    decay = np.ldexp(penalty, -power)
+    return Moments(power, two.add((decay, np.zeros_like(decay)), s), b, s)
+
+
+def total(terms: two.Pair) -> two.Pair:
+    """Sum over the last axis by halving it."""
+    high, low = terms
+    while (count := high.shape[-1]) > 1:
+        half = count // 2
+        left = (high[..., :half], low[..., :half])
+        right = (high[..., half : 2 * half], low[..., half : 2 * half])
+        rest = high[..., 2 * half :], low[..., 2 * half :]
+        high, low = two.add(left, right)
+        high = np.concatenate((high, rest[0]), axis=-1)
+        low = np.concatenate((low, rest[1]), axis=-1)
+    return high[..., 0], low[..., 0]
+
+
+def divide(x: two.Pair, y: two.Pair) -> two.Pair:
+    """Return x / y to twice the digits."""
+    first = x[0] / y[0]
+    back = two.multiply((first, np.zeros_like(first)), y)
+    rest = two.add(x, (-back[0], -back[1]))
+    return two.add_exactly(first, np.asarray(rest[0] / y[0]))
+
+
+def pair(value: Array) -> two.Pair:
+    """Return a float as a pair."""
+    return value, np.zeros_like(value)
+
+
+def excess(rho: Array, moments: Moments, *, penalty: bool = True) -> two.Pair:
+    """Return ``rho A - B`` (or ``rho S - B``), scaled as the moments are."""
+    heavy = two.multiply(pair(rho), moments.a if penalty else moments.s)
+    return two.add(heavy, (-moments.b[0], -moments.b[1]))
+
+
+def whole_of(moments: Moments, part: two.Pair) -> Array:
+    """Return a scaled sum itself, as a float."""
+    return np.asarray(moments.whole(part)[0])
+
+
+def number(out: Any) -> Any:
+    """Return a Python float where there are no leading axes."""
+    out = np.asarray(out, dtype=np.float64)
+    return float(out) if out.ndim == 0 else out
+
+
+def refuse_idle(who: str, moments: Moments) -> None:
+    """Refuse A = 0."""
+    need = "have a non-zero entry where `weight_decay` is 0"
+    hint = "With A = 0 nothing moves the norm, and every norm is an equilibrium."
+    _checks.reject(who, "outputs", need, moments.vanish(), "zeros only", hint)

@@ -1,0 +1,277 @@
+r"""Bias-free ReLU networks with one output: values, norms and gradients.
+
+.. math:: g(W; x) = W_L\,\sigma(W_{L-1} \cdots \sigma(W_1 x)), \qquad
+    g(W; x) = \rho\, f(x), \quad \rho = \prod_k \|W_k\|_F
+
+Weights are sequences of arrays ``(n_k, n_{k-1})`` with ``n_L = 1``, first layer first;
+inputs are rows. Leading axes of the weights (and of the inputs) broadcast: many networks
+are evaluated at once. Source: Poggio and Liao 2021, section 2 and eq. (9).
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+from theory.square_loss import _inputs
+from theory.square_loss._passes import (
+    backward,
+    forward,
+    frobenius,
+    project,
+    pull_back,
+)
+
+Array = npt.NDArray[np.float64]
+Weights = tuple[Array, ...]
+
+
+def outputs(weights: Sequence[Any], x: Any) -> Array:
+    r"""Return g(W; x) for every input.
+
+    Parameters
+    ----------
+    weights : sequence of array, shapes (..., n_k, n_{k-1})
+        ``n_L = 1``.
+    x : array, shape (..., N, d)
+        One input a row.
+
+    Returns
+    -------
+    array, shape (..., N)
+
+    Raises
+    ------
+    ValueError
+        If shapes do not follow on each other or an entry is not finite.
+
+    Notes
+    -----
+    Error at most ``sum_k n_k eps`` times `output_bound`: no accuracy relative to an
+    output that cancels.
+
+    Examples
+    --------
+    Homogeneous of degree one in every layer:
+
+    >>> w = [np.array([[1.0, -1.0], [0.5, 2.0]]), np.array([[1.0, -3.0]])]
+    >>> x = [[0.6, 0.8], [0.8, -0.6]]
+    >>> outputs(w, x).tolist()
+    [-5.7, 1.4]
+    >>> outputs([2.0 * w[0], 3.0 * w[1]], x) / outputs(w, x)
+    array([6., 6.])
+    """
+    w = _inputs.network("outputs", "weights", weights)
+    return forward(w, _inputs.data("outputs", x, w[0].shape[-1]))[1]
+
+
+def norms(weights: Sequence[Any]) -> Array:
+    r"""Return the Frobenius norm of every layer.
+
+    Returns
+    -------
+    array, shape (..., L)
+        ``rho_k``, to a few eps.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not follow on each other or an entry is not finite.
+
+    Examples
+    --------
+    >>> norms([np.array([[3.0, 4.0]])])
+    array([5.])
+    """
+    return frobenius(_inputs.network("norms", "weights", weights))
+
+
+def normalise(weights: Sequence[Any]) -> tuple[Array, Weights]:
+    r"""Return the norms and directions, ``W_k = rho_k V_k``.
+
+    Then ``g(W; x) = prod(rho_k) * g(V; x)``: ReLU is homogeneous.
+
+    Returns
+    -------
+    rho : array, shape (..., L)
+    directions : tuple of array
+        Of Frobenius norm 1.
+
+    Raises
+    ------
+    ValueError
+        If a weight matrix is zero: it has no direction.
+
+    Examples
+    --------
+    >>> rho, directions = normalise([np.array([[3.0, 4.0]])])
+    >>> rho, directions
+    (array([5.]), (array([[0.6, 0.8]]),))
+    """
+    w = _inputs.network("normalise", "weights", weights)
+    _inputs.nonzero("normalise", "weights", w)
+    # A power of two per layer keeps the squares within range, without rounding.
+    powers = [np.frexp(np.abs(v).max(axis=(-2, -1), keepdims=True))[1] for v in w]
+    parts = tuple(np.ldexp(v, -p) for v, p in zip(w, powers, strict=True))
+    lengths = frobenius(parts)
+    shift = np.stack(np.broadcast_arrays(*(p[..., 0, 0] for p in powers)), axis=-1)
+    return np.ldexp(lengths, shift), project(parts)
+
+
+def output_bound(weights: Sequence[Any], x: Any) -> Array:
+    r"""Return the largest output that the layers' spectral norms allow.
+
+    .. math:: |g(W; x)| \le \prod_k \|W_k\|_2\; \|x\| \le \prod_k \|W_k\|_F\; \|x\|
+
+    With unit directions and inputs it is at most 1, so that interpolation of -1 and +1
+    needs ``rho >= 1 / min |f_n| >= 1``. Equality: `aligned_directions`.
+
+    Returns
+    -------
+    array, shape (..., N)
+
+    Raises
+    ------
+    ValueError
+        If shapes do not follow on each other or an entry is not finite.
+
+    Examples
+    --------
+    >>> output_bound([np.eye(2), np.array([[0.6, 0.8]])], [[1.0, 0.0]])
+    array([1.])
+    """
+    w = _inputs.network("output_bound", "weights", weights)
+    x = _inputs.data("output_bound", x, w[0].shape[-1])
+    spectral = [np.linalg.norm(v, 2, axis=(-2, -1)) for v in w]
+    product = np.prod(np.stack(np.broadcast_arrays(*spectral), axis=-1), axis=-1)
+    return np.asarray(product[..., np.newaxis] * np.linalg.norm(x, axis=-1))
+
+
+def layer_gradients(weights: Sequence[Any], x: Any) -> Weights:
+    r"""Return the gradient of every output with respect to every layer.
+
+    .. math:: \frac{\partial f}{\partial V_k} =
+        [V_L D_{L-1} V_{L-1} \cdots V_{k+1} D_k]^T\,
+        [D_{k-1} V_{k-1} \cdots D_1 V_1 x]^T, \qquad D_k = \mathrm{diag}(z_k > 0)
+
+    Of rank one at most, whatever the layer. Source: Poggio and Liao 2021, eq. (9), which
+    lacks the transpose of the second bracket.
+
+    Returns
+    -------
+    tuple of array, shapes (..., N, n_k, n_{k-1})
+        At a kink (a pre-activation of exactly 0) the one-sided value of ``D = 0``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not follow on each other or an entry is not finite.
+
+    Notes
+    -----
+    Memory N times that of the network: `weighted_gradients` sums over the examples
+    without it.
+
+    Examples
+    --------
+    Euler's identity: ``<V_k, df/dV_k> = f`` for every layer.
+
+    >>> w = [np.array([[1.0, -1.0], [0.5, 2.0]]), np.array([[1.0, -3.0]])]
+    >>> x = [[0.6, 0.8], [0.8, -0.6]]
+    >>> for v, g in zip(w, layer_gradients(w, x)):
+    ...     np.sum(v * g, axis=(-2, -1))
+    array([-5.7,  1.4])
+    array([-5.7,  1.4])
+    """
+    w = _inputs.network("layer_gradients", "weights", weights)
+    x = _inputs.data("layer_gradients", x, w[0].shape[-1])
+    hidden, out = forward(w, x)
+    back = backward(w, hidden, np.ones_like(out))
+    return tuple(
+        a[..., :, np.newaxis] * h[..., np.newaxis, :]
+        for a, h in zip(back, hidden, strict=True)
+    )
+
+
+def weighted_gradients(weights: Sequence[Any], x: Any, coefficients: Any) -> Weights:
+    r"""Return ``sum_n c_n df_n/dW_k`` for every layer, by matrix products alone.
+
+    Parameters
+    ----------
+    weights, x
+        As for `outputs`.
+    coefficients : array, shape (..., N)
+        ``c_n``.
+
+    Returns
+    -------
+    tuple of array, shapes of the weights
+
+    Raises
+    ------
+    ValueError
+        If shapes do not follow on each other or an entry is not finite.
+
+    Examples
+    --------
+    >>> w = [np.array([[1.0, -1.0], [0.5, 2.0]]), np.array([[1.0, -3.0]])]
+    >>> x = [[0.6, 0.8], [0.8, -0.6]]
+    >>> summed = weighted_gradients(w, x, [2.0, -1.0])
+    >>> bool(np.allclose(summed[0], np.tensordot([2.0, -1.0], layer_gradients(w, x)[0], 1)))
+    True
+    """
+    who = "weighted_gradients"
+    w = _inputs.network(who, "weights", weights)
+    x = _inputs.data(who, x, w[0].shape[-1])
+    c = _inputs.coefficients(who, coefficients, x.shape[-2])
+    return pull_back(w, forward(w, x)[0], c)
+
+
+def aligned_directions(vectors: Sequence[Any]) -> Weights:
+    r"""Return the rank-one directions that hand a vector on without loss.
+
+    .. math:: V_k = \frac{v_k v_{k-1}^T}{\|v_k\|\,\|v_{k-1}\|}, \qquad k = 1..L
+
+    With non-negative hidden vectors and ``v_L = 1`` the network gives ``f = |x|`` for
+    inputs along ``v_0``: equality in `output_bound`.
+
+    Parameters
+    ----------
+    vectors : sequence of array, shapes (n_k,)
+        L + 1 of them, none zero; the last is ``(1,)`` for a network with one output.
+
+    Returns
+    -------
+    tuple of array, shapes (n_k, n_{k-1})
+        Of Frobenius norm 1.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two vectors, or one is zero or not finite.
+
+    Examples
+    --------
+    >>> v = aligned_directions([[0.6, 0.8], [1.0, 2.0, 2.0], [1.0]])
+    >>> outputs(v, [[0.6, 0.8]]).round(15)
+    array([1.])
+    """
+    who = "aligned_directions"
+    if len(vectors) < 2:
+        raise ValueError(
+            f"{who}: `vectors` must be at least two, got {len(vectors)}."
+            " A layer joins the vector before it to the one after it."
+        )
+    units: list[Array] = []
+    for k, value in enumerate(vectors):
+        v = _checks.real(who, f"vectors[{k}]", value)
+        if v.ndim != 1 or not v.any():
+            raise ValueError(
+                f"{who}: `vectors[{k}]` must be a non-zero vector, got {value!r:.60}."
+            )
+        part = np.ldexp(v, -np.frexp(np.abs(v).max())[1])
+        units.append(part / np.linalg.norm(part))
+    return tuple(np.outer(b, a) for a, b in itertools.pairwise(units))
