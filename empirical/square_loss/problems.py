@@ -1,0 +1,157 @@
+"""What is learnt: a few classes of a data set, balanced, inputs of unit norm."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from empirical.data import load
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """Training and test examples.
+
+    Attributes
+    ----------
+    inputs, test_inputs : Tensor, shape (n, d) or (n, C, H, W), float64
+        Each of unit Frobenius norm.
+    classes, test_classes : Tensor, shape (n,), int64
+        0..C-1, in the order in which the labels were asked for.
+    source : dict
+        What a record says about the data.
+    """
+
+    inputs: Tensor
+    classes: Tensor
+    test_inputs: Tensor
+    test_classes: Tensor
+    source: dict[str, Any]
+
+    @property
+    def count(self) -> int:
+        """Number of classes, C."""
+        return int(self.classes.max()) + 1
+
+    def targets(self, classes: Tensor) -> Tensor:
+        """Return targets, shape (outputs, n): -1 and +1, or one-hot for C > 2."""
+        if self.count == 2:
+            return 2.0 * classes[None].to(self.inputs.dtype) - 1.0
+        return functional.one_hot(classes, self.count).T.to(self.inputs.dtype)
+
+
+def problem(
+    data: str = "mnist",
+    labels: Sequence[int] = (3, 8),
+    *,
+    per_class: int = 150,
+    tests: int = 50,
+    side: int | None = None,
+    constant: float | None = None,
+    directory: Path | str | None = None,
+    allow_unverified: bool = False,
+    cached: bool = True,
+) -> Problem:
+    """Return the first examples of some classes, classes in turn.
+
+    Parameters
+    ----------
+    data : {"mnist", "fashion-mnist", "cifar10"}
+    labels : sequence of int
+        The first becomes class 0 (target -1 of two), the second class 1 (+1), ...
+    per_class, tests : int
+        Training and test examples of each class.
+    side : int, optional
+        Shrink images to this edge, each pixel the mean of those it covers.
+    constant : float, optional
+        Flatten the images, pixels in [0, 1], and append this coordinate: it stands in
+        for biases, and inputs become vectors.
+    directory, allow_unverified, cached
+        See `empirical.data.load`.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two classes are asked for, one twice, or a class has too few
+        examples.
+
+    Examples
+    --------
+    >>> digits = problem(side=8, constant=0.25, per_class=5, tests=2, cached=False)
+    >>> digits.inputs.shape, digits.targets(digits.classes)[0, :4].tolist()
+    (torch.Size([10, 65]), [-1.0, 1.0, -1.0, 1.0])
+    """
+    chosen = tuple(int(label) for label in labels)
+    if len(chosen) < 2 or len(set(chosen)) < len(chosen):
+        raise ValueError(
+            "problem: `labels` must name at least two classes, each once, but they are "
+            f"{chosen}"
+        )
+    parts: list[tuple[Tensor, Tensor]] = []
+    source: dict[str, Any] = {"data": data, "labels": list(chosen)}
+    for split, wanted in (("train", per_class), ("test", tests)):
+        found = load(
+            data,
+            "train" if split == "train" else "test",
+            directory=directory,
+            allow_unverified=allow_unverified,
+            cached=cached,
+        )
+        index = _balanced(found.labels, chosen, wanted, f"{data} ({split})")
+        pixels = _pixels(found.images[index], side=side, constant=constant)
+        parts.append((pixels, torch.arange(len(chosen)).repeat(wanted)))
+        digest = hashlib.sha256(pixels.numpy().tobytes()).hexdigest()
+        source |= {
+            "source": found.source,
+            split: len(pixels),
+            f"{split}_sha256": digest,
+        }
+    (inputs, classes), (test_inputs, test_classes) = parts
+    return Problem(
+        inputs=inputs,
+        classes=classes,
+        test_inputs=test_inputs,
+        test_classes=test_classes,
+        source=source,
+    )
+
+
+def _balanced(
+    labels: npt.NDArray[np.uint8], chosen: Sequence[int], wanted: int, where: str
+) -> npt.NDArray[np.int64]:
+    """Return indices: the first of each class, the second of each, ..."""
+    if wanted < 1:
+        raise ValueError(
+            f"problem: `per_class` and `tests` must be at least 1, but one is {wanted}"
+        )
+    rows = [np.flatnonzero(labels == label)[:wanted] for label in chosen]
+    for label, row in zip(chosen, rows, strict=True):
+        if len(row) < wanted:
+            raise ValueError(
+                f"problem: `labels` must have {wanted} examples each in {where}, but "
+                f"class {label} has {len(row)}. Lower `per_class` or `tests`, or give "
+                "the directory of the full data set."
+            )
+    return np.stack(rows, axis=1).reshape(-1)
+
+
+def _pixels(
+    images: npt.NDArray[np.uint8], *, side: int | None, constant: float | None
+) -> Tensor:
+    x = torch.from_numpy(images.astype(np.float64) / 255.0)
+    x = x[:, None] if x.ndim == 3 else x.movedim(3, 1)
+    if side is not None:
+        x = functional.adaptive_avg_pool2d(x, side)
+    if constant is not None:
+        x = functional.pad(x.flatten(1), (0, 1), value=constant)
+    norms = x.flatten(1).norm(dim=1)
+    if not bool((norms > 0.0).all()):
+        raise ValueError("problem: images must not be zero, but some are")
+    return x / norms.view(-1, *[1] * (x.ndim - 1))

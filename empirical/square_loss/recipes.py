@@ -1,0 +1,140 @@
+"""How a stack is trained, and when it is looked at."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+DECAYED = ("all", "last")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Stochastic gradient descent on the mean of squared residuals.
+
+    The loss of a draw is the mean over examples of the squared error, summed over
+    outputs where there are several.
+
+    Attributes
+    ----------
+    epochs : int
+        With full batches an epoch is a step.
+    rate : float
+        Learning rate.
+    momentum : float
+        Heavy-ball, as PyTorch has it.
+    weight_decay : float
+        As PyTorch has it: that times the parameter is added to the gradient.
+    decayed : {"all", "last"}
+        Every parameter, or only what carries the size of the network's output: the last
+        layer, or the scalar of the family ``"wn"``.
+    batch : int, optional
+        Examples a step, from an order drawn anew each epoch and shared by all draws;
+        absent, all of them. An epoch's last batch may be smaller.
+    schedule : tuple of float
+        Fractions of the epochs at which the rate drops.
+    drop : float
+        Factor of each drop.
+    stable : float, optional
+        Lower a draw's rate so that rate * 2 mean_n |dg_n/dW|^2, which bounds rate times
+        the largest curvature of the loss at the start, is at most this: a rule for
+        networks that the stated rate would blow up. The rates used are recorded.
+    exploded : float
+        A loss above so many times the first counts as diverged; so does one that is not
+        finite.
+    check : int
+        Steps between looks at the losses.
+
+    Raises
+    ------
+    ValueError
+        If a value does not fit.
+
+    Examples
+    --------
+    >>> Recipe(epochs=100, schedule=(0.6, 0.8)).rates_at(70)
+    0.1
+    """
+
+    epochs: int
+    rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    decayed: Literal["all", "last"] = "all"
+    batch: int | None = None
+    schedule: tuple[float, ...] = ()
+    drop: float = 0.1
+    stable: float | None = None
+    exploded: float = 1e3
+    check: int = 100
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
+        for name in ("rate", "drop", "stable"):
+            _check(name, getattr(self, name), low=0.0, text="positive")
+        for name in ("epochs", "batch", "check"):
+            _check(name, getattr(self, name), low=0, text="at least 1")
+        _check("exploded", self.exploded, low=1.0, text="greater than 1")
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0.0):
+            raise ValueError(
+                "Recipe: `weight_decay` must not be negative, but it is "
+                f"{self.weight_decay}"
+            )
+        if not 0.0 <= self.momentum < 1.0:
+            raise ValueError(
+                f"Recipe: `momentum` must lie in [0, 1), but it is {self.momentum}"
+            )
+        if self.decayed not in DECAYED:
+            raise ValueError(
+                f"Recipe: `decayed` must be one of {', '.join(DECAYED)}, but it is "
+                f"{self.decayed!r}"
+            )
+        increasing = self.schedule == tuple(sorted(self.schedule))
+        if not increasing or not all(0.0 < s < 1.0 for s in self.schedule):
+            raise ValueError(
+                "Recipe: `schedule` must be increasing fractions in (0, 1), but it is "
+                f"{self.schedule}"
+            )
+
+    @property
+    def drops(self) -> tuple[int, ...]:
+        """Epochs before which the rate drops."""
+        return tuple(round(fraction * self.epochs) for fraction in self.schedule)
+
+    def rates_at(self, epoch: int) -> float:
+        """Return the factor of the rate in that epoch."""
+        return self.drop ** sum(epoch >= each for each in self.drops)
+
+    def penalty(self, examples: int) -> float:
+        """Return lambda of the sum of squares with lambda rho^2: N weight_decay / 2."""
+        return examples * self.weight_decay / 2.0
+
+
+def recorded_epochs(epochs: int) -> npt.NDArray[np.int64]:
+    """Return 0, then numbers evenly spaced in their logarithm, then `epochs`.
+
+    Up to 20 a decade, but not more than one for every 25 epochs (or eight): a record
+    costs about as much as an epoch, so that recording stays a small part of training.
+
+    Examples
+    --------
+    >>> recorded_epochs(100).tolist()
+    [0, 1, 2, 5, 10, 22, 46, 100]
+    >>> len(recorded_epochs(6000))
+    67
+    """
+    allowed = max(8, epochs // 25)
+    for per_decade in (20, 16, 12, 8, 6, 4, 3, 2, 1):
+        exponents = np.arange(0.0, np.log10(epochs), 1.0 / per_decade)
+        inner = np.round(10.0**exponents).astype(np.int64)
+        times = np.unique(np.concatenate([[0], inner, [epochs]]))
+        if len(times) <= allowed:
+            break
+    return times
+
+
+def _check(name: str, value: float | None, *, low: float, text: str) -> None:
+    if value is not None and not (math.isfinite(value) and value > low):
+        raise ValueError(f"Recipe: `{name}` must be {text}, but it is {value}")
