@@ -1,0 +1,273 @@
+"""Train configurations: one record each, resumable, also within a run."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from empirical import batch, devices
+from empirical.batch import code_digest, plain
+from empirical.randomness import torch_generator
+from empirical.square_loss import measures
+from empirical.square_loss.experiments import Configuration
+from empirical.square_loss.problems import Problem, problem
+from empirical.square_loss.training import (
+    Trained,
+    held_out_outputs,
+    normalised_outputs,
+    train,
+)
+
+SCHEMA = 1
+
+Progress = Callable[[int, int, float], None]
+
+# Shapes of distributions: seven digits are plenty, and records are read by people.
+_ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
+
+
+def problem_of(
+    configuration: Configuration,
+    *,
+    data: str | None = None,
+    allow_unverified: bool = False,
+) -> Problem:
+    """Return a configuration's problem; `data` is the folder of the full data sets."""
+    # Digits come from the set that is the same on every machine, unless it is too small.
+    c = configuration
+    embedded = c.data == "mnist" and c.per_class <= 400 and c.tests <= 100
+    return problem(
+        c.data,
+        c.labels,
+        per_class=c.per_class,
+        tests=c.tests,
+        side=c.side,
+        constant=c.constant,
+        directory=None if embedded else data,
+        allow_unverified=allow_unverified,
+        cached=not embedded,
+    )
+
+
+def train_configuration(
+    configuration: Configuration,
+    *,
+    device: str,
+    data: str | None = None,
+    allow_unverified: bool = False,
+    progress: Progress | None = None,
+    checkpoint: Path | None = None,
+) -> tuple[Trained, Problem]:
+    """Train a configuration's draws side by side, in the order of its `draws`.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    device : str
+    data : str, optional
+        Folder of the full data sets.
+    allow_unverified : bool
+        See `empirical.data.load`.
+    progress, checkpoint
+        See `training.train`.
+    """
+    learnt = problem_of(configuration, data=data, allow_unverified=allow_unverified)
+    params = configuration.network.init(
+        [scale for scale, _ in configuration.draws],
+        [
+            torch_generator(seed, "square-loss", "weights")
+            for _, seed in configuration.draws
+        ],
+        dtype=getattr(torch, configuration.dtype),
+        device=device,
+    )
+    trained = train(
+        configuration.network,
+        params,
+        learnt,
+        configuration.recipe,
+        generator=torch_generator(configuration.seeds[0], "square-loss", "batches"),
+        progress=progress,
+        checkpoint=checkpoint,
+    )
+    return trained, learnt
+
+
+def run_configuration(
+    configuration: Configuration,
+    *,
+    device: str = "cpu",
+    data: str | None = None,
+    allow_unverified: bool = False,
+    progress: Progress | None = None,
+    checkpoint: Path | None = None,
+) -> dict[str, Any]:
+    """Train, and return the record; arguments as `train_configuration`.
+
+    Returns
+    -------
+    dict
+        The configuration's entries, the problem's description, ``penalty`` (the lambda
+        of the sum of squares), ``epochs`` and ``sparse_epochs``, the quantiles' levels,
+        and ``draws``: each with scale, seed, rate, status, steps, diverged,
+        interpolated, series (a value an epoch, None after the end), and sorted margins
+        of training and test examples.
+
+    Examples
+    --------
+    >>> from empirical.square_loss.networks import Network
+    >>> from empirical.square_loss.recipes import Recipe
+    >>> tiny = Configuration(
+    ...     name="x",
+    ...     network=Network(family="bn", shape=(65,), widths=(4,)),
+    ...     recipe=Recipe(epochs=3),
+    ...     per_class=5,
+    ...     seeds=(0, 1),
+    ... )
+    >>> record = run_configuration(tiny, device="cpu")
+    >>> [draw["status"] for draw in record["draws"]]
+    ['finished', 'finished']
+    """
+    start = time.perf_counter()
+    trained, learnt = train_configuration(
+        configuration,
+        device=device,
+        data=data,
+        allow_unverified=allow_unverified,
+        progress=progress,
+        checkpoint=checkpoint,
+    )
+    devices.synchronise(device)
+    seconds = time.perf_counter() - start
+    return record_of(
+        configuration, trained, learnt, device=device, seconds={"training": seconds}
+    )
+
+
+def record_of(
+    configuration: Configuration,
+    trained: Trained,
+    learnt: Problem,
+    *,
+    device: str,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    """Return the record of a training."""
+    count = len(learnt.inputs)
+    return {
+        **identity(configuration, device=device),
+        "schema": SCHEMA,
+        "code": code_digest(),
+        "environment": devices.describe(device),
+        "seconds": seconds,
+        "problem": learnt.source,
+        "examples": count,
+        "parameters": configuration.network.parameters,
+        "penalty": configuration.recipe.penalty(count),
+        "epochs": trained.epochs.tolist(),
+        "sparse_epochs": trained.sparse_epochs.tolist(),
+        "steps_per_epoch": trained.steps_per_epoch,
+        "levels": measures.LEVELS,
+        "class_levels": measures.CLASS_LEVELS,
+        "draws": _draws(configuration, trained, learnt),
+    }
+
+
+def run_batch(
+    configurations: Sequence[Configuration],
+    *,
+    directory: Path,
+    device: str,
+    rerun: bool = False,
+    data: str | None = None,
+    allow_unverified: bool = False,
+    report: Callable[[Configuration, str], None] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, str]:
+    """Run what has no record yet; see `empirical.batch.run_batch`.
+
+    A configuration that was interrupted goes on from its checkpoint, which lies beside
+    the records until it is done.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    return batch.run_batch(
+        configurations,
+        directory=directory,
+        identity=lambda c: {**identity(c, device=device), "schema": SCHEMA},
+        run=lambda c: run_configuration(
+            c,
+            device=device,
+            data=data,
+            allow_unverified=allow_unverified,
+            progress=progress,
+            checkpoint=directory / f"{c.name}.checkpoint",
+        ),
+        code=code_digest(),
+        rerun=rerun,
+        report=report,
+    )
+
+
+def identity(configuration: Configuration, *, device: str) -> dict[str, Any]:
+    """Return what makes two runs the same."""
+    # Random numbers differ between kinds of device only.
+    return plain({**dataclasses.asdict(configuration), "device": device.split(":")[0]})
+
+
+def _draws(
+    configuration: Configuration, trained: Trained, learnt: Problem
+) -> list[dict[str, Any]]:
+    network, final = configuration.network, trained.final
+    train_classes = learnt.classes.to(final[0].device)
+    test_classes = learnt.test_classes.to(final[0].device)
+    seen = measures.margins(
+        normalised_outputs(network, final, learnt.inputs), train_classes
+    )
+    unseen = measures.margins(held_out_outputs(network, final, learnt), test_classes)
+    made: list[dict[str, Any]] = []
+    for draw, (scale, seed) in enumerate(configuration.draws):
+        test = unseen[draw].double().cpu().numpy()
+        ended = trained.status[draw] == "finished"
+        made.append(
+            {
+                "scale": scale,
+                "seed": seed,
+                "rate": float(trained.rates[draw]),
+                "status": trained.status[draw],
+                "steps": int(trained.steps[draw]),
+                "diverged": _absent(trained.diverged[draw]),
+                "interpolated": _absent(trained.interpolated[draw]),
+                "series": {
+                    name: numbers(values[:, draw], rounded=name in _ROUNDED)
+                    for name, values in sorted(trained.series.items())
+                },
+                "margins": numbers(np.sort(seen[draw].double().cpu().numpy())),
+                "test_margins": numbers(np.sort(test)),
+                "test_error": float((test <= 0.0).mean()) if ended else None,
+            }
+        )
+    return made
+
+
+def numbers(values: npt.NDArray[np.float64], *, rounded: bool = False) -> Any:
+    """Return nested lists, None for what is not finite.
+
+    Examples
+    --------
+    >>> numbers(np.array([[1.0, np.nan]]))
+    [[1.0, None]]
+    """
+    if values.ndim > 1:
+        return [numbers(part, rounded=rounded) for part in values]
+    kept = (float(f"{v:.7g}") if rounded else v for v in values.tolist())
+    return [v if math.isfinite(v) else None for v in kept]
+
+
+def _absent(value: Any) -> int | None:
+    return None if value < 0 else int(value)

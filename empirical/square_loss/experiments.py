@@ -1,0 +1,340 @@
+"""What is trained for every figure and trend, at three scales.
+
+A configuration is one network, recipe and problem; its initial scales times its seeds
+train as one stack.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from empirical.batch import checked_name
+from empirical.data import NAMES
+from empirical.square_loss.networks import Family, Network
+from empirical.square_loss.recipes import Recipe
+
+Scale = Literal["small", "full", "paper"]
+SCALES = ("small", "full", "paper")
+DTYPES = ("float32", "float64")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One stack of networks to train.
+
+    Attributes
+    ----------
+    name : str
+        Also that of its record.
+    network : Network
+    recipe : Recipe
+    figures : tuple of int
+        Figures of the paper that it serves.
+    data : str
+        A data set of `empirical.data`.
+    labels : tuple of int
+        Classes, two for a network of one output.
+    per_class, tests : int
+        Training and test examples of each class.
+    side, constant
+        See `problems.problem`.
+    scales : tuple of float
+        Initial Frobenius norm of each layer, or rho(0) with weight normalisation.
+    seeds : tuple of int
+        The same Gaussian numbers for every scale.
+    dtype : {"float32", "float64"}
+
+    Raises
+    ------
+    ValueError
+        If any of these does not fit.
+    """
+
+    name: str
+    network: Network
+    recipe: Recipe
+    figures: tuple[int, ...] = ()
+    data: str = "mnist"
+    labels: tuple[int, ...] = (3, 8)
+    per_class: int = 80
+    tests: int = 50
+    side: int | None = 8
+    constant: float | None = 0.25
+    scales: tuple[float, ...] = (1.0,)
+    seeds: tuple[int, ...] = (0,)
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        for name, known in (("data", NAMES), ("dtype", DTYPES)):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"Configuration: `{name}` must be one of {', '.join(known)}, but "
+                    f"it is {getattr(self, name)!r}"
+                )
+        if not self.scales or not self.seeds:
+            raise ValueError(
+                "Configuration: `scales` and `seeds` must not be empty, but they are "
+                f"{self.scales} and {self.seeds}"
+            )
+        count = len(self.labels)
+        if count < 2 or self.network.outputs != (1 if count == 2 else count):
+            raise ValueError(
+                "Configuration: `labels` must be two for a network of one output, one "
+                f"an output otherwise, but they are {self.labels} for "
+                f"{self.network.outputs}"
+            )
+
+    @property
+    def draws(self) -> tuple[tuple[float, int], ...]:
+        """Scale and seed of each draw."""
+        return tuple((scale, seed) for scale in self.scales for seed in self.seeds)
+
+
+def input_shape(
+    data: str, side: int | None, *, flat: bool
+) -> tuple[int] | tuple[int, int, int]:
+    """Return the shape of a problem's inputs, flattened with a constant or not.
+
+    Examples
+    --------
+    >>> input_shape("mnist", 8, flat=True), input_shape("cifar10", None, flat=False)
+    ((65,), (3, 32, 32))
+    """
+    channels, edge = (3, 32) if data == "cifar10" else (1, 28)
+    edge = side or edge
+    return (channels * edge * edge + 1,) if flat else (channels, edge, edge)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What a scale makes of the experiments."""
+
+    pairs: Mapping[str, tuple[int, int]]
+    per_class: int
+    tests: int
+    side: int | None
+    widths: tuple[int, ...]
+    channels: tuple[int, ...]
+    seeds: tuple[int, ...]
+    epochs: int
+    conv_epochs: int
+    batch: int | None
+    schedule: tuple[float, ...]
+    classes: tuple[int, ...]
+    dtype: str
+    stable: float | None
+
+
+_SMALL = Sizes(
+    pairs={"mnist": (3, 8)},
+    per_class=80,
+    tests=50,
+    side=8,
+    widths=(24, 24, 24),
+    channels=(8, 8, 8),
+    seeds=tuple(range(10)),
+    epochs=1200,
+    conv_epochs=300,
+    batch=None,
+    # Full batches and steps that end small: equilibria are then met to rounding.
+    schedule=(0.6, 0.8, 0.9),
+    classes=(0, 1, 3, 8),
+    dtype="float64",
+    stable=2.0,
+)
+
+_FULL = replace(
+    _SMALL,
+    pairs={"mnist": (3, 8), "cifar10": (3, 5)},
+    per_class=250,
+    tests=250,
+    side=14,
+    widths=(64, 64, 64),
+    channels=(16, 16, 16),
+    epochs=1000,
+    conv_epochs=1000,
+    batch=128,
+    schedule=(),
+    classes=(0, 1, 2, 3, 7, 8),
+)
+
+_PAPER = replace(
+    _FULL,
+    pairs={"cifar10": (3, 5)},
+    per_class=5000,
+    tests=1000,
+    side=None,
+    widths=(1024, 1024, 1024),
+    channels=(32, 64, 128),
+    seeds=tuple(range(5)),
+    classes=tuple(range(10)),
+    dtype="float32",
+)
+
+_BY_NAME = {"small": _SMALL, "full": _FULL, "paper": _PAPER}
+
+
+def configurations(scale: Scale) -> tuple[Configuration, ...]:
+    """Return every configuration of a scale.
+
+    Parameters
+    ----------
+    scale : {"small", "full", "paper"}
+        ``"small"``: 160 digits of 8 x 8 pixels, full batches, under a minute.
+        ``"full"``: 500 images of 14 x 14, minibatches, 1,000 epochs, about an hour on
+        two cores. ``"paper"``: 10,000 whole CIFAR-10 images, for a GPU.
+
+    Examples
+    --------
+    >>> made = configurations("small")
+    >>> sorted({n for c in made for n in c.figures}) == list(range(1, 12))
+    True
+    """
+    if scale not in SCALES:
+        raise ValueError(
+            f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
+            f"{scale!r}"
+        )
+    sizes = _BY_NAME[scale]
+    made: list[Configuration] = []
+    for data in sizes.pairs:
+        made += [*_paper(sizes, data), *_beside(sizes, data)]
+    return tuple(made)
+
+
+def _configuration(
+    s: Sizes,
+    name: str,
+    data: str,
+    family: Family,
+    recipe: Mapping[str, Any],
+    *,
+    scales: tuple[float, ...],
+    conv: bool = False,
+    **changes: Any,
+) -> Configuration:
+    labels = changes.pop("labels", s.pairs[data])
+    steps = {"epochs": s.conv_epochs if conv else s.epochs, "batch": s.batch}
+    given: dict[str, Any] = {
+        "per_class": s.per_class,
+        "tests": s.tests,
+        "side": s.side,
+        "constant": None if conv else 0.25,
+        "scales": scales,
+        "seeds": s.seeds,
+        "dtype": s.dtype,
+    }
+    return Configuration(
+        name=name if len(s.pairs) == 1 else f"{name}-{data}",
+        network=Network(
+            family=family,
+            shape=input_shape(data, s.side, flat=not conv),
+            widths=s.channels if conv else s.widths,
+            outputs=1 if len(labels) == 2 else len(labels),
+        ),
+        recipe=Recipe(**(steps | dict(recipe))),
+        data=data,
+        labels=labels,
+        **(given | changes),
+    )
+
+
+def _paper(s: Sizes, data: str) -> list[Configuration]:
+    """Return the paper's three experiments."""
+    return [
+        _configuration(
+            s,
+            "bn-decay",
+            data,
+            "bn",
+            {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule},
+            scales=(0.1, 1.0, 5.0),
+            figures=(1, 2, 3, 4),
+        ),
+        _configuration(
+            s,
+            "bn-conv",
+            data,
+            "bn",
+            {"rate": 0.01},
+            scales=(0.1, 5.0),
+            conv=True,
+            figures=(5, 6, 7, 8),
+            # No decay, so variances stay far above the precision.
+            dtype="float32",
+        ),
+        _configuration(
+            s,
+            "none",
+            data,
+            "none",
+            # At these scales the printed rate suits wide networks only.
+            {"rate": 0.1, "stable": s.stable},
+            scales=(5.0, 15.0, 30.0),
+            figures=(9, 10, 11),
+        ),
+    ]
+
+
+def _beside(s: Sizes, data: str) -> list[Configuration]:
+    """Return what the theory is about and the figures do not show."""
+    few = s.seeds[:5]
+    still: dict[str, Any] = {"rate": 0.5, "schedule": s.schedule, "batch": None}
+    made = [
+        _configuration(
+            s,
+            "bn",
+            data,
+            "bn",
+            # The network of "bn-decay": what differs is the decay (and its rate).
+            {"rate": 0.01},
+            scales=(0.1, 1.0, 5.0),
+        ),
+        _configuration(s, "wn", data, "wn", still, scales=(0.1, 1.0, 5.0), seeds=few),
+        _configuration(
+            s,
+            "wn-decay",
+            data,
+            "wn",
+            still | {"weight_decay": 1e-3, "decayed": "last"},
+            scales=(0.1, 1.0, 5.0),
+            seeds=few,
+        ),
+        _configuration(
+            s,
+            "wn-rows",
+            data,
+            "wn-rows",
+            {"rate": 0.1, "stable": s.stable},
+            scales=(1.5, 5.0),
+            seeds=few,
+        ),
+        _configuration(
+            s,
+            "none-decay",
+            data,
+            "none",
+            {
+                "rate": 0.1,
+                "stable": s.stable,
+                "weight_decay": 1e-3,
+                "schedule": s.schedule,
+            },
+            scales=(1.5, 3.0),
+            seeds=few,
+        ),
+    ]
+    made.append(
+        _configuration(
+            s,
+            "classes",
+            data,
+            "bn",
+            {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule},
+            scales=(1.0,),
+            labels=s.classes,
+            per_class=s.per_class // 2,
+        )
+    )
+    return made
