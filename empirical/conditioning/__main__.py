@@ -2,15 +2,12 @@
 
 import argparse
 import inspect
-import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from empirical import devices
-from empirical.batch import write_json
+from empirical import command
 from empirical.conditioning.activations import NAMES
 from empirical.conditioning.batch import (
     Configuration,
@@ -76,14 +73,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure networks of finite width; results are JSON.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    common = argparse.ArgumentParser(add_help=False)
+    common = command.common_options(unverified=False)
     common.add_argument("--seed", type=int, default=7, help="default: 7")
-    common.add_argument("--device", default="auto", help="auto, cpu or cuda[:i]")
-    common.add_argument(
-        "--directory",
-        default=os.environ.get("DEEP_LEDGER_DATA"),
-        help="folder of the full data sets; default: DEEP_LEDGER_DATA, where set",
-    )
     for kind, function in EXPERIMENTS.items():
         text = (inspect.getdoc(function) or "").split("\n", 1)[0]
         one = commands.add_parser(kind, help=text, description=text, parents=[common])
@@ -96,12 +87,8 @@ def _parser() -> argparse.ArgumentParser:
         description=f"{text[0].upper()}{text[1:]}. Ctrl-C keeps what is done.",
         parents=[common],
     )
-    batch.add_argument("--out", type=Path, required=True, help="folder of the records")
-    batch.add_argument("--scale", choices=("small", "large"), default="large")
-    batch.add_argument(
-        "--only", nargs="+", metavar="WORD", help="names that hold these"
-    )
-    batch.add_argument("--rerun", action="store_true", help="also what has a record")
+    command.add_batch_options(batch)
+    command.add_choice(batch, ("small", "large"), "large")
     batch.add_argument("--list", action="store_true", help="print names, run nothing")
     return parser
 
@@ -117,71 +104,42 @@ def _one(options: argparse.Namespace, device: str) -> int:
     record = run_configuration(
         made, seed=options.seed, device=device, directory=options.directory
     )
-    if options.output is not None:
-        write_json(options.output, record)
-    else:
-        sys.stdout.write(json.dumps(record["result"], indent=1) + "\n")
+    command.put(
+        record if options.output is not None else record["result"], options.output
+    )
     return 0
 
 
 def _batch(options: argparse.Namespace, device: str) -> int:
-    # Loaded here: only this command draws a progress bar.
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    chosen = [
-        configuration
-        for configuration in configurations(options.scale)
-        if all(word in configuration.name for word in options.only or ())
-    ]
-    if not chosen:
-        sys.stderr.write(f"error: no configuration holds {options.only}\n")
-        return 2
+    chosen = command.chosen(configurations(options.scale), options)
     if options.list:
         sys.stdout.write("".join(f"{c.name}\n" for c in chosen))
         return 0
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=len(chosen))
+    bar = command.Bar(len(chosen))
 
-        def report(configuration: Configuration, outcome: str) -> None:
-            bar.update(task, description=configuration.name)
-            if outcome != "running":
-                bar.advance(task)
-            if outcome not in ("running", "kept"):
-                bar.console.print(f"{configuration.name}: {outcome}", markup=False)
+    def run() -> dict[str, str]:
+        return run_batch(
+            chosen,
+            directory=options.out,
+            seed=options.seed,
+            device=device,
+            rerun=options.rerun,
+            data=options.directory,
+            report=bar.report,
+        )
 
-        try:
-            outcomes = run_batch(
-                chosen,
-                directory=options.out,
-                seed=options.seed,
-                device=device,
-                rerun=options.rerun,
-                data=options.directory,
-                report=report,
-            )
-        except KeyboardInterrupt:
-            bar.console.print(
-                f"interrupted; what is done stays in {options.out}", markup=False
-            )
-            return 130
-    return 1 if any(o.startswith("failed") for o in outcomes.values()) else 0
+    return bar.run(run, out=options.out)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line: 0, 1 when something failed, 2 on misuse, 130 on Ctrl-C."""
     options = _parser().parse_args(argv)
-    try:
-        device = str(devices.resolve(options.device))
-        if options.command == "gpu-batch":
-            return _batch(options, device)
-        return _one(options, device)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2 if isinstance(error, ValueError) else 1
-    except KeyboardInterrupt:
-        return 130
+
+    def run() -> int:
+        device = command.resolved(options)
+        return (_batch if options.command == "gpu-batch" else _one)(options, device)
+
+    return command.guarded(run)
 
 
 if __name__ == "__main__":

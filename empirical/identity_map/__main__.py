@@ -2,10 +2,7 @@
 
 import argparse
 import dataclasses
-import json
-import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -13,8 +10,7 @@ from typing import Any
 
 import torch
 
-from empirical import devices
-from empirical.batch import write_json
+from empirical import command
 from empirical.identity_map import batch, initial, measures, optimisers
 from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.gradients import LOSSES
@@ -115,18 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Train networks to copy images, and show what they learnt.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--device", default="auto", help="auto, cpu or cuda[:i]")
-    common.add_argument(
-        "--directory",
-        default=os.environ.get("DEEP_LEDGER_DATA"),
-        help="folder of the full data sets; default: DEEP_LEDGER_DATA, where set",
-    )
-    common.add_argument(
-        "--allow-unverified",
-        action="store_true",
-        help="take CIFAR-10 files whose pixels nothing vouches for",
-    )
+    common = command.common_options()
     one = commands.add_parser("train", help="one network", parents=[common])
     _add_network(one)
     _add_images(one)
@@ -144,20 +129,12 @@ def _parser() -> argparse.ArgumentParser:
     many = commands.add_parser(
         "batch", help="all configurations without a record", parents=[common]
     )
-    many.add_argument("--out", type=Path, required=True, help="folder of the records")
-    many.add_argument("--rerun", action="store_true", help="also what has a record")
-    many.add_argument(
-        "--minutes",
-        type=float,
-        help="stop after so long; the next call goes on from there",
-    )
+    command.add_batch_options(many)
+    command.add_deadline(many)
     listed = commands.add_parser("list", help="print the configurations' names")
-    for command in (many, listed):
-        command.add_argument("--scale", choices=SCALES, default="small")
-        command.add_argument("--only", nargs="+", metavar="WORD", help="names with all")
-        text = "every n-th configuration from the i-th: n processes share the work"
-        command.add_argument("--shard", metavar="I/N", default="1/1", help=text)
-        command.add_argument("--figures", nargs="+", type=int, help="for one of these")
+    for each in (many, listed):
+        command.add_choice(each, SCALES, "small")
+        command.add_figures(each)
     return parser
 
 
@@ -189,48 +166,9 @@ def _configuration(options: argparse.Namespace) -> Configuration:
     )
 
 
-class _Bar:
-    """A progress bar on stderr, and the deadline."""
-
-    def __init__(self, total: int, minutes: float | None = None) -> None:
-        # Loaded here: `list` and `--help` draw nothing.
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[shown]}"),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-        )
-        self.all = self.bar.add_task("all", total=total, shown=f"0/{total}")
-        self.one = self.bar.add_task("", total=None, shown="")
-        self.until = None if minutes is None else time.monotonic() + 60.0 * minutes
-        self.done = 0
-
-    def steps(self, done: int, last: int, loss: float) -> None:
-        """Show updates; at the deadline, interrupt."""
-        shown = f"{done} of at most {last} updates, loss {loss:.2e}"
-        self.bar.update(self.one, completed=done, total=last, shown=shown)
-        if self.until is not None and time.monotonic() > self.until:
-            raise KeyboardInterrupt
-
-    def report(self, configuration: Configuration, outcome: str) -> None:
-        """Show the start or the end of a configuration."""
-        if outcome == "running":
-            self.bar.reset(self.one, description=configuration.name, shown="")
-            return
-        self.done += 1
-        total = self.bar.tasks[0].total
-        self.bar.update(self.all, advance=1, shown=f"{self.done}/{total:g}")
-        if outcome != "kept":
-            self.bar.console.print(f"{configuration.name}: {outcome}", markup=False)
-
-
 def _one(options: argparse.Namespace, device: str) -> int:
     configuration = _configuration(options)
-    bar = _Bar(1)
+    bar = command.Bar(1)
     quiet = not sys.stderr.isatty()
     shown: AbstractContextManager[Any] = nullcontext() if quiet else bar.bar
     given: dict[str, Any] = {
@@ -245,77 +183,50 @@ def _one(options: argparse.Namespace, device: str) -> int:
     if options.weights is not None:
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
         torch.save(kept, options.weights)
-    if options.output is not None:
-        write_json(options.output, record)
-    else:
-        text = json.dumps(batch.plain(record), indent=1, allow_nan=False)
-        sys.stdout.write(text + "\n")
+    command.put(record, options.output)
     bad = [d for g in record["groups"] for d in g["draws"] if d["status"] == "diverged"]
     return 1 if bad else 0
 
 
-def _chosen(options: argparse.Namespace) -> list[Configuration]:
-    chosen = [
-        c
-        for c in configurations(options.scale)
-        if all(word in c.name for word in options.only or ())
-        and (options.figures is None or set(options.figures) & set(c.figures))
-    ]
-    index, _, count = options.shard.partition("/")
-    if not (index + count).isdecimal() or not 1 <= int(index) <= int(count):
-        raise ValueError(
-            f"batch: `--shard` must be I/N with 1 <= I <= N, but it is {options.shard}"
-        )
-    chosen = chosen[int(index) - 1 :: int(count)]
-    if not chosen:
-        raise ValueError(
-            f"batch: no configuration of scale {options.scale} has the words "
-            f"{options.only} and one of the figures {options.figures}"
-        )
-    return chosen
-
-
 def _batch(options: argparse.Namespace, device: str) -> int:
-    chosen = _chosen(options)
-    bar = _Bar(len(chosen), options.minutes)
-    with bar.bar:
-        try:
-            outcomes = batch.run_batch(
-                chosen,
-                directory=options.out,
-                device=device,
-                rerun=options.rerun,
-                data=options.directory,
-                allow_unverified=options.allow_unverified,
-                report=bar.report,
-                progress=bar.steps,
-            )
-        except KeyboardInterrupt:
-            bar.bar.console.print(
-                f"interrupted; what is done stays in {options.out}", markup=False
-            )
-            return 130
-    return 1 if any(o.startswith("failed") for o in outcomes.values()) else 0
+    chosen = command.chosen(configurations(options.scale), options)
+    bar = command.Bar(len(chosen), options.minutes)
+
+    def run() -> dict[str, str]:
+        return batch.run_batch(
+            chosen,
+            directory=options.out,
+            device=device,
+            rerun=options.rerun,
+            data=options.directory,
+            allow_unverified=options.allow_unverified,
+            report=bar.report,
+            progress=bar.steps,
+        )
+
+    return bar.run(run, out=options.out)
+
+
+def _list(options: argparse.Namespace) -> int:
+    lines = [
+        f"{c.name}  figures {' '.join(map(str, sorted(c.figures)))}\n"
+        for c in command.chosen(configurations(options.scale), options)
+    ]
+    sys.stdout.write("".join(lines))
+    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line: 0, 1 on failure or divergence, 2 on misuse, 130 Ctrl-C."""
     options = _parser().parse_args(argv)
-    try:
+
+    def run() -> int:
         if options.command == "list":
-            lines = [
-                f"{c.name}  figures {' '.join(map(str, sorted(c.figures)))}\n"
-                for c in _chosen(options)
-            ]
-            sys.stdout.write("".join(lines))
-            return 0
-        device = str(devices.resolve(options.device))
+            return _list(options)
+        device = command.resolved(options)
         return (_batch if options.command == "batch" else _one)(options, device)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2 if isinstance(error, ValueError) else 1
-    except KeyboardInterrupt:
-        return 130
+
+    return command.guarded(run)
 
 
 if __name__ == "__main__":
