@@ -134,6 +134,26 @@ def run_configuration(
     >>> [draw["status"] for draw in record["draws"]]
     ['finished', 'finished']
     """
+    return trained_record(
+        configuration,
+        device=device,
+        data=data,
+        allow_unverified=allow_unverified,
+        progress=progress,
+        checkpoint=checkpoint,
+    )[0]
+
+
+def trained_record(
+    configuration: Configuration,
+    *,
+    device: str = "cpu",
+    data: str | None = None,
+    allow_unverified: bool = False,
+    progress: Progress | None = None,
+    checkpoint: Path | None = None,
+) -> tuple[dict[str, Any], Trained]:
+    """Return the record, and the weights too; arguments as `train_configuration`."""
     start = time.perf_counter()
     trained, learnt = train_configuration(
         configuration,
@@ -145,27 +165,13 @@ def run_configuration(
     )
     devices.synchronise(device)
     seconds = time.perf_counter() - start
-    return record_of(
-        configuration, trained, learnt, device=device, seconds={"training": seconds}
-    )
-
-
-def record_of(
-    configuration: Configuration,
-    trained: Trained,
-    learnt: Problem,
-    *,
-    device: str,
-    seconds: dict[str, float],
-) -> dict[str, Any]:
-    """Return the record of a training."""
     count = len(learnt.inputs)
-    return {
+    record = {
         **identity(configuration, device=device),
         "schema": SCHEMA,
         "code": code_digest(),
         "environment": devices.describe(device),
-        "seconds": seconds,
+        "seconds": {"training": seconds},
         "problem": learnt.source,
         "examples": count,
         "parameters": configuration.network.parameters,
@@ -177,6 +183,7 @@ def record_of(
         "class_levels": measures.CLASS_LEVELS,
         "draws": _draws(configuration, trained, learnt),
     }
+    return record, trained
 
 
 def run_batch(

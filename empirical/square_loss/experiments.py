@@ -215,7 +215,8 @@ def _configuration(
     **changes: Any,
 ) -> Configuration:
     labels = changes.pop("labels", s.pairs[data])
-    steps = {"epochs": s.conv_epochs if conv else s.epochs, "batch": s.batch}
+    steps: dict[str, Any] = {"epochs": s.conv_epochs if conv else s.epochs}
+    steps["batch"] = s.batch
     given: dict[str, Any] = {
         "per_class": s.per_class,
         "tests": s.tests,
