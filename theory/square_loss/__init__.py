@@ -8,11 +8,16 @@ regularization and implicit bias in deep network classifiers trained with the sq
 and `torch_scale` converts the settings of an optimiser into this convention.
 """
 
+from theory.square_loss._driver import FlowWarning as FlowWarning
 from theory.square_loss.equilibrium import equilibrium_distance as equilibrium_distance
 from theory.square_loss.equilibrium import lagrange_multiplier as lagrange_multiplier
 from theory.square_loss.equilibrium import off_sphere_rate as off_sphere_rate
 from theory.square_loss.equilibrium import rho_equilibrium as rho_equilibrium
 from theory.square_loss.equilibrium import rho_velocity as rho_velocity
+from theory.square_loss.flow import Flow as Flow
+from theory.square_loss.flow import gradient_flow as gradient_flow
+from theory.square_loss.flow import unnormalised_flow as unnormalised_flow
+from theory.square_loss.flow import weight_normalised_flow as weight_normalised_flow
 from theory.square_loss.networks import aligned_directions as aligned_directions
 from theory.square_loss.networks import layer_gradients as layer_gradients
 from theory.square_loss.networks import normalise as normalise
@@ -34,3 +39,8 @@ from theory.square_loss.unnormalised import unnormalised_barrier as unnormalised
 from theory.square_loss.unnormalised import (
     unnormalised_equilibrium as unnormalised_equilibrium,
 )
+from theory.square_loss.velocities import (
+    direction_from_weight_velocity as direction_from_weight_velocity,
+)
+from theory.square_loss.velocities import directions_velocity as directions_velocity
+from theory.square_loss.velocities import weights_velocity as weights_velocity

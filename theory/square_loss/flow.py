@@ -1,0 +1,432 @@
+r"""The norm and the directions in motion together, as ordinary differential equations.
+
+Three flows, one integrator (Dormand and Prince's of order 8): on the spheres, eqs. (3)
+and (4) of Poggio and Liao 2021; in the parameters of weight normalisation; and without
+any normalisation. Each is the gradient flow of its loss in its own parameters, so that
+the loss falls by the squared speed, integrated: `Flow.energy_error` holds them to it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+from theory.square_loss import _inputs, _passes
+from theory.square_loss._driver import FlowWarning as FlowWarning
+from theory.square_loss._driver import Path, System, integrate
+
+Array = npt.NDArray[np.float64]
+Weights = tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A trajectory, with dense output.
+
+    Attributes
+    ----------
+    t : array, shape (T,)
+        The times asked for, or those of the integrator's steps.
+    rho : array, shape (T,)
+        The norm at these times.
+    crossings : array
+        Every time at which the norm meets its resting value `rho_equilibrium` of the
+        moment, where its velocity changes sign. Excursions smaller than a thousand times
+        the tolerances are not told from errors at rest, and left out.
+    energy_error : float
+        Largest ``|loss(t) - loss(0) + int |velocity|^2|`` over the steps.
+    energy_allowance : float
+        What the tolerances allow it; beyond, a `FlowWarning` is given.
+    t_end : float
+        The time reached.
+    """
+
+    t: Array
+    rho: Array
+    crossings: Array
+    energy_error: float
+    energy_allowance: float
+    t_end: float
+    _system: System = field(repr=False)
+    _path: Path = field(repr=False)
+
+    def rho_at(self, t: Any) -> Any:
+        """Return the norm (the product of the layers' norms) at times t."""
+        return _checks.like(t, np.asarray(self._system.rho(self._state(t))))
+
+    def parameters(self, t: Any) -> Weights:
+        """Return the matrices that flow: ``V_k``, ``v_k`` or ``W_k``."""
+        return self._system.parameters(self._state(t))
+
+    def directions(self, t: Any) -> Weights:
+        """Return the directions, ``np.shape(t) + (n_k, n_{k-1})``, of norm 1."""
+        return _passes.project(self.parameters(t))
+
+    def outputs(self, t: Any) -> Array:
+        """Return ``f_n`` of the unit directions, ``np.shape(t) + (N,)``."""
+        return self._system.outputs(self._state(t))
+
+    def rho_equilibrium(self, t: Any) -> Any:
+        """Return the norm at which it would not move, for the parameters of time t.
+
+        Eq. (5) of the directions; without normalisation the same with ``lambda`` times
+        ``L / (rho sum rho_k^-2)`` subtracted from B instead of added to S.
+        """
+        return _checks.like(t, np.asarray(self._system.rest(self._state(t))))
+
+    def loss(self, t: Any) -> Any:
+        """Return the penalised sum of squares at times t."""
+        return _checks.like(t, np.asarray(self._system.loss(self._state(t))))
+
+    def _state(self, t: Any) -> Array:
+        times = _checks.interval("Flow", "t", t, 0.0, self.t_end)
+        states = np.asarray(self._path.states(np.atleast_1d(times).ravel()))
+        return states[:-1].T.reshape(*times.shape, -1)
+
+
+def gradient_flow(
+    directions: Sequence[Any],
+    rho0: float,
+    x: Any,
+    labels: Any,
+    weight_decay: float,
+    *,
+    t_end: float,
+    rtol: float = 1e-10,
+    atol: float = 1e-12,
+    t_eval: Any = None,
+    max_steps: int = 10_000,
+) -> Flow:
+    r"""Integrate the coupled flow of the norm and the directions.
+
+    .. math:: \dot\rho = -2(A\rho - B), \qquad
+        \dot V_k = 2\rho \sum_n e_n
+        \Big(V_k f_n - \frac{\partial f_n}{\partial V_k}\Big),
+        \qquad e_n = \rho f_n - y_n
+
+    Parameters
+    ----------
+    directions : sequence of array, shapes (n_k, n_{k-1})
+        ``V_k`` of Frobenius norm 1, at t = 0.
+    rho0 : float
+        Positive.
+    x : array, shape (N, d)
+        Inputs, one a row.
+    labels : array, shape (N,)
+        -1 and +1.
+    weight_decay : float
+        ``lambda >= 0``.
+    t_end : float
+        Positive.
+    rtol, atol : float
+        Tolerances of a step, each positive; `rtol` at least 2.3e-14.
+    t_eval : array, optional
+        Times in [0, t_end] for `Flow.t` and `Flow.rho`.
+    max_steps : int
+        After which the flow stops with a warning.
+
+    Returns
+    -------
+    Flow
+
+    Raises
+    ------
+    ValueError
+        If shapes do not follow on each other, a direction is zero or not of norm 1, a
+        label is not -1 or +1, or a number is outside its range.
+
+    Warns
+    -----
+    FlowWarning
+        If the energy does not balance to the tolerances, or the flow stops early.
+
+    Notes
+    -----
+    Off the spheres eq. (4) attracts or repels (`off_sphere_rate`). Here the field is
+    continued along rays instead, where spheres are neutral, and each step is projected:
+    neither moves a solution. Errors are about `rtol` a step, added up and carried along
+    by the flow. ReLU makes the field jump where a pre-activation changes sign: steps
+    shrink there, the order falls to one, the tolerance is kept. Where the field points
+    at a kink from both sides, as it often comes to in networks with hidden layers, the
+    equation has no solution beyond in the classical sense: the flow stops there, with a
+    `FlowWarning`, and `Flow.t_end` tells when.
+
+    Examples
+    --------
+    The norm overshoots: it rises to 0.9955, where it meets its equilibrium of the
+    moment, then falls to 1 / 1.1.
+
+    >>> start = [[[np.cos(1.5), np.sin(1.5)]]]
+    >>> flow = gradient_flow(start, 0.01, [[1.0, 0.0]], [1], 0.1, t_end=300.0)
+    >>> flow.crossings.round(3), round(flow.rho_at(flow.crossings[0]), 6)
+    (array([3.273]), 0.995518)
+    >>> round(flow.rho_at(300.0), 6)
+    0.909091
+    """
+    who = "gradient_flow"
+    v, data = _given(who, "directions", directions, x, labels, weight_decay)
+    _inputs.unit(who, v)
+    rho = _inputs.scalar(who, "rho0", rho0, positive=True)
+    system = _normalised(v, *data, clock=False)
+    start = _flat(np.array([rho]), _passes.project(v))
+    return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
+
+
+def weight_normalised_flow(
+    scale: float,
+    vectors: Sequence[Any],
+    x: Any,
+    labels: Any,
+    weight_decay: float,
+    *,
+    t_end: float,
+    rtol: float = 1e-10,
+    atol: float = 1e-12,
+    t_eval: Any = None,
+    max_steps: int = 10_000,
+) -> Flow:
+    r"""Integrate the flow of a network with weight normalisation of whole matrices.
+
+    The layers are ``v_k / |v_k|``, the output is ``scale`` times theirs, and gradients
+    are those in scale and ``v_k``. Then ``|v_k|`` stays what it was: from 1 the
+    trajectory is that of `gradient_flow`; from c the direction's clock runs at 1/c^2,
+    the norm's at 1. The usual library layer normalises rows, which is another flow.
+
+    Parameters
+    ----------
+    scale : float
+        Positive; rho at t = 0.
+    vectors : sequence of array, shapes (n_k, n_{k-1})
+        ``v_k``, none zero.
+    x, labels, weight_decay, t_end, rtol, atol, t_eval, max_steps
+        As for `gradient_flow`. Only the scale decays: weight decay on ``v_k`` would
+        change its length alone.
+
+    Returns
+    -------
+    Flow
+        Its `parameters` are ``v_k``, not projected.
+
+    Raises
+    ------
+    ValueError
+        As `gradient_flow`; vectors may have any norm but 0.
+
+    Warns
+    -----
+    FlowWarning
+        As `gradient_flow`.
+
+    Examples
+    --------
+    >>> flow = weight_normalised_flow(
+    ...     0.5, [[[0.0, 2.0]]], [[0.6, 0.8]], [1], 0.1, t_end=3.0
+    ... )
+    >>> round(float(np.linalg.norm(flow.parameters(3.0)[0])), 9)
+    2.0
+    """
+    who = "weight_normalised_flow"
+    v, data = _given(who, "vectors", vectors, x, labels, weight_decay)
+    rho = _inputs.scalar(who, "scale", scale, positive=True)
+    system = _normalised(v, *data, clock=True)
+    start = _flat(np.array([rho]), v)
+    return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
+
+
+def unnormalised_flow(
+    weights: Sequence[Any],
+    x: Any,
+    labels: Any,
+    weight_decay: float,
+    *,
+    t_end: float,
+    rtol: float = 1e-10,
+    atol: float = 1e-12,
+    t_eval: Any = None,
+    max_steps: int = 10_000,
+) -> Flow:
+    r"""Integrate the flow of a network without normalisation.
+
+    .. math:: \dot W_k = -\frac{\partial}{\partial W_k}
+        \Big[\sum_n (g_n - y_n)^2 + \lambda \sum_j \|W_j\|_F^2\Big]
+
+    Parameters
+    ----------
+    weights : sequence of array, shapes (n_k, n_{k-1})
+        ``W_k`` at t = 0, none zero.
+    x, labels, weight_decay, t_end, rtol, atol, t_eval, max_steps
+        As for `gradient_flow`; every layer decays.
+
+    Returns
+    -------
+    Flow
+        Its `parameters` are ``W_k``, its norm is the product of theirs.
+
+    Raises
+    ------
+    ValueError
+        As `gradient_flow`; weights may have any norm but 0.
+
+    Warns
+    -----
+    FlowWarning
+        As `gradient_flow`.
+
+    Examples
+    --------
+    Without weight decay differences of squared norms are conserved:
+
+    >>> w = [[[0.6, 0.8]], [[0.5]]]
+    >>> flow = unnormalised_flow(w, [[1.0, 0.0]], [1], 0.0, t_end=2.0)
+    >>> first, last = flow.parameters(2.0)
+    >>> round(float(np.sum(first**2) - np.sum(last**2)), 9)
+    0.75
+    """
+    who = "unnormalised_flow"
+    w, data = _given(who, "weights", weights, x, labels, weight_decay)
+    start = _flat(np.array([]), w)
+    system = _free(w, *data)
+    return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
+
+
+def _given(
+    who: str, name: str, weights: Sequence[Any], x: Any, labels: Any, decay: Any
+) -> tuple[Weights, tuple[Array, Array, float]]:
+    w = _inputs.network(who, name, weights)
+    if any(v.ndim != 2 for v in w):
+        raise ValueError(f"{who}: `{name}` must be matrices, one network at a time.")
+    _inputs.nonzero(who, name, w)
+    rows = _inputs.data(who, x, w[0].shape[1])
+    if rows.ndim != 2:
+        raise ValueError(f"{who}: `x` must have shape (N, d), got {rows.shape}.")
+    y = _inputs.labels(who, labels, len(rows))
+    if y.ndim != 1:
+        raise ValueError(f"{who}: `labels` must have shape (N,), got {y.shape}.")
+    return w, (rows, y, _inputs.scalar(who, "weight_decay", decay, positive=False))
+
+
+def _run(
+    who: str,
+    system: System,
+    start: Array,
+    t_end: Any,
+    rtol: Any,
+    atol: Any,
+    t_eval: Any,
+    max_steps: Any,
+) -> Flow:
+    end = _inputs.scalar(who, "t_end", t_end, positive=True)
+    relative = _inputs.scalar(who, "rtol", rtol, positive=True)
+    bad = np.asarray(relative < 2.3e-14)
+    _checks.reject(who, "rtol", "be at least 2.3e-14", bad, relative, "")
+    wanted = None if t_eval is None else _checks.interval(who, "t_eval", t_eval, 0, end)
+    path = integrate(
+        who,
+        system,
+        start,
+        t_end=end,
+        rtol=relative,
+        atol=_inputs.scalar(who, "atol", atol, positive=True),
+        max_steps=_checks.integer(who, "max_steps", max_steps, 1),
+    )
+    times = path.times if wanted is None else wanted[wanted <= path.times[-1]]
+    states = np.asarray(path.states(np.atleast_1d(times)))[:-1].T
+    return Flow(
+        times,
+        system.rho(states),
+        path.crossings,
+        path.energy_error,
+        path.energy_allowance,
+        float(path.times[-1]),
+        system,
+        path,
+    )
+
+
+def _flat(head: Array, weights: Weights) -> Array:
+    return np.concatenate([head, *(w.ravel() for w in weights)])
+
+
+def _reader(weights: Weights, offset: int) -> Callable[[Array], Weights]:
+    """Return what cuts states, with leading axes, into matrices."""
+    ends = np.cumsum([offset, *(w.size for w in weights)]).tolist()
+    parts = list(zip(ends[:-1], ends[1:], [w.shape for w in weights], strict=True))
+
+    def read(y: Array) -> Weights:
+        return tuple(y[..., a:b].reshape(y.shape[:-1] + shape) for a, b, shape in parts)
+
+    return read
+
+
+def _normalised(
+    weights: Weights, x: Array, labels: Array, decay: float, *, clock: bool
+) -> System:
+    """Return the flow of (rho, v_k); `clock`: the lengths of v_k slow it down."""
+    read = _reader(weights, 1)
+
+    def velocity(y: Array) -> Array:
+        raw = read(y)
+        lengths = [float(np.linalg.norm(v)) for v in raw]
+        v = tuple(w / c for w, c in zip(raw, lengths, strict=True))
+        hidden, f = _passes.forward(v, x)
+        e = y[0] * f - labels
+        mean = e @ f
+        parts = [
+            (2.0 * y[0] / (c if clock else 1.0)) * (w * mean - g)
+            for w, g, c in zip(v, _passes.pull_back(v, hidden, e), lengths, strict=True)
+        ]
+        return _flat(np.array([-2.0 * (mean + decay * y[0])]), tuple(parts))
+
+    def project(y: Array) -> Array:
+        return y if clock else _flat(y[:1], _passes.project(read(y)))
+
+    def outputs(y: Array) -> Array:
+        return _passes.forward(_passes.project(read(y)), x)[1]
+
+    def loss(y: Array) -> Array:
+        e = y[..., :1] * outputs(y) - labels
+        return np.sum(e * e, axis=-1) + decay * y[..., 0] ** 2
+
+    def rest(y: Array) -> Array:
+        f = outputs(y)
+        a = decay + np.sum(f * f, axis=-1)
+        # Where nothing moves the norm, it rests wherever it is.
+        return np.where(a > 0.0, f @ labels, y[..., 0]) / np.where(a > 0.0, a, 1.0)
+
+    def rho(y: Array) -> Array:
+        return y[..., 0]
+
+    return System(velocity, project, loss, rho, rest, read, outputs)
+
+
+def _free(weights: Weights, x: Array, labels: Array, decay: float) -> System:
+    """Return the flow of W_k."""
+    read = _reader(weights, 0)
+
+    def velocity(y: Array) -> Array:
+        w = read(y)
+        hidden, g = _passes.forward(w, x)
+        summed = _passes.pull_back(w, hidden, g - labels)
+        return -2.0 * (_flat(np.array([]), summed) + decay * y)
+
+    def rho(y: Array) -> Array:
+        return np.asarray(np.prod(_passes.frobenius(read(y)), axis=-1))
+
+    def outputs(y: Array) -> Array:
+        return _passes.forward(_passes.project(read(y)), x)[1]
+
+    def loss(y: Array) -> Array:
+        e = _passes.forward(read(y), x)[1] - labels
+        return np.sum(e * e, axis=-1) + decay * np.sum(y * y, axis=-1)
+
+    def rest(y: Array) -> Array:
+        f = outputs(y)
+        s = np.sum(f * f, axis=-1)
+        inverse = np.sum(_passes.frobenius(read(y)) ** -2.0, axis=-1)
+        held = f @ labels - decay * len(weights) / (rho(y) * inverse)
+        return np.where(s > 0.0, held, rho(y)) / np.where(s > 0.0, s, 1.0)
+
+    return System(velocity, lambda y: y, loss, rho, rest, read, outputs)
