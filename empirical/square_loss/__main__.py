@@ -161,7 +161,7 @@ def _one(options: argparse.Namespace, device: str) -> int:
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
         torch.save(kept, options.weights)
     command.put(record, options.output)
-    return 1 if "diverged" in trained.status else 0
+    return 0 if set(trained.status) == {"finished"} else 1
 
 
 def _batch(options: argparse.Namespace, device: str) -> int:

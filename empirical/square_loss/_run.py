@@ -105,6 +105,14 @@ class Run:
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
 
+    def status(self) -> tuple[str, ...]:
+        """Return how each draw ended; see `training.Trained`."""
+        alive = np.full(len(self.taken), fill_value=True)
+        if "S" in self.series:
+            alive = self.series["S"][-1] != 0.0
+        fine = np.where(alive, "finished", "dead")
+        return tuple(np.where(self.diverged < 0, fine, "diverged").tolist())
+
     def _pause(self) -> int:
         """Return the next step before which something happens."""
         times = [(self.t // self.recipe.check + 1) * self.recipe.check, self.total]

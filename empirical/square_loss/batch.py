@@ -240,7 +240,7 @@ def _draws(
     made: list[dict[str, Any]] = []
     for draw, (scale, seed) in enumerate(configuration.draws):
         test = unseen[draw].double().cpu().numpy()
-        ended = trained.status[draw] == "finished"
+        ended = trained.status[draw] != "diverged"
         made.append(
             {
                 "scale": scale,

@@ -305,15 +305,14 @@ class Network:
             before.append(z)
             if self.normalises_batch:
                 fixed = None if statistics is None else statistics[index]
-                # A clone is not needed: normalisation makes a tensor of its own.
+                # In place: normalisation made a tensor of its own.
                 h = self._normalised(z, index, params, fixed).relu_()
             else:
                 h = z.relu()
             hidden.append(h)
         if self.convolutional:
-            n = len(h)
-            features = h.reshape(n, draws, -1).permute(1, 2, 0) if hidden else None
-            h = inputs.flatten(1).T if features is None else features
+            flat = h.reshape(len(h), draws if hidden else 1, -1)
+            h = flat.permute(1, 2, 0)
         outputs = weights[-1] @ h
         before.append(outputs)
         return Signals(outputs, tuple(hidden), tuple(before))

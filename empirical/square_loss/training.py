@@ -25,7 +25,8 @@ class Trained:
     Attributes
     ----------
     status : tuple of str
-        ``"finished"`` or ``"diverged"``.
+        ``"finished"``, ``"diverged"``, or ``"dead"``: finished with f = 0 on every
+        example, where an outsize step has left all ReLUs of a layer off for good.
     rates : array, shape (draws,)
         Learning rates used.
     steps, diverged, interpolated : array of int, shape (draws,)
@@ -139,7 +140,7 @@ def train(
             progress=progress, checkpoint=checkpoint, every_seconds=checkpoint_seconds
         )
     return Trained(
-        status=tuple("finished" if d < 0 else "diverged" for d in run.diverged),
+        status=run.status(),
         rates=used,
         steps=run.taken,
         diverged=run.diverged,

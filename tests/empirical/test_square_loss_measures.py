@@ -1,0 +1,214 @@
+"""Measurements against their definitions, written out with autograd and NumPy."""
+
+import numpy as np
+import pytest
+import torch
+
+from empirical.randomness import torch_generator
+from empirical.square_loss import Network, measures
+from empirical.square_loss.networks import FAMILIES
+
+SPECS = {
+    "dense": {"shape": (5,), "widths": (16, 12)},
+    "conv": {"shape": (1, 5, 5), "widths": (3, 4)},
+    "linear": {"shape": (5,), "widths": ()},
+}
+
+
+def subject(family, spec, *, n=12, draws=2, outputs=1, seed=7):
+    net = Network(family=family, outputs=outputs, **SPECS[spec])
+    scales = [0.7, 2.5][:draws]
+    params = net.init(scales, [torch_generator(seed, i) for i in range(draws)])
+    g = torch_generator(seed, "x")
+    x = torch.randn(n, *net.shape, generator=g, dtype=torch.float64)
+    classes = torch.arange(n) % (2 if outputs == 1 else outputs)
+    if outputs == 1:
+        targets = (2.0 * classes - 1.0)[None].double()
+    else:
+        targets = torch.eye(outputs, dtype=torch.float64)[:, classes]
+    return net, params, x, targets, classes
+
+
+def unit_outputs(net, units, params, x, statistics=None):
+    """f as a function of unit-norm layers, without the network's own normalisation."""
+    plain = Network(
+        family="bn" if net.normalises_batch else "none",
+        shape=net.shape,
+        widths=net.widths,
+        outputs=net.outputs,
+    )
+    return plain.run(units, params, x, statistics).outputs
+
+
+@pytest.mark.parametrize("family", ["none", "bn", "wn", "wn-rows"])
+@pytest.mark.parametrize("spec", list(SPECS))
+class TestAgainstDefinitions:
+    def test_sums_and_critical_residual(self, family, spec):
+        net, params, x, y, classes = subject(family, spec)
+        found = measures.observe(net, params, x, y, classes, penalty=0.3)
+        for draw in range(2):
+            weights = [w[draw : draw + 1] for w in net.weights(params)]
+            units = [(w / w.norm()).requires_grad_() for w in weights]
+            rho = net.rho(params)[draw]
+            f = unit_outputs(net, tuple(units), params, x)[0, 0]
+            e = (rho * f - y[0]).detach()
+            got = {name: value[draw] for name, value in found.items()}
+            close = {"rel": 1e-9, "abs": 1e-12}
+            assert float(got["loss"]) == pytest.approx(float((e**2).mean()), **close)
+            s = float((f.detach() ** 2).sum())
+            b = float((y[0] * f.detach()).sum())
+            assert float(got["S"]) == pytest.approx(s, **close)
+            assert float(got["B"]) == pytest.approx(b, **close)
+            assert float(got["rho_eq"]) == pytest.approx(b / (0.3 + s), **close)
+            nu = -float(rho * (e * f.detach()).sum())
+            assert float(got["nu"]) == pytest.approx(nu, **close)
+            slopes = torch.autograd.grad((e * f).sum(), units)
+            for k, (v, slope) in enumerate(zip(units, slopes, strict=True)):
+                radial = (v * slope).sum()
+                if not (net.normalises_batch and k < net.layers - 1):
+                    # Euler: where f is homogeneous the radial part is sum e f.
+                    assert float(radial.detach()) == pytest.approx(
+                        float((e * f.detach()).sum()), rel=1e-9, abs=1e-11
+                    )
+                r = (slope - v.detach() * radial).norm() / e.norm()
+                assert float(got["residual"][k]) == pytest.approx(
+                    float(r.detach()), rel=1e-8, abs=1e-11
+                )
+
+    def test_example_residuals(self, family, spec):
+        net, params, x, _, classes = subject(family, spec)
+        found = measures.example_residuals(net, params, x, classes)
+        for draw in range(2):
+            units = [
+                (w / w.flatten(1).norm(dim=1).view(-1, *[1] * (w.ndim - 1)))
+                for w in net.weights(params)
+            ]
+            units = [u[draw : draw + 1].requires_grad_() for u in units]
+            statistics = None
+            if net.normalises_batch:
+                signals = net.run(tuple(units), params, x)
+                statistics = [
+                    (m.detach(), v.detach()) for m, v in net.statistics(signals)
+                ]
+            f = unit_outputs(net, tuple(units), params, x, statistics)[0, 0]
+            each = np.empty((net.layers, len(x)))
+            for j in range(len(x)):
+                slopes = torch.autograd.grad(f[j], units, retain_graph=True)
+                for k, (v, slope) in enumerate(zip(units, slopes, strict=True)):
+                    each[k, j] = float(
+                        ((slope - v * f[j]).norm() / f[j].abs()).detach()
+                    )
+            for c in (0, 1):
+                wanted = np.quantile(
+                    each[:, classes.numpy() == c], measures.CLASS_LEVELS, axis=1
+                ).T
+                got = found[draw, :, c].detach().numpy()
+                assert got == pytest.approx(wanted, rel=1e-6, abs=1e-7)
+
+
+class TestMargins:
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_quantiles_means_and_errors(self, family):
+        net, params, x, y, classes = subject(family, "dense")
+        found = measures.observe(net, params, x, y, classes, penalty=0.0)
+        f = (net.apply(params, x)[..., 0] / net.rho(params)[:, None]).numpy()
+        margins = f * y.numpy()
+        got = {name: value.numpy() for name, value in found.items()}
+        assert got["abs_mean"] == pytest.approx(np.abs(f).mean(axis=1))
+        assert got["margin_mean"] == pytest.approx(margins.mean(axis=1))
+        assert got["error"] == pytest.approx((margins <= 0).mean(axis=1))
+        for name, values in (("abs", np.abs(f)), ("margin", margins)):
+            wanted = np.quantile(values, measures.LEVELS, axis=1).T
+            assert got[f"{name}_quantiles"] == pytest.approx(wanted)
+
+    def test_the_sums_of_several_outputs(self):
+        net, params, x, y, classes = subject("bn", "dense", outputs=3)
+        found = measures.observe(net, params, x, y, classes, penalty=0.5)
+        g = net.apply(params, x).mT
+        # d loss / d rho = 0 along the ray defines the equilibrium, decay included.
+        rho = found["rho_eq"].clone().requires_grad_()
+        f = (g / net.rho(params)[:, None, None]).detach()
+        total = ((rho[:, None, None] * f - y) ** 2).sum(dim=(1, 2)) + 0.5 * rho**2
+        (slope,) = torch.autograd.grad(total.sum(), rho)
+        assert slope.numpy() == pytest.approx(0.0, abs=1e-11)
+        wrong = g.argmax(dim=1) != classes
+        assert found["error"].tolist() == wrong.double().mean(dim=1).tolist()
+
+
+def simplex(count, size, seed=7):
+    """Vertices of a regular simplex, centred, in random directions: (count, size)."""
+    g = np.random.default_rng(seed)
+    frame = np.linalg.qr(g.standard_normal((size, count)))[0]
+    return (np.eye(count) - 1.0 / count) @ frame.T
+
+
+class TestCollapse:
+    @pytest.mark.parametrize("count", [2, 3, 5])
+    def test_a_simplex_has_collapsed(self, count):
+        classes = torch.arange(4 * count) % count
+        vertices = torch.from_numpy(simplex(count, 9))
+        features = (3.0 * vertices[classes]).T[None]
+        found = measures.collapse(features, classes, 0.2 * vertices[None])
+        for name, values in found.items():
+            assert values.numpy() == pytest.approx(0.0, abs=1e-12), name
+
+    @pytest.mark.parametrize("count", [2, 3, 5])
+    def test_against_the_definitions(self, count):
+        g = np.random.default_rng(7)
+        h, classes = g.standard_normal((40, 6)), np.arange(40) % count
+        w = g.standard_normal((count, 6))
+        found = measures.collapse(
+            torch.from_numpy(h.T[None].copy()),
+            torch.from_numpy(classes),
+            torch.from_numpy(w[None]),
+        )
+        mu = np.array([h[classes == c].mean(axis=0) for c in range(count)])
+        m = mu - mu.mean(axis=0)
+        within = h - mu[classes]
+        nc1 = np.trace(
+            within.T @ within / 40 @ np.linalg.pinv(m.T @ m / count, rcond=1e-10)
+        )
+        norms = np.linalg.norm(m, axis=1)
+        cosines = (m @ m.T / np.outer(norms, norms))[~np.eye(count, dtype=bool)]
+        nearest = ((h[:, None] - mu) ** 2).sum(axis=2).argmin(axis=1)
+        wanted = {
+            "nc1": [nc1 / count],
+            "nc2_means": [
+                [
+                    norms.std() / norms.mean(),
+                    cosines.std(),
+                    np.abs(cosines + 1 / (count - 1)).mean(),
+                ]
+            ],
+            "nc3": [
+                ((w / np.linalg.norm(w) - m / np.linalg.norm(m)) ** 2).sum(),
+            ],
+            "nc4": [((h @ w.T).argmax(axis=1) != nearest).mean()],
+        }
+        for name, value in wanted.items():
+            got = found[name].numpy()
+            assert got == pytest.approx(np.array(value), rel=1e-9, abs=1e-12), name
+
+    def test_one_row_stands_for_two(self):
+        g = torch_generator(7)
+        h = torch.randn(1, 6, 10, generator=g, dtype=torch.float64)
+        w = torch.randn(1, 1, 6, generator=g, dtype=torch.float64)
+        classes = torch.arange(10) % 2
+        one = measures.collapse(h, classes, w)
+        two = measures.collapse(h, classes, torch.cat([-w, w], dim=1))
+        assert all(torch.equal(one[name], two[name]) for name in one)
+
+    def test_what_is_undefined_is_nan(self):
+        classes = torch.arange(6) % 2
+        dead = torch.zeros(1, 4, 6, dtype=torch.float64)
+        blown = torch.full((1, 4, 6), torch.inf, dtype=torch.float64)
+        for features in (dead, blown):
+            found = measures.collapse(features, classes, torch.ones(1, 1, 4).double())
+            assert found["nc1"].isnan().all()
+            assert found["nc3"].isnan().all()
+
+
+def test_gradients_of_several_outputs_are_refused():
+    net, params, x, _, _ = subject("none", "dense", outputs=3)
+    with pytest.raises(ValueError, match="must have one output"):
+        measures.example_gradients(net, params, x)

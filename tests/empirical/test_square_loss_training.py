@@ -1,0 +1,328 @@
+"""Training of stacks: steps, divergence, records, resuming."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from empirical.randomness import torch_generator
+from empirical.square_loss import Network, Recipe, measures, problem, train
+from empirical.square_loss.networks import FAMILIES
+from empirical.square_loss.recipes import recorded_epochs
+
+TWO = problem(side=8, constant=0.25, per_class=15, tests=5, cached=False)
+CONV = problem(side=8, per_class=15, tests=5, cached=False)
+THREE = problem(
+    labels=(0, 1, 2), side=8, constant=0.25, per_class=8, tests=5, cached=False
+)
+
+
+def start(family="bn", scales=(0.5, 1.0, 2.0), *, shape=(65,), outputs=1):
+    net = Network(family=family, shape=shape, widths=(8, 6), outputs=outputs)
+    return net, net.init(scales, [torch_generator(7, i) for i in range(len(scales))])
+
+
+def order():
+    return torch_generator(7, "order")
+
+
+def usual(net, params, learnt, recipe, rate):
+    """Train one draw with the library's optimiser; return parameters and losses."""
+    leaves = [p.detach().clone().requires_grad_() for p in params]
+    groups = [{"params": leaves, "weight_decay": recipe.weight_decay}]
+    if recipe.decayed == "last":
+        last = len(leaves) - 1 if net.family == "wn" else net.layers - 1
+        others = [p for i, p in enumerate(leaves) if i != last]
+        groups = [
+            {"params": [leaves[last]], "weight_decay": recipe.weight_decay},
+            {"params": others, "weight_decay": 0.0},
+        ]
+    optimiser = torch.optim.SGD(groups, lr=rate, momentum=recipe.momentum)
+    y = learnt.targets(learnt.classes)
+    generator, losses = order(), []
+    size = recipe.batch or len(learnt.inputs)
+    for epoch in range(recipe.epochs):
+        optimiser.param_groups[0]["lr"] = rate * recipe.rates_at(epoch)
+        optimiser.param_groups[-1]["lr"] = rate * recipe.rates_at(epoch)
+        rows = torch.arange(len(learnt.inputs))
+        if recipe.batch is not None:
+            rows = torch.randperm(len(rows), generator=generator)
+        for part in rows.split(size):
+            optimiser.zero_grad()
+            g = net.run(net.weights(tuple(leaves)), tuple(leaves), learnt.inputs[part])
+            errors = g.outputs[0] - y[:, part]
+            loss = errors.square().sum(dim=0).mean()
+            loss.backward()
+            losses.append(float(loss.detach()))
+            optimiser.step()
+    return leaves, losses
+
+
+class TestSteps:
+    @pytest.mark.parametrize("family", FAMILIES)
+    @pytest.mark.parametrize("batch", [None, 12])
+    @pytest.mark.parametrize("decayed", ["all", "last"])
+    def test_equals_the_librarys_optimiser(self, family, batch, decayed):
+        net, params = start(family, (0.5, 2.0))
+        recipe = Recipe(
+            epochs=6,
+            rate=0.02,
+            weight_decay=0.1,
+            decayed=decayed,
+            batch=batch,
+            schedule=(0.5,),
+        )
+        rates = [0.02, 0.01]
+        done = train(net, params, TWO, recipe, rates=rates, generator=order())
+        for draw, rate in enumerate(rates):
+            single = [p[draw : draw + 1] for p in params]
+            wanted, losses = usual(net, single, TWO, recipe, rate)
+            for mine, theirs in zip(done.final, wanted, strict=True):
+                torch.testing.assert_close(
+                    mine[draw], theirs[0].detach(), rtol=1e-8, atol=1e-10
+                )
+            first = done.series["loss"][0, draw]
+            if batch is None:
+                assert first == pytest.approx(losses[0], rel=1e-12)
+
+    def test_convolutions_and_several_classes(self):
+        for learnt, shape, outputs in ((CONV, (1, 8, 8), 1), (THREE, (65,), 3)):
+            net, params = start("bn", (1.0,), shape=shape, outputs=outputs)
+            recipe = Recipe(epochs=5, rate=0.02, weight_decay=0.01)
+            done = train(net, params, learnt, recipe)
+            wanted, _ = usual(net, params, learnt, recipe, 0.02)
+            for mine, theirs in zip(done.final, wanted, strict=True):
+                torch.testing.assert_close(mine, theirs.detach(), rtol=1e-8, atol=1e-10)
+
+    def test_a_stack_equals_its_members(self):
+        net, params = start()
+        recipe = Recipe(epochs=30, rate=0.02, batch=12)
+        together = train(net, params, TWO, recipe, generator=order())
+        for draw in range(3):
+            alone = train(
+                net,
+                tuple(p[draw : draw + 1] for p in params),
+                TWO,
+                recipe,
+                generator=order(),
+            )
+            assert together.series["rho"][:, draw] == pytest.approx(
+                alone.series["rho"][:, 0], rel=1e-8
+            )
+
+    def test_recording_changes_nothing(self):
+        net, params = start()
+        recipe = Recipe(epochs=20, batch=12)
+        a, b = (
+            train(net, params, TWO, recipe, generator=order(), recorded=kept)
+            for kept in (True, False)
+        )
+        assert all(torch.equal(x, y) for x, y in zip(a.final, b.final, strict=True))
+        assert np.isnan(b.series["rho"][:-1]).all()
+        assert np.array_equal(a.series["rho"][-1], b.series["rho"][-1])
+
+
+class TestCourse:
+    def test_a_divergence_stops_only_that_run(self):
+        net, params = start("none", (30.0, 1.0, 1.2))
+        recipe = Recipe(epochs=60, rate=0.05, check=10)
+        done = train(net, params, TWO, recipe)
+        assert done.status == ("diverged", "finished", "finished")
+        assert done.diverged.tolist()[1:] == [-1, -1]
+        assert 0 < done.diverged[0] < 10
+        # Noticed at the next pause.
+        assert done.diverged[0] < done.steps[0] <= 10
+        assert done.steps.tolist()[1:] == [60, 60]
+        assert np.isnan(done.series["rho"][-1, 0])
+        keep = torch.tensor([1, 2])
+        others = train(net, tuple(p[keep] for p in params), TWO, recipe)
+        for name in ("rho", "loss", "nc1"):
+            assert done.series[name][:, [1, 2]] == pytest.approx(
+                others.series[name], rel=1e-9
+            )
+
+    def test_a_dead_network_is_told_from_a_trained_one(self):
+        net, params = start("none", (1.0, 30.0))
+        done = train(net, params, TWO, Recipe(epochs=20, rate=0.05))
+        assert done.status == ("finished", "dead")
+        assert done.series["loss"][-1, 1] == 1.0
+
+    def test_the_step_of_the_divergence(self):
+        net, params = start("none", (30.0,))
+        recipe = Recipe(epochs=8, rate=0.05, check=10, exploded=10.0)
+        done = train(net, params, TWO, recipe)
+        _, losses = usual(net, params, TWO, recipe, 0.05)
+        bad = [not loss <= 10.0 * losses[0] for loss in losses]
+        assert done.diverged.tolist() == [bad.index(True)]
+
+    @pytest.mark.parametrize("batch", [None, 12])
+    def test_the_first_epoch_without_errors(self, batch):
+        net, params = start("bn", (0.3,))
+        recipe = Recipe(epochs=60, rate=0.01, batch=batch, check=7)
+        done = train(net, params, TWO, recipe, generator=order())
+        leaves, y = [p.detach().clone() for p in params], TWO.targets(TWO.classes)
+        moments = [torch.zeros_like(p) for p in leaves]
+        generator, first = order(), None
+        for epoch in range(recipe.epochs):
+            rows = torch.arange(len(y[0]))
+            if batch is not None:
+                rows = torch.randperm(len(rows), generator=generator)
+            wrong = 0
+            for part in rows.split(batch or len(rows)):
+                for p in leaves:
+                    p.requires_grad_()
+                g = net.run(tuple(leaves), tuple(leaves), TWO.inputs[part]).outputs[0]
+                wrong += int((g * y[:, part] <= 0).sum())
+                loss = (g - y[:, part]).square().mean()
+                slopes = torch.autograd.grad(loss, leaves)
+                with torch.no_grad():
+                    for p, m, s in zip(leaves, moments, slopes, strict=True):
+                        m.mul_(0.9).add_(s)
+                        p -= 0.01 * m
+            if not wrong and first is None:
+                first = epoch
+        assert first is not None
+        assert done.interpolated.tolist() == [first]
+
+    def test_the_rule_for_rates(self):
+        net, params = start("none", (1.0, 5.0, 15.0))
+        recipe = Recipe(epochs=1, rate=0.1, stable=1.0)
+        done = train(net, params, TWO, recipe)
+        for draw in range(3):
+            leaves = [p[draw : draw + 1].requires_grad_() for p in params]
+            total = 0.0
+            for x in TWO.inputs:
+                g = net.run(tuple(leaves), tuple(leaves), x[None]).outputs.sum()
+                slopes = torch.autograd.grad(g, leaves)
+                total += 2.0 * sum(float(s.square().sum()) for s in slopes)
+            curvature = total / len(TWO.inputs)
+            assert done.rates[draw] == pytest.approx(min(0.1, 1.0 / curvature))
+        assert done.rates[0] > 100 * done.rates[2]
+
+    def test_equilibrium_with_decay(self):
+        net, params = start("wn", (0.5, 2.0))
+        recipe = Recipe(
+            epochs=1000,
+            rate=0.3,
+            weight_decay=0.1,
+            decayed="last",
+            schedule=(0.5, 0.8),
+        )
+        done = train(net, params, TWO, recipe)
+        rho, wanted = done.series["rho"][-1], done.series["rho_eq"][-1]
+        assert rho == pytest.approx(wanted, rel=1e-3)
+        without = done.series["B"][-1] / done.series["S"][-1]
+        assert not np.allclose(rho, without, rtol=0.1)
+
+
+class TestResuming:
+    @pytest.mark.parametrize("batch", [None, 12])
+    @pytest.mark.parametrize("after", [1, 3, 6])
+    def test_a_killed_run_goes_on_as_if_nothing_had_happened(
+        self, tmp_path, batch, after
+    ):
+        # One of the draws leaves on the way.
+        net, params = start("none", (30.0, 1.0, 1.2))
+        recipe = Recipe(epochs=50, rate=0.05, batch=batch, check=7, schedule=(0.5,))
+        whole = train(net, params, TWO, recipe, generator=order())
+        assert whole.status == ("diverged", "finished", "finished")
+        path, calls = tmp_path / "c", []
+
+        def killed(done, _total, _loss):
+            calls.append(done)
+            if len(calls) == after + 1:
+                raise KeyboardInterrupt
+
+        given = {"checkpoint": path, "checkpoint_seconds": 0.0}
+        with pytest.raises(KeyboardInterrupt):
+            train(net, params, TWO, recipe, generator=order(), progress=killed, **given)
+        assert path.exists()
+        seen = []
+        again = train(
+            net,
+            params,
+            TWO,
+            recipe,
+            generator=order(),
+            progress=lambda done, _total, _loss: seen.append(done),
+            **given,
+        )
+        # The step in hand when it was killed is made again, nothing before it.
+        assert seen[0] == calls[-1]
+        assert not path.exists()
+        assert again.status == whole.status
+        for name in ("steps", "diverged", "interpolated"):
+            assert np.array_equal(getattr(again, name), getattr(whole, name))
+        assert set(again.series) == set(whole.series)
+        for name, values in whole.series.items():
+            assert np.array_equal(again.series[name], values, equal_nan=True), name
+        for a, b in zip(again.final, whole.final, strict=True):
+            assert a.numpy().tobytes() == b.numpy().tobytes()
+
+    def test_another_runs_checkpoint_is_refused(self, tmp_path):
+        net, params = start()
+        path = tmp_path / "c"
+
+        def killed(*_args):
+            if path.exists():
+                raise KeyboardInterrupt
+
+        given = {"checkpoint": path, "checkpoint_seconds": 0.0}
+        recipe = Recipe(epochs=50, check=5)
+        with pytest.raises(KeyboardInterrupt):
+            train(net, params, TWO, recipe, progress=killed, **given)
+        with pytest.raises(ValueError, match="must be of the same arguments"):
+            train(net, params, TWO, replace(recipe, rate=0.2), **given)
+
+
+class TestRecipes:
+    def test_epochs_are_few_and_spread(self):
+        for epochs in (1, 2, 8, 100, 1000, 6000, 100_000):
+            times = recorded_epochs(epochs)
+            assert times[0] == 0
+            assert times[-1] == epochs
+            assert len(times) <= max(8, epochs // 25)
+            assert (np.diff(times) > 0).all()
+            # No gap of more than a decade.
+            assert (times[2:] <= 10 * times[1:-1] + 1).all()
+
+    @pytest.mark.parametrize(
+        ("changes", "match"),
+        [
+            ({"epochs": 0}, "`epochs` must be at least 1"),
+            ({"rate": 0.0}, "`rate` must be positive"),
+            ({"rate": float("nan")}, "`rate` must be positive"),
+            ({"momentum": 1.0}, "`momentum` must lie in"),
+            ({"weight_decay": -0.1}, "`weight_decay` must not be negative"),
+            ({"decayed": "some"}, "`decayed` must be one of"),
+            ({"schedule": (0.8, 0.6)}, "`schedule` must be increasing"),
+            ({"stable": -1.0}, "`stable` must be positive"),
+            ({"exploded": 1.0}, "`exploded` must be greater than 1"),
+        ],
+    )
+    def test_refusals(self, changes, match):
+        with pytest.raises(ValueError, match=match):
+            Recipe(**({"epochs": 10} | changes))
+
+    def test_refusals_of_training(self):
+        net, params = start()
+        one = Recipe(epochs=1)
+        nan = (params[0] * torch.nan, *params[1:])
+        for arguments, match in (
+            ((net, nan, TWO, one), "`params` must be finite"),
+            ((net, params, THREE, one), "one output for two classes"),
+            ((net, params, TWO, Recipe(epochs=1, batch=10)), "`generator` must be"),
+            ((net, params, TWO, Recipe(epochs=1, batch=29)), "no batch of one"),
+        ):
+            generator = order() if "batch of" in match else None
+            with pytest.raises(ValueError, match=match):
+                train(*arguments, generator=generator)
+        for rates in ([0.1], [0.1, 0.1, -0.1], [0.1, 0.1, np.nan]):
+            with pytest.raises(ValueError, match="`rates` must be positive"):
+                train(net, params, TWO, one, rates=rates)
+
+
+def test_levels_include_the_ends():
+    assert measures.LEVELS[0] == measures.CLASS_LEVELS[0] == 0.0
+    assert measures.LEVELS[-1] == measures.CLASS_LEVELS[-1] == 1.0
