@@ -9,6 +9,11 @@ and `torch_scale` converts the settings of an optimiser into this convention.
 """
 
 from theory.square_loss._driver import FlowWarning as FlowWarning
+from theory.square_loss.critical import alignment_gap as alignment_gap
+from theory.square_loss.critical import critical_residual as critical_residual
+from theory.square_loss.critical import overshoot_curvature as overshoot_curvature
+from theory.square_loss.critical import per_sample_residual as per_sample_residual
+from theory.square_loss.critical import projected_kernel as projected_kernel
 from theory.square_loss.equilibrium import equilibrium_distance as equilibrium_distance
 from theory.square_loss.equilibrium import lagrange_multiplier as lagrange_multiplier
 from theory.square_loss.equilibrium import off_sphere_rate as off_sphere_rate
@@ -18,6 +23,19 @@ from theory.square_loss.flow import Flow as Flow
 from theory.square_loss.flow import gradient_flow as gradient_flow
 from theory.square_loss.flow import unnormalised_flow as unnormalised_flow
 from theory.square_loss.flow import weight_normalised_flow as weight_normalised_flow
+from theory.square_loss.generalisation import MarginBound as MarginBound
+from theory.square_loss.generalisation import margin_bound as margin_bound
+from theory.square_loss.generalisation import rademacher_bound as rademacher_bound
+from theory.square_loss.generalisation import rademacher_linear as rademacher_linear
+from theory.square_loss.generalisation import (
+    rademacher_linear_bound as rademacher_linear_bound,
+)
+from theory.square_loss.generalisation import ramp_loss as ramp_loss
+from theory.square_loss.generalisation import vacuous_below as vacuous_below
+from theory.square_loss.linear import RegularisationPath as RegularisationPath
+from theory.square_loss.linear import linear_minimiser as linear_minimiser
+from theory.square_loss.linear import regularisation_path as regularisation_path
+from theory.square_loss.linear import ridge_solution as ridge_solution
 from theory.square_loss.networks import aligned_directions as aligned_directions
 from theory.square_loss.networks import layer_gradients as layer_gradients
 from theory.square_loss.networks import normalise as normalise
@@ -27,6 +45,15 @@ from theory.square_loss.networks import outputs as outputs
 from theory.square_loss.networks import weighted_gradients as weighted_gradients
 from theory.square_loss.optimisers import OptimiserScale as OptimiserScale
 from theory.square_loss.optimisers import torch_scale as torch_scale
+from theory.square_loss.random_matrices import (
+    gram_deviation_mean as gram_deviation_mean,
+)
+from theory.square_loss.random_matrices import (
+    gram_deviation_variance as gram_deviation_variance,
+)
+from theory.square_loss.random_matrices import (
+    gram_spectrum_edges as gram_spectrum_edges,
+)
 from theory.square_loss.trajectories import StabilityWarning as StabilityWarning
 from theory.square_loss.trajectories import rho_iterates as rho_iterates
 from theory.square_loss.trajectories import rho_trajectory as rho_trajectory

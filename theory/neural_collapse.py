@@ -1,0 +1,366 @@
+r"""Neural collapse: four measures of how last-layer features gather at class means.
+
+With class means ``mu_c``, their mean ``mu_G``, ``M = [mu_c - mu_G]`` of shape (p, C), the
+scatter within classes ``Sigma_W`` (a mean over all examples) and between them ``Sigma_B =
+M M^T / C``. Source: Papyan, Han and Donoho 2020, section 2; Poggio and Liao 2021,
+section on neural collapse. Labels are 0 .. C-1, or -1 and +1 in this order.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+
+Array = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Simplex:
+    """How far C vectors are from an equiangular tight frame; all 0 for a simplex.
+
+    Attributes
+    ----------
+    equinorm : float
+        Standard deviation of the norms over their mean.
+    equiangle : float
+        Standard deviation of the cosines of different vectors.
+    maximal_angle : float
+        Mean distance of these cosines from ``-1 / (C - 1)``, the least that C vectors
+        can have in common.
+    """
+
+    equinorm: float
+    equiangle: float
+    maximal_angle: float
+
+
+def nc1(features: Any, labels: Any) -> float:
+    r"""Return the variability within classes, in units of that between them.
+
+    .. math:: \frac{1}{C}\,\mathrm{Tr}\big(\Sigma_W \Sigma_B^\dagger\big)
+        = \frac{1}{n} \sum_i \big\| (MQ)^\dagger (h_i - \mu_{c(i)}) \big\|^2
+
+    The columns of Q are an orthonormal basis of the vectors of C entries with sum 0. The
+    rank of ``Sigma_B``, C - 1 at most, is built in: no cutoff decides it, and no matrix of
+    p rows and columns is formed.
+
+    Parameters
+    ----------
+    features : array, shape (n, p)
+        ``h_i``, one a row.
+    labels : array of int, shape (n,)
+        0 .. C-1, or -1 and +1.
+
+    Returns
+    -------
+    float
+        At least 0; unchanged by rotation, scaling and shifts of the features.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, an entry is not finite, there are fewer than two classes, a
+        class has no examples, or all class means agree.
+
+    Notes
+    -----
+    Relative error a few ``(p + n) eps`` times the condition number of MQ. Where class
+    means span less than C - 1 dimensions (as they must if p < C - 1), singular values
+    below ``max(p, C) eps`` of the largest count as zero.
+
+    Examples
+    --------
+    Two classes on a line: half the variance over the squared half distance.
+
+    >>> round(nc1([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]), 15)
+    0.02
+    """
+    h, c = _given("nc1", features, labels)
+    means, within = _centres("nc1", h, c)
+    _, s, v = np.linalg.svd(_contrasts(len(means)).T @ means, full_matrices=False)
+    kept = s > max(means.shape) * EPS * s[0]
+    scaled = (within @ v[kept].T) / s[kept]
+    return float(np.sum(scaled * scaled) / len(h))
+
+
+def nc2(features: Any, labels: Any) -> Simplex:
+    r"""Return how far the centred class means are from a simplex.
+
+    Of ``mu_c - mu_G``. For two classes all three are 0 by construction, as the centred
+    means are opposite: only C >= 3 tests anything.
+
+    Parameters
+    ----------
+    features, labels
+        As for `nc1`.
+
+    Returns
+    -------
+    Simplex
+
+    Raises
+    ------
+    ValueError
+        As `nc1`, and if a class mean equals the mean of all.
+
+    Notes
+    -----
+    Absolute error a few eps times ``|mu_G| / |mu_c - mu_G|``, at least a few eps.
+
+    Examples
+    --------
+    >>> nc2(np.eye(3), [0, 1, 2]).maximal_angle < 1e-15
+    True
+    >>> round(nc2([[0.0], [1.0], [5.0]], [0, 1, 2]).equiangle, 6)
+    0.942809
+    """
+    h, c = _given("nc2", features, labels)
+    means, _ = _centres("nc2", h, c)
+    return _simplex("nc2", "features", means)
+
+
+def nc2_classifier(weights: Any) -> Simplex:
+    r"""Return how far the classifier's rows are from a simplex.
+
+    Parameters
+    ----------
+    weights : array, shape (C, p)
+        ``w_c``, one row a class.
+
+    Returns
+    -------
+    Simplex
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two rows, one is zero, or an entry is not finite.
+
+    Examples
+    --------
+    >>> nc2_classifier([[1.0, 0.0], [0.0, 1.0]])
+    Simplex(equinorm=0.0, equiangle=0.0, maximal_angle=1.0)
+    """
+    return _simplex("nc2_classifier", "weights", _rows("nc2_classifier", weights))
+
+
+def nc3(features: Any, labels: Any, weights: Any) -> float:
+    r"""Return how far the classifier is from the centred class means.
+
+    .. math:: \Big\| \frac{W}{\|W\|_F} - \frac{M^T}{\|M\|_F} \Big\|_F^2
+
+    Parameters
+    ----------
+    features, labels
+        As for `nc1`.
+    weights : array, shape (C, p)
+        `binary_rows` for a network with one output.
+
+    Returns
+    -------
+    float
+        In [0, 4].
+
+    Raises
+    ------
+    ValueError
+        As `nc1`, and if `weights` do not have one row a class or are all zero.
+
+    Notes
+    -----
+    Absolute error a few eps.
+
+    Examples
+    --------
+    >>> round(nc3(np.eye(3), [0, 1, 2], 3.0 * np.eye(3) - 1.0), 15)
+    0.0
+    """
+    h, c = _given("nc3", features, labels)
+    means, _ = _centres("nc3", h, c)
+    w = _matching("nc3", weights, means)
+    size = np.linalg.norm(w)
+    zero = np.asarray(size == 0.0)
+    _checks.reject("nc3", "weights", "have a non-zero entry", zero, "zeros only", "")
+    gap = w / size - means / np.linalg.norm(means)
+    return float(np.sum(gap * gap))
+
+
+def nc4(features: Any, labels: Any, weights: Any, biases: Any = None) -> float:
+    r"""Return the share of examples that the classifier and the nearest mean part.
+
+    .. math:: \frac1n \#\big\{ i : \arg\max_c \langle w_c, h_i\rangle + b_c
+        \ne \arg\min_c \|h_i - \mu_c\| \big\}
+
+    Parameters
+    ----------
+    features, labels, weights
+        As for `nc3`.
+    biases : array, shape (C,), optional
+
+    Returns
+    -------
+    float
+        In [0, 1]; ties go to the first class, in both rules.
+
+    Raises
+    ------
+    ValueError
+        As `nc3`, and if `biases` do not have one entry a class.
+
+    Examples
+    --------
+    >>> h = [[0.0, 1.0], [0.0, 3.0], [1.0, 0.0], [3.0, 0.0]]
+    >>> nc4(h, [0, 0, 1, 1], [[0.0, 1.0], [1.0, 0.0]])
+    0.0
+    >>> nc4(h, [0, 0, 1, 1], [[1.0, 0.0], [0.0, 1.0]])
+    1.0
+    """
+    who = "nc4"
+    h, c = _given(who, features, labels)
+    means, within = _centres(who, h, c)
+    w = _matching(who, weights, means)
+    b = np.zeros(len(w)) if biases is None else _checks.real(who, "biases", biases)
+    if b.shape != (len(w),):
+        raise ValueError(f"{who}: `biases` must have shape ({len(w)},), got {b.shape}.")
+    chosen = np.argmax(h @ w.T + b, axis=1)
+    # Twice the inner product less the square, for features centred as the means are.
+    centred = within + means[c]
+    nearest = np.argmax(2.0 * centred @ means.T - np.sum(means**2, axis=1), axis=1)
+    return float(np.mean(chosen != nearest))
+
+
+def binary_rows(weights: Any) -> Array:
+    r"""Return the two classifier rows of a network with one output.
+
+    ``(-w, w)``, for the classes -1 and +1 (or 0 and 1): the sign of the output picks the
+    class of the larger row. Scaling both changes no measure.
+
+    Parameters
+    ----------
+    weights : array, shape (p,) or (1, p)
+        The last layer.
+
+    Returns
+    -------
+    array, shape (2, p)
+
+    Raises
+    ------
+    ValueError
+        If `weights` have another shape or an entry is not finite.
+
+    Examples
+    --------
+    >>> binary_rows([[1.0, -2.0]])
+    array([[-1.,  2.],
+           [ 1., -2.]])
+    """
+    w = _checks.real("binary_rows", "weights", weights)
+    if w.ndim == 0 or w.size != w.shape[-1] or w.size == 0:
+        raise ValueError(
+            f"binary_rows: `weights` must have shape (p,) or (1, p), got {w.shape}."
+        )
+    return np.stack((-w.ravel(), w.ravel()))
+
+
+def _given(who: str, features: Any, labels: Any) -> tuple[Array, Labels]:
+    """Return features and classes 0 .. C-1, each with examples."""
+    h = _checks.real(who, "features", features)
+    if h.ndim != 2 or h.size == 0:
+        raise ValueError(f"{who}: `features` must have shape (n, p), got {h.shape}.")
+    raw = _checks.real(who, "labels", labels)
+    if raw.shape != (len(h),):
+        raise ValueError(
+            f"{who}: `labels` must have shape ({len(h)},), got {raw.shape}."
+        )
+    signs = bool(np.any(raw == -1.0))
+    known = np.abs(raw) == 1.0 if signs else (raw >= 0.0) & (raw == np.round(raw))
+    need = "be whole numbers from 0, or -1 and +1"
+    _checks.reject(who, "labels", need, ~known, raw, "")
+    classes = ((raw + 1.0) / 2.0 if signs else raw).astype(np.int64)
+    if not signs and int(classes.max()) >= len(h):
+        missing = int(np.setdiff1d(np.arange(len(h) + 1), classes)[0])
+        _refuse_empty(who, missing)
+    counts = np.bincount(classes, minlength=2 if signs else 1)
+    if np.any(counts == 0):
+        index = int(np.flatnonzero(counts == 0)[0])
+        if len(counts) > 2 or np.count_nonzero(counts) > 1:
+            _refuse_empty(who, index)
+    if np.count_nonzero(counts) < 2:
+        raise ValueError(
+            f"{who}: `labels` must name at least two classes, got {raw[0]:g} only."
+        )
+    return h, classes
+
+
+def _refuse_empty(who: str, index: int) -> None:
+    raise ValueError(
+        f"{who}: `labels` must give every class an example, but class {index} has none."
+        " Number the classes from 0 without gaps."
+    )
+
+
+def _centres(who: str, h: Array, c: Labels) -> tuple[Array, Array]:
+    """Return class means less their mean, and features less their class mean."""
+    # Shifted first, that a common offset takes no digits.
+    within = h - h.mean(axis=0)
+    counts = np.bincount(c).astype(np.float64)
+    means = np.zeros((len(counts), h.shape[1]))
+    for _ in range(2):
+        # A second pass takes the rounding of the first off again.
+        sums = np.stack([within[c == k].sum(axis=0) for k in range(len(counts))])
+        step = sums / counts[:, np.newaxis]
+        means, within = means + step, within - step[c]
+    means -= means.mean(axis=0)
+    same = not np.any(np.abs(means) > 8.0 * EPS * np.abs(h).max())
+    _checks.reject(who, "features", "have class means that differ", same, "one", "")
+    return means, within
+
+
+def _contrasts(classes: int) -> Array:
+    """Return an orthonormal basis of the vectors with sum 0, (C, C - 1), Helmert's."""
+    out = np.zeros((classes, classes - 1))
+    for k in range(1, classes):
+        out[:k, k - 1] = 1.0 / np.sqrt(k * (k + 1.0))
+        out[k, k - 1] = -k / np.sqrt(k * (k + 1.0))
+    return out
+
+
+def _simplex(who: str, name: str, rows: Array) -> Simplex:
+    norms = np.linalg.norm(rows, axis=1)
+    top = float(norms.max())
+    zero = norms <= 8.0 * EPS * top
+    need = "give every class a vector that is not zero"
+    _checks.reject(who, name, need, zero, norms, "")
+    units = rows / norms[:, np.newaxis]
+    cosines = (units @ units.T)[~np.eye(len(rows), dtype=bool)]
+    gap = np.abs(cosines + 1.0 / (len(rows) - 1.0))
+    return Simplex(
+        float(norms.std() / norms.mean()), float(cosines.std()), float(gap.mean())
+    )
+
+
+def _rows(who: str, weights: Any) -> Array:
+    w = _checks.real(who, "weights", weights)
+    if w.ndim != 2 or len(w) < 2 or w.size == 0:
+        raise ValueError(
+            f"{who}: `weights` must have one row a class, at least two, got shape"
+            f" {w.shape}."
+        )
+    return w
+
+
+def _matching(who: str, weights: Any, means: Array) -> Array:
+    w = _rows(who, weights)
+    if w.shape != means.shape:
+        raise ValueError(
+            f"{who}: `weights` must have shape {means.shape}, one row a class, got"
+            f" {w.shape}. `binary_rows` makes them for one output."
+        )
+    return w

@@ -1,0 +1,212 @@
+r"""Linear networks, where the minimum is known: ridge regression, in any depth.
+
+With unit Frobenius norms ``|V_L ... V_1| <= 1``, so that ``rho >= |w|`` for the map w that
+the network is: the least penalty on rho is that on w. Source: Poggio and Liao 2021,
+footnote on linear networks; the minimiser and the path are ours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+from theory.identity_map._decomposition import row_space
+from theory.square_loss import _inputs
+from theory.square_loss.networks import aligned_directions
+
+Array = npt.NDArray[np.float64]
+Weights = tuple[Array, ...]
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def ridge_solution(x: Any, y: Any, weight_decay: Any) -> Array:
+    r"""Return the ridge solution, or the least-squares solution of least norm.
+
+    .. math:: w = (X^T X + \lambda I)^{-1} X^T y = \sum_i
+        \frac{s_i}{s_i^2 + \lambda}\, v_i u_i^T y, \qquad X = \sum_i s_i u_i v_i^T
+
+    Parameters
+    ----------
+    x : array, shape (N, d)
+        One input a row.
+    y : array, shape (N,)
+        Any targets.
+    weight_decay : float
+        ``lambda >= 0``; at 0 singular values below ``max(N, d) eps s_1`` count as 0.
+
+    Returns
+    -------
+    array, shape (d,)
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, an entry is not finite, or `weight_decay` is negative.
+
+    Notes
+    -----
+    By singular values of X itself, never of its Gram matrix: error a few
+    ``max(N, d) eps`` times ``kappa |w| + kappa^2 |y - X w| / s_1`` with ``kappa = s_1 /
+    sqrt(s_min^2 + lambda)``, the error that perturbing X by eps would make.
+
+    Examples
+    --------
+    >>> ridge_solution([[1.0, 0.0], [0.0, 0.5]], [1.0, 1.0], 0.25)
+    array([0.8, 1. ])
+    >>> ridge_solution([[1.0, 1.0]], [1.0], 0.0).round(15)
+    array([0.5, 0.5])
+    """
+    who = "ridge_solution"
+    rows, target = _design(who, x, y, "y")
+    penalty = _inputs.scalar(who, "weight_decay", weight_decay, positive=False)
+    u, s, v = row_space(rows)
+    return v @ (_shrunk(s, np.asarray(penalty), rows.shape) * (target @ u))
+
+
+def linear_minimiser(
+    x: Any, labels: Any, weight_decay: Any, widths: Sequence[int]
+) -> tuple[float, Weights]:
+    r"""Return a global minimiser among linear networks with unit-norm layers.
+
+    .. math:: \rho\, V_L \cdots V_1 = w_{ridge}, \qquad \rho = \|w_{ridge}\|, \qquad
+        V_k = v_k v_{k-1}^T
+
+    Parameters
+    ----------
+    x : array, shape (N, d)
+    labels : array, shape (N,)
+        -1 and +1.
+    weight_decay : float
+        ``lambda >= 0``.
+    widths : sequence of int
+        ``n_1 .. n_{L-1}`` of the hidden layers; empty for one layer.
+
+    Returns
+    -------
+    rho : float
+    directions : tuple of array
+        Rank one and aligned; hidden vectors have equal positive entries.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, or ``X^T y = 0``, where the minimum is the
+        zero map, which has no direction.
+
+    Notes
+    -----
+    Accuracy of `ridge_solution`. No ReLU between the layers.
+
+    Examples
+    --------
+    >>> rho, directions = linear_minimiser([[1.0, 0.0]], [1], 0.25, (3,))
+    >>> round(rho, 12), (rho * directions[1] @ directions[0]).round(12)
+    (0.8, array([[0.8, 0. ]]))
+    """
+    who = "linear_minimiser"
+    rows, y = _design(who, x, _inputs.labels(who, labels), "labels")
+    sizes = [_checks.integer(who, "widths", n, 1) for n in widths]
+    w = ridge_solution(rows, y, weight_decay)
+    rho = float(np.linalg.norm(w))
+    if rho == 0.0:
+        raise ValueError(
+            f"{who}: `labels` must correlate with an input, got X^T y = 0."
+            " The minimum is the zero map, and every direction attains it."
+        )
+    return rho, aligned_directions([w, *(np.ones(n) for n in sizes), [1.0]])
+
+
+@dataclass(frozen=True, eq=False)
+class RegularisationPath:
+    """Global minima of the linear problem over a grid of penalties.
+
+    Attributes
+    ----------
+    weight_decay : array, shape (G,)
+    rho : array, shape (G,)
+        ``|w|``; never rises with the weight decay.
+    alignment : array, shape (G,)
+        ``B = sum y_n f_n``; never falls.
+    energy : array, shape (G,)
+        ``S = sum f_n^2``; never falls.
+    """
+
+    weight_decay: Array
+    rho: Array
+    alignment: Array
+    energy: Array
+
+
+def regularisation_path(x: Any, labels: Any, weight_decay: Any) -> RegularisationPath:
+    r"""Return the norm and the sums S and B of the linear minimum along a grid.
+
+    The minimal loss is concave in ``lambda`` with slope ``rho^2``, so that rho falls and
+    B and S rise. True of global minima of any network; of other critical points it need
+    not be. One decomposition serves the whole grid.
+
+    Parameters
+    ----------
+    x : array, shape (N, d)
+    labels : array, shape (N,)
+        -1 and +1.
+    weight_decay : array, shape (G,)
+        ``lambda >= 0``.
+
+    Returns
+    -------
+    RegularisationPath
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range or ``X^T y = 0``.
+
+    Notes
+    -----
+    Accuracy of `ridge_solution`. Source: ours, for Observation 2 of Poggio and Liao 2021.
+
+    Examples
+    --------
+    >>> x = [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]
+    >>> path = regularisation_path(x, [1, 1, -1], [0.0, 0.1, 1.0, 10.0])
+    >>> bool(np.all(np.diff(path.rho) < 0.0) and np.all(np.diff(path.alignment) > 0.0))
+    True
+    """
+    who = "regularisation_path"
+    rows, y = _design(who, x, _inputs.labels(who, labels), "labels")
+    grid = np.atleast_1d(_inputs.weight_decay(who, weight_decay))
+    u, s, _ = row_space(rows)
+    along = y @ u
+    w = _shrunk(s, grid[:, np.newaxis], rows.shape) * along
+    rho = np.linalg.norm(w, axis=1)
+    dead = rho == 0.0
+    _checks.reject(who, "labels", "correlate with an input", dead, "X^T y = 0", "")
+    fitted = s * w / rho[:, np.newaxis]
+    return RegularisationPath(
+        grid, rho, fitted @ along, np.sum(fitted * fitted, axis=1)
+    )
+
+
+def _design(who: str, x: Any, y: Any, name: str) -> tuple[Array, Array]:
+    rows = _checks.real(who, "x", x)
+    if rows.ndim != 2 or rows.size == 0:
+        raise ValueError(f"{who}: `x` must have shape (N, d), got {rows.shape}.")
+    target = _checks.real(who, name, y)
+    if target.shape != (len(rows),):
+        raise ValueError(
+            f"{who}: `{name}` must have shape ({len(rows)},), got {target.shape}."
+        )
+    return rows, target
+
+
+def _shrunk(s: Array, penalty: Array, shape: tuple[int, ...]) -> Array:
+    """Return ``s / (s^2 + lambda)``, 0 for what counts as zero."""
+    least = max(shape) * EPS * s[0]
+    kept = (s > 0.0) & ((penalty > 0.0) | (s > least))
+    safe = np.where(kept, s, 1.0)
+    # Not s / (s s + lambda): small s would underflow.
+    return np.where(kept, 1.0 / (safe + penalty / safe), 0.0)
