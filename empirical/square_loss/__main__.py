@@ -92,6 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     common = command.common_options()
+    text = "threads that share a dense stack on a CPU, with OMP_NUM_THREADS=1; 1"
+    common.add_argument("--workers", type=int, default=1, help=text)
     one = commands.add_parser("train", help="one stack", parents=[common])
     _add_network(one)
     _add_problem(one)
@@ -152,6 +154,7 @@ def _one(options: argparse.Namespace, device: str) -> int:
         "device": device,
         "data": options.directory,
         "allow_unverified": options.allow_unverified,
+        "workers": options.workers,
     }
     with shown:
         record, trained = batch.trained_record(
@@ -181,6 +184,7 @@ def _batch(options: argparse.Namespace, device: str) -> int:
             rerun=options.rerun,
             data=options.directory,
             allow_unverified=options.allow_unverified,
+            workers=options.workers,
             report=bar.report,
             progress=bar.steps,
         )

@@ -47,6 +47,7 @@ class Run:
         rates: Array,
         generator: torch.Generator | None,
         recorded: bool = True,
+        workers: int = 1,
     ) -> None:
         draws, n = len(params[0]), len(inputs)
         self.network, self.recipe, self.generator = network, recipe, generator
@@ -68,7 +69,7 @@ class Run:
         self.interpolated = np.full(draws, -1, dtype=np.int64)
         self.diverged = np.full(draws, -1, dtype=np.int64)
         self.taken = np.zeros(draws, dtype=np.int64)
-        self.stack = Stack(network, params, inputs, targets, recipe)
+        self.stack = Stack(network, params, inputs, targets, recipe, workers=workers)
         self.fingerprint = _fingerprint(
             (network, recipe, rates.tolist(), inputs.device.type, recorded),
             (*params, inputs, targets),

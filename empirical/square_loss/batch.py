@@ -61,6 +61,7 @@ def train_configuration(
     device: str,
     data: str | None = None,
     allow_unverified: bool = False,
+    workers: int = 1,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[Trained, Problem]:
@@ -74,7 +75,7 @@ def train_configuration(
         Folder of the full data sets.
     allow_unverified : bool
         See `empirical.data.load`.
-    progress, checkpoint
+    workers, progress, checkpoint
         See `training.train`.
     """
     learnt = problem_of(configuration, data=data, allow_unverified=allow_unverified)
@@ -93,6 +94,7 @@ def train_configuration(
         learnt,
         configuration.recipe,
         generator=torch_generator(configuration.seeds[0], "square-loss", "batches"),
+        workers=workers,
         progress=progress,
         checkpoint=checkpoint,
     )
@@ -105,6 +107,7 @@ def run_configuration(
     device: str = "cpu",
     data: str | None = None,
     allow_unverified: bool = False,
+    workers: int = 1,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> dict[str, Any]:
@@ -139,6 +142,7 @@ def run_configuration(
         device=device,
         data=data,
         allow_unverified=allow_unverified,
+        workers=workers,
         progress=progress,
         checkpoint=checkpoint,
     )[0]
@@ -150,6 +154,7 @@ def trained_record(
     device: str = "cpu",
     data: str | None = None,
     allow_unverified: bool = False,
+    workers: int = 1,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[dict[str, Any], Trained]:
@@ -160,6 +165,7 @@ def trained_record(
         device=device,
         data=data,
         allow_unverified=allow_unverified,
+        workers=workers,
         progress=progress,
         checkpoint=checkpoint,
     )
@@ -195,6 +201,7 @@ def run_batch(
     data: str | None = None,
     allow_unverified: bool = False,
     report: Callable[[Configuration, str], None] | None = None,
+    workers: int = 1,
     progress: Progress | None = None,
 ) -> dict[str, str]:
     """Run what has no record yet; see `empirical.batch.run_batch`.
@@ -212,6 +219,7 @@ def run_batch(
             device=device,
             data=data,
             allow_unverified=allow_unverified,
+            workers=workers,
             progress=progress,
             checkpoint=directory / f"{c.name}.checkpoint",
         ),

@@ -64,6 +64,7 @@ def train(
     rates: npt.ArrayLike | None = None,
     generator: torch.Generator | None = None,
     recorded: bool = True,
+    workers: int = 1,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 30.0,
@@ -84,6 +85,9 @@ def train(
         On the CPU; draws the order of the examples. Required with minibatches.
     recorded : bool
         Whether to record on the way, or at the end only.
+    workers : int
+        Threads that share the draws of a dense network on a CPU; best with
+        ``OMP_NUM_THREADS=1``, so that they do not each start their own.
     progress : callable, optional
         Called at pauses with steps done, steps in all, and the median loss.
     checkpoint : Path, optional
@@ -122,6 +126,8 @@ def train(
     targets = problem.targets(problem.classes).to(params[0])
     classes = problem.classes.to(params[0].device)
     network.check(params, inputs)
+    if workers < 1:
+        raise ValueError(f"train: `workers` must be at least 1, but it is {workers}")
     _check(network, params, problem, recipe, generator)
     used = _rates(network, params, inputs, recipe, rates)
     run = Run(
@@ -134,11 +140,17 @@ def train(
         rates=used,
         generator=generator,
         recorded=recorded,
+        workers=workers,
     )
-    with torch.no_grad():
-        run.go(
-            progress=progress, checkpoint=checkpoint, every_seconds=checkpoint_seconds
-        )
+    try:
+        with torch.no_grad():
+            run.go(
+                progress=progress,
+                checkpoint=checkpoint,
+                every_seconds=checkpoint_seconds,
+            )
+    finally:
+        run.stack.close()
     return Trained(
         status=run.status(),
         rates=used,
