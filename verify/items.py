@@ -89,6 +89,39 @@ IDENTITY_MAP: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 9))),
 )
 
+SQUARE_LOSS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("From an optimiser to the formulas", ("Sec0.1",)),
+    (
+        "Identities and flows",
+        (
+            *("Hom", "Factor", "Bound", "Eq1", "nu", "Eq2", "Eq3", "Eq4", "Norm"),
+            *("Energy", "WN", "Proj", "Unnorm"),
+        ),
+    ),
+    (
+        "The scale alone, and its equilibrium",
+        ("Lin", "Lin-GD", "Eq5", "Eq5b", "Eq7"),
+    ),
+    ("Critical points", ("Eq6", "Sing", "Eq9", "PerSample", "Exist")),
+    (
+        "Observations",
+        (
+            *("Obs1", "Obs2a", "Obs2b", "Obs2c", "MinNorm", "Degen", "Init"),
+            *("nuSign", "Lemma1"),
+        ),
+    ),
+    ("Generalisation", ("Obs3", "Eq8")),
+    ("Orthogonal layers", ("Orth", "RandOrth")),
+    ("Neural collapse", ("NC1", "NC2", "NC3", "NC4")),
+    (
+        "Experiment A: normalisation and weight decay",
+        ("ExpA", "Fig1", "Fig2", "Fig3", "Fig4"),
+    ),
+    ("Experiment B: normalisation alone", ("ExpB", "Fig5", "Fig6", "Fig7", "Fig8")),
+    ("Experiment C: neither", ("ExpC", "Fig9", "Fig10", "Fig11")),
+    ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 15))),
+)
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -127,6 +160,15 @@ PAPERS: tuple[Paper, ...] = (
             " Overparameterization"
         ),
         sections=IDENTITY_MAP,
+    ),
+    Paper(
+        prefix="sl",
+        key="poggio2021explicit",
+        title=(
+            "Explicit regularization and implicit bias in deep network classifiers"
+            " trained with the square loss"
+        ),
+        sections=SQUARE_LOSS,
     ),
 )
 """The papers in the order of the report."""

@@ -1,0 +1,1 @@
+"""Claims of Poggio and Liao 2021, one module per topic."""

@@ -1,0 +1,123 @@
+"""The measured side of identities: networks and losses by automatic differentiation.
+
+Nothing here knows a closed form. Everything is float64; a problem is drawn from its
+seed, away from the kinks of its network.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from verify.claim import Case
+
+Array = npt.NDArray[np.float64]
+
+# Pre-activations nearer to the kink than this are drawn again.
+_CLEAR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Directions V_k (unit Frobenius norm), inputs of length one, labels, a scale."""
+
+    directions: tuple[Array, ...]
+    x: Array
+    labels: Array
+    rho: float
+
+
+def problem(widths: Sequence[int], examples: int, seed: int) -> Problem:
+    """Draw a problem; `widths` are n_0 (the inputs) to n_L = 1."""
+    rng = np.random.default_rng([40, seed])
+    while True:
+        weights = [
+            rng.standard_normal((after, before))
+            for before, after in itertools.pairwise(widths)
+        ]
+        directions = tuple(w / np.linalg.norm(w) for w in weights)
+        x = rng.standard_normal((examples, widths[0]))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        labels = rng.choice((-1.0, 1.0), size=examples)
+        rho = float(np.exp(rng.standard_normal()))
+        arrays = tuple(torch.from_numpy(v) for v in directions)
+        hidden = preactivations(arrays, torch.from_numpy(x))[:-1]
+        if all(float(z.abs().min()) > _CLEAR for z in hidden):
+            return Problem(directions, x, labels, rho)
+
+
+def problems() -> st.SearchStrategy[Case]:
+    """Draw networks of one to four layers on up to eight examples."""
+    return st.fixed_dictionaries(
+        {
+            "widths": st.lists(st.integers(1, 9), min_size=1, max_size=4).map(
+                lambda hidden: [*hidden, 1]
+            ),
+            "examples": st.integers(1, 8),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+def tensors(arrays: Sequence[Array]) -> tuple[Tensor, ...]:
+    """Return copies as leaves to differentiate by."""
+    return tuple(torch.tensor(a, requires_grad=True) for a in arrays)
+
+
+def preactivations(
+    weights: Sequence[Tensor],
+    x: Tensor,
+    activation: Callable[[Tensor], Tensor] = torch.relu,
+) -> list[Tensor]:
+    """Return what each layer puts out before its activation, (N, n_k)."""
+    found: list[Tensor] = []
+    for weight in weights:
+        x = (activation(found[-1]) if found else x) @ weight.T
+        found.append(x)
+    return found
+
+
+def outputs(
+    weights: Sequence[Tensor],
+    x: Array,
+    activation: Callable[[Tensor], Tensor] = torch.relu,
+) -> Tensor:
+    """Return f_n, shape (N,)."""
+    return preactivations(weights, torch.from_numpy(x), activation)[-1][:, 0]
+
+
+def square_error(rho: Tensor | float, f: Tensor, labels: Array) -> Tensor:
+    """Return the sum over examples of (rho f - y)^2."""
+    return (rho * f - torch.from_numpy(labels)).square().sum()
+
+
+def gradients(value: Tensor, by: Sequence[Tensor]) -> tuple[Array, ...]:
+    """Return the derivatives of a number; zero where it does not depend."""
+    found = torch.autograd.grad(value, list(by), allow_unused=True, retain_graph=True)
+    return tuple(
+        (torch.zeros_like(b) if g is None else g).numpy()
+        for g, b in zip(found, by, strict=True)
+    )
+
+
+def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:
+    """Return df_n/dV_k of every example, one array (N, n_k, n_{k-1}) a layer."""
+    leaves = tensors(directions)
+    rows = [gradients(f, leaves) for f in outputs(leaves, x)]
+    return tuple(np.array(layer) for layer in zip(*rows, strict=True))
+
+
+def flat(arrays: Sequence[npt.NDArray[Any]]) -> Array:
+    """Return all entries in a row."""
+    return np.concatenate([np.ravel(a) for a in arrays])
+
+
+def projected(direction: Array, slope: Array) -> Array:
+    """Return (I - V V^T) slope, in vectorised form."""
+    return slope - np.vdot(direction, slope) / np.vdot(direction, direction) * direction

@@ -1,0 +1,442 @@
+"""Critical points: where the directions rest, and what that says (section 1.2)."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+
+from theory import square_loss as sl
+from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims.square_loss._networks import (
+    Problem,
+    gradients,
+    jacobians,
+    outputs,
+    problem,
+    problems,
+    projected,
+    square_error,
+    tensors,
+)
+from verify.compare import AgreesTo, AtLeast, Identical, Outcome
+
+Array = npt.NDArray[np.float64]
+KEY = "poggio2021explicit"
+
+
+# --- the residual ---------------------------------------------------------------------
+
+
+def _measure_speed(*, widths: list[int], examples: int, seed: int) -> list[float]:
+    p = problem(widths, examples, seed)
+    leaves = tensors(p.directions)
+    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    return [
+        float(np.linalg.norm(projected(v, s)))
+        for v, s in zip(p.directions, slopes, strict=True)
+    ]
+
+
+def _predict_speed(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    residual = sl.critical_residual(p.rho, p.directions, p.x, p.labels)
+    return 2.0 * p.rho * np.asarray(residual)
+
+
+def _residual_itself(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    return np.asarray(sl.critical_residual(p.rho, p.directions, p.x, p.labels))
+
+
+EQ_6 = Claim(
+    id="sl/eq6",
+    items=("Eq6",),
+    title="The residual of each layer is its speed",
+    statement=(
+        r"\|\dot V_k\|=2\rho\,r_k,\qquad"
+        r" r_k=\Bigl\|\sum_ne_n\bigl(\tfrac{\partial f_n}{\partial V_k}-V_kf_n\bigr)"
+        r"\Bigr\|_F"
+    ),
+    source=Source(KEY, "Equation 6"),
+    evidence=Evidence.SEARCH,
+    cases=grid(
+        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
+    ),
+    examples=problems,
+    max_examples=40,
+    predict=_predict_speed,
+    measure=_measure_speed,
+    # A layer of one weight has nowhere to go: the rounding of terms below 1e3 remains.
+    compare=AgreesTo(relative=1e-12, absolute=1e-12, of_largest=True),
+    must_refute=_residual_itself,
+)
+
+
+# --- what decay changes ---------------------------------------------------------------
+
+
+def _rest(depth: int, weight_decay: float, seed: int) -> Problem:
+    """Return a point where scale and directions rest, of aligned layers of rank one.
+
+    Inputs and labels are positive, so that every unit is active; the first layer points
+    along the regularised solution, by its normal equations.
+    """
+    rng = np.random.default_rng([47, seed])
+    x = rng.uniform(0.1, 1.0, (3, 5))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    y = np.ones(3)
+    # (X^T X + lambda I)^-1 X^T y = X^T (X X^T + lambda I)^-1 y.
+    solution = x.T @ np.linalg.solve(x @ x.T + weight_decay * np.eye(3), y)
+    rho = float(np.linalg.norm(solution))
+    vectors = [solution / rho]
+    for _ in range(depth - 1):
+        vector = rng.uniform(0.1, 1.0, 4)
+        vectors.append(vector / np.linalg.norm(vector))
+    vectors.append(np.ones(1))
+    directions = [
+        np.outer(after, before) for before, after in itertools.pairwise(vectors)
+    ]
+    return Problem(tuple(directions), x, y, rho)
+
+
+def _measure_scaled(
+    *, depth: int, weight_decay: float, factor: float, seed: int
+) -> list[float]:
+    """Right side of (4), written out, with directions longer and the scale smaller."""
+    p = _rest(depth, weight_decay, seed)
+    directions = [factor * v for v in p.directions]
+    rho = p.rho * factor**-depth
+    f = outputs(tensors(directions), p.x).detach().numpy()
+    error = rho * f - p.labels
+    slopes = jacobians(directions, p.x)
+    return [
+        float(
+            np.linalg.norm(2.0 * rho * np.tensordot(error, v * f[:, None, None] - s, 1))
+        )
+        for v, s in zip(directions, slopes, strict=True)
+    ]
+
+
+def _predict_scaled(
+    *, depth: int, weight_decay: float, factor: float, seed: int
+) -> list[float]:
+    p = _rest(depth, weight_decay, seed)
+    rho = sl.rho_equilibrium(sl.outputs(p.directions, p.x), p.labels, weight_decay)
+    return [2.0 * weight_decay * rho**2 * abs(factor - 1.0 / factor)] * depth
+
+
+def _at_rest_anyway(
+    *, depth: int, weight_decay: float, factor: float, seed: int
+) -> list[float]:
+    return [0.0] * depth
+
+
+SINGULAR = Claim(
+    id="sl/sing",
+    items=("Sing",),
+    title="Without decay interpolators of any length are at rest, with decay only one",
+    statement=(
+        r"V_k\to cV_k,\;\rho\to c^{-L}\rho\text{ at rest}:\quad"
+        r"\|\dot V_k\|=2\lambda\rho_{eq}^2\,|c-1/c|"
+    ),
+    source=Source(KEY, "Section 2, on singular dynamics; the formula is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        depth=(1, 2, 3), weight_decay=(0.0, 0.4), factor=(0.5, 1.0, 3.0), seed=(0,)
+    ),
+    predict=_predict_scaled,
+    measure=_measure_scaled,
+    # Sums of terms of size one, times rho c^L below about 100.
+    compare=AgreesTo(relative=1e-12, absolute=1e-12),
+    must_refute=_at_rest_anyway,
+)
+
+
+def _measure_error(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    p = problem(widths, examples, seed)
+    f = outputs(tensors(p.directions), p.x).detach().numpy()
+    rho = p.labels @ f / (weight_decay + f @ f)
+    return float(np.linalg.norm(rho * f - p.labels))
+
+
+def _predict_error(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    p = problem(widths, examples, seed)
+    f = sl.outputs(p.directions, p.x)
+    rho = sl.rho_equilibrium(f, p.labels, weight_decay)
+    return weight_decay * abs(rho) / float(np.linalg.norm(f))
+
+
+def _ten_times_more(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    return 10.0 * _predict_error(
+        widths=widths, examples=examples, seed=seed, weight_decay=weight_decay
+    )
+
+
+ERROR = Claim(
+    id="sl/sing-error",
+    items=("Sing",),
+    title="With decay the loss at rest has a floor",
+    statement=(
+        r"\sum_ne_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;\|e\|\ge\lambda\rho_{eq}/\|f\|"
+    ),
+    source=Source(KEY, "Equations 5 and 6; ours"),
+    evidence=Evidence.SEARCH,
+    cases=grid(
+        widths=([3, 1], [6, 5, 4, 1]),
+        examples=(1, 7),
+        seed=(0, 1),
+        weight_decay=(0.01, 1.0),
+    ),
+    examples=lambda: problems().flatmap(
+        lambda case: st.fixed_dictionaries(
+            {
+                **{name: st.just(value) for name, value in case.items()},
+                "weight_decay": st.floats(1e-3, 10.0),
+            }
+        )
+    ),
+    max_examples=40,
+    predict=_predict_error,
+    measure=_measure_error,
+    # Equality for one example: a few products.
+    compare=AtLeast(rounding=1e-13),
+    must_refute=_ten_times_more,
+)
+
+
+# --- the condition on single examples -------------------------------------------------
+
+
+def _interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:
+    """Return a network of zero loss: random layers, and a last one that is solved for.
+
+    At zero loss and without decay every direction rests.
+    """
+    p = problem(widths, examples, seed)
+    hidden = p.x
+    for v in p.directions[:-1]:
+        hidden = np.maximum(hidden @ v.T, 0.0)
+    last = np.linalg.lstsq(hidden, p.labels, rcond=None)[0]
+    rho = float(np.linalg.norm(last))
+    directions = (*p.directions[:-1], last[None] / rho)
+    return Problem(directions, p.x, p.labels, rho)
+
+
+def _measure_single(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
+    p = _interpolator(widths, examples, seed)
+    f = outputs(tensors(p.directions), p.x).detach().numpy()[:, None, None]
+    return np.array(
+        [
+            np.linalg.norm(s - v * f, axis=(1, 2)) / np.abs(f[:, 0, 0])
+            for v, s in zip(p.directions, jacobians(p.directions, p.x), strict=True)
+        ]
+    )
+
+
+def _predict_single(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = _interpolator(widths, examples, seed)
+    return np.asarray(sl.per_sample_residual(p.directions, p.x))
+
+
+def _none_left(*, widths: list[int], examples: int, seed: int) -> Array:
+    return np.zeros((len(widths) - 1, examples))
+
+
+_WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1))
+
+PER_SAMPLE = Claim(
+    id="sl/persample",
+    items=("PerSample",),
+    title="How far each example is from the condition on single examples",
+    statement=(
+        r"D_{j,k}=\|\partial f_j/\partial V_k-V_kf_j\|_F/|f_j|"
+        r"=\sqrt{\|\partial f_j/\partial V_k\|_F^2/f_j^2-1}"
+    ),
+    source=Source(KEY, "Section 2, critical points; the formula is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=_WIDE,
+    predict=_predict_single,
+    measure=_measure_single,
+    # The solved layer carries the condition of its equations, below 1e3.
+    compare=AgreesTo(relative=1e-11),
+    must_refute=_none_left,
+)
+
+ERR_3 = Claim(
+    id="sl/err3",
+    items=("Err3", "PerSample", "Lemma1"),
+    title="Networks at rest at zero loss that break the condition on single examples",
+    statement=(
+        r"L=0\;\Rightarrow\;\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
+    ),
+    source=Source(KEY, "Section 2 and Lemma 1"),
+    evidence=Evidence.NUMERIC,
+    cases=_WIDE,
+    predict=_none_left,
+    measure=_measure_single,
+    compare=AgreesTo(relative=1e-11, absolute=1e-11),
+    must_hold=_predict_single,
+    expected=Outcome.REFUTED,
+    uses=("sl/persample", "sl/err3-corrected"),
+    finding=(
+        "At zero loss all directions rest whatever they are: the flow stops because the"
+        " errors are zero, not because each example meets the condition."
+    ),
+)
+
+
+def _classes(case: dict[str, Any]) -> tuple[Array, Array]:
+    """Residual of the last layer, and outputs, of an example."""
+    if case["sharp"]:  # V_L = (a, -b), and hidden layers along a and along b
+        share = case["share"]
+        first, second = np.eye(2), np.array([[np.sqrt(share), -np.sqrt(1.0 - share)]])
+        directions, x = (first / np.sqrt(2.0), second), np.eye(2)
+    else:
+        p = _mixed(case["widths"], case["seed"])
+        directions, x = p.directions, p.x
+    f = outputs(tensors(directions), x).detach().numpy()
+    slopes = jacobians(directions, x)[-1]
+    slopes, f = slopes[f != 0.0], f[f != 0.0]
+    gaps = np.linalg.norm(slopes - directions[-1] * f[:, None, None], axis=(1, 2))
+    return gaps / np.abs(f), f
+
+
+def _mixed(widths: Sequence[int], seed: int) -> Problem:
+    """Draw networks until one has outputs of both signs."""
+    for draw in itertools.count():
+        p = problem(widths, 12, seed + 100_000 * draw)
+        f = outputs(tensors(p.directions), p.x).detach().numpy()
+        if f.min() < 0.0 < f.max():
+            return p
+    raise AssertionError
+
+
+def _measure_classes(**case: Any) -> float:
+    """Smallest product of residuals over pairs of outputs of different signs."""
+    residual, f = _classes(case)
+    return float(residual[f > 0.0].min() * residual[f < 0.0].min())
+
+
+def _at_least_one(**case: Any) -> float:
+    return 1.0
+
+
+def _a_percent_more(**case: Any) -> float:
+    return 1.01
+
+
+def _nets() -> st.SearchStrategy[Case]:
+    return st.fixed_dictionaries(
+        {
+            "sharp": st.just(value=False),
+            "widths": st.lists(st.integers(2, 8), min_size=2, max_size=4).map(
+                lambda hidden: [*hidden, 1]
+            ),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+ERR_3_CORRECTED = Claim(
+    id="sl/err3-corrected",
+    items=("Err3",),
+    title="Of two classes one at least breaks the condition by its own size",
+    statement=(
+        r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}"
+    ),
+    source=Source(KEY, "Lemma 1; ours"),
+    evidence=Evidence.SEARCH,
+    cases=(
+        *grid(sharp=(True,), share=(0.5, 0.1)),
+        *grid(sharp=(False,), widths=([5, 16, 1], [5, 8, 8, 1]), seed=(0, 1)),
+    ),
+    examples=_nets,
+    max_examples=25,
+    predict=_at_least_one,
+    measure=_measure_classes,
+    compare=AtLeast(rounding=1e-12),
+    must_refute=_a_percent_more,
+    assumptions=("at least two layers",),
+    finding=(
+        "Split V_L = a - b into its positive and negative parts. Hidden units are not"
+        " negative, so |f_i| <= |a||h_i| and D_i >= |b|/|a|, D_j >= |a|/|b|: the"
+        " condition holds for neither class unless it fails for the other without bound."
+    ),
+)
+
+
+# --- existence ------------------------------------------------------------------------
+
+
+def _measure_reached(*, widths: list[int], rho: float, starts: int) -> bool:
+    """Whether descent on the spheres reaches r_k < 1e-8 from one of the starts."""
+    best = min(_descended(widths, rho, seed) for seed in range(starts))
+    return best < 1e-8
+
+
+def _descended(widths: list[int], rho: float, seed: int) -> float:
+    """Projected descent with a step that halves when the loss would rise."""
+    p = problem(widths, 4, 5)
+    directions, rate = list(problem(widths, 4, seed + 100).directions), 0.5
+    residual = np.inf
+    for _ in range(2000):
+        leaves = tensors(directions)
+        loss = square_error(rho, outputs(leaves, p.x), p.labels)
+        slopes = gradients(loss, leaves)
+        moves = [projected(v, s) for v, s in zip(directions, slopes, strict=True)]
+        residual = max(float(np.linalg.norm(m)) for m in moves) / (2.0 * rho)
+        if residual < 1e-8 or rate < 1e-12:
+            break
+        tried = [v - rate * m for v, m in zip(directions, moves, strict=True)]
+        tried = [v / np.linalg.norm(v) for v in tried]
+        after = square_error(rho, outputs(tensors(tried), p.x), p.labels)
+        if float(after.detach()) < float(loss.detach()):
+            directions, rate = tried, 1.2 * rate
+        else:
+            rate *= 0.5
+    return residual
+
+
+def _always(*, widths: list[int], rho: float, starts: int) -> bool:
+    return True
+
+
+def _never(*, widths: list[int], rho: float, starts: int) -> bool:
+    return False
+
+
+EXISTS = Claim(
+    id="sl/exist",
+    items=("Exist",),
+    title="For a fixed scale some directions are at rest, and descent finds them",
+    statement=(
+        r"\min_{\|V_k\|=1}\textstyle\sum_n(\rho f_n-y_n)^2\text{ is attained, with }r_k=0"
+    ),
+    source=Source(KEY, "Section 2, critical points"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(widths=([3, 1], [3, 6, 4, 1]), rho=(0.7, 3.0), starts=(6,)),
+        *grid(widths=([3, 6, 1],), rho=(3.0,), starts=(18,)),
+    ),
+    predict=_always,
+    measure=_measure_reached,
+    compare=Identical(),
+    must_refute=_never,
+    assumptions=("the minimum is not at a kink",),
+    finding=(
+        "A minimum always exists, but it may be at a kink, where (6) means nothing: two"
+        " layers at scale 0.7 end at one from 20 of 20 starts, with r_k from 1e-4 to 0.7."
+    ),
+)
+
+CLAIMS = (EQ_6, SINGULAR, ERROR, PER_SAMPLE, ERR_3, ERR_3_CORRECTED, EXISTS)

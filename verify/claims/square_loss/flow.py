@@ -1,0 +1,721 @@
+"""Flows of scale and directions together, normalised and not (section 1)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn.utils.parametrizations import weight_norm
+
+from theory import square_loss as sl
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.square_loss._flows import (
+    down,
+    integrate,
+    loss_of,
+    scale_and_directions,
+)
+from verify.claims.square_loss._networks import (
+    Problem,
+    flat,
+    gradients,
+    outputs,
+    problem,
+    square_error,
+    tensors,
+)
+from verify.compare import AgreesTo, AtMost, Outcome
+
+Array = npt.NDArray[np.float64]
+KEY = "poggio2021explicit"
+
+
+# --- the sphere -----------------------------------------------------------------------
+
+
+def _measure_drift(
+    *, widths: list[int], examples: int, seed: int, length: float
+) -> Array:
+    """Rate of each squared length when all directions are of a common length."""
+    p = problem(widths, examples, seed)
+    scaled = [length * v for v in p.directions]
+    leaves = tensors(scaled)
+    f = outputs(leaves, p.x)
+    slopes = gradients(square_error(p.rho, f, p.labels), leaves)
+    f = f.detach().numpy()
+    multiplier = -p.rho * np.sum((p.rho * f - p.labels) * f)
+    return np.array(
+        [
+            2.0 * np.vdot(v, -s - 2.0 * multiplier * v)
+            for v, s in zip(scaled, slopes, strict=True)
+        ]
+    )
+
+
+def _predict_drift(
+    *, widths: list[int], examples: int, seed: int, length: float
+) -> Array:
+    p = problem(widths, examples, seed)
+    f = sl.outputs([length * v for v in p.directions], p.x)
+    rate = sl.off_sphere_rate(p.rho, f, p.labels)
+    return np.full(len(widths) - 1, rate * (length**2 - 1.0))
+
+
+def _always_back(
+    *, widths: list[int], examples: int, seed: int, length: float
+) -> Array:
+    """Let the term with the multiplier draw every length to one."""
+    drift = _predict_drift(widths=widths, examples=examples, seed=seed, length=length)
+    return np.copysign(drift, 1.0 - length)
+
+
+SPHERE_CASES = grid(
+    widths=([3, 1], [6, 5, 4, 1]), examples=(1, 7), seed=(0, 1, 2), length=(0.9, 1, 1.1)
+)
+
+NORM = Claim(
+    id="sl/norm",
+    items=("Norm",),
+    title="The unit sphere attracts below B/S and repels above",
+    statement=(
+        r"\frac{d}{dt}\|V_k\|^2=4\rho\,(\|V_k\|^2-1)\textstyle\sum_n e_nf_n,"
+        r"\qquad e_n=\rho f_n-y_n"
+    ),
+    source=Source(KEY, "Equations 1 and 4; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=SPHERE_CASES,
+    predict=_predict_drift,
+    measure=_measure_drift,
+    # Two terms of sizes up to 1e3 cancel on the sphere.
+    compare=AgreesTo(relative=1e-12, absolute=1e-12),
+    must_refute=_always_back,
+    finding=(
+        "An integrator of the printed flow has to return to the sphere, or start with"
+        " the scale below B/S: above it the sphere repels."
+    ),
+)
+
+
+def _measure_return(*, weight_decay: float, perturbation: float) -> float:
+    """Fit the rate at which a squared length comes back to one, scale held at rest."""
+    x, y = np.array([[0.6, 0.8]]), np.array([1.0])
+    rho = 1.0 / (1.0 + weight_decay)
+
+    def velocity(state: list[Array]) -> Sequence[Array]:
+        leaves = tensors(state)
+        f = outputs(leaves, x)
+        (slope,) = gradients(square_error(rho, f, y), leaves)
+        value = f.detach().numpy()
+        multiplier = -rho * np.sum((rho * value - y) * value)
+        return [-slope - 2.0 * multiplier * state[0]]
+
+    # The direction is that of the input: only its length moves.
+    start = x * np.sqrt(1.0 + perturbation)
+    times = np.linspace(0.0, 0.2 / weight_decay, 9)
+    path = integrate(velocity, [start], list(times))
+    gaps = [np.sum(direction**2) - 1.0 for (direction,) in path]
+    return float(np.polyfit(times, np.log(np.abs(gaps)), 1)[0])
+
+
+def _predict_return(*, weight_decay: float, perturbation: float) -> float:
+    rho = sl.rho_equilibrium([1.0], [1.0], weight_decay)
+    return sl.off_sphere_rate(rho, [1.0], [1.0])
+
+
+def _without_the_scale(*, weight_decay: float, perturbation: float) -> float:
+    return -4.0 * weight_decay
+
+
+NORM_RATE = Claim(
+    id="sl/norm-rate",
+    items=("Norm",),
+    title="At rest the sphere attracts at the rate of four lambda rho squared",
+    statement=(
+        r"\textstyle\sum_n e_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;"
+        r"\tfrac{d}{dt}\ln|\|V\|^2-1|=-4\lambda\rho_{eq}^2"
+    ),
+    source=Source(KEY, "Equations 1 and 4; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(weight_decay=(0.05, 0.5), perturbation=(-1e-4, 1e-4)),
+    predict=_predict_return,
+    measure=_measure_return,
+    # With q the squared length the rate is that of rho q - sqrt(q): its slope there is
+    # |rho - 1/2| / (1 - rho) < 1/(2 lambda) of it, ten perturbations at most.
+    compare=AgreesTo(relative=1e-3),
+    must_refute=_without_the_scale,
+)
+
+
+# --- energy ---------------------------------------------------------------------------
+
+SMOOTH = (
+    *grid(widths=([3, 1],), examples=(5,), seed=(0,), weight_decay=(0.0, 0.3)),
+    *grid(widths=([3, 6, 1],), examples=(4,), seed=(2,), weight_decay=(0.0, 0.3)),
+    *grid(widths=([4, 4, 4, 1],), examples=(3,), seed=(2,), weight_decay=(0.0, 0.3)),
+)
+"""Problems whose flow does not come to slide along a kink before time one."""
+
+_TIMES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+def _measured_flow(p: Problem, weight_decay: float) -> list[list[Array]]:
+    start = [np.array([p.rho]), *p.directions]
+    return integrate(scale_and_directions(p, weight_decay), start, _TIMES)
+
+
+def _measure_decrease(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    """Largest rise of the loss between two times, and of decay over the first loss."""
+    p = problem(widths, examples, seed)
+    loss = loss_of(p, weight_decay)
+    path = _measured_flow(p, weight_decay)
+    losses = np.array([float(loss(tensors(state)).detach()) for state in path])
+    scales = np.array([float(state[0][0]) for state in path])
+    excess = np.max(weight_decay * scales**2 / losses[0]) - 1.0
+    return np.array([np.max(np.diff(losses)) / losses[0], excess])
+
+
+def _no_rise(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    return np.zeros(2)
+
+
+def _falls_by_half(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    """Let every interval halve the loss."""
+    return np.array([-0.5, -0.5])
+
+
+ENERGY_FLOW = Claim(
+    id="sl/energy-flow",
+    items=("Energy",),
+    title="Along the flow the loss never rises, and decay bounds the scale",
+    statement=r"L(t_2)\le L(t_1)\;(t_1<t_2),\qquad\rho(t)\le\sqrt{L(0)/\lambda}",
+    source=Source(KEY, "Equations 3 and 4; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=SMOOTH,
+    predict=_no_rise,
+    measure=_measure_decrease,
+    # The integrator's local error, 1e-11, over about a hundred steps.
+    compare=AtMost(rounding=1e-9),
+    must_refute=_falls_by_half,
+)
+
+
+# --- weight normalisation -------------------------------------------------------------
+
+
+def _normalised_loss(
+    p: Problem, weight_decay: float
+) -> Callable[[Sequence[Tensor]], Tensor]:
+    """Return the loss of (g, v_1, ..., v_L): each matrix divided by its norm."""
+
+    def loss(state: Sequence[Tensor]) -> Tensor:
+        scale, *vectors = state
+        directions = [v / torch.linalg.matrix_norm(v) for v in vectors]
+        return loss_of(p, weight_decay)([scale, *directions])
+
+    return loss
+
+
+def _measure_normalised(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    """Scale, outputs and lengths of a weight-normalised network along its flow."""
+    p = problem(widths, examples, seed)
+    flow = down(_normalised_loss(p, weight_decay))
+    rows: list[Array] = []
+    for scale, *vectors in integrate(flow, [np.array([p.rho]), *p.directions], _TIMES):
+        lengths = [float(np.linalg.norm(v)) for v in vectors]
+        unit = [v / n for v, n in zip(vectors, lengths, strict=True)]
+        f = outputs(tensors(unit), p.x).detach().numpy()
+        rows.append(np.array([*scale, *f, *lengths]))
+    return np.array(rows)
+
+
+def _flow_rows(p: Problem, weight_decay: float, clock: float = 1.0) -> Array:
+    flow = sl.gradient_flow(
+        p.directions,
+        p.rho,
+        p.x,
+        p.labels,
+        weight_decay,
+        t_end=clock * _TIMES[-1],
+        rtol=1e-11,
+    )
+    return np.array(
+        [
+            [flow.rho_at(t), *flow.outputs(t), *([1.0] * len(p.directions))]
+            for t in clock * np.array(_TIMES)
+        ]
+    )
+
+
+def _predict_normalised(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    return _flow_rows(problem(widths, examples, seed), weight_decay)
+
+
+def _a_percent_slower(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    return _flow_rows(problem(widths, examples, seed), weight_decay, clock=0.99)
+
+
+WEIGHT_NORMALISATION = Claim(
+    id="sl/wn",
+    items=("WN",),
+    title="Weight normalisation of whole matrices is the flow on spheres",
+    statement=(
+        r"W_k=g_kv_k/\|v_k\|_F,\;\|v_k(0)\|=1:\quad (g,v)\text{ moves as }(\rho,V)"
+        r"\text{ of (3), (4), and }\|v_k\|\text{ stays}"
+    ),
+    source=Source(KEY, "Section 2 and Equation 1"),
+    evidence=Evidence.NUMERIC,
+    cases=SMOOTH,
+    predict=_predict_normalised,
+    measure=_measure_normalised,
+    # Both integrators work to 1e-11 a step; at a kink of the network an error of a step
+    # passes into the path, of order ten steps of tolerance.
+    compare=AgreesTo(absolute=1e-8),
+    must_refute=_a_percent_slower,
+    assumptions=("the flow does not slide along a kink",),
+    finding=(
+        "Most flows of small ReLU networks do: of 25 starts on six points, two layers"
+        " slide before time six in 23, three layers in all. From there on the printed"
+        " right side is not single-valued."
+    ),
+)
+
+
+def _measure_clock(
+    *, widths: list[int], examples: int, seed: int, length: float
+) -> Array:
+    """Velocity of each direction when the vectors behind them are of a given length."""
+    p = problem(widths, examples, seed)
+    vectors = [length * v for v in p.directions]
+    leaves = tensors([np.array([p.rho]), *vectors])
+    _, *slopes = gradients(_normalised_loss(p, 0.0)(leaves), leaves)
+    # The direction of v moves at the part of v's velocity across it, over its length.
+    return flat([-s / length for s in slopes])
+
+
+def _predict_clock(
+    *, widths: list[int], examples: int, seed: int, length: float
+) -> Array:
+    p = problem(widths, examples, seed)
+    moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
+    return flat(moves) / length**2
+
+
+def _same_clock(*, widths: list[int], examples: int, seed: int, length: float) -> Array:
+    return _predict_clock(widths=widths, examples=examples, seed=seed, length=1.0)
+
+
+CLOCK = Claim(
+    id="sl/wn-clock",
+    items=("WN",),
+    title="Longer vectors turn more slowly, by the square of their length",
+    statement=r"\|v_k\|=c\;\Rightarrow\;\dot V_k=c^{-2}\,\dot V_k|_{c=1}",
+    source=Source(KEY, "Section 2; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,), length=(0.1, 1.0, 5.0)
+    ),
+    predict=_predict_clock,
+    measure=_measure_clock,
+    # The framework's division by the norm rounds like a few products.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_same_clock,
+)
+
+
+def _measure_growth(
+    *, widths: list[int], examples: int, seed: int, rate: float
+) -> Array:
+    """Squared length of every vector after one step of PyTorch's optimiser."""
+    p = problem(widths, examples, seed)
+    leaves = tensors([np.array([p.rho]), *p.directions])
+    loss = _normalised_loss(p, 0.0)(leaves)
+    loss.backward()  # pyright: ignore[reportUnknownMemberType]
+    torch.optim.SGD(leaves, lr=rate).step()
+    return np.array([float(v.detach().square().sum()) for v in leaves[1:]])
+
+
+def _predict_growth(
+    *, widths: list[int], examples: int, seed: int, rate: float
+) -> Array:
+    p = problem(widths, examples, seed)
+    moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
+    return np.array([1.0 + rate**2 * np.vdot(m, m) for m in moves])
+
+
+def _length_kept(*, widths: list[int], examples: int, seed: int, rate: float) -> Array:
+    return np.ones(len(widths) - 1)
+
+
+GROWTH = Claim(
+    id="sl/wn-norm",
+    items=("WN",),
+    title="Every step makes a normalised vector longer",
+    statement=r"\|v_{t+1}\|^2=\|v_t\|^2+\eta^2\|\nabla_vL\|^2",
+    source=Source(KEY, "Section 2, in discrete time; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1), rate=(0.01, 0.3)
+    ),
+    predict=_predict_growth,
+    measure=_measure_growth,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_length_kept,
+    assumptions=("plain gradient descent, no momentum",),
+)
+
+
+def _measure_rows(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Velocity of the weights under the library's weight norm, its scales held."""
+    p = problem(widths, examples, seed)
+    layers = [
+        torch.nn.Linear(v.shape[1], v.shape[0], bias=False, dtype=torch.float64)
+        for v in p.directions
+    ]
+    for layer, v in zip(layers, p.directions, strict=True):
+        with torch.no_grad():
+            layer.weight.copy_(torch.from_numpy(v))
+        weight_norm(layer)
+    f = outputs([layer.weight for layer in layers], p.x)
+    loss = square_error(p.rho, f, p.labels)
+    vectors: list[Tensor] = [
+        dict(layer.named_parameters())["parametrizations.weight.original1"]
+        for layer in layers
+    ]
+    return flat([-g for g in gradients(loss, vectors)])
+
+
+def _as_whole_matrices(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    return flat(sl.directions_velocity(p.rho, p.directions, p.x, p.labels))
+
+
+def _row_by_row(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Project the slope of each row across that row."""
+    p = problem(widths, examples, seed)
+    f = sl.outputs(p.directions, p.x)
+    slopes = sl.weighted_gradients(
+        p.directions, p.x, -2.0 * p.rho * (p.rho * f - p.labels)
+    )
+    return flat(
+        [
+            s
+            - v
+            * np.sum(s * v, axis=1, keepdims=True)
+            / np.sum(v * v, axis=1, keepdims=True)
+            for v, s in zip(p.directions, slopes, strict=True)
+        ]
+    )
+
+
+ROWS = Claim(
+    id="sl/wn-rows",
+    items=("WN",),
+    title="The usual weight normalisation, row by row, is another flow",
+    statement=(
+        r"\text{row-wise }w_i=g_iv_i/\|v_i\|:\quad \dot V_k="
+        r"-(I-V_kV_k^T)\,\partial L/\partial V_k"
+    ),
+    source=Source(KEY, "Section 2, read with a library's layer"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1)),
+    predict=_as_whole_matrices,
+    measure=_measure_rows,
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_hold=_row_by_row,
+    expected=Outcome.REFUTED,
+    uses=("sl/wn",),
+    finding=(
+        "Libraries normalise each row by default. Only the whole matrix gives the"
+        " printed flow; the two agree for a layer of one unit."
+    ),
+)
+
+
+# --- from weights to scale and direction ----------------------------------------------
+
+
+def _motion(rows: int, columns: int, seed: int) -> tuple[Array, Array]:
+    if rows == 0:  # the example that is worked by hand in the finding
+        return np.array([[3.0, 4.0]]), np.array([[1.0, 0.0]])
+    rng = np.random.default_rng([45, seed])
+    weight = 3.0 * rng.standard_normal((rows, columns))
+    return weight, rng.standard_normal((rows, columns))
+
+
+def _measure_motion(*, rows: int, columns: int, seed: int) -> Array:
+    """Differentiate the norm and the direction along a straight line."""
+    weight, velocity = (torch.from_numpy(a) for a in _motion(rows, columns, seed))
+
+    def split(w: Tensor) -> tuple[Tensor, Tensor]:
+        norm = torch.linalg.matrix_norm(w)
+        return norm, w / norm
+
+    _, (speed, move) = torch.func.jvp(split, (weight,), (velocity,))
+    return flat([speed.numpy(), move.numpy()])
+
+
+def _predict_motion(*, rows: int, columns: int, seed: int) -> Array:
+    speed, move = sl.direction_from_weight_velocity(*_motion(rows, columns, seed))
+    return flat([np.asarray(speed), move])
+
+
+def _multiplied(*, rows: int, columns: int, seed: int) -> Array:
+    """Multiply by the norm, as printed, where it divides."""
+    weight, _ = _motion(rows, columns, seed)
+    speed, *move = _predict_motion(rows=rows, columns=columns, seed=seed)
+    return np.array([speed, *(np.vdot(weight, weight) * np.array(move))])
+
+
+def _not_projected(*, rows: int, columns: int, seed: int) -> Array:
+    weight, velocity = _motion(rows, columns, seed)
+    speed, *_ = _predict_motion(rows=rows, columns=columns, seed=seed)
+    return flat([np.array(speed), velocity / np.linalg.norm(weight)])
+
+
+_MOTIONS = grid(rows=(0, 1, 5), columns=(4,), seed=(0, 1))
+
+
+PROJECTION = Claim(
+    id="sl/proj",
+    items=("Proj",),
+    title="What a motion of the weights is for their norm and direction",
+    statement=(
+        r"W=\rho V:\qquad \dot\rho=\langle V,\dot W\rangle,\qquad"
+        r" \dot V=\tfrac1\rho(I-VV^T)\dot W"
+    ),
+    source=Source(KEY, "Section 2, corrected"),
+    evidence=Evidence.NUMERIC,
+    cases=_MOTIONS,
+    predict=_predict_motion,
+    measure=_measure_motion,
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_not_projected,
+)
+
+
+def _printed_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
+    first = _multiplied if form == 1 else _not_projected
+    return first(rows=rows, columns=columns, seed=seed)
+
+
+def _corrected_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
+    return _predict_motion(rows=rows, columns=columns, seed=seed)
+
+
+def _measured_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
+    return _measure_motion(rows=rows, columns=columns, seed=seed)
+
+
+ERR_1 = Claim(
+    id="sl/err1",
+    items=("Err1",),
+    title="The printed motions of the direction are off by a square, or not projected",
+    statement=(
+        r"\dot V_k=\rho S\dot W_k\text{ (form 1)},\qquad"
+        r" \dot V_k=\dot W_k/\rho_k\text{ (form 2)}"
+    ),
+    source=Source(KEY, "Section 2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(rows=(0, 1, 5), columns=(4,), seed=(0,), form=(1, 2)),
+    predict=_printed_motion,
+    measure=_measured_motion,
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_hold=_corrected_motion,
+    expected=Outcome.REFUTED,
+    uses=("sl/proj",),
+    finding=(
+        "W = (3, 4) moving by (1, 0): the direction moves by (0.128, -0.096); the first"
+        " form says (3.2, -2.4), the second (0.2, 0)."
+    ),
+)
+
+
+# --- nothing normalised ---------------------------------------------------------------
+
+
+def _weights(widths: Sequence[int], examples: int, seed: int) -> tuple[Problem, Any]:
+    """Return a problem and weights of lengths between about one and three."""
+    p = problem(widths, examples, seed)
+    rng = np.random.default_rng([46, seed])
+    scales = 1.0 + 2.0 * rng.random(len(p.directions))
+    return p, [s * v for s, v in zip(scales, p.directions, strict=True)]
+
+
+def _decayed_loss(
+    p: Problem, weight_decay: float
+) -> Callable[[Sequence[Tensor]], Tensor]:
+    def loss(weights: Sequence[Tensor]) -> Tensor:
+        lengths = torch.stack([w.square().sum() for w in weights]).sum()
+        error = square_error(1.0, outputs(weights, p.x), p.labels)
+        return error + weight_decay * lengths
+
+    return loss
+
+
+def _measure_lengths(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    """Rates of all squared lengths and of their product's root."""
+    p, weights = _weights(widths, examples, seed)
+    leaves = tensors(weights)
+    slopes = gradients(_decayed_loss(p, weight_decay)(leaves), leaves)
+    rates = [-2.0 * np.vdot(w, s) for w, s in zip(weights, slopes, strict=True)]
+    norms = tensors([np.array(np.linalg.norm(w)) for w in weights])
+    product = torch.stack(list(norms)).prod()
+    chain = gradients(product, norms)
+    speeds = [
+        rate / (2.0 * np.linalg.norm(w)) for rate, w in zip(rates, weights, strict=True)
+    ]
+    return np.array([*rates, np.dot(np.array(chain), speeds)])
+
+
+def _predict_lengths(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    p, weights = _weights(widths, examples, seed)
+    g = sl.outputs(weights, p.x)
+    pull = -4.0 * float(np.sum((g - p.labels) * g))
+    norms = sl.norms(weights)
+    rho = float(np.prod(norms))
+    f = g / rho
+    scale = 2.0 * rho**2 * np.sum(norms**-2.0) * (p.labels @ f - rho * (f @ f))
+    decay = 2.0 * len(norms) * weight_decay * rho
+    return np.array([*(pull - 4.0 * weight_decay * norms**2), scale - decay])
+
+
+def _without_decay(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    return _predict_lengths(
+        widths=widths, examples=examples, seed=seed, weight_decay=0.0
+    )
+
+
+UNNORMALISED = Claim(
+    id="sl/unnorm",
+    items=("Unnorm",),
+    title="Without normalisation all squared lengths are pulled alike",
+    statement=(
+        r"\tfrac{d}{dt}\|W_k\|^2=-4\textstyle\sum e_ng_n-4\lambda\|W_k\|^2,\quad"
+        r" \dot\rho=2\rho^2\sum_k\rho_k^{-2}(B-\rho S)-2L\lambda\rho"
+    ),
+    source=Source(KEY, "Section 2, without normalisation; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
+        examples=(1, 7),
+        seed=(0, 1),
+        weight_decay=(0.0, 0.3),
+    ),
+    predict=_predict_lengths,
+    measure=_measure_lengths,
+    # Differences of sums below 1e3.
+    compare=AgreesTo(relative=1e-11, absolute=1e-11),
+    must_refute=_without_decay,
+)
+
+
+def _measure_difference(*, seed: int, weight_decay: float, time: float) -> Array:
+    """Differences of neighbouring squared lengths after many small steps of descent."""
+    p, weights = _weights([5, 6, 4, 1], 5, seed)
+    leaves = tensors(weights)
+    loss = _decayed_loss(p, weight_decay)
+    sgd = torch.optim.SGD(leaves, lr=_STEP)
+    for _ in range(round(time / _STEP)):
+        sgd.zero_grad()
+        loss(leaves).backward()  # pyright: ignore[reportUnknownMemberType]
+        sgd.step()
+    return np.diff([float(w.detach().square().sum()) for w in leaves])
+
+
+_STEP = 2e-4
+
+
+def _predict_difference(*, seed: int, weight_decay: float, time: float) -> Array:
+    _, weights = _weights([5, 6, 4, 1], 5, seed)
+    return np.diff(sl.norms(weights) ** 2) * np.exp(-4.0 * weight_decay * time)
+
+
+def _conserved(*, seed: int, weight_decay: float, time: float) -> Array:
+    return _predict_difference(seed=seed, weight_decay=0.0, time=time)
+
+
+DIFFERENCE = Claim(
+    id="sl/unnorm-balance",
+    items=("Unnorm",),
+    title="Differences of squared lengths are conserved, or die out with the decay",
+    statement=r"\|W_k\|^2-\|W_j\|^2=\text{const}\cdot e^{-4\lambda t}",
+    source=Source(KEY, "Section 2, without normalisation; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=(0.4,)),
+    predict=_predict_difference,
+    measure=_measure_difference,
+    # A step adds eta^2 times a difference of squared slopes: at most eta times the
+    # loss that training takes away, about ten.
+    compare=AgreesTo(absolute=10.0 * _STEP),
+    must_refute=_conserved,
+)
+
+
+def _measure_unnormalised(*, seed: int, weight_decay: float) -> Array:
+    p, weights = _weights([4, 4, 4, 1], 3, seed)
+    flow = down(_decayed_loss(p, weight_decay))
+    path = integrate(flow, weights, _TIMES)
+    return np.array([outputs(tensors(state), p.x).detach().numpy() for state in path])
+
+
+def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:
+    p, weights = _weights([4, 4, 4, 1], 3, seed)
+    flow = sl.unnormalised_flow(
+        weights, p.x, p.labels, weight_decay, t_end=_TIMES[-1], rtol=1e-11
+    )
+    return np.array([sl.outputs(flow.parameters(t), p.x) for t in _TIMES])
+
+
+def _not_decayed(*, seed: int, weight_decay: float) -> Array:
+    return _predict_unnormalised(seed=seed, weight_decay=0.0)
+
+
+UNNORMALISED_FLOW = Claim(
+    id="sl/unnorm-flow",
+    items=("Unnorm",),
+    title="The flow of a network that is not normalised",
+    statement=r"\dot W_k=-\partial L/\partial W_k,\; L=\sum(g-y)^2+\lambda\sum\|W_k\|^2",
+    source=Source(KEY, "Section 2, without normalisation"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(seed=(2, 9), weight_decay=(0.0, 0.3)),
+    predict=_predict_unnormalised,
+    measure=_measure_unnormalised,
+    # As for weight normalisation.
+    compare=AgreesTo(absolute=1e-8),
+    must_refute=_not_decayed,
+)
+
+CLAIMS = (
+    NORM,
+    NORM_RATE,
+    ENERGY_FLOW,
+    WEIGHT_NORMALISATION,
+    CLOCK,
+    GROWTH,
+    ROWS,
+    PROJECTION,
+    ERR_1,
+    UNNORMALISED,
+    DIFFERENCE,
+    UNNORMALISED_FLOW,
+)

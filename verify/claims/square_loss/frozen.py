@@ -1,0 +1,517 @@
+"""The scale alone, directions frozen: trajectory, steps, equilibria (section 1.1)."""
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+import torch
+from hypothesis import strategies as st
+
+from theory import square_loss as sl
+from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.compare import AgreesTo, Identical, Outcome
+
+Array = npt.NDArray[np.float64]
+KEY = "poggio2021explicit"
+
+
+def _values(examples: int, seed: int) -> tuple[Array, Array]:
+    """Outputs of a normalised network, four of five on the right side, and labels."""
+    rng = np.random.default_rng([43, seed])
+    labels = rng.choice((-1.0, 1.0), size=examples)
+    right = np.where(rng.random(examples) < 0.8, 1.0, -1.0)
+    return labels * right * rng.uniform(0.01, 1.0, examples), labels
+
+
+# --- the linear equation --------------------------------------------------------------
+
+
+def _measure_trajectory(
+    *, examples: int, seed: int, rho0: float, weight_decay: float, times: list[float]
+) -> list[Any]:
+    """Integrate the equation to 30 digits by Taylor series."""
+    f, y = _values(examples, seed)
+    with mpmath.workdps(30):
+        pairs = [(mpmath.mpf(a), int(b)) for a, b in zip(f, y, strict=True)]
+        pull = mpmath.fsum(b * a for a, b in pairs)
+        push = mpmath.fsum(a * a for a, _ in pairs) + mpmath.mpf(weight_decay)
+        solution: Any = mpmath.odefun(
+            lambda _, rho: [2 * (pull - push * rho[0])], 0, [mpmath.mpf(rho0)]
+        )
+        return [solution(mpmath.mpf(t))[0] for t in times]
+
+
+def _predict_trajectory(
+    *, examples: int, seed: int, rho0: float, weight_decay: float, times: list[float]
+) -> Array:
+    f, y = _values(examples, seed)
+    return sl.rho_trajectory(np.array(times), rho0, f, y, weight_decay)
+
+
+def _half_the_rate(
+    *, examples: int, seed: int, rho0: float, weight_decay: float, times: list[float]
+) -> Array:
+    """Use exp(-At), the rate of a loss with a factor one half."""
+    f, y = _values(examples, seed)
+    return sl.rho_trajectory(0.5 * np.array(times), rho0, f, y, weight_decay)
+
+
+LINEAR = Claim(
+    id="sl/lin",
+    items=("Lin",),
+    title="With frozen directions the scale relaxes exponentially",
+    statement=(
+        r"\rho(t)=\frac BA+\Bigl(\rho(0)-\frac BA\Bigr)e^{-2At},\quad"
+        r" A=\lambda+\textstyle\sum f_n^2,\; B=\sum y_nf_n"
+    ),
+    source=Source(KEY, "Equation 3, with V frozen"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        examples=(1, 30),
+        seed=(0,),
+        rho0=(1e-8, 1.0, 40.0),
+        weight_decay=(0.0, 0.7),
+        times=([1e-9, 1e-3, 0.1, 0.8],),
+    ),
+    predict=_predict_trajectory,
+    measure=_measure_trajectory,
+    # The sums A and B are rounded, their terms partly cancel: a few eps each.
+    compare=AgreesTo(relative=1e-13),
+    must_refute=_half_the_rate,
+)
+
+
+def _measure_settling(
+    *, examples: int, seed: int, weight_decay: float, fraction: float
+) -> Any:
+    """Find the time by bisection on the solution of mpmath's Taylor series."""
+    f, _ = _values(examples, seed)
+    with mpmath.workdps(25):
+        push = mpmath.fsum(mpmath.mpf(a) ** 2 for a in f) + weight_decay
+        gap: Any = mpmath.odefun(lambda _, g: [-2 * push * g[0]], 0, [mpmath.mpf(1)])
+        low, high = mpmath.mpf(0), mpmath.mpf(1)
+        while gap(high)[0] > fraction:
+            high *= 2
+        for _ in range(60):
+            middle = (low + high) / 2
+            if gap(middle)[0] > fraction:
+                low = middle
+            else:
+                high = middle
+        return low
+
+
+def _predict_settling(
+    *, examples: int, seed: int, weight_decay: float, fraction: float
+) -> float:
+    return sl.settling_time(fraction, _values(examples, seed)[0], weight_decay)
+
+
+def _settles_without_decay(
+    *, examples: int, seed: int, weight_decay: float, fraction: float
+) -> float:
+    return sl.settling_time(fraction, _values(examples, seed)[0], 0.0)
+
+
+SETTLING = Claim(
+    id="sl/lin-time",
+    items=("Lin",),
+    title="The time to come within a fraction of the first gap",
+    statement=r"t=\ln(1/\varepsilon)/(2A)",
+    source=Source(KEY, "Equation 3, with V frozen"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(examples=(2,), seed=(0, 1), weight_decay=(0.3,), fraction=(0.5, 1e-3)),
+    predict=_predict_settling,
+    measure=_measure_settling,
+    # The bisection ends at 2^-60 of the interval; A is rounded.
+    compare=AgreesTo(relative=1e-13),
+    must_refute=_settles_without_decay,
+)
+
+
+# --- steps of an optimiser ------------------------------------------------------------
+
+_STEPS = (0, 1, 2, 3, 10, 31, 200)
+
+
+def _descended(
+    f: Array,
+    y: Array,
+    *,
+    rho0: float,
+    reduction: str,
+    optimiser: dict[str, float],
+    steps: tuple[int, ...],
+) -> Array:
+    """Train the scale alone with PyTorch's own optimiser, as one would in code."""
+    rho = torch.tensor(rho0, dtype=torch.float64, requires_grad=True)
+    outputs, labels = torch.from_numpy(f), torch.from_numpy(y)
+    sgd = torch.optim.SGD([rho], **optimiser)
+    factor = 0.5 if reduction.startswith("half") else 1.0
+    found: list[float] = []
+    for step in range(max(steps) + 1):
+        if step in steps:
+            found.append(float(rho.detach()))
+        errors = (rho * outputs - labels).square()
+        loss = factor * (errors.mean() if "mean" in reduction else errors.sum())
+        sgd.zero_grad()
+        loss.backward()  # pyright: ignore[reportUnknownMemberType]
+        sgd.step()
+    return np.array(found)
+
+
+def _rate_of(reduction: str, examples: int) -> float:
+    # Below the stability limit for outputs of size one, and not so far.
+    per_sum = 0.3 / examples
+    scale = {"mean": examples, "sum": 1, "half-mean": 2 * examples}[reduction]
+    return per_sum * scale
+
+
+def _measure_steps(
+    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
+) -> Array:
+    f, y = _values(examples, seed)
+    return _descended(
+        f,
+        y,
+        rho0=3.0,
+        reduction=reduction,
+        optimiser={
+            "lr": _rate_of(reduction, examples),
+            "weight_decay": decay,
+            "momentum": momentum,
+        },
+        steps=_STEPS,
+    )
+
+
+def _scale_of(examples: int, reduction: Any, decay: float, momentum: float) -> Any:
+    return sl.torch_scale(
+        reduction=reduction,
+        weight_decay=decay,
+        examples=examples,
+        rate=_rate_of(reduction, examples),
+        momentum=momentum,
+    )
+
+
+def _iterates(
+    examples: int, seed: int, reduction: str, decay: float, momentum: float, later: int
+) -> Array:
+    f, y = _values(examples, seed)
+    scale = _scale_of(examples, reduction, decay, momentum)
+    # A step of a plain optimiser is time on the sum loss; momentum is given apart.
+    return sl.rho_iterates(
+        np.array(_STEPS) + later,
+        3.0,
+        f,
+        y,
+        scale.penalty,
+        rate=scale.time_per_step * (1.0 - momentum),
+        momentum=momentum,
+    )
+
+
+def _predict_steps(
+    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
+) -> Array:
+    return _iterates(examples, seed, reduction, decay, momentum, later=0)
+
+
+def _one_step_later(
+    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
+) -> Array:
+    return _iterates(examples, seed, reduction, decay, momentum, later=1)
+
+
+STEPS = Claim(
+    id="sl/lin-gd",
+    items=("Lin-GD",),
+    title="Every step of gradient descent on the scale, plain and with momentum",
+    statement=(
+        r"\rho_t-\rho_{eq}=(1-2\eta A)^t(\rho_0-\rho_{eq});\qquad"
+        r" x_{t+1}=(1+\mu-h)x_t-\mu x_{t-1},\; h=\eta(2S/N+wd)"
+    ),
+    source=Source(KEY, "Equation 3 in discrete time; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        examples=(1, 30),
+        seed=(0,),
+        reduction=("mean", "sum", "half-mean"),
+        decay=(0.0, 0.05),
+        momentum=(0.0, 0.9),
+    ),
+    predict=_predict_steps,
+    measure=_measure_steps,
+    # Two hundred rounded steps of numbers up to about ten.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_one_step_later,
+)
+
+
+def _measure_stable(*, momentum: float, share: float, weight_decay: float) -> bool:
+    f, y = _values(10, 3)
+    limit = sl.stability_limit(f, weight_decay, momentum=momentum)
+    steps = (0, 400)
+    # On the sum loss the optimiser's weight decay is twice the penalty.
+    first, last = _descended(
+        f,
+        y,
+        rho0=3.0,
+        reduction="sum",
+        optimiser={
+            "lr": share * limit,
+            "weight_decay": 2.0 * weight_decay,
+            "momentum": momentum,
+        },
+        steps=steps,
+    )
+    centre = float(y @ f / (weight_decay + f @ f))
+    return abs(last - centre) < abs(first - centre)
+
+
+def _predict_stable(*, momentum: float, share: float, weight_decay: float) -> bool:
+    return share < 1.0
+
+
+def _always_stable(*, momentum: float, share: float, weight_decay: float) -> bool:
+    return True
+
+
+STABILITY = Claim(
+    id="sl/lin-stability",
+    items=("Lin-GD",),
+    title="Steps converge below the limit and diverge above it",
+    statement=r"0<h<2(1+\mu),\qquad h=2\eta A",
+    source=Source(KEY, "Equation 3 in discrete time; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        momentum=(0.0, 0.5, 0.9), share=(0.1, 0.97, 1.03), weight_decay=(0.0, 2.0)
+    ),
+    predict=_predict_stable,
+    measure=_measure_stable,
+    compare=Identical(),
+    must_refute=_always_stable,
+)
+
+
+# --- what an optimiser's settings mean ------------------------------------------------
+
+
+def _settled(
+    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
+) -> float:
+    """Where PyTorch's optimiser takes the scale in the end."""
+    f, y = _values(examples, seed)
+    (end,) = _descended(
+        f,
+        y,
+        rho0=0.5,
+        reduction=reduction,
+        optimiser={
+            "lr": _rate_of(reduction, examples),
+            "weight_decay": decay,
+            "momentum": momentum,
+        },
+        steps=(800,),
+    )
+    return float(end)
+
+
+def _predict_settled(
+    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
+) -> float:
+    f, y = _values(examples, seed)
+    scale = _scale_of(examples, reduction, decay, momentum)
+    return sl.rho_equilibrium(f, y, scale.penalty)
+
+
+def _decay_as_it_stands(
+    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
+) -> float:
+    """Take the optimiser's weight decay for the paper's penalty."""
+    f, y = _values(examples, seed)
+    return sl.rho_equilibrium(f, y, decay)
+
+
+CONVERSION = Claim(
+    id="sl/sec0.1",
+    items=("Sec0.1",),
+    title="What an optimiser's weight decay is in the formulas",
+    statement=(
+        r"\lambda=\tfrac12N\,wd\text{ (mean)},\quad\tfrac12wd\text{ (sum)},\quad"
+        r" N\,wd\text{ (half the mean)}"
+    ),
+    source=Source(KEY, "Equations 2 and 5, and the experiments; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        examples=(2, 30),
+        seed=(0,),
+        reduction=("mean", "sum", "half-mean"),
+        decay=(0.01, 0.3),
+        momentum=(0.0, 0.9),
+    ),
+    predict=_predict_settled,
+    measure=_settled,
+    # 800 steps contract the first gap below eps; then a few rounded products.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_decay_as_it_stands,
+    finding=(
+        "At the paper's 10,000 images and weight decay 0.01 the penalty is 50, not 0.01."
+        " Momentum leaves the equilibrium where it is."
+    ),
+)
+
+
+# --- the equilibrium ------------------------------------------------------------------
+
+
+def _outputs() -> st.SearchStrategy[Case]:
+    return st.fixed_dictionaries(
+        {
+            "examples": st.integers(1, 50),
+            "seed": st.integers(0, 10_000),
+            "rho": st.floats(1e-3, 1e3),
+            "weight_decay": st.sampled_from((0.0, 1e-6, 0.1, 10.0)),
+        }
+    )
+
+
+def _measure_distance(
+    *, examples: int, seed: int, rho: float, weight_decay: float
+) -> list[Any]:
+    """Distance from the equilibrium, and the side, in 30 digits."""
+    f, y = _values(examples, seed)
+    with mpmath.workdps(30):
+        pairs = [(mpmath.mpf(a), int(b)) for a, b in zip(f, y, strict=True)]
+        pull = mpmath.fsum(b * a for a, b in pairs)
+        push = mpmath.fsum(a * a for a, _ in pairs) + mpmath.mpf(weight_decay)
+        gap = pull / push - mpmath.mpf(rho)
+        return [abs(gap), mpmath.sign(gap)]
+
+
+def _predict_distance(
+    *, examples: int, seed: int, rho: float, weight_decay: float
+) -> list[float]:
+    f, y = _values(examples, seed)
+    distance = sl.equilibrium_distance(rho, f, y, weight_decay)
+    return [distance, float(np.sign(sl.rho_velocity(rho, f, y, weight_decay)))]
+
+
+def _distance_without_decay(
+    *, examples: int, seed: int, rho: float, weight_decay: float
+) -> list[float]:
+    return _predict_distance(examples=examples, seed=seed, rho=rho, weight_decay=0.0)
+
+
+EQ_5 = Claim(
+    id="sl/eq5",
+    items=("Eq5", "Eq7"),
+    title="The speed of the scale tells its distance from the equilibrium",
+    statement=(
+        r"|\rho-\rho_{eq}|=|\dot\rho|/(2A),\qquad"
+        r" \rho_{eq}=\frac{\sum y_nf_n}{\lambda+\sum f_n^2},\qquad"
+        r" \operatorname{sign}\dot\rho=\operatorname{sign}(\rho_{eq}-\rho)"
+    ),
+    source=Source(KEY, "Equations 5 and 7"),
+    evidence=Evidence.SEARCH,
+    cases=grid(examples=(1, 40), seed=(0,), rho=(0.01, 2.0), weight_decay=(0.0, 0.5)),
+    examples=_outputs,
+    max_examples=60,
+    predict=_predict_distance,
+    measure=_measure_distance,
+    # Near the equilibrium the difference of two rounded numbers remains.
+    compare=AgreesTo(relative=1e-12, absolute=1e-12),
+    must_refute=_distance_without_decay,
+    finding=(
+        "This exact distance is the tolerance of every claim on trained networks here:"
+        " no guess of when a network has come to rest."
+    ),
+)
+
+
+# --- nothing normalised, everything decayed -------------------------------------------
+
+
+def _unit_products(depth: int, examples: int, seed: int) -> tuple[Array, Array]:
+    """Inputs and labels of a chain of single units, positive so that ReLU is idle."""
+    rng = np.random.default_rng([44, seed])
+    return rng.uniform(0.3, 1.0, examples), np.ones(examples)
+
+
+def _measure_chain(
+    *, depth: int, examples: int, seed: int, weight_decay: float
+) -> float:
+    """Train g = w_L ... w_1 x with decay on every factor, until it rests."""
+    x, y = (torch.from_numpy(a) for a in _unit_products(depth, examples, seed))
+    w = torch.full((depth,), 1.2, dtype=torch.float64, requires_grad=True)
+    rate = 0.04 / examples
+    sgd = torch.optim.SGD([w], lr=rate, weight_decay=2.0 * weight_decay, momentum=0.7)
+    for _ in range(800):
+        sgd.zero_grad()
+        loss = (w.prod() * x - y).square().sum()
+        loss.backward()  # pyright: ignore[reportUnknownMemberType]
+        sgd.step()
+    return float(w.detach().prod())
+
+
+def _predict_chain(
+    *, depth: int, examples: int, seed: int, weight_decay: float
+) -> float:
+    x, y = _unit_products(depth, examples, seed)
+    return sl.unnormalised_equilibrium(x, y, weight_decay, depth)
+
+
+def _predict_as_normalised(
+    *, depth: int, examples: int, seed: int, weight_decay: float
+) -> float:
+    x, y = _unit_products(depth, examples, seed)
+    return sl.rho_equilibrium(x, y, weight_decay)
+
+
+_CHAINS = grid(depth=(1, 2, 3, 4), examples=(1, 5), seed=(0,), weight_decay=(0.02, 0.1))
+
+EQ_5B = Claim(
+    id="sl/eq5b",
+    items=("Eq5b",),
+    title="Without normalisation the equilibrium depends on the number of layers",
+    statement=r"\rho S-B=-\lambda\rho^{2/L-1}",
+    source=Source(KEY, "Equation 5, for decay on every layer; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=_CHAINS,
+    predict=_predict_chain,
+    measure=_measure_chain,
+    # The slowest chain contracts by 4 % a step, 800 of them far below 1e-10.
+    compare=AgreesTo(relative=1e-9),
+    must_refute=_predict_as_normalised,
+)
+
+EQ_5_EVERYWHERE = Claim(
+    id="sl/eq5-unnormalised",
+    items=("Eq5b",),
+    title="The printed equilibrium is wrong where no layer is normalised",
+    statement=(
+        r"\rho=\sum y_nf_n/(\lambda+\sum f_n^2)\text{ with decay on all }L\text{ layers}"
+    ),
+    source=Source(KEY, "Equation 5"),
+    evidence=Evidence.NUMERIC,
+    cases=_CHAINS[4:8],
+    predict=_predict_as_normalised,
+    measure=_measure_chain,
+    compare=AgreesTo(relative=1e-9),
+    must_hold=_predict_chain,
+    expected=Outcome.REFUTED,
+    uses=("sl/eq5b",),
+)
+
+CLAIMS = (
+    LINEAR,
+    SETTLING,
+    STEPS,
+    STABILITY,
+    CONVERSION,
+    EQ_5,
+    EQ_5B,
+    EQ_5_EVERYWHERE,
+)

@@ -1,0 +1,519 @@
+"""Normalised networks: homogeneity, gradients, the terms of the loss (section 1)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from theory import square_loss as sl
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.square_loss._networks import (
+    flat,
+    gradients,
+    jacobians,
+    outputs,
+    problem,
+    problems,
+    projected,
+    square_error,
+    tensors,
+)
+from verify.compare import AgreesTo, AtMost, Identical, Outcome
+
+Array = npt.NDArray[np.float64]
+KEY = "poggio2021explicit"
+
+CASES = grid(
+    widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
+    examples=(1, 7),
+    seed=(0,),
+)
+"""One to four layers, on one example and on several."""
+
+# Sums of up to 16 products a layer, four layers, eight examples: the rounding of both
+# sides stays well under 1e-13 of the largest term.
+_ROUNDING = AgreesTo(relative=1e-12, of_largest=True)
+
+
+def _f(widths: Sequence[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    return outputs(tensors(p.directions), p.x).detach().numpy()
+
+
+# --- homogeneity and the factorisation ------------------------------------------------
+
+
+def _measure_homogeneity(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    slopes = jacobians(p.directions, p.x)
+    return np.array(
+        [np.tensordot(s, v, axes=2) for s, v in zip(slopes, p.directions, strict=True)]
+    )
+
+
+def _predict_homogeneity(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    return np.tile(sl.outputs(p.directions, p.x), (len(widths) - 1, 1))
+
+
+def _degree_of_the_network(*, widths: list[int], examples: int, seed: int) -> Array:
+    once = _predict_homogeneity(widths=widths, examples=examples, seed=seed)
+    return (len(widths) - 1) * once
+
+
+HOMOGENEITY = Claim(
+    id="sl/hom",
+    items=("Hom",),
+    title="A ReLU network is homogeneous of degree one in each of its layers",
+    statement=(r"\langle V_k,\partial f_n/\partial V_k\rangle=f_n\text{ for every }k"),
+    source=Source(KEY, "Section 1.1"),
+    evidence=Evidence.SEARCH,
+    cases=CASES,
+    examples=problems,
+    max_examples=40,
+    predict=_predict_homogeneity,
+    measure=_measure_homogeneity,
+    compare=_ROUNDING,
+    must_refute=_degree_of_the_network,
+    assumptions=("no pre-activation is zero",),
+)
+
+
+def _scales(widths: Sequence[int], seed: int) -> Array:
+    rng = np.random.default_rng([41, seed])
+    return np.exp(2.0 * rng.standard_normal(len(widths) - 1))
+
+
+def _measure_whole(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    rho = _scales(widths, seed)
+    weights = [r * v for r, v in zip(rho, p.directions, strict=True)]
+    return outputs(tensors(weights), p.x).detach().numpy()
+
+
+def _predict_whole(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    weights = [r * v for r, v in zip(_scales(widths, seed), p.directions, strict=True)]
+    rho, directions = sl.normalise(weights)
+    return np.prod(rho) * sl.outputs(directions, p.x)
+
+
+def _smooth_activation(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Factor a network of another activation, which is not homogeneous."""
+    p = problem(widths, examples, seed)
+    f = outputs(tensors(p.directions), p.x, torch.tanh).detach().numpy()
+    return np.prod(_scales(widths, seed)) * f
+
+
+FACTORISATION = Claim(
+    id="sl/factor",
+    items=("Factor",),
+    title="The norms of the layers factor out of a ReLU network",
+    statement=r"g(W;x)=\rho f(x),\qquad \rho=\textstyle\prod_k\|W_k\|_F",
+    source=Source(KEY, "Section 1.1"),
+    evidence=Evidence.SEARCH,
+    cases=CASES,
+    examples=problems,
+    max_examples=40,
+    predict=_predict_whole,
+    measure=_measure_whole,
+    compare=_ROUNDING,
+    must_refute=_smooth_activation,
+)
+
+
+def _aligned(widths: Sequence[int], seed: int) -> tuple[list[Array], Array]:
+    """Rank-one directions, each fed by the one before, and their first vector."""
+    rng = np.random.default_rng([42, seed])
+    vectors = [np.abs(rng.standard_normal(n)) for n in widths]
+    vectors = [v / np.linalg.norm(v) for v in vectors]
+    pairs = zip(vectors[1:], vectors[:-1], strict=True)
+    return [np.outer(after, before) for after, before in pairs], vectors[0]
+
+
+def _subject(
+    widths: Sequence[int], examples: int, seed: int, *, aligned: bool
+) -> tuple[Sequence[Array], Array]:
+    if aligned:
+        directions, x = _aligned(widths, seed)
+        return directions, np.tile(x, (examples, 1))
+    p = problem(widths, examples, seed)
+    return p.directions, p.x
+
+
+def _measure_size(
+    *, widths: list[int], examples: int, seed: int, aligned: bool = False
+) -> Array:
+    directions, x = _subject(widths, examples, seed, aligned=aligned)
+    return np.abs(outputs(tensors(directions), x).detach().numpy())
+
+
+def _predict_size(
+    *, widths: list[int], examples: int, seed: int, aligned: bool = False
+) -> Array:
+    directions, x = _subject(widths, examples, seed, aligned=aligned)
+    bound = sl.output_bound(directions, x)
+    # A bound above one would say less than the lengths of the layers do.
+    return np.minimum(bound, 1.0)
+
+
+def _a_percent_less(
+    *, widths: list[int], examples: int, seed: int, aligned: bool = False
+) -> Array:
+    bound = _predict_size(widths=widths, examples=examples, seed=seed, aligned=aligned)
+    return 0.99 * bound
+
+
+BOUND = Claim(
+    id="sl/bound",
+    items=("Bound",),
+    title="A normalised network never puts out more than its input's length",
+    statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le 1",
+    source=Source(KEY, "Section 1.2"),
+    evidence=Evidence.SEARCH,
+    cases=(
+        *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,)),
+        *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(1,), seed=(0,), aligned=(True,)),
+    ),
+    examples=problems,
+    max_examples=40,
+    predict=_predict_size,
+    measure=_measure_size,
+    compare=AtMost(rounding=1e-13),
+    must_refute=_a_percent_less,
+    finding=(
+        "Equality for aligned layers of rank one, V_k = v_k v_{k-1}^T with entries that"
+        " are not negative; hence interpolation needs rho >= 1/min|f_n| >= 1."
+    ),
+)
+
+
+# --- formula (9) ----------------------------------------------------------------------
+
+
+def _measure_slopes(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    return flat(jacobians(p.directions, p.x))
+
+
+def _predict_slopes(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    return flat(sl.layer_gradients(p.directions, p.x))
+
+
+def _without_masks(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Take every unit as active, as in a linear network."""
+    p = problem(widths, examples, seed)
+    leaves = tensors(p.directions)
+    f = outputs(leaves, p.x, lambda z: z)
+    return flat(
+        [np.array(g) for g in zip(*(gradients(v, leaves) for v in f), strict=True)]
+    )
+
+
+EQ_9 = Claim(
+    id="sl/eq9",
+    items=("Eq9", "Lemma1"),
+    title="The gradient of each layer is an outer product of what follows and precedes",
+    statement=(
+        r"\partial f/\partial V_k=[V_LD_{L-1}V_{L-1}\cdots V_{k+1}D_k]^T"
+        r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"
+    ),
+    source=Source(KEY, "Equation 9"),
+    evidence=Evidence.SEARCH,
+    cases=CASES,
+    examples=problems,
+    max_examples=40,
+    predict=_predict_slopes,
+    measure=_measure_slopes,
+    compare=_ROUNDING,
+    must_refute=_without_masks,
+    assumptions=("no pre-activation is zero",),
+)
+
+
+def _measure_product(*, after: int, before: int) -> bool:
+    """Whether the transpose of a row (1, n_k) can be multiplied by a column."""
+    try:
+        np.ones((1, after)).T @ np.ones((before, 1))
+    except ValueError:
+        return False
+    return True
+
+
+def _printed_product(*, after: int, before: int) -> bool:
+    return True
+
+
+def _only_a_single_unit(*, after: int, before: int) -> bool:
+    return before == 1
+
+
+ERR_4 = Claim(
+    id="sl/err4",
+    items=("Err4",),
+    title="The gradient formula as printed multiplies two columns",
+    statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
+    source=Source(KEY, "Equation 9, as printed"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(after=(1, 3), before=(1, 2, 4)),
+    predict=_printed_product,
+    measure=_measure_product,
+    compare=Identical(),
+    must_hold=_only_a_single_unit,
+    expected=Outcome.REFUTED,
+    uses=("sl/eq9",),
+    finding="The second bracket lacks a transpose; sl/eq9 has it.",
+)
+
+
+# --- the loss and its multiplier ------------------------------------------------------
+
+
+def _measure_multiplier(*, widths: list[int], examples: int, seed: int) -> Array:
+    """For each layer, the multiplier that keeps its length."""
+    p = problem(widths, examples, seed)
+    leaves = tensors(p.directions)
+    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    return np.array(
+        [-0.5 * np.vdot(v, s) for v, s in zip(p.directions, slopes, strict=True)]
+    )
+
+
+def _predict_multiplier(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    f = _f(widths, examples, seed)
+    return np.full(len(widths) - 1, sl.lagrange_multiplier(p.rho, f, p.labels))
+
+
+def _other_sign(*, widths: list[int], examples: int, seed: int) -> Array:
+    return -_predict_multiplier(widths=widths, examples=examples, seed=seed)
+
+
+NU = Claim(
+    id="sl/eq1",
+    items=("Eq1", "nu"),
+    title="One multiplier keeps all layers at length one",
+    statement=(
+        r"\nu=-\rho\textstyle\sum_n(\rho f_n-y_n)f_n"
+        r"=-\sum_n(\rho^2f_n^2-\rho y_nf_n)\text{ for every layer}"
+    ),
+    source=Source(KEY, "Equation 1"),
+    evidence=Evidence.SEARCH,
+    cases=CASES,
+    examples=problems,
+    max_examples=40,
+    predict=_predict_multiplier,
+    measure=_measure_multiplier,
+    # Where the sum cancels, its terms set the rounding: rho^2 S and rho B below 1e3.
+    compare=AgreesTo(relative=1e-12, absolute=1e-12, of_largest=True),
+    must_refute=_other_sign,
+)
+
+
+def _at_rest(widths: Sequence[int], examples: int, seed: int, decay: float) -> Any:
+    p = problem(widths, examples, seed)
+    f = _f(widths, examples, seed)
+    return p, f, sl.rho_equilibrium(f, p.labels, decay)
+
+
+def _measure_multiplier_at_rest(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    p, _, rho = _at_rest(widths, examples, seed, weight_decay)
+    leaves = tensors(p.directions)
+    (slope, *_) = gradients(square_error(rho, outputs(leaves, p.x), p.labels), leaves)
+    return float(-0.5 * np.vdot(p.directions[0], slope))
+
+
+def _predict_multiplier_at_rest(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    _, _, rho = _at_rest(widths, examples, seed, weight_decay)
+    return weight_decay * rho**2
+
+
+def _no_multiplier(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    return 0.0
+
+
+NU_AT_REST = Claim(
+    id="sl/nu-equilibrium",
+    items=("nu",),
+    title="At the equilibrium of the scale the multiplier is not negative",
+    statement=r"\rho=\rho_{eq}\;\Rightarrow\;\nu=\lambda\rho_{eq}^2\ge 0",
+    source=Source(KEY, "Equations 1 and 5; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        widths=([3, 1], [6, 5, 4, 1]),
+        examples=(1, 7),
+        seed=(0, 1),
+        weight_decay=(0.0, 0.1, 3.0),
+    ),
+    predict=_predict_multiplier_at_rest,
+    measure=_measure_multiplier_at_rest,
+    # The multiplier is a difference of sums below ten.
+    compare=AgreesTo(relative=1e-12, absolute=1e-14),
+    must_refute=_no_multiplier,
+)
+
+
+def _measure_slope_of_scale(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    p = problem(widths, examples, seed)
+    leaves = tensors(p.directions)
+    rho = torch.tensor(p.rho, dtype=torch.float64, requires_grad=True)
+    f = outputs(leaves, p.x)
+    multiplier = -(rho * (rho * f - torch.from_numpy(p.labels)) * f).sum().detach()
+    lengths = torch.stack([v.square().sum() for v in leaves]).sum()
+    error = square_error(rho, f, p.labels)
+    loss = error + multiplier * lengths + weight_decay * rho.square()
+    (slope,) = gradients(loss, (rho,))
+    return -float(slope)
+
+
+def _predict_slope_of_scale(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    p = problem(widths, examples, seed)
+    f = _f(widths, examples, seed)
+    return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
+
+
+def _decay_of_half(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    """Take the penalty as half the square: the convention of optimisers."""
+    return _predict_slope_of_scale(
+        widths=widths, examples=examples, seed=seed, weight_decay=0.5 * weight_decay
+    )
+
+
+EQ_3 = Claim(
+    id="sl/eq3",
+    items=("Eq2", "Eq3"),
+    title="The scale follows the gradient of the loss with decay",
+    statement=(
+        r"\dot\rho=-2[\rho\textstyle\sum f_n^2-\sum y_nf_n]-2\lambda\rho"
+        r"=-\partial L/\partial\rho"
+    ),
+    source=Source(KEY, "Equations 2 and 3"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
+        examples=(1, 7),
+        seed=(0, 1),
+        weight_decay=(0.0, 0.5),
+    ),
+    predict=_predict_slope_of_scale,
+    measure=_measure_slope_of_scale,
+    compare=AgreesTo(relative=1e-12, absolute=1e-13),
+    must_refute=_decay_of_half,
+)
+
+
+def _measure_directions(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    leaves = tensors(p.directions)
+    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    return flat([-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)])
+
+
+def _predict_directions(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    return flat(sl.directions_velocity(p.rho, p.directions, p.x, p.labels))
+
+
+def _not_projected(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    leaves = tensors(p.directions)
+    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    return -flat(slopes)
+
+
+EQ_4 = Claim(
+    id="sl/eq4",
+    items=("Eq4",),
+    title="The directions follow the gradient along their spheres",
+    statement=(
+        r"\dot V_k=2\rho\textstyle\sum_n(\rho f_n-y_n)(V_kf_n-\partial f_n/\partial V_k)"
+        r"=-(I-V_kV_k^T)\,\partial L/\partial V_k"
+    ),
+    source=Source(KEY, "Equation 4"),
+    evidence=Evidence.SEARCH,
+    cases=CASES,
+    examples=problems,
+    max_examples=40,
+    predict=_predict_directions,
+    measure=_measure_directions,
+    # A scalar layer has nowhere to go: both sides are the rounding of terms below 1e3.
+    compare=AgreesTo(relative=1e-12, absolute=1e-12, of_largest=True),
+    must_refute=_not_projected,
+)
+
+
+def _measure_fall(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    """Slope of the loss along the flow, by the chain rule on raw gradients."""
+    p = problem(widths, examples, seed)
+    leaves = tensors(p.directions)
+    rho = torch.tensor(p.rho, dtype=torch.float64, requires_grad=True)
+    loss = square_error(rho, outputs(leaves, p.x), p.labels)
+    loss = loss + weight_decay * rho.square()
+    slope, *slopes = gradients(loss, (rho, *leaves))
+    moves = [-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)]
+    along = sum(np.vdot(s, m) for s, m in zip(slopes, moves, strict=True))
+    return float(along - slope**2)
+
+
+def _predict_fall(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    p = problem(widths, examples, seed)
+    f = sl.outputs(p.directions, p.x)
+    speed = sl.rho_velocity(p.rho, f, p.labels, weight_decay)
+    moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
+    return -(speed**2) - sum(float(np.vdot(m, m)) for m in moves)
+
+
+def _only_the_scale(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    p = problem(widths, examples, seed)
+    f = sl.outputs(p.directions, p.x)
+    return -(sl.rho_velocity(p.rho, f, p.labels, weight_decay) ** 2)
+
+
+ENERGY = Claim(
+    id="sl/energy",
+    items=("Energy",),
+    title="The loss falls at the squared speed of the flow",
+    statement=r"dL/dt=-\dot\rho^2-\textstyle\sum_k\|\dot V_k\|_F^2\le 0",
+    source=Source(KEY, "Equations 3 and 4; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=EQ_3.cases,
+    predict=_predict_fall,
+    measure=_measure_fall,
+    compare=AgreesTo(relative=1e-11, absolute=1e-12),
+    must_refute=_only_the_scale,
+)
+
+
+CLAIMS = (
+    HOMOGENEITY,
+    FACTORISATION,
+    BOUND,
+    EQ_9,
+    ERR_4,
+    NU,
+    NU_AT_REST,
+    EQ_3,
+    EQ_4,
+    ENERGY,
+)

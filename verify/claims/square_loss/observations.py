@@ -1,0 +1,794 @@
+"""Monotone scales, margins, minimum norms (section 2): proved parts, counterexamples."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import flint
+import mpmath
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from theory import square_loss as sl
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.square_loss._flows import integrate, scale_and_directions
+from verify.claims.square_loss._networks import (
+    Problem,
+    gradients,
+    outputs,
+    problem,
+    projected,
+    square_error,
+    tensors,
+)
+from verify.compare import AgreesTo, AtLeast, AtMost, Identical, Outcome
+
+Array = npt.NDArray[np.float64]
+KEY = "poggio2021explicit"
+
+
+def _path(p: Problem, weight_decay: float, times: Array) -> dict[str, Array]:
+    """Follow (3) and (4), integrated by automatic differentiation.
+
+    Returns scale, its velocity, outputs and the moving equilibrium, by time.
+    """
+    states = integrate(
+        scale_and_directions(p, weight_decay),
+        [np.array([p.rho]), *p.directions],
+        list(times),
+    )
+    rho = np.array([float(scale[0]) for scale, *_ in states])
+    f = np.array([outputs(tensors(v), p.x).detach().numpy() for _, *v in states])
+    push = weight_decay + np.sum(f**2, axis=1)
+    return {
+        "rho": rho,
+        "f": f,
+        "push": push,
+        "equilibrium": f @ p.labels / push,
+        "speed": 2.0 * (f @ p.labels - push * rho),
+    }
+
+
+# --- Observation 1 --------------------------------------------------------------------
+
+
+def _start(widths: Sequence[int], examples: int, seed: int, rho: float) -> Problem:
+    """Draw a problem of separable labels with average separability at the start."""
+    for draw in itertools.count():
+        p = problem(widths, examples, seed + 1000 * draw)
+        f = outputs(tensors(p.directions), p.x).detach().numpy()
+        labels = np.where(p.x[:, 0] >= 0.0, 1.0, -1.0)
+        if labels @ f > 0.0:
+            return Problem(p.directions, p.x, labels, rho)
+    raise AssertionError
+
+
+_TIMES = np.linspace(0.0, 4.0, 801)
+
+
+def _measure_rising(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    """Slowest speed until the scale first meets the equilibrium of its directions."""
+    p = _start(widths, examples, seed, rho=0.01)
+    path = _path(p, weight_decay, _TIMES)
+    met = np.flatnonzero(path["rho"] >= path["equilibrium"])
+    end = met[0] if len(met) else len(_TIMES)
+    return float(path["speed"][:end].min())
+
+
+def _not_falling(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    return 0.0
+
+
+def _never_slower(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    """Let the scale keep its first speed until it meets the equilibrium."""
+    p = _start(widths, examples, seed, rho=0.01)
+    f = sl.outputs(p.directions, p.x)
+    return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
+
+
+_FLOWS = (
+    *grid(widths=([3, 1],), examples=(1, 6), seed=(0,), weight_decay=(0.0, 0.2)),
+    *grid(widths=([3, 8, 1],), examples=(6,), seed=(2, 20), weight_decay=(0.0,)),
+    *grid(widths=([3, 8, 6, 1],), examples=(1,), seed=(0, 1), weight_decay=(0.2,)),
+)
+"""Flows that do not come to slide along a kink before time four."""
+
+
+OBS_1 = Claim(
+    id="sl/obs1",
+    items=("Obs1",),
+    title="From a small start the scale rises until it meets its moving equilibrium",
+    statement=(
+        r"\rho(t)<\rho_{eq}(V(t))\text{ on }[0,T)\;\Rightarrow\;\dot\rho>0\text{ on }[0,T)"
+    ),
+    source=Source(KEY, "Observation 1, corrected"),
+    evidence=Evidence.NUMERIC,
+    cases=_FLOWS,
+    predict=_not_falling,
+    measure=_measure_rising,
+    # Between a grid point and the meeting the speed may round to nothing.
+    compare=AtLeast(rounding=1e-10),
+    must_refute=_never_slower,
+    assumptions=("average separability at the start", "gradient flow"),
+)
+
+
+def _measure_tracking(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    """Largest distance from the equilibrium after they meet, over the bound on it."""
+    p = _start(widths, examples, seed, rho=0.01)
+    path = _path(p, weight_decay, _TIMES)
+    met = np.flatnonzero(path["rho"] >= path["equilibrium"])
+    if not len(met):
+        return 0.0  # never met: nothing to bound
+    after = slice(int(met[0]), None)
+    gap = np.abs(path["rho"] - path["equilibrium"])[after]
+    drift = np.abs(np.gradient(path["equilibrium"], _TIMES))[after]
+    return float(gap.max() / (drift.max() / (2.0 * path["push"][after].min())))
+
+
+def _one(*, widths: list[int], examples: int, seed: int, weight_decay: float) -> float:
+    return 1.0
+
+
+def _a_tenth(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    return 0.1
+
+
+TRACKING = Claim(
+    id="sl/obs1-tracking",
+    items=("Obs1",),
+    title="Once met, the scale follows its equilibrium at a bounded distance",
+    statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
+    source=Source(KEY, "Observation 1; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=_FLOWS,
+    predict=_one,
+    measure=_measure_tracking,
+    # The slope of the equilibrium is taken by differences over 0.005.
+    compare=AtMost(rounding=0.02),
+    must_refute=_a_tenth,
+    assumptions=("gradient flow", "A bounded away from zero"),
+)
+
+
+def _example(which: int) -> tuple[Problem, float, float]:
+    """Return a counterexample: problem, decay, end of the time."""
+    if which == 1:
+        x = np.array([[1.0, 0.0]])
+        v = np.array([[np.cos(1.5), np.sin(1.5)]])
+        return Problem((v,), x, np.ones(1), 0.01), 0.01, 400.0
+    x = np.array([[1.0, 0.0], [0.96, 0.28]])
+    v = np.array([[0.0, 1.0]])
+    return Problem((v,), x, np.ones(2), 0.01), 0.0, 400.0
+
+
+def _measure_overshoot(*, example: int) -> Array:
+    """Largest scale on the way, and the last one."""
+    p, weight_decay, end = _example(example)
+    times = np.concatenate([np.linspace(0.0, 10.0, 20_001), [end]])
+    rho = _path(p, weight_decay, times)["rho"]
+    return np.array([rho.max(), rho[-1]])
+
+
+def _no_overshoot(*, example: int) -> Array:
+    """Rise to the equilibrium: nothing on the way is larger."""
+    end = _predict_overshoot(example=example)[-1]
+    return np.array([end, end])
+
+
+def _predict_overshoot(*, example: int) -> Array:
+    p, weight_decay, end = _example(example)
+    flow = sl.gradient_flow(
+        p.directions, p.rho, p.x, p.labels, weight_decay, t_end=end, rtol=1e-11
+    )
+    # The scale turns where it meets the equilibrium of its directions.
+    return np.array([flow.rho_at(flow.crossings[0]), flow.rho_at(end)])
+
+
+ERR_2 = Claim(
+    id="sl/err2",
+    items=("Err2", "Obs1"),
+    title="The scale overshoots: counterexamples of one layer on one and two points",
+    statement=(
+        r"\rho(0)\approx0,\;\sum y_nf_n>0\;\Rightarrow\;"
+        r"\rho(t)\text{ increases monotonically to }\rho_{eq}"
+    ),
+    source=Source(KEY, "Observation 1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(example=(1, 2)),
+    predict=_no_overshoot,
+    measure=_measure_overshoot,
+    # The largest of a grid of 0.0005 misses the top by rho'' dt^2 / 8 < 1e-7; both
+    # integrators stay below that, at a relative tolerance of 1e-11 a step.
+    compare=AgreesTo(absolute=2e-7),
+    must_hold=_predict_overshoot,
+    expected=Outcome.REFUTED,
+    uses=("sl/obs1", "sl/obs1-curvature"),
+    finding=(
+        "With one example and decay 0.01 the scale rises to 1.1354 and falls back to"
+        " 1/1.01; with two examples and no decay to 1.1362, and back to 1.0102, the"
+        " smallest norm. While the directions still turn, their equilibrium falls."
+    ),
+    figure="square_loss_overshoot",
+)
+
+
+def _crossing(widths: Sequence[int], examples: int, seed: int, decay: float) -> Problem:
+    p = _start(widths, examples, seed, rho=1.0)
+    f = outputs(tensors(p.directions), p.x).detach().numpy()
+    rho = float(p.labels @ f / (decay + f @ f))
+    return Problem(p.directions, p.x, p.labels, rho)
+
+
+def _measure_curvature(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    """Derivative of the scale's velocity along the directions' own."""
+    p = _crossing(widths, examples, seed, weight_decay)
+    leaves = tensors(p.directions)
+    f = outputs(leaves, p.x)
+    slopes = gradients(square_error(p.rho, f, p.labels), leaves)
+    moves = [-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)]
+    pull = (torch.from_numpy(p.labels) * f).sum()
+    speed = -2.0 * (p.rho * (weight_decay + f.square().sum()) - pull)
+    along = gradients(speed, leaves)
+    return float(sum(np.vdot(a, m) for a, m in zip(along, moves, strict=True)))
+
+
+def _predict_curvature(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    p = _crossing(widths, examples, seed, weight_decay)
+    return sl.overshoot_curvature(p.rho, p.directions, p.x, p.labels)
+
+
+def _passes_straight(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> float:
+    return 0.0
+
+
+CURVATURE = Claim(
+    id="sl/obs1-curvature",
+    items=("Obs1",),
+    title="How the scale turns where it meets its equilibrium",
+    statement=(
+        r"\dot\rho=0:\quad\ddot\rho=4\rho\,[2u^TKu-y^TKu],\qquad u=y-\rho f,\;"
+        r"K_{nm}=\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
+    ),
+    source=Source(KEY, "Observation 1; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=_FLOWS,
+    predict=_predict_curvature,
+    measure=_measure_curvature,
+    # Sums over pairs of examples of terms below 1e2.
+    compare=AgreesTo(relative=1e-11, absolute=1e-12),
+    must_refute=_passes_straight,
+    finding=(
+        "It turns down wherever u^T K u < y^T K u / 2: the usual case near"
+        " interpolation, where u is small."
+    ),
+)
+
+
+# --- margins --------------------------------------------------------------------------
+
+
+def _interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:
+    """Random layers below a last one that is solved for, all normalised."""
+    p = problem(widths, examples, seed)
+    hidden = p.x
+    for v in p.directions[:-1]:
+        hidden = np.maximum(hidden @ v.T, 0.0)
+    last = np.linalg.lstsq(hidden, p.labels, rcond=None)[0]
+    rho = float(np.linalg.norm(last))
+    return Problem((*p.directions[:-1], last[None] / rho), p.x, p.labels, rho)
+
+
+def _measure_margins(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = _interpolator(widths, examples, seed)
+    return p.labels * outputs(tensors(p.directions), p.x).detach().numpy()
+
+
+def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = _interpolator(widths, examples, seed)
+    f = sl.outputs(p.directions, p.x)
+    # Zero loss: the scale is the equilibrium of these directions.
+    return np.full(examples, 1.0 / sl.rho_equilibrium(f, p.labels, 0.0))
+
+
+def _margin_grows_with_scale(*, widths: list[int], examples: int, seed: int) -> Array:
+    return 1.0 / _predict_margins(widths=widths, examples=examples, seed=seed)
+
+
+OBS_2A = Claim(
+    id="sl/obs2a",
+    items=("Obs2a", "Lemma1"),
+    title="At zero loss every margin is one over the scale",
+    statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
+    source=Source(KEY, "Observation 2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
+    ),
+    predict=_predict_margins,
+    measure=_measure_margins,
+    # The solved layer carries the condition of its equations, below 1e3.
+    compare=AgreesTo(relative=1e-11),
+    must_refute=_margin_grows_with_scale,
+    finding="Among interpolators the smallest scale has the largest margin.",
+)
+
+
+def _three_points(digits: int) -> tuple[list[list[Any]], list[int]]:
+    with mpmath.workdps(digits):
+        third = mpmath.sqrt(mpmath.mpf(11) / 400)
+        rows: list[list[Any]] = [
+            [mpmath.mpf(1), mpmath.mpf(0), mpmath.mpf(0)],
+            [mpmath.mpf(3) / 5, mpmath.mpf(4) / 5, mpmath.mpf(0)],
+            [mpmath.mpf(17) / 20, mpmath.mpf(1) / 2, third],
+        ]
+    return rows, [1, 1, 1]
+
+
+def _measure_largest_margin(*, margin: str) -> Any:
+    """Largest margin of a unit vector: the shortest w with all y w.x >= 1, exactly.
+
+    Its active set is one of seven; each gives the shortest w with equality there.
+    """
+    rows, _ = _three_points(40)
+    best: Any = None
+    with mpmath.workdps(40):
+        for size in (1, 2, 3):
+            for chosen in itertools.combinations(range(3), size):
+                a = mpmath.matrix([rows[i] for i in chosen])
+                w = a.T * mpmath.lu_solve(a * a.T, mpmath.ones(size, 1))
+                margins = [mpmath.fdot(row, list(w)) for row in rows]
+                if min(margins) > 1 - mpmath.mpf(10) ** -30:
+                    norm = mpmath.norm(w)
+                    best = norm if best is None or norm < best else best
+        return 1 / best
+
+
+def _of_interpolator(*, margin: str) -> float:
+    rows, labels = _three_points(20)
+    x = np.array([[float(v) for v in row] for row in rows])
+    solution = sl.ridge_solution(x, np.array(labels, dtype=np.float64), 0.0)
+    return 1.0 / float(np.linalg.norm(solution))
+
+
+def _of_support_vectors(*, margin: str) -> float:
+    """Interpolate the first two points alone: the third lies beyond their margin."""
+    rows, labels = _three_points(20)
+    x = np.array([[float(v) for v in row] for row in rows])[:2]
+    solution = sl.ridge_solution(x, np.array(labels[:2], dtype=np.float64), 0.0)
+    return 1.0 / float(np.linalg.norm(solution))
+
+
+ERR_6 = Claim(
+    id="sl/err6",
+    items=("Err6", "Obs2b"),
+    title="The interpolator of smallest norm does not have the largest margin",
+    statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
+    source=Source(KEY, "Observation 2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(margin=("largest",)),
+    predict=_of_interpolator,
+    measure=_measure_largest_margin,
+    # Three by three equations of condition below 100.
+    compare=AgreesTo(relative=1e-13),
+    must_hold=_of_support_vectors,
+    expected=Outcome.REFUTED,
+    finding=(
+        "On (1, 0, 0), (0.6, 0.8, 0), (0.85, 0.5, 0.166) the interpolator has margin"
+        " 0.787, the largest is 0.894: the third point need not be met exactly. Smallest"
+        " norm and largest margin agree among interpolators only (sl/obs2a)."
+    ),
+)
+
+
+# --- the path of decay ----------------------------------------------------------------
+
+_DECAYS = (0, 1, 2, 5, 10, 30, 100, 1000)
+"""In hundredths."""
+
+
+def _integers(examples: int, inputs: int, seed: int) -> tuple[Any, Any]:
+    """Small integers, so that everything can be exact."""
+    rng = np.random.default_rng([48, seed])
+    x = rng.integers(-4, 5, (examples, inputs))
+    y = rng.choice((-1, 1), size=examples)
+    return x, y
+
+
+def _measure_decay_path(*, examples: int, inputs: int, seed: int) -> list[Any]:
+    """Scale, B and S of the minimiser at each decay: exact equations, then roots."""
+    x, y = _integers(examples, inputs, seed)
+    rows = flint.fmpq_mat(flint.fmpz_mat(x.tolist()))
+    labels = flint.fmpq_mat(flint.fmpz_mat([[int(v)] for v in y]))
+    found: list[Any] = []
+    for hundredths in _DECAYS[1:]:
+        ridge = rows.transpose() * rows
+        for i in range(inputs):
+            ridge[i, i] += flint.fmpq(hundredths, 100)
+        w = ridge.solve(rows.transpose() * labels)
+        g = rows * w
+        square = sum((w[i, 0] ** 2 for i in range(inputs)), flint.fmpq(0))
+        with mpmath.workdps(30):
+            rho = mpmath.sqrt(mpmath.mpf(int(square.p)) / int(square.q))
+            pull = sum((g[i, 0] * labels[i, 0] for i in range(examples)), flint.fmpq(0))
+            push = sum((g[i, 0] ** 2 for i in range(examples)), flint.fmpq(0))
+            found += [
+                rho,
+                mpmath.mpf(int(pull.p)) / int(pull.q) / rho,
+                mpmath.mpf(int(push.p)) / int(push.q) / rho**2,
+            ]
+    return found
+
+
+def _predict_decay_path(*, examples: int, inputs: int, seed: int) -> Array:
+    x, y = _integers(examples, inputs, seed)
+    decays = np.array(_DECAYS[1:]) / 100.0
+    path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
+    return np.stack([path.rho, path.alignment, path.energy], axis=1).ravel()
+
+
+def _decay_doubled(*, examples: int, inputs: int, seed: int) -> Array:
+    x, y = _integers(examples, inputs, seed)
+    decays = np.array(_DECAYS[1:]) / 50.0
+    path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
+    return np.stack([path.rho, path.alignment, path.energy], axis=1).ravel()
+
+
+_LINEAR = grid(examples=(3, 8), inputs=(2, 5), seed=(0, 1))
+
+PATH = Claim(
+    id="sl/obs2c-path",
+    items=("Obs2c",),
+    title="Scale, B and S of the minimiser at every decay",
+    statement=r"w_\lambda=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho=\|w_\lambda\|",
+    source=Source(KEY, "Observation 2; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=_LINEAR,
+    predict=_predict_decay_path,
+    measure=_measure_decay_path,
+    # One singular value decomposition, condition below 1e3 where nothing is singular.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_decay_doubled,
+)
+
+
+def _measure_monotone(*, examples: int, inputs: int, seed: int) -> float:
+    """Smallest of the falls of rho and the rises of B and S towards less decay."""
+    values = _measure_decay_path(examples=examples, inputs=inputs, seed=seed)
+    steps: list[float] = []
+    for k, sign in ((0, 1), (1, -1), (2, -1)):
+        column = values[k::3]
+        steps += [float(sign * (a - b)) for a, b in itertools.pairwise(column)]
+    return min(steps)
+
+
+def _zero(*, examples: int, inputs: int, seed: int) -> float:
+    return 0.0
+
+
+def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
+    return 0.1
+
+
+OBS_2C = Claim(
+    id="sl/obs2c",
+    items=("Obs2c", "Lemma1"),
+    title="For global minimisers more decay means a smaller scale and larger margins",
+    statement=(
+        r"\lambda\uparrow\;\Rightarrow\;\rho_{eq}\downarrow,\;"
+        r"\textstyle\sum y_nf_n\uparrow,\;\sum f_n^2\uparrow"
+    ),
+    source=Source(KEY, "Observation 2"),
+    evidence=Evidence.NUMERIC,
+    cases=_LINEAR,
+    predict=_zero,
+    measure=_measure_monotone,
+    compare=AtLeast(),
+    must_refute=_a_tenth_each,
+    assumptions=("global minimisers", "one linear layer, where they are known exactly"),
+)
+
+
+def _measure_rise(*, examples: int, decay: float, delta: float) -> float:
+    """Sign of the change of the equilibrium as all margins grow by a little."""
+    with mpmath.workdps(40):
+        small, n = mpmath.mpf(10) ** -12, examples
+        first, second = mpmath.mpf(delta), mpmath.mpf(delta) + small
+        ends = [n * d / (mpmath.mpf(decay) + n * d * d) for d in (first, second)]
+        return float(mpmath.sign(ends[1] - ends[0]))
+
+
+def _larger_margins_smaller_scale(
+    *, examples: int, decay: float, delta: float
+) -> float:
+    return -1.0
+
+
+def _rise_below_the_peak(*, examples: int, decay: float, delta: float) -> float:
+    h = 1e-6 * delta
+    y = np.ones(examples)
+    ends = [sl.rho_equilibrium(d * y, y, decay) for d in (delta - h, delta + h)]
+    return float(np.sign(ends[1] - ends[0]))
+
+
+OBS_2C_CRITICAL = Claim(
+    id="sl/obs2c-critical",
+    items=("Obs2c",),
+    title="A larger scale can go with larger margins where a point is not the minimiser",
+    statement=(
+        r"f=\delta y:\quad\rho_{eq}=N\delta/(\lambda+N\delta^2)"
+        r"\text{ falls as }\textstyle\sum y_nf_n=N\delta\text{ rises}"
+    ),
+    source=Source(KEY, "Observation 2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(examples=(4, 100), decay=(1.0,), delta=(0.01, 0.05, 0.2, 0.9)),
+    predict=_larger_margins_smaller_scale,
+    measure=_measure_rise,
+    compare=Identical(),
+    must_hold=_rise_below_the_peak,
+    expected=Outcome.REFUTED,
+    finding="It rises up to delta = sqrt(lambda/N), where it is sqrt(N/lambda)/2.",
+)
+
+
+# --- linear networks ------------------------------------------------------------------
+
+
+def _descend_linear(
+    x: Array,
+    y: Array,
+    *,
+    depth: int,
+    weight_decay: float,
+    seeds: Sequence[int],
+    steps: int,
+) -> tuple[Array, Array]:
+    """Train linear networks of normalised matrices, side by side.
+
+    Returns scales, (starts,), and directions of the products, (starts, inputs).
+    """
+    widths = [x.shape[1], *([6] * (depth - 1)), 1]
+    rngs = [np.random.default_rng([49, seed]) for seed in seeds]
+    starts = [
+        np.array([rng.standard_normal((b, a)) for rng in rngs])
+        for a, b in itertools.pairwise(widths)
+    ]
+    scale, *vectors = tensors([np.full(len(seeds), 0.5), *starts])
+    inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
+    sgd = torch.optim.SGD([scale, *vectors], lr=0.02, momentum=0.9)
+
+    def product() -> Tensor:
+        found = torch.eye(x.shape[1], dtype=torch.float64)
+        for v in vectors:
+            found = (v / torch.linalg.matrix_norm(v, keepdim=True)) @ found
+        return found[:, 0]
+
+    for _ in range(steps):
+        errors = scale[:, None] * (product() @ inputs.T) - labels
+        loss = errors.square().sum() + weight_decay * scale.square().sum()
+        sgd.zero_grad()
+        loss.backward()  # pyright: ignore[reportUnknownMemberType]
+        sgd.step()
+    return scale.detach().numpy(), product().detach().numpy()
+
+
+def _regression(examples: int, inputs: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(50)
+    x = rng.standard_normal((examples, inputs))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    return x, np.where(x[:, 0] > 0.0, 1.0, -1.0)
+
+
+def _measure_linear(*, depth: int, weight_decay: float) -> Array:
+    x, y = _regression(8, 4)
+    scales, directions = _descend_linear(
+        x, y, depth=depth, weight_decay=weight_decay, seeds=range(4), steps=3000
+    )
+    return np.column_stack([np.abs(scales), scales[:, None] * directions])
+
+
+def _predict_linear(*, depth: int, weight_decay: float) -> Array:
+    x, y = _regression(8, 4)
+    widths = [6] * (depth - 1)
+    rho, directions = sl.linear_minimiser(x, y, weight_decay, widths)
+    product = np.eye(4)
+    for v in directions:
+        product = v @ product
+    return np.tile([rho, *(rho * product[0])], (4, 1))
+
+
+def _without_decay(*, depth: int, weight_decay: float) -> Array:
+    return _predict_linear(depth=depth, weight_decay=0.0)
+
+
+MINIMUM = Claim(
+    id="sl/minnorm",
+    items=("MinNorm",),
+    title="Linear networks of any depth end at the ridge solution, from every start",
+    statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
+    source=Source(KEY, "Observation 2 and its footnote; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(depth=(1,), weight_decay=(0.1, 0.5)),
+        *grid(depth=(2, 3), weight_decay=(0.5,)),
+    ),
+    predict=_predict_linear,
+    measure=_measure_linear,
+    # 3,000 steps of heavy ball; the slowest direction contracts by 1 % each.
+    compare=AgreesTo(absolute=1e-8),
+    must_refute=_without_decay,
+)
+
+
+def _measure_spread(*, weight_decay: float, starts: int) -> float:
+    """Largest spread of an end point's entries over starts, fewer examples than inputs."""
+    x, y = _regression(3, 8)
+    scales, directions = _descend_linear(
+        x, y, depth=1, weight_decay=weight_decay, seeds=range(starts), steps=2500
+    )
+    return float(np.std(scales[:, None] * directions, axis=0).max())
+
+
+def _depends_on_the_start(*, weight_decay: float, starts: int) -> bool:
+    return weight_decay == 0.0
+
+
+def _depends_never(*, weight_decay: float, starts: int) -> bool:
+    return False
+
+
+def _measure_depends(*, weight_decay: float, starts: int) -> bool:
+    return _measure_spread(weight_decay=weight_decay, starts=starts) > 1e-2
+
+
+START = Claim(
+    id="sl/minnorm-start",
+    items=("MinNorm",),
+    title="Without decay the end keeps part of the start, with decay it does not",
+    statement=(r"d>N:\quad\rho V\text{ at the end depends on }V(0)\iff\lambda=0"),
+    source=Source(KEY, "Observation 2, footnote"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(weight_decay=(0.0, 0.3), starts=(20,)),
+    predict=_depends_on_the_start,
+    measure=_measure_depends,
+    compare=Identical(),
+    must_refute=_depends_never,
+)
+
+
+# --- degeneracy -----------------------------------------------------------------------
+
+
+def _measure_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
+    """Rank of the derivative of the outputs by all weights, and what it leaves."""
+    p = _interpolator(widths, examples, seed)
+    weights = [*p.directions[:-1], p.rho * p.directions[-1]]
+    leaves = tensors(weights)
+    rows = [
+        np.concatenate([g.ravel() for g in gradients(f, leaves)])
+        for f in outputs(leaves, p.x)
+    ]
+    values = np.linalg.svd(np.array(rows), compute_uv=False)
+    # Random data: the last value is far from the rounding of the first, or zero.
+    rank = int(np.sum(values > 1e-10 * values[0]))
+    return [rank, len(rows[0]) - rank]
+
+
+def _predict_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
+    count = sum(a * b for a, b in itertools.pairwise(widths))
+    return [examples, count - examples]
+
+
+def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
+    """Let solutions be isolated, as with as many equations as weights."""
+    count = sum(a * b for a, b in itertools.pairwise(widths))
+    return [count, 0]
+
+
+DEGENERATE = Claim(
+    id="sl/degen",
+    items=("Degen",),
+    title="Solutions of zero loss form sets of dimension W - N",
+    statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
+    source=Source(KEY, "Observation 2, on degenerate minima"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
+    ),
+    predict=_predict_rank,
+    measure=_measure_rank,
+    compare=Identical(),
+    must_refute=_isolated,
+)
+
+
+# --- the multiplier's part ------------------------------------------------------------
+
+
+def _lengthened(length: float, seed: int) -> Problem:
+    """One layer: a worked example (seed -1), or a random one, directions longer."""
+    if seed < 0:
+        x = np.array([[0.8, 0.6], [1.0, 0.0]])
+        return Problem((np.array([[length, 0.0]]),), x, np.ones(2), 3.0)
+    p = problem([4, 1], 5, seed)
+    return Problem((length * p.directions[0],), p.x, p.labels, p.rho)
+
+
+def _measure_growth(*, length: float, seed: int) -> float:
+    """Sign of the rate of the squared length, with the multiplier in the loss."""
+    p = _lengthened(length, seed)
+    leaves = tensors(p.directions)
+    f = outputs(leaves, p.x)
+    (slope,) = gradients(square_error(p.rho, f, p.labels), leaves)
+    value = f.detach().numpy()
+    multiplier = -p.rho * np.sum((p.rho * value - p.labels) * value)
+    move = -slope - 2.0 * multiplier * p.directions[0]
+    return float(np.sign(np.vdot(p.directions[0], move)))
+
+
+def _towards_one(*, length: float, seed: int) -> float:
+    return float(np.sign(1.0 - length))
+
+
+def _by_the_errors(*, length: float, seed: int) -> float:
+    p = _lengthened(length, seed)
+    rate = sl.off_sphere_rate(p.rho, sl.outputs(p.directions, p.x), p.labels)
+    return float(np.sign(rate) * np.sign(length - 1.0))
+
+
+ERR_7 = Claim(
+    id="sl/err7",
+    items=("Err7", "nuSign"),
+    title="The multiplier does not always bring lengths back to one",
+    statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
+    source=Source(KEY, "Section 2, below Equation 2"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(length=(1.1,), seed=(-1,)),
+        *grid(length=(0.9, 1.1), seed=(0, 1, 2, 3)),
+    ),
+    predict=_towards_one,
+    measure=_measure_growth,
+    compare=Identical(),
+    must_hold=_by_the_errors,
+    expected=Outcome.REFUTED,
+    uses=("sl/norm",),
+    finding=(
+        "V = (1.1, 0) on (0.8, 0.6) and (1, 0) at scale 3 grows longer still. The sign is"
+        " that of the sum of e_n f_n, whatever the length."
+    ),
+)
+
+CLAIMS = (
+    OBS_1,
+    TRACKING,
+    ERR_2,
+    CURVATURE,
+    OBS_2A,
+    ERR_6,
+    PATH,
+    OBS_2C,
+    OBS_2C_CRITICAL,
+    MINIMUM,
+    START,
+    DEGENERATE,
+    ERR_7,
+)
