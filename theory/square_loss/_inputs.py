@@ -67,6 +67,8 @@ def momentum(who: str, value: Any) -> Array:
 
 def network(who: str, name: str, value: Any) -> Weights:
     """Return finite weight matrices whose shapes follow on each other, to one output."""
+    if isinstance(value, np.ndarray) and value.ndim > 2:
+        value = list(value)
     if isinstance(value, str) or not isinstance(value, Sequence) or not len(value):
         raise ValueError(
             f"{who}: `{name}` must be a sequence of weight matrices, first layer first,"

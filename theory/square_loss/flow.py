@@ -31,7 +31,8 @@ class Flow:
     t : array, shape (T,)
         The times asked for, or those of the integrator's steps.
     rho : array, shape (T,)
-        The norm at these times.
+        The norm at these times. On the spheres it may fall through 0, where the average
+        margin is negative: the network goes on with ``|rho|`` and one direction turned.
     crossings : array
         Every time at which the norm meets its resting value `rho_equilibrium` of the
         moment, where its velocity changes sign. Excursions smaller than a thousand times

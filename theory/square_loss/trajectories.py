@@ -227,10 +227,13 @@ def rho_iterates(
     tame = np.where(wild, 0.0, left[0]), np.where(wild, 0.0, left[1])
     done = two.add(_moments.pair(np.ones_like(tame[0])), (-tame[0], -tame[1]))
     kept = two.multiply(tame, _moments.pair(start))
-    out = two.add(kept, two.multiply(done, rest))[0]
-    gap = two.add(_moments.pair(start), (-rest[0], -rest[1]))[0]
+    near = two.add(kept, two.multiply(done, rest))[0]
+    # Once the distance has grown, as rest + a gap: a gap of 0 stays 0.
+    gap = two.add(_moments.pair(start), (-rest[0], -rest[1]))
+    grown = two.add(rest, two.multiply(tame, gap))[0]
+    out = np.where(np.abs(tame[0]) > 1.0, grown, near)
     with np.errstate(over="ignore", invalid="ignore"):
-        far = np.where(gap == 0.0, rest[0], left[0] * gap)
+        far = np.where(gap[0] == 0.0, rest[0], left[0] * gap[0])
     return _moments.number(np.where(wild, far, out))
 
 

@@ -1,0 +1,174 @@
+"""Linear minima, margin bounds and random matrices against other routes."""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from theory import square_loss as sl
+
+EPS = float(np.finfo(float).eps)
+
+
+def ridge_by_normal_equations(x, y, decay):
+    """At 60 digits, where squaring the condition number costs nothing."""
+    a = mpmath.matrix(x.tolist())
+    gram = a.T * a + mpmath.mpf(decay) * mpmath.eye(x.shape[1])
+    return mpmath.lu_solve(gram, a.T * mpmath.matrix(y.tolist()))
+
+
+@pytest.mark.parametrize("decay", [1e-14, 1e-6, 0.3, 1e8])
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e7])
+def test_ridge_is_as_good_as_its_data(decay, condition):
+    generator = np.random.default_rng(0)
+    u = np.linalg.qr(generator.normal(size=(9, 4)))[0]
+    v = np.linalg.qr(generator.normal(size=(4, 4)))[0]
+    x = u * np.geomspace(1.0, 1.0 / condition, 4) @ v.T
+    y = generator.normal(size=9)
+    exact = ridge_by_normal_equations(x, y, decay)
+    found = sl.ridge_solution(x, y, decay)
+    error = float(mpmath.norm(mpmath.matrix(found.tolist()) - exact))
+    size = float(mpmath.norm(exact))
+    # The docstring's bound: what moving X by a few eps would do.
+    kappa = 1.0 / math.sqrt(condition**-2 + decay)
+    left = np.linalg.norm(y - x @ found)
+    assert error <= 9 * 8 * EPS * (max(kappa, 1.0) * size + kappa**2 * left)
+
+
+def test_least_norm_of_all_interpolators():
+    generator = np.random.default_rng(1)
+    x, y = generator.normal(size=(3, 8)), generator.normal(size=3)
+    found = sl.ridge_solution(x, y, 0.0)
+    np.testing.assert_allclose(x @ found, y, rtol=1e-13)
+    # In the row space: orthogonal to what X does not see.
+    unseen = np.linalg.svd(x)[2][3:]
+    assert np.abs(unseen @ found).max() <= 20 * EPS
+    # A doubled row changes no equation, and the rank is decided.
+    twice = sl.ridge_solution(np.vstack([x, x[:1]]), np.append(y, y[0]), 0.0)
+    np.testing.assert_allclose(twice, found, rtol=1e-13)
+
+
+def test_deep_linear_minimisers_are_ridge_and_at_rest():
+    generator = np.random.default_rng(2)
+    x = generator.normal(size=(9, 4))
+    y = np.sign(generator.normal(size=9))
+    for widths in ((), (3,), (5, 2, 6)):
+        rho, v = sl.linear_minimiser(x, y, 0.4, widths)
+        product = np.eye(4)
+        for w in v:
+            product = w @ product
+        np.testing.assert_allclose(
+            rho * product[0], sl.ridge_solution(x, y, 0.4), rtol=1e-13
+        )
+        np.testing.assert_allclose(sl.norms(v), 1.0, rtol=4 * EPS)
+        f = x @ product[0]
+        assert abs(sl.rho_equilibrium(f, y, 0.4) / rho - 1.0) <= 1e-13
+    rho, v = sl.linear_minimiser(x, y, 0.4, ())
+    assert sl.critical_residual(rho, v, x, y).max() <= 1e-13
+
+
+def test_the_path_is_the_minimum_at_every_weight_decay():
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=(9, 4))
+    y = np.sign(generator.normal(size=9))
+    grid = np.array([0.0, 1e-3, 0.1, 2.0, 50.0])
+    path = sl.regularisation_path(x, y, grid)
+    for k, decay in enumerate(grid):
+        w = sl.ridge_solution(x, y, decay)
+        f = x @ w / np.linalg.norm(w)
+        assert abs(path.rho[k] / np.linalg.norm(w) - 1.0) <= 1e-13
+        assert abs(path.alignment[k] / (y @ f) - 1.0) <= 1e-13
+        assert abs(path.energy[k] / (f @ f) - 1.0) <= 1e-13
+        assert abs(sl.rho_equilibrium(f, y, decay) / path.rho[k] - 1.0) <= 1e-13
+    assert np.all(np.diff(path.rho) < 0.0)
+    assert np.all(np.diff(path.alignment) > 0.0)
+    assert np.all(np.diff(path.energy) > 0.0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 9])
+def test_rademacher_averages_are_enumerated(n):
+    x = np.random.default_rng(n).normal(size=(n, 3))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    signs = itertools.product((-1, 1), repeat=n)
+    exact = math.fsum(np.linalg.norm(np.array(s) @ x) for s in signs) / 2**n / n
+    found = sl.rademacher_linear(x)
+    assert abs(found / exact - 1.0) <= 20 * EPS
+    assert found <= sl.rademacher_linear_bound(n) * (1.0 + 4 * EPS)
+    assert abs(sl.rademacher_linear(7.0 * x) / found - 7.0) <= 50 * EPS
+
+
+def test_margin_bounds_have_their_terms():
+    f = np.array([0.5, -0.1, 0.3, 0.2])
+    y = np.array([1, -1, 1, -1])
+    bound = sl.margin_bound(f, y, gamma=0.4, depth=3, confidence=0.9)
+    assert abs(bound.ramp - np.mean([0.0, 0.75, 0.25, 1.0])) <= 4 * EPS
+    average = (math.sqrt(6 * math.log(2)) + 1) / 2
+    assert abs(bound.complexity / (2 / 0.4 * average) - 1.0) <= 4 * EPS
+    assert abs(bound.deviation / (3 * math.sqrt(math.log(20) / 8)) - 1.0) <= 8 * EPS
+    assert bound.total == bound.ramp + bound.complexity + bound.deviation
+    assert bound.vacuous
+
+
+@pytest.mark.parametrize(
+    ("gamma", "level", "j"),
+    [(1.0, 0.5, 1), (0.5, 0.25, 2), (0.4, 0.25, 2), (0.26, 0.25, 2)],
+)
+def test_a_margin_seen_in_the_data_costs_a_union(gamma, level, j):
+    f, y = np.full(100, 0.5), np.ones(100)
+    bound = sl.margin_bound(f, y, gamma=gamma, depth=2, data_dependent=True)
+    fixed = sl.margin_bound(
+        f, y, gamma=level, depth=2, confidence=1.0 - 0.05 * 6 / (math.pi * j) ** 2
+    )
+    assert bound.gamma == level
+    assert bound.complexity == fixed.complexity
+    assert bound.ramp == fixed.ramp
+    # 1 - delta is rounded once: eps / delta_j.
+    assert abs(bound.deviation / fixed.deviation - 1.0) <= 1e3 * EPS
+
+
+def test_the_sample_size_below_which_bounds_are_vacuous():
+    least = sl.vacuous_below(5.0, 4)
+    average = sl.rademacher_bound(math.ceil(least), 4)
+    assert 2.0 * 5.0 * average <= 1.0
+    assert 2.0 * 5.0 * sl.rademacher_bound(math.floor(least), 4) >= 1.0
+
+
+def wick(polynomial):
+    """Exact mean of a polynomial of independent normal variables."""
+    total = 0
+    for monomial, coefficient in polynomial.items():
+        powers = Counter(monomial).values()
+        if all(k % 2 == 0 for k in powers):
+            total += coefficient * math.prod(math.prod(range(1, k, 2)) for k in powers)
+    return total
+
+
+@pytest.mark.parametrize(("r", "c"), [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2)])
+def test_gram_moments_are_exact(r, c):
+    # |W^T W - I|^2 times r^2, as a polynomial of entries N(0, 1).
+    deviation = Counter()
+    for j, k in itertools.product(range(c), repeat=2):
+        entry = Counter({((i, j), (i, k)): 1 for i in range(r)})
+        if j == k:
+            entry[()] -= r
+        for (m1, c1), (m2, c2) in itertools.product(entry.items(), repeat=2):
+            deviation[tuple(sorted(m1 + m2))] += c1 * c2
+    square = Counter()
+    for (m1, c1), (m2, c2) in itertools.product(deviation.items(), repeat=2):
+        square[tuple(sorted(m1 + m2))] += c1 * c2
+    mean = Fraction(wick(deviation), r**2)
+    variance = Fraction(wick(square), r**4) - mean**2
+    assert sl.gram_deviation_mean(r, c) == float(mean)
+    assert sl.gram_deviation_variance(r, c) == float(variance)
+
+
+@pytest.mark.parametrize(("r", "c"), [(10**6, 10**6 - 1), (3, 1), (1, 10**9), (7, 7)])
+def test_spectrum_edges_keep_their_digits(r, c, error):
+    root = mpmath.sqrt(mpmath.mpf(c) / r)
+    low, high = sl.gram_spectrum_edges(r, c)
+    assert error(low, (1 - root) ** 2) <= 8 * EPS
+    assert error(high, (1 + root) ** 2) <= 8 * EPS

@@ -1,0 +1,197 @@
+"""The coupled flows against other routes: angles, each other, energy, closed forms."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from theory import square_loss as sl
+
+START = [[[np.cos(1.5), np.sin(1.5)]]]
+
+
+def by_angle(angle, rho, x, y, decay, times):
+    """One layer in the plane: the angle of V alone, by an implicit method."""
+    x, y = np.asarray(x), np.asarray(y)
+
+    def right_side(_, state):
+        v = np.array([np.cos(state[0]), np.sin(state[0])])
+        f, slope = x @ v, x @ np.array([-v[1], v[0]])
+        e = state[1] * f - y
+        return [-2 * state[1] * e @ slope, -2 * (e @ f + decay * state[1])]
+
+    span = (0.0, times[-1])
+    found = solve_ivp(
+        right_side, span, [angle, rho], "Radau", times, rtol=1e-11, atol=1e-13
+    )
+    return found.y
+
+
+CASES = [
+    # x, y, angle, decay, peak, end: the counterexamples' printed digits.
+    ([[1.0, 0.0]], [1], 1.5, 0.01, 1.135392, 0.990099, 3000.0),
+    ([[1.0, 0.0]], [1], 1.5, 0.1, 0.995518, 0.909091, 300.0),
+    ([[1.0, 0.0], [0.96, 0.28]], [1, 1], np.pi / 2, 0.0, 1.136234, 1.0101525, 3000.0),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "angle", "decay", "peak", "end", "t_end"), CASES)
+def test_the_norm_overshoots_and_falls_back(x, y, angle, decay, peak, end, t_end):
+    start = [[[np.cos(angle), np.sin(angle)]]]
+    flow = sl.gradient_flow(start, 0.01, x, y, decay, t_end=t_end)
+    assert len(flow.crossings) == 1
+    top = flow.crossings[0]
+    assert abs(flow.rho_at(top) - peak) <= 5e-7
+    assert abs(flow.rho_at(t_end) - end) <= 5e-7
+    # At the crossing: at rest for the moment, and a maximum.
+    v = flow.directions(top)
+    assert abs(sl.rho_velocity(flow.rho_at(top), flow.outputs(top), y, decay)) <= 1e-8
+    curvature = sl.overshoot_curvature(flow.rho_at(top), v, x, y)
+    step = 1e-3
+    around = flow.rho_at([top - step, top, top + step])
+    # Fourth-order terms step^2, errors of the flow over step^2.
+    assert abs(np.diff(around, 2)[0] / step**2 - curvature) <= 1e-3
+    assert curvature < 0.0
+    times = np.sort([0.5, 2.0, top, 8.0, 50.0])
+    exact = by_angle(angle, 0.01, x, y, decay, times)
+    # Both to 1e-10 a step, some hundreds of steps, carried on by a stable flow.
+    np.testing.assert_allclose(flow.rho_at(times), exact[1], rtol=3e-8)
+    turned = np.stack([np.cos(exact[0]), np.sin(exact[0])], axis=1)
+    np.testing.assert_allclose(flow.directions(times)[0][:, 0], turned, atol=3e-8)
+    assert flow.energy_error <= min(flow.energy_allowance, 1e-9)
+
+
+def small_net(seed, widths=(3, 6, 1), n=5):
+    generator = np.random.default_rng(seed)
+    w = [generator.normal(size=s) for s in zip(widths[1:], widths[:-1], strict=True)]
+    x = generator.normal(size=(n, widths[0]))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    return w, x, np.where(np.arange(n) % 2, 1.0, -1.0)
+
+
+def until_stuck(flow, *args, **options):
+    with warnings.catch_warnings():
+        # Nets with hidden layers reach a kink that the flow points at.
+        warnings.simplefilter("ignore", sl.FlowWarning)
+        return flow(*args, **options)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_weight_normalisation_is_the_flow_on_the_sphere(seed, decay):
+    w, x, y = small_net(seed)
+    _, v = sl.normalise(w)
+    on_sphere = until_stuck(sl.gradient_flow, v, 0.7, x, y, decay, t_end=0.5)
+    normal = until_stuck(sl.weight_normalised_flow, 0.7, v, x, y, decay, t_end=0.5)
+    end = min(on_sphere.t_end, normal.t_end)
+    assert end > 1e-3
+    times = np.linspace(0.0, end, 20)
+    # Two integrations to 1e-10 a step; the jump at a kink adds their step there.
+    np.testing.assert_allclose(on_sphere.rho_at(times), normal.rho_at(times), rtol=1e-8)
+    for a, b in zip(on_sphere.directions(times), normal.directions(times), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-8)
+    lengths = sl.norms(normal.parameters(end))
+    np.testing.assert_allclose(lengths, 1.0, rtol=1e-8)
+
+
+def test_longer_vectors_slow_the_direction_down():
+    # One layer, frozen scale: c = 2 turns at a quarter of the speed.
+    x, y = [[1.0, 0.0]], [1]
+    one = sl.weight_normalised_flow(1.0, START, x, y, 0.0, t_end=1e-6)
+    two = sl.weight_normalised_flow(1.0, 2.0 * np.array(START), x, y, 0.0, t_end=1e-6)
+    turned = [np.linalg.norm(f.directions(1e-6)[0] - START[0]) for f in (one, two)]
+    # Differences of numbers near 1 after 1e-6: 1e-16 / 1e-6.
+    assert abs(turned[0] / turned[1] - 4.0) <= 1e-5
+    assert abs(one.rho_at(1e-6) - two.rho_at(1e-6)) <= 1e-11
+
+
+def test_without_normalisation_norms_differ_as_they_should():
+    w, x, y = small_net(1, (3, 4, 4, 1))
+    for decay in (0.0, 0.5):
+        flow = until_stuck(sl.unnormalised_flow, w, x, y, decay, t_end=0.3)
+        times = np.linspace(0.0, flow.t_end, 9)
+        squares = sl.norms(flow.parameters(times)) ** 2
+        gaps = (squares - squares[:, :1]) * np.exp(4 * decay * times)[:, np.newaxis]
+        np.testing.assert_allclose(gaps, gaps[:1] + 0 * gaps, atol=1e-7)
+        assert np.all(np.diff(flow.loss(times)) <= 1e-9)
+
+
+def test_one_unnormalised_layer_is_ridge_regression():
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=(8, 3))
+    y = np.sign(generator.normal(size=8))
+    flow = sl.unnormalised_flow([[[0.3, -0.2, 0.4]]], x, y, 0.7, t_end=20.0)
+    exact = sl.ridge_solution(x, y, 0.7)
+    np.testing.assert_allclose(flow.parameters(20.0)[0][0], exact, atol=1e-9)
+    assert abs(flow.rho_at(20.0) - flow.rho_equilibrium(20.0)) <= 1e-8
+
+
+def test_the_flow_on_the_sphere_ends_at_the_ridge_solution():
+    generator = np.random.default_rng(4)
+    x = generator.normal(size=(8, 3))
+    y = np.sign(generator.normal(size=8))
+    rho, v = sl.linear_minimiser(x, y, 0.7, ())
+    for seed in (1, 2):
+        start = np.random.default_rng(seed).normal(size=(1, 3))
+        start /= np.linalg.norm(start)
+        flow = sl.gradient_flow([start], 0.5, x, y, 0.7, t_end=100.0)
+        # rho may have passed through 0, and the direction turned: the map is the same.
+        end, turned = flow.rho_at(100.0), flow.directions(100.0)[0]
+        assert abs(abs(end) / rho - 1.0) <= 1e-8
+        np.testing.assert_allclose(end * turned, rho * v[0], atol=1e-8)
+
+
+def test_frozen_directions_follow_the_closed_form():
+    # An aligned direction is critical: only the norm moves.
+    flow = sl.gradient_flow([[[0.6, 0.8]]], 3.0, [[0.6, 0.8]], [1], 0.5, t_end=4.0)
+    times = np.linspace(0.0, 4.0, 7)
+    exact = sl.rho_trajectory(times, 3.0, [1.0], [1], 0.5)
+    np.testing.assert_allclose(flow.rho_at(times), exact, rtol=1e-8)
+    assert len(flow.crossings) == 0
+
+
+def test_shapes_times_and_what_is_asked_for():
+    times = np.array([0.0, 0.5, 2.0])
+    flow = sl.gradient_flow(START, 0.5, [[1.0, 0.0]], [1], 0.1, t_end=2.0, t_eval=times)
+    assert np.array_equal(flow.t, times)
+    assert flow.rho[0] == 0.5
+    assert flow.outputs(times).shape == (3, 1)
+    assert flow.directions(times)[0].shape == (3, 1, 2)
+    assert isinstance(flow.rho_at(1.0), float)
+    assert isinstance(flow.loss(1.0), float)
+    np.testing.assert_allclose(sl.norms(flow.directions(times))[:, 0], 1.0, rtol=1e-14)
+    with pytest.raises(ValueError, match=r"Flow: `t` must lie in \[0, 2\], got 3"):
+        flow.rho_at(3.0)
+
+
+def test_a_flow_that_is_stuck_says_so():
+    w, x, y = small_net(0, (6, 8, 8, 1), 20)
+    _, v = sl.normalise(w)
+    with pytest.warns(sl.FlowWarning, match="slides along a kink|were not enough"):
+        flow = sl.gradient_flow(v, 1.0, x, y, 0.0, t_end=30.0, max_steps=1500)
+    assert flow.t_end < 30.0
+    # What was integrated still balances.
+    assert flow.energy_error <= flow.energy_allowance
+
+
+def test_the_energy_check_sees_a_wrong_velocity():
+    from theory.square_loss import _driver
+    from theory.square_loss.flow import _normalised
+
+    v = (np.array(START[0]),)
+    right = _normalised(v, np.array([[1.0, 0.0]]), np.ones(1), 0.1, clock=False)
+    wrong = _driver.System(
+        lambda y: 1.01 * right.velocity(y) + np.array([1e-3, 0.0, 0.0]),
+        *(right.project, right.loss, right.rho, right.rest),
+        *(right.parameters, right.outputs),
+    )
+    start = np.array([0.01, *START[0][0]])
+    with pytest.warns(sl.FlowWarning, match="the energy is off by"):
+        _driver.integrate(
+            *("who", wrong, start),
+            t_end=5.0,
+            rtol=1e-10,
+            atol=1e-12,
+            max_steps=5000,
+        )
