@@ -28,6 +28,7 @@ from verify.compare.statistical import (
     MeanAtMost,
     MeanEquals,
     RankTrend,
+    RarelyAbove,
     SlopeEquals,
 )
 
@@ -48,6 +49,7 @@ __all__ = [
     "MeanEquals",
     "Outcome",
     "RankTrend",
+    "RarelyAbove",
     "SlopeEquals",
     "Verdict",
 ]

@@ -102,6 +102,33 @@ class RankTrend:
         return float(ladder @ ranks) / ranks.size, shuffled @ ladder / ranks.size
 
 
+@dataclass(frozen=True)
+class RarelyAbove:
+    """Values exceed their bounds in at most a share `probability` of the trials.
+
+    One entry a trial, trials independent. Refuted when more exceed than the binomial
+    law with that probability allows but for `false_fail`; `resolves` is that share.
+    """
+
+    probability: float
+    false_fail: float = 1e-6
+
+    def judge(self, predicted: Any, measured: Any) -> Verdict:
+        """Count trials in which `measured` exceeds the bound `predicted`."""
+        from scipy.stats import binom
+
+        bounds, values = np.broadcast_arrays(
+            np.asarray(predicted, dtype=np.float64), np.asarray(measured, np.float64)
+        )
+        if not (np.isfinite(bounds).all() and np.isfinite(values).all()):
+            raise ValueError("RarelyAbove: bounds and values must be finite")
+        allowed = int(binom.ppf(1.0 - self.false_fail, values.size, self.probability))
+        above = int(np.count_nonzero(values > bounds))
+        outcome = Outcome.HOLDS if above <= allowed else Outcome.REFUTED
+        share, limit = above / values.size, allowed / values.size
+        return Verdict(outcome, share, limit, "share of trials", strain=share / limit)
+
+
 SlopeEquals = MeanEquals
 """A fitted slope is an `Estimate` over seeds; its `discrepancy` is the half-width."""
 
