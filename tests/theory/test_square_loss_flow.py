@@ -177,10 +177,10 @@ def test_a_flow_that_is_stuck_says_so():
 
 def test_the_energy_check_sees_a_wrong_velocity():
     from theory.square_loss import _driver
-    from theory.square_loss.flow import _normalised
+    from theory.square_loss._systems import normalised
 
     v = (np.array(START[0]),)
-    right = _normalised(v, np.array([[1.0, 0.0]]), np.ones(1), 0.1, clock=False)
+    right = normalised(v, np.array([[1.0, 0.0]]), np.ones(1), 0.1, clock=False)
     wrong = _driver.System(
         lambda y: 1.01 * right.velocity(y) + np.array([1e-3, 0.0, 0.0]),
         *(right.project, right.loss, right.rho, right.rest),

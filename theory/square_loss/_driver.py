@@ -123,11 +123,13 @@ class _Balance:
         gap = float(self.system.loss(state[:-1])) - self.first + float(state[-1])
         self.error = max(self.error, abs(gap))
         # The integrator keeps the mean square of errors over scales below 1; an error
-        # d of the state moves the loss by |grad| d, and the dissipation by d.
-        d = math.sqrt(state.size) * (self.atol + self.rtol * float(np.abs(state).max()))
+        # d of the state moves the loss by |grad| d; the dissipation has its own.
+        root = math.sqrt(state.size)
+        d = root * (self.atol + self.rtol * float(np.abs(state[:-1]).max()))
+        lost = root * (self.atol + self.rtol * float(state[-1]))
         slope = math.sqrt(max(float(speed[-1]), 0.0))
         rounding = 8.0 * EPS * math.sqrt(state.size) * (self.first + float(state[-1]))
-        self.allowance += (1.0 + slope) * d + rounding
+        self.allowance += slope * d + lost + rounding
 
     def judge(self, who: str) -> None:
         if self.error > self.allowance:

@@ -6,7 +6,7 @@ any normalisation. Each is the gradient flow of its loss in its own parameters, 
 the loss falls by the squared speed, integrated: `Flow.energy_error` holds them to it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from theory import _checks
 from theory.square_loss import _inputs, _passes
 from theory.square_loss._driver import FlowWarning as FlowWarning
 from theory.square_loss._driver import Path, System, integrate
+from theory.square_loss._systems import flatten, free, normalised
 
 Array = npt.NDArray[np.float64]
 Weights = tuple[Array, ...]
@@ -171,8 +172,8 @@ def gradient_flow(
     v, data = _given(who, "directions", directions, x, labels, weight_decay)
     _inputs.unit(who, v)
     rho = _inputs.scalar(who, "rho0", rho0, positive=True)
-    system = _normalised(v, *data, clock=False)
-    start = _flat(np.array([rho]), _passes.project(v))
+    system = normalised(v, *data, clock=False)
+    start = flatten(np.array([rho]), _passes.project(v))
     return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
 
 
@@ -232,8 +233,8 @@ def weight_normalised_flow(
     who = "weight_normalised_flow"
     v, data = _given(who, "vectors", vectors, x, labels, weight_decay)
     rho = _inputs.scalar(who, "scale", scale, positive=True)
-    system = _normalised(v, *data, clock=True)
-    start = _flat(np.array([rho]), v)
+    system = normalised(v, *data, clock=True)
+    start = flatten(np.array([rho]), v)
     return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
 
 
@@ -288,8 +289,8 @@ def unnormalised_flow(
     """
     who = "unnormalised_flow"
     w, data = _given(who, "weights", weights, x, labels, weight_decay)
-    start = _flat(np.array([]), w)
-    system = _free(w, *data)
+    start = flatten(np.array([]), w)
+    system = free(w, *data)
     return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
 
 
@@ -345,89 +346,3 @@ def _run(
         system,
         path,
     )
-
-
-def _flat(head: Array, weights: Weights) -> Array:
-    return np.concatenate([head, *(w.ravel() for w in weights)])
-
-
-def _reader(weights: Weights, offset: int) -> Callable[[Array], Weights]:
-    """Return what cuts states, with leading axes, into matrices."""
-    ends = np.cumsum([offset, *(w.size for w in weights)]).tolist()
-    parts = list(zip(ends[:-1], ends[1:], [w.shape for w in weights], strict=True))
-
-    def read(y: Array) -> Weights:
-        return tuple(y[..., a:b].reshape(y.shape[:-1] + shape) for a, b, shape in parts)
-
-    return read
-
-
-def _normalised(
-    weights: Weights, x: Array, labels: Array, decay: float, *, clock: bool
-) -> System:
-    """Return the flow of (rho, v_k); `clock`: the lengths of v_k slow it down."""
-    read = _reader(weights, 1)
-
-    def velocity(y: Array) -> Array:
-        raw = read(y)
-        lengths = [float(np.linalg.norm(v)) for v in raw]
-        v = tuple(w / c for w, c in zip(raw, lengths, strict=True))
-        hidden, f = _passes.forward(v, x)
-        e = y[0] * f - labels
-        mean = e @ f
-        parts = [
-            (2.0 * y[0] / (c if clock else 1.0)) * (w * mean - g)
-            for w, g, c in zip(v, _passes.pull_back(v, hidden, e), lengths, strict=True)
-        ]
-        return _flat(np.array([-2.0 * (mean + decay * y[0])]), tuple(parts))
-
-    def project(y: Array) -> Array:
-        return y if clock else _flat(y[:1], _passes.project(read(y)))
-
-    def outputs(y: Array) -> Array:
-        return _passes.forward(_passes.project(read(y)), x)[1]
-
-    def loss(y: Array) -> Array:
-        e = y[..., :1] * outputs(y) - labels
-        return np.sum(e * e, axis=-1) + decay * y[..., 0] ** 2
-
-    def rest(y: Array) -> Array:
-        f = outputs(y)
-        a = decay + np.sum(f * f, axis=-1)
-        # Where nothing moves the norm, it rests wherever it is.
-        return np.where(a > 0.0, f @ labels, y[..., 0]) / np.where(a > 0.0, a, 1.0)
-
-    def rho(y: Array) -> Array:
-        return y[..., 0]
-
-    return System(velocity, project, loss, rho, rest, read, outputs)
-
-
-def _free(weights: Weights, x: Array, labels: Array, decay: float) -> System:
-    """Return the flow of W_k."""
-    read = _reader(weights, 0)
-
-    def velocity(y: Array) -> Array:
-        w = read(y)
-        hidden, g = _passes.forward(w, x)
-        summed = _passes.pull_back(w, hidden, g - labels)
-        return -2.0 * (_flat(np.array([]), summed) + decay * y)
-
-    def rho(y: Array) -> Array:
-        return np.asarray(np.prod(_passes.frobenius(read(y)), axis=-1))
-
-    def outputs(y: Array) -> Array:
-        return _passes.forward(_passes.project(read(y)), x)[1]
-
-    def loss(y: Array) -> Array:
-        e = _passes.forward(read(y), x)[1] - labels
-        return np.sum(e * e, axis=-1) + decay * np.sum(y * y, axis=-1)
-
-    def rest(y: Array) -> Array:
-        f = outputs(y)
-        s = np.sum(f * f, axis=-1)
-        inverse = np.sum(_passes.frobenius(read(y)) ** -2.0, axis=-1)
-        held = f @ labels - decay * len(weights) / (rho(y) * inverse)
-        return np.where(s > 0.0, held, rho(y)) / np.where(s > 0.0, s, 1.0)
-
-    return System(velocity, lambda y: y, loss, rho, rest, read, outputs)
