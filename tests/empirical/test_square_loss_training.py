@@ -341,6 +341,27 @@ class TestRecipes:
                 train(net, params, TWO, one, rates=rates)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("learnt", [TWO, CONV])
+def test_a_gpu_makes_the_same_numbers(family, learnt):
+    net, params = start(family, (0.5, 2.0), shape=tuple(learnt.inputs.shape[1:]))
+    recipe = Recipe(epochs=10, rate=0.02, weight_decay=0.1, batch=12)
+    here, there = (
+        train(
+            net,
+            tuple(p.to(device) for p in params),
+            learnt,
+            recipe,
+            generator=order(),
+        )
+        for device in ("cpu", "cuda")
+    )
+    for name in ("rho", "loss", "S", "B", "residual", "nc1"):
+        assert there.series[name] == pytest.approx(here.series[name], rel=1e-7), name
+
+
 def test_levels_include_the_ends():
     assert measures.LEVELS[0] == measures.CLASS_LEVELS[0] == 0.0
     assert measures.LEVELS[-1] == measures.CLASS_LEVELS[-1] == 1.0
