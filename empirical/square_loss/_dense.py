@@ -29,15 +29,16 @@ class Workspace:
     def __init__(self, network: Network, draws: int, n: int, like: Tensor) -> None:
         self.network, self.draws, self.n = network, draws, n
         make = like.new_empty
-        # Before normalisation, after the ReLU, and slopes by the latter.
+        # Centred and not yet divided, after the ReLU, and slopes by the latter.
         self.before = [make(draws, width, n) for width in network.widths]
         self.hidden = [make(draws, width, n) for width in network.widths]
         if not network.normalises_batch:
             self.before = self.hidden
         self.slopes = [make(draws, width, n) for width in network.widths]
-        self.statistics = [
-            (make(draws * width), make(draws * width)) for width in network.widths
-        ]
+        # Of each unit: mean, and one over the deviation.
+        self.means = [make(draws, width, 1) for width in network.widths]
+        self.inverses = [make(draws, width, 1) for width in network.widths]
+        self.zeros = [like.new_zeros(draws * width) for width in network.widths]
         self.outputs = make(draws, network.outputs, n)
 
     def forward(
@@ -51,25 +52,10 @@ class Workspace:
         for index, (z, out) in enumerate(zip(self.before, self.hidden, strict=True)):
             _product(weights[index], h, z)
             if self.network.normalises_batch:
-                gain, shift = (
-                    (affine[index].view(-1), affine[depth + index].view(-1))
-                    if affine
-                    else (None, None)
-                )
-                mean, inverse = self.statistics[index]
-                _ATEN.native_batch_norm.out(
-                    z.view(1, -1, self.n),
-                    gain,
-                    shift,
-                    None,
-                    None,
-                    True,  # noqa: FBT003 (the operator takes no names)
-                    0.0,
-                    self.network.eps,
-                    out=out.view(1, -1, self.n),
-                    save_mean=mean,
-                    save_invstd=inverse,
-                )
+                self._normalise(index, z, out)
+                if affine:
+                    out.mul_(affine[index][..., None])
+                    out.add_(affine[depth + index][..., None])
             h = out.relu_()
         return _product(weights[-1], h, self.outputs)
 
@@ -102,6 +88,17 @@ class Workspace:
             else:
                 torch.mm(s.view(-1, self.n), inputs, out=found[0].flatten(0, 1))
 
+    def _normalise(self, index: int, z: Tensor, out: Tensor) -> None:
+        """Centre z, and write it divided by its deviations to `out`.
+
+        Measured: less than half the time of the library's one call.
+        """
+        mean, inverse = self.means[index], self.inverses[index]
+        z.sub_(torch.mean(z, -1, keepdim=True, out=mean))
+        torch.linalg.vector_norm(z, dim=-1, keepdim=True, out=inverse)
+        inverse.square_().div_(self.n).add_(self.network.eps).rsqrt_()
+        torch.mul(z, inverse, out=out)
+
     def _through_normalisation(
         self,
         index: int,
@@ -109,7 +106,6 @@ class Workspace:
         found: Sequence[Tensor],
         affine: Sequence[Tensor],
     ) -> Tensor:
-        mean, inverse = self.statistics[index]
         flat = (1, -1, self.n)
         # No memory of ours: the library's variant for that would copy.
         through, gains, shifts = _ATEN.native_batch_norm_backward(
@@ -118,9 +114,9 @@ class Workspace:
             affine[index].view(-1) if affine else None,
             None,
             None,
-            mean,
-            inverse,
-            True,  # noqa: FBT003
+            self.zeros[index],
+            self.inverses[index].view(-1),
+            True,  # noqa: FBT003 (the operator takes no names)
             self.network.eps,
             [True, bool(affine), bool(affine)],
         )
