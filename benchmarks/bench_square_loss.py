@@ -141,7 +141,13 @@ def recording() -> float:
         name: ours(30, torch.float64, recorded=kept, steps=1000)
         for name, kept in (("without", False), ("with", True))
     }
-    seconds = best(rivals, turns=2)
+    # Of one process on one core: what others do on the machine does not count.
+    seconds = dict.fromkeys(rivals, float("inf"))
+    for _ in range(2):
+        for name, run in rivals.items():
+            start = time.process_time()
+            run()
+            seconds[name] = min(seconds[name], time.process_time() - start)
     return seconds["with"] / seconds["without"] - 1.0
 
 

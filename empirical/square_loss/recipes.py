@@ -115,8 +115,8 @@ class Recipe:
 def recorded_epochs(epochs: int) -> npt.NDArray[np.int64]:
     """Return 0, then numbers evenly spaced in their logarithm, then `epochs`.
 
-    Up to 20 a decade, but not more than one for every 25 epochs (or eight): a record
-    costs about as much as an epoch, so that recording stays a small part of training.
+    Up to 20 a decade, but not more than one for every 40 epochs (or eight): a record
+    costs two or three steps of full batches, so that recording stays a small part of training.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def recorded_epochs(epochs: int) -> npt.NDArray[np.int64]:
     >>> len(recorded_epochs(6000))
     67
     """
-    allowed = max(8, epochs // 25)
+    allowed = max(8, epochs // 40)
     for per_decade in (20, 16, 12, 8, 6, 4, 3, 2, 1):
         exponents = np.arange(0.0, np.log10(epochs), 1.0 / per_decade)
         inner = np.round(10.0**exponents).astype(np.int64)

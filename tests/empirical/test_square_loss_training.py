@@ -300,7 +300,7 @@ class TestRecipes:
             times = recorded_epochs(epochs)
             assert times[0] == 0
             assert times[-1] == epochs
-            assert len(times) <= max(8, epochs // 25)
+            assert len(times) <= max(8, epochs // 40)
             assert (np.diff(times) > 0).all()
             # No gap of more than a decade.
             assert (times[2:] <= 10 * times[1:-1] + 1).all()
