@@ -116,7 +116,7 @@ def recorded_epochs(epochs: int) -> npt.NDArray[np.int64]:
     """Return 0, then numbers evenly spaced in their logarithm, then `epochs`.
 
     Up to 20 a decade, but not more than one for every 40 epochs (or eight): a record
-    costs two or three steps of full batches, so that recording stays a small part of training.
+    costs two or three steps of full batches, so recording stays a small part of all.
 
     Examples
     --------
