@@ -4,11 +4,11 @@ import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.integrate import solve_ivp
 from torch import Tensor
 
 from verify.claims.square_loss._networks import (
+    Array,
     Problem,
     flat,
     gradients,
@@ -18,7 +18,6 @@ from verify.claims.square_loss._networks import (
     tensors,
 )
 
-Array = npt.NDArray[np.float64]
 Velocity = Callable[[list[Array]], Sequence[Array]]
 Loss = Callable[[Sequence[Tensor]], Tensor]
 

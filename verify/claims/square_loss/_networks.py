@@ -17,7 +17,7 @@ from torch import Tensor
 
 from verify.claim import Case
 
-Array = npt.NDArray[np.float64]
+Array = npt.NDArray[np.floating[Any]]
 
 # Pre-activations nearer to the kink than this are drawn again.
 _CLEAR = 1e-9
@@ -99,11 +99,10 @@ def square_error(rho: Tensor | float, f: Tensor, labels: Array) -> Tensor:
 
 def gradients(value: Tensor, by: Sequence[Tensor]) -> tuple[Array, ...]:
     """Return the derivatives of a number; zero where it does not depend."""
-    found = torch.autograd.grad(value, list(by), allow_unused=True, retain_graph=True)
-    return tuple(
-        (torch.zeros_like(b) if g is None else g).numpy()
-        for g, b in zip(found, by, strict=True)
+    found = torch.autograd.grad(
+        value, list(by), retain_graph=True, materialize_grads=True
     )
+    return tuple(g.numpy() for g in found)
 
 
 def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:

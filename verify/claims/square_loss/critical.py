@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
 from theory import square_loss as sl
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims.square_loss._networks import (
+    Array,
     Problem,
     gradients,
     jacobians,
@@ -23,7 +23,6 @@ from verify.claims.square_loss._networks import (
 )
 from verify.compare import AgreesTo, AtLeast, Identical, Outcome
 
-Array = npt.NDArray[np.float64]
 KEY = "poggio2021explicit"
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.utils.parametrizations import weight_norm
@@ -18,6 +17,7 @@ from verify.claims.square_loss._flows import (
     scale_and_directions,
 )
 from verify.claims.square_loss._networks import (
+    Array,
     Problem,
     flat,
     gradients,
@@ -28,7 +28,6 @@ from verify.claims.square_loss._networks import (
 )
 from verify.compare import AgreesTo, AtMost, Outcome
 
-Array = npt.NDArray[np.float64]
 KEY = "poggio2021explicit"
 
 
@@ -464,7 +463,7 @@ def _measure_motion(*, rows: int, columns: int, seed: int) -> Array:
         norm = torch.linalg.matrix_norm(w)
         return norm, w / norm
 
-    _, (speed, move) = torch.func.jvp(split, (weight,), (velocity,))
+    speed, move = torch.func.jvp(split, (weight,), (velocity,))[1]
     return flat([speed.numpy(), move.numpy()])
 
 

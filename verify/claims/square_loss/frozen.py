@@ -4,15 +4,14 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 from hypothesis import strategies as st
 
 from theory import square_loss as sl
 from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo, Identical, Outcome
 
-Array = npt.NDArray[np.float64]
 KEY = "poggio2021explicit"
 
 
@@ -141,13 +140,15 @@ def _descended(
     *,
     rho0: float,
     reduction: str,
-    optimiser: dict[str, float],
+    rate: float,
+    decay: float,
+    momentum: float,
     steps: tuple[int, ...],
 ) -> Array:
     """Train the scale alone with PyTorch's own optimiser, as one would in code."""
     rho = torch.tensor(rho0, dtype=torch.float64, requires_grad=True)
     outputs, labels = torch.from_numpy(f), torch.from_numpy(y)
-    sgd = torch.optim.SGD([rho], **optimiser)
+    sgd = torch.optim.SGD([rho], lr=rate, weight_decay=decay, momentum=momentum)
     factor = 0.5 if reduction.startswith("half") else 1.0
     found: list[float] = []
     for step in range(max(steps) + 1):
@@ -177,11 +178,9 @@ def _measure_steps(
         y,
         rho0=3.0,
         reduction=reduction,
-        optimiser={
-            "lr": _rate_of(reduction, examples),
-            "weight_decay": decay,
-            "momentum": momentum,
-        },
+        rate=_rate_of(reduction, examples),
+        decay=decay,
+        momentum=momentum,
         steps=_STEPS,
     )
 
@@ -260,11 +259,9 @@ def _measure_stable(*, momentum: float, share: float, weight_decay: float) -> bo
         y,
         rho0=3.0,
         reduction="sum",
-        optimiser={
-            "lr": share * limit,
-            "weight_decay": 2.0 * weight_decay,
-            "momentum": momentum,
-        },
+        rate=share * limit,
+        decay=2.0 * weight_decay,
+        momentum=momentum,
         steps=steps,
     )
     centre = float(y @ f / (weight_decay + f @ f))
@@ -309,11 +306,9 @@ def _settled(
         y,
         rho0=0.5,
         reduction=reduction,
-        optimiser={
-            "lr": _rate_of(reduction, examples),
-            "weight_decay": decay,
-            "momentum": momentum,
-        },
+        rate=_rate_of(reduction, examples),
+        decay=decay,
+        momentum=momentum,
         steps=(800,),
     )
     return float(end)

@@ -6,12 +6,12 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from theory import square_loss as sl
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.square_loss._networks import (
+    Array,
     Problem,
     gradients,
     jacobians,
@@ -28,7 +28,6 @@ from verify.compare import (
     RarelyAbove,
 )
 
-Array = npt.NDArray[np.float64]
 KEY = "poggio2021explicit"
 
 

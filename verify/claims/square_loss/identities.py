@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from theory import square_loss as sl
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.square_loss._networks import (
+    Array,
     flat,
     gradients,
     jacobians,
@@ -22,7 +22,6 @@ from verify.claims.square_loss._networks import (
 )
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
 
-Array = npt.NDArray[np.float64]
 KEY = "poggio2021explicit"
 
 CASES = grid(
@@ -237,7 +236,7 @@ EQ_9 = Claim(
 def _measure_product(*, after: int, before: int) -> bool:
     """Whether the transpose of a row (1, n_k) can be multiplied by a column."""
     try:
-        np.ones((1, after)).T @ np.ones((before, 1))
+        np.matmul(np.ones((1, after)).T, np.ones((before, 1)))
     except ValueError:
         return False
     return True

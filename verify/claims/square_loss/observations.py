@@ -7,7 +7,6 @@ from typing import Any
 import flint
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -15,6 +14,7 @@ from theory import square_loss as sl
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import (
+    Array,
     Problem,
     gradients,
     outputs,
@@ -25,7 +25,6 @@ from verify.claims.square_loss._networks import (
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical, Outcome
 
-Array = npt.NDArray[np.float64]
 KEY = "poggio2021explicit"
 
 

@@ -1,0 +1,168 @@
+"""Networks that several claims look at: trained once a profile, kept as records.
+
+A run's record is kept beside those of the claims, in ``results/<profile>/runs``, and
+belongs to the code that made it: after any change of `empirical` it is trained again.
+Workers that want the same run at once wait for the first of them.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from empirical.batch import Named, code_digest
+from verify.claim import Profile
+from verify.figures.identity_map.runs import FOLDER, SCALES
+from verify.records import folder_of
+
+PROFILES = {scale: Profile(profile) for profile, scale in SCALES.items()}
+"""Where the runs of a scale are kept."""
+
+PATIENCE = 3600.0
+"""Seconds after which a run that another process holds is taken over."""
+
+
+class Batch(Protocol):
+    """What trains configurations and leaves a record of each."""
+
+    def __call__(
+        self,
+        configurations: Sequence[Any],
+        /,
+        *,
+        directory: Path,
+        device: str,
+        rerun: bool,
+    ) -> Mapping[str, str]:
+        """Return how each ended, by name."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """The networks of a paper.
+
+    Attributes
+    ----------
+    module : str
+        Whose command line trains them, ``empirical.<topic>``.
+    configurations : callable
+        Scale to configurations.
+    batch : callable
+        ``run_batch`` of that module.
+    """
+
+    module: str
+    configurations: Callable[[Any], Sequence[Named]]
+    batch: Batch
+
+    def names(self, scale: str) -> tuple[str, ...]:
+        """Return the names of the configurations of a scale."""
+        return tuple(c.name for c in _all(self, scale))
+
+    def record(self, name: str, scale: str) -> dict[str, Any]:
+        """Return the record of a configuration, trained now if there is none.
+
+        Raises
+        ------
+        ValueError
+            If it could not be trained, or is of the paper's size and there is neither
+            a record nor a GPU.
+        """
+        return _record(self, name, scale)
+
+    def _train(self, configuration: Named, scale: str, path: Path) -> dict[str, Any]:
+        name, device = configuration.name, "cpu"
+        if scale == "paper":
+            if not torch.cuda.is_available():
+                raise ValueError(
+                    f"{name} (paper): `{path}` must exist, or a GPU be here to train it."
+                    f" Run `python -m {self.module} batch --scale paper` where there is"
+                    " one."
+                )
+            device = "cuda"
+        # What there is, if anything, is of other code.
+        outcome = self.batch(
+            [configuration], directory=path.parent, device=device, rerun=True
+        )
+        if outcome[name] != "done":
+            raise ValueError(f"{name}: {outcome[name]}")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+def folder(scale: str) -> Path:
+    """Return where the runs of a scale are kept."""
+    return folder_of(PROFILES[scale]) / FOLDER
+
+
+@cache
+def _all(trainer: Trainer, scale: str) -> tuple[Named, ...]:
+    return tuple(trainer.configurations(scale))
+
+
+@cache
+def _record(trainer: Trainer, name: str, scale: str) -> dict[str, Any]:
+    (configuration,) = (c for c in _all(trainer, scale) if c.name == name)
+    path = folder(scale) / f"{name}.json"
+    record = _current(path)
+    if record is None:
+        with _held(path):
+            record = _current(path) or trainer._train(configuration, scale, path)
+    return record
+
+
+def _current(path: Path) -> dict[str, Any] | None:
+    """Read a record of the code as it is; None where there is none."""
+    if not path.exists():
+        return None
+    record = json.loads(path.read_text(encoding="utf-8"))
+    # Records of a GPU are committed: they say which code they are of.
+    kept = record["device"] != "cpu" or record["code"] == code_digest()
+    return record if kept else None
+
+
+@contextmanager
+def _held(path: Path) -> Generator[None]:
+    """Keep other processes from training the same run meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_suffix(".lock")
+    while True:
+        try:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+            break
+        except FileExistsError:
+            if _abandoned(lock):
+                lock.unlink(missing_ok=True)
+            time.sleep(0.1)
+    try:
+        lock.write_text(str(os.getpid()), encoding="utf-8")
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+
+
+def _abandoned(lock: Path) -> bool:
+    """Whether the process that holds the lock is gone, or has been at it for an hour."""
+    try:
+        age = time.time() - lock.stat().st_mtime
+        owner = lock.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+    if age > PATIENCE:
+        return True
+    if not owner or os.name == "nt":
+        return False
+    try:
+        os.kill(int(owner), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
