@@ -19,7 +19,7 @@ import torch
 
 from empirical.batch import Named, code_digest
 from verify.claim import Profile
-from verify.figures.identity_map.runs import FOLDER, SCALES
+from verify.figures.runs import FOLDER, SCALES
 from verify.records import folder_of
 
 PROFILES = {scale: Profile(profile) for profile, scale in SCALES.items()}

@@ -29,6 +29,7 @@ from verify.compare.statistical import (
     MeanEquals,
     RankTrend,
     RarelyAbove,
+    SignTest,
     SlopeEquals,
 )
 
@@ -50,6 +51,7 @@ __all__ = [
     "Outcome",
     "RankTrend",
     "RarelyAbove",
+    "SignTest",
     "SlopeEquals",
     "Verdict",
 ]

@@ -103,6 +103,40 @@ class RankTrend:
 
 
 @dataclass(frozen=True)
+class SignTest:
+    """Replicates rise (+1) or fall (-1) together, more often than a coin would.
+
+    The measurement holds one signed change a replicate; zeros count for neither side.
+    The prediction holds when its sign has a one-sided p-value below `level`, and is
+    refuted when the other sign has. `resolves` is the least share of replicates that
+    would have settled it.
+    """
+
+    level: float = 1e-2
+
+    def judge(self, predicted: Any, measured: Any) -> Verdict:
+        """Judge the sign `predicted` of the changes `measured`."""
+        from scipy.stats import binom
+
+        changes = np.ravel(np.asarray(measured, dtype=np.float64))
+        if not np.isfinite(changes).all():
+            raise ValueError("SignTest: changes must be finite")
+        changes = math.copysign(1.0, float(predicted)) * changes[changes != 0.0]
+        count, along = changes.size, int(np.count_nonzero(changes > 0.0))
+        needed = int(binom.isf(self.level, count, 0.5)) + 1 if count else 1
+        outcome = Outcome.UNDECIDED
+        if along >= needed <= count:
+            outcome = Outcome.HOLDS
+        elif count - along >= needed <= count:
+            outcome = Outcome.REFUTED
+        share = along / count if count else 0.5
+        limit = needed / count if count else 1.0
+        return Verdict(
+            outcome, -share, limit, "share of replicates", strain=limit - share
+        )
+
+
+@dataclass(frozen=True)
 class RarelyAbove:
     """Values exceed their bounds in at most a share `probability` of the trials.
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from verify.figures import measured, theoretical
 from verify.figures.identity_map import FIGURES, MAIN
-from verify.figures.identity_map.runs import Missing as Missing
-from verify.figures.identity_map.runs import Records
 from verify.figures.identity_map.table import DEPTH_CURVE
+from verify.figures.runs import Missing as Missing
+from verify.figures.runs import Records
 from verify.figures.style import settled, styled
 from verify.records import Record
 

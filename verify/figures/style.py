@@ -8,7 +8,8 @@ page and print.
 import importlib
 import io
 import re
-from collections.abc import Generator, Mapping
+import textwrap
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import Any
@@ -106,6 +107,36 @@ def settled(figure: Any) -> Any:
     for _ in range(2):
         figure.draw_without_rendering()
     figure.set_layout_engine("none")
+    return figure
+
+
+_LINE, _HEIGHT = 104, 0.135
+"""Characters in a line of remarks, and inches that one takes."""
+
+
+def with_remarks(figure: Any, said: Sequence[str]) -> Any:
+    """Write remarks below a figure, which grows by what they need."""
+    if not said:
+        return figure
+    lines = [
+        line
+        for one in said
+        for line in textwrap.wrap(f"{one}.", _LINE, break_on_hyphens=False)
+    ]
+    extra = _HEIGHT * len(lines) + 0.15
+    engine: Any = figure.get_layout_engine()
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + extra)
+    share = extra / (height + extra)
+    if engine is not None:
+        engine.set(rect=(0.0, share, 1.0, 1.0 - share))
+    else:
+        for ax in figure.axes:
+            box = ax.get_position()
+            place = (box.x0, share + box.y0 * (1.0 - share))
+            ax.set_position((*place, box.width, box.height * (1.0 - share)))
+    bottom = 0.05 / (height + extra)
+    figure.text(0.01, bottom, "\n".join(lines), fontsize=7.5, va="bottom")
     return figure
 
 

@@ -89,7 +89,7 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
     if options.format == "markdown":
         return as_markdown(rows)
     if options.format == "html":
-        from verify.figures.identity_map.runs import beside
+        from verify.figures.runs import beside
         from verify.report.html import as_html
 
         return as_html(

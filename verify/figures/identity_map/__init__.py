@@ -1,7 +1,8 @@
 """Figures 1 to 43 of the paper on copying networks, from records of trained runs.
 
 `FIGURES` holds each by its number. Calling one with a mapping from configurations to
-run records draws it and computes nothing but means; `runs.Folder` is such a mapping.
+run records draws it and computes nothing but means; `verify.figures.runs.Folder` is such a
+mapping.
 
 References
 ----------
@@ -10,7 +11,5 @@ Generalization under Extreme Overparameterization*, ICLR.
 """
 
 from verify.figures.identity_map.paper import PaperFigure as PaperFigure
-from verify.figures.identity_map.runs import Folder as Folder
-from verify.figures.identity_map.runs import Missing as Missing
 from verify.figures.identity_map.table import FIGURES as FIGURES
 from verify.figures.identity_map.table import MAIN as MAIN

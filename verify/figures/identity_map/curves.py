@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verify.figures.identity_map.runs import Array, Group, Missing, Run, mean
+from verify.figures.identity_map.runs import Group, Run, mean
+from verify.figures.runs import Array, Missing
 from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.figures.identity_map.montage import Strip, montage, span
-from verify.figures.identity_map.runs import Array, Group, Run, mean, variant
+from verify.figures.identity_map.runs import Group, Run, mean, variant
+from verify.figures.runs import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verify.figures.identity_map.runs import Array, Group, mean
+from verify.figures.identity_map.runs import Group, mean
+from verify.figures.runs import Array
 from verify.figures.style import INK, blank
 
 if TYPE_CHECKING:

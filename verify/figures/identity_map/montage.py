@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verify.figures.identity_map.runs import Array
+from verify.figures.runs import Array
 from verify.figures.style import FAINT, SERIES, blank
 
 if TYPE_CHECKING:

@@ -1,23 +1,15 @@
 """One figure of the paper: what it needs, how it is drawn, what to see."""
 
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from verify.figures.identity_map.runs import (
-    Missing,
-    Records,
-    Run,
-    remarks,
-    select,
-    training_command,
-)
+from verify.figures.identity_map.runs import MODULE, Run, remarks, select
+from verify.figures.runs import Missing, Records, training_command
+from verify.figures.style import with_remarks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_LINE, _HEIGHT = 104, 0.135
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +63,7 @@ class PaperFigure:
         """
         absent = [p for p in self.needs if not select(records, (p,))]
         if absent:
-            made = training_command(records, f"--figures {self.number}")
+            made = training_command(MODULE, records, f"--figures {self.number}")
             raise Missing(
                 f"figure {self.number}: no record of {', '.join(absent)}; `{made}`"
                 " makes them"
@@ -92,29 +84,3 @@ class PaperFigure:
         except Missing as error:
             raise Missing(f"figure {self.number}: {error}") from error
         return with_remarks(figure, remarks(runs))
-
-
-def with_remarks(figure: "Figure", said: Sequence[str]) -> "Figure":
-    """Write remarks below a figure, which grows by what they need."""
-    if not said:
-        return figure
-    lines = [
-        line
-        for one in said
-        for line in textwrap.wrap(f"{one}.", _LINE, break_on_hyphens=False)
-    ]
-    extra = _HEIGHT * len(lines) + 0.15
-    engine: Any = figure.get_layout_engine()
-    width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + extra)
-    share = extra / (height + extra)
-    if engine is not None:
-        engine.set(rect=(0.0, share, 1.0, 1.0 - share))
-    else:
-        for ax in figure.axes:
-            box = ax.get_position()
-            place = (box.x0, share + box.y0 * (1.0 - share))
-            ax.set_position((*place, box.width, box.height * (1.0 - share)))
-    bottom = 0.05 / (height + extra)
-    figure.text(0.01, bottom, "\n".join(lines), fontsize=7.5, va="bottom")
-    return figure

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verify.figures.identity_map import curves, grids, maps
-from verify.figures.identity_map.runs import Group, Missing, Run, nearest
+from verify.figures.identity_map.runs import Group, Run, nearest
+from verify.figures.runs import Missing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from verify.claim import Evidence, Profile
-from verify.figures.identity_map.runs import Records
+from verify.figures.runs import Records
 from verify.report.html import claim, overview, pictures
 from verify.report.rows import Row
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from verify import figures
 from verify.figures import Missing, Picture
-from verify.figures.identity_map.runs import Records
+from verify.figures.runs import Records
 from verify.figures.style import as_svg
 from verify.records import CaseRecord, Record
 from verify.report.html.markup import anchor, link

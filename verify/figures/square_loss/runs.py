@@ -1,0 +1,202 @@
+"""Records of trained classifiers as the pictures see them.
+
+A record holds draws, each of an initial scale and a seed. Draws that diverged have
+nothing to show and are left out of every line; `remarks` names them below each picture,
+beside those that died or never got every training example right.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from verify.figures.runs import Array, Missing, Records, training_command
+
+MODULE = "empirical.square_loss"
+"""What trains the runs."""
+
+_KINDS = {
+    "diverged": "Draws that diverged, left out",
+    "dead": "Draws that ended with f = 0 on every example",
+    "late": "Draws whose training error was never zero",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One network: its record inside that of its run."""
+
+    run: str
+    raw: Mapping[str, Any]
+
+    @property
+    def seed(self) -> int:
+        """Number that its Gaussian weights come from."""
+        return int(self.raw["seed"])
+
+    @property
+    def scale(self) -> float:
+        """Initial Frobenius norm of each layer."""
+        return float(self.raw["scale"])
+
+    @property
+    def kind(self) -> str:
+        """``"diverged"``, ``"dead"``, ``"late"``, or ``"finished"`` for none of them."""
+        status = str(self.raw["status"])
+        if status in _KINDS:
+            return status
+        return "late" if self.interpolated is None else "finished"
+
+    @property
+    def interpolated(self) -> int | None:
+        """First epoch without a training error, None if there was none."""
+        found = self.raw["interpolated"]
+        return None if found is None else int(found)
+
+    @property
+    def margins(self) -> Array:
+        """Margins of the training examples at the end, sorted."""
+        return np.array(self.raw["margins"], dtype=np.float64)
+
+    @property
+    def test_error(self) -> float:
+        """Share of test examples that are wrong at the end, nan if it diverged."""
+        found = self.raw["test_error"]
+        return float("nan") if found is None else float(found)
+
+    def series(self, name: str) -> Array:
+        """Return what was recorded, epochs along the first axis, nan where undefined.
+
+        Raises
+        ------
+        Missing
+            If it was not recorded, or at no epoch.
+        """
+        found = self.raw["series"].get(name)
+        if not found:
+            state = "no" if found is None else "an empty"
+            raise Missing(
+                f"the record {self.run} has {state} series '{name}'; make it anew with"
+                f" `python -m {MODULE} batch --rerun --only {self.run} --out DIR`"
+            )
+        return np.array(found, dtype=np.float64)
+
+    def last(self, name: str) -> float:
+        """Return the last entry of a series of numbers."""
+        return float(self.series(name)[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run's record."""
+
+    raw: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the configuration."""
+        return str(self.raw["name"])
+
+    @property
+    def data(self) -> str:
+        """Name of the data set."""
+        return str(self.raw["data"])
+
+    @property
+    def epochs(self) -> Array:
+        """Epochs at which series were recorded, the first of them 0."""
+        return np.array(self.raw["epochs"], dtype=np.float64)
+
+    @property
+    def examples(self) -> int:
+        """Number of training examples."""
+        return int(self.raw["examples"])
+
+    @property
+    def family(self) -> str:
+        """``"none"``, ``"bn"``, ``"wn"`` or ``"wn-rows"``."""
+        return str(self.raw["network"]["family"])
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Initial scales, as listed."""
+        return tuple(float(scale) for scale in self.raw["scales"])
+
+    @property
+    def draws(self) -> tuple[Draw, ...]:
+        """Every draw, those that diverged too."""
+        return tuple(Draw(self.name, raw) for raw in self.raw["draws"])
+
+    def kept(self, scale: float) -> list[Draw]:
+        """Return the draws of a scale that did not diverge."""
+        return [d for d in self.draws if d.scale == scale and d.kind != "diverged"]
+
+    def typical(self, scale: float) -> Draw | None:
+        """Return the draw of the median final norm, the lower of two.
+
+        Of those that neither diverged nor died; of the dead if there are no others,
+        None if all diverged.
+        """
+        kept = self.kept(scale)
+        alive = [draw for draw in kept if draw.kind != "dead"] or kept
+        alive.sort(key=lambda draw: draw.last("rho"))
+        return alive[(len(alive) - 1) // 2] if alive else None
+
+
+def select(records: Records, names: Sequence[str]) -> list[Run]:
+    """Return the runs of configurations, for each data set where there are several.
+
+    Parameters
+    ----------
+    records : mapping
+        Configuration to record.
+    names : sequence of str
+        Of configurations, without the data set.
+
+    Raises
+    ------
+    Missing
+        If one of them has no record; the message names it.
+    """
+    found = {name: matching(records, name) for name in names}
+    absent = [name for name, runs in found.items() if not runs]
+    if absent:
+        raise Missing(f"no record of {', '.join(absent)}")
+    return [run for runs in found.values() for run in runs]
+
+
+def matching(records: Records, name: str) -> list[Run]:
+    """Return the runs of one configuration: its own, or one for each data set."""
+    # "bn" is no start of "bn-decay" here: what follows must be a data set.
+    from empirical.data import NAMES
+
+    wanted = (name, *(f"{name}-{data}" for data in NAMES))
+    return [Run(records[one]) for one in wanted if one in records]
+
+
+def how_to_train(records: Records, options: str = "") -> str:
+    """Return the end of a message on missing records: what makes them."""
+    return f"`{training_command(MODULE, records, options)}` makes them"
+
+
+def remarks(runs: Sequence[Run]) -> list[str]:
+    """Return what has to be said of draws: which diverged, died, or never interpolated.
+
+    Of a kind at most one, with the name of each run, scale and seeds.
+    """
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        for scale in run.scales:
+            mine = [draw for draw in run.draws if draw.scale == scale]
+            for kind in _KINDS:
+                seeds = [str(draw.seed) for draw in mine if draw.kind == kind]
+                if not seeds:
+                    continue
+                word = "seed" if len(seeds) == 1 else "seeds"
+                which = "all seeds" if len(seeds) == len(mine) else ""
+                found.setdefault(kind, []).append(
+                    f"{run.name} from {scale:g} ({which or word + ' '}"
+                    f"{'' if which else ', '.join(seeds)})"
+                )
+    return [f"{_KINDS[kind]}: {'; '.join(found[kind])}" for kind in _KINDS if kind in found]
