@@ -338,6 +338,8 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             scales=(1.0,),
             labels=s.classes,
             per_class=s.per_class // 2,
+            # One scale only: twice the starts tell trends that three scales tell.
+            seeds=tuple(range(2 * len(s.seeds))),
         )
     )
     return made

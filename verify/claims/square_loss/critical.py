@@ -294,6 +294,44 @@ ERR_3 = Claim(
 )
 
 
+def _measure_footnote(*, widths: list[int], examples: int, seed: int) -> list[bool]:
+    """Whether the directions rest, and whether the bracket of the footnote is zero."""
+    p = _interpolator(widths, examples, seed)
+    leaves = tensors(p.directions)
+    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    speed = max(float(np.abs(s).max()) for s in slopes)
+    gaps = _measure_single(widths=widths, examples=examples, seed=seed)
+    # Errors of a solved layer are below 1e-12; gaps are of order one.
+    return [speed < 1e-9, bool(gaps.max() < 1e-9)]
+
+
+def _rest_all_the_same(*, widths: list[int], examples: int, seed: int) -> list[bool]:
+    return [True, False]
+
+
+def _when_it_vanishes(*, widths: list[int], examples: int, seed: int) -> list[bool]:
+    return [True, True]
+
+
+ERR_12 = Claim(
+    id="sl/err12",
+    items=("Err12", "Sing"),
+    title="At zero loss directions rest even where the bracket is not zero",
+    statement=(
+        r"\lambda=0,\;e=0:\quad\dot V_k=0\text{ even when }"
+        r"V_kf_n-\partial f_n/\partial V_k\ne 0"
+    ),
+    source=Source(KEY, "Footnote 3, with the missing inequality restored"),
+    evidence=Evidence.NUMERIC,
+    cases=_WIDE,
+    predict=_rest_all_the_same,
+    measure=_measure_footnote,
+    compare=Identical(),
+    must_refute=_when_it_vanishes,
+    finding="The printed sentence stops before what the bracket is.",
+)
+
+
 def _classes(case: dict[str, Any]) -> tuple[Array, Array]:
     """Residual of the last layer, and outputs, of an example."""
     if case["sharp"]:  # V_L = (a, -b), and hidden layers along a and along b
@@ -438,4 +476,4 @@ EXISTS = Claim(
     ),
 )
 
-CLAIMS = (EQ_6, SINGULAR, ERROR, PER_SAMPLE, ERR_3, ERR_3_CORRECTED, EXISTS)
+CLAIMS = (EQ_6, SINGULAR, ERROR, PER_SAMPLE, ERR_3, ERR_12, ERR_3_CORRECTED, EXISTS)

@@ -1,0 +1,408 @@
+"""Neural collapse: its measures by definition, and in trained networks (section 3)."""
+
+from functools import partial
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import neural_collapse as nc
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.square_loss._networks import Array
+from verify.claims.square_loss._runs import draws, first, interpolated, last
+from verify.claims.square_loss.training import down, trained, up
+from verify.compare import AgreesTo, SignTest
+
+KEY = "poggio2021explicit"
+
+_MEASURES = grid(classes=(2, 3, 5), features=(6,), seed=(0, 1))
+
+
+def _features(classes: int, features: int, seed: int) -> tuple[Array, Any, Array]:
+    """Random last hidden features, four of each class, and a classifier."""
+    rng = np.random.default_rng([58, seed])
+    labels = np.repeat(np.arange(classes), 4)
+    h = np.maximum(rng.standard_normal((len(labels), features)) + 0.5, 0.0)
+    return h, labels, rng.standard_normal((classes, features))
+
+
+def _exact_means(h: Array, labels: Any) -> tuple[list[Any], Any]:
+    """Class means and their mean, as rows of 40 digits."""
+    groups = [h[labels == c] for c in sorted(set(labels.tolist()))]
+    means = [
+        mpmath.matrix([[mpmath.fsum(col) / len(g) for col in zip(*g.tolist())]])  # noqa: B905
+        for g in groups
+    ]
+    centre = means[0] * 0
+    for mean in means:
+        centre += mean / len(means)
+    return means, centre
+
+
+# --- the measures ---------------------------------------------------------------------
+
+
+def _measure_nc1(*, classes: int, features: int, seed: int) -> Any:
+    """Tr(Sigma_W Sigma_B^+)/C, through eigenvectors of Sigma_B to 40 digits."""
+    h, labels, _ = _features(classes, features, seed)
+    with mpmath.workdps(40):
+        means, centre = _exact_means(h, labels)
+        between, within = mpmath.zeros(features), mpmath.zeros(features)
+        for mean in means:
+            d = mean - centre
+            between += d.T * d / classes
+        for row, label in zip(h.tolist(), labels.tolist(), strict=True):
+            d = mpmath.matrix([row]) - means[label]
+            within += d.T * d / len(h)
+        values, vectors = mpmath.eigsy(between)
+        total = mpmath.mpf(0)
+        for k in range(features):
+            if values[k] > mpmath.mpf(10) ** -25:
+                v = vectors[:, k]
+                total += (v.T * within * v)[0] / values[k]
+        return total / classes
+
+
+def _predict_nc1(*, classes: int, features: int, seed: int) -> float:
+    h, labels, _ = _features(classes, features, seed)
+    return nc.nc1(h, labels)
+
+
+def _traces_apart(*, classes: int, features: int, seed: int) -> float:
+    """Divide the traces instead: the same for round clouds only."""
+    h, labels, _ = _features(classes, features, seed)
+    means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
+    within = np.sum((h - means[labels]) ** 2) / len(h)
+    between = np.sum((means - means.mean(axis=0)) ** 2) / classes
+    return float(within / between / classes)
+
+
+NC_1 = Claim(
+    id="sl/nc1",
+    items=("NC1",),
+    title="How much features vary within classes, between classes' directions",
+    statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
+    source=Source(
+        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
+    ),
+    evidence=Evidence.NUMERIC,
+    cases=_MEASURES,
+    predict=_predict_nc1,
+    measure=_measure_nc1,
+    # The pseudo-inverse carries the condition of the means, below 1e3.
+    compare=AgreesTo(relative=1e-11),
+    must_refute=_traces_apart,
+)
+
+
+def _measure_simplex(*, classes: int, features: int, seed: int) -> list[Any]:
+    """Equal norms, equal angles, largest angles, pair by pair, to 40 digits."""
+    h, labels, _ = _features(classes, features, seed)
+    with mpmath.workdps(40):
+        means, centre = _exact_means(h, labels)
+        rows = [mean - centre for mean in means]
+        norms = [mpmath.norm(row) for row in rows]
+        average = mpmath.fsum(norms) / classes
+        spread = mpmath.sqrt(mpmath.fsum((n - average) ** 2 for n in norms) / classes)
+        cosines = [
+            (rows[i] * rows[j].T)[0] / norms[i] / norms[j]
+            for i in range(classes)
+            for j in range(classes)
+            if i != j
+        ]
+        middle = mpmath.fsum(cosines) / len(cosines)
+        angles = mpmath.fsum((c - middle) ** 2 for c in cosines) / len(cosines)
+        off = [abs(c + mpmath.mpf(1) / (classes - 1)) for c in cosines]
+        return [spread / average, mpmath.sqrt(angles), mpmath.fsum(off) / len(off)]
+
+
+def _predict_simplex(*, classes: int, features: int, seed: int) -> list[float]:
+    h, labels, _ = _features(classes, features, seed)
+    found = nc.nc2(h, labels)
+    return [found.equinorm, found.equiangle, found.maximal_angle]
+
+
+def _a_simplex(*, classes: int, features: int, seed: int) -> list[float]:
+    return [0.0, 0.0, 0.0]
+
+
+NC_2 = Claim(
+    id="sl/nc2",
+    items=("NC2",),
+    title="How far class means are from a simplex; two classes always make one",
+    statement=(
+        r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
+        r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
+    ),
+    source=Source(
+        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
+    ),
+    evidence=Evidence.NUMERIC,
+    cases=_MEASURES,
+    predict=_predict_simplex,
+    measure=_measure_simplex,
+    # For two classes all three are zero identically.
+    compare=AgreesTo(relative=1e-12, absolute=1e-14),
+    must_refute=_a_simplex,
+    finding="So only three classes or more test it: with two it is zero at the start.",
+)
+
+
+def _measure_duality(*, classes: int, features: int, seed: int) -> Any:
+    h, labels, weights = _features(classes, features, seed)
+    with mpmath.workdps(40):
+        means, centre = _exact_means(h, labels)
+        rows = [list(mean - centre) for mean in means]
+        ours = mpmath.sqrt(mpmath.fsum(v * v for row in rows for v in row))
+        given = [[mpmath.mpf(v) for v in row] for row in weights.tolist()]
+        theirs = mpmath.sqrt(mpmath.fsum(v * v for row in given for v in row))
+        return mpmath.fsum(
+            (a / theirs - b / ours) ** 2
+            for left, right in zip(given, rows, strict=True)
+            for a, b in zip(left, right, strict=True)
+        )
+
+
+def _predict_duality(*, classes: int, features: int, seed: int) -> float:
+    return nc.nc3(*_features(classes, features, seed))
+
+
+def _of_raw_means(*, classes: int, features: int, seed: int) -> float:
+    """Forget to take the mean of all away."""
+    h, labels, weights = _features(classes, features, seed)
+    means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
+    gap = weights / np.linalg.norm(weights) - means / np.linalg.norm(means)
+    return float(np.sum(gap**2))
+
+
+NC_3 = Claim(
+    id="sl/nc3",
+    items=("NC3",),
+    title="How far the classifier is from the class means",
+    statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
+    source=Source(
+        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
+    ),
+    evidence=Evidence.NUMERIC,
+    cases=_MEASURES,
+    predict=_predict_duality,
+    measure=_measure_duality,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_of_raw_means,
+)
+
+
+def _measure_disagreement(*, classes: int, features: int, seed: int) -> float:
+    """Count, example by example, where the classifier and the nearest mean part."""
+    h, labels, weights = _features(classes, features, seed)
+    means = [h[labels == c].mean(axis=0) for c in range(classes)]
+    parted = 0
+    for row in h:
+        scores = [float(np.dot(w, row)) for w in weights]
+        distances = [float(np.linalg.norm(row - mean)) for mean in means]
+        parted += scores.index(max(scores)) != distances.index(min(distances))
+    return parted / len(h)
+
+
+def _predict_disagreement(*, classes: int, features: int, seed: int) -> float:
+    return nc.nc4(*_features(classes, features, seed))
+
+
+def _errors_instead(*, classes: int, features: int, seed: int) -> float:
+    """Count the classifier's errors on the labels."""
+    h, labels, weights = _features(classes, features, seed)
+    return float(np.mean(np.argmax(h @ weights.T, axis=1) != labels))
+
+
+NC_4 = Claim(
+    id="sl/nc4",
+    items=("NC4",),
+    title="How often the classifier does not choose the nearest class mean",
+    statement=(r"\#\{\arg\max_c\langle w_c,h\rangle+b_c\ne\arg\min_c\|h-\mu_c\|\}/n"),
+    source=Source(
+        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
+    ),
+    evidence=Evidence.NUMERIC,
+    cases=_MEASURES,
+    predict=_predict_disagreement,
+    measure=_measure_disagreement,
+    compare=AgreesTo(absolute=1e-15),
+    must_refute=_errors_instead,
+)
+
+
+def _collapsed(classes: int, seed: int) -> tuple[Array, Any, Array]:
+    """Features at the vertices of a simplex, turned, scaled and moved."""
+    rng = np.random.default_rng([59, seed])
+    turn = np.linalg.qr(rng.standard_normal((classes + 2, classes + 2)))[0]
+    vertices = np.eye(classes, classes + 2) - np.pad(
+        np.full((classes, classes), 1.0 / classes), ((0, 0), (0, 2))
+    )
+    rows = 3.0 * vertices @ turn
+    labels = np.repeat(np.arange(classes), 3)
+    return rows[labels] + rng.standard_normal(classes + 2), labels, 0.2 * rows
+
+
+def _measure_collapsed(*, classes: int, seed: int) -> list[float]:
+    """Return the definitions, in plain double precision."""
+    h, labels, weights = _collapsed(classes, seed)
+    means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
+    m = means - means.mean(axis=0)
+    within = (h - means[labels]).T @ (h - means[labels]) / len(h)
+    nc1 = np.trace(within @ np.linalg.pinv(m.T @ m / classes, rcond=1e-9)) / classes
+    norms = np.linalg.norm(m, axis=1)
+    off = ~np.eye(classes, dtype=bool)
+    cosines = (m @ m.T / np.outer(norms, norms))[off]
+    gap = weights / np.linalg.norm(weights) - m / np.linalg.norm(m)
+    return [
+        float(nc1),
+        float(norms.std() / norms.mean()),
+        float(cosines.std()),
+        float(np.abs(cosines + 1.0 / (classes - 1)).mean()),
+        float(np.sum(gap**2)),
+    ]
+
+
+def _predict_collapsed(*, classes: int, seed: int) -> list[float]:
+    h, labels, weights = _collapsed(classes, seed)
+    simplex = nc.nc2(h, labels)
+    return [
+        nc.nc1(h, labels),
+        simplex.equinorm,
+        simplex.equiangle,
+        simplex.maximal_angle,
+        nc.nc3(h, labels, weights),
+    ]
+
+
+def _orthogonal_means(*, classes: int, seed: int) -> list[float]:
+    """Let collapsed class means be orthogonal: off by 1/(C-1) from a simplex."""
+    return [0.0, 0.0, 0.0, 1.0 / (classes - 1), 0.0]
+
+
+COLLAPSED = Claim(
+    id="sl/nc-simplex",
+    items=("NC1", "NC2", "NC3"),
+    title="Collapsed features give zero, however turned, scaled and moved",
+    statement=r"h_{i,c}=\mu_c\text{ at a simplex, }W\propto M^T:\;NC1=NC2=NC3=0",
+    source=Source(KEY, "Section 4, neural collapse"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(classes=(2, 3, 10), seed=(0, 1)),
+    predict=_predict_collapsed,
+    measure=_measure_collapsed,
+    # Features of size ten round to 1e-15; the mean of all is taken away.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_orthogonal_means,
+)
+
+
+# --- trained networks -----------------------------------------------------------------
+
+
+def _changes(series: str, family: str, *, scale: str, data: str) -> Array:
+    """Change of the log from the first epoch without an error to the last."""
+    rows = interpolated(family, scale, data, series)
+    return np.log(rows[:, 1] / rows[:, 0])
+
+
+def _rules(family: str, *, scale: str, data: str) -> Array:
+    rows = interpolated(family, scale, data, "nc4")
+    return rows[:, 1] - rows[:, 0]
+
+
+def _simplex_changes(index: int, *, scale: str, data: str) -> Array:
+    """Change of the log from before training to its end."""
+    found = draws("classes", scale, data)
+    ends = last(found, "nc2_means") / first(found, "nc2_means")
+    return np.log(ends[:, index])
+
+
+def _falls(
+    name: str,
+    items: tuple[str, ...],
+    title: str,
+    statement: str,
+    measure: Any,
+    **more: Any,
+) -> Claim:
+    return trained(
+        id=name,
+        items=items,
+        title=title,
+        statement=statement,
+        predict=down,
+        measure=measure,
+        compare=SignTest(),
+        must_refute=up,
+        where="Section 4, neural collapse",
+        **more,
+    )
+
+
+TRAINED = (
+    _falls(
+        "sl/nc1-trained",
+        ("NC1",),
+        "After the last error features go on to collapse, with normalisation and decay",
+        r"NC1_{end}<NC1_{\text{no error}}\text{ (two classes)}",
+        partial(_changes, "nc1", "bn-decay"),
+        finding=(
+            "In 26 of 30 networks, by ten times or more in 13. Normalisation alone: in"
+            " 28 of 30, by ten times in none."
+        ),
+        figure="square_loss_collapse",
+    ),
+    _falls(
+        "sl/nc1-classes",
+        ("NC1",),
+        "The same with four classes",
+        r"NC1_{end}<NC1_{\text{no error}}\text{ (four classes)}",
+        partial(_changes, "nc1", "classes"),
+        finding="In 19 of 20 networks, by ten times or more in 12.",
+    ),
+    *(
+        _falls(
+            f"sl/nc2-{name}",
+            ("NC2",),
+            title,
+            statement,
+            partial(_simplex_changes, index),
+            finding=(
+                "From before training on, in 18 of 20 networks. After the last error"
+                " angles fall in 14 of 20, and lengths become equal in 15 of 20 over all:"
+                " neither is decided at this size."
+            ),
+        )
+        for index, name, title, statement in (
+            (
+                1,
+                "angles",
+                "In training the means of four classes become equally far apart",
+                r"\operatorname{sd}\cos_{cc'}\text{ falls}",
+            ),
+            (
+                2,
+                "simplex",
+                "And as far apart as four can be",
+                r"\overline{|\cos_{cc'}+\tfrac13|}\text{ falls}",
+            ),
+        )
+    ),
+    _falls(
+        "sl/nc3-trained",
+        ("NC3",),
+        "The classifier comes closer to the class means",
+        r"NC3_{end}<NC3_{\text{no error}}",
+        partial(_changes, "nc3", "bn-decay"),
+        finding="Without decay it does not: it falls in 12 of 30 networks.",
+    ),
+    _falls(
+        "sl/nc4-trained",
+        ("NC4",),
+        "The classifier comes to choose the nearest class mean",
+        r"NC4_{end}<NC4_{\text{no error}}",
+        partial(_rules, "bn-decay"),
+    ),
+)
+
+CLAIMS = (NC_1, NC_2, NC_3, NC_4, COLLAPSED, *TRAINED)
