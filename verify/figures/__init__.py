@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from verify.figures import measured, theoretical
-from verify.figures.identity_map import FIGURES, MAIN
+from verify.figures import identity_map, measured, square_loss, theoretical
 from verify.figures.identity_map.table import DEPTH_CURVE
 from verify.figures.runs import Missing as Missing
 from verify.figures.runs import Records
@@ -172,12 +171,47 @@ PICTURES: tuple[Picture, ...] = (
     *(
         Picture(
             name=f"identity_figure_{number}",
-            title=f"Figure {number}: {FIGURES[number].title}",
-            caption=FIGURES[number].words,
-            of_runs=FIGURES[number],
+            title=f"Figure {number}: {identity_map.FIGURES[number].title}",
+            caption=identity_map.FIGURES[number].words,
+            of_runs=identity_map.FIGURES[number],
             topic="id/",
         )
-        for number in MAIN
+        for number in identity_map.MAIN
+    ),
+    Picture(
+        name="square_loss_families",
+        title=square_loss.FAMILIES.title,
+        caption=square_loss.FAMILIES.words,
+        of_runs=square_loss.FAMILIES,
+        topic="sl/",
+    ),
+    Picture(
+        name="square_loss_overshoot",
+        title="The norm overshoots its equilibrium",
+        caption=(
+            "Two flows from a small norm and a positive average margin rise until they"
+            " meet the equilibrium of their directions, which still falls, and fall with"
+            " it: the printed monotone rise is refuted (drawn from theory)."
+        ),
+        of_theory=square_loss.overshoot,
+        topic="sl/",
+    ),
+    *(
+        Picture(
+            name=f"square_loss_figure_{number}",
+            title=f"Figure {number}: {square_loss.FIGURES[number].title}",
+            caption=square_loss.FIGURES[number].words,
+            of_runs=square_loss.FIGURES[number],
+            topic="sl/",
+        )
+        for number in square_loss.MAIN
+    ),
+    Picture(
+        name="square_loss_collapse",
+        title=square_loss.COLLAPSE.title,
+        caption=square_loss.COLLAPSE.words,
+        of_runs=square_loss.COLLAPSE,
+        topic="sl/",
     ),
 )
 """Every picture, in the order of the report."""

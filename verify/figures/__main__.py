@@ -1,17 +1,26 @@
-"""``python -m verify.figures id``: draw the paper's figures from run records."""
+"""``python -m verify.figures id``: draw a paper's figures from run records."""
 
 import argparse
+import importlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from verify.claim import Profile
-from verify.figures.identity_map import FIGURES, Folder, Missing, PaperFigure
-from verify.figures.identity_map.runs import SCALES, beside, training_command
+from verify.figures import identity_map, square_loss
+from verify.figures.runs import (
+    SCALES,
+    Folder,
+    Missing,
+    Records,
+    beside,
+    training_command,
+)
 from verify.figures.style import as_svg, settled, styled
 from verify.records import folder_of
 
@@ -19,6 +28,59 @@ EXIT_DONE, EXIT_MISSING, EXIT_INTERRUPTED = 0, 2, 130
 
 _PIXELS = 150
 """Per inch, of bitmaps."""
+
+
+class Numbered(Protocol):
+    """A figure of a paper."""
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """The whole caption."""
+        ...
+
+    def __call__(self, records: Records) -> Any:
+        """Draw it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's figures.
+
+    Attributes
+    ----------
+    about : str
+    figures : mapping
+        By number.
+    module : str
+        What trains its networks, ``empirical.<topic>``.
+    """
+
+    about: str
+    figures: Mapping[int, Numbered]
+    module: str
+
+    def expected(self, scale: str) -> dict[int, list[str]]:
+        """Return the configurations of each figure at a scale."""
+        # Loaded here: it takes seconds, which `--help` should not.
+        experiments: Any = importlib.import_module(f"{self.module}.experiments")
+        found: dict[int, list[str]] = {}
+        for configuration in experiments.configurations(scale):
+            for number in configuration.figures:
+                found.setdefault(number, []).append(configuration.name)
+        return found
+
+
+PAPERS: Mapping[str, Paper] = {
+    "id": Paper("copying networks", identity_map.FIGURES, "empirical.identity_map"),
+    "sl": Paper("square loss", square_loss.FIGURES, "empirical.square_loss"),
+}
+"""By the start of their claims' ids."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,25 +91,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     profile = Profile(options.profile)
     scale = SCALES[profile.value]
-    expected = _expected(scale)
+    paper = PAPERS[options.paper]
+    expected = paper.expected(scale)
     records = Folder(
         options.records or beside(folder_of(profile), profile.value).folder,
         scale=scale,
         names={name for names in expected.values() for name in names},
     )
-    numbers: list[int] = sorted(set(options.only or FIGURES))
-    if unknown := [n for n in numbers if n not in FIGURES]:
-        sys.stderr.write(f"error: --only must be figures 1 to 43, but has {unknown}\n")
+    numbers: list[int] = sorted(set(options.only or paper.figures))
+    if unknown := [n for n in numbers if n not in paper.figures]:
+        last = max(paper.figures)
+        sys.stderr.write(
+            f"error: --only must be figures 1 to {last}, but has {unknown}\n"
+        )
         return EXIT_MISSING
     options.out.mkdir(parents=True, exist_ok=True)
     try:
-        absent = _draw(numbers, expected, records, options)
+        absent = _draw(paper, numbers, expected, records, options)
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; what is drawn stays in {options.out}\n")
         return EXIT_INTERRUPTED
-    _index(numbers, options.out, options.format)
+    _index(paper, numbers, options.out, options.format)
     _note_other_code(records)
-    return EXIT_MISSING if _said(absent, records) else EXIT_DONE
+    return EXIT_MISSING if _said(paper, absent, records) else EXIT_DONE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,7 +121,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m verify.figures",
         description="Draw a paper's figures from the records of trained networks.",
     )
-    parser.add_argument("paper", choices=("id",), help="id: copying networks")
+    known = "; ".join(f"{name}: {paper.about}" for name, paper in PAPERS.items())
+    parser.add_argument("paper", choices=tuple(PAPERS), help=known)
     parser.add_argument(
         "--records",
         type=Path,
@@ -75,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _draw(
+    paper: Paper,
     numbers: Sequence[int],
     expected: dict[int, list[str]],
     records: Folder,
@@ -94,7 +162,8 @@ def _draw(
         for number in numbers:
             bar.update(task, description=f"figure {number}")
             try:
-                _write(FIGURES[number], records, out / _name(number, options.format))
+                path = out / _name(number, options.format)
+                _write(number, paper.figures[number], records, path)
             except Missing as error:
                 _remove(out, number)
                 absent[number] = str(error)
@@ -117,25 +186,13 @@ def _remove(out: Path, number: int) -> None:
         (out / _name(number, kind)).unlink(missing_ok=True)
 
 
-def _expected(scale: str) -> dict[int, list[str]]:
-    """Return the configurations of each figure at a scale."""
-    # Loaded here: it takes seconds, which `--help` should not.
-    from empirical.identity_map.experiments import configurations
-
-    found: dict[int, list[str]] = {}
-    made: Any = configurations
-    for configuration in made(scale):
-        for number in configuration.figures:
-            found.setdefault(number, []).append(configuration.name)
-    return found
-
-
-def _write(figure: PaperFigure, records: Folder, path: Path) -> None:
-    title = f"Figure {figure.number}: {figure.title}"
+def _write(number: int, figure: Numbered, records: Folder, path: Path) -> None:
+    title = f"Figure {number}: {figure.title}"
     with styled():
         drawn: Any = settled(figure(records))
         if path.suffix == ".png":
             # Without this, text would be dark on whatever shows the file.
+            drawn.patch.set_alpha(1.0)
             drawn.savefig(path, dpi=_PIXELS, facecolor="white")
             return
     svg = as_svg(
@@ -148,13 +205,13 @@ def _write(figure: PaperFigure, records: Folder, path: Path) -> None:
     path.write_text(svg + "\n", encoding="utf-8")
 
 
-def _index(numbers: Iterable[int], out: Path, kind: str) -> None:
+def _index(paper: Paper, numbers: Iterable[int], out: Path, kind: str) -> None:
     """Write the captions of what is there, as a page that shows it."""
     lines = ["# Figures", ""]
     for number in numbers:
         if not (out / _name(number, kind)).exists():
             continue
-        figure = FIGURES[number]
+        figure = paper.figures[number]
         lines += [
             f"## Figure {number}: {figure.title}",
             "",
@@ -184,13 +241,13 @@ def _note_other_code(records: Folder) -> None:
         )
 
 
-def _said(absent: dict[int, str], records: Folder) -> bool:
+def _said(paper: Paper, absent: dict[int, str], records: Folder) -> bool:
     """List on stderr what is missing; return whether anything is."""
     if not absent:
         return False
     lines = [absent[number] for number in sorted(absent)]
     numbers = " ".join(map(str, sorted(absent)))
-    made = training_command(records, f"--figures {numbers}")
+    made = training_command(paper.module, records, f"--figures {numbers}")
     sys.stderr.write("\n".join([*lines, f"Train what is missing: {made}", ""]))
     return True
 

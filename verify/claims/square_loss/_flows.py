@@ -25,7 +25,11 @@ _CALLS = 100_000
 
 
 def integrate(
-    velocity: Velocity, start: Sequence[Array], times: Sequence[float]
+    velocity: Velocity,
+    start: Sequence[Array],
+    times: Sequence[float],
+    *,
+    tolerance: float = 1e-10,
 ) -> list[list[Array]]:
     """Integrate a flow of arrays; return them at every time.
 
@@ -47,8 +51,8 @@ def integrate(
         flat(start),
         method="DOP853",
         t_eval=times,
-        rtol=1e-10,
-        atol=1e-12,
+        rtol=tolerance,
+        atol=0.01 * tolerance,
     )
     return [_parts(column, start) for column in solution.y.T]
 

@@ -1,8 +1,8 @@
 """Figures 1 to 43 of the paper on copying networks, from records of trained runs.
 
 `FIGURES` holds each by its number. Calling one with a mapping from configurations to
-run records draws it and computes nothing but means; `verify.figures.runs.Folder` is such a
-mapping.
+run records draws it and computes nothing but means; `verify.figures.runs.Folder` is
+such a mapping.
 
 References
 ----------

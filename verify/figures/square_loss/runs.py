@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from empirical.data import NAMES
 from verify.figures.runs import Array, Missing, Records, training_command
 
 MODULE = "empirical.square_loss"
@@ -169,8 +170,6 @@ def select(records: Records, names: Sequence[str]) -> list[Run]:
 def matching(records: Records, name: str) -> list[Run]:
     """Return the runs of one configuration: its own, or one for each data set."""
     # "bn" is no start of "bn-decay" here: what follows must be a data set.
-    from empirical.data import NAMES
-
     wanted = (name, *(f"{name}-{data}" for data in NAMES))
     return [Run(records[one]) for one in wanted if one in records]
 
@@ -183,20 +182,23 @@ def how_to_train(records: Records, options: str = "") -> str:
 def remarks(runs: Sequence[Run]) -> list[str]:
     """Return what has to be said of draws: which diverged, died, or never interpolated.
 
-    Of a kind at most one, with the name of each run, scale and seeds.
+    Of a kind at most one, with the names of runs, and their scales and seeds.
     """
-    found: dict[str, list[str]] = {}
-    for run in runs:
-        for scale in run.scales:
-            mine = [draw for draw in run.draws if draw.scale == scale]
-            for kind in _KINDS:
-                seeds = [str(draw.seed) for draw in mine if draw.kind == kind]
-                if not seeds:
-                    continue
-                word = "seed" if len(seeds) == 1 else "seeds"
-                which = "all seeds" if len(seeds) == len(mine) else ""
-                found.setdefault(kind, []).append(
-                    f"{run.name} from {scale:g} ({which or word + ' '}"
-                    f"{'' if which else ', '.join(seeds)})"
-                )
-    return [f"{_KINDS[kind]}: {'; '.join(found[kind])}" for kind in _KINDS if kind in found]
+    found = {kind: [_named(run, kind) for run in runs] for kind in _KINDS}
+    named = {kind: [text for text in texts if text] for kind, texts in found.items()}
+    return [
+        f"{_KINDS[kind]}: {'; '.join(named[kind])}" for kind in _KINDS if named[kind]
+    ]
+
+
+def _named(run: Run, kind: str) -> str:
+    """Name the draws of a run that are of a kind, empty if none is."""
+    parts: list[str] = []
+    for scale in run.scales:
+        mine = [draw for draw in run.draws if draw.scale == scale]
+        seeds = [str(draw.seed) for draw in mine if draw.kind == kind]
+        if seeds:
+            word = "seed" if len(seeds) == 1 else "seeds"
+            which = "all" if len(seeds) == len(mine) else f"{word} {', '.join(seeds)}"
+            parts.append(f"{which} from {scale:g}")
+    return f"{run.name} ({', and '.join(parts)})" if parts else ""
