@@ -12,7 +12,7 @@ from verify import records as recorded
 from verify.claim import Claim
 from verify.compare import Outcome
 from verify.figures import Missing, Picture
-from verify.figures.identity_map.runs import Records, beside
+from verify.figures.runs import Records, beside
 from verify.figures.style import as_svg
 from verify.records import Record
 from verify.report import rows as values

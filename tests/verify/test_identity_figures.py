@@ -18,24 +18,22 @@ from verify.figures import __main__ as command
 from verify.figures.identity_map import (
     FIGURES,
     MAIN,
-    Folder,
-    Missing,
     grids,
     maps,
     montage,
 )
-from verify.figures.identity_map.paper import with_remarks
 from verify.figures.identity_map.runs import (
+    MODULE,
     Group,
     Run,
     mean,
     nearest,
     remarks,
     select,
-    training_command,
     variant,
 )
-from verify.figures.style import as_svg, blank, settled, styled
+from verify.figures.runs import Folder, Missing, training_command
+from verify.figures.style import as_svg, blank, settled, styled, with_remarks
 
 Records = dict[str, dict[str, Any]]
 
@@ -158,7 +156,7 @@ def test_a_figure_without_records_names_them_and_the_command(number: int) -> Non
 def test_the_command_names_the_folder_and_the_scale(tmp_path: Path) -> None:
     empty = Folder(tmp_path, scale="full")
     wanted = f"--scale full --figures 8 --out {tmp_path}"
-    assert training_command(empty, "--figures 8").endswith(wanted)
+    assert training_command(MODULE, empty, "--figures 8").endswith(wanted)
     with pytest.raises(Missing, match="--scale full --figures 8"):
         FIGURES[8](empty)
 
@@ -368,7 +366,7 @@ def test_the_report_shows_figures_of_runs_or_says_what_is_missing(
 
 
 def test_main_figures_are_pictures_of_the_report() -> None:
-    names = {p.name for p in figures.PICTURES if p.from_runs}
+    names = {p.name for p in figures.PICTURES if p.topic == "id/"}
     wanted = {f"identity_figure_{number}" for number in MAIN}
     assert names == wanted | {"identity_depth_curve"}
 
