@@ -52,6 +52,20 @@ def problem(widths: Sequence[int], examples: int, seed: int) -> Problem:
             return Problem(directions, x, labels, rho)
 
 
+def interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:
+    """Return a network of zero loss: random layers, and a last one that is solved for.
+
+    At zero loss and without decay every direction rests.
+    """
+    p = problem(widths, examples, seed)
+    hidden = p.x
+    for v in p.directions[:-1]:
+        hidden = np.maximum(hidden @ v.T, 0.0)
+    last = np.linalg.lstsq(hidden, p.labels, rcond=None)[0]
+    rho = float(np.linalg.norm(last))
+    return Problem((*p.directions[:-1], last[None] / rho), p.x, p.labels, rho)
+
+
 def problems() -> st.SearchStrategy[Case]:
     """Draw networks of one to four layers on up to eight examples."""
     return st.fixed_dictionaries(

@@ -13,6 +13,7 @@ from verify.claims.square_loss._networks import (
     Array,
     Problem,
     gradients,
+    interpolator,
     jacobians,
     outputs,
     problem,
@@ -71,6 +72,52 @@ EQ_6 = Claim(
     # A layer of one weight has nowhere to go: the rounding of terms below 1e3 remains.
     compare=AgreesTo(relative=1e-12, absolute=1e-12, of_largest=True),
     must_refute=_residual_itself,
+)
+
+
+def _measure_turning(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Differentiate the outputs along the directions' own velocities."""
+    p = problem(widths, examples, seed)
+    leaves = tensors(p.directions)
+    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    moves = [-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)]
+    layers = zip(jacobians(p.directions, p.x), moves, strict=True)
+    return np.sum([np.tensordot(j, move, axes=2) for j, move in layers], axis=0)
+
+
+def _predict_turning(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    errors = p.labels - p.rho * sl.outputs(p.directions, p.x)
+    return 2.0 * p.rho * sl.projected_kernel(p.directions, p.x) @ errors
+
+
+def _tangent_kernel(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Take the usual tangent kernel, of weights that leave their spheres."""
+    p = problem(widths, examples, seed)
+    f = sl.outputs(p.directions, p.x)
+    along = (len(widths) - 1) * (f @ (p.labels - p.rho * f)) * f
+    moved = _predict_turning(widths=widths, examples=examples, seed=seed)
+    return moved + 2.0 * p.rho * along
+
+
+KERNEL = Claim(
+    id="sl/eq4-kernel",
+    items=("Eq4",),
+    title="Outputs of directions on their spheres move by the projected tangent kernel",
+    statement=(
+        r"\dot f=2\rho K(y-\rho f),\qquad K_{nm}="
+        r"\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
+    ),
+    source=Source(KEY, "Equation 4; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
+    ),
+    predict=_predict_turning,
+    measure=_measure_turning,
+    # Sums over pairs of examples of terms below 1e2.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_tangent_kernel,
 )
 
 
@@ -215,24 +262,9 @@ ERROR = Claim(
 # --- the condition on single examples -------------------------------------------------
 
 
-def _interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:
-    """Return a network of zero loss: random layers, and a last one that is solved for.
-
-    At zero loss and without decay every direction rests.
-    """
-    p = problem(widths, examples, seed)
-    hidden = p.x
-    for v in p.directions[:-1]:
-        hidden = np.maximum(hidden @ v.T, 0.0)
-    last = np.linalg.lstsq(hidden, p.labels, rcond=None)[0]
-    rho = float(np.linalg.norm(last))
-    directions = (*p.directions[:-1], last[None] / rho)
-    return Problem(directions, p.x, p.labels, rho)
-
-
 def _measure_single(*, widths: list[int], examples: int, seed: int) -> Array:
     """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
-    p = _interpolator(widths, examples, seed)
+    p = interpolator(widths, examples, seed)
     f = outputs(tensors(p.directions), p.x).detach().numpy()[:, None, None]
     return np.array(
         [
@@ -243,7 +275,7 @@ def _measure_single(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _predict_single(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = _interpolator(widths, examples, seed)
+    p = interpolator(widths, examples, seed)
     return np.asarray(sl.per_sample_residual(p.directions, p.x))
 
 
@@ -296,7 +328,7 @@ ERR_3 = Claim(
 
 def _measure_footnote(*, widths: list[int], examples: int, seed: int) -> list[bool]:
     """Whether the directions rest, and whether the bracket of the footnote is zero."""
-    p = _interpolator(widths, examples, seed)
+    p = interpolator(widths, examples, seed)
     leaves = tensors(p.directions)
     slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
     speed = max(float(np.abs(s).max()) for s in slopes)
@@ -476,4 +508,14 @@ EXISTS = Claim(
     ),
 )
 
-CLAIMS = (EQ_6, SINGULAR, ERROR, PER_SAMPLE, ERR_3, ERR_12, ERR_3_CORRECTED, EXISTS)
+CLAIMS = (
+    EQ_6,
+    KERNEL,
+    SINGULAR,
+    ERROR,
+    PER_SAMPLE,
+    ERR_3,
+    ERR_12,
+    ERR_3_CORRECTED,
+    EXISTS,
+)

@@ -17,6 +17,7 @@ from verify.claims.square_loss._networks import (
     Array,
     Problem,
     gradients,
+    interpolator,
     outputs,
     problem,
     projected,
@@ -288,24 +289,13 @@ CURVATURE = Claim(
 # --- margins --------------------------------------------------------------------------
 
 
-def _interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:
-    """Random layers below a last one that is solved for, all normalised."""
-    p = problem(widths, examples, seed)
-    hidden = p.x
-    for v in p.directions[:-1]:
-        hidden = np.maximum(hidden @ v.T, 0.0)
-    last = np.linalg.lstsq(hidden, p.labels, rcond=None)[0]
-    rho = float(np.linalg.norm(last))
-    return Problem((*p.directions[:-1], last[None] / rho), p.x, p.labels, rho)
-
-
 def _measure_margins(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = _interpolator(widths, examples, seed)
+    p = interpolator(widths, examples, seed)
     return p.labels * outputs(tensors(p.directions), p.x).detach().numpy()
 
 
 def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = _interpolator(widths, examples, seed)
+    p = interpolator(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     # Zero loss: the scale is the equilibrium of these directions.
     return np.full(examples, 1.0 / sl.rho_equilibrium(f, p.labels, 0.0))
@@ -364,7 +354,7 @@ def _measure_largest_margin(*, margin: str) -> Any:
         return 1 / best
 
 
-def _of_interpolator(*, margin: str) -> float:
+def _ofinterpolator(*, margin: str) -> float:
     rows, labels = _three_points(20)
     x = np.array([[float(v) for v in row] for row in rows])
     solution = sl.ridge_solution(x, np.array(labels, dtype=np.float64), 0.0)
@@ -681,7 +671,7 @@ START = Claim(
 
 def _measure_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
     """Rank of the derivative of the outputs by all weights, and what it leaves."""
-    p = _interpolator(widths, examples, seed)
+    p = interpolator(widths, examples, seed)
     weights = [*p.directions[:-1], p.rho * p.directions[-1]]
     leaves = tensors(weights)
     rows = [
