@@ -354,7 +354,7 @@ def _measure_largest_margin(*, margin: str) -> Any:
         return 1 / best
 
 
-def _ofinterpolator(*, margin: str) -> float:
+def _of_interpolator(*, margin: str) -> float:
     rows, labels = _three_points(20)
     x = np.array([[float(v) for v in row] for row in rows])
     solution = sl.ridge_solution(x, np.array(labels, dtype=np.float64), 0.0)
