@@ -15,7 +15,6 @@ from verify.figures.square_loss.panels import (
     panels,
     scale_title,
     series,
-    style,
     with_band,
 )
 from verify.figures.square_loss.runs import Draw, Run
@@ -239,18 +238,15 @@ def margins(runs: Runs) -> "Figure":
     return figure
 
 
-def sorted_margins(ax: Any, run: Run, index: int, *, thin: bool = True) -> None:
-    """Draw one scale's margins and 1/rho, of the typical draw in full colour."""
-    scale = run.scales[index]
-    typical = run.typical(scale)
+def sorted_margins(ax: Any, run: Run, index: int) -> None:
+    """Draw one scale's margins, and one over the norm of its typical draw."""
+    typical = run.typical(run.scales[index])
     if typical is None:
         return
     rank = np.arange(1, run.examples + 1, dtype=np.float64)
-    if thin:
-        behind(ax, rank, run, index, lambda draw: draw.margins)
-    given = style(index) | ({"linestyle": "-"} if thin else {"label": f"{scale:g}"})
-    ax.plot(rank, typical.margins, **given)
-    label = "1/ρ" if thin else None
+    behind(ax, rank, run, index, lambda draw: draw.margins)
+    ax.plot(rank, typical.margins, color=SERIES[index])
+    label = None if ax.get_legend_handles_labels()[1] else "1/ρ"
     ax.axhline(1.0 / typical.last("rho"), label=label, **_REFERENCE)
 
 

@@ -1,6 +1,6 @@
 """The three families side by side: norms, outputs, margins; collapse of features."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,30 +31,75 @@ FAMILIES = {
 
 def families(runs: Runs) -> "Figure":
     """Draw norm, mean output and sorted margins, a column for each family."""
-    figure, grid = panels(3, len(runs), height=2.05, head=0.5)
-    for column, run in enumerate(runs):
-        norm, output, margin = (row[column] for row in grid)
+    return _columns(runs, ("ρ", "mean |f|", "margin y f"), _family, 2.05)
+
+
+def _family(run: Run, column: Sequence[Any]) -> None:
+    norm, output, margin = column
+    for index in range(len(run.scales)):
+        with_band(norm, run.epochs, run, index, series("rho"))
+        with_band(output, run.epochs, run, index, series("abs_mean"))
+        sorted_margins(margin, run, index)
+    for ax in (norm, output):
+        epochs_axis(ax, run)
+        ax.set_xlabel("epoch")
+    margin.set_xlabel("training example, sorted")
+    for ax in column:
+        log_axis(ax)
+
+
+def collapse(runs: Runs) -> "Figure":
+    """Draw three measures of neural collapse over epochs, a column for each family."""
+    words = ("NC1: within / between", "NC3: rows − means", "NC4: disagreement")
+    return _columns(runs, words, _collapse, 1.95)
+
+
+def _collapse(run: Run, column: Sequence[Any]) -> None:
+    for ax, name in zip(column, ("nc1", "nc3", "nc4"), strict=True):
         for index in range(len(run.scales)):
-            with_band(norm, run.epochs, run, index, series("rho"))
-            with_band(output, run.epochs, run, index, series("abs_mean"))
-            sorted_margins(margin, run, index, thin=False)
-        for ax in (norm, output):
-            epochs_axis(ax, run)
-            ax.set_xlabel("epoch")
-        for ax in (norm, output, margin):
+            with_band(ax, run.epochs, run, index, series(name))
+            _interpolation(ax, run, index)
+        epochs_axis(ax, run)
+        if name == "nc4":
+            _shares(ax, run)
+        else:
             log_axis(ax)
-        margin.set_xlabel("training example, sorted")
-        _head(norm, run, several=len(runs) > len(FAMILIES))
-    words = ("ρ", "mean |f|", "margin y f")
-    for row, word in zip(grid, words, strict=True):
-        row[0].set_ylabel(word)
+    column[-1].set_xlabel("epoch")
+
+
+def _columns(
+    runs: Runs,
+    words: Sequence[str],
+    draw: Callable[[Run, Sequence[Any]], None],
+    height: float,
+) -> "Figure":
+    """Draw a column for each family, below each other where there are several data."""
+    data = list(dict.fromkeys(run.data for run in runs))
+    rows = len(words)
+    figure, grid = panels(rows * len(data), len(FAMILIES), height=height, head=0.5)
+    for block, source in enumerate(data):
+        mine = {_family_of(run): run for run in runs if run.data == source}
+        part = grid[rows * block : rows * (block + 1)]
+        for place, name in enumerate(FAMILIES):
+            column = [row[place] for row in part]
+            if name not in mine:
+                for ax in column:
+                    ax.set_visible(False)
+                continue
+            draw(mine[name], column)
+            words_above = FAMILIES[name] + (f"\n{source}" if len(data) > 1 else "")
+            _head(column[0], mine[name], words_above)
+        for row, word in zip(part, words, strict=True):
+            row[0].set_ylabel(word)
     return figure
 
 
-def _head(ax: Any, run: Run, *, several: bool) -> None:
+def _family_of(run: Run) -> str:
+    return run.name.removesuffix(f"-{run.data}")
+
+
+def _head(ax: Any, run: Run, title: str) -> None:
     """Write the family above a column, and above its panel which line is which scale."""
-    name = run.name.removesuffix(f"-{run.data}")
-    title = FAMILIES.get(name, run.name) + (f",\n{run.data}" if several else "")
     ax.set_title(title, pad=20)
     if ax.lines:
         ax.legend(
@@ -65,29 +110,6 @@ def _head(ax: Any, run: Run, *, several: bool) -> None:
             columnspacing=0.9,
             borderpad=0.2,
         )
-
-
-def collapse(runs: Runs) -> "Figure":
-    """Draw three measures of neural collapse over epochs, a column for each family."""
-    figure, grid = panels(3, len(runs), height=1.95, head=0.5)
-    names = ("nc1", "nc3", "nc4")
-    for column, run in enumerate(runs):
-        for row, name in zip(grid, names, strict=True):
-            ax = row[column]
-            for index in range(len(run.scales)):
-                with_band(ax, run.epochs, run, index, series(name))
-                _interpolation(ax, run, index)
-            epochs_axis(ax, run)
-            if name == "nc4":
-                _shares(ax, run)
-            else:
-                log_axis(ax)
-        grid[-1][column].set_xlabel("epoch")
-        _head(grid[0][column], run, several=len(runs) > len(FAMILIES))
-    words = ("NC1: within / between", "NC3: rows − means", "NC4: disagreement")
-    for row, word in zip(grid, words, strict=True):
-        row[0].set_ylabel(word)
-    return figure
 
 
 def _interpolation(ax: Any, run: Run, index: int) -> None:

@@ -146,10 +146,10 @@ FAMILIES = PaperFigure(
     number=0,
     title="The three families side by side",
     caption=(
-        "One fully connected network trained three ways: the norm and mean output over"
-        " epochs and the sorted margins at the end, a line for each initial norm of a"
-        f" layer ({_TYPICAL}) and a band for the range over seeds; dotted lines are one"
-        " over the norm, margins that are not positive are left out."
+        "One fully connected network trained three ways: norm and mean output over"
+        " epochs, and sorted margins at the end. A colour is an initial norm of each"
+        f" layer, its line {_TYPICAL}; all seeds lie in the bands and on the thin lines;"
+        " dotted is one over the norm, margins that are not positive are left out."
     ),
     paper="figures 2 to 4, 6 to 8, 10 and 11, each family with a network of its own.",
     needs=tuple(side.FAMILIES),
