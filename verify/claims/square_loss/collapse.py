@@ -100,20 +100,24 @@ def _measure_simplex(*, classes: int, features: int, seed: int) -> list[Any]:
     h, labels, _ = _features(classes, features, seed)
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
-        rows = [mean - centre for mean in means]
-        norms = [mpmath.norm(row) for row in rows]
-        average = mpmath.fsum(norms) / classes
-        spread = mpmath.sqrt(mpmath.fsum((n - average) ** 2 for n in norms) / classes)
-        cosines = [
-            (rows[i] * rows[j].T)[0] / norms[i] / norms[j]
-            for i in range(classes)
-            for j in range(classes)
-            if i != j
-        ]
-        middle = mpmath.fsum(cosines) / len(cosines)
-        angles = mpmath.fsum((c - middle) ** 2 for c in cosines) / len(cosines)
-        off = [abs(c + mpmath.mpf(1) / (classes - 1)) for c in cosines]
-        return [spread / average, mpmath.sqrt(angles), mpmath.fsum(off) / len(off)]
+        return _simplex([mean - centre for mean in means])
+
+
+def _simplex(rows: list[Any]) -> list[Any]:
+    classes = len(rows)
+    norms = [mpmath.norm(row) for row in rows]
+    average = mpmath.fsum(norms) / classes
+    spread = mpmath.sqrt(mpmath.fsum((n - average) ** 2 for n in norms) / classes)
+    cosines = [
+        (rows[i] * rows[j].T)[0] / norms[i] / norms[j]
+        for i in range(classes)
+        for j in range(classes)
+        if i != j
+    ]
+    middle = mpmath.fsum(cosines) / len(cosines)
+    angles = mpmath.fsum((c - middle) ** 2 for c in cosines) / len(cosines)
+    off = [abs(c + mpmath.mpf(1) / (classes - 1)) for c in cosines]
+    return [spread / average, mpmath.sqrt(angles), mpmath.fsum(off) / len(off)]
 
 
 def _predict_simplex(*, classes: int, features: int, seed: int) -> list[float]:
@@ -145,6 +149,45 @@ NC_2 = Claim(
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_a_simplex,
     finding="So only three classes or more test it: with two it is zero at the start.",
+)
+
+
+def _measure_rows(*, classes: int, features: int, seed: int) -> list[Any]:
+    _, _, weights = _features(classes, features, seed)
+    with mpmath.workdps(40):
+        return _simplex([mpmath.matrix([row]) for row in weights.tolist()])
+
+
+def _predict_rows(*, classes: int, features: int, seed: int) -> list[float]:
+    found = nc.nc2_classifier(_features(classes, features, seed)[2])
+    return [found.equinorm, found.equiangle, found.maximal_angle]
+
+
+def _centred_rows(*, classes: int, features: int, seed: int) -> list[float]:
+    """Take the mean of all rows away first, as of class means."""
+    _, _, weights = _features(classes, features, seed)
+    found = nc.nc2_classifier(weights - weights.mean(axis=0))
+    return [found.equinorm, found.equiangle, found.maximal_angle]
+
+
+NC_2_CLASSIFIER = Claim(
+    id="sl/nc2-classifier",
+    items=("NC2",),
+    title="How far a classifier's rows are from a simplex",
+    statement=(
+        r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
+        r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
+    ),
+    source=Source(
+        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
+    ),
+    evidence=Evidence.NUMERIC,
+    cases=_MEASURES,
+    predict=_predict_rows,
+    measure=_measure_rows,
+    # Two rows have one angle, which does not vary.
+    compare=AgreesTo(relative=1e-12, absolute=1e-14),
+    must_refute=_centred_rows,
 )
 
 
@@ -228,6 +271,58 @@ NC_4 = Claim(
     measure=_measure_disagreement,
     compare=AgreesTo(absolute=1e-15),
     must_refute=_errors_instead,
+)
+
+
+def _binary(features: int, seed: int) -> tuple[Array, Array, Array]:
+    """Features of two classes, labels -1 and +1, and a last layer of one output."""
+    h, labels, weights = _features(2, features, seed)
+    return h, 2.0 * labels - 1.0, weights[0]
+
+
+def _measure_binary(*, features: int, seed: int) -> list[Any]:
+    """Angle between last layer and means; share where sign and nearest mean part."""
+    h, y, w = _binary(features, seed)
+    low, high = h[y < 0.0].mean(axis=0), h[y > 0.0].mean(axis=0)
+    with mpmath.workdps(30):
+        along, across = (mpmath.matrix(v.tolist()) for v in (high - low, w))
+        cosine = (along.T * across)[0] / mpmath.norm(along) / mpmath.norm(across)
+        parted = sum(
+            (float(np.dot(w, row)) > 0.0)
+            != (np.linalg.norm(row - high) < np.linalg.norm(row - low))
+            for row in h
+        )
+        return [2 * (1 - cosine), parted / len(h)]
+
+
+def _predict_binary(*, features: int, seed: int) -> list[float]:
+    h, y, w = _binary(features, seed)
+    rows = nc.binary_rows(w)
+    return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]
+
+
+def _rows_exchanged(*, features: int, seed: int) -> list[float]:
+    h, y, w = _binary(features, seed)
+    rows = nc.binary_rows(-w)
+    return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]
+
+
+NC_BINARY = Claim(
+    id="sl/nc3-binary",
+    items=("NC3", "NC4"),
+    title="One output is a classifier of two rows: two classes collapse to one angle",
+    statement=(
+        r"W=(-w,w):\quad NC3=2\,(1-\cos\angle(w,\mu_+-\mu_-)),\qquad"
+        r" \arg\max_c\langle w_c,h\rangle=+\iff w\cdot h>0"
+    ),
+    source=Source(KEY, "Section 4, neural collapse; the formula is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(features=(2, 6), seed=(0, 1, 2)),
+    predict=_predict_binary,
+    measure=_measure_binary,
+    # Class means of four numbers of size one are rounded once.
+    compare=AgreesTo(relative=1e-12, absolute=1e-14),
+    must_refute=_rows_exchanged,
 )
 
 
@@ -405,4 +500,13 @@ TRAINED = (
     ),
 )
 
-CLAIMS = (NC_1, NC_2, NC_3, NC_4, COLLAPSED, *TRAINED)
+CLAIMS = (
+    NC_1,
+    NC_2,
+    NC_2_CLASSIFIER,
+    NC_3,
+    NC_4,
+    NC_BINARY,
+    COLLAPSED,
+    *TRAINED,
+)

@@ -335,6 +335,82 @@ CLOCK = Claim(
 )
 
 
+def _measure_longer(*, widths: list[int], seed: int, length: float) -> Array:
+    """Scale, loss, equilibrium, lengths and directions, from vectors of a length."""
+    p = problem(widths, 5, seed)
+    flow, loss = down(_normalised_loss(p, _DECAY)), _normalised_loss(p, _DECAY)
+    start = [np.array([p.rho]), *(length * v for v in p.directions)]
+    rows: list[Array] = []
+    for state in integrate(flow, start, _EARLY, tolerance=1e-9):
+        scale, *vectors = state
+        lengths = np.array([np.linalg.norm(v) for v in vectors])
+        unit = [v / n for v, n in zip(vectors, lengths, strict=True)]
+        f = outputs(tensors(unit), p.x).detach().numpy()
+        rest = p.labels @ f / (_DECAY + f @ f)
+        value = float(loss(tensors(state)).detach())
+        rows.append(np.array([*scale, value, rest, *lengths, *flat(unit)]))
+    return np.array(rows)
+
+
+_EARLY, _DECAY = (0.0, 0.1, 0.3), 0.3
+
+
+def _longer_flow(widths: list[int], seed: int, vectors: float, clock: float) -> Array:
+    p = problem(widths, 5, seed)
+    flow = sl.weight_normalised_flow(
+        p.rho,
+        [vectors * v for v in p.directions],
+        p.x,
+        p.labels,
+        _DECAY,
+        t_end=clock * _EARLY[-1],
+    )
+    return np.array(
+        [
+            [
+                *(flow.rho_at(t), flow.loss(t), flow.rho_equilibrium(t)),
+                *(np.linalg.norm(v) for v in flow.parameters(t)),
+                *flat(flow.directions(t)),
+            ]
+            for t in clock * np.array(_EARLY)
+        ]
+    )
+
+
+def _predict_longer(*, widths: list[int], seed: int, length: float) -> Array:
+    return _longer_flow(widths, seed, length, 1.0)
+
+
+def _clock_of_all(*, widths: list[int], seed: int, length: float) -> Array:
+    """Let the scale's clock slow down with the directions'."""
+    found = _longer_flow(widths, seed, 1.0, length**-2.0)
+    found[:, 3 : 2 + len(widths)] *= length
+    return found
+
+
+LONGER = Claim(
+    id="sl/wn-length",
+    items=("WN",),
+    title="From longer vectors directions turn more slowly, the scale does not",
+    statement=(
+        r"\|v_k(0)\|=c:\quad \dot g=-2(Ag-B),\qquad"
+        r" \dot V_k=c^{-2}\,\dot V_k|_{c=1},\qquad\|v_k\|=c"
+    ),
+    source=Source(KEY, "Section 2; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(widths=([3, 1],), seed=(0,), length=(2.0, 0.5)),
+        *grid(widths=([3, 6, 1],), seed=(2,), length=(2.0,)),
+    ),
+    predict=_predict_longer,
+    measure=_measure_longer,
+    # The measured path: 1e-9 a step, some tens of steps, times a loss below ten.
+    compare=AgreesTo(absolute=1e-6),
+    must_refute=_clock_of_all,
+    assumptions=("the flow does not slide along a kink",),
+)
+
+
 def _measure_growth(
     *, widths: list[int], examples: int, seed: int, rate: float
 ) -> Array:
@@ -628,6 +704,54 @@ UNNORMALISED = Claim(
 )
 
 
+def _measure_weights(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    p, weights = _weights(widths, examples, seed)
+    leaves = tensors(weights)
+    return -flat(gradients(_decayed_loss(p, weight_decay)(leaves), leaves))
+
+
+def _predict_weights(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    p, weights = _weights(widths, examples, seed)
+    return flat(sl.weights_velocity(weights, p.x, p.labels, weight_decay))
+
+
+def _decay_of_an_optimiser(
+    *, widths: list[int], examples: int, seed: int, weight_decay: float
+) -> Array:
+    """Take the decay for that of an optimiser: half of the penalty's."""
+    return _predict_weights(
+        widths=widths, examples=examples, seed=seed, weight_decay=0.5 * weight_decay
+    )
+
+
+UNNORMALISED_VELOCITY = Claim(
+    id="sl/unnorm-velocity",
+    items=("Unnorm",),
+    title="The velocity of every matrix of a network that is not normalised",
+    statement=(
+        r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k"
+        r"-2\lambda W_k"
+    ),
+    source=Source(KEY, "Section 2, without normalisation"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
+        examples=(1, 7),
+        seed=(0, 1),
+        weight_decay=(0.0, 0.3),
+    ),
+    predict=_predict_weights,
+    measure=_measure_weights,
+    # Differences of sums below 1e3.
+    compare=AgreesTo(relative=1e-11, of_largest=True),
+    must_refute=_decay_of_an_optimiser,
+)
+
+
 def _measure_difference(*, seed: int, weight_decay: float, time: float) -> Array:
     """Differences of neighbouring squared lengths after many small steps of descent."""
     p, weights = _weights([5, 6, 4, 1], 5, seed)
@@ -710,10 +834,12 @@ CLAIMS = (
     ENERGY_FLOW,
     WEIGHT_NORMALISATION,
     CLOCK,
+    LONGER,
     GROWTH,
     ROWS,
     PROJECTION,
     ERR_1,
+    UNNORMALISED_VELOCITY,
     UNNORMALISED,
     DIFFERENCE,
     UNNORMALISED_FLOW,

@@ -482,6 +482,81 @@ EQ_5B = Claim(
     must_refute=_predict_as_normalised,
 )
 
+
+def _measure_roots(*, depth: int, examples: int, seed: int, weight_decay: float) -> Any:
+    """Return the critical decay, and where the balanced chain rests, to 30 digits.
+
+    With all factors w the loss is ``sum (w^L x - y)^2 + L lambda w^2``; its slope over
+    ``2 L w`` is a polynomial in w. The decay alone moves it up: the critical one is as
+    much as it falls below zero without.
+    """
+    x, _ = _unit_products(depth, examples, seed)
+    with mpmath.workdps(30):
+        push = mpmath.fsum(mpmath.mpf(v) ** 2 for v in x)
+        pull = mpmath.fsum(mpmath.mpf(v) for v in x)
+        slope = [push, *([0] * (depth - 1)), -pull, *([0] * (depth - 2))]
+        found = mpmath.polyroots(
+            [*slope[:-1], slope[-1] + mpmath.mpf(weight_decay)],
+            maxsteps=200,
+            extraprec=60,
+        )
+        small = mpmath.mpf(10) ** -20
+        rest = [mpmath.re(w) for w in found if abs(mpmath.im(w)) < small]
+        low, high = sorted(w for w in rest if w > 0)
+        left, right = mpmath.mpf(0), (pull / push) ** (mpmath.mpf(1) / depth)
+        for _ in range(120):  # thirds: the polynomial has one minimum
+            first, second = left + (right - left) / 3, right - (right - left) / 3
+            if mpmath.polyval(slope, first) < mpmath.polyval(slope, second):
+                right = second
+            else:
+                left = first
+        return [-mpmath.polyval(slope, left), low**depth, high**depth]
+
+
+def _predict_roots(
+    *, depth: int, examples: int, seed: int, weight_decay: float
+) -> list[float]:
+    x, y = _unit_products(depth, examples, seed)
+    return [
+        sl.critical_weight_decay(x, y, depth),
+        sl.unnormalised_barrier(x, y, weight_decay, depth),
+        sl.unnormalised_equilibrium(x, y, weight_decay, depth),
+    ]
+
+
+def _nothing_collapses(
+    *, depth: int, examples: int, seed: int, weight_decay: float
+) -> list[float]:
+    """Let zero repel, as in networks of two layers."""
+    found = _predict_roots(
+        depth=depth, examples=examples, seed=seed, weight_decay=weight_decay
+    )
+    return [found[0], 0.0, found[2]]
+
+
+BARRIER = Claim(
+    id="sl/eq5b-barrier",
+    items=("Eq5b",),
+    title="Three layers and more collapse below a barrier, or from anywhere",
+    statement=(
+        r"\rho S-B+\lambda\rho^{2/L-1}=0\text{ has two roots for }\lambda<\lambda_c="
+        r"\tfrac Sp\rho_c^{1+p},\;\rho_c=\tfrac p{1+p}\tfrac BS,\;p=1-\tfrac2L"
+    ),
+    source=Source(KEY, "Equation 5, for decay on every layer; ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(depth=(3, 4, 7), examples=(1, 5), seed=(0,), weight_decay=(0.001, 0.05)),
+    predict=_predict_roots,
+    measure=_measure_roots,
+    # Newton's steps end within a few eps of a simple root.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_nothing_collapses,
+    finding=(
+        "Without normalisation weight decay can end training at zero, from small starts"
+        " whatever it is; behind a normalisation it cannot."
+    ),
+)
+
+
 EQ_5_EVERYWHERE = Claim(
     id="sl/eq5-unnormalised",
     items=("Eq5b",),
@@ -508,5 +583,6 @@ CLAIMS = (
     CONVERSION,
     EQ_5,
     EQ_5B,
+    BARRIER,
     EQ_5_EVERYWHERE,
 )
