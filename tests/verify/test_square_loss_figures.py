@@ -132,6 +132,19 @@ def test_every_figure_is_drawn_from_records(number: int, made: Records) -> None:
     assert all(ax.lines for ax in _drawn(number, made))
 
 
+@pytest.mark.parametrize("number", [1, 3, 4, 5, 7, 9, 11, "families", "collapse"])
+def test_nothing_is_cut_off(number: Any, made: Records) -> None:
+    named = {"families": FAMILIES, "collapse": COLLAPSE}
+    with styled():
+        figure: Any = named[number](made) if number in named else FIGURES[number](made)
+    for ax in figure.axes:
+        low, high = ax.get_ylim()
+        for values in map(np.array, _lines(ax)):
+            # A logarithmic axis has no place for the others.
+            fine = values[(values > 0.0) | (ax.get_yscale() != "log")]
+            assert ((low <= fine) & (fine <= high)).all()
+
+
 @pytest.mark.parametrize("number", [1, 2, 4, 8])
 def test_data_sets_stand_below_each_other(number: int, made: Records) -> None:
     once, twice = _drawn(number, made), _drawn(number, _twice(made))

@@ -178,8 +178,11 @@ def outputs(runs: Runs) -> "Figure":
             ax.plot(run.epochs, typical.series("abs_mean"), color=SERIES[index])
             ax.plot(run.epochs, 1.0 / typical.series("rho"), label="1/ρ", **_REFERENCE)
             epochs_axis(ax, run)
-            log_axis(ax)
             ax.set_xlabel("epoch")
+        # They share limits, which are settled once all is drawn.
+        for ax, scale in zip(row, run.scales, strict=False):
+            if run.typical(scale) is not None:
+                log_axis(ax)
         row[0].set_ylabel("mean |f|")
     common_legend(figure, _drawn(grid), seeds=True)
     return figure
