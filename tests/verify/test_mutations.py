@@ -44,6 +44,7 @@ _ABOVE = (
         "lengths.",
     ),
     *("matrices.", "optimization.", "identity_map."),
+    *("square_loss.", "neural_collapse."),
 )
 
 PRIVATE_CLAIMS = (
@@ -2200,6 +2201,381 @@ MUTATIONS += (
         "identity_map.linear_convolution_identity", "half", times(0.5), ("id/B3",)
     ),
     Mutation("identity_map.relu_convolution_identity", "half", times(0.5), ("id/B3",)),
+)
+
+
+MUTATIONS += (
+    Mutation("square_loss.critical_residual", "half", times(0.5), ("sl/eq6",)),
+    Mutation(
+        "square_loss.critical_residual",
+        "labels exchanged",
+        argument(labels=lambda y: -np.asarray(y)),
+        ("sl/eq6",),
+    ),
+    Mutation(
+        "square_loss.per_sample_residual",
+        "squared",
+        result(lambda v: v * v),
+        ("sl/persample",),
+    ),
+    Mutation("square_loss.projected_kernel", "half", times(0.5), ("sl/eq4-kernel",)),
+    Mutation(
+        "square_loss.overshoot_curvature", "sign", times(-1.0), ("sl/obs1-curvature",)
+    ),
+    Mutation(
+        "square_loss.overshoot_curvature",
+        "half the scale",
+        argument(rho=half),
+        ("sl/obs1-curvature",),
+    ),
+    Mutation(
+        "square_loss.alignment_gap", "squared", result(lambda v: v * v), ("sl/err5",)
+    ),
+    Mutation(
+        "square_loss.rho_equilibrium",
+        "half the decay",
+        argument(weight_decay=half),
+        ("sl/sec0.1",),
+    ),
+    Mutation(
+        "square_loss.rho_equilibrium",
+        "inverse",
+        result(lambda v: 1.0 / v),
+        ("sl/obs2a",),
+    ),
+    Mutation("square_loss.rho_velocity", "sign", times(-1.0), ("sl/eq3",)),
+    Mutation(
+        "square_loss.rho_velocity",
+        "half the decay",
+        argument(weight_decay=half),
+        ("sl/eq3",),
+    ),
+    Mutation("square_loss.lagrange_multiplier", "sign", times(-1.0), ("sl/eq1",)),
+    Mutation(
+        "square_loss.lagrange_multiplier",
+        "over the scale",
+        lambda f: lambda rho, *a: f(rho, *a) / rho,
+        ("sl/eq1",),
+    ),
+    Mutation("square_loss.equilibrium_distance", "twice", times(2.0), ("sl/eq5",)),
+    Mutation(
+        "square_loss.equilibrium_distance",
+        "no decay",
+        argument(weight_decay=lambda v: 0.0 * v),
+        ("sl/eq5",),
+    ),
+    Mutation("square_loss.off_sphere_rate", "half", times(0.5), ("sl/norm",)),
+    Mutation("square_loss.off_sphere_rate", "sign", times(-1.0), ("sl/norm",)),
+    Mutation("square_loss.Flow.rho_at", "half", times(0.5), ("sl/wn-length",)),
+    Mutation("square_loss.Flow.parameters", "half", times(0.5), ("sl/wn-length",)),
+    Mutation("square_loss.Flow.directions", "sign", times(-1.0), ("sl/wn-length",)),
+    Mutation("square_loss.Flow.outputs", "sign", times(-1.0), ("sl/wn",)),
+    Mutation("square_loss.Flow.rho_equilibrium", "half", times(0.5), ("sl/wn-length",)),
+    Mutation("square_loss.Flow.loss", "half", times(0.5), ("sl/wn-length",)),
+    Mutation(
+        "square_loss.gradient_flow", "twice the scale", argument(rho0=twice), ("sl/wn",)
+    ),
+    Mutation(
+        "square_loss.gradient_flow",
+        "labels exchanged",
+        argument(labels=lambda y: -np.asarray(y)),
+        ("sl/wn",),
+    ),
+    Mutation(
+        "square_loss.weight_normalised_flow",
+        "no decay",
+        argument(weight_decay=lambda v: 0.0 * v),
+        ("sl/wn-length",),
+    ),
+    Mutation(
+        "square_loss.weight_normalised_flow",
+        "vectors of length one",
+        argument(vectors=lambda vs: [v / np.linalg.norm(v) for v in vs]),
+        ("sl/wn-length",),
+    ),
+    Mutation(
+        "square_loss.unnormalised_flow",
+        "labels exchanged",
+        argument(labels=lambda y: -np.asarray(y)),
+        ("sl/unnorm-flow",),
+    ),
+    Mutation("square_loss.rademacher_linear", "half", times(0.5), ("sl/eq8-linear",)),
+    Mutation(
+        "square_loss.rademacher_linear_bound", "half", times(0.5), ("sl/eq8-sqrt",)
+    ),
+    Mutation(
+        "square_loss.rademacher_linear_bound",
+        "1/N",
+        result(lambda v: v * v),
+        ("sl/eq8-terms",),
+    ),
+    Mutation("square_loss.rademacher_bound", "half", times(0.5), ("sl/eq8-terms",)),
+    Mutation(
+        "square_loss.rademacher_bound",
+        "a layer fewer",
+        argument(depth=less),
+        ("sl/eq8-terms",),
+    ),
+    Mutation(
+        "square_loss.ramp_loss",
+        "half the margin",
+        argument(gamma=half),
+        ("sl/eq8-terms",),
+    ),
+    Mutation(
+        "square_loss.ramp_loss",
+        "errors alone",
+        lambda _: lambda margins, gamma: 1.0 * (margins <= 0.0 * gamma),
+        ("sl/eq8-terms",),
+    ),
+    Mutation(
+        "square_loss.MarginBound.total",
+        "no ramp",
+        lambda _: lambda self: self.complexity + self.deviation,
+        ("sl/eq8-terms",),
+    ),
+    Mutation(
+        "square_loss.MarginBound.vacuous",
+        "the contrary",
+        result(lambda v: not v),
+        ("sl/eq8-vacuous",),
+    ),
+    Mutation(
+        "square_loss.margin_bound",
+        "half of the complexity",
+        field("complexity", half),
+        ("sl/eq8-terms",),
+    ),
+    Mutation(
+        "square_loss.margin_bound",
+        "no ramp",
+        field("ramp", lambda v: 0.0 * v),
+        ("sl/eq8-terms",),
+    ),
+    Mutation(
+        "square_loss.margin_bound",
+        "as if fixed before",
+        argument(data_dependent=lambda _: False),
+        ("sl/eq8-terms",),
+    ),
+    Mutation(
+        "square_loss.margin_bound",
+        "confidence for its rest",
+        argument(confidence=lambda v: 1.0 - v),
+        ("sl/eq8-terms",),
+    ),
+    Mutation("square_loss.vacuous_below", "half", times(0.5), ("sl/eq8-vacuous",)),
+    Mutation(
+        "square_loss.vacuous_below",
+        "a layer fewer",
+        argument(depth=less),
+        ("sl/eq8-vacuous",),
+    ),
+    Mutation("square_loss.ridge_solution", "half", times(0.5), ("sl/err6",)),
+    Mutation(
+        "square_loss.linear_minimiser", "half the scale", part(0, 0.5), ("sl/minnorm",)
+    ),
+    Mutation(
+        "square_loss.linear_minimiser",
+        "half the decay",
+        argument(weight_decay=half),
+        ("sl/minnorm",),
+    ),
+    Mutation(
+        "square_loss.regularisation_path",
+        "half of rho",
+        field("rho", half),
+        ("sl/obs2c-path",),
+    ),
+    Mutation(
+        "square_loss.regularisation_path",
+        "half of alignment",
+        field("alignment", half),
+        ("sl/obs2c-path",),
+    ),
+    Mutation(
+        "square_loss.regularisation_path",
+        "half of energy",
+        field("energy", half),
+        ("sl/obs2c-path",),
+    ),
+    Mutation("square_loss.outputs", "half", times(0.5), ("sl/factor",)),
+    Mutation("square_loss.norms", "half", times(0.5), ("sl/unnorm",)),
+    Mutation("square_loss.normalise", "half the norms", part(0, 0.5), ("sl/factor",)),
+    Mutation("square_loss.output_bound", "half", times(0.5), ("sl/bound",)),
+    Mutation("square_loss.layer_gradients", "sign", times(-1.0), ("sl/eq9",)),
+    Mutation("square_loss.weighted_gradients", "sign", times(-1.0), ("sl/wn-rows",)),
+    Mutation("square_loss.aligned_directions", "half", times(0.5), ("sl/orth",)),
+    Mutation(
+        "square_loss.OptimiserScale.time_per_step",
+        "no momentum",
+        lambda _: lambda self: self.rate,
+        ("sl/lin-gd",),
+    ),
+    Mutation(
+        "square_loss.torch_scale",
+        "half the penalty",
+        field("penalty", half),
+        ("sl/sec0.1",),
+    ),
+    Mutation(
+        "square_loss.torch_scale", "half the rate", field("rate", half), ("sl/lin-gd",)
+    ),
+    Mutation(
+        "square_loss.gram_deviation_mean",
+        "a column fewer",
+        argument(columns=less),
+        ("sl/randorth-moments",),
+    ),
+    Mutation("square_loss.gram_deviation_mean", "twice", times(2.0), ("sl/randorth",)),
+    Mutation(
+        "square_loss.gram_deviation_variance",
+        "half",
+        times(0.5),
+        ("sl/randorth-moments",),
+    ),
+    Mutation(
+        "square_loss.gram_deviation_variance",
+        "sides exchanged",
+        lambda f: lambda rows, columns: f(columns, rows),
+        ("sl/randorth-moments",),
+    ),
+    Mutation(
+        "square_loss.gram_spectrum_edges",
+        "half the lower",
+        part(0, 0.5),
+        ("sl/randorth-spectrum",),
+    ),
+    Mutation(
+        "square_loss.gram_spectrum_edges",
+        "half the upper",
+        part(1, 0.5),
+        ("sl/randorth-spectrum",),
+    ),
+    Mutation(
+        "square_loss.rho_trajectory", "half the time", argument(t=half), ("sl/lin",)
+    ),
+    Mutation(
+        "square_loss.rho_trajectory",
+        "half the decay",
+        argument(weight_decay=half),
+        ("sl/lin",),
+    ),
+    Mutation("square_loss.settling_time", "half", times(0.5), ("sl/lin-time",)),
+    Mutation("square_loss.stability_limit", "twice", times(2.0), ("sl/lin-stability",)),
+    Mutation(
+        "square_loss.rho_iterates", "a step more", argument(steps=more), ("sl/lin-gd",)
+    ),
+    Mutation(
+        "square_loss.rho_iterates",
+        "no momentum",
+        argument(momentum=lambda v: 0.0 * v),
+        ("sl/lin-gd",),
+    ),
+    Mutation(
+        "square_loss.unnormalised_equilibrium",
+        "a layer more",
+        argument(depth=more),
+        ("sl/eq5b-barrier",),
+    ),
+    Mutation("square_loss.unnormalised_equilibrium", "half", times(0.5), ("sl/eq5b",)),
+    Mutation(
+        "square_loss.unnormalised_barrier",
+        "a layer more",
+        argument(depth=more),
+        ("sl/eq5b-barrier",),
+    ),
+    Mutation(
+        "square_loss.unnormalised_barrier", "nothing", times(0.0), ("sl/eq5b-barrier",)
+    ),
+    Mutation(
+        "square_loss.critical_weight_decay",
+        "a layer fewer",
+        argument(depth=less),
+        ("sl/eq5b-barrier",),
+    ),
+    Mutation(
+        "square_loss.critical_weight_decay", "half", times(0.5), ("sl/eq5b-barrier",)
+    ),
+    Mutation("square_loss.directions_velocity", "sign", times(-1.0), ("sl/eq4",)),
+    Mutation(
+        "square_loss.directions_velocity",
+        "labels exchanged",
+        argument(labels=lambda y: -np.asarray(y)),
+        ("sl/eq4",),
+    ),
+    Mutation(
+        "square_loss.weights_velocity", "sign", times(-1.0), ("sl/unnorm-velocity",)
+    ),
+    Mutation(
+        "square_loss.weights_velocity",
+        "half the decay",
+        argument(weight_decay=half),
+        ("sl/unnorm-velocity",),
+    ),
+    Mutation(
+        "square_loss.direction_from_weight_velocity",
+        "sign of the norm",
+        part(0, -1.0),
+        ("sl/proj",),
+    ),
+    Mutation(
+        "square_loss.direction_from_weight_velocity",
+        "twice the turn",
+        part(1, 2.0),
+        ("sl/proj",),
+    ),
+    Mutation("neural_collapse.nc1", "half", times(0.5), ("sl/nc1",)),
+    Mutation("neural_collapse.nc1", "root", result(root), ("sl/nc1",)),
+    Mutation(
+        "neural_collapse.nc2", "half of equinorm", field("equinorm", half), ("sl/nc2",)
+    ),
+    Mutation(
+        "neural_collapse.nc2_classifier",
+        "half of equinorm",
+        field("equinorm", half),
+        ("sl/nc2-classifier",),
+    ),
+    Mutation(
+        "neural_collapse.nc2",
+        "half of equiangle",
+        field("equiangle", half),
+        ("sl/nc2",),
+    ),
+    Mutation(
+        "neural_collapse.nc2_classifier",
+        "half of equiangle",
+        field("equiangle", half),
+        ("sl/nc2-classifier",),
+    ),
+    Mutation(
+        "neural_collapse.nc2",
+        "half of maximal_angle",
+        field("maximal_angle", half),
+        ("sl/nc2",),
+    ),
+    Mutation(
+        "neural_collapse.nc2_classifier",
+        "half of maximal_angle",
+        field("maximal_angle", half),
+        ("sl/nc2-classifier",),
+    ),
+    Mutation("neural_collapse.nc3", "half", times(0.5), ("sl/nc3",)),
+    Mutation(
+        "neural_collapse.nc3",
+        "sign of the classifier",
+        argument(weights=lambda v: -np.asarray(v)),
+        ("sl/nc3",),
+    ),
+    Mutation(
+        "neural_collapse.nc4", "the others", result(lambda v: 1.0 - v), ("sl/nc4",)
+    ),
+    Mutation(
+        "neural_collapse.binary_rows",
+        "classes exchanged",
+        times(-1.0),
+        ("sl/nc3-binary",),
+    ),
 )
 
 
