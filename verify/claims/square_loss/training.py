@@ -263,6 +263,7 @@ INITIAL = trained(
         "F-ratios of log rho between initial scales, ten starts each: about 1, 1,000 and"
         " 7,000, with permutation tests. Weight normalisation is another matter: sl/err14."
     ),
+    figure="square_loss_families",
 )
 
 
@@ -517,7 +518,7 @@ def _fall(family: str, *, scale: str, data: str) -> Array:
     return np.log(last(found, "loss") / first(found, "loss"))
 
 
-def _curves(number: int, item: str, family: str, figure: str) -> Claim:
+def _curves(number: int, item: str, family: str) -> Claim:
     return trained(
         id=f"sl/Fig{number}",
         items=(f"Fig{number}", item),
@@ -528,14 +529,14 @@ def _curves(number: int, item: str, family: str, figure: str) -> Claim:
         compare=SignTest(),
         must_refute=up,
         where=f"Figure {number}",
-        figure=figure,
+        figure=f"square_loss_figure_{number}",
     )
 
 
 CURVES = (
-    _curves(1, "ExpA", DECAYED, "square_loss_figure_1"),
-    _curves(5, "ExpB", CONVOLUTION, "square_loss_figure_5"),
-    _curves(9, "ExpC", NEITHER, "square_loss_figure_9"),
+    _curves(1, "ExpA", DECAYED),
+    _curves(5, "ExpB", CONVOLUTION),
+    _curves(9, "ExpC", NEITHER),
 )
 
 
