@@ -2295,9 +2295,16 @@ MUTATIONS += (
     ),
     Mutation(
         "square_loss.unnormalised_flow",
-        "labels exchanged",
-        argument(labels=lambda y: -np.asarray(y)),
+        "half the weights",
+        argument(weights=lambda ws: [w / 2 for w in ws]),
         ("sl/unnorm-flow",),
+    ),
+    Mutation(
+        "square_loss.unnormalised_flow",
+        "half the decay",
+        argument(weight_decay=half),
+        ("sl/unnorm-flow",),
+        slow=True,
     ),
     Mutation("square_loss.rademacher_linear", "half", times(0.5), ("sl/eq8-linear",)),
     Mutation(
@@ -2705,6 +2712,34 @@ SOURCES = (
         "softsign",
     ),
     ("lengths.py", "(delta - total)", "(delta + total)", "dc/thmI.1-constants", ""),
+    (
+        "square_loss/velocities.py",
+        "(w * mean - g)",
+        "(w * mean + g)",
+        "sl/eq4",
+        "",
+    ),
+    (
+        "square_loss/unnormalised.py",
+        "(1.0 + p) ** (1.0 + p)",
+        "(1.0 + p) ** p",
+        "sl/eq5b-barrier",
+        "",
+    ),
+    (
+        "square_loss/generalisation.py",
+        "1 if mantissa == 0.5 else 0",
+        "1",
+        "sl/eq8-terms",
+        "",
+    ),
+    (
+        "neural_collapse.py",
+        "= -k / np.sqrt",
+        "= k / np.sqrt",
+        "sl/nc1",
+        "",
+    ),
     (
         "optimization.py",
         "tau * tau / (2.0 * c)",
