@@ -104,8 +104,8 @@ _ENTRIES = (
         "The distribution of |f|",
         caption=(
             "Sizes of the normalised network's outputs over epochs, of all training"
-            f" examples of {_TYPICAL}: the line is the median, bands hold the middle"
-            " half, 5 to 95 % and all."
+            f" examples of {_TYPICAL}: the line is the median, dots where it was"
+            " recorded, bands hold the middle half, 5 to 95 % and all."
         ),
         paper="the same as a histogram over time.",
         plate=curves.distribution,
