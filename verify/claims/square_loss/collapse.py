@@ -261,7 +261,10 @@ NC_4 = Claim(
     id="sl/nc4",
     items=("NC4",),
     title="How often the classifier does not choose the nearest class mean",
-    statement=(r"\#\{\arg\max_c\langle w_c,h\rangle+b_c\ne\arg\min_c\|h-\mu_c\|\}/n"),
+    statement=(
+        r"\tfrac1n\sum_i\mathbf 1[\operatorname{argmax}_c\langle w_c,h_i\rangle+b_c"
+        r"\ne\operatorname{argmin}_c\|h_i-\mu_c\|]"
+    ),
     source=Source(
         KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
     ),
@@ -313,7 +316,7 @@ NC_BINARY = Claim(
     title="One output is a classifier of two rows: two classes collapse to one angle",
     statement=(
         r"W=(-w,w):\quad NC3=2\,(1-\cos\angle(w,\mu_+-\mu_-)),\qquad"
-        r" \arg\max_c\langle w_c,h\rangle=+\iff w\cdot h>0"
+        r" \operatorname{argmax}_c\langle w_c,h\rangle=+\iff w\cdot h>0"
     ),
     source=Source(KEY, "Section 4, neural collapse; the formula is ours"),
     evidence=Evidence.NUMERIC,
