@@ -22,6 +22,8 @@ from verify.compare import (
     MeanEquals,
     Outcome,
     RankTrend,
+    RarelyAbove,
+    SignTest,
 )
 
 HOLDS, REFUTED, UNDECIDED = Outcome.HOLDS, Outcome.REFUTED, Outcome.UNDECIDED
@@ -245,3 +247,54 @@ def test_a_rank_trend_settles_pure_noise_as_often_as_it_says() -> None:
 def test_a_rank_trend_needs_finite_levels(bad: object) -> None:
     with pytest.raises(ValueError, match="`measured` must hold finite replicates"):
         RankTrend().judge(1, bad)
+
+
+# --- shares of trials -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ([-1.0] * 10, Outcome.HOLDS),
+        ([-1.0] * 9 + [1.0], Outcome.UNDECIDED),
+        ([1.0] * 10, Outcome.REFUTED),
+        # Sixteen of twenty: 0.6 % by chance; fifteen: 2 %.
+        ([-1.0] * 16 + [1.0] * 4, Outcome.HOLDS),
+        ([-1.0] * 15 + [1.0] * 5, Outcome.UNDECIDED),
+        # Zeros count for neither side.
+        ([-1.0] * 10 + [0.0] * 50, Outcome.HOLDS),
+        ([0.0] * 10, Outcome.UNDECIDED),
+        ([-1.0] * 3, Outcome.UNDECIDED),
+    ],
+)
+def test_signs_that_fall_together_settle_it(
+    changes: list[float], outcome: Outcome
+) -> None:
+    assert SignTest(level=1e-2).judge(-1, changes).outcome is outcome
+
+
+def test_a_sign_test_is_wrong_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(3)
+    coins = rng.choice((-1.0, 1.0), size=(4000, 20))
+    judged = [SignTest(level=1e-2).judge(1, row).outcome for row in coins]
+    # 16 or more of 20: 0.0059 for either side.
+    share = sum(o is not Outcome.UNDECIDED for o in judged) / len(judged)
+    assert share < 2 * 0.0059 + 5.0 * np.sqrt(2 * 0.0059 / 4000)
+
+
+def test_a_sign_test_refuses_what_is_not_finite() -> None:
+    with pytest.raises(ValueError, match="changes must be finite"):
+        SignTest().judge(1, [1.0, np.nan])
+
+
+def test_bounds_may_be_exceeded_as_often_as_stated() -> None:
+    compare = RarelyAbove(0.05)
+    bounds = np.ones(200)
+    few, many = np.zeros(200), np.zeros(200)
+    few[:27], many[:28] = 2.0, 2.0  # the binomial quantile is 27
+    assert compare.judge(bounds, few).outcome is Outcome.HOLDS
+    verdict = compare.judge(bounds, many)
+    assert verdict.outcome is Outcome.REFUTED
+    assert (verdict.gap, verdict.resolves) == (28 / 200, 27 / 200)
+    with pytest.raises(ValueError, match="must be finite"):
+        compare.judge(bounds, np.full(200, np.inf))

@@ -160,7 +160,9 @@ class RarelyAbove:
         above = int(np.count_nonzero(values > bounds))
         outcome = Outcome.HOLDS if above <= allowed else Outcome.REFUTED
         share, limit = above / values.size, allowed / values.size
-        return Verdict(outcome, share, limit, "share of trials", strain=share / limit)
+        return Verdict(
+            outcome, share, limit, "share of trials", strain=above / (allowed + 0.5)
+        )
 
 
 SlopeEquals = MeanEquals
