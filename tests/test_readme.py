@@ -21,6 +21,8 @@ README = ROOT / "README.md"
         ("README.md", 12),
         ("docs/tutorial.md", 20),
         ("docs/one-image.md", 20),
+        ("docs/square-loss.md", 30),
+        ("docs/findings/kinks.md", 9),
         ("docs/findings/a-frame-of-zeros.md", 4),
     ],
 )
