@@ -420,8 +420,8 @@ EQ_5 = Claim(
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_distance_without_decay,
     finding=(
-        "This exact distance is the tolerance of every claim on trained networks here:"
-        " no guess of when a network has come to rest."
+        "So how far a network still is from its equilibrium is known, not guessed:"
+        " sl/eq5-distance has it in the middle of training."
     ),
 )
 
