@@ -78,7 +78,10 @@ CONSTANT = trend(
     r"\overline{\cos}(f(x),\hat x)\text{ rises with the number of layers}",
     partial(ladder, CNN, field="constant"),
     up=True,
-    finding="Every depth is trained from three starts; seeds differ less than depths.",
+    finding=(
+        "Every depth is trained from three starts; seeds differ less than depths. At"
+        " 28 x 28 (full profile) it stops at 0.7, half way, from five layers on."
+    ),
     figure="identity_depth_curve",
 )
 
