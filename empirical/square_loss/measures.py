@@ -53,7 +53,7 @@ def observe(
     ----------
     network, params
     inputs, targets, classes : Tensor
-        All training examples: (n, *shape), (outputs, n) and (n,).
+        All training examples: ``(n, *shape)``, ``(outputs, n)`` and ``(n,)``.
     penalty : float
         The lambda of the sum of squares.
 
@@ -62,7 +62,7 @@ def observe(
     dict
         ``loss``, ``error``, ``rho``, ``product``, ``S``, ``B``, ``rho_eq``, ``nu``,
         ``abs_mean``, ``margin_mean``, ``nc1``, ``nc3``, ``nc4``: one number a draw;
-        ``norms`` and ``residual`` (r_k / |e|): one a layer; ``abs_quantiles`` and
+        ``norms`` and ``residual`` (``r_k / |e|``): one a layer; ``abs_quantiles`` and
         ``margin_quantiles``: at `LEVELS`; ``nc2_means`` and ``nc2_rows``: equinorm,
         equiangle, distance to the maximal angle.
     """

@@ -264,7 +264,7 @@ class Network:
         return norms[:, -1] if self.normalises_batch else norms.prod(dim=1)
 
     def apply(self, params: Params, inputs: Tensor) -> Tensor:
-        """Return g, shape (draws, n, outputs), for inputs of shape (n, *shape).
+        """Return g, shape (draws, n, outputs), for inputs of shape ``(n, *shape)``.
 
         With batch normalisation the inputs are the batch.
 
@@ -291,7 +291,7 @@ class Network:
             As `weights` returns them.
         params : tuple of Tensor
             For gains and shifts.
-        inputs : Tensor, shape (n, *shape)
+        inputs : Tensor, shape ``(n, *shape)``
         statistics : sequence of pairs of Tensor, optional
             Means and variances of each hidden layer's units to use in the place of the
             batch's own.

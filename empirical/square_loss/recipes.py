@@ -38,7 +38,7 @@ class Recipe:
     drop : float
         Factor of each drop.
     stable : float, optional
-        Lower a draw's rate so that rate * 2 mean_n |dg_n/dW|^2, which bounds rate times
+        Lower a draw's rate so that ``rate * 2 mean_n |dg_n/dW|^2``, which bounds rate times
         the largest curvature of the loss at the start, is at most this: a rule for
         networks that the stated rate would blow up. The rates used are recorded.
     exploded : float

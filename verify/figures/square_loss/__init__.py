@@ -4,9 +4,7 @@
 run records draws it and computes nothing but medians and ranges over seeds;
 `verify.figures.runs.Folder` is such a mapping.
 
-References
-----------
-Poggio, Liao 2021, *Explicit regularization and implicit bias in deep network
+Source: Poggio, Liao 2021, *Explicit regularization and implicit bias in deep network
 classifiers trained with the square loss*.
 """
 
