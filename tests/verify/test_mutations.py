@@ -2429,6 +2429,12 @@ MUTATIONS += (
         "square_loss.torch_scale", "half the rate", field("rate", half), ("sl/lin-gd",)
     ),
     Mutation(
+        "square_loss.torch_scale",
+        "batches forgotten",
+        argument(batch=lambda _: None),
+        ("sl/sec0.1-batches",),
+    ),
+    Mutation(
         "square_loss.gram_deviation_mean",
         "a column fewer",
         argument(columns=less),
