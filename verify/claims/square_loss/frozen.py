@@ -362,14 +362,14 @@ CONVERSION = Claim(
 def _settled_on_batches(*, examples: int, batch: int, seed: int, decay: float) -> float:
     """Where plain descent goes on the sum over one batch after the other.
 
-    Mean over a last round of the batches; steps of 1e-4 of the curvature's inverse.
+    Mean over a last round of the batches; steps of 3e-4 of the curvature's inverse.
     """
     f, y = _values(examples, seed)
-    rho, rate = 0.5, 1e-4 / float(f @ f)
+    rho, rate = 0.5, 3e-4 / float(f @ f)
     rounds = [slice(k, k + batch) for k in range(0, examples, batch)]
     sums = [(float(f[r] @ f[r]), float(y[r] @ f[r])) for r in rounds]
     last = 0.0
-    steps = 200_000 // len(sums) * len(sums)
+    steps = 400_000 // len(sums) * len(sums)
     for step in range(steps):
         push, pull = sums[step % len(sums)]
         rho -= rate * (2.0 * (push * rho - pull) + decay * rho)
@@ -400,7 +400,7 @@ BATCHES = Claim(
     cases=grid(examples=(12,), batch=(1, 4, 12), seed=(0,), decay=(0.1, 1.0)),
     predict=_predict_batches,
     measure=_settled_on_batches,
-    # Batches pull the scale about by a step's size, 1e-4, to first order out of the mean.
+    # Batches pull the scale about by a step, 3e-4 of the scale; the mean has less.
     compare=AgreesTo(relative=1e-3),
     must_refute=_as_of_all,
 )
