@@ -200,8 +200,10 @@ BATCH_NORMALISED = trained(
     must_refute=_over_all_layers,
     where="Equation 5 and Figures 2, 6 and 10",
     finding=(
-        "The median distance is 5e-4. The figures' 'rho from all layers' does not matter"
-        " to the output and shrinks to nothing under decay."
+        "The median distance is 5e-4. At the paper's constant rate, minibatches of 128 of"
+        " 500 digits, 1,000 epochs, it is 5 to 25 %: decay shrinks the normalised layers,"
+        " which then turn faster and never rest. The figures' 'rho from all layers' does"
+        " not matter to the output."
     ),
 )
 
@@ -380,8 +382,8 @@ OUTPUTS = trained(
 )
 
 
-def _at_least_a_third(*, scale: str, data: str) -> float:
-    return 0.3
+def _at_least_a_fifth(*, scale: str, data: str) -> float:
+    return 0.2
 
 
 def _all_of_it(*, scale: str, data: str) -> float:
@@ -393,8 +395,8 @@ REMAINS = trained(
     id="sl/Fig6-spread",
     items=("Fig6", "ExpB"),
     title="With normalisation alone much of the spread remains",
-    statement=r"\text{spread of }\log\rho\text{ between starts}:\;\ge 0.3\times",
-    predict=_at_least_a_third,
+    statement=r"\text{spread of }\log\rho\text{ between starts}:\;\ge 0.2\times",
+    predict=_at_least_a_fifth,
     measure=partial(_merging, "rho", NORMALISED),
     compare=AtLeast(),
     must_refute=_all_of_it,
@@ -544,6 +546,10 @@ FLAT = trained(
     compare=AtMost(),
     must_refute=_not_at_all,
     where="Figure 4",
+    finding=(
+        "After steps that end small; at a constant rate (500 digits, minibatches, 1,000"
+        " epochs) the median is 20 %, and the loss 0.03 to 0.27."
+    ),
     figure="square_loss_figure_4",
 )
 
