@@ -145,7 +145,7 @@ class RarelyAbove:
     """
 
     probability: float
-    false_fail: float = 1e-6
+    false_fail: float = 2e-9
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Count trials in which `measured` exceeds the bound `predicted`."""

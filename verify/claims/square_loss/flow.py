@@ -535,12 +535,11 @@ def _measure_motion(*, rows: int, columns: int, seed: int) -> Array:
     """Differentiate the norm and the direction along a straight line."""
     weight, velocity = (torch.from_numpy(a) for a in _motion(rows, columns, seed))
 
-    def split(w: Tensor) -> tuple[Tensor, Tensor]:
-        norm = torch.linalg.matrix_norm(w)
-        return norm, w / norm
-
-    speed, move = torch.func.jvp(split, (weight,), (velocity,))[1]
-    return flat([speed.numpy(), move.numpy()])
+    time = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    moved = weight + time * velocity
+    norm = torch.linalg.matrix_norm(moved)
+    parts = [norm, *(moved / norm).flatten()]
+    return np.array([float(gradients(part, [time])[0]) for part in parts])
 
 
 def _predict_motion(*, rows: int, columns: int, seed: int) -> Array:
