@@ -248,7 +248,9 @@ def tail_bound(
             eta = excess / m
             square = eta * eta * (m if form == "sharp" else 1.0)
             exponent = np.minimum(square, excess)
-        return _checks.like(radius, np.asarray(np.exp(-0.125 * exponent)))
+        out: Array = np.empty(np.shape(exponent))
+        np.exp(-0.125 * exponent, out=out)
+    return _checks.like(radius, out)
 
 
 def norm_tail(radius: Any, count: int, variance: float = 1.0) -> Any:
