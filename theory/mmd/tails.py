@@ -291,7 +291,8 @@ def norm_tail(radius: Any, count: int, variance: float = 1.0) -> Any:
     with np.errstate(over="ignore"):
         half = 0.5 * (r / math.sqrt(sigma2)) ** 2
     half = np.minimum(half, np.finfo(np.float64).max)
-    return _checks.like(radius, np.asarray(sp.gammaincc(0.5 * m, half)))
+    out = np.asarray(sp.gammaincc(0.5 * m, half), dtype=np.float64)
+    return _checks.like(radius, out)
 
 
 def vacuous_radius(variances: Any, counts: Any = None) -> float:
