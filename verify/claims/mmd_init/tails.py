@@ -275,7 +275,7 @@ INTERMEDIATE = Claim(
     items=("Err2", "Thm1"),
     title="The form before its last steps does show it",
     statement=(
-        r"P(\|\epsilon\|^2\ge1.1\,E\|\epsilon\|^2)\le"
+        r"P(\|\epsilon\|^2\ge1.1\,E\|\epsilon\|^2)\le "
         r"e^{-\frac18\min\{t^2/\sum\sigma_i^4,\,t/\alpha_*\}}<10^{-12},\quad t=0.1\cdot591"
     ),
     source=Source(KEY, "Equation 30"),

@@ -187,7 +187,7 @@ EQ_3 = Claim(
     items=("Eq3",),
     title="The squared discrepancy of two laws: symmetric, blind to rotation and shift",
     statement=(
-        r"\mathrm{MMD}=E\,k(x,x')-2E\,k(x,y)+E\,k(y,y'),\quad"
+        r"\mathrm{MMD}=E\,k(x,x')-2E\,k(x,y)+E\,k(y,y'),\quad "
         r"k_\gamma(x,y)=e^{-\|x-y\|^2/(2\gamma^2)}"
     ),
     source=Source(KEY, "Equation 3"),
