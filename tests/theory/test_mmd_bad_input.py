@@ -149,6 +149,11 @@ REFUSED = [
             lambda: mmd.segment_null_bias(3, 0, 1.0),
         ),
         (
+            "segment_null_variance_ratio",
+            "`predictions` must be at least 2",
+            lambda: mmd.segment_null_variance_ratio(1, 5),
+        ),
+        (
             "noise_rule",
             "`widths` must end in at least 2 classes, got 1. .*logit",
             lambda: mmd.noise_rule((784, 10, 1)),

@@ -379,6 +379,12 @@ MMD: tuple[Mutation, ...] = (
         ("mmd/est-null",),
     ),
     Mutation(
+        "mmd.segment_null_variance_ratio",
+        "no crossed pairs",
+        lambda f: lambda m, n: 1.0 + m * (m - 1) / (n * (n - 1)),
+        ("mmd/seg-null",),
+    ),
+    Mutation(
         "mmd.noise_rule",
         "s for its square",
         argument(scale=np.sqrt),

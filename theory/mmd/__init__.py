@@ -28,6 +28,8 @@ from theory.mmd.noise import ball_mean_square as ball_mean_square
 from theory.mmd.noise import binary_task_count as binary_task_count
 from theory.mmd.noise import noise_rule as noise_rule
 from theory.mmd.noise import total_loss as total_loss
+from theory.mmd.null import segment_null_bias as segment_null_bias
+from theory.mmd.null import segment_null_variance_ratio as segment_null_variance_ratio
 from theory.mmd.segment import segment_embedding as segment_embedding
 from theory.mmd.segment import (
     segment_embedding_derivative as segment_embedding_derivative,
@@ -35,7 +37,6 @@ from theory.mmd.segment import (
 from theory.mmd.segment import segment_kernel_mean as segment_kernel_mean
 from theory.mmd.segment import segment_mmd as segment_mmd
 from theory.mmd.segment import segment_mmd_gradient as segment_mmd_gradient
-from theory.mmd.segment import segment_null_bias as segment_null_bias
 from theory.mmd.segment import segment_point_mmd as segment_point_mmd
 from theory.mmd.simplex import simplex_cdf as simplex_cdf
 from theory.mmd.simplex import simplex_covariance as simplex_covariance

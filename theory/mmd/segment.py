@@ -302,57 +302,6 @@ def segment_mmd_gradient(
     return out
 
 
-def segment_null_bias(predictions: int, samples: int, bandwidths: Any) -> float:
-    r"""Return the mean of the biased `mmd_squared` when both samples are uniform.
-
-    .. math:: \Big(\frac1M + \frac1N\Big) \sum_\gamma \big(1 - E\,k_\gamma(u, u')\big)
-
-    The unbiased one has mean 0 there; with the uniform law in closed form, in
-    `segment_mmd`, the term 1 / N goes.
-
-    Parameters
-    ----------
-    predictions, samples : int
-        M and N, at least 1.
-    bandwidths : float or list of floats
-        Positive, in the paper's units: of distances in the plane of the segment.
-
-    Returns
-    -------
-    float
-        Relative error below 1e-14, wide kernels included.
-
-    Raises
-    ------
-    ValueError
-        If a count is not a positive whole number or a bandwidth not positive.
-
-    Examples
-    --------
-    The nine kernels about a median distance of 1/2, at the paper's 256 and 256:
-
-    >>> from theory.mmd import kernel_bandwidths
-    >>> round(segment_null_bias(256, 256, kernel_bandwidths(0.5)), 5)
-    0.02974
-    """
-    who = "segment_null_bias"
-    m = _checks.integer(who, "predictions", predictions, 1)
-    n = _checks.integer(who, "samples", samples, 1)
-    gammas = _inputs.bandwidths(who, bandwidths)
-    gap = sum(_kernel_gap(float(gamma)) for gamma in gammas)
-    return gap / m + gap / n
-
-
-def _kernel_gap(gamma: float) -> float:
-    """Return ``1 - E k(u, u')``."""
-    if gamma < 1.0:
-        return 1.0 - segment_kernel_mean(gamma)
-    step, out = gamma**-2.0, 0.0
-    for k in range(20, 0, -1):
-        out = 1.0 / ((k + 1) * (2 * k + 1)) - step / (k + 1) * out
-    return step * out
-
-
 def _position(who: str, p: Any, gamma: Any) -> tuple[Array, Array]:
     x = _checks.interval(who, "p", p, 0.0, 1.0)
     g = _checks.positive(who, "gamma", gamma)
