@@ -122,6 +122,27 @@ SQUARE_LOSS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 15))),
 )
 
+MMD_INIT: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("The simplex and the discrepancy", ("Eq1", "Eq2", "Eq3", "Est", "C1", "Seg")),
+    (
+        "Perturbed models",
+        ("Eq5", "Claim1", "Eq7", "Eq9", "Eq10", "Sigma", "Gram", "Eq11"),
+    ),
+    (
+        "How far perturbations go",
+        ("Thm1", "Lem1", "Lem2", "Lem3", "Prop1"),
+    ),
+    ("Degenerate softmax", ("Lem4", "Thm2", "Eq14", "SdFloor")),
+    (
+        "Detachment from the input",
+        (*(f"Eq{k}" for k in range(15, 20)), "Jac", "Thm3", "Eq20", "Eq22", "Eq23"),
+    ),
+    ("What is measured", ("DS", "Dead", "IOD")),
+    ("Fine-tuning on binary tasks", ("Prelim", "Tab1", "Tab2")),
+    ("Pre-training", ("Fig1", "Fig2", "Fig3", "Tab3", "Tab4", "Tab5")),
+    ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 16))),
+)
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -169,6 +190,15 @@ PAPERS: tuple[Paper, ...] = (
             " trained with the square loss"
         ),
         sections=SQUARE_LOSS,
+    ),
+    Paper(
+        prefix="mmd",
+        key="lee2023unsupervised",
+        title=(
+            "Unsupervised Learning of Initialization in Deep Neural Networks via"
+            " Maximum Mean Discrepancy"
+        ),
+        sections=MMD_INIT,
     ),
 )
 """The papers in the order of the report."""

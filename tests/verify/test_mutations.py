@@ -44,7 +44,7 @@ _ABOVE = (
         "lengths.",
     ),
     *("matrices.", "optimization.", "identity_map."),
-    *("square_loss.", "neural_collapse."),
+    *("square_loss.", "neural_collapse.", "mmd."),
 )
 
 PRIVATE_CLAIMS = (
@@ -300,7 +300,248 @@ class Mutation:
         return f"{self.key}: {self.what}"
 
 
+MMD: tuple[Mutation, ...] = (
+    Mutation(
+        "mmd.simplex_sample",
+        "squared",
+        result(lambda u: u**2 / np.sum(u**2, axis=1, keepdims=True)),
+        ("mmd/eq2",),
+    ),
+    Mutation(
+        "mmd.simplex_mean", "a class more", argument(classes=more), ("mmd/eq2-moments",)
+    ),
+    Mutation("mmd.simplex_covariance", "twice", times(2.0), ("mmd/eq2-moments",)),
+    Mutation("mmd.simplex_cdf", "a class more", argument(classes=more), ("mmd/eq1",)),
+    Mutation(
+        "mmd.kernel_bandwidths", "eight", result(lambda v: v[1:]), ("mmd/c1-kernel",)
+    ),
+    Mutation(
+        "mmd.mixture_kernel",
+        "wider by the root of 2",
+        argument(bandwidths=lambda v: np.sqrt(2.0) * np.asarray(v)),
+        ("mmd/c1-kernel",),
+    ),
+    Mutation(
+        "mmd.median_bandwidth",
+        "the other median",
+        argument(rule=lambda v: "lower" if v == "average" else "average"),
+        ("mmd/c1",),
+    ),
+    Mutation("mmd.median_bandwidth", "half", times(0.5), ("mmd/c1", "mmd/err9")),
+    Mutation(
+        "mmd.mmd_squared",
+        "the biased one always",
+        argument(estimator=lambda v: "biased"),
+        ("mmd/est",),
+    ),
+    Mutation("mmd.mmd_squared", "a root", result(np.sqrt), ("mmd/eq3",)),
+    Mutation("mmd.estimator_gap", "half", times(0.5), ("mmd/est",)),
+    Mutation(
+        "mmd.segment_kernel_mean",
+        "wider by the root of 2",
+        argument(gamma=lambda v: np.sqrt(2.0) * v),
+        ("mmd/seg-mean",),
+    ),
+    Mutation(
+        "mmd.segment_embedding",
+        "wider by the root of 2",
+        argument(gamma=lambda v: np.sqrt(2.0) * v),
+        ("mmd/seg-embedding",),
+    ),
+    Mutation(
+        "mmd.segment_embedding_derivative",
+        "sign",
+        times(-1.0),
+        ("mmd/seg-embedding", "mmd/est-gradient"),
+    ),
+    Mutation(
+        "mmd.segment_point_mmd",
+        "wider by the root of 2",
+        argument(gamma=lambda v: np.sqrt(2.0) * v),
+        ("mmd/seg-point",),
+    ),
+    Mutation(
+        "mmd.segment_mmd",
+        "the biased one always",
+        argument(estimator=lambda v: "biased"),
+        ("mmd/seg",),
+    ),
+    Mutation("mmd.segment_mmd_gradient", "sign", times(-1.0), ("mmd/eq9",)),
+    Mutation(
+        "mmd.segment_mmd_gradient",
+        "the biased one always",
+        argument(estimator=lambda v: "biased"),
+        ("mmd/est-gradient",),
+    ),
+    Mutation(
+        "mmd.segment_null_bias",
+        "the uniform law unsampled",
+        argument(samples=lambda v: 10**9),
+        ("mmd/est-null",),
+    ),
+    Mutation(
+        "mmd.segment_null_variance_ratio",
+        "no crossed pairs",
+        lambda f: lambda m, n: 1.0 + m * (m - 1) / (n * (n - 1)),
+        ("mmd/seg-null",),
+    ),
+    Mutation(
+        "mmd.noise_rule",
+        "s for its square",
+        argument(scale=np.sqrt),
+        ("mmd/sigma",),
+    ),
+    Mutation("mmd.noise_rule", "energy", field("energy", half), ("mmd/sigma",)),
+    Mutation(
+        "mmd.noise_rule",
+        "squares",
+        field("square_energy", half),
+        ("mmd/sigma",),
+    ),
+    Mutation("mmd.noise_rule", "largest", field("largest", half), ("mmd/sigma",)),
+    Mutation(
+        "mmd.noise_rule",
+        "a parameter more",
+        field("parameters", more),
+        ("mmd/sigma", "mmd/err12"),
+    ),
+    Mutation(
+        "mmd.noise_rule",
+        "variances",
+        field("variances", lambda v: (*v[:-1], 2.0 * v[-1])),
+        ("mmd/err2",),
+    ),
+    Mutation(
+        "mmd.noise_rule",
+        "counts",
+        field("counts", lambda v: (*v[:-1], 100 * v[-1])),
+        ("mmd/err2-corrected", "mmd/err2"),
+    ),
+    Mutation(
+        "mmd.ball_mean_square",
+        "a dimension more",
+        argument(dimension=more),
+        ("mmd/claim1-ball",),
+    ),
+    Mutation(
+        "mmd.total_loss",
+        "lambda halved",
+        argument(degeneracy_weight=half),
+        ("mmd/eq23",),
+    ),
+    Mutation(
+        "mmd.total_loss",
+        "xi halved",
+        argument(detachment_weight=half),
+        ("mmd/eq23",),
+    ),
+    Mutation(
+        "mmd.binary_task_count",
+        "constant tasks too",
+        plus(1),
+        ("mmd/prelim",),
+    ),
+    Mutation(
+        "mmd.SubExponential.scaled",
+        "the factor squared",
+        argument(factor=lambda v: v * v),
+        ("mmd/lem2", "mmd/lem3"),
+    ),
+    Mutation("mmd.SubExponential.log_moment_bound", "half", times(0.5), ("mmd/lem1",)),
+    Mutation(
+        "mmd.SubExponential.tail_bound",
+        "the eighth power",
+        result(lambda v: v**8),
+        ("mmd/prop1",),
+    ),
+    Mutation(
+        "mmd.sub_exponential_sum",
+        "the last alone",
+        lambda f: lambda parts: f(parts[-1:]),
+        ("mmd/lem3",),
+    ),
+    Mutation(
+        "mmd.chi_square_log_moment",
+        "sign",
+        argument(lam=lambda v: -v),
+        ("mmd/lem1-moment",),
+    ),
+    Mutation(
+        "mmd.tail_bound",
+        "a half for an eighth",
+        result(lambda v: v**4),
+        ("mmd/thm1", "mmd/thm1-sharp"),
+    ),
+    Mutation(
+        "mmd.tail_bound",
+        "without the eighth",
+        result(lambda v: v**8),
+        ("mmd/err2-corrected", "mmd/thm1-unequal"),
+    ),
+    Mutation(
+        "mmd.norm_tail", "a degree more", argument(count=more), ("mmd/thm1-exact",)
+    ),
+    Mutation("mmd.vacuous_radius", "half", times(0.5), ("mmd/err2",)),
+    Mutation(
+        "mmd.least_square_norm",
+        "a class less",
+        lambda f: lambda classes: 1.0 / (classes - 1),
+        ("mmd/lem4",),
+    ),
+    Mutation("mmd.coverage_radius", "a tenth more", times(1.1), ("mmd/thm2-radius",)),
+    Mutation(
+        "mmd.coverage_bound",
+        "a radius of one",
+        lambda f: lambda distance, classes, **_: 1.0 - np.asarray(distance),
+        ("mmd/thm2",),
+    ),
+    Mutation(
+        "mmd.degeneracy_loss",
+        "perturbations pooled",
+        argument(predictions=lambda f: np.reshape(f, (1, -1, np.shape(f)[-1]))),
+        ("mmd/eq14",),
+    ),
+    Mutation(
+        "mmd.degeneracy_floor",
+        "a class more",
+        argument(classes=more),
+        ("mmd/sdfloor", "mmd/sdfloor-values"),
+    ),
+    Mutation(
+        "mmd.segment_degeneracy_loss",
+        "without the root",
+        times(0.5**0.5),
+        ("mmd/eq14-segment",),
+    ),
+    Mutation(
+        "mmd.jacobian_row_moments", "mean", field("mean", half), ("mmd/thm3-moments",)
+    ),
+    Mutation(
+        "mmd.jacobian_row_moments", "variance", field("variance", half), ("mmd/thm3",)
+    ),
+    Mutation(
+        "mmd.jacobian_chain",
+        "the input masked",
+        result(lambda v: np.concatenate([0.5 * v[:1], v[1:]])),
+        ("mmd/thm3-chain",),
+    ),
+    Mutation("mmd.detachment_limit", "no limit", times(0.0), ("mmd/eq22-limit",)),
+    Mutation(
+        "mmd.layer_jacobians",
+        "inputs turned around",
+        argument(x=lambda v: -np.asarray(v)),
+        ("mmd/jac", "mmd/eq15"),
+    ),
+    Mutation(
+        "mmd.detachment_loss",
+        "the first layer alone",
+        argument(jacobians=lambda v: v[:1]),
+        ("mmd/eq22",),
+    ),
+)
+
 MUTATIONS: tuple[Mutation, ...] = (
+    *MMD,
     Mutation(
         "activations.Activation.__call__", "twice", times(2.0), ("dc/eq14",), slow=True
     ),

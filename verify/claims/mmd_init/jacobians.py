@@ -1,0 +1,496 @@
+"""Detachment from the input: Jacobians, their loss, and what random weights give."""
+
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+import torch
+
+from theory import mmd
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.mmd_init._samples import (
+    Array,
+    generator,
+    jacobians,
+    kernel,
+    layers,
+    network,
+)
+from verify.compare import AgreesTo, Estimate, MeanEquals, Outcome
+
+KEY = "lee2023unsupervised"
+
+_SHAPES = ([3, 2], [4, 6, 3], [5, 7, 6, 4, 2])
+
+
+def _inputs(widths: list[int], seed: int) -> Array:
+    return np.random.default_rng([82, seed]).standard_normal((4, widths[0]))
+
+
+def _found(widths: list[int], seed: int) -> tuple[Array, ...]:
+    """Jacobians by the recursion of `theory`."""
+    weights, biases = network(widths, seed)
+    w, b = [p.numpy() for p in weights], [p.numpy() for p in biases]
+    return mmd.layer_jacobians(w, b, _inputs(widths, seed))
+
+
+# --- the recursion --------------------------------------------------------------------
+
+
+def _flat(parts: Any) -> Array:
+    return np.concatenate([np.asarray(p).ravel() for p in parts])
+
+
+def _measure_recursion(*, widths: list[int], seed: int) -> Array:
+    weights, biases = network(widths, seed)
+    return _flat(j.numpy() for j in jacobians(weights, biases, _inputs(widths, seed)))
+
+
+def _predict_recursion(*, widths: list[int], seed: int) -> Array:
+    return _flat(_found(widths, seed))
+
+
+def _without_masks(*, widths: list[int], seed: int) -> Array:
+    """Multiply the weights alone, as if every unit were on."""
+    weights = [w.numpy() for w in network(widths, seed)[0]]
+    found = [weights[-1]]
+    for w in weights[-2::-1]:
+        found.append(found[-1] @ w)
+    return _flat(np.broadcast_to(j, (4, *j.shape)) for j in found[::-1])
+
+
+JAC = Claim(
+    id="mmd/jac",
+    items=("Jac",),
+    title="Jacobians at every layer by one product a layer, without autograd",
+    statement=(r"J_{L-1}=W^{(L)}D_{L-1},\quad J_{l-1}=(J_lW^{(l)})D_{l-1},\quad D_0=I"),
+    source=Source(KEY, "Equations 15 to 22; the recursion is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(widths=_SHAPES, seed=(0, 1)),
+    predict=_predict_recursion,
+    measure=_measure_recursion,
+    # Products of four small matrices.
+    compare=AgreesTo(relative=1e-12, absolute=1e-14),
+    must_refute=_without_masks,
+    finding="A dead layer has Jacobian zero: what is masked stays masked on the way down.",
+)
+
+
+def _measure_reach(*, widths: list[int], seed: int) -> Array:
+    """Largest change of each logit along the gradient and 300 other unit directions."""
+    weights, biases = network(widths, seed)
+    x = torch.from_numpy(_inputs(widths, seed))
+    rows = jacobians(weights, biases, x)
+    found: list[Array] = []
+    step = 1e-5
+    for level, j in enumerate(rows):
+        at = layers(weights, biases, x)[level]
+
+        def logits(h: Any, level: int = level) -> Any:
+            w, b = weights[level:], biases[level:]
+            # Above the input a layer's ReLU comes first.
+            return layers(w, b, h if level == 0 else torch.relu(h))[-1]
+
+        g = generator(83, seed, level)
+        others = torch.randn(300, at.shape[1], generator=g, dtype=torch.float64)
+        for k in range(j.shape[1]):
+            # A row of zeros has no direction of its own, and moves for none.
+            ascent = j[:, k] / j[:, k].norm(dim=1, keepdim=True).clamp(min=1e-300)
+            directions = torch.cat([ascent, others / others.norm(dim=1, keepdim=True)])
+            changes = [
+                (logits(at + step * xi) - logits(at))[:, k].abs() / step
+                for xi in directions
+            ]
+            found.append(torch.stack(changes).max(dim=0).values.numpy())
+    return np.concatenate(found)
+
+
+def _predict_reach(*, widths: list[int], seed: int) -> Array:
+    return np.concatenate(
+        [np.linalg.norm(j, axis=-1).T.ravel() for j in _found(widths, seed)]
+    )
+
+
+def _whole_matrix(*, widths: list[int], seed: int) -> Array:
+    """Give every row the norm of the whole Jacobian."""
+    found: list[Array] = []
+    for j in _found(widths, seed):
+        whole = np.linalg.norm(j, ord=2, axis=(1, 2))
+        found.append(np.tile(whole, j.shape[1]))
+    return np.concatenate(found)
+
+
+SENSITIVITY = Claim(
+    id="mmd/eq15",
+    items=("Eq15", "Eq16", "Eq17", "Eq18", "Eq19"),
+    title="The norm of a Jacobian's row is how far a unit change can move a logit",
+    statement=(
+        r"\sup_{\|\xi\|=1}\tfrac1h\bigl|f^{(i)}(x_l+h\xi)-f^{(i)}(x_l)\bigr|"
+        r"=\|J_l^{(i)}\|\text{ while no ReLU flips}"
+    ),
+    source=Source(KEY, "Equations 15 to 19"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(widths=_SHAPES, seed=(0, 1)),
+    predict=_predict_reach,
+    measure=_measure_reach,
+    # Between kinks the network is linear: rounding of the logits over the step.
+    compare=AgreesTo(absolute=1e-9),
+    must_refute=_whole_matrix,
+    uses=("mmd/jac",),
+)
+
+
+def _measure_loss(*, widths: list[int], seed: int) -> float:
+    weights, biases = network(widths, seed)
+    rows = jacobians(weights, biases, _inputs(widths, seed))
+    gaps = torch.stack([(1.0 - j.square().sum(dim=2).sqrt()) ** 2 for j in rows])
+    return float(gaps.max(dim=0).values.mean())
+
+
+def _predict_loss(*, widths: list[int], seed: int) -> float:
+    return mmd.detachment_loss(_found(widths, seed))
+
+
+def _largest_mean(*, widths: list[int], seed: int) -> float:
+    """Average over classes and inputs before the layer is chosen."""
+    return max(mmd.detachment_loss([j]) for j in _found(widths, seed))
+
+
+EQ_22 = Claim(
+    id="mmd/eq22",
+    items=("Eq20", "Eq22"),
+    title="The loss against detachment: the worst layer, class by class",
+    statement=(
+        r"L_{iod}=E_x\tfrac1d\textstyle\sum_i\max_{0\le l<L}\bigl(1-\|J_l^{(i)}\|\bigr)^2"
+    ),
+    source=Source(KEY, "Equations 20 and 22"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(widths=_SHAPES, seed=(0, 1)),
+    predict=_predict_loss,
+    measure=_measure_loss,
+    compare=AgreesTo(relative=1e-13),
+    must_refute=_largest_mean,
+    uses=("mmd/jac",),
+)
+
+
+# --- Theorem 3 ------------------------------------------------------------------------
+
+_ROWS = 10_000
+
+
+def _masked_rows(inputs: int, seed: int) -> tuple[Array, Array]:
+    g = generator(84, inputs, seed)
+    w = torch.randn(_ROWS, inputs, generator=g, dtype=torch.float64)
+    x = torch.randn(_ROWS, inputs, generator=g, dtype=torch.float64)
+    return (w * (2.0 / inputs) ** 0.5).numpy(), (x > 0.0).numpy()
+
+
+def _measure_rows(*, inputs: int, seed: int) -> Estimate:
+    """Squared norms, and n times their squared distances from 1, of 10,000 rows."""
+    w, on = _masked_rows(inputs, seed)
+    squares = np.sum((w * on) ** 2, axis=1)
+    return Estimate.of(np.stack([squares, inputs * (squares - 1.0) ** 2], axis=1))
+
+
+def _predict_rows(*, inputs: int, seed: int) -> list[float]:
+    found = mmd.jacobian_row_moments(inputs)
+    return [found.mean, inputs * found.variance]
+
+
+def _half_the_variance(*, inputs: int, seed: int) -> list[float]:
+    """Weights of variance 1 / n."""
+    found = mmd.jacobian_row_moments(inputs, 1.0 / inputs)
+    return [found.mean, inputs * found.variance]
+
+
+THM_3 = Claim(
+    id="mmd/thm3",
+    items=("Thm3", "Err5"),
+    title="A row of one layer's Jacobian has squared norm 1 in the mean, variance 5 / n",
+    statement=(
+        r"E\|W_k\odot1(x>0)\|^2=1,\quad\operatorname{Var}=5/n,\qquad W_{kj}\sim N(0,2/n)"
+    ),
+    source=Source(KEY, "Theorem 3; the variance is ours"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(inputs=(20, 392), seed=(0,)),
+    predict=_predict_rows,
+    measure=_measure_rows,
+    compare=MeanEquals(discrepancy=1.5, false_fail=1e-9),
+    must_refute=_half_the_variance,
+    assumptions=("independent entries of x, symmetric about 0", "no biases"),
+)
+
+
+def _measure_law(*, inputs: int, active: list[int]) -> list[Any]:
+    """Condition on how many units are on: a chi-square of as many degrees, in fractions."""
+    q = Fraction(*active)
+    weight = Fraction(3, 7)
+    means = [Fraction(0), Fraction(0)]
+    for k in range(inputs + 1):
+        chance = comb(inputs, k) * q**k * (1 - q) ** (inputs - k)
+        means[0] += chance * k * weight
+        means[1] += chance * (k * k + 2 * k) * weight**2
+    return [means[0], means[1] - means[0] ** 2]
+
+
+def _predict_law(*, inputs: int, active: list[int]) -> list[float]:
+    share = active[0] / active[1]
+    found = mmd.jacobian_row_moments(inputs, 3.0 / 7.0, active=share)
+    return [found.mean, found.variance]
+
+
+def _fixed_mask(*, inputs: int, active: list[int]) -> list[float]:
+    """Forget that the number of units that are on varies."""
+    q = active[0] / active[1]
+    mean = _predict_law(inputs=inputs, active=active)[0]
+    return [mean, 2.0 * inputs * q * (3.0 / 7.0) ** 2]
+
+
+ROWS = Claim(
+    id="mmd/thm3-moments",
+    items=("Thm3",),
+    title="Mean and variance of a row's squared norm for any weights and masks",
+    statement=r"E=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
+    source=Source(KEY, "Proof of Theorem 3; the variance is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(inputs=(1, 2, 17), active=([1, 2], [1, 1], [1, 8])),
+    predict=_predict_law,
+    measure=_measure_law,
+    compare=AgreesTo(relative=2e-15),
+    must_refute=_fixed_mask,
+)
+
+_NARROW = (30, 20, 24, 20, 3)
+
+
+def _measure_chain(*, start: str) -> Estimate:
+    """Squared row norms of 1,500 networks without biases, by autograd."""
+    found: list[Array] = []
+    g = generator(85)
+    for seed in range(1500):
+        weights, biases = network(_NARROW, 86, seed, bias=0.0, start=start)
+        x = torch.randn(1, _NARROW[0], generator=g, dtype=torch.float64)
+        rows = jacobians(weights, biases, x)
+        found.append(np.array([float(j.square().sum(dim=2).mean()) for j in rows]))
+    return Estimate.of(found)
+
+
+def _predict_chain(*, start: Any) -> Array:
+    return mmd.jacobian_chain(_NARROW, start)
+
+
+def _masked_input(*, start: Any) -> Array:
+    """Mask the input as if it had passed a ReLU."""
+    found = mmd.jacobian_chain(_NARROW, start)
+    found[0] *= 0.5
+    return found
+
+
+CHAIN = Claim(
+    id="mmd/thm3-chain",
+    items=("Thm3", "Err6"),
+    title="Mean squared row norms at every layer, from He and from Xavier",
+    statement=(
+        r"E\|J_l^{(i)}\|^2=\textstyle\prod_{k>l}n_{k-1}q_{k-1}\sigma_k^2,\quad"
+        r" q_0=1,\;q_k=\tfrac12"
+    ),
+    source=Source(KEY, "Equation 20 and Theorem 3; the chain is ours"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(start=("he", "xavier")),
+    predict=_predict_chain,
+    measure=_measure_chain,
+    compare=MeanEquals(discrepancy=0.5, false_fail=1e-9),
+    must_refute=_masked_input,
+    assumptions=("zero biases", "normal weights"),
+    finding=(
+        "784-392-392-392-2 gives 2, 1, 1, 1 from He and 0.332, 0.249, 0.497, 0.995 from"
+        " Xavier, input first."
+    ),
+)
+
+
+def _one_everywhere(*, start: Any) -> Array:
+    return np.ones(len(_NARROW) - 1)
+
+
+ERR_6 = Claim(
+    id="mmd/err6",
+    items=("Err6", "Eq20"),
+    title="He's start does not give every Jacobian norm one: at the input it is root 2",
+    statement=r"\text{He's start makes }\|J_l^{(i)}\|=1\text{ for }l=0,\dots,L-1",
+    source=Source(KEY, "After Equation 20"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(start=("he",)),
+    predict=_one_everywhere,
+    measure=_measure_chain,
+    compare=MeanEquals(discrepancy=0.5, false_fail=1e-9),
+    must_hold=_predict_chain,
+    expected=Outcome.REFUTED,
+    uses=("mmd/thm3-chain",),
+    finding=(
+        "No ReLU masks the input: Theorem 3 leaves l = 0 out, the text before does not."
+    ),
+)
+
+_WIDE = (600, 600, 600, 600, 2)
+
+
+def _measure_limit(*, start: str) -> Estimate:
+    """The loss of 40 networks, four inputs each."""
+    found: list[float] = []
+    for seed in range(40):
+        weights, biases = network(_WIDE, 87, seed, bias=0.0, start=start)
+        g = generator(88, seed)
+        x = torch.randn(4, _WIDE[0], generator=g, dtype=torch.float64)
+        norms = [j.square().sum(dim=2).sqrt() for j in jacobians(weights, biases, x)]
+        worst = torch.stack([(1.0 - n) ** 2 for n in norms]).max(dim=0).values
+        found.append(float(worst.mean()))
+    return Estimate.of(found)
+
+
+def _predict_limit(*, start: Any) -> float:
+    return mmd.detachment_limit(_WIDE, start)
+
+
+def _at_the_goal(*, start: Any) -> float:
+    return 0.0
+
+
+LIMIT = Claim(
+    id="mmd/eq22-limit",
+    items=("Eq22", "Thm3"),
+    title="Where the loss against detachment starts",
+    statement=(
+        r"L_{iod}\to\max_l\bigl(1-\sqrt{E\|J_l\|^2}\bigr)^2:\;0.1716\text{ (He)},\;"
+        r"0.2513\text{ (Xavier, 784-392-392-392-2)}"
+    ),
+    source=Source(KEY, "Equation 22 and Theorem 3; the limits are ours"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(start=("he", "xavier")),
+    predict=_predict_limit,
+    measure=_measure_limit,
+    # At width n = 600 a norm has variance (5 / 4) L J^2 / n <= 0.017, which adds to the
+    # square, and the largest of layers another (5 / n)^(1/2) J |1 - J| <= 0.03.
+    compare=MeanEquals(discrepancy=0.17, false_fail=1e-9, rounding=0.047),
+    must_refute=_at_the_goal,
+    uses=("mmd/thm3-chain", "mmd/eq22"),
+)
+
+
+def _measure_matrix(*, outputs: int, inputs: int) -> Estimate:
+    """Squared norms of W times the mask, 2,500 draws."""
+    found: list[float] = []
+    g = generator(89, outputs, inputs)
+    for _ in range(2500):
+        w = torch.randn(outputs, inputs, generator=g, dtype=torch.float64)
+        on = torch.randn(inputs, generator=g, dtype=torch.float64) > 0.0
+        v = w @ on.to(torch.float64)
+        found.append(float(v @ v) * 2.0 / inputs)
+    return Estimate.of(found)
+
+
+def _printed_norm(*, outputs: int, inputs: int) -> float:
+    return 1.0
+
+
+def _rows_added(*, outputs: int, inputs: int) -> float:
+    return outputs * mmd.jacobian_row_moments(inputs).mean
+
+
+ERR_5 = Claim(
+    id="mmd/err5",
+    items=("Err5", "Thm3"),
+    title="The norm printed in Theorem 3 is that of a vector of length root n",
+    statement=r"1\approx\|W^{(l+1)}1(x_l>0)\|_F",
+    source=Source(KEY, "Equation 21"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(outputs=(10, 40), inputs=(30,)),
+    predict=_printed_norm,
+    measure=_measure_matrix,
+    compare=MeanEquals(discrepancy=8.0, false_fail=1e-9),
+    must_hold=_rows_added,
+    expected=Outcome.REFUTED,
+    uses=("mmd/thm3",),
+    finding=(
+        "A matrix times a mask is a vector, of norm 19.8 at 392 outputs; the Jacobian's"
+        " row k is row k of W with the masked entries left out. The proof mixes i and k."
+    ),
+)
+
+
+# --- equation 11 ----------------------------------------------------------------------
+
+
+def _measure_detached(*, draws: int) -> Estimate:
+    """Unbiased discrepancy at two inputs, and the Jacobian, of 300 sets of models.
+
+    The first weights are zero, and the gap of the last biases is logistic, so that the
+    softmax of each model is a uniform number whatever the input.
+    """
+    found: list[list[float]] = []
+    for seed in range(300):
+        g = generator(90, seed)
+        u = torch.rand(draws, generator=g, dtype=torch.float64)
+        weights, biases = network([3, 4, 2], 91, seed)
+        weights[0].zero_()
+        x = torch.randn(2, 3, generator=g, dtype=torch.float64)
+        rows = jacobians(weights, biases, x)
+        base = layers(weights, biases, x)[-1]
+        gaps = torch.stack([torch.zeros_like(u), torch.logit(u)], dim=1)
+        # The bias of each model undoes the constant that the start gives.
+        outputs = torch.softmax(base[:, None] - base[:1, None] + gaps, dim=2)
+        y = torch.rand(draws, generator=g, dtype=torch.float64)
+        sample = torch.stack([y, 1.0 - y], dim=1)
+        values = [float(rows[0].abs().max())]
+        for f in outputs:
+            own = [kernel(a, a, 0.5).sum() - draws for a in (f, sample)]
+            cross = kernel(f, sample, 0.5).mean()
+            total = sum(own) / (draws * (draws - 1)) - 2.0 * cross
+            values.append(float(total))
+        found.append(values)
+    return Estimate.of(found)
+
+
+def _blind(*, draws: int) -> list[float]:
+    return [0.0, 0.0, 0.0]
+
+
+def _one_constant(*, draws: int) -> list[float]:
+    """Let a detached network have one answer alone, that of no preference."""
+    # |x - y|^2 / (2 gamma^2) is (p - p')^2 / gamma^2: the bandwidths are the same.
+    loss = mmd.segment_point_mmd(0.5, 0.5)
+    return [0.0, loss, loss]
+
+
+EQ_11 = Claim(
+    id="mmd/eq11",
+    items=("Eq11",),
+    title="Models that do not look at the input can have the least loss",
+    statement=(
+        r"f_{\theta_0+\epsilon_j}(x_i)=c_j\text{ for all }i,\;c_j\sim U(\Delta^{d-1})"
+        r"\;\Rightarrow\;L_{uni}=0"
+    ),
+    source=Source(KEY, "Equation 11"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(draws=(40,)),
+    predict=_blind,
+    measure=_measure_detached,
+    compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-15),
+    must_refute=_one_constant,
+    finding="Uniformity at each input says nothing about two inputs at once.",
+)
+
+CLAIMS = (
+    JAC,
+    SENSITIVITY,
+    EQ_22,
+    THM_3,
+    ROWS,
+    CHAIN,
+    ERR_6,
+    LIMIT,
+    ERR_5,
+    EQ_11,
+)

@@ -1,0 +1,216 @@
+"""The noise rule, the ball it stands for, the weights of the losses, the tasks."""
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import gaussian, mmd
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.mmd_init._samples import Array, noise_energy
+from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
+
+KEY = "lee2023unsupervised"
+
+_WIDTHS = ([2, 2], [3, 5, 4], [784, 392, 392, 392, 2])
+
+
+def _summary(noise: mmd.Noise) -> list[float]:
+    return [
+        float(noise.parameters),
+        noise.energy,
+        noise.square_energy,
+        noise.largest,
+    ]
+
+
+def _predict_noise(*, widths: list[int], scale: float) -> list[float]:
+    return _summary(mmd.noise_rule(widths, scale))
+
+
+def _measure_noise(*, widths: list[int], scale: float) -> list[float]:
+    return noise_energy(widths, scale)
+
+
+def _weights_alone(*, widths: list[int], scale: float) -> list[float]:
+    noise = mmd.noise_rule(widths, scale)
+    s2 = scale**2
+    return [
+        float(noise.parameters),
+        noise.energy - s2 * (len(widths) - 1),
+        noise.square_energy,
+        noise.largest,
+    ]
+
+
+SIGMA = Claim(
+    id="mmd/sigma",
+    items=("Sigma",),
+    title="The noise of every parameter, and its length",
+    statement=(
+        r"\operatorname{Var}W_{ij}=s^2/n_{in},\;\operatorname{Var}b_i=s^2/n_{out}"
+        r"\;\Rightarrow\;E\|\epsilon\|^2=s^2\textstyle\sum_k(n_k+1)"
+    ),
+    source=Source(KEY, "Section 3.3; the sums are ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(widths=_WIDTHS, scale=(0.5**0.5, 2.0)),
+    predict=_predict_noise,
+    measure=_measure_noise,
+    # Sums of 600,000 rounded numbers, added pairwise.
+    compare=AgreesTo(relative=1e-13),
+    must_refute=_weights_alone,
+    finding=(
+        "For 784-392-392-392-2 the noise has length 24.3. The largest variance, 0.25, is"
+        " that of the last biases: from them alone the gap of the logits of every"
+        " perturbed model gets a N(0, 0.5), whatever the input."
+    ),
+)
+
+
+def _predict_ball(*, radius: float, dimension: int) -> float:
+    return mmd.ball_mean_square(radius, dimension)
+
+
+def _measure_ball(*, radius: float, dimension: int) -> Any:
+    """Integrate over shells: the radius has density m t^(m-1) / r^m."""
+    with mpmath.workdps(30):
+        m, r = dimension, mpmath.mpf(radius)
+        # t = r v^(1/m): the share v of the volume is uniform.
+        power = mpmath.mpf(2) / m
+        return r**2 * mpmath.quad(lambda v: v**power, [0, mpmath.mpf("1e-6"), 1])
+
+
+def _on_the_sphere(*, radius: float, dimension: int) -> float:
+    return radius**2
+
+
+BALL = Claim(
+    id="mmd/claim1-ball",
+    items=("Claim1",),
+    title="The mean squared length of a uniform point of a ball",
+    statement=r"E\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},\quad\theta\sim U(B_r(\theta_0))",
+    source=Source(KEY, "Claim 1; the moment is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(radius=(0.5, 24.0), dimension=(1, 2, 10, 616_618)),
+    predict=_predict_ball,
+    measure=_measure_ball,
+    compare=AgreesTo(relative=1e-14),
+    must_refute=_on_the_sphere,
+    finding=(
+        "At the network's 616,618 parameters a uniform point of the ball is on its"
+        " surface, and a normal one with the same mean square is as well."
+    ),
+)
+
+
+_LEVELS = np.array([-1.5, -0.7, 0.0, 0.7, 1.5])
+
+
+def _measure_projection(*, dimension: int) -> Estimate:
+    """Share of 100,000 points of a ball below five levels, along one direction."""
+    rng = np.random.default_rng([94, dimension])
+    first = rng.standard_normal(100_000)
+    others = rng.chisquare(dimension - 1, size=first.size)
+    radius = rng.random(first.size) ** (1.0 / dimension)
+    # In units of the root mean square of one coordinate.
+    size = 1.0 / np.sqrt(dimension + 2.0)
+    return Estimate.of(
+        (radius * first / np.sqrt(first**2 + others) / size)[:, None] <= _LEVELS
+    )
+
+
+def _predict_projection(*, dimension: int) -> Array:
+    return np.asarray(gaussian.cdf(_LEVELS))
+
+
+def _flat(*, dimension: int) -> Array:
+    """A uniform number of the same variance, which is the ball of one dimension."""
+    return np.clip(0.5 + _LEVELS / np.sqrt(12.0), 0.0, 1.0)
+
+
+PROJECTION = Claim(
+    id="mmd/claim1-projection",
+    items=("Claim1", "Eq9"),
+    title="Along a direction a point of the ball is normal, in as many dimensions",
+    statement=(
+        r"\langle\theta-\theta_0,e\rangle\sqrt{m+2}/r\to N(0,1),\quad"
+        r"\theta\sim U(B_r(\theta_0))"
+    ),
+    source=Source(KEY, "After Equation 7, on relaxing the ball to a normal law"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(dimension=(10_000, 616_618)),
+    predict=_predict_projection,
+    measure=_measure_projection,
+    # The law differs from the normal one by its kurtosis, 6 / (m + 4).
+    compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-3),
+    must_refute=_flat,
+)
+
+
+def _predict_total(*, parts: list[float], weights: list[float]) -> float:
+    lam, xi = weights
+    return mmd.total_loss(*parts, degeneracy_weight=lam, detachment_weight=xi)
+
+
+def _measure_total(*, parts: list[float], weights: list[float]) -> float:
+    first, *others = (Fraction(v) for v in parts)
+    terms = (a * Fraction(w) for a, w in zip(others, weights, strict=True))
+    return float(first + sum(terms))
+
+
+def _swapped(*, parts: list[float], weights: list[float]) -> float:
+    return _predict_total(parts=parts, weights=weights[::-1])
+
+
+EQ_23 = Claim(
+    id="mmd/eq23",
+    items=("Eq23",),
+    title="The loss is a sum of three with weights 0.4 and 1",
+    statement=r"L=L_{uni}+\lambda L_{sd}+\xi L_{iod},\quad\lambda=0.4,\;\xi=1",
+    source=Source(KEY, "Equation 23"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        parts=([-0.002, 0.1, 0.3], [0.8, 0.0, 0.2]), weights=([0.4, 1.0], [0.0, 2.0])
+    ),
+    predict=_predict_total,
+    measure=_measure_total,
+    compare=AgreesTo(relative=1e-15, absolute=1e-16),
+    must_refute=_swapped,
+)
+
+
+def _predict_tasks(*, classes: int) -> list[int]:
+    return [
+        mmd.binary_task_count(classes),
+        mmd.binary_task_count(classes, ordered=False),
+    ]
+
+
+def _measure_tasks(*, classes: int) -> list[int]:
+    """List every map of the labels to two that uses both, with and without swaps."""
+    maps = [m for m in itertools.product((0, 1), repeat=classes) if len(set(m)) == 2]
+    swapped = {min(m, tuple(1 - b for b in m)) for m in maps}
+    return [len(maps), len(swapped)]
+
+
+def _constant_ones_too(*, classes: int) -> list[int]:
+    return [2**classes, 2 ** (classes - 1)]
+
+
+PRELIM = Claim(
+    id="mmd/prelim",
+    items=("Prelim",),
+    title="Ten digits make 1,022 binary tasks, 511 up to swapping the labels",
+    statement=r"2^{10}-2=1022",
+    source=Source(KEY, "Section 4"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(classes=(2, 3, 10)),
+    predict=_predict_tasks,
+    measure=_measure_tasks,
+    compare=Identical(),
+    must_refute=_constant_ones_too,
+)
+
+CLAIMS = (SIGMA, BALL, PROJECTION, EQ_23, PRELIM)

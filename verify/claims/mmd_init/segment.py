@@ -1,0 +1,396 @@
+"""Two classes: the discrepancy from the uniform law itself, in closed form."""
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import torch
+
+from theory import mmd
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.mmd_init._samples import Array, generator
+from verify.compare import AgreesTo, Estimate, MeanEquals
+
+KEY = "lee2023unsupervised"
+
+_GAMMAS = (1e-6, 0.02, 0.3, 0.49, 0.5, 1.0, 1.3, 40.0, 1e6)
+
+# 1 - 2 + 1 cancels to gamma^-4: 24 digits of 60 at the widest kernel.
+_DIGITS = 60
+
+
+def _integral(f: Any, low: Any, high: Any, centre: Any, width: Any) -> Any:
+    """Integrate a bump of this width, cut where its scale changes."""
+    cuts = [centre + s * width * 2**k for s in (-1, 1) for k in range(-1, 6)]
+    inner = sorted({c for c in [*cuts, centre] if low < c < high})
+    return mpmath.quad(f, [low, *inner, high])
+
+
+def _embedding(p: Any, gamma: Any) -> Any:
+    def bump(u: Any) -> Any:
+        return mpmath.exp(-((p - u) ** 2) / gamma**2)
+
+    return _integral(bump, mpmath.mpf(0), mpmath.mpf(1), p, gamma)
+
+
+def _mean(gamma: Any) -> Any:
+    def folded(t: Any) -> Any:
+        return 2 * (1 - t) * mpmath.exp(-(t**2) / gamma**2)
+
+    return _integral(folded, mpmath.mpf(0), mpmath.mpf(1), mpmath.mpf(0), gamma)
+
+
+def _measure_mean(*, gamma: float) -> Any:
+    with mpmath.workdps(30):
+        return _mean(mpmath.mpf(gamma))
+
+
+def _predict_mean(*, gamma: float) -> float:
+    return mmd.segment_kernel_mean(gamma)
+
+
+def _whole_line(*, gamma: float) -> float:
+    """Forget that neighbours end with the segment."""
+    return gamma * np.sqrt(np.pi)
+
+
+MEAN = Claim(
+    id="mmd/seg-mean",
+    items=("Seg",),
+    title="The mean kernel of two uniform points of the segment",
+    statement=(
+        r"E\,k(u,u')=\gamma\sqrt\pi\operatorname{erf}(1/\gamma)"
+        r"-\gamma^2\bigl(1-e^{-1/\gamma^2}\bigr)"
+    ),
+    source=Source(KEY, "Equation 9, last term; the closed form is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(gamma=(*_GAMMAS, 1e-12)),
+    predict=_predict_mean,
+    measure=_measure_mean,
+    compare=AgreesTo(relative=2e-15),
+    must_refute=_whole_line,
+)
+
+
+def _measure_embedding(*, p: float, gamma: float) -> list[Any]:
+    """The mean of the kernel, and of its slope, as integrals."""
+    with mpmath.workdps(30):
+        x, g = mpmath.mpf(p), mpmath.mpf(gamma)
+
+        def slope(u: Any) -> Any:
+            return -2 * (x - u) / g**2 * mpmath.exp(-((x - u) ** 2) / g**2)
+
+        low, high = mpmath.mpf(0), mpmath.mpf(1)
+        return [_embedding(x, g), _integral(slope, low, high, x, g)]
+
+
+def _predict_embedding(*, p: float, gamma: float) -> list[float]:
+    return [mmd.segment_embedding(p, gamma), mmd.segment_embedding_derivative(p, gamma)]
+
+
+def _kernel_of_distances(*, p: float, gamma: float) -> list[float]:
+    """Take |p - p'| for the distance: it is sqrt(2) |p - p'|."""
+    return _predict_embedding(p=p, gamma=np.sqrt(2.0) * gamma)
+
+
+EMBEDDING = Claim(
+    id="mmd/seg-embedding",
+    items=("Seg", "Eq9"),
+    title="The mean kernel of a prediction and a uniform point, and its slope",
+    statement=(
+        r"h_\gamma(p)=\tfrac{\gamma\sqrt\pi}2\bigl[\operatorname{erf}\tfrac p\gamma"
+        r"+\operatorname{erf}\tfrac{1-p}\gamma\bigr],\quad"
+        r" h'=e^{-p^2/\gamma^2}-e^{-(1-p)^2/\gamma^2}"
+    ),
+    source=Source(KEY, "Equation 9, middle term; the closed form is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(p=(0.0, 1e-3, 0.3, 0.75, 1.0), gamma=(0.02, 0.3, 1.0, 1e6)),
+    predict=_predict_embedding,
+    measure=_measure_embedding,
+    # The absolute part is for slopes whose integral cancels, 0.02 wide: 1e-28 / 0.02.
+    compare=AgreesTo(relative=4e-15, absolute=1e-25),
+    must_refute=_kernel_of_distances,
+)
+
+
+def _measure_point(*, p: float, gamma: float) -> Any:
+    with mpmath.workdps(_DIGITS):
+        x, g = mpmath.mpf(p), mpmath.mpf(gamma)
+        return 1 - 2 * _embedding(x, g) + _mean(g)
+
+
+def _predict_point(*, p: float, gamma: float) -> float:
+    return mmd.segment_point_mmd(p, gamma)
+
+
+def _subtracted(*, p: float, gamma: float) -> float:
+    """Subtract the three terms in float64."""
+    return 1.0 - 2.0 * mmd.segment_embedding(p, gamma) + mmd.segment_kernel_mean(gamma)
+
+
+POINT = Claim(
+    id="mmd/seg-point",
+    items=("Seg", "Eq7"),
+    title="The discrepancy of one certain prediction from the uniform law",
+    statement=r"\mathrm{MMD}(\delta_p,U)=1-2h_\gamma(p)+E\,k(u,u')",
+    source=Source(KEY, "Equation 7; the closed form is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(p=(0.0, 0.1, 0.5, 0.75), gamma=_GAMMAS),
+    predict=_predict_point,
+    measure=_measure_point,
+    compare=AgreesTo(relative=1e-14),
+    must_refute=_subtracted,
+    finding=(
+        "Wide kernels see the mean first, 2 (p - 1/2)^2 / gamma^2: at p = 1/2 the"
+        " discrepancy falls as gamma^-4 / 48, which a difference of ones loses."
+    ),
+)
+
+
+def _predictions(count: int, seed: int) -> Array:
+    """Softmax probabilities of the first of two classes, two of them equal."""
+    rng = np.random.default_rng([75, seed])
+    p = 1.0 / (1.0 + np.exp(-rng.standard_normal(count)))
+    p[-1] = p[0]
+    return p
+
+
+def _measure_law(*, count: int, bandwidths: list[float], seed: int) -> list[Any]:
+    """Sums over pairs and quadrature, unbiased and biased."""
+    with mpmath.workdps(40):
+        p = [mpmath.mpf(v) for v in _predictions(count, seed).tolist()]
+        found = [mpmath.mpf(0), mpmath.mpf(0)]
+        for gamma in bandwidths:
+            g = mpmath.mpf(gamma)
+            pairs = mpmath.fsum(
+                mpmath.exp(-((a - b) ** 2) / g**2) for a in p for b in p
+            )
+            rest = _mean(g) - 2 * mpmath.fsum(_embedding(a, g) for a in p) / count
+            found[0] += (pairs - count) / (count * (count - 1)) + rest
+            found[1] += pairs / count**2 + rest
+        return found
+
+
+def _predict_law(*, count: int, bandwidths: list[float], seed: int) -> list[float]:
+    p = _predictions(count, seed)
+    return [
+        mmd.segment_mmd(p, bandwidths),
+        mmd.segment_mmd(p, bandwidths, "biased"),
+    ]
+
+
+def _midpoints(*, count: int, bandwidths: list[float], seed: int) -> list[float]:
+    """Put a hundred midpoints in the place of the uniform law, without the sqrt(2)."""
+    p, u = _predictions(count, seed), (np.arange(100) + 0.5) / 100
+    x, y = (np.stack([q, 1.0 - q], axis=1) for q in (p, u))
+    return [
+        mmd.mmd_squared(x, y, np.sqrt(2.0) * np.array(bandwidths), kind)
+        for kind in ("unbiased", "biased")
+    ]
+
+
+LAW = Claim(
+    id="mmd/seg",
+    items=("Seg", "Eq9", "Est"),
+    title="The discrepancy of perturbed predictions from the uniform law, unsampled",
+    statement=(
+        r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+E\,k(u,u')"
+    ),
+    source=Source(KEY, "Equation 9; the closed form is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        count=(2, 6), bandwidths=([0.1], [0.3, 0.6], [0.5], [1.0, 1e5]), seed=(0,)
+    ),
+    predict=_predict_law,
+    measure=_measure_law,
+    # A few eps a bandwidth.
+    compare=AgreesTo(absolute=3e-15),
+    must_refute=_midpoints,
+)
+
+
+def _measure_slopes(
+    *, count: int, bandwidths: list[float], estimator: str, seed: int
+) -> Array:
+    """Differentiate the loss by autograd, the uniform law by quadrature."""
+    p = torch.from_numpy(_predictions(count, seed)).requires_grad_()
+    # Gauss-Legendre points integrate the kernel, 0.1 wide, to rounding.
+    nodes, weights = np.polynomial.legendre.leggauss(120)
+    u, w = torch.from_numpy(0.5 + 0.5 * nodes), torch.from_numpy(0.5 * weights)
+    loss = torch.zeros((), dtype=torch.float64)
+    for gamma in bandwidths:
+        pairs = torch.exp(-((p[:, None] - p) ** 2) / gamma**2)
+        total = pairs.sum() - (count if estimator == "unbiased" else 0)
+        own = total / (count * (count - (estimator == "unbiased")))
+        cross = torch.exp(-((p[:, None] - u) ** 2) / gamma**2) @ w
+        loss = loss + own - 2.0 * cross.mean()
+    (slopes,) = torch.autograd.grad(loss, p)
+    return slopes.numpy()
+
+
+def _predict_slopes(
+    *, count: int, bandwidths: list[float], estimator: Any, seed: int
+) -> Array:
+    return mmd.segment_mmd_gradient(_predictions(count, seed), bandwidths, estimator)
+
+
+def _other_estimator(
+    *, count: int, bandwidths: list[float], estimator: str, seed: int
+) -> Array:
+    other: Any = "biased" if estimator == "unbiased" else "unbiased"
+    return mmd.segment_mmd_gradient(_predictions(count, seed), bandwidths, other)
+
+
+SLOPES = Claim(
+    id="mmd/est-gradient",
+    items=("Est", "Seg"),
+    title="The gradients of the two estimates differ in the weight of one term",
+    statement=(
+        r"\frac{\partial V}{\partial p_i}=-\frac4{M^2}\sum_j\frac{p_i-p_j}{\gamma^2}"
+        r"e^{-(p_i-p_j)^2/\gamma^2}-\frac2Mh'(p_i)"
+    ),
+    source=Source(KEY, "Equation 9 with appendix C.1; the gradient is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        count=(2, 20),
+        bandwidths=([0.1], [0.3, 2.0]),
+        estimator=("unbiased", "biased"),
+        seed=(0,),
+    ),
+    predict=_predict_slopes,
+    measure=_measure_slopes,
+    # 120 terms of the quadrature, of slopes up to 0.9 / gamma = 9: 9 eps sqrt(120), twice
+    # over for the differentiated exponentials.
+    compare=AgreesTo(absolute=4.5e-14),
+    must_refute=_other_estimator,
+)
+
+
+_STEP = 1e-4
+
+
+def _start(seed: int) -> tuple[Array, Array, Array]:
+    """Parameters (two weights, a bias), one input, and noise held fixed."""
+    rng = np.random.default_rng([76, seed])
+    return (
+        rng.standard_normal(3),
+        rng.standard_normal(2),
+        0.5 * rng.standard_normal((40, 3)),
+    )
+
+
+def _measure_descent(*, gamma: float, seed: int) -> Array:
+    """Central differences of the loss, by sums and quadrature, with the same noise."""
+    start, x, noise = _start(seed)
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+
+    def loss(theta: Array) -> float:
+        moved = theta + noise
+        p = 1.0 / (1.0 + np.exp(-(moved[:, :2] @ x + moved[:, 2])))
+        pairs = np.exp(-((p[:, None] - p) ** 2) / gamma**2)
+        cross = np.exp(-((p[:, None] - 0.5 - 0.5 * nodes) ** 2) / gamma**2) @ weights
+        own = (pairs.sum() - len(p)) / (len(p) * (len(p) - 1))
+        return float(own - cross.mean())
+
+    steps = _STEP * np.eye(3)
+    return np.array([(loss(start + h) - loss(start - h)) / (2 * _STEP) for h in steps])
+
+
+def _descent(gamma: float, seed: int, *, slope: float) -> Array:
+    theta, x, noise = _start(seed)
+    moved = theta + noise
+    p = 1.0 / (1.0 + np.exp(-(moved[:, :2] @ x + moved[:, 2])))
+    # dp/dlogit is p (1 - p); the noise is added, so that it is a constant.
+    local = mmd.segment_mmd_gradient(p, gamma) * (p * (1.0 - p)) ** slope
+    return np.array([*(local.sum() * x), local.sum()])
+
+
+def _predict_descent(*, gamma: float, seed: int) -> Array:
+    return _descent(gamma, seed, slope=1.0)
+
+
+def _without_softmax(*, gamma: float, seed: int) -> Array:
+    return _descent(gamma, seed, slope=0.0)
+
+
+DESCENT = Claim(
+    id="mmd/eq9",
+    items=("Eq7", "Eq9", "Eq10"),
+    title="Noise that is added lets the loss be differentiated in the start",
+    statement=(
+        r"\nabla_{\theta_0}E_\epsilon\,\ell(f_{\theta_0+\epsilon}(x))"
+        r"=E_\epsilon\nabla_\theta\ell(f_{\theta_0+\epsilon}(x))"
+    ),
+    source=Source(KEY, "Equations 9 and 10"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(gamma=(0.1, 0.5), seed=(0, 1)),
+    predict=_predict_descent,
+    measure=_measure_descent,
+    # Truncation h^2 / 6 f''' with f''' <= 1e3 at gamma = 0.1; rounding eps / h.
+    compare=AgreesTo(relative=1e-5, of_largest=True, absolute=1e-11),
+    must_refute=_without_softmax,
+)
+
+# --- what sampling the uniform law costs ----------------------------------------------
+
+
+def _unbiased(x: Any, y: Any, gamma: float) -> Any:
+    """Unbiased discrepancies of many pairs of samples, one a row."""
+
+    def apart(a: Any) -> Any:
+        count = a.shape[1]
+        pairs = torch.exp(-((a[:, :, None] - a[:, None]) ** 2) / gamma**2)
+        return (pairs.sum(dim=(1, 2)) - count) / (count * (count - 1))
+
+    cross = torch.exp(-((x[:, :, None] - y[:, None]) ** 2) / gamma**2).mean(dim=(1, 2))
+    return apart(x) + apart(y) - 2.0 * cross
+
+
+def _measure_ratio(*, sizes: list[int], gamma: float) -> Estimate:
+    """Ratio of mean squares in 40 batches of 1,000 draws; both have mean zero."""
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    u, w = torch.from_numpy(0.5 + 0.5 * nodes), torch.from_numpy(0.5 * weights)
+    own = w @ torch.exp(-((u[:, None] - u) ** 2) / gamma**2) @ w
+    found: list[float] = []
+    for seed in range(40):
+        g = generator(93, seed, *sizes)
+        x, y = (torch.rand(1000, n, generator=g, dtype=torch.float64) for n in sizes)
+        sampled = _unbiased(x, y, gamma)
+        count = sizes[0]
+        pairs = torch.exp(-((x[:, :, None] - x[:, None]) ** 2) / gamma**2)
+        near = (torch.exp(-((x[:, :, None] - u) ** 2) / gamma**2) @ w).mean(dim=1)
+        total = (pairs.sum(dim=(1, 2)) - count) / (count * (count - 1))
+        exact = total - 2.0 * near + own
+        found.append(float(sampled.square().mean() / exact.square().mean()))
+    return Estimate.of(found)
+
+
+def _predict_ratio(*, sizes: list[int], gamma: float) -> float:
+    return mmd.segment_null_variance_ratio(sizes[0], sizes[1])
+
+
+def _as_good(*, sizes: list[int], gamma: float) -> float:
+    return 1.0
+
+
+RATIO = Claim(
+    id="mmd/seg-null",
+    items=("Seg", "Est"),
+    title="Sampling the uniform law doubles the standard deviation of the loss",
+    statement=(
+        r"\frac{\operatorname{Var}U_{sampled}}{\operatorname{Var}U_{closed}}"
+        r"=1+\tfrac{M(M-1)}2\Bigl(\tfrac2{N(N-1)}+\tfrac4{MN}\Bigr)=4-\tfrac2M\;(N=M)"
+    ),
+    source=Source(KEY, "Equation 9 with appendix C.1; the ratio is ours"),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(sizes=([12, 12], [8, 20]), gamma=(0.3,)),
+    predict=_predict_ratio,
+    measure=_measure_ratio,
+    # A ratio of means of 1,000 squares is biased by their relative variance, kurtosis
+    # / 1,000 <= 0.03, times the ratio.
+    compare=MeanEquals(discrepancy=1.5, false_fail=1e-9, rounding=0.12),
+    must_refute=_as_good,
+    assumptions=("predictions are uniform already", "both estimates are unbiased"),
+)
+
+CLAIMS = (MEAN, EMBEDDING, POINT, LAW, SLOPES, DESCENT, RATIO)

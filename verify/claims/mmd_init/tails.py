@@ -1,0 +1,538 @@
+"""How far normal perturbations go: Theorem 1 and the lemmas of its proof."""
+
+import functools
+import itertools
+import math
+from typing import Any
+
+import mpmath
+from hypothesis import strategies as st
+
+from theory import mmd
+from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.compare import AgreesTo, AtMost, Outcome
+
+KEY = "lee2023unsupervised"
+
+_NETWORK = (784, 392, 392, 392, 2)
+
+
+# --- Theorem 1 ------------------------------------------------------------------------
+
+
+def _radius(count: int, eta: float) -> float:
+    return math.sqrt(count * (1.0 + eta))
+
+
+def _measure_tail(*, count: int, eta: float) -> Any:
+    """The upper incomplete gamma function, by mpmath."""
+    with mpmath.workdps(40):
+        half = mpmath.mpf(_radius(count, eta)) ** 2 / 2
+        return mpmath.gammainc(mpmath.mpf(count) / 2, half, regularized=True)
+
+
+def _predict_printed(*, count: int, eta: float) -> float:
+    return mmd.tail_bound(_radius(count, eta), 1.0, count)
+
+
+def _predict_sharp(*, count: int, eta: float) -> float:
+    return mmd.tail_bound(_radius(count, eta), 1.0, count, form="sharp")
+
+
+def _predict_exact(*, count: int, eta: float) -> float:
+    return mmd.norm_tail(_radius(count, eta), count)
+
+
+def _one_more(*, count: int, eta: float) -> float:
+    return mmd.norm_tail(_radius(count, eta), count + 1)
+
+
+def _half_for_an_eighth(*, count: int, eta: float) -> float:
+    return _predict_sharp(count=count, eta=eta) ** 4
+
+
+_GRID = tuple(
+    case
+    for case in grid(count=(1, 4, 10, 100, 1000), eta=(0.1, 0.5, 1.0, 3.0, 10.0))
+    # At the last one the bounds underflow.
+    if case["count"] * case["eta"] < 5000.0
+)
+
+EXACT = Claim(
+    id="mmd/thm1-exact",
+    items=("Thm1",),
+    title="With equal variances the tail is that of a chi-square",
+    statement=r"P(\|\theta-\theta_0\|\ge r)=Q\bigl(\tfrac m2,\tfrac{r^2}{2\sigma^2}\bigr)",
+    source=Source(KEY, "Theorem 1; the exact law is ours"),
+    evidence=Evidence.NUMERIC,
+    cases=tuple(c for c in _GRID if c["count"] * c["eta"] <= 300.0),
+    predict=_predict_exact,
+    measure=_measure_tail,
+    # The logarithm is in error by an eps of the exponent, up to 150, and of the radius.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_one_more,
+)
+
+PRINTED = Claim(
+    id="mmd/thm1",
+    items=("Thm1",),
+    title="Theorem 1, as printed, against the exact tail",
+    statement=(
+        r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac18\min\{\eta^2,m\eta\}},\quad"
+        r"\eta=\frac{r^2}{m\alpha_*}-1>0"
+    ),
+    source=Source(KEY, "Theorem 1"),
+    evidence=Evidence.NUMERIC,
+    cases=_GRID,
+    predict=_predict_printed,
+    measure=_measure_tail,
+    compare=AtMost(relative=1e-13),
+    must_refute=_half_for_an_eighth,
+    uses=("mmd/lem1", "mmd/lem2", "mmd/lem3", "mmd/prop1"),
+    finding="At m = 100 and eta = 0.5 it is 0.969, where the tail is 0.0009.",
+)
+
+SHARP = Claim(
+    id="mmd/thm1-sharp",
+    items=("Thm1", "Err2"),
+    title="Theorem 1 with the factor m that its proof loses",
+    statement=r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac m8\min\{\eta^2,\eta\}}",
+    source=Source(KEY, "Theorem 1; the sharper form is ours, by the same proof"),
+    evidence=Evidence.NUMERIC,
+    cases=_GRID,
+    predict=_predict_sharp,
+    measure=_measure_tail,
+    compare=AtMost(relative=1e-13),
+    must_refute=_half_for_an_eighth,
+    finding=(
+        "The sum of squared variances is at most m alpha^2; the printed proof takes the"
+        " square of the sum. At m = 100 and eta = 0.5: 0.0439 for 0.969."
+    ),
+)
+
+
+def _pairs(variances: list[float], square: Any) -> Any:
+    """Tail of a sum of independent exponentials with different means 2 sigma^2."""
+    total = mpmath.mpf(0)
+    v = [mpmath.mpf(x) for x in variances]
+    for i, a in enumerate(v):
+        weight = mpmath.mpf(1)
+        for j, b in enumerate(v):
+            if i != j:
+                weight *= a / (a - b)
+        total += weight * mpmath.exp(-square / (2 * a))
+    return total
+
+
+def _measure_unequal(*, variances: list[float], share: float) -> list[Any]:
+    with mpmath.workdps(60):
+        return [_pairs(variances, mpmath.mpf(_reach(variances, share)) ** 2)] * 3
+
+
+def _reach(variances: list[float], share: float) -> float:
+    """A radius whose square is this multiple of its mean."""
+    return math.sqrt(share * 2.0 * math.fsum(variances))
+
+
+def _predict_unequal(*, variances: list[float], share: float) -> list[float]:
+    r, twice = _reach(variances, share), [2] * len(variances)
+    return [
+        mmd.tail_bound(r, variances, twice),
+        mmd.tail_bound(r, variances, twice, form="sharp"),
+        mmd.tail_bound(r, variances, twice, form="intermediate"),
+    ]
+
+
+def _all_halved(*, variances: list[float], share: float) -> list[float]:
+    return [v**8 for v in _predict_unequal(variances=variances, share=share)]
+
+
+def _groups() -> st.SearchStrategy[Case]:
+    distinct = st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True).map(
+        lambda values: [v / 20.0 for v in values]
+    )
+    return st.fixed_dictionaries(
+        {"variances": distinct, "share": st.floats(1.001, 20.0)}
+    )
+
+
+UNEQUAL = Claim(
+    id="mmd/thm1-unequal",
+    items=("Thm1",),
+    title="All three forms against exact tails of unequal variances",
+    statement=(
+        r"P(\|\epsilon\|\ge r)\le e^{-\frac18\min\{(r^2-\sum\sigma_i^2)^2/"
+        r"\sum\sigma_i^4,\;(r^2-\sum\sigma_i^2)/\alpha_*\}}"
+    ),
+    source=Source(KEY, "Theorem 1 and Equation 30"),
+    evidence=Evidence.SEARCH,
+    cases=grid(
+        variances=([1.0], [0.1, 1.0], [0.9, 1.0, 1.1], [0.01, 0.02, 0.05, 0.5]),
+        share=(1.1, 1.5, 4.0),
+    ),
+    examples=_groups,
+    max_examples=100,
+    predict=_predict_unequal,
+    measure=_measure_unequal,
+    compare=AtMost(relative=1e-13),
+    must_refute=_all_halved,
+    assumptions=("each variance is that of two parameters: the tail is a sum then",),
+)
+
+
+# --- what it says of the recommended noise --------------------------------------------
+
+
+def _measure_spoken(*, scale: float) -> float:
+    """The least radius at which the printed formula is below one, by bisection."""
+    variances: list[float] = []
+    count = 0
+    for before, after in itertools.pairwise(_NETWORK):
+        variances += [scale**2 / before, scale**2 / after]
+        count += before * after + after
+    top = max(variances)
+
+    def exponent(r: float) -> float:
+        eta = r * r / (count * top) - 1.0
+        return min(eta**2, count * eta) if eta > 0.0 else 0.0
+
+    low, high = 0.0, 1e6
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if exponent(middle) > 0.0 else (middle, high)
+    return high
+
+
+def _near(*, scale: float) -> float:
+    """Where the perturbations are: the theorem is read as saying so."""
+    return math.sqrt(mmd.noise_rule(_NETWORK, scale).energy)
+
+
+def _vacuous(*, scale: float) -> float:
+    noise = mmd.noise_rule(_NETWORK, scale)
+    return mmd.vacuous_radius(noise.variances, noise.counts)
+
+
+ERR_2 = Claim(
+    id="mmd/err2",
+    items=("Err2", "Thm1"),
+    title="Theorem 1 does not show that perturbed models are near the start",
+    statement=(
+        r"\|\theta-\theta_0\|\text{ is small with high probability, by Theorem 1, for }"
+        r"\Sigma\text{ of section 3.3}"
+    ),
+    source=Source(KEY, "After Theorem 1, with section 3.3"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(scale=(0.2**0.5, 0.5**0.5, 2.0**0.5)),
+    predict=_near,
+    measure=_measure_spoken,
+    # Bisection to the last digit; just above the threshold eta is rounded: sqrt(eps).
+    compare=AgreesTo(relative=1e-7),
+    must_hold=_vacuous,
+    expected=Outcome.REFUTED,
+    uses=("mmd/sigma",),
+    finding=(
+        "It speaks of radii above sqrt(m alpha) = 392.6 alone, where the noise has length"
+        " 24.3: one small layer, the last biases, sets the variance for all 616,618"
+        " parameters."
+    ),
+)
+
+
+def _reach_of_network(share: float) -> tuple[mmd.Noise, float]:
+    noise = mmd.noise_rule(_NETWORK)
+    return noise, math.sqrt(share * noise.energy)
+
+
+def _measure_chernoff(*, share: float) -> Any:
+    """Chernoff's bound, optimised by mpmath: an upper bound of the tail."""
+    groups: list[tuple[int, Any]] = []
+    with mpmath.workdps(40):
+        half = mpmath.mpf(1) / 2
+        for before, after in itertools.pairwise(_NETWORK):
+            groups += [(before * after, half / before), (after, half / after)]
+        square = share * mpmath.fsum(n * v for n, v in groups)
+
+        def exponent(lam: Any) -> Any:
+            moment = mpmath.fsum(
+                -n * mpmath.log(1 - 2 * lam * v) / 2 for n, v in groups
+            )
+            return moment - lam * square
+
+        low, high = mpmath.mpf(0), mpmath.mpf("1.999999")
+        for _ in range(150):
+            a, b = (2 * low + high) / 3, (low + 2 * high) / 3
+            low, high = (low, b) if exponent(a) < exponent(b) else (a, high)
+        return mpmath.exp(exponent(low))
+
+
+def _predict_intermediate(*, share: float) -> float:
+    noise, r = _reach_of_network(share)
+    return mmd.tail_bound(r, noise.variances, noise.counts, form="intermediate")
+
+
+def _without_the_eighth(*, share: float) -> float:
+    return _predict_intermediate(share=share) ** 8
+
+
+INTERMEDIATE = Claim(
+    id="mmd/err2-corrected",
+    items=("Err2", "Thm1"),
+    title="The form before its last steps does show it",
+    statement=(
+        r"P(\|\epsilon\|^2\ge1.1\,E\|\epsilon\|^2)\le "
+        r"e^{-\frac18\min\{t^2/\sum\sigma_i^4,\,t/\alpha_*\}}<10^{-12},\quad t=0.1\cdot591"
+    ),
+    source=Source(KEY, "Equation 30"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(share=(1.005, 1.02, 1.1, 1.5)),
+    predict=_predict_intermediate,
+    measure=_measure_chernoff,
+    compare=AtMost(relative=1e-13),
+    must_refute=_without_the_eighth,
+    assumptions=("what is measured bounds the tail from above: Chernoff's bound",),
+)
+
+
+# --- the lemmas -----------------------------------------------------------------------
+
+_LAMBDAS = (-0.2499, -0.2, -0.1, -1e-6, 0.0, 1e-6, 0.1, 0.2, 0.2499)
+
+
+@functools.cache
+def _log_moment(lam: Any) -> Any:
+    """The mean of exp(lambda (z^2 - 1)) over a normal z, by quadrature."""
+    if lam == 0:
+        return mpmath.mpf(0)
+
+    def density(z: Any) -> Any:
+        # exp(x) - 1 - x: what is left of the moment after its mean of 1 and 0.
+        x = lam * (z * z - 1)
+        return (mpmath.expm1(x) - x) * mpmath.npdf(z)
+
+    return mpmath.log1p(2 * mpmath.quad(density, [0, 1, 2, 4, 8, 16, 40]))
+
+
+def _measure_moment(*, lam: float) -> Any:
+    with mpmath.workdps(40):
+        return _log_moment(mpmath.mpf(lam))
+
+
+def _predict_moment(*, lam: float) -> float:
+    return mmd.chi_square_log_moment(lam)
+
+
+def _mirrored(*, lam: float) -> float:
+    return mmd.chi_square_log_moment(-lam)
+
+
+MOMENT = Claim(
+    id="mmd/lem1-moment",
+    items=("Lem1",),
+    title="The exponential moment of a squared normal",
+    statement=r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda)",
+    source=Source(KEY, "Equation 24, second line"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(lam=_LAMBDAS),
+    predict=_predict_moment,
+    measure=_measure_moment,
+    compare=AgreesTo(relative=1e-14),
+    must_refute=_mirrored,
+)
+
+
+def _predict_lemma(*, lam: float) -> float:
+    return mmd.CHI_SQUARE.log_moment_bound(lam)
+
+
+def _half_the_bound(*, lam: float) -> float:
+    return 0.5 * mmd.CHI_SQUARE.log_moment_bound(lam)
+
+
+LEM_1 = Claim(
+    id="mmd/lem1",
+    items=("Lem1",),
+    title="A squared normal is sub-exponential with (4, 4)",
+    statement=r"\log E\,e^{\lambda(z^2-1)}\le2\lambda^2,\quad|\lambda|<\tfrac14",
+    source=Source(KEY, "Lemma 1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(lam=_LAMBDAS),
+    predict=_predict_lemma,
+    measure=_measure_moment,
+    compare=AtMost(relative=1e-14),
+    must_refute=_half_the_bound,
+)
+
+
+def _measure_scaled(*, factor: float, share: float) -> Any:
+    with mpmath.workdps(40):
+        return _log_moment(mpmath.mpf(factor) * mpmath.mpf(share / (4.0 * factor)))
+
+
+def _predict_scaled(*, factor: float, share: float) -> float:
+    return mmd.CHI_SQUARE.scaled(factor).log_moment_bound(share / (4.0 * factor))
+
+
+def _factor_once(*, factor: float, share: float) -> float:
+    return _predict_scaled(factor=factor, share=share) / factor
+
+
+LEM_2 = Claim(
+    id="mmd/lem2",
+    items=("Lem2",),
+    title="Scaling multiplies one parameter by the square, the other by the factor",
+    statement=(
+        r"x\in SE(\nu^2,\alpha)\;\Rightarrow\;"
+        r"\sigma^2x\in SE(\sigma^4\nu^2,\sigma^2\alpha)"
+    ),
+    source=Source(KEY, "Lemma 2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(factor=(0.1, 1.0, 3.0), share=(-0.99, -0.3, 0.3, 0.99)),
+    predict=_predict_scaled,
+    measure=_measure_scaled,
+    compare=AtMost(relative=1e-13),
+    must_refute=_factor_once,
+)
+
+
+def _sum_of(variances: list[float]) -> mmd.SubExponential:
+    return mmd.sub_exponential_sum([mmd.CHI_SQUARE.scaled(v) for v in variances])
+
+
+def _measure_sum(*, variances: list[float], share: float) -> Any:
+    """Add the exact logarithms of independent terms."""
+    with mpmath.workdps(40):
+        lam = mpmath.mpf(share) / (4 * mpmath.mpf(max(variances)))
+        return mpmath.fsum(_log_moment(lam * mpmath.mpf(v)) for v in variances)
+
+
+def _predict_sum(*, variances: list[float], share: float) -> float:
+    found = _sum_of(variances)
+    return found.log_moment_bound(share / (4.0 * max(variances)))
+
+
+def _largest_alone(*, variances: list[float], share: float) -> float:
+    top = max(variances)
+    return mmd.CHI_SQUARE.scaled(top).log_moment_bound(share / (4.0 * top))
+
+
+_SUMS = ([1.0], [1.0, 1.0, 1.0], [0.1, 0.5, 2.0])
+
+LEM_3 = Claim(
+    id="mmd/lem3",
+    items=("Lem3",),
+    title="Sums add one parameter and take the largest of the other",
+    statement=r"\textstyle\sum_ix_i\in SE\bigl(\sum_i\nu_i^2,\max_i\alpha_i\bigr)",
+    source=Source(KEY, "Lemma 3"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(variances=_SUMS, share=(-0.9, -0.4, 0.4, 0.9)),
+    predict=_predict_sum,
+    measure=_measure_sum,
+    compare=AtMost(relative=1e-13),
+    must_refute=_largest_alone,
+)
+
+
+def _printed_display(*, variances: list[float], share: float) -> float:
+    """Put lambda in the place of its square, as the lemma's last display does."""
+    lam = share / (4.0 * max(variances))
+    return 0.5 * lam * _sum_of(variances).nu_squared
+
+
+ERR_4 = Claim(
+    id="mmd/err4",
+    items=("Err4", "Lem3"),
+    title="The last display of Lemma 3 has lambda for its square",
+    statement=r"\log E\,e^{\lambda(\sum x_i-E\sum x_i)}\le\frac{\lambda\sum_i\nu_i^2}2",
+    source=Source(KEY, "Proof of Lemma 3"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(variances=_SUMS, share=(-0.9, -0.4, 0.4, 0.9)),
+    predict=_printed_display,
+    measure=_measure_sum,
+    compare=AtMost(relative=1e-13),
+    must_hold=_predict_sum,
+    expected=Outcome.REFUTED,
+    uses=("mmd/lem3",),
+    finding=(
+        "It fails for every negative lambda. The proof also centres with lambda x - E x"
+        " for lambda (x - E x), and Lemma 2 cites (24) for (25)."
+    ),
+)
+
+
+def _printed_step(*, lam: float) -> float:
+    return lam * lam / (1.0 - 2.0 * lam)
+
+
+ERR_3 = Claim(
+    id="mmd/err3",
+    items=("Err3", "Lem1"),
+    title="The last step of Lemma 1's proof fails for negative lambda",
+    statement=(
+        r"-\lambda-\tfrac12\log(1-2\lambda)\le\frac{\lambda^2}{1-2\lambda},\quad"
+        r"|\lambda|<\tfrac12"
+    ),
+    source=Source(KEY, "Equation 24, last line"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(lam=(-0.2, -0.1, 0.1, 0.2)),
+    predict=_printed_step,
+    measure=_measure_moment,
+    compare=AtMost(relative=1e-14),
+    must_hold=_predict_lemma,
+    expected=Outcome.REFUTED,
+    uses=("mmd/lem1",),
+    finding=(
+        "At -0.1 the left side is 0.0088392, the right one 0.0083333: odd terms of the"
+        " series are negative there. Lemma 1 itself holds."
+    ),
+)
+
+
+def _measure_excess(*, variances: list[float], t: float) -> Any:
+    """The tail of a sum of pairs of squared normals beyond its mean."""
+    with mpmath.workdps(60):
+        mean = 2 * mpmath.fsum(mpmath.mpf(v) for v in variances)
+        return _pairs(variances, mean + mpmath.mpf(t))
+
+
+def _predict_excess(*, variances: list[float], t: float) -> float:
+    return _sum_of([v for v in variances for _ in range(2)]).tail_bound(t)
+
+
+def _squares_alone(*, variances: list[float], t: float) -> float:
+    """Use the normal part for large t as well."""
+    found = _sum_of([v for v in variances for _ in range(2)])
+    return math.exp(-0.5 * t * t / found.nu_squared)
+
+
+PROP_1 = Claim(
+    id="mmd/prop1",
+    items=("Prop1",),
+    title="The tail of a sub-exponential variable: normal at first, then exponential",
+    statement=(r"P(x-Ex\ge t)\le\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)"),
+    source=Source(KEY, "Proposition 1, after Wainwright 2019"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        variances=([1.0], [0.5, 1.0], [0.1, 0.2, 0.4, 0.8]), t=(0.1, 1.0, 10.0, 60.0)
+    ),
+    predict=_predict_excess,
+    measure=_measure_excess,
+    compare=AtMost(relative=1e-13),
+    must_refute=_squares_alone,
+)
+
+CLAIMS = (
+    EXACT,
+    PRINTED,
+    SHARP,
+    UNEQUAL,
+    ERR_2,
+    INTERMEDIATE,
+    MOMENT,
+    LEM_1,
+    LEM_2,
+    LEM_3,
+    ERR_4,
+    ERR_3,
+    PROP_1,
+)
