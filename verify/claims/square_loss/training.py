@@ -623,6 +623,8 @@ def _rest(*, scale: str, data: str) -> float:
             for draw in draws(family, scale, data)
             if draw["series"]["error"][-1] < 0.1
         ]
+        if not found:
+            raise ValueError(f"{family} ({scale}, {data}): no network errs below 0.1")
         return float(np.median(found))
 
     return residual("wn-decay") / residual("wn")
