@@ -70,6 +70,33 @@ def positive(who: str, name: str, value: Any) -> Array:
     return out
 
 
+def not_negative(who: str, name: str, value: Any) -> Array:
+    """Return an array of numbers that are at least 0."""
+    out = real(who, name, value)
+    reject(who, name, "be at least 0", out < 0.0, out, "")
+    return out
+
+
+def scalar(who: str, name: str, value: Any, *, positive: bool = False) -> float:
+    """Return one number that is at least 0, or above it."""
+    out = real(who, name, value)
+    if out.ndim:
+        raise ValueError(f"{who}: `{name}` must be a number, got shape {out.shape}.")
+    need = "be positive" if positive else "be at least 0"
+    reject(who, name, need, out <= 0.0 if positive else out < 0.0, out, "")
+    return float(out)
+
+
+def choice(who: str, name: str, value: Any, known: tuple[str, ...]) -> str:
+    """Return one of the known names."""
+    if value not in known:
+        options = ", ".join(map(repr, known))
+        raise ValueError(
+            f"{who}: `{name}` must be one of {options}, got {value!r:.80}."
+        )
+    return value
+
+
 def integer(who: str, name: str, value: Any, least: int) -> int:
     """Return a whole number that is at least `least`; bool is refused."""
     try:

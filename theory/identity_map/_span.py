@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.identity_map import _inputs
-from theory.identity_map._decomposition import row_space
-from theory.identity_map._patch_rows import patch_rows
-from theory.identity_map._quadratic import (
+from theory._quadratic import (
     Loss,
     check_convergence,
     loss_scale,
     residual_pair,
     whole_steps,
 )
+from theory.identity_map import _inputs
+from theory.identity_map._decomposition import row_space
+from theory.identity_map._patch_rows import patch_rows
 from theory.identity_map.ranks import Rank, decide_rank
 
 Array = npt.NDArray[np.float64]

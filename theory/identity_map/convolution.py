@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from theory._quadratic import Loss
 from theory.identity_map import _inputs
 from theory.identity_map._patch_rows import convolve, patch_blocks
-from theory.identity_map._quadratic import Loss
 from theory.identity_map._span import (
     Span,
     checked_test,

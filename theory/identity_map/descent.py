@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from theory import _checks
-from theory.identity_map._quadratic import checked_momentum, rate_limit, residual_pair
+from theory._quadratic import checked_momentum, rate_limit, residual_pair
 
 
 def residual_factors(

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.identity_map import _inputs
-from theory.identity_map._quadratic import (
+from theory._quadratic import (
     Loss,
     check_convergence,
     curvature_pair,
     residual_pair,
 )
+from theory.identity_map import _inputs
 
 Array = npt.NDArray[np.float64]
 

@@ -14,33 +14,6 @@ SINGLE = 1e-6
 """How far a sum of probabilities from single precision may be from 1."""
 
 
-def choice(who: str, name: str, value: Any, known: tuple[str, ...]) -> str:
-    """Return one of the known names."""
-    if value not in known:
-        options = ", ".join(map(repr, known))
-        raise ValueError(
-            f"{who}: `{name}` must be one of {options}, got {value!r:.80}."
-        )
-    return value
-
-
-def scalar(who: str, name: str, value: Any, *, positive: bool = False) -> float:
-    """Return one number that is at least 0, or above it."""
-    out = _checks.real(who, name, value)
-    if out.ndim:
-        raise ValueError(f"{who}: `{name}` must be a number, got shape {out.shape}.")
-    need = "be positive" if positive else "be at least 0"
-    _checks.reject(who, name, need, out <= 0.0 if positive else out < 0.0, out, "")
-    return float(out)
-
-
-def not_negative(who: str, name: str, value: Any) -> Array:
-    """Return an array of numbers that are at least 0."""
-    out = _checks.real(who, name, value)
-    _checks.reject(who, name, "be at least 0", out < 0.0, out, "")
-    return out
-
-
 def classes(who: str, value: Any) -> int:
     """Return a number of classes; one class leaves nothing to choose."""
     return _checks.integer(who, "classes", value, 2)

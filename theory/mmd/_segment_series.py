@@ -14,7 +14,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from theory.identity_map import _twofold as two
+from theory import _twofold as two
 
 Array = npt.NDArray[np.float64]
 

@@ -58,7 +58,7 @@ def coverage_radius(classes: int, *, form: Form = "printed") -> float:
     """
     who = "coverage_radius"
     d = _inputs.classes(who, classes)
-    sharp = _inputs.choice(who, "form", form, FORMS) == "sharp"
+    sharp = _checks.choice(who, "form", form, FORMS) == "sharp"
     return math.sqrt(0.5) if sharp else 1.0 / math.sqrt(d)
 
 
@@ -99,9 +99,9 @@ def coverage_bound(distance: Any, classes: int, *, form: Form = "printed") -> An
     (0.5, 0.646447)
     """
     who = "coverage_bound"
-    mean = _inputs.not_negative(who, "distance", distance)
+    mean = _checks.not_negative(who, "distance", distance)
     d = _inputs.classes(who, classes)
-    sharp = _inputs.choice(who, "form", form, FORMS) == "sharp"
+    sharp = _checks.choice(who, "form", form, FORMS) == "sharp"
     return _checks.like(distance, np.asarray(1.0 - math.sqrt(2 if sharp else d) * mean))
 
 

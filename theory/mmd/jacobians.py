@@ -83,7 +83,7 @@ def jacobian_row_moments(
     total = 2.0
     if weight_variance is not None:
         name = "weight_variance"
-        total = n * _inputs.scalar(who, name, weight_variance, positive=True)
+        total = n * _checks.scalar(who, name, weight_variance, positive=True)
     return RowMoments(share * total, total * total * share * (3.0 - share) / n)
 
 
@@ -126,7 +126,7 @@ def jacobian_chain(widths: Sequence[int], start: Start = "he") -> Array:
     """
     who = "jacobian_chain"
     sizes = _inputs.widths(who, widths)
-    he = _inputs.choice(who, "start", start, STARTS) == "he"
+    he = _checks.choice(who, "start", start, STARTS) == "he"
     factors: list[float] = []
     for k, (before, after) in enumerate(itertools.pairwise(sizes)):
         total = 2.0 if he else 2.0 * before / (before + after)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist, pdist
 
+from theory import _checks
 from theory.mmd import _inputs
 
 Array = npt.NDArray[np.float64]
@@ -48,7 +49,7 @@ def kernel_bandwidths(median: float) -> Array:
     >>> kernel_bandwidths(0.5).tolist()[3:6]
     [0.25, 0.5, 1.0]
     """
-    return _inputs.scalar(
+    return _checks.scalar(
         "kernel_bandwidths", "median", median, positive=True
     ) * np.array(LADDER)
 
@@ -127,7 +128,7 @@ def median_bandwidth(x: Any, y: Any, *, rule: Rule = "average") -> float:
     """
     who = "median_bandwidth"
     a, b = _inputs.pair(who, x, y)
-    _inputs.choice(who, "rule", rule, RULES)
+    _checks.choice(who, "rule", rule, RULES)
     pool, power = _scaled(a, b)
     distances = np.asarray(pdist(np.concatenate(pool)), dtype=np.float64)
     count = distances.size
@@ -192,7 +193,7 @@ def mmd_squared(
     (0.0, True)
     """
     who = "mmd_squared"
-    _inputs.choice(who, "estimator", estimator, ESTIMATORS)
+    _checks.choice(who, "estimator", estimator, ESTIMATORS)
     a, b = _inputs.pair(who, x, y, 2 if estimator == "unbiased" else 1)
     means = _means(a, b, _inputs.bandwidths(who, bandwidths))
     m, n = len(a), len(b)

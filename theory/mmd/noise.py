@@ -84,7 +84,7 @@ def noise_rule(widths: Sequence[int], scale: float = SCALE) -> Noise:
     (616618, 591.0, 0.25)
     """
     sizes = _inputs.widths("noise_rule", widths)
-    s2 = _inputs.scalar("noise_rule", "scale", scale) ** 2
+    s2 = _checks.scalar("noise_rule", "scale", scale) ** 2
     variances: list[float] = []
     counts: list[int] = []
     for before, after in itertools.pairwise(sizes):
@@ -130,7 +130,7 @@ def ball_mean_square(radius: float, dimension: int) -> float:
     >>> ball_mean_square(1.0, 1) * 3.0, ball_mean_square(1.0, 616_618) > 0.99999
     (1.0, True)
     """
-    r = _inputs.scalar("ball_mean_square", "radius", radius)
+    r = _checks.scalar("ball_mean_square", "radius", radius)
     m = _checks.integer("ball_mean_square", "dimension", dimension, 1)
     return r * r * (m / (m + 2.0))
 
@@ -174,10 +174,10 @@ def total_loss(
         raise ValueError(
             f"{who}: `uniformity` must be a number, got shape {first.shape}."
         )
-    second = _inputs.scalar(who, "degeneracy", degeneracy)
-    third = _inputs.scalar(who, "detachment", detachment)
-    lam = _inputs.scalar(who, "degeneracy_weight", degeneracy_weight)
-    xi = _inputs.scalar(who, "detachment_weight", detachment_weight)
+    second = _checks.scalar(who, "degeneracy", degeneracy)
+    third = _checks.scalar(who, "detachment", detachment)
+    lam = _checks.scalar(who, "degeneracy_weight", degeneracy_weight)
+    xi = _checks.scalar(who, "detachment_weight", detachment_weight)
     return math.fsum((float(first), lam * second, xi * third))
 
 

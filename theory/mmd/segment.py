@@ -230,7 +230,7 @@ def segment_mmd(p: Any, bandwidths: Any, estimator: Estimator = "unbiased") -> f
     True
     """
     who = "segment_mmd"
-    _inputs.choice(who, "estimator", estimator, ESTIMATORS)
+    _checks.choice(who, "estimator", estimator, ESTIMATORS)
     unbiased = estimator == "unbiased"
     x = _inputs.unit_vector(who, "p", p, 2 if unbiased else 1)
     gammas = _inputs.bandwidths(who, bandwidths)
@@ -285,7 +285,7 @@ def segment_mmd_gradient(
     True
     """
     who = "segment_mmd_gradient"
-    _inputs.choice(who, "estimator", estimator, ESTIMATORS)
+    _checks.choice(who, "estimator", estimator, ESTIMATORS)
     unbiased = estimator == "unbiased"
     x = _inputs.unit_vector(who, "p", p, 2 if unbiased else 1)
     count = len(x)

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import scipy.special as sp
 
 from theory import _checks
-from theory.mmd import _inputs
 
 Array = npt.NDArray[np.float64]
 
@@ -40,7 +39,7 @@ class SubExponential:
 
     def __post_init__(self) -> None:
         for name, value in (("nu_squared", self.nu_squared), ("alpha", self.alpha)):
-            _inputs.scalar("SubExponential", name, value, positive=True)
+            _checks.scalar("SubExponential", name, value, positive=True)
 
     def scaled(self, factor: float) -> "SubExponential":
         r"""Return those of ``factor * x``, ``(factor^2 nu^2, factor alpha)`` (Lemma 2).
@@ -56,7 +55,7 @@ class SubExponential:
         SubExponential(nu_squared=1.0, alpha=2.0)
         """
         who = "SubExponential.scaled"
-        by = _inputs.scalar(who, "factor", factor, positive=True)
+        by = _checks.scalar(who, "factor", factor, positive=True)
         return SubExponential(by * by * self.nu_squared, by * self.alpha)
 
     def log_moment_bound(self, lam: Any) -> Any:
@@ -104,7 +103,7 @@ class SubExponential:
         >>> CHI_SQUARE.tail_bound(0.0), round(CHI_SQUARE.tail_bound(8.0), 6)
         (1.0, 0.367879)
         """
-        x = _inputs.not_negative("SubExponential.tail_bound", "t", t)
+        x = _checks.not_negative("SubExponential.tail_bound", "t", t)
         with np.errstate(over="ignore"):
             square = (x / math.sqrt(self.nu_squared)) ** 2
             out = np.exp(-0.5 * np.minimum(square, x / self.alpha))
@@ -232,8 +231,8 @@ def tail_bound(
     0.000904
     """
     who = "tail_bound"
-    _inputs.choice(who, "form", form, FORMS)
-    r = _inputs.not_negative(who, "radius", radius)
+    _checks.choice(who, "form", form, FORMS)
+    r = _checks.not_negative(who, "radius", radius)
     sigma2, n = _groups(who, variances, counts)
     alpha, m = float(sigma2.max()), float(n.sum())
     unit = sigma2 / alpha  # in units of the largest variance
@@ -285,9 +284,9 @@ def norm_tail(radius: Any, count: int, variance: float = 1.0) -> Any:
     np.float64(9.0)
     """
     who = "norm_tail"
-    r = _inputs.not_negative(who, "radius", radius)
+    r = _checks.not_negative(who, "radius", radius)
     m = _checks.integer(who, "count", count, 1)
-    sigma2 = _inputs.scalar(who, "variance", variance, positive=True)
+    sigma2 = _checks.scalar(who, "variance", variance, positive=True)
     with np.errstate(over="ignore"):
         half = 0.5 * (r / math.sqrt(sigma2)) ** 2
     half = np.minimum(half, np.finfo(np.float64).max)

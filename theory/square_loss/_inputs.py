@@ -39,32 +39,6 @@ def outputs(who: str, value: Any) -> Array:
     return out
 
 
-def weight_decay(who: str, value: Any) -> Array:
-    """Return penalties that are not negative."""
-    out = _checks.real(who, "weight_decay", value)
-    _checks.reject(who, "weight_decay", "be at least 0", out < 0.0, out, "")
-    return out
-
-
-def scalar(who: str, name: str, value: Any, *, positive: bool) -> float:
-    """Return one number, positive or at least 0."""
-    out = _checks.real(who, name, value)
-    if out.ndim:
-        raise ValueError(f"{who}: `{name}` must be a number, got shape {out.shape}.")
-    bad = out <= 0.0 if positive else out < 0.0
-    need = "be positive" if positive else "be at least 0"
-    _checks.reject(who, name, need, bad, out, "")
-    return float(out)
-
-
-def momentum(who: str, value: Any) -> Array:
-    """Return momentum of [0, 1)."""
-    out = _checks.real(who, "momentum", value)
-    bad = (out < 0.0) | (out >= 1.0)
-    _checks.reject(who, "momentum", "lie in [0, 1)", bad, out, "")
-    return out
-
-
 def network(who: str, name: str, value: Any) -> Weights:
     """Return finite weight matrices whose shapes follow on each other, to one output."""
     if isinstance(value, np.ndarray) and value.ndim > 2:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.identity_map import _twofold as two
+from theory import _twofold as two
 from theory.square_loss import _inputs
 
 Array = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def gather(who: str, outputs: Any, labels: Any, weight_decay: Any = 0.0) -> Mome
     """Check and sum up; the examples are on the last axis, the others broadcast."""
     f = _inputs.outputs(who, outputs)
     y = _inputs.labels(who, labels, f.shape[-1])
-    penalty = _inputs.weight_decay(who, weight_decay)
+    penalty = _checks.not_negative(who, "weight_decay", weight_decay)
     try:
         lead = np.broadcast_shapes(f.shape[:-1], y.shape[:-1], penalty.shape)
     except ValueError:

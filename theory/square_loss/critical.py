@@ -270,7 +270,7 @@ def _unit_network(who: str, directions: Sequence[Any], x: Any) -> tuple[Weights,
 def _given(
     who: str, rho: Any, directions: Sequence[Any], x: Any, labels: Any
 ) -> tuple[float, Weights, Array, Array]:
-    size = _inputs.scalar(who, "rho", rho, positive=True)
+    size = _checks.scalar(who, "rho", rho, positive=True)
     v, rows = _unit_network(who, directions, x)
     y = _inputs.labels(who, labels, len(rows))
     return size, v, rows, y.reshape(-1)[-len(rows) :]

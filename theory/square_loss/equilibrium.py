@@ -134,11 +134,7 @@ def lagrange_multiplier(rho: Any, outputs: Any, labels: Any) -> Any:
     >>> lagrange_multiplier(rho, [0.5, -0.5], [1, -1]), 0.5 * rho**2
     (0.5, 0.5)
     """
-    who = "lagrange_multiplier"
-    rho = _checks.positive(who, "rho", rho)
-    moments = _moments.gather(who, outputs, labels)
-    over = _moments.whole_of(moments, _moments.excess(rho, moments, penalty=False))
-    return _moments.number(-rho * over)
+    return _moments.number(-_errors_along("lagrange_multiplier", rho, outputs, labels))
 
 
 def equilibrium_distance(rho: Any, outputs: Any, labels: Any, weight_decay: Any) -> Any:
@@ -222,8 +218,12 @@ def off_sphere_rate(rho: Any, outputs: Any, labels: Any) -> Any:
     >>> off_sphere_rate(3.0, [0.5, -0.5], [1, -1])
     6.0
     """
-    who = "off_sphere_rate"
+    return _moments.number(4.0 * _errors_along("off_sphere_rate", rho, outputs, labels))
+
+
+def _errors_along(who: str, rho: Any, outputs: Any, labels: Any) -> Any:
+    """Return ``rho sum e_n f_n``, without penalty."""
     rho = _checks.positive(who, "rho", rho)
     moments = _moments.gather(who, outputs, labels)
-    over = _moments.whole_of(moments, _moments.excess(rho, moments, penalty=False))
-    return _moments.number(4.0 * rho * over)
+    over = _moments.excess(rho, moments, penalty=False)
+    return rho * _moments.whole_of(moments, over)

@@ -171,7 +171,7 @@ def gradient_flow(
     who = "gradient_flow"
     v, data = _given(who, "directions", directions, x, labels, weight_decay)
     _inputs.unit(who, v)
-    rho = _inputs.scalar(who, "rho0", rho0, positive=True)
+    rho = _checks.scalar(who, "rho0", rho0, positive=True)
     system = normalised(v, *data, clock=False)
     start = flatten(np.array([rho]), _passes.project(v))
     return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
@@ -232,7 +232,7 @@ def weight_normalised_flow(
     """
     who = "weight_normalised_flow"
     v, data = _given(who, "vectors", vectors, x, labels, weight_decay)
-    rho = _inputs.scalar(who, "scale", scale, positive=True)
+    rho = _checks.scalar(who, "scale", scale, positive=True)
     system = normalised(v, *data, clock=True)
     start = flatten(np.array([rho]), v)
     return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
@@ -307,7 +307,7 @@ def _given(
     y = _inputs.labels(who, labels, len(rows))
     if y.ndim != 1:
         raise ValueError(f"{who}: `labels` must have shape (N,), got {y.shape}.")
-    return w, (rows, y, _inputs.scalar(who, "weight_decay", decay, positive=False))
+    return w, (rows, y, _checks.scalar(who, "weight_decay", decay))
 
 
 def _run(
@@ -320,8 +320,8 @@ def _run(
     t_eval: Any,
     max_steps: Any,
 ) -> Flow:
-    end = _inputs.scalar(who, "t_end", t_end, positive=True)
-    relative = _inputs.scalar(who, "rtol", rtol, positive=True)
+    end = _checks.scalar(who, "t_end", t_end, positive=True)
+    relative = _checks.scalar(who, "rtol", rtol, positive=True)
     bad = np.asarray(relative < 2.3e-14)
     _checks.reject(who, "rtol", "be at least 2.3e-14", bad, relative, "")
     wanted = None if t_eval is None else _checks.interval(who, "t_eval", t_eval, 0, end)
@@ -331,7 +331,7 @@ def _run(
         start,
         t_end=end,
         rtol=relative,
-        atol=_inputs.scalar(who, "atol", atol, positive=True),
+        atol=_checks.scalar(who, "atol", atol, positive=True),
         max_steps=_checks.integer(who, "max_steps", max_steps, 1),
     )
     times = path.times if wanted is None else wanted[wanted <= path.times[-1]]

@@ -275,8 +275,8 @@ def margin_bound(
     y = _inputs.labels(who, labels, f.shape[-1])
     if f.ndim != 1 or y.ndim != 1:
         raise ValueError(f"{who}: `outputs` must have shape (N,), got {f.shape}.")
-    level = _inputs.scalar(who, "gamma", gamma, positive=True)
-    sure = _inputs.scalar(who, "confidence", confidence, positive=True)
+    level = _checks.scalar(who, "gamma", gamma, positive=True)
+    sure = _checks.scalar(who, "confidence", confidence, positive=True)
     _checks.reject(who, "confidence", "lie in (0, 1)", sure >= 1.0, sure, "")
     layers = _checks.integer(who, "depth", depth, 1)
     delta, count = 1.0 - sure, len(f)
@@ -330,6 +330,6 @@ def vacuous_below(rho: float, depth: int) -> float:
     >>> round(vacuous_below(20.0, 4))
     18008
     """
-    size = _inputs.scalar("vacuous_below", "rho", rho, positive=True)
+    size = _checks.scalar("vacuous_below", "rho", rho, positive=True)
     layers = _checks.integer("vacuous_below", "depth", depth, 1)
     return (2.0 * size * (math.sqrt(2.0 * layers * math.log(2.0)) + 1.0)) ** 2

@@ -62,7 +62,7 @@ def ridge_solution(x: Any, y: Any, weight_decay: Any) -> Array:
     """
     who = "ridge_solution"
     rows, target = _design(who, x, y, "y")
-    penalty = _inputs.scalar(who, "weight_decay", weight_decay, positive=False)
+    penalty = _checks.scalar(who, "weight_decay", weight_decay)
     u, s, v = row_space(rows)
     return v @ (_shrunk(s, np.asarray(penalty), rows.shape) * (target @ u))
 
@@ -178,7 +178,7 @@ def regularisation_path(x: Any, labels: Any, weight_decay: Any) -> Regularisatio
     """
     who = "regularisation_path"
     rows, y = _design(who, x, _inputs.labels(who, labels), "labels")
-    grid = np.atleast_1d(_inputs.weight_decay(who, weight_decay))
+    grid = np.atleast_1d(_checks.not_negative(who, "weight_decay", weight_decay))
     u, s, _ = row_space(rows)
     along = y @ u
     w = _shrunk(s, grid[:, np.newaxis], rows.shape) * along

@@ -11,10 +11,10 @@ for weight decay d, rate eta and heavy-ball momentum mu: momentum moves no equil
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from theory import _checks
-from theory.square_loss import _inputs
+from theory._quadratic import checked_momentum
 
 Reduction = Literal["mean", "sum", "half-mean", "half-sum"]
 Decayed = Literal["scale", "directions", "all"]
@@ -117,16 +117,16 @@ def torch_scale(
     (50.0, 1e-05, 0.0001)
     """
     who = "torch_scale"
-    decay = _inputs.scalar(who, "weight_decay", weight_decay, positive=False)
-    eta = _inputs.scalar(who, "rate", rate, positive=True)
+    decay = _checks.scalar(who, "weight_decay", weight_decay)
+    eta = _checks.scalar(who, "rate", rate, positive=True)
     count = _checks.integer(who, "examples", examples, 1)
     size = count if batch is None else _checks.integer(who, "batch", batch, 1)
     if size > count:
         raise ValueError(f"{who}: `batch` must be at most {count}, got {size}.")
-    _known(who, "reduction", reduction, get_args(Reduction))
-    _known(who, "decayed", decayed, get_args(Decayed))
-    _inputs.momentum(who, momentum)
-    mu = _inputs.scalar(who, "momentum", momentum, positive=False)
+    _checks.choice(who, "reduction", reduction, get_args(Reduction))
+    _checks.choice(who, "decayed", decayed, get_args(Decayed))
+    checked_momentum(who, momentum)
+    mu = _checks.scalar(who, "momentum", momentum)
     # 1 / c of the sum over all examples.
     inverse = 2.0 if reduction.startswith("half") else 1.0
     inverse *= float(count)
@@ -138,11 +138,3 @@ def torch_scale(
         momentum=mu,
         equilibrium="unnormalised" if decayed == "all" else "normalised",
     )
-
-
-def _known(who: str, name: str, value: Any, known: tuple[str, ...]) -> None:
-    if value not in known:
-        options = ", ".join(map(repr, known))
-        raise ValueError(
-            f"{who}: `{name}` must be one of {options}, got {value!r:.60}."
-        )

@@ -13,8 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.identity_map import _twofold as two
-from theory.identity_map._quadratic import residual_pair, whole_steps
+from theory import _twofold as two
+from theory._quadratic import (
+    checked_momentum,
+    rate_limit,
+    residual_pair,
+    whole_steps,
+)
 from theory.square_loss import _inputs, _moments
 
 Array = npt.NDArray[np.float64]
@@ -152,9 +157,10 @@ def stability_limit(outputs: Any, weight_decay: Any, momentum: Any = 0.0) -> Any
     (2.0, 3.0)
     """
     who = "stability_limit"
-    mu = _inputs.momentum(who, momentum)
+    mu = checked_momentum(who, momentum)
     moments = _flat_labels(who, outputs, weight_decay)
-    return _moments.number((1.0 + mu) / _moments.whole_of(moments, moments.a))
+    curvature = 2.0 * _moments.whole_of(moments, moments.a)
+    return _moments.number(rate_limit(curvature, mu))
 
 
 def rho_iterates(
@@ -215,10 +221,10 @@ def rho_iterates(
     who = "rho_iterates"
     start = _checks.positive(who, "rho0", rho0)
     eta = _checks.positive(who, "rate", rate)
-    mu = _inputs.momentum(who, momentum)
+    mu = checked_momentum(who, momentum)
     moments = _moments.gather(who, outputs, labels, weight_decay)
     high, low = moments.whole(moments.a)
-    _warn_of(who, eta, mu, high)
+    _warn_of(who, eta, mu, 2.0 * high)
     count = whole_steps(who, steps)
     left = residual_pair(who, count, 2.0 * eta, high, mu, low=low)
     rest = moments.rho()
@@ -247,7 +253,7 @@ def _flat_labels(who: str, outputs: Any, weight_decay: Any) -> _moments.Moments:
 
 def _warn_of(who: str, rate: Array, momentum: Array, curvature: Array) -> None:
     with np.errstate(divide="ignore"):
-        limit = np.asarray((1.0 + momentum) / curvature)
+        limit = rate_limit(curvature, momentum)
     rate, limit = np.broadcast_arrays(rate, limit)
     beyond = rate >= limit
     if beyond.any():

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.identity_map import _twofold as two
+from theory import _twofold as two
 from theory.square_loss import _moments
 
 Array = npt.NDArray[np.float64]

@@ -60,7 +60,7 @@ def directions_velocity(
     (array([[ 0.448, -0.336]]),)
     """
     who = "directions_velocity"
-    size = np.asarray(_inputs.scalar(who, "rho", rho, positive=True))
+    size = np.asarray(_checks.scalar(who, "rho", rho, positive=True))
     v, x, y = _network_and_data(who, "directions", directions, x, labels)
     hidden, f = _passes.forward(v, x)
     e = size * f - y
@@ -103,7 +103,7 @@ def weights_velocity(
     (array([[ 0.2, -0.8]]),)
     """
     who = "weights_velocity"
-    penalty = _inputs.scalar(who, "weight_decay", weight_decay, positive=False)
+    penalty = _checks.scalar(who, "weight_decay", weight_decay)
     w, x, y = _network_and_data(who, "weights", weights, x, labels)
     hidden, g = _passes.forward(w, x)
     summed = _passes.pull_back(w, hidden, g - y)
