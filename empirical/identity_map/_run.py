@@ -6,18 +6,16 @@ between pauses the device works alone. Whatever happens to a draw depends on its
 losses and on the looks, which come at multiples of `Recipe.check`.
 """
 
-import hashlib
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical import checkpoints
 from empirical.identity_map._batch import Batch
 from empirical.identity_map.networks import Network, Params
 from empirical.identity_map.recipes import Recipe, recorded_times
@@ -74,8 +72,10 @@ class Run:
         self.bad_at = np.full(draws, -1, dtype=np.int64)
         self.above_at = np.zeros(draws, dtype=np.int64)
         self.batch = Batch(network, params, images, targets, recipe)
-        self.fingerprint = _fingerprint(
-            network, recipe, rates, (*params, images, targets), generator
+        self.fingerprint = checkpoints.fingerprint(
+            (network, recipe, rates.tolist(), params[0].device.type),
+            (*params, images, targets),
+            generator,
         )
 
     def go(
@@ -237,7 +237,6 @@ class Run:
 
     def _save(self, path: Path) -> None:
         state = {
-            "fingerprint": self.fingerprint,
             "t": self.t,
             "status": self.status,
             "starts": self.starts,
@@ -246,22 +245,11 @@ class Run:
             "arrays": {name: torch.from_numpy(getattr(self, name)) for name in _ARRAYS},
             "generator": None if self.generator is None else self.generator.get_state(),
         }
-        # In the same folder, so that the rename stays within one file system.
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        try:
-            torch.save(state, partial)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        checkpoints.write(path, state, of=self.fingerprint)
 
     def _load(self, path: Path) -> None:
         device = self.batch.rates.device
-        state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
-        if state["fingerprint"] != self.fingerprint:
-            raise ValueError(
-                f"train: `checkpoint` must be of the same arguments, but {path} is of "
-                "others. Remove it to start anew."
-            )
+        state = checkpoints.read(path, of=self.fingerprint, device=device)
         self.t, self.status = state["t"], state["status"]
         self.starts = [[tuple(s) for s in starts] for starts in state["starts"]]
         for name in _ARRAYS:
@@ -278,20 +266,3 @@ class Run:
 def _last_true(flags: Tensor) -> int:
     """Return the index of the last true entry; there must be one."""
     return int(torch.nonzero(flags)[-1])
-
-
-def _fingerprint(
-    network: Network,
-    recipe: Recipe,
-    rates: Array,
-    tensors: tuple[Tensor, ...],
-    generator: torch.Generator | None,
-) -> str:
-    text = repr((network, recipe, rates.tolist(), tensors[0].device.type))
-    digest = hashlib.sha256(text.encode())
-    for tensor in tensors:
-        digest.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    if generator is not None:
-        digest.update(generator.get_state().numpy().tobytes())
-    return digest.hexdigest()

@@ -2,13 +2,13 @@
 
 import dataclasses
 import difflib
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from empirical._recipes import check_momentum, check_number, check_schedule
 from empirical.identity_map import optimisers
 from empirical.identity_map.gradients import LOSSES, Loss
 
@@ -105,26 +105,17 @@ class Recipe:
         for name, known in (("loss", LOSSES), ("trained", ("all", "bottom"))):
             _check_choice(name, getattr(self, name), known)
         for name in ("rate", "clip", "floor", "drop", "retry_rate"):
-            _check(name, getattr(self, name), low=0.0, text="positive")
+            check_number(name, getattr(self, name), low=0.0, text="positive")
         for name in ("steps", "limit", "patience", "batch", "check"):
-            _check(name, getattr(self, name), low=0, text="at least 1")
-        _check("exploded", self.exploded, low=1.0, text="greater than 1")
-        _check("retries", self.retries, low=-1, text="at least 0")
-        if not 0.0 <= self.momentum < 1.0:
-            raise ValueError(
-                f"Recipe: `momentum` must lie in [0, 1), but it is {self.momentum}"
-            )
+            check_number(name, getattr(self, name), low=0, text="at least 1")
+        check_number("exploded", self.exploded, low=1.0, text="greater than 1")
+        check_number("retries", self.retries, low=-1, text="at least 0")
+        check_momentum(self.momentum)
         if self.release is not None and not 0.0 < self.release < 1.0:
             raise ValueError(
                 f"Recipe: `release` must lie in (0, 1), but it is {self.release}"
             )
-        if self.schedule != tuple(sorted(self.schedule)) or not all(
-            0.0 < s < 1.0 for s in self.schedule
-        ):
-            raise ValueError(
-                "Recipe: `schedule` must be increasing fractions in (0, 1), but it is "
-                f"{self.schedule}"
-            )
+        check_schedule(self.schedule)
         if self.rescale and (self.clip is None or self.release is None):
             raise ValueError(
                 "Recipe: `rescale` must come with `clip`, the norm, and `release`, "
@@ -174,8 +165,3 @@ def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
             f"Recipe: `{name}` must be one of {', '.join(known)}, but it is "
             f"{value!r}.{hint}"
         )
-
-
-def _check(name: str, value: float | None, *, low: float, text: str) -> None:
-    if value is not None and not (math.isfinite(value) and value > low):
-        raise ValueError(f"Recipe: `{name}` must be {text}, but it is {value}")

@@ -5,18 +5,16 @@ Between pauses the device works alone. Pauses come at fixed steps (multiples of
 killed and goes on from a checkpoint makes the same steps in the same parts.
 """
 
-import hashlib
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical import checkpoints
 from empirical.square_loss import measures
 from empirical.square_loss._stack import Stack
 from empirical.square_loss.networks import Network, Params
@@ -70,7 +68,7 @@ class Run:
         self.diverged = np.full(draws, -1, dtype=np.int64)
         self.taken = np.zeros(draws, dtype=np.int64)
         self.stack = Stack(network, params, inputs, targets, recipe, workers=workers)
-        self.fingerprint = _fingerprint(
+        self.fingerprint = checkpoints.fingerprint(
             (network, recipe, rates.tolist(), inputs.device.type, recorded),
             (*params, inputs, targets),
             generator,
@@ -209,7 +207,6 @@ class Run:
 
     def _save(self, path: Path) -> None:
         state = {
-            "fingerprint": self.fingerprint,
             "t": self.t,
             "order": self.order,
             "params": list(self.stack.params),
@@ -219,22 +216,11 @@ class Run:
             "arrays": {name: torch.from_numpy(getattr(self, name)) for name in _ARRAYS},
             "generator": None if self.generator is None else self.generator.get_state(),
         }
-        # In the same folder, so that the rename stays within one file system.
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        try:
-            torch.save(state, partial)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        checkpoints.write(path, state, of=self.fingerprint)
 
     def _load(self, path: Path) -> None:
         device = self.stack.inputs.device
-        state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
-        if state["fingerprint"] != self.fingerprint:
-            raise ValueError(
-                f"train: `checkpoint` must be of the same arguments, but {path} is of "
-                "others. Remove it to start anew."
-            )
+        state = checkpoints.read(path, of=self.fingerprint, device=device)
         self.t, self.order = state["t"], state["order"]
         for name in _ARRAYS:
             setattr(self, name, state["arrays"][name].cpu().numpy())
@@ -247,15 +233,3 @@ class Run:
         self.stack.moments.copy_(state["moments"])
         if self.generator is not None:
             self.generator.set_state(state["generator"].cpu())
-
-
-def _fingerprint(
-    described: object, tensors: tuple[Tensor, ...], generator: torch.Generator | None
-) -> str:
-    digest = hashlib.sha256(repr(described).encode())
-    for tensor in tensors:
-        digest.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    if generator is not None:
-        digest.update(generator.get_state().numpy().tobytes())
-    return digest.hexdigest()

@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from empirical._recipes import check_momentum, check_number, check_schedule
+
 DECAYED = ("all", "last")
 
 
@@ -73,30 +75,22 @@ class Recipe:
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
         for name in ("rate", "drop", "stable"):
-            _check(name, getattr(self, name), low=0.0, text="positive")
+            check_number(name, getattr(self, name), low=0.0, text="positive")
         for name in ("epochs", "batch", "check"):
-            _check(name, getattr(self, name), low=0, text="at least 1")
-        _check("exploded", self.exploded, low=1.0, text="greater than 1")
+            check_number(name, getattr(self, name), low=0, text="at least 1")
+        check_number("exploded", self.exploded, low=1.0, text="greater than 1")
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0.0):
             raise ValueError(
                 "Recipe: `weight_decay` must not be negative, but it is "
                 f"{self.weight_decay}"
             )
-        if not 0.0 <= self.momentum < 1.0:
-            raise ValueError(
-                f"Recipe: `momentum` must lie in [0, 1), but it is {self.momentum}"
-            )
+        check_momentum(self.momentum)
         if self.decayed not in DECAYED:
             raise ValueError(
                 f"Recipe: `decayed` must be one of {', '.join(DECAYED)}, but it is "
                 f"{self.decayed!r}"
             )
-        increasing = self.schedule == tuple(sorted(self.schedule))
-        if not increasing or not all(0.0 < s < 1.0 for s in self.schedule):
-            raise ValueError(
-                "Recipe: `schedule` must be increasing fractions in (0, 1), but it is "
-                f"{self.schedule}"
-            )
+        check_schedule(self.schedule)
 
     @property
     def drops(self) -> tuple[int, ...]:
@@ -133,8 +127,3 @@ def recorded_epochs(epochs: int) -> npt.NDArray[np.int64]:
         if len(times) <= allowed:
             break
     return times
-
-
-def _check(name: str, value: float | None, *, low: float, text: str) -> None:
-    if value is not None and not (math.isfinite(value) and value > low):
-        raise ValueError(f"Recipe: `{name}` must be {text}, but it is {value}")
