@@ -286,6 +286,8 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
     # Full batches and, with decay, steps that end small: equilibria met to rounding.
     still: dict[str, Any] = {"rate": 0.5, "batch": None}
     ends = (0.6, 0.8, 0.9)
+    # Rest takes as many steps of full batches as of others.
+    rests = s.epochs * (1 if s.batch is None else -(-2 * s.per_class // s.batch))
     made = [
         _configuration(
             s,
@@ -302,7 +304,13 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             "wn-decay",
             data,
             "wn",
-            still | {"weight_decay": 1e-3, "decayed": "last", "schedule": ends},
+            still
+            | {
+                "epochs": rests,
+                "weight_decay": 1e-3,
+                "decayed": "last",
+                "schedule": ends,
+            },
             scales=(0.1, 1.0, 5.0),
             seeds=few,
         ),
@@ -322,7 +330,8 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             "none",
             {
                 "rate": 0.1,
-                "stable": s.stable,
+                # The curvature grows under way, and minibatches add their own.
+                "stable": s.stable if s.batch is None else 1.0,
                 "weight_decay": 1e-3,
                 "schedule": s.schedule,
             },
