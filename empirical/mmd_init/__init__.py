@@ -1,0 +1,7 @@
+"""Initialisations learnt from unlabelled inputs, and what they are worth.
+
+`pretrain` moves a start to where small perturbations predict anything; `finetune` trains
+stacks of networks on random binary tasks. ``python -m empirical.mmd_init`` does both.
+Source: Lee and Cho, *Unsupervised Learning of Initialization in Deep Neural Networks
+via Maximum Mean Discrepancy* (2023).
+"""

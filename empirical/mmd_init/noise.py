@@ -1,0 +1,239 @@
+r"""Logits of a network under noise on its parameters.
+
+Noise :math:`E_{ij} \sim N(0, s^2/n_{in})` on a layer's weights and
+:math:`e_i \sim N(0, s^2/n_{out})` on its biases adds to its outputs on the inputs
+:math:`H` (one a row), for each unit alone,
+
+.. math:: H E_i + e_i 1 \sim N(0, C), \qquad
+    C = \frac{s^2}{n_{in}} H H^T + \frac{s^2}{n_{out}} 1 1^T.
+
+So `gram` draws it as :math:`L z` with :math:`L L^T = C`: as many normal numbers as there
+are examples in the batch, in the place of as many as there are weights. The law over the
+whole batch is the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+Way = Literal["gram", "explicit", "local"]
+WAYS = ("gram", "explicit", "local")
+Weights = list[tuple[Tensor, Tensor]]
+
+JITTER, WORST_JITTER = 1e-9, 1e-3
+"""First and last multiple of the mean variance that is added to the variances."""
+
+
+@dataclass
+class Escalations:
+    """How often a covariance needed more than the first jitter, and the most it took.
+
+    Attributes
+    ----------
+    count : int
+    largest : float
+    """
+
+    count: int = 0
+    largest: float = field(default=JITTER)
+
+
+def cholesky(
+    c: Tensor, *, escalations: Escalations | None = None, what: str = "covariance"
+) -> Tensor:
+    """Return L with L L^T = C + jitter, for a stack of covariances in float64.
+
+    Repeated examples and dead layers make C singular: the jitter starts at 1e-9 of the
+    mean variance, and grows tenfold, for those that need it, where it does not do.
+
+    Raises
+    ------
+    RuntimeError
+        If 1e-3 does not do.
+
+    Examples
+    --------
+    >>> twice = torch.ones(2, 2, dtype=torch.float64)
+    >>> made = cholesky(twice)
+    >>> bool(torch.allclose(made @ made.T, twice, atol=1e-8))
+    True
+    """
+    mean = c.diagonal(dim1=-2, dim2=-1).mean(dim=-1)
+    eye = torch.eye(c.shape[-1], dtype=c.dtype, device=c.device)
+    jitter = torch.full_like(mean, JITTER)
+    while True:
+        found, info = torch.linalg.cholesky_ex(
+            c + (jitter * mean)[..., None, None] * eye
+        )
+        bad = info > 0
+        if not bool(bad.any()):
+            return found
+        jitter = torch.where(bad, 10.0 * jitter, jitter)
+        worst = float(jitter.max())
+        if escalations is not None:
+            escalations.count += int(bad.sum())
+            escalations.largest = max(escalations.largest, worst)
+        if worst > 1.5 * WORST_JITTER:
+            raise RuntimeError(
+                f"cholesky: `{what}` must be positive definite within {WORST_JITTER:g} of"
+                f" its mean variance, but {int(bad.sum())} of {bad.numel()} are not. "
+                "Are there infinite activations?"
+            )
+
+
+class _Noisy(Function):
+    """A layer with Gram noise: H W^T + b + L z, and its mean slope.
+
+    The slope by H through L would be one of many: any way of drawing the noise has
+    one, and all have the same mean. This is the slope of explicit weights, averaged
+    over all weights that give these outputs: given n = H E^T + e 1, the mean of E is
+    (s^2/n_in) n^T C^{-1} H. It takes one triangular solution.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        h: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        z: Tensor,
+        s2: float,
+        log: Any,
+    ) -> Tensor:
+        root = cholesky(_covariance(h, len(bias), s2), escalations=log)
+        ctx.save_for_backward(h, weight, z, root)
+        ctx.gain = s2 / h.shape[-1]
+        out = h @ weight.mT
+        out += bias
+        return out.baddbmm_(root.to(z), z)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *slopes: Tensor) -> Any:
+        (slope,) = slopes
+        h, weight, z, root = ctx.saved_tensors
+        # n-bar n^T C^{-1} = n-bar z^T L^{-1}
+        mixing = torch.linalg.solve_triangular(
+            root, (slope @ z.mT).to(root), upper=False, left=False
+        )
+        by_h = slope @ weight
+        by_h.baddbmm_(mixing.to(h), h, alpha=ctx.gain)
+        flat = slope.flatten(0, 1)
+        by_weight = flat.mT @ h.flatten(0, 1)
+        return by_h, by_weight, flat.sum(dim=0), None, None, None
+
+
+def _covariance(h: Tensor, out: int, s2: float) -> Tensor:
+    # In float64: rounding in float32 alone makes it indefinite for repeated rows.
+    h = h.double()
+    return torch.mul(h @ h.mT, s2 / h.shape[-1]).add_(s2 / out)
+
+
+def gram(
+    weights: Weights,
+    inputs: Tensor,
+    perturbations: int,
+    s: float,
+    generator: torch.Generator,
+    *,
+    escalations: Escalations | None = None,
+) -> Tensor:
+    """Return logits (perturbations, n, classes), noise drawn in the space of outputs.
+
+    Exact in the joint law over the batch and in the mean of gradients by the weights.
+    The first layer's covariance is the same for every perturbation, and so is its mean.
+    """
+    (weight, bias), *others = weights
+    n, s2 = len(inputs), s * s
+
+    def normal(width: int) -> Tensor:
+        shape = (perturbations, n, width)
+        return _normal(shape, generator, inputs)
+
+    root = cholesky(_covariance(inputs, len(bias), s2), escalations=escalations)
+    z = normal(len(bias))
+    x = (inputs @ weight.mT + bias) + root.to(z) @ z
+    for weight, bias in others:
+        x = _apply(x.relu(), weight, bias, normal(len(bias)), s2, escalations)
+    return x
+
+
+def _apply(*arguments: Any) -> Tensor:
+    return _Noisy.apply(*arguments)  # pyright: ignore[reportReturnType]
+
+
+def explicit(
+    weights: Weights,
+    inputs: Tensor,
+    perturbations: int,
+    s: float,
+    generator: torch.Generator,
+    *,
+    escalations: Escalations | None = None,
+) -> Tensor:
+    """Return the same with noise on every weight: the definition, for reference."""
+    del escalations
+    x = inputs.expand(perturbations, *inputs.shape)
+    for index, (weight, bias) in enumerate(
+        perturbed(weights, perturbations, s, generator)
+    ):
+        x = torch.baddbmm(bias.unsqueeze(1), x.relu() if index else x, weight.mT)
+    return x
+
+
+def perturbed(
+    weights: Weights, perturbations: int, s: float, generator: torch.Generator
+) -> Weights:
+    """Return weights (perturbations, out, in) and biases with noise."""
+    made: Weights = []
+    for weight, bias in weights:
+        out, fan = weight.shape
+        e = _normal((perturbations, out, fan), generator, weight)
+        b = _normal((perturbations, out), generator, bias)
+        made.append((weight + e * (s * fan**-0.5), bias + b * (s * out**-0.5)))
+    return made
+
+
+def local(
+    weights: Weights,
+    inputs: Tensor,
+    perturbations: int,
+    s: float,
+    generator: torch.Generator,
+    *,
+    escalations: Escalations | None = None,
+) -> Tensor:
+    """Return the same with noise drawn for each example alone: a wrong law.
+
+    It has the right law at each example and none of the correlations between them;
+    kept to be refuted.
+    """
+    del escalations
+    x = inputs.expand(perturbations, *inputs.shape)
+    for index, (weight, bias) in enumerate(weights):
+        h = x.relu() if index else x
+        out, fan = weight.shape
+        std = (h.square().sum(dim=-1, keepdim=True) / fan + 1.0 / out).sqrt() * s
+        z = _normal((perturbations, len(inputs), out), generator, inputs)
+        x = h @ weight.mT + bias + std * z
+    return x
+
+
+def _normal(shape: tuple[int, ...], generator: torch.Generator, like: Tensor) -> Tensor:
+    # On the generator's device, so that a CPU generator serves every device.
+    made = torch.randn(
+        shape, generator=generator, dtype=like.dtype, device=generator.device
+    )
+    return made.to(like.device)
+
+
+BY_WAY: dict[Way, Callable[..., Tensor]] = {
+    "gram": gram,
+    "explicit": explicit,
+    "local": local,
+}
