@@ -114,7 +114,7 @@ class _Noisy(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *slopes: Tensor) -> Any:
+    def backward(ctx: Any, *slopes: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         (slope,) = slopes
         h, weight, z, root = ctx.saved_tensors
         # n-bar n^T C^{-1} = n-bar z^T L^{-1}

@@ -1,0 +1,107 @@
+"""How an initialisation is learnt: the losses, their weights, the optimiser."""
+
+import math
+from dataclasses import dataclass
+
+from empirical._recipes import check_number
+from empirical.mmd_init.noise import WAYS, Way
+from empirical.mmd_init.uniformity import ESTIMATORS, Estimator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    r"""The loss :math:`L_{uni} + \lambda L_{sd} + \xi L_{iod}` and how it is minimised.
+
+    The defaults are the paper's, for 60,000 digits.
+
+    Attributes
+    ----------
+    s : float
+        Of the noise: weights have variance s^2/n_in, biases s^2/n_out.
+    lam, xi : float
+        Weights of the losses against degenerate softmax and input-output detachment.
+    uni : float
+        Weight of uniformity itself; 0 leaves it out.
+    perturbations, reference : int
+        Perturbed networks a step; uniform points a step, for the median distance and,
+        where `closed` is off or there are more than two classes, for the discrepancy.
+    closed : bool
+        Whether two classes are compared with the uniform law itself.
+    estimator : {"unbiased", "biased"}
+    noise : {"gram", "explicit", "local"}
+        How noise is drawn, see `empirical.mmd_init.noise`.
+    batch : int
+        Inputs a step.
+    steps : int, optional
+        Steps in all, in the place of `epochs`.
+    epochs : int
+        Passes through the inputs.
+    rate : float
+        Of Adam, with the moments 0.9 and 0.999.
+    window : int
+        The kept parameters are those at the end of the so many steps whose mean loss is
+        least.
+    degenerate : float
+        A run is said to be degenerate when in two windows on end so large a share of
+        perturbed networks predict fewer than all classes in their batch, ...
+    grace : int
+        ... after so many windows.
+
+    Raises
+    ------
+    ValueError
+        If an entry is out of its range.
+
+    Examples
+    --------
+    >>> Recipe().updates(60000)
+    9375
+    """
+
+    s: float = math.sqrt(0.5)
+    lam: float = 0.4
+    xi: float = 1.0
+    uni: float = 1.0
+    perturbations: int = 256
+    reference: int = 256
+    closed: bool = True
+    estimator: Estimator = "unbiased"
+    noise: Way = "gram"
+    batch: int = 32
+    steps: int | None = None
+    epochs: int = 5
+    rate: float = 2e-4
+    window: int = 100
+    degenerate: float = 0.5
+    grace: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("s", "rate", "degenerate"):
+            check_number(name, getattr(self, name), low=0.0, text="positive")
+        for name in ("batch", "steps", "epochs", "window"):
+            check_number(name, getattr(self, name), low=0, text="at least 1")
+        for name in ("perturbations", "reference"):
+            check_number(name, getattr(self, name), low=1, text="at least 2")
+        check_number("grace", self.grace, low=-1, text="at least 0")
+        weights = {"lam": self.lam, "xi": self.xi, "uni": self.uni}
+        for name, value in weights.items():
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ValueError(
+                    f"Recipe: `{name}` must not be negative, but it is {value}"
+                )
+        if not any(weights.values()):
+            raise ValueError(
+                "Recipe: one of `uni`, `lam` and `xi` must be positive, but all are 0"
+            )
+        for name, known in (("noise", WAYS), ("estimator", ESTIMATORS)):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"Recipe: `{name}` must be one of {', '.join(known)}, but it is "
+                    f"{getattr(self, name)!r}"
+                )
+
+    def updates(self, inputs: int) -> int:
+        """Return the number of steps on so many inputs."""
+        if self.steps is not None:
+            return self.steps
+        return self.epochs * max(1, inputs // self.batch)
