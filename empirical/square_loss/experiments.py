@@ -330,7 +330,9 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             "none",
             {
                 "rate": 0.1,
-                # The curvature grows under way, and minibatches add their own.
+                "epochs": rests,
+                "batch": None,
+                # From all too far, a step may leave every ReLU of a layer off.
                 "stable": s.stable if s.batch is None else 1.0,
                 "weight_decay": 1e-3,
                 "schedule": s.schedule,
