@@ -1,0 +1,216 @@
+"""Adam on stacks of networks: one step trains all draws, none knows of the others."""
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.optim.adam import adam
+
+from empirical.mmd_init.networks import Network, State
+
+CPU_BYTES, CUDA_BYTES = 32 * 2**20, 8 * 2**30
+"""Of parameters, gradients and moments at once: a cache's worth, or a share of memory."""
+
+
+def draws_at_once(network: Network, state: Mapping[str, Tensor]) -> int:
+    """Return how many draws to train together by default.
+
+    On a CPU as many as stay in its cache, for a step reads and writes parameters,
+    gradients and both moments; on a GPU as many as fill it.
+
+    Examples
+    --------
+    >>> net = Network(widths=(784, 392, 392, 392, 2))
+    >>> draws_at_once(net, net.init("he", [torch.Generator()]))
+    3
+    """
+    one = next(iter(state.values()))
+    budget = CPU_BYTES if one.device.type == "cpu" else CUDA_BYTES
+    return max(1, budget // (4 * network.parameters * one.element_size()))
+
+
+def check_adam(
+    who: str, *, rate: float, betas: tuple[float, float], eps: float, batch: int
+) -> None:
+    """Refuse numbers that Adam has no use for.
+
+    Raises
+    ------
+    ValueError
+        Naming the recipe, the argument and the offender.
+    """
+    for name, value in (("rate", rate), ("eps", eps)):
+        if not (math.isfinite(value) and value > 0.0):
+            raise ValueError(
+                f"{who}: `{name}` must be positive and finite, but it is {value}"
+            )
+    if len(betas) != 2 or not all(0.0 <= b < 1.0 for b in betas):
+        raise ValueError(f"{who}: `betas` must be two in [0, 1), but they are {betas}")
+    check_count(who, "batch", batch)
+
+
+def check_count(who: str, name: str, value: int) -> None:
+    """Refuse what is not at least 1.
+
+    Raises
+    ------
+    ValueError
+        Naming caller, argument and offender.
+    """
+    if value < 1:
+        raise ValueError(f"{who}: `{name}` must be at least 1, but it is {value}")
+
+
+def check_state(who: str, network: Network, state: Mapping[str, Tensor]) -> int:
+    """Return the number of draws of a stack; refuse what is not one of `network`.
+
+    Raises
+    ------
+    ValueError
+        If tensors are absent, of other shapes or not finite.
+    """
+    wanted: dict[str, tuple[int, ...]] = {}
+    fans = zip(network.widths, network.widths[1:], network.layers, strict=False)
+    for fan, out, layer in fans:
+        wanted |= {f"{layer.linear}.weight": (out, fan), f"{layer.linear}.bias": (out,)}
+        if layer.norm is not None:
+            for part in ("weight", "bias", "running_mean", "running_var"):
+                wanted[f"{layer.norm}.{part}"] = (out,)
+    absent = [name for name in wanted if name not in state]
+    if absent:
+        raise ValueError(
+            f"{who}: `state` must have the tensors of `network`, but {len(absent)} of "
+            f"{len(wanted)} are absent, e.g. {absent[0]!r}"
+        )
+    draws = len(state[next(iter(wanted))])
+    for name, shape in wanted.items():
+        found = state[name]
+        if tuple(found.shape) != (draws, *shape) or not draws:
+            raise ValueError(
+                f"{who}: `state` must be a stack, {name!r} of shape "
+                f"{(max(draws, 1), *shape)}, but it is {tuple(found.shape)}. A single "
+                "draw needs a 1 in front: `stacked([state])`."
+            )
+        bad = int((~torch.isfinite(found)).sum())
+        if bad:
+            raise ValueError(
+                f"{who}: `state` must be finite, but {bad} of {found.numel()} entries "
+                f"of {name!r} are not. Leave draws that diverged out."
+            )
+    return draws
+
+
+class Learner:
+    """A stack in training by Adam, with the parameters worth keeping of each draw.
+
+    One call updates all draws: Adam works by entry, and the gradient of a sum of losses
+    has no cross terms, so a draw moves as it would alone. Accurate as PyTorch's own
+    update, which is what runs.
+
+    Parameters
+    ----------
+    network : Network
+    state : mapping
+        A stack; copied.
+    rate, betas, eps
+        Of Adam (Kingma and Ba 2015), as PyTorch has them.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        state: Mapping[str, Tensor],
+        *,
+        rate: float,
+        betas: tuple[float, float],
+        eps: float,
+    ) -> None:
+        self.network = network
+        # Not names of the state that the network has no use for: counters of batches.
+        names = network.learnt() + [
+            f"{layer.norm}.running_{part}"
+            for layer in network.layers
+            if layer.norm is not None
+            for part in ("mean", "var")
+        ]
+        self.state: State = {name: _laid_out(state[name].detach()) for name in names}
+        self.kept: State = {name: t.clone() for name, t in self.state.items()}
+        self.leaves = [self.state[name].requires_grad_() for name in network.learnt()]
+        self.rate, self.betas, self.eps = rate, betas, eps
+        self._first = [torch.zeros_like(p) for p in self.leaves]
+        self._second = [torch.zeros_like(p) for p in self.leaves]
+        one = self.leaves[0]
+        self._steps = [torch.zeros((), device=one.device) for _ in self.leaves]
+        self.diverged = torch.zeros(len(one), dtype=torch.bool, device=one.device)
+
+    def step(self, inputs: Tensor, classes: Tensor) -> Tensor:
+        """Move against the gradient of the cross entropy; return it, one a draw.
+
+        Parameters
+        ----------
+        inputs : Tensor, shape (draws, batch, features)
+        classes : Tensor, shape (draws, batch), int64
+        """
+        logits, _ = self.network.run(self.state, inputs, training=True)
+        losses = cross_entropy(logits, classes)
+        gradients = torch.autograd.grad(losses.sum(), self.leaves)
+        self._update([_like(g, p) for g, p in zip(gradients, self.leaves, strict=True)])
+        losses = losses.detach()
+        self.diverged |= ~torch.isfinite(losses)
+        return losses
+
+    @torch.no_grad()
+    def _update(self, gradients: list[Tensor]) -> None:
+        # One pass over memory; `torch.optim.Adam` does the same, but importing what it
+        # needs takes longer than many a training here.
+        adam(
+            self.leaves,
+            gradients,
+            self._first,
+            self._second,
+            [],
+            self._steps,
+            fused=True,
+            amsgrad=False,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            lr=self.rate,
+            weight_decay=0.0,
+            eps=self.eps,
+            maximize=False,
+        )
+
+    @torch.no_grad()
+    def keep(self, better: Tensor) -> None:
+        """Keep the present state of some draws, those where `better` (draws,) is True."""
+        rows = better.nonzero().squeeze(-1)
+        for name, tensor in self.state.items():
+            self.kept[name][rows] = tensor[rows]
+
+
+def _laid_out(tensor: Tensor) -> Tensor:
+    """Return a copy, weights with inputs ahead of outputs in memory.
+
+    So autograd has their gradients, for products with their transpose; a fused update
+    wants both alike, and copying gradients would cost about as much as it.
+    """
+    if tensor.ndim == 3:
+        return tensor.mT.clone(memory_format=torch.contiguous_format).mT
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _like(gradient: Tensor, parameter: Tensor) -> Tensor:
+    """Return the gradient in the parameter's layout: a fused update relies on it."""
+    if gradient.stride() == parameter.stride():
+        return gradient
+    return torch.empty_like(parameter).copy_(gradient)
+
+
+def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
+    """Return the mean over the batch, one a draw, of (draws, batch, classes)."""
+    each = functional.cross_entropy(
+        logits.flatten(0, 1), classes.flatten(), reduction="none"
+    )
+    return each.view(classes.shape).mean(dim=-1)

@@ -1,0 +1,524 @@
+"""Random binary tasks, fine-tuning by stacks, pre-training on random labels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from empirical.mmd_init import _adam
+from empirical.mmd_init.finetuning import FineTuned, FinetuneRecipe, finetune
+from empirical.mmd_init.networks import Network, draw
+from empirical.mmd_init.random_labels import (
+    RandomLabelRecipe,
+    pretrain_random_labels,
+)
+from empirical.mmd_init.tasks import (
+    Images,
+    Split,
+    draw_splits,
+    images,
+    random_tasks,
+)
+from empirical.randomness import numpy_generator, torch_generator
+
+RUNS, TASKS, N = 2, 3, 5
+DIGITS = images(side=8, limit=200, tests=60, cached=False, dtype=torch.float64)
+LABELLINGS = random_tasks(TASKS, numpy_generator(7, "tasks"))
+SPLIT = draw_splits(DIGITS.labels, TASKS, N, numpy_generator(7, "splits"))
+# 50 examples by 15: an epoch's last batch is smaller.
+SHORT = FinetuneRecipe(epochs=3, rate=5e-3, batch=15)
+# Rounding, 1e-16, grows with each of 12 steps, at most tenfold every other one, say: these
+# are steps of 1e-3 of functions of slope about 1. An example more, or another order, moves
+# losses by more than 1e-3.
+SAME = {"rtol": 1e-9, "atol": 1e-12}
+
+
+def start(*, batch_norm=False, runs=RUNS, dtype=torch.float64, widths=(64, 12, 10, 2)):
+    net = Network(widths=widths, batch_norm=batch_norm)
+    generators = [torch_generator(7, "start", run) for run in range(runs)]
+    return net, net.init("he", generators, dtype=dtype)
+
+
+def orders(runs=range(RUNS), tasks=range(TASKS)):
+    return [torch_generator(7, "order", r, t) for r in runs for t in tasks]
+
+
+def tuned(net, state, **changes) -> FineTuned:
+    arguments = {"generators": orders(), "recipe": SHORT} | changes
+    return finetune(net, state, DIGITS, LABELLINGS, SPLIT, **arguments)
+
+
+def same(one: FineTuned, other: FineTuned, *, rows=...):
+    for name in ("test_accuracy", "validation_loss", "train_loss", "distances"):
+        wanted, found = getattr(one, name), getattr(other, name)
+        np.testing.assert_allclose(found[rows], wanted[rows], **SAME, err_msg=name)
+    np.testing.assert_array_equal(other.best_epoch[rows], one.best_epoch[rows])
+
+
+def usual(net, state, run, task):
+    """Fine-tune one network as one would write it down with PyTorch's parts."""
+    module = net.module().double()
+    # Counters of batches have no part in it.
+    module.load_state_dict(draw(state, run), strict=False)
+    first = [p.detach().clone() for p in module.parameters()]
+    optimiser = torch.optim.Adam(module.parameters(), lr=SHORT.rate, foreach=False)
+    labels = torch.from_numpy(LABELLINGS[task]).long()
+    (generator,) = orders([run], [task])
+    training, validation, distances, best = [], [], [0.0], (np.inf, 0, None)
+    for epoch in range(1, SHORT.epochs + 1):
+        module.train()
+        rows = torch.from_numpy(SPLIT.train[task])
+        rows = rows[torch.randperm(len(rows), generator=generator)]
+        total = 0.0
+        for part in rows.split(SHORT.batch):
+            optimiser.zero_grad()
+            logits = module(DIGITS.inputs[part])
+            loss = functional.cross_entropy(logits, labels[DIGITS.labels[part]])
+            loss.backward()
+            optimiser.step()
+            total += float(loss.detach()) * len(part)
+            now = [p.detach() for p in module.parameters()]
+            moved = zip(now, first, strict=True)
+            distances.append(
+                sum(float((p - s).square().sum()) for p, s in moved) ** 0.5
+            )
+        training.append(total / len(rows))
+        module.eval()
+        with torch.no_grad():
+            rows = torch.from_numpy(SPLIT.validation[task])
+            wanted = labels[DIGITS.labels[rows]]
+            loss = float(functional.cross_entropy(module(DIGITS.inputs[rows]), wanted))
+            right = module(DIGITS.test_inputs).argmax(1) == labels[DIGITS.test_labels]
+        validation.append(loss)
+        if loss < best[0]:
+            best = (loss, epoch, float(right.double().mean()))
+    return training, validation, distances, best
+
+
+class TestImages:
+    @pytest.mark.parametrize("side", [None, 8])
+    def test_pixels_of_all_training_images_have_mean_0_and_variance_1(self, side):
+        made = images(side=side, cached=False, dtype=torch.float64)
+        count = made.inputs.numel()
+        # Sums of `count` terms of size 1 by pairs: far below a rounding of each term.
+        assert abs(float(made.inputs.mean())) < 2.3e-16 * count**0.5
+        assert float(made.inputs.square().mean()) == pytest.approx(1.0, abs=1e-12)
+        assert made.inputs.shape == (4000, 784 if side is None else 64)
+        assert made.test_inputs.shape[0] == 1000
+        assert np.bincount(made.test_labels).tolist() == [100] * 10
+
+    def test_tests_are_moved_by_the_same_numbers(self):
+        made = images(side=8, cached=False, dtype=torch.float64)
+        black = (0.0 - made.mean) / made.std
+        # Corners are black in training and test images alike.
+        assert float(made.inputs.min()) == pytest.approx(black, rel=1e-14)
+        assert float(made.test_inputs.min()) == pytest.approx(black, rel=1e-14)
+        assert abs(float(made.test_inputs.mean())) > 1e-6
+
+    def test_refuses(self, monkeypatch):
+        with pytest.raises(ValueError, match="`side` must be at least 1, but it is 0"):
+            images(side=0, cached=False)
+        with pytest.raises(ValueError, match=r"`count` must lie in 1\.\.4000"):
+            images(limit=4001, cached=False)
+        monkeypatch.setattr("empirical.mmd_init.tasks._moments", lambda *_: (0.5, 0.0))
+        with pytest.raises(ValueError, match="pixels must not all be equal"):
+            images(limit=5, cached=False)
+
+    @pytest.mark.parametrize(
+        ("changes", "match"),
+        [
+            ({"inputs": torch.zeros(0, 4)}, r"`inputs` must be a table"),
+            ({"inputs": torch.zeros(3)}, r"`inputs` must be a table"),
+            ({"test_inputs": torch.full((2, 4), torch.nan)}, "8 of 8 entries are not"),
+            ({"labels": torch.tensor([0, 1])}, "`labels` must be one class"),
+            ({"test_labels": torch.tensor([0, -1])}, "least value -1"),
+            ({"test_inputs": torch.zeros(2, 5)}, "`test_inputs` must have as many"),
+        ],
+    )
+    def test_refuses_what_does_not_fit(self, changes, match):
+        fields = {
+            "inputs": torch.zeros(3, 4),
+            "labels": torch.tensor([0, 1, 2]),
+            "test_inputs": torch.zeros(2, 4),
+            "test_labels": torch.tensor([0, 1]),
+        }
+        with pytest.raises(ValueError, match=match):
+            Images(**(fields | changes), source={}, mean=0.0, std=1.0)
+
+
+class TestTasks:
+    def test_all_tasks_are_drawn_once(self):
+        made = random_tasks(1022, numpy_generator(7))
+        assert len(np.unique(made, axis=0)) == 1022
+        assert not made.all(axis=1).any()
+        assert made.any(axis=1).all()
+
+    def test_each_task_is_as_likely(self):
+        # 4,000 draws of 2 of the 6 tasks on 3 classes: each comes 1333 times in the mean,
+        # with a standard deviation of 29.8. False alarms: |z| > 4.9 six times, 6e-6.
+        made = [random_tasks(2, numpy_generator(7, i), classes=3) for i in range(4000)]
+        codes = np.concatenate(made) @ [1, 2, 4]
+        counts = np.bincount(codes, minlength=8)
+        assert counts[[0, 7]].tolist() == [0, 0]
+        assert np.abs(counts[1:7] - 4000 / 3).max() < 4.9 * 29.8
+
+    @pytest.mark.parametrize(
+        ("arguments", "match"),
+        [
+            ({"count": 0}, "`count` must lie in 1..1022"),
+            ({"count": 1023}, "`count` must lie in 1..1022"),
+            ({"count": 1, "classes": 1}, "`classes` must lie in 2..30, but it is 1"),
+        ],
+    )
+    def test_refuses(self, arguments, match):
+        with pytest.raises(ValueError, match=match):
+            random_tasks(**arguments, generator=numpy_generator(7))
+
+
+class TestSplits:
+    @pytest.mark.parametrize("n", [5, 10])
+    def test_balanced_and_disjoint(self, n):
+        made = draw_splits(DIGITS.labels, 4, n, numpy_generator(7))
+        assert made.train.shape == (4, 10 * n)
+        assert made.validation.shape == (4, 2 * n)
+        for train, validation in zip(made.train, made.validation, strict=True):
+            assert np.bincount(DIGITS.labels[train]).tolist() == [n] * 10
+            assert np.bincount(DIGITS.labels[validation]).tolist() == [n // 5] * 10
+            assert len(np.union1d(train, validation)) == 12 * n
+
+    @pytest.mark.parametrize("n", [1, 7])
+    def test_other_numbers_validate_on_any(self, n):
+        made = draw_splits(DIGITS.labels, 2, n, numpy_generator(7))
+        assert made.validation.shape == (2, 2 * n)
+        for train, validation in zip(made.train, made.validation, strict=True):
+            assert np.bincount(DIGITS.labels[train]).tolist() == [n] * 10
+            assert len(np.union1d(train, validation)) == 12 * n
+
+    def test_tasks_have_their_own_and_do_not_depend_on_how_many(self):
+        few = draw_splits(DIGITS.labels, 2, 5, numpy_generator(7))
+        more = draw_splits(DIGITS.labels, 4, 5, numpy_generator(7))
+        np.testing.assert_array_equal(more.train[:2], few.train)
+        np.testing.assert_array_equal(more.validation[:2], few.validation)
+        assert len({tuple(sorted(rows)) for rows in more.train}) == 4
+
+    def test_every_example_may_be_used(self):
+        # 20 of each digit, N = 15: 15 + 3; at N = 17, 17 of each and 34 of the 30 left.
+        assert draw_splits(DIGITS.labels, 1, 15, numpy_generator(7)).train.size == 150
+        with pytest.raises(ValueError, match="must have 204 examples"):
+            draw_splits(DIGITS.labels, 1, 17, numpy_generator(7))
+        with pytest.raises(
+            ValueError, match=r"must have 24 .* 20 to learn .* class 0 has 20"
+        ):
+            draw_splits(DIGITS.labels, 1, 20, numpy_generator(7))
+
+    def test_refuses(self):
+        with pytest.raises(ValueError, match="`per_class` must be at least 1"):
+            draw_splits(DIGITS.labels, 1, 0, numpy_generator(7))
+        with pytest.raises(ValueError, match="`tasks` must be at least 1"):
+            draw_splits(DIGITS.labels, 0, 5, numpy_generator(7))
+        rows = np.zeros((2, 3), dtype=np.int64)
+        with pytest.raises(ValueError, match="alike, but the shapes are"):
+            Split(train=rows, validation=rows[:1])
+        with pytest.raises(ValueError, match="must not be empty"):
+            Split(train=rows, validation=rows[:, :0])
+
+
+class TestFinetune:
+    @pytest.mark.parametrize("batch_norm", [False, True])
+    def test_equals_pytorchs_parts(self, batch_norm):
+        net, state = start(batch_norm=batch_norm)
+        done = tuned(net, state, recorded=True)
+        for run in range(RUNS):
+            for task in range(TASKS):
+                training, validation, distances, best = usual(net, state, run, task)
+                at = run, task
+                np.testing.assert_allclose(done.train_loss[at], training, **SAME)
+                np.testing.assert_allclose(done.validation_loss[at], validation, **SAME)
+                np.testing.assert_allclose(done.distances[at], distances, **SAME)
+                assert done.best_epoch[at] == best[1]
+                assert done.test_accuracy[at] == best[2]
+        # Not all alike, or indices could be mixed up.
+        assert len(np.unique(done.train_loss.round(6))) == done.train_loss.size
+
+    @pytest.mark.parametrize("batch_norm", [False, True])
+    def test_stacked_equals_looped(self, batch_norm):
+        net, state = start(batch_norm=batch_norm)
+        stacked = tuned(net, state, recorded=True)
+        same(stacked, tuned(net, state, recorded=True, chunk=1))
+        same(stacked, tuned(net, state, recorded=True, chunk=4))
+        alone = finetune(
+            net,
+            {name: t[1:] for name, t in state.items()},
+            DIGITS,
+            LABELLINGS[2:],
+            Split(train=SPLIT.train[2:], validation=SPLIT.validation[2:]),
+            generators=orders([1], [2]),
+            recipe=SHORT,
+            recorded=True,
+        )
+        np.testing.assert_allclose(
+            alone.distances[0, 0], stacked.distances[1, 2], **SAME
+        )
+        assert alone.test_accuracy[0, 0] == stacked.test_accuracy[1, 2]
+
+    def test_leaves_the_start_as_it_was(self):
+        net, state = start(batch_norm=True)
+        before = {name: t.clone() for name, t in state.items()}
+        tuned(net, state)
+        assert all(torch.equal(t, before[name]) for name, t in state.items())
+
+    def test_runs_may_have_splits_of_their_own(self):
+        net, state = start()
+        other = draw_splits(DIGITS.labels, TASKS, N, numpy_generator(7, "others"))
+        both = Split(
+            train=np.stack([SPLIT.train, other.train]),
+            validation=np.stack([SPLIT.validation, other.validation]),
+        )
+        done = finetune(
+            net,
+            state,
+            DIGITS,
+            LABELLINGS,
+            both,
+            generators=orders(),
+            recipe=SHORT,
+            recorded=True,
+        )
+        shared = tuned(net, state, recorded=True)
+        same(shared, done, rows=0)
+        assert np.abs(done.train_loss[1] - shared.train_loss[1]).min() > 1e-6
+
+    def test_a_draw_that_diverges_stops_no_other(self):
+        net, state = start(dtype=torch.float32)
+        wild = {name: t.clone() for name, t in state.items()}
+        for layer in net.layers:
+            wild[f"{layer.linear}.weight"][0] *= 1e20
+        done, calm = tuned(net, wild), tuned(net, state)
+        assert done.diverged.tolist() == [[True] * TASKS, [False] * TASKS]
+        assert np.isnan(done.test_accuracy[0]).all()
+        assert done.best_epoch[0].tolist() == [0] * TASKS
+        assert np.isnan(done.mean).tolist() == [True, False]
+        assert np.isnan(done.std).tolist() == [True, False]
+        # Float32, 12 steps: 6e-8 grown as above.
+        np.testing.assert_allclose(done.train_loss[1], calm.train_loss[1], rtol=1e-4)
+
+    def test_numbers_of_the_tables(self):
+        net, state = start()
+        done = tuned(net, state)
+        for run in range(RUNS):
+            values = [float(v) for v in done.test_accuracy[run]]
+            mean = sum(values) / TASKS
+            spread = sum((v - mean) ** 2 for v in values) / (TASKS - 1)
+            assert done.mean[run] == pytest.approx(mean, rel=1e-14)
+            assert done.std[run] == pytest.approx(spread**0.5, rel=1e-12)
+        one = replace(done, test_accuracy=done.test_accuracy[:, :1])
+        with pytest.raises(ValueError, match="`tasks` must be at least 2"):
+            _ = one.std
+
+    @pytest.mark.gpu
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+    def test_a_gpu_makes_the_same_numbers(self):
+        net, state = start(batch_norm=True)
+        moved = {name: t.cuda() for name, t in state.items()}
+        there = tuned(net, moved, recorded=True)
+        same(tuned(net, state, recorded=True), there)
+
+    @pytest.mark.parametrize(
+        ("change", "match"),
+        [
+            (
+                {"generators": []},
+                "`generators` must be 6, one for each of 2 runs and 3",
+            ),
+            ({"chunk": 0}, "`chunk` must be at least 1"),
+            ({"tasks": LABELLINGS | True}, "must have both labels, but 3 of 3 do not"),
+            ({"tasks": LABELLINGS.astype(int)}, "`tasks` must be a bool array"),
+            ({"tasks": LABELLINGS[:, :9]}, "the classes 0..9 of the images"),
+            ({"tasks": LABELLINGS[:2]}, r"`splits.train` must be \(2, n\)"),
+            (
+                {"splits": replace(SPLIT, validation=SPLIT.validation + 200)},
+                "`splits.validation` must lie in 0..199, but 30 of 30 entries do not",
+            ),
+        ],
+    )
+    def test_refuses(self, change, match):
+        net, state = start()
+        arguments = {
+            "images": DIGITS,
+            "tasks": LABELLINGS,
+            "splits": SPLIT,
+            "generators": orders(),
+        }
+        with pytest.raises(ValueError, match=match):
+            finetune(net, state, **(arguments | change))
+
+    def test_refuses_states_that_are_not_the_networks(self):
+        net, state = start()
+        bad = state | {"0.weight": state["0.weight"].clone()}
+        bad["0.weight"][0, 0, 0] = torch.inf
+        with pytest.raises(ValueError, match=r"1 of 1536 entries of '0\.weight' are"):
+            tuned(net, bad)
+        with pytest.raises(ValueError, match="`state` must be a stack"):
+            tuned(net, draw(state, 0))
+        with pytest.raises(ValueError, match=r"absent, e\.g\. '2\.bias'"):
+            tuned(net, {n: t for n, t in state.items() if n != "2.bias"})
+        with pytest.raises(ValueError, match="`network` must have 64 inputs"):
+            tuned(*start(widths=(63, 4, 2)))
+
+    @pytest.mark.parametrize("batch", [1, 7, 49])
+    def test_refuses_to_normalise_a_batch_of_one(self, batch):
+        net, state = start(batch_norm=True)
+        with pytest.raises(ValueError, match="leave no batch of 1"):
+            tuned(net, state, recipe=replace(SHORT, batch=batch))
+
+    @pytest.mark.parametrize(
+        ("changes", "match"),
+        [
+            ({"epochs": 0}, "`epochs` must be at least 1"),
+            ({"batch": 0}, "`batch` must be at least 1"),
+            ({"rate": np.inf}, "`rate` must be positive and finite, but it is inf"),
+            ({"eps": 0.0}, "`eps` must be positive"),
+            ({"betas": (0.9, 1.0)}, "`betas` must be two in"),
+        ],
+    )
+    @pytest.mark.parametrize("recipe", [FinetuneRecipe, RandomLabelRecipe])
+    def test_recipes_refuse(self, recipe, changes, match):
+        with pytest.raises(ValueError, match=f"{recipe.__name__}: {match}"):
+            recipe(**changes)
+
+
+class TestRandomLabels:
+    RECIPE = RandomLabelRecipe(steps=23, batch=30, rate=5e-3, window=5)
+
+    def made(self, net, state, *, recipe=RECIPE, runs=range(RUNS), **changes):
+        generators = [torch_generator(7, "labels", run) for run in runs]
+        arguments = {"generators": generators, "recipe": recipe} | changes
+        return pretrain_random_labels(net, state, DIGITS.inputs, **arguments)
+
+    @pytest.mark.parametrize("batch_norm", [False, True])
+    def test_equals_pytorchs_parts(self, batch_norm):
+        net, state = start(batch_norm=batch_norm)
+        done = self.made(net, state)
+        for run in range(RUNS):
+            module = net.module().double()
+            module.load_state_dict(draw(state, run), strict=False)
+            optimiser = torch.optim.Adam(module.parameters(), lr=5e-3, foreach=False)
+            generator, losses, states = torch_generator(7, "labels", run), [], []
+            while len(losses) < 23:
+                order = torch.randperm(200, generator=generator)[:180]
+                labels = torch.randint(2, (180,), generator=generator)
+                for rows, wanted in zip(order.split(30), labels.split(30), strict=True):
+                    optimiser.zero_grad()
+                    loss = functional.cross_entropy(module(DIGITS.inputs[rows]), wanted)
+                    loss.backward()
+                    optimiser.step()
+                    losses.append(float(loss.detach()))
+                    states.append(
+                        {k: v.clone() for k, v in module.state_dict().items()}
+                    )
+            # 20 of the 23 steps: four windows.
+            windows = np.reshape(losses[:20], (4, 5)).mean(axis=1)
+            np.testing.assert_allclose(done.losses[run], windows, **SAME)
+            best = int(windows.argmin())
+            assert done.best_window[run] == best + 1
+            kept = states[5 * best + 4]
+            for name, tensor in draw(done.state, run).items():
+                # Adam turns gradients that are rounding alone, of biases ahead of batch
+                # normalisation, into steps of up to 1e-15 / eps of the rate.
+                torch.testing.assert_close(tensor, kept[name], rtol=1e-8, atol=1e-9)
+
+    def test_stacked_equals_looped(self):
+        net, state = start()
+        stacked, looped = self.made(net, state), self.made(net, state, chunk=1)
+        np.testing.assert_allclose(stacked.losses, looped.losses, **SAME)
+        for name, tensor in stacked.state.items():
+            torch.testing.assert_close(
+                tensor, looped.state[name], rtol=1e-9, atol=1e-12
+            )
+
+    def test_a_draw_that_diverges_keeps_its_start(self):
+        net, state = start(dtype=torch.float32)
+        for layer in net.layers:
+            state[f"{layer.linear}.weight"][0] *= 1e20
+        done = self.made(net, state)
+        assert done.diverged.tolist() == [True, False]
+        assert done.best_window[0] == 0
+        assert done.best_window[1] > 0
+        kept, first = draw(done.state, 0), draw(state, 0)
+        assert all(torch.equal(kept[name], first[name]) for name in kept)
+
+    def test_labels_are_not_learnt(self):
+        # 500 steps of 100 labels: what is left of the loss is at least log 2 up to its
+        # standard error. Predictions p differ from 1/2 by at most about 0.2 here, so a
+        # loss varies by log(p/(1-p)) / 2 < 0.45 about its mean: 0.45 / 100 over a window
+        # of 10,000 labels. 4.9 of these, one-sided: 5e-7 for each of two.
+        net, state = start()
+        recipe = RandomLabelRecipe(steps=500, batch=100, rate=2e-3)
+        done = self.made(net, state, recipe=recipe)
+        assert done.losses.shape == (RUNS, 5)
+        assert (done.losses[:, -1] > np.log(2.0) - 4.9 * 0.0045).all()
+        # And it has come down to it.
+        assert (done.losses[:, -1] < done.losses[:, 0]).all()
+
+    def test_epochs_are_whole_batches(self):
+        net, state = start()
+        recipe = RandomLabelRecipe(epochs=2, batch=30, window=4)
+        # 200 inputs: 6 batches of 30 an epoch, 12 steps, 3 windows.
+        assert self.made(net, state, recipe=recipe).losses.shape == (RUNS, 3)
+
+    @pytest.mark.parametrize(
+        ("changes", "match"),
+        [
+            ({"batch": 201}, "`inputs` must be at least a batch of 201"),
+            ({"steps": 4}, "`steps` must be at least a window of 5, but there are 4"),
+            ({"batch": 1}, "`batch` must be at least 2 with batch normalisation"),
+        ],
+    )
+    def test_refuses_recipes_that_do_not_fit(self, changes, match):
+        net, state = start(batch_norm=True)
+        with pytest.raises(ValueError, match=match):
+            self.made(net, state, recipe=replace(self.RECIPE, **changes))
+
+    @pytest.mark.parametrize(
+        ("inputs", "match"),
+        [
+            (torch.zeros(0, 64), "`inputs` must be a table"),
+            (torch.full((40, 64), torch.inf), "`inputs` must be finite, but 2560 of"),
+            (torch.zeros(40, 63), "`inputs` must have 64 features"),
+        ],
+    )
+    def test_refuses_inputs(self, inputs, match):
+        net, state = start()
+        with pytest.raises(ValueError, match=match):
+            pretrain_random_labels(
+                net, state, inputs, generators=orders([0, 1], [0]), recipe=self.RECIPE
+            )
+
+    def test_refuses_another_number_of_generators(self):
+        net, state = start()
+        with pytest.raises(ValueError, match="`generators` must be 2, one a draw"):
+            self.made(net, state, runs=range(3))
+
+
+class TestLearner:
+    def test_gradients_come_in_the_layout_of_parameters(self):
+        # A fused update goes through memory: with another layout it would mix weights up,
+        # and a copy of each gradient costs about as much as the update.
+        for batch_norm in (False, True):
+            net, state = start(batch_norm=batch_norm)
+            made = _adam.Learner(net, state, rate=1e-3, betas=(0.9, 0.999), eps=1e-8)
+            logits, _ = net.run(made.state, DIGITS.inputs[:40].unflatten(0, (2, 20)))
+            gradients = torch.autograd.grad(
+                logits.square().sum(), made.leaves, materialize_grads=True
+            )
+            for gradient, leaf in zip(gradients, made.leaves, strict=True):
+                assert gradient.stride() == leaf.stride()
+
+    def test_other_layouts_are_copied(self):
+        parameter = torch.zeros(2, 3, 4)
+        gradient = torch.arange(24.0).view(2, 4, 3).mT
+        made = _adam._like(gradient, parameter)
+        assert made.stride() == parameter.stride()
+        assert torch.equal(made, gradient)
