@@ -10,9 +10,12 @@ Noise :math:`E_{ij} \sim N(0, s^2/n_{in})` on a layer's weights and
 So `gram` draws it as :math:`L z` with :math:`L L^T = C`: as many normal numbers as there
 are examples in the batch, in the place of as many as there are weights. The law over the
 whole batch is the same.
+
+Networks come stacked, each with a generator and a batch of its own: weights (S, out, in),
+biases (S, out), inputs (S, n, features), s (S,), and logits (S, perturbations, n, d).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -64,13 +67,15 @@ def cholesky(
     True
     """
     mean = c.diagonal(dim1=-2, dim2=-1).mean(dim=-1)
+    # A diverged network's is left as it is, and stops no other.
+    sound = torch.isfinite(mean)
     eye = torch.eye(c.shape[-1], dtype=c.dtype, device=c.device)
     jitter = torch.full_like(mean, JITTER)
     while True:
         found, info = torch.linalg.cholesky_ex(
             c + (jitter * mean)[..., None, None] * eye
         )
-        bad = info > 0
+        bad = (info > 0) & sound
         if not bool(bad.any()):
             return found
         jitter = torch.where(bad, 10.0 * jitter, jitter)
@@ -102,64 +107,73 @@ class _Noisy(Function):
         weight: Tensor,
         bias: Tensor,
         z: Tensor,
-        s2: float,
+        s2: Tensor,
         log: Any,
     ) -> Tensor:
-        root = cholesky(_covariance(h, len(bias), s2), escalations=log)
-        ctx.save_for_backward(h, weight, z, root)
-        ctx.gain = s2 / h.shape[-1]
-        out = h @ weight.mT
-        out += bias
-        return out.baddbmm_(root.to(z), z)
+        root = cholesky(_covariance(h, bias.shape[-1], s2), escalations=log)
+        ctx.save_for_backward(h, weight, z, root, s2 / h.shape[-1])
+        out = (h.flatten(1, 2) @ weight.mT).unflatten(1, h.shape[1:3])
+        out += bias[:, None, None]
+        out.flatten(0, 1).baddbmm_(root.to(z).flatten(0, 1), z.flatten(0, 1))
+        return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *slopes: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        (slope,) = slopes
-        h, weight, z, root = ctx.saved_tensors
+        slope = slopes[0].contiguous()
+        h, weight, z, root, gain = ctx.saved_tensors
         # n-bar n^T C^{-1} = n-bar z^T L^{-1}
         mixing = torch.linalg.solve_triangular(
             root, (slope @ z.mT).to(root), upper=False, left=False
         )
-        by_h = slope @ weight
-        by_h.baddbmm_(mixing.to(h), h, alpha=ctx.gain)
-        flat = slope.flatten(0, 1)
-        by_weight = flat.mT @ h.flatten(0, 1)
-        return by_h, by_weight, flat.sum(dim=0), None, None, None
+        mixing = mixing.mul_(gain[:, None, None, None]).to(h)
+        flat = slope.flatten(1, 2)
+        by_h = (flat @ weight).unflatten(1, h.shape[1:3])
+        by_h.flatten(0, 1).baddbmm_(mixing.flatten(0, 1), h.flatten(0, 1))
+        by_weight = flat.mT @ h.flatten(1, 2)
+        return by_h, by_weight, flat.sum(dim=1), None, None, None
 
 
-def _covariance(h: Tensor, out: int, s2: float) -> Tensor:
+def _covariance(h: Tensor, out: int, s2: Tensor) -> Tensor:
     # In float64: rounding in float32 alone makes it indefinite for repeated rows.
     h = h.double()
-    return torch.mul(h @ h.mT, s2 / h.shape[-1]).add_(s2 / out)
+    s2 = s2.double().view(-1, *[1] * (h.ndim - 1))
+    return (h @ h.mT).mul_(s2 / h.shape[-1]).add_(s2 / out)
 
 
 def gram(
     weights: Weights,
     inputs: Tensor,
     perturbations: int,
-    s: float,
-    generator: torch.Generator,
+    s: Tensor,
+    generators: Sequence[torch.Generator],
     *,
     escalations: Escalations | None = None,
 ) -> Tensor:
-    """Return logits (perturbations, n, classes), noise drawn in the space of outputs.
+    """Return logits, noise drawn in the space of outputs.
 
     Exact in the joint law over the batch and in the mean of gradients by the weights.
     The first layer's covariance is the same for every perturbation, and so is its mean.
+    Layers with fewer units than the batch has examples, the last one say, have fewer
+    products with noise on their weights.
     """
     (weight, bias), *others = weights
-    n, s2 = len(inputs), s * s
+    count, s2 = inputs.shape[1], s.to(inputs).square()
 
     def normal(width: int) -> Tensor:
-        shape = (perturbations, n, width)
-        return _normal(shape, generator, inputs)
+        return _normal((perturbations, count, width), generators, inputs)
 
-    root = cholesky(_covariance(inputs, len(bias), s2), escalations=escalations)
-    z = normal(len(bias))
-    x = (inputs @ weight.mT + bias) + root.to(z) @ z
+    root = cholesky(
+        _covariance(inputs, bias.shape[-1], s2), escalations=escalations
+    ).to(inputs)
+    mean = inputs @ weight.mT + bias.unsqueeze(1)
+    x = mean.unsqueeze(1) + root.unsqueeze(1) @ normal(bias.shape[-1])
     for weight, bias in others:
-        x = _apply(x.relu(), weight, bias, normal(len(bias)), s2, escalations)
+        if bias.shape[-1] < count:
+            (noisy,) = perturbed([(weight, bias)], perturbations, s, generators)
+            x = x.relu() @ noisy[0].mT + noisy[1].unsqueeze(2)
+            continue
+        x = _apply(x.relu(), weight, bias, normal(bias.shape[-1]), s2, escalations)
     return x
 
 
@@ -171,31 +185,35 @@ def explicit(
     weights: Weights,
     inputs: Tensor,
     perturbations: int,
-    s: float,
-    generator: torch.Generator,
+    s: Tensor,
+    generators: Sequence[torch.Generator],
     *,
     escalations: Escalations | None = None,
 ) -> Tensor:
     """Return the same with noise on every weight: the definition, for reference."""
     del escalations
-    x = inputs.expand(perturbations, *inputs.shape)
-    for index, (weight, bias) in enumerate(
-        perturbed(weights, perturbations, s, generator)
-    ):
-        x = torch.baddbmm(bias.unsqueeze(1), x.relu() if index else x, weight.mT)
+    x = inputs.unsqueeze(1)
+    noisy = perturbed(weights, perturbations, s, generators)
+    for index, (weight, bias) in enumerate(noisy):
+        x = (x.relu() if index else x) @ weight.mT + bias.unsqueeze(2)
     return x
 
 
 def perturbed(
-    weights: Weights, perturbations: int, s: float, generator: torch.Generator
+    weights: Weights,
+    perturbations: int,
+    s: Tensor,
+    generators: Sequence[torch.Generator],
 ) -> Weights:
-    """Return weights (perturbations, out, in) and biases with noise."""
+    """Return weights (S, perturbations, out, in) and biases with noise."""
     made: Weights = []
     for weight, bias in weights:
-        out, fan = weight.shape
-        e = _normal((perturbations, out, fan), generator, weight)
-        b = _normal((perturbations, out), generator, bias)
-        made.append((weight + e * (s * fan**-0.5), bias + b * (s * out**-0.5)))
+        _, out, fan = weight.shape
+        scale = s.to(weight)[:, None, None]
+        e = _normal((perturbations, out, fan), generators, weight)
+        b = _normal((perturbations, out), generators, bias)
+        e, b = e.mul_(scale[..., None] * fan**-0.5), b.mul_(scale * out**-0.5)
+        made.append((weight.unsqueeze(1) + e, bias.unsqueeze(1) + b))
     return made
 
 
@@ -203,8 +221,8 @@ def local(
     weights: Weights,
     inputs: Tensor,
     perturbations: int,
-    s: float,
-    generator: torch.Generator,
+    s: Tensor,
+    generators: Sequence[torch.Generator],
     *,
     escalations: Escalations | None = None,
 ) -> Tensor:
@@ -214,22 +232,25 @@ def local(
     kept to be refuted.
     """
     del escalations
-    x = inputs.expand(perturbations, *inputs.shape)
+    x, count = inputs.unsqueeze(1), inputs.shape[1]
+    scale = s.to(inputs)[:, None, None, None]
     for index, (weight, bias) in enumerate(weights):
         h = x.relu() if index else x
-        out, fan = weight.shape
-        std = (h.square().sum(dim=-1, keepdim=True) / fan + 1.0 / out).sqrt() * s
-        z = _normal((perturbations, len(inputs), out), generator, inputs)
-        x = h @ weight.mT + bias + std * z
+        _, out, fan = weight.shape
+        std = (h.square().sum(dim=-1, keepdim=True) / fan + 1.0 / out).sqrt() * scale
+        z = _normal((perturbations, count, out), generators, inputs)
+        x = h @ weight.mT.unsqueeze(1) + bias[:, None, None] + std * z
     return x
 
 
-def _normal(shape: tuple[int, ...], generator: torch.Generator, like: Tensor) -> Tensor:
-    # On the generator's device, so that a CPU generator serves every device.
-    made = torch.randn(
-        shape, generator=generator, dtype=like.dtype, device=generator.device
-    )
-    return made.to(like.device)
+def _normal(
+    shape: tuple[int, ...], generators: Sequence[torch.Generator], like: Tensor
+) -> Tensor:
+    """Draw normal numbers, a network's from its own generator, (S, *shape)."""
+    made = torch.empty(len(generators), *shape, dtype=like.dtype, device=like.device)
+    for row, generator in zip(made, generators, strict=True):
+        row.normal_(generator=generator)
+    return made
 
 
 BY_WAY: dict[Way, Callable[..., Tensor]] = {
