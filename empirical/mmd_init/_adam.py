@@ -139,8 +139,9 @@ class Learner:
         self.kept: State = {name: t.clone() for name, t in self.state.items()}
         self.leaves = [self.state[name].requires_grad_() for name in network.learnt()]
         self.rate, self.betas, self.eps = rate, betas, eps
-        self._first = [torch.zeros_like(p) for p in self.leaves]
-        self._second = [torch.zeros_like(p) for p in self.leaves]
+        self._memory = [_in_memory(p.detach()) for p in self.leaves]
+        self._first = [torch.zeros_like(p) for p in self._memory]
+        self._second = [torch.zeros_like(p) for p in self._memory]
         one = self.leaves[0]
         self._steps = [torch.zeros((), device=one.device) for _ in self.leaves]
         self.diverged = torch.zeros(len(one), dtype=torch.bool, device=one.device)
@@ -156,7 +157,8 @@ class Learner:
         logits, _ = self.network.run(self.state, inputs, training=True)
         losses = cross_entropy(logits, classes)
         gradients = torch.autograd.grad(losses.sum(), self.leaves)
-        self._update([_like(g, p) for g, p in zip(gradients, self.leaves, strict=True)])
+        # Copies only where autograd has another layout: a fused update relies on it.
+        self._update([_in_memory(g).contiguous() for g in gradients])
         losses = losses.detach()
         self.diverged |= ~torch.isfinite(losses)
         return losses
@@ -166,7 +168,7 @@ class Learner:
         # One pass over memory; `torch.optim.Adam` does the same, but importing what it
         # needs takes longer than many a training here.
         adam(
-            self.leaves,
+            self._memory,
             gradients,
             self._first,
             self._second,
@@ -190,22 +192,18 @@ class Learner:
             self.kept[name][rows] = tensor[rows]
 
 
-def _laid_out(tensor: Tensor) -> Tensor:
-    """Return a copy, weights with inputs ahead of outputs in memory.
+def _in_memory(tensor: Tensor) -> Tensor:
+    """Return a view of weights (draws, in, out), of others as they are.
 
-    So autograd has their gradients, for products with their transpose; a fused update
-    wants both alike, and copying gradients would cost about as much as it.
+    Their memory has that order, for so autograd has their gradients, of products with
+    their transpose; and an update in the order of memory is three times as fast.
     """
-    if tensor.ndim == 3:
-        return tensor.mT.clone(memory_format=torch.contiguous_format).mT
-    return tensor.clone(memory_format=torch.contiguous_format)
+    return tensor.mT if tensor.ndim == 3 else tensor
 
 
-def _like(gradient: Tensor, parameter: Tensor) -> Tensor:
-    """Return the gradient in the parameter's layout: a fused update relies on it."""
-    if gradient.stride() == parameter.stride():
-        return gradient
-    return torch.empty_like(parameter).copy_(gradient)
+def _laid_out(tensor: Tensor) -> Tensor:
+    """Return a copy whose memory is what `_in_memory` shows."""
+    return _in_memory(_in_memory(tensor).clone(memory_format=torch.contiguous_format))
 
 
 def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
