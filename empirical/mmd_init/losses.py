@@ -1,0 +1,139 @@
+"""The loss of an initialisation on a batch, and its terms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from empirical.mmd_init import noise, regularisers, uniformity
+from empirical.mmd_init.networks import Network, State
+from empirical.mmd_init.noise import Escalations
+from empirical.mmd_init.recipes import Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The losses of a stack's batches, (S,); None where no weight asks for them.
+
+    Attributes
+    ----------
+    loss, uniformity, degeneracy, detachment : Tensor
+    constant : Tensor
+        Share of perturbed networks that leave a class of the batch empty.
+    """
+
+    loss: Tensor
+    uniformity: Tensor | None
+    degeneracy: Tensor | None
+    detachment: Tensor | None
+    constant: Tensor | None
+
+
+def losses(
+    network: Network,
+    state: State,
+    batches: Tensor,
+    recipes: Sequence[Recipe],
+    generators: Sequence[torch.Generator],
+    *,
+    bandwidths: Tensor | None = None,
+    escalations: Escalations | None = None,
+) -> Terms:
+    """Return the loss of each network on its batch, and its terms.
+
+    Parameters
+    ----------
+    network : Network
+        Without batch normalisation.
+    state : dict
+        Of a stack of S.
+    batches : Tensor, shape (S, n, features)
+    recipes : sequence of Recipe
+        One each; alike but for s and the weights of the terms.
+    generators : sequence of torch.Generator
+        One each, of the noise, and of the uniform points where they are sampled.
+    bandwidths : Tensor, shape (S * n,), optional
+        In the place of the medians.
+    escalations : Escalations, optional
+        Where they are counted.
+    """
+    weights = network.weights(state)
+    uni_of, lam_of, xi_of = (
+        batches.new_tensor([getattr(r, name) for r in recipes])
+        for name in ("uni", "lam", "xi")
+    )
+    total = torch.zeros(len(recipes), dtype=batches.dtype, device=batches.device)
+    uni = sd = iod = constant = None
+    if any(r.uni > 0.0 or r.lam > 0.0 for r in recipes):
+        logits = noise.BY_WAY[recipes[0].noise](
+            weights,
+            batches,
+            recipes[0].perturbations,
+            batches.new_tensor([r.s for r in recipes]),
+            generators,
+            escalations=escalations,
+        )
+        f = logits.softmax(dim=-1)
+        constant = constant_share(f.detach())
+        if any(r.uni > 0.0 for r in recipes):
+            uni = _uniformity(f, recipes[0], generators, bandwidths)
+            total = total + uni_of * uni
+        sd = regularisers.degeneracy(f).mean(dim=-1)
+        total = total + lam_of * sd
+    if any(r.xi > 0.0 for r in recipes):
+        _, entering = network.run(state, batches)
+        norms = regularisers.jacobian_norms(weights, entering)
+        iod = regularisers.detachment(norms)
+        total = total + xi_of * iod
+    return Terms(total, uni, sd, iod, constant)
+
+
+def constant_share(f: Tensor) -> Tensor:
+    """Return the share of perturbations whose n predictions miss a class, (...).
+
+    Parameters
+    ----------
+    f : Tensor, shape (..., M, n, d)
+        Probabilities, or logits.
+
+    Examples
+    --------
+    >>> f = torch.tensor([[[0.9, 0.1], [0.6, 0.4]], [[0.9, 0.1], [0.2, 0.8]]])
+    >>> float(constant_share(f))
+    0.5
+    """
+    chosen = f.argmax(dim=-1)
+    seen = torch.zeros_like(f[..., 0, :]).scatter_(-1, chosen, 1.0)
+    return (seen.sum(dim=-1) < f.shape[-1]).to(f).mean(dim=-1)
+
+
+def _uniformity(
+    f: Tensor,
+    recipe: Recipe,
+    generators: Sequence[torch.Generator],
+    bandwidths: Tensor | None,
+) -> Tensor:
+    """Return the mean over each network's batch, (S,)."""
+    draws, _, count, classes = f.shape
+    rows = f.transpose(0, 1).flatten(1, 2)
+    if classes == 2 and recipe.closed:
+        found = uniformity.closed(
+            rows[..., 0],
+            bandwidths=bandwidths,
+            reference=recipe.reference,
+            estimator=recipe.estimator,
+        )
+        return found.view(draws, count).mean(dim=1)
+    made: list[Tensor] = []
+    for index, generator in enumerate(generators):
+        u = uniformity.simplex_sample(
+            recipe.reference, classes, generator, dtype=f.dtype, device=f.device
+        )
+        part = slice(index * count, (index + 1) * count)
+        given = None if bandwidths is None else bandwidths[part]
+        values = uniformity.sampled(
+            f[index], u, bandwidths=given, estimator=recipe.estimator
+        )
+        made.append(values.mean())
+    return torch.stack(made)

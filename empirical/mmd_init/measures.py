@@ -1,0 +1,188 @@
+"""What an initialisation is like: constant models, dead units, norms, densities.
+
+Every function takes a stack of S networks and a generator for each. Source: Lee and Cho
+2023, section 5.2 and appendices B and C.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from empirical.mmd_init import noise, regularisers
+from empirical.mmd_init.losses import constant_share
+from empirical.mmd_init.networks import Network, State
+
+Generators = Sequence[torch.Generator]
+
+
+def constant_shares(
+    network: Network,
+    state: State,
+    inputs: Tensor,
+    *,
+    s: Sequence[float],
+    generators: Generators,
+    perturbations: int = 256,
+    batch: int = 32,
+    batches: int = 128,
+) -> Tensor:
+    """Return DS: the share of perturbed models that miss a class, (S, batches).
+
+    Each minibatch is drawn without replacement, and so are the perturbations anew. Noise
+    is drawn by `noise.gram`, whose joint law over a minibatch is that of noise on the
+    weights.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer inputs than a minibatch has.
+    """
+    chosen = _minibatches(inputs, generators, batch, batches)
+    levels = torch.as_tensor(list(s), dtype=inputs.dtype, device=inputs.device)
+    on_device = _moved(generators, inputs.device)
+    shares: list[Tensor] = []
+    with torch.no_grad():
+        weights = network.weights(state)
+        for rows in chosen.unbind(dim=1):
+            logits = noise.gram(weights, inputs[rows], perturbations, levels, on_device)
+            shares.append(constant_share(logits))
+    return torch.stack(shares, dim=1)
+
+
+def dead_shares(
+    network: Network,
+    state: State,
+    inputs: Tensor,
+    *,
+    generators: Generators,
+    batch: int = 32,
+    batches: int = 128,
+) -> Tensor:
+    """Return the share of units off on a whole minibatch, (S, batches, hidden layers).
+
+    At the start itself, without noise. Detachment (IOD) is the largest of their means
+    over minibatches.
+    """
+    chosen = _minibatches(inputs, generators, batch, batches)
+    shares: list[Tensor] = []
+    with torch.no_grad():
+        for rows in chosen.unbind(dim=1):
+            _, entering = network.run(state, inputs[rows])
+            off = [(x <= 0.0).all(dim=-2).to(x).mean(dim=-1) for x in entering]
+            shares.append(torch.stack(off, dim=-1))
+    return torch.stack(shares, dim=1)
+
+
+def jacobian_squares(network: Network, state: State, inputs: Tensor) -> Tensor:
+    """Return mean squares of the slopes' norms by layer, input first, (S, layers)."""
+    norms = _norms(network, state, inputs)
+    return norms.square().mean(dim=(-2, -1)).mT
+
+
+def detachment(network: Network, state: State, inputs: Tensor) -> Tensor:
+    """Return L_iod on all inputs, (S,)."""
+    return regularisers.detachment(_norms(network, state, inputs))
+
+
+def perturbed_detachment(
+    network: Network,
+    state: State,
+    inputs: Tensor,
+    *,
+    s: float,
+    generators: Generators,
+    perturbations: int = 4,
+) -> Tensor:
+    """Return L_iod at perturbed starts, (S, perturbations)."""
+    with torch.no_grad():
+        levels = torch.full((len(generators),), s, device=inputs.device)
+        noisy = noise.perturbed(
+            network.weights(state),
+            perturbations,
+            levels,
+            _moved(generators, inputs.device),
+        )
+        flat = {
+            f"{layer.linear}.{part}": tensor.flatten(0, 1)
+            for layer, pair in zip(network.layers, noisy, strict=True)
+            for part, tensor in zip(("weight", "bias"), pair, strict=True)
+        }
+        return detachment(network, flat, inputs).unflatten(0, (-1, perturbations))
+
+
+def predictions(
+    network: Network,
+    state: State,
+    inputs: Tensor,
+    *,
+    s: float,
+    generators: Generators,
+    perturbations: int,
+) -> Tensor:
+    """Return the first class's probability under noise, (S, perturbations, n).
+
+    Noise is on the weights, as the definition says.
+    """
+    with torch.no_grad():
+        draws = len(generators)
+        logits = noise.explicit(
+            network.weights(state),
+            inputs.expand(draws, *inputs.shape),
+            perturbations,
+            torch.full((draws,), s, device=inputs.device),
+            _moved(generators, inputs.device),
+        )
+        return logits.softmax(dim=-1)[..., 0]
+
+
+def distance_to_uniform(p: Tensor) -> Tensor:
+    """Return the Kolmogorov-Smirnov distance of each column from U(0, 1).
+
+    Parameters
+    ----------
+    p : Tensor, shape (..., M, n)
+
+    Examples
+    --------
+    >>> p = torch.tensor([[0.25, 0.5], [0.75, 0.5]])
+    >>> distance_to_uniform(p).tolist()
+    [0.25, 0.5]
+    """
+    ordered = p.sort(dim=-2).values
+    count = p.shape[-2]
+    steps = torch.arange(count + 1, dtype=p.dtype, device=p.device)[:, None] / count
+    above = (steps[1:] - ordered).amax(dim=-2)
+    below = (ordered - steps[:-1]).amax(dim=-2)
+    return torch.maximum(above, below)
+
+
+def _norms(network: Network, state: State, inputs: Tensor) -> Tensor:
+    with torch.no_grad():
+        _, entering = network.run(state, inputs)
+        return regularisers.jacobian_norms(network.weights(state), entering)
+
+
+def _minibatches(
+    inputs: Tensor, generators: Generators, batch: int, batches: int
+) -> Tensor:
+    """Return indices (S, batches, batch)."""
+    if batch < 1 or batches < 1 or len(inputs) < batch:
+        raise ValueError(
+            f"minibatches: `batch` and `batches` must be at least 1, and no more than the"
+            f" {len(inputs)} inputs be asked for at once, but they are {batch} and "
+            f"{batches}"
+        )
+    rows = [
+        torch.stack(
+            [torch.randperm(len(inputs), generator=g)[:batch] for _ in range(batches)]
+        )
+        for g in generators
+    ]
+    return torch.stack(rows).to(inputs.device)
+
+
+def _moved(generators: Generators, device: torch.device) -> list[torch.Generator]:
+    """Return generators on the device, seeded by those on the CPU."""
+    seeds = [int(torch.randint(2**62, (), generator=g)) for g in generators]
+    return [torch.Generator(device=device).manual_seed(seed) for seed in seeds]
