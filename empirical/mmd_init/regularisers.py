@@ -15,7 +15,7 @@ Weights = list[tuple[Tensor, Tensor]]
 
 
 def degeneracy(f: Tensor) -> Tensor:
-    r"""Return L_sd at each perturbation, (M,).
+    r"""Return L_sd at each perturbation, (..., M).
 
     .. math:: \max\Big\{\max_i E_x\|v^{(i)} - f(x)\|, \frac1{\sqrt d}\Big\}
         - \frac1{\sqrt d}
@@ -25,7 +25,7 @@ def degeneracy(f: Tensor) -> Tensor:
 
     Parameters
     ----------
-    f : Tensor, shape (M, n, d)
+    f : Tensor, shape (..., M, n, d)
         Class probabilities, M perturbations of n inputs.
 
     Examples
@@ -38,12 +38,12 @@ def degeneracy(f: Tensor) -> Tensor:
     """
     classes = f.shape[-1]
     if classes == 2:
-        return math.sqrt(2.0) * (f[..., 0].mean(dim=1) - 0.5).abs()
+        return math.sqrt(2.0) * (f[..., 0].mean(dim=-1) - 0.5).abs()
     # |v_i - f|^2 = |f|^2 - 2 f_i + 1, which is 0 at the vertex itself.
     squares = f.square().sum(dim=-1, keepdim=True) - 2.0 * f + 1.0
     tiny = torch.finfo(f.dtype).tiny
-    distances = squares.clamp(min=tiny).sqrt().mean(dim=1)
-    return (distances.max(dim=1).values - classes**-0.5).clamp(min=0.0)
+    distances = squares.clamp(min=tiny).sqrt().mean(dim=-2)
+    return (distances.amax(dim=-1) - classes**-0.5).clamp(min=0.0)
 
 
 def jacobian_norms(weights: Weights, entering: Sequence[Tensor]) -> Tensor:
