@@ -44,15 +44,6 @@ CLAIMS = (
         "Claim 1",
     ),
     _open(
-        "gram",
-        ("Gram",),
-        "Noise drawn in the space of the outputs has the law of noise on the weights",
-        r"HE^T+1b^T\sim N(0,C),\quad C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T",
-        "Section 3.3; the shortcut is ours",
-        ", and which draws the noise in both ways",
-        Evidence.STATISTICAL,
-    ),
-    _open(
         "ds",
         ("DS",),
         "The share of perturbed models that leave a class of a minibatch empty",
