@@ -329,11 +329,11 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             data,
             "none",
             {
-                "rate": 0.1,
+                # Curvature grows with the product of the layers, and with the images.
+                "rate": 0.1 if s.batch is None else 0.02,
                 "epochs": rests,
                 "batch": None,
-                # From all too far, a step may leave every ReLU of a layer off.
-                "stable": s.stable if s.batch is None else 1.0,
+                "stable": s.stable,
                 "weight_decay": 1e-3,
                 "schedule": s.schedule,
             },
