@@ -1,0 +1,275 @@
+"""What is trained for every table, figure and trend, at three scales.
+
+A configuration is a stack: its variants of the loss times its seeds train side by side.
+A seed is a start, a set of examples and an order of them: the same for every variant and
+every configuration of a scale.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from empirical.batch import checked_name
+from empirical.data import NAMES
+from empirical.mmd_init.finetuning import FinetuneRecipe
+from empirical.mmd_init.networks import STARTS, Network, Start
+from empirical.mmd_init.recipes import Recipe
+
+Scale = Literal["small", "full", "paper"]
+SCALES = ("small", "full", "paper")
+Method = Literal["none", "mmd", "labels"]
+METHODS = ("none", "mmd", "labels")
+NOISES = (0.2, 0.5, 1.0, 2.0)
+"""Values of s^2 that are compared."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What one run minimises; see `recipes.Recipe`.
+
+    Attributes
+    ----------
+    s2, lam, xi, uni : float
+        s^2 is a tidier number than s.
+    """
+
+    s2: float = 0.5
+    lam: float = 0.4
+    xi: float = 1.0
+    uni: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One stack of initialisations, what is measured of them and trained from them.
+
+    Attributes
+    ----------
+    name : str
+        Also that of its record.
+    network : Network
+    method : {"none", "mmd", "labels"}
+        Pre-training: none, the losses of `recipes`, or random labels.
+    start : {"xavier", "he"}
+    recipe : Recipe
+        Of "mmd"; batch, rate, steps and window are those of "labels" too.
+    variants : tuple of Variant
+    seeds : tuple of int
+    shots : tuple of int
+        Training examples of each class in fine-tuning; none: there is no fine-tuning.
+    tasks : int
+    finetune : FinetuneRecipe
+    distances : bool
+        Whether fine-tuning records how far parameters are from their start.
+    snapshots : int
+        How many states on the way are measured, at steps spread in the logarithm.
+    densities : int
+        Inputs and perturbations whose predictions are recorded; 0 for none.
+    minibatches : int
+        Over which shares are averaged.
+    data : str
+    side : int, optional
+        Images are shrunk to this edge.
+    tables, figures : tuple of int
+        Of the paper, that it serves.
+
+    Raises
+    ------
+    ValueError
+        If any of these does not fit.
+    """
+
+    name: str
+    network: Network
+    method: Method = "mmd"
+    start: Start = "xavier"
+    recipe: Recipe = field(default_factory=Recipe)
+    variants: tuple[Variant, ...] = (Variant(),)
+    seeds: tuple[int, ...] = (0,)
+    shots: tuple[int, ...] = ()
+    tasks: int = 20
+    finetune: FinetuneRecipe = field(default_factory=FinetuneRecipe)
+    distances: bool = False
+    snapshots: int = 0
+    densities: int = 0
+    minibatches: int = 128
+    data: str = "mnist"
+    side: int | None = None
+    tables: tuple[int, ...] = ()
+    figures: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        for name, known in (
+            ("method", METHODS),
+            ("start", STARTS),
+            ("data", NAMES),
+        ):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"Configuration: `{name}` must be one of {', '.join(known)}, but it "
+                    f"is {getattr(self, name)!r}"
+                )
+        if not self.variants or not self.seeds:
+            raise ValueError(
+                "Configuration: `variants` and `seeds` must not be empty, but they are "
+                f"{self.variants} and {self.seeds}"
+            )
+        if self.method == "mmd" and self.network.batch_norm:
+            raise ValueError(
+                "Configuration: `network` must be without batch normalisation for the "
+                'method "mmd"; random labels can train it'
+            )
+
+    @property
+    def runs(self) -> tuple[tuple[Variant, int], ...]:
+        """Variant and seed of each run of the stack."""
+        return tuple((v, seed) for v in self.variants for seed in self.seeds)
+
+    def recipes(self) -> list[Recipe]:
+        """Return the recipe of each run."""
+        return [
+            replace(self.recipe, s=math.sqrt(v.s2), lam=v.lam, xi=v.xi, uni=v.uni)
+            for v, _ in self.runs
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What a scale makes of the experiments."""
+
+    side: int | None
+    hidden: tuple[int, ...]
+    recipe: Recipe
+    seeds: int
+    sweep_seeds: int
+    sweep_steps: int | None
+    minibatches: int
+    shots: tuple[int, ...] = (5, 10, 20, 40)
+    densities: int = 1024
+    distance_epochs: int = 100
+
+
+_SMALL = Sizes(
+    side=8,
+    hidden=(48, 48, 48),
+    recipe=Recipe(perturbations=32, reference=32, rate=1e-3, steps=1000),
+    seeds=3,
+    sweep_seeds=2,
+    sweep_steps=400,
+    minibatches=32,
+    densities=512,
+    shots=(5, 40),
+)
+
+_FULL = Sizes(
+    side=None,
+    hidden=(392, 392, 392),
+    recipe=Recipe(perturbations=64, reference=256, steps=2000),
+    seeds=2,
+    sweep_seeds=1,
+    sweep_steps=1000,
+    minibatches=128,
+)
+
+_PAPER = replace(_FULL, recipe=Recipe(), seeds=4, sweep_seeds=4, sweep_steps=None)
+
+_BY_NAME = {"small": _SMALL, "full": _FULL, "paper": _PAPER}
+
+
+def configurations(scale: Scale) -> tuple[Configuration, ...]:
+    """Return every configuration of a scale.
+
+    Parameters
+    ----------
+    scale : {"small", "full", "paper"}
+        ``"small"``: digits of 8 x 8 pixels and narrow networks, about a minute.
+        ``"full"``: the paper's network on MNIST, fewer runs and perturbations, about an
+        hour on two cores. ``"paper"``: its protocol, for a GPU.
+
+    Examples
+    --------
+    >>> made = configurations("paper")
+    >>> sorted({n for c in made for n in c.tables}), sorted(
+    ...     {n for c in made for n in c.figures}
+    ... )
+    ([1, 2, 3, 4, 5], [1, 2, 3])
+    """
+    if scale not in SCALES:
+        raise ValueError(
+            f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
+            f"{scale!r}"
+        )
+    return tuple(_all(_BY_NAME[scale]))
+
+
+def _all(s: Sizes) -> Iterable[Configuration]:
+    pixels = (s.side or 28) ** 2
+    plain = Network(widths=(pixels, *s.hidden, 2))
+    normed = Network(widths=(pixels, *s.hidden, 2), batch_norm=True)
+    base = Configuration(
+        name="base",
+        network=plain,
+        recipe=s.recipe,
+        seeds=tuple(range(s.seeds)),
+        shots=s.shots,
+        minibatches=s.minibatches,
+        side=s.side,
+        tables=(1, 2),
+    )
+    for start in ("xavier", "he"):
+        for method, network in (
+            ("none", plain),
+            ("labels", plain),
+            ("none", normed),
+            ("labels", normed),
+        ):
+            norm = "-bn" if network.batch_norm else ""
+            yield replace(
+                base,
+                name=f"{method}{norm}-{start}",
+                method=method,
+                network=network,
+                start=start,
+            )
+    yield replace(base, name="mmd-he", start="he")
+    yield replace(
+        base,
+        name="mmd-xavier",
+        variants=tuple(Variant(lam=a, xi=b) for a in (0.0, 0.4) for b in (0.0, 1.0)),
+        densities=s.densities,
+        tables=(1, 2, 3, 4),
+        figures=(1,),
+    )
+    yield replace(
+        base,
+        name="sweep",
+        variants=tuple(Variant(s2=n, lam=a) for n in NOISES for a in (0.2, 0.4, 1.0)),
+        recipe=replace(s.recipe, steps=s.sweep_steps),
+        seeds=tuple(range(s.sweep_seeds)),
+        shots=(),
+        tables=(5,),
+        figures=(3,),
+    )
+    yield replace(
+        base,
+        name="detachment",
+        variants=(Variant(uni=0.0, lam=0.0),),
+        shots=(),
+        snapshots=24,
+        tables=(),
+        figures=(2,),
+    )
+    yield replace(
+        base,
+        name="distance",
+        method="none",
+        start="he",
+        seeds=tuple(range(10)),
+        shots=(40,),
+        tasks=1,
+        finetune=replace(base.finetune, epochs=s.distance_epochs),
+        distances=True,
+        tables=(),
+    )
