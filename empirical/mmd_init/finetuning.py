@@ -57,14 +57,11 @@ class FinetuneRecipe:
     eps: float = 1e-8
 
     def __post_init__(self) -> None:
+        who = "FinetuneRecipe"
         check_adam(
-            "FinetuneRecipe",
-            rate=self.rate,
-            betas=self.betas,
-            eps=self.eps,
-            batch=self.batch,
+            who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
         )
-        check_count("FinetuneRecipe", "epochs", self.epochs)
+        check_count(who, "epochs", self.epochs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,7 +151,8 @@ def finetune(
         By default the paper's.
     chunk : int, optional
         Draws trained together: the same numbers up to rounding, at another speed. By
-        default as many as fit in the cache of a CPU, or in the memory of a GPU.
+        default as many as fit into 256 MiB on a CPU, 8 GiB on a GPU, by their parameters,
+        gradients and moments.
     recorded : bool
         Whether the distance from the start is recorded at each step.
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from empirical.data import load
 from empirical.mmd_init import _adam
 from empirical.mmd_init.finetuning import FineTuned, FinetuneRecipe, finetune
 from empirical.mmd_init.networks import Network, draw
@@ -122,9 +123,14 @@ class TestImages:
             images(side=0, cached=False)
         with pytest.raises(ValueError, match=r"`count` must lie in 1\.\.4000"):
             images(limit=4001, cached=False)
-        monkeypatch.setattr("empirical.mmd_init.tasks._moments", lambda *_: (0.5, 0.0))
-        with pytest.raises(ValueError, match="pixels must not all be equal"):
-            images(limit=5, cached=False)
+        grey = replace(
+            load("mnist", cached=False).head(30),
+            images=np.full((30, 28, 28), 1, dtype=np.uint8),
+        )
+        monkeypatch.setattr("empirical.mmd_init.tasks.load", lambda *_, **__: grey)
+        for side in (None, 5):
+            with pytest.raises(ValueError, match="pixels must not all be equal, but"):
+                images(side=side, cached=False)
 
     @pytest.mark.parametrize(
         ("changes", "match"),
