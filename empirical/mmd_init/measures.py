@@ -30,7 +30,7 @@ def constant_shares(
     """Return DS: the share of perturbed models that miss a class, (S, batches).
 
     Each minibatch is drawn without replacement, and so are the perturbations anew. Noise
-    is drawn by `noise.gram`, whose joint law over a minibatch is that of noise on the
+    is drawn by `noise.auto`, whose joint law over a minibatch is that of noise on the
     weights.
 
     Raises
@@ -45,7 +45,7 @@ def constant_shares(
     with torch.no_grad():
         weights = network.weights(state)
         for rows in chosen.unbind(dim=1):
-            logits = noise.gram(weights, inputs[rows], perturbations, levels, on_device)
+            logits = noise.auto(weights, inputs[rows], perturbations, levels, on_device)
             shares.append(constant_share(logits))
     return torch.stack(shares, dim=1)
 

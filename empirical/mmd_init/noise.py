@@ -24,12 +24,16 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-Way = Literal["gram", "explicit", "local"]
-WAYS = ("gram", "explicit", "local")
+Way = Literal["auto", "gram", "explicit", "local"]
+WAYS = ("auto", "gram", "explicit", "local")
 Weights = list[tuple[Tensor, Tensor]]
 
 JITTER, WORST_JITTER = 1e-9, 1e-3
 """First and last multiple of the mean variance that is added to the variances."""
+
+_FEW = 10
+"""Weights over squared examples up to which noise on the weights is cheaper. Measured on
+a CPU with 32 examples: layers of 48 units took two thirds of the time, of 128 as long."""
 
 
 @dataclass
@@ -154,26 +158,60 @@ def gram(
 
     Exact in the joint law over the batch and in the mean of gradients by the weights.
     The first layer's covariance is the same for every perturbation, and so is its mean.
-    Layers with fewer units than the batch has examples, the last one say, have fewer
-    products with noise on their weights.
     """
+    return _layers(
+        weights, inputs, perturbations, s, generators, escalations=escalations
+    )
+
+
+def auto(
+    weights: Weights,
+    inputs: Tensor,
+    perturbations: int,
+    s: Tensor,
+    generators: Sequence[torch.Generator],
+    *,
+    escalations: Escalations | None = None,
+) -> Tensor:
+    """Return the same, noise drawn on the weights of layers where that is cheaper."""
+    return _layers(
+        weights,
+        inputs,
+        perturbations,
+        s,
+        generators,
+        escalations=escalations,
+        few=_FEW * inputs.shape[1] ** 2,
+    )
+
+
+def _layers(
+    weights: Weights,
+    inputs: Tensor,
+    perturbations: int,
+    s: Tensor,
+    generators: Sequence[torch.Generator],
+    *,
+    escalations: Escalations | None,
+    few: int = 0,
+) -> Tensor:
+    """Return logits; layers of no more than `few` weights have noise on them."""
     (weight, bias), *others = weights
     count, s2 = inputs.shape[1], s.to(inputs).square()
 
     def normal(width: int) -> Tensor:
         return _normal((perturbations, count, width), generators, inputs)
 
-    root = cholesky(
-        _covariance(inputs, bias.shape[-1], s2), escalations=escalations
-    ).to(inputs)
+    root = cholesky(_covariance(inputs, bias.shape[-1], s2), escalations=escalations)
     mean = inputs @ weight.mT + bias.unsqueeze(1)
-    x = mean.unsqueeze(1) + root.unsqueeze(1) @ normal(bias.shape[-1])
+    x = mean.unsqueeze(1) + root.to(inputs).unsqueeze(1) @ normal(bias.shape[-1])
     for weight, bias in others:
-        if bias.shape[-1] < count:
+        if weight[0].numel() <= few:
             (noisy,) = perturbed([(weight, bias)], perturbations, s, generators)
             x = x.relu() @ noisy[0].mT + noisy[1].unsqueeze(2)
-            continue
-        x = _apply(x.relu(), weight, bias, normal(bias.shape[-1]), s2, escalations)
+        else:
+            z = normal(bias.shape[-1])
+            x = _apply(x.relu(), weight, bias, z, s2, escalations)
     return x
 
 
@@ -254,6 +292,7 @@ def _normal(
 
 
 BY_WAY: dict[Way, Callable[..., Tensor]] = {
+    "auto": auto,
     "gram": gram,
     "explicit": explicit,
     "local": local,

@@ -28,7 +28,7 @@ class Recipe:
     closed : bool
         Whether two classes are compared with the uniform law itself.
     estimator : {"unbiased", "biased"}
-    noise : {"gram", "explicit", "local"}
+    noise : {"auto", "gram", "explicit", "local"}
         How noise is drawn, see `empirical.mmd_init.noise`.
     batch : int
         Inputs a step.
@@ -66,7 +66,7 @@ class Recipe:
     reference: int = 256
     closed: bool = True
     estimator: Estimator = "unbiased"
-    noise: Way = "gram"
+    noise: Way = "auto"
     batch: int = 32
     steps: int | None = None
     epochs: int = 5

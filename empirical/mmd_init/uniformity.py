@@ -30,8 +30,6 @@ _SCALES = tuple(4.0**-i for i in range(-4, 5))
 _BLOCK = 2**15
 """Pairs at a time on a CPU: what a core keeps in its cache."""
 
-_HALVINGS = {torch.float32: 26, torch.float64: 40}
-
 
 def simplex_sample(
     count: int,
@@ -140,7 +138,7 @@ def segment_median(p: Tensor, reference: int) -> Tensor:
     """Return the median distance within the predictions and an even reference, (n,).
 
     Of two classes: points (p, 1 - p), whose distance is sqrt(2) |p - p'|. Distances are
-    counted, not listed; halvings of an interval leave 1e-12, or 2e-8 of float32. An even
+    counted, not listed: halvings of an interval, then steps to the next one. An even
     number of them has the mean of the two in the middle.
 
     Examples
@@ -150,36 +148,44 @@ def segment_median(p: Tensor, reference: int) -> Tensor:
     [0.625]
     """
     n = p.shape[1]
-    even = (torch.arange(reference, dtype=torch.float64, device=p.device) + 0.5) / max(
-        reference, 1
-    )
+    even = torch.arange(reference, dtype=torch.float64, device=p.device)
+    even = (even + 0.5) / max(reference, 1)
     pool = torch.cat([p.mT.double(), even.expand(n, -1)], dim=1).sort(dim=1).values
     size = pool.shape[1]
-    before = torch.arange(1, size + 1, device=p.device)
     pairs = size * (size - 1) // 2
-    lower_rank = (pairs + 1) // 2
+    rank = (pairs + 1) // 2
     low = torch.zeros(n, 1, dtype=torch.float64, device=p.device)
     high = pool[:, -1:] - pool[:, :1]
-    for _ in range(_HALVINGS[p.dtype]):
+    # So that the interval keeps a pair or so.
+    for _ in range(pairs.bit_length() + 2):
         middle = 0.5 * (low + high)
-        # Neighbours no further above each point than that.
-        within = torch.searchsorted(pool, pool + middle, right=True) - before
-        enough = within.sum(dim=1, keepdim=True) >= lower_rank
+        enough = _within(pool, middle)[1] >= rank
         high = torch.where(enough, middle, high)
         low = torch.where(enough, low, middle)
-    found = high
+    found = _of_rank(pool, low, rank)
     if pairs % 2 == 0:
-        found = 0.5 * (high + _next(pool, before, high, lower_rank + 1))
+        found = 0.5 * (found + _of_rank(pool, found, rank + 1))
     return _positive("segment_median", math.sqrt(2.0) * found[:, 0])
 
 
-def _next(pool: Tensor, before: Tensor, at: Tensor, rank: int) -> Tensor:
-    """Return the distance of this rank: `at`, or the least above it."""
-    place = torch.searchsorted(pool, pool + at, right=True)
-    enough = (place - before).sum(dim=1, keepdim=True) >= rank
+def _within(pool: Tensor, distance: Tensor) -> tuple[Tensor, Tensor]:
+    """Return where each point's neighbours above it end, and how many pairs that is."""
+    # The slack is rounding's: a difference added back may fall short of the point.
+    place = torch.searchsorted(pool, pool + (distance + 1e-15), right=True)
+    size = pool.shape[1]
+    return place, place.sum(dim=1, keepdim=True) - size * (size + 1) // 2
+
+
+def _of_rank(pool: Tensor, at: Tensor, rank: int) -> Tensor:
+    """Return the distance of this rank, going up from `at`, which is none above it."""
     padded = torch.nn.functional.pad(pool, (0, 1), value=math.inf)
-    above = (padded.gather(1, place) - pool).min(dim=1, keepdim=True).values
-    return torch.where(enough, at, above)
+    while True:
+        place, count = _within(pool, at)
+        short = count < rank
+        if not bool(short.any()):
+            return at
+        above = (padded.gather(1, place) - pool).amin(dim=1, keepdim=True)
+        at = torch.where(short, above, at)
 
 
 def simplex_median(f: Tensor, u: Tensor) -> Tensor:
