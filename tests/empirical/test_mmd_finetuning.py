@@ -30,9 +30,9 @@ LABELLINGS = random_tasks(TASKS, numpy_generator(7, "tasks"))
 SPLIT = draw_splits(DIGITS.labels, TASKS, N, numpy_generator(7, "splits"))
 # 50 examples by 15: an epoch's last batch is smaller.
 SHORT = FinetuneRecipe(epochs=3, rate=5e-3, batch=15)
-# Rounding, 1e-16, grows with each of 12 steps, at most tenfold every other one, say: these
-# are steps of 1e-3 of functions of slope about 1. An example more, or another order, moves
-# losses by more than 1e-3.
+# Rounding, 1e-16, grows with each of 12 steps, at most tenfold every other one, say. An
+# example more, or another order, moves losses by more than 1e-3. Ahead of batch normalisation biases have no gradient but
+# rounding, at most 1e-15, of which Adam makes steps of 5e-3 * 1e-15 / eps = 5e-10 at most.
 SAME = {"rtol": 1e-9, "atol": 1e-12}
 
 
@@ -268,6 +268,16 @@ class TestFinetune:
             alone.distances[0, 0], stacked.distances[1, 2], **SAME
         )
         assert alone.test_accuracy[0, 0] == stacked.test_accuracy[1, 2]
+
+    def test_accuracy_is_that_of_the_best_epoch(self):
+        net, state = start()
+        long = replace(SHORT, epochs=30, rate=2e-2)
+        done = tuned(net, state, recipe=long)
+        assert len(np.unique(done.best_epoch)) > 1
+        for at, epoch in np.ndenumerate(done.best_epoch):
+            assert epoch == 1 + done.validation_loss[at].argmin()
+            stopped = tuned(net, state, recipe=replace(long, epochs=int(epoch)))
+            assert done.test_accuracy[at] == stopped.test_accuracy[at]
 
     def test_leaves_the_start_as_it_was(self):
         net, state = start(batch_norm=True)
