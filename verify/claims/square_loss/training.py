@@ -51,11 +51,12 @@ def down(*, scale: str, data: str) -> int:
 
 def trained(*, where: str = "Section 3", **parts: Any) -> Claim:
     """Return a claim on trained networks, small ones in the quick profile."""
+    larger = parts.pop("larger_cases", LARGER)
     return Claim(
         source=Source(KEY, where),
         evidence=Evidence.TREND,
         cases=SMALL,
-        larger_cases=LARGER,
+        larger_cases=larger,
         **parts,
     )
 
@@ -235,7 +236,13 @@ UNNORMALISED = trained(
     compare=AgreesTo(relative=1e-2),
     must_refute=partial(_predict_ends, "none-decay"),
     where="Equation 5, for decay on every layer; ours",
-    finding="Equation 5 as printed is 50 to 150 % off for these networks.",
+    # On CIFAR-10 the curvature rises to where steps just hold: nothing rests there.
+    larger_cases=LARGER | {"full": grid(scale=("full",), data=("mnist",))},
+    finding=(
+        "Equation 5 as printed is 50 to 150 % off for these networks. On 500 images of"
+        " CIFAR-10 the scales were still 0.1 to 3 % off after 4,000 steps of 0.02, in"
+        " spikes of the loss that killed one network of ten; at a rate of 0.1 all ten."
+    ),
 )
 
 
