@@ -30,9 +30,10 @@ LABELLINGS = random_tasks(TASKS, numpy_generator(7, "tasks"))
 SPLIT = draw_splits(DIGITS.labels, TASKS, N, numpy_generator(7, "splits"))
 # 50 examples by 15: an epoch's last batch is smaller.
 SHORT = FinetuneRecipe(epochs=3, rate=5e-3, batch=15)
-# Rounding, 1e-16, grows with each of 12 steps, at most tenfold every other one, say. An
-# example more, or another order, moves losses by more than 1e-3. Ahead of batch normalisation biases have no gradient but
-# rounding, at most 1e-15, of which Adam makes steps of 5e-3 * 1e-15 / eps = 5e-10 at most.
+# Rounding, 1e-16, grows with each of 12 steps, at most tenfold every other one, say. Ahead
+# of batch normalisation biases have no gradient but rounding, at most 1e-15, of which Adam
+# makes steps of 5e-3 * 1e-15 / eps = 5e-10 at most. An example more, or another order,
+# moves losses by more than 1e-3.
 SAME = {"rtol": 1e-9, "atol": 1e-12}
 
 
