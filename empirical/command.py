@@ -120,9 +120,10 @@ class Bar:
         self.until = None if minutes is None else time.monotonic() + 60.0 * minutes
         self.done = 0
 
-    def steps(self, done: int, last: int, loss: float) -> None:
-        """Show updates; at the deadline, interrupt."""
+    def steps(self, done: int, last: int, loss: float, **terms: float) -> None:
+        """Show updates, and what the loss is made of; at the deadline, interrupt."""
         shown = f"{done} of at most {last} updates, loss {loss:.2e}"
+        shown += "".join(f", {name} {value:.2e}" for name, value in terms.items())
         self.bar.update(self.one, completed=done, total=last, shown=shown)
         if self.until is not None and time.monotonic() > self.until:
             raise KeyboardInterrupt
