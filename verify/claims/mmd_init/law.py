@@ -19,10 +19,10 @@ _SCALE = 0.5**0.5
 _RUNS, _PERTURBATIONS = 320, 16
 _WIDTHS = (16, 16, 16, 2)
 _FORMS, _DIRECTIONS = 6, 18
-# Hidden layers have Gram noise, no fewer units than examples; with two, the last has.
+# With two examples, noise is drawn on the 32 weights of the last layer.
 _CASES = (
-    *grid(kind=("zero", "bias", "duplicates", "dead"), batch=(16,)),
-    {"kind": "zero", "batch": 2},
+    *grid(way=("gram",), kind=("zero", "bias", "duplicates", "dead"), batch=(16,)),
+    {"way": "auto", "kind": "zero", "batch": 2},
 )
 
 # A repetition's mean over 16 perturbations deviates by 1 in the unit of comparison, the
@@ -106,6 +106,7 @@ def _drawn(way: noise.Way) -> Sampler:
 _SAMPLERS: dict[str, Sampler] = {
     "definition": _on_weights,
     "gram": _drawn("gram"),
+    "auto": _drawn("auto"),
     "local": _drawn("local"),
     "without slope": _without_slope,
 }
@@ -184,24 +185,24 @@ def _apart(statistics: Statistics, sampler: str, kind: str, batch: int) -> Array
     return (statistics(sampler, kind, batch) - usual) / usual.std(axis=0, ddof=1)
 
 
-def _predict_none(*, kind: str, batch: int) -> float:
+def _predict_none(*, way: str, kind: str, batch: int) -> float:
     return 0.0
 
 
-def _measure_law(*, kind: str, batch: int) -> Estimate:
-    return Estimate.of(_apart(_statistics, "gram", kind, batch))
+def _measure_law(*, way: str, kind: str, batch: int) -> Estimate:
+    return Estimate.of(_apart(_statistics, way, kind, batch))
 
 
-def _each_example_alone(*, kind: str, batch: int) -> Array:
+def _each_example_alone(*, way: str, kind: str, batch: int) -> Array:
     """What the difference would be, were examples given noise of their own."""
     return _apart(_statistics, "local", kind, batch).mean(axis=0)
 
 
-def _measure_slope(*, kind: str, batch: int) -> Estimate:
-    return Estimate.of(_apart(_slopes, "gram", kind, batch))
+def _measure_slope(*, way: str, kind: str, batch: int) -> Estimate:
+    return Estimate.of(_apart(_slopes, way, kind, batch))
 
 
-def _noise_held_fixed(*, kind: str, batch: int) -> Array:
+def _noise_held_fixed(*, way: str, kind: str, batch: int) -> Array:
     """What it would be, were the noise no function of what enters the layer."""
     return _apart(_slopes, "without slope", kind, batch).mean(axis=0)
 
