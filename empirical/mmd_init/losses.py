@@ -76,8 +76,10 @@ def losses(
         )
         f = logits.softmax(dim=-1)
         constant = constant_share(f.detach())
+        # Also where no weight asks for them: in a stack a run has the numbers it has alone.
+        points = _points(f, recipes[0], generators)
         if any(r.uni > 0.0 for r in recipes):
-            uni = _uniformity(f, recipes[0], generators, bandwidths)
+            uni = _uniformity(f, recipes[0], points, bandwidths)
             total = total + uni_of * uni
         sd = regularisers.degeneracy(f).mean(dim=-1)
         total = total + lam_of * sd
@@ -108,16 +110,31 @@ def constant_share(f: Tensor) -> Tensor:
     return (seen.sum(dim=-1) < f.shape[-1]).to(f).mean(dim=-1)
 
 
+def _points(
+    f: Tensor, recipe: Recipe, generators: Sequence[torch.Generator]
+) -> list[Tensor] | None:
+    """Draw uniform points for each network; None where the closed form needs none."""
+    classes = f.shape[-1]
+    if classes == 2 and recipe.closed:
+        return None
+    return [
+        uniformity.simplex_sample(
+            recipe.reference, classes, g, dtype=f.dtype, device=f.device
+        )
+        for g in generators
+    ]
+
+
 def _uniformity(
     f: Tensor,
     recipe: Recipe,
-    generators: Sequence[torch.Generator],
+    points: list[Tensor] | None,
     bandwidths: Tensor | None,
 ) -> Tensor:
     """Return the mean over each network's batch, (S,)."""
-    draws, _, count, classes = f.shape
-    rows = f.transpose(0, 1).flatten(1, 2)
-    if classes == 2 and recipe.closed:
+    draws, _, count, _ = f.shape
+    if points is None:
+        rows = f.transpose(0, 1).flatten(1, 2)
         found = uniformity.closed(
             rows[..., 0],
             bandwidths=bandwidths,
@@ -126,10 +143,7 @@ def _uniformity(
         )
         return found.view(draws, count).mean(dim=1)
     made: list[Tensor] = []
-    for index, generator in enumerate(generators):
-        u = uniformity.simplex_sample(
-            recipe.reference, classes, generator, dtype=f.dtype, device=f.device
-        )
+    for index, u in enumerate(points):
         part = slice(index * count, (index + 1) * count)
         given = None if bandwidths is None else bandwidths[part]
         values = uniformity.sampled(

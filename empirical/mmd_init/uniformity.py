@@ -165,7 +165,9 @@ def segment_median(p: Tensor, reference: int) -> Tensor:
     found = _of_rank(pool, low, rank)
     if pairs % 2 == 0:
         found = 0.5 * (found + _of_rank(pool, found, rank + 1))
-    return _positive("segment_median", math.sqrt(2.0) * found[:, 0])
+    # Numbers are not sorted among what is none: a diverged network has no median.
+    found = torch.where(p.isfinite().all(dim=0), found[:, 0], math.nan)
+    return _positive("segment_median", math.sqrt(2.0) * found)
 
 
 def _within(pool: Tensor, distance: Tensor) -> tuple[Tensor, Tensor]:
