@@ -142,9 +142,9 @@ class Sizes:
     side: int | None
     hidden: tuple[int, ...]
     recipe: Recipe
+    sweep: Recipe
     seeds: int
     sweep_seeds: int
-    sweep_steps: int | None
     minibatches: int
     shots: tuple[int, ...] = (5, 10, 20, 40)
     densities: int = 1024
@@ -153,27 +153,25 @@ class Sizes:
 
 _SMALL = Sizes(
     side=8,
-    hidden=(48, 48, 48),
-    recipe=Recipe(perturbations=32, reference=32, rate=1e-3, steps=1000),
-    seeds=3,
-    sweep_seeds=2,
-    sweep_steps=400,
+    hidden=(64, 64, 64),
+    recipe=Recipe(perturbations=64, reference=64, rate=1e-3, steps=1000),
+    sweep=Recipe(perturbations=32, reference=32, rate=1e-3, steps=300),
+    seeds=2,
+    sweep_seeds=1,
     minibatches=32,
-    densities=512,
-    shots=(5, 40),
 )
 
 _FULL = Sizes(
     side=None,
     hidden=(392, 392, 392),
-    recipe=Recipe(perturbations=64, reference=256, steps=2000),
+    recipe=Recipe(perturbations=64, steps=2000),
+    sweep=Recipe(perturbations=64, steps=1000),
     seeds=2,
     sweep_seeds=1,
-    sweep_steps=1000,
     minibatches=128,
 )
 
-_PAPER = replace(_FULL, recipe=Recipe(), seeds=4, sweep_seeds=4, sweep_steps=None)
+_PAPER = replace(_FULL, recipe=Recipe(), sweep=Recipe(), seeds=4, sweep_seeds=4)
 
 _BY_NAME = {"small": _SMALL, "full": _FULL, "paper": _PAPER}
 
@@ -246,7 +244,7 @@ def _all(s: Sizes) -> Iterable[Configuration]:
         base,
         name="sweep",
         variants=tuple(Variant(s2=n, lam=a) for n in NOISES for a in (0.2, 0.4, 1.0)),
-        recipe=replace(s.recipe, steps=s.sweep_steps),
+        recipe=s.sweep,
         seeds=tuple(range(s.sweep_seeds)),
         shots=(),
         tables=(5,),
