@@ -5,6 +5,7 @@
 784-392-392-392-2, 32 inputs, 256 perturbations, all three losses, Adam; float32. Rivals:
 
 - ``gram``: noise drawn in the space of outputs, uniformity in closed form;
+- ``auto``: the same, but noise on the weights of small layers, here the last: the default;
 - ``explicit``: noise on every weight, uniformity against sampled points; the same code;
 - ``written down``: that with nothing but PyTorch's operations and autograd, nine
   exponentials a pair, as the paper has it.
