@@ -154,7 +154,7 @@ class Sizes:
 _SMALL = Sizes(
     side=8,
     hidden=(64, 64, 64),
-    recipe=Recipe(perturbations=64, reference=64, rate=1e-3, steps=1000),
+    recipe=Recipe(perturbations=64, reference=64, rate=1.5e-3, steps=700),
     sweep=Recipe(perturbations=32, reference=32, rate=1e-3, steps=300),
     seeds=2,
     sweep_seeds=1,
@@ -232,14 +232,15 @@ def _all(s: Sizes) -> Iterable[Configuration]:
                 start=start,
             )
     yield replace(base, name="mmd-he", start="he")
-    yield replace(
-        base,
-        name="mmd-xavier",
-        variants=tuple(Variant(lam=a, xi=b) for a in (0.0, 0.4) for b in (0.0, 1.0)),
-        densities=s.densities,
-        tables=(1, 2, 3, 4),
-        figures=(1,),
-    )
+    for name, lam in (("mmd-xavier", 0.4), ("uniform-xavier", 0.0)):
+        yield replace(
+            base,
+            name=name,
+            variants=(Variant(lam=lam), Variant(lam=lam, xi=0.0)),
+            densities=s.densities,
+            tables=(1, 2, 3, 4) if lam else (3, 4),
+            figures=() if lam else (1,),
+        )
     yield replace(
         base,
         name="sweep",

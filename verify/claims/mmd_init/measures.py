@@ -1,0 +1,128 @@
+"""What tables 3 to 5 count, against counts by their definitions."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from empirical.mmd_init import measures
+from empirical.mmd_init.losses import constant_share
+from empirical.mmd_init.networks import Network
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.mmd_init._samples import Array, generator
+from verify.compare import AgreesTo
+
+KEY = "lee2023unsupervised"
+
+
+def _logits(classes: int, models: int, inputs: int) -> Array:
+    """Logits of models that lean to a class each, (models, inputs, classes)."""
+    rng = np.random.default_rng([90, classes, models, inputs])
+    lean = 1.5 * rng.standard_normal((models, 1, classes))
+    return lean + rng.standard_normal((models, inputs, classes))
+
+
+def _count_constant(*, classes: int, models: int, inputs: int) -> float:
+    missing = [
+        len({int(np.argmax(row)) for row in model}) < classes
+        for model in _logits(classes, models, inputs)
+    ]
+    return sum(missing) / models
+
+
+def _count_one_class(*, classes: int, models: int, inputs: int) -> float:
+    """Count models that predict a single class: the same thing for two alone."""
+    single = [
+        len({int(np.argmax(row)) for row in model}) == 1
+        for model in _logits(classes, models, inputs)
+    ]
+    # For two classes the wrong prediction is the complement.
+    return sum(single) / models if classes > 2 else 1.0 - sum(single) / models
+
+
+def _share_constant(*, classes: int, models: int, inputs: int) -> float:
+    return float(constant_share(torch.from_numpy(_logits(classes, models, inputs))))
+
+
+CONSTANT = Claim(
+    id="mmd/ds",
+    items=("DS",),
+    title="The share of perturbed models that leave a class of a minibatch empty",
+    statement=r"DS=\operatorname{mean}_i\,1\{|\{\operatorname{argmax}f_i(x):x\}|<d\}",
+    source=Source(KEY, "Section 5.2 and appendix C.2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(classes=(2, 3, 10), models=(256,), inputs=(32,)),
+    predict=_count_constant,
+    measure=_share_constant,
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_count_one_class,
+    finding=(
+        "For three classes and more it counts models that use two of them as degenerate"
+        " too; the paper has two classes."
+    ),
+)
+
+
+def _network(seed: int) -> tuple[Network, dict[str, Any], Array]:
+    network = Network(widths=(9, 12, 12, 12, 2))
+    state = network.init("xavier", [generator(91, seed)], dtype=torch.float64)
+    rng = np.random.default_rng([92, seed])
+    for layer in network.layers:
+        bias = state[f"{layer.linear}.bias"]
+        state[f"{layer.linear}.bias"] = bias - 0.7
+    return network, state, rng.standard_normal((32, 9))
+
+
+def _forward(seed: int) -> list[Array]:
+    """What enters each ReLU, by the definition."""
+    network, state, x = _network(seed)
+    entering: list[Array] = []
+    for layer in network.layers[:-1]:
+        weight, bias = (
+            state[f"{layer.linear}.{part}"][0].numpy() for part in ("weight", "bias")
+        )
+        entering.append(x @ weight.T + bias)
+        x = np.maximum(entering[-1], 0.0)
+    return entering
+
+
+def _count_dead(*, seed: int) -> list[float]:
+    shares = [float((layer.max(axis=0) <= 0.0).mean()) for layer in _forward(seed)]
+    return [*shares, max(shares)]
+
+
+def _count_off(*, seed: int) -> list[float]:
+    """Count units by input, not by minibatch."""
+    shares = [float((layer <= 0.0).mean()) for layer in _forward(seed)]
+    return [*shares, max(shares)]
+
+
+def _share_dead(*, seed: int) -> list[float]:
+    network, state, x = _network(seed)
+    found = measures.dead_shares(
+        network,
+        state,
+        torch.from_numpy(x),
+        generators=[generator(93)],
+        batch=len(x),
+        batches=1,
+    )
+    shares = found[0].mean(dim=0)
+    return [*shares.tolist(), float(shares.max())]
+
+
+DEAD = Claim(
+    id="mmd/dead",
+    items=("Dead", "IOD"),
+    title="The share of hidden units off on a whole minibatch, and its worst layer",
+    statement=r"x_{l,j}\le0\text{ on all 32 examples},\quad IOD=\max_l\text{share}_l",
+    source=Source(KEY, "Section 5.2, appendices B.3 and C.2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(seed=(1, 2, 3)),
+    predict=_count_dead,
+    measure=_share_dead,
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_count_off,
+)
+
+CLAIMS = (CONSTANT, DEAD)

@@ -1,0 +1,546 @@
+"""Statements on trained networks: what pre-training does, and what it is worth."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from empirical.mmd_init.experiments import NOISES
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.mmd_init._runs import (
+    SHOTS,
+    Array,
+    accuracy,
+    constant,
+    dead,
+    last_uniformity,
+    learnt,
+    runs,
+)
+from verify.compare import AtMost, Outcome, RankTrend, SignTest
+
+KEY = "lee2023unsupervised"
+
+OURS = {"lam": 0.4, "xi": 1.0}
+ALONE = {"lam": 0.0, "xi": 0.0}
+STARTS = ("xavier", "he")
+
+SCALES = grid(scale=("small",))
+LARGER = {"full": grid(scale=("full",)), "gpu": grid(scale=("paper",))}
+
+
+def _by(**axes: Any) -> dict[str, Any]:
+    """Return cases at every scale, `axes` beside it."""
+    return {
+        "cases": grid(scale=("small",), **axes),
+        "larger_cases": {
+            "full": grid(scale=("full",), **axes),
+            "gpu": grid(scale=("paper",), **axes),
+        },
+    }
+
+
+def trained(*, where: str, **parts: Any) -> Claim:
+    """Return a claim on trained networks, small ones in the quick profile."""
+    given: dict[str, Any] = {
+        "evidence": Evidence.TREND,
+        "cases": SCALES,
+        "larger_cases": LARGER,
+    }
+    return Claim(source=Source(KEY, where), **(given | parts))
+
+
+def _up(**_case: Any) -> int:
+    return 1
+
+
+def _down(**_case: Any) -> int:
+    return -1
+
+
+def _constantly(value: float, **_case: Any) -> float:
+    return value
+
+
+# --- accuracy: tables 1 and 2 ---------------------------------------------------------
+
+
+def _gain(*, scale: str, start: str, shots: int) -> Array:
+    """Accuracy that pre-training adds, by task: means over the seeds."""
+    ours = accuracy(f"mmd-{start}", scale, shots, **OURS)
+    return (ours - accuracy(f"none-{start}", scale, shots)).mean(axis=0)
+
+
+GAIN = trained(
+    id="mmd/tab1",
+    items=("Tab1",),
+    title="Networks trained from a learnt start are more accurate, task for task",
+    statement=r"\text{accuracy(Ours)}>\text{accuracy(scratch)}\text{ at each }N",
+    predict=_up,
+    measure=_gain,
+    compare=SignTest(),
+    must_refute=_down,
+    where="Table 1",
+    figure="mmd_table_1",
+    **_by(start=STARTS, shots=SHOTS),
+)
+
+
+def _more_with_few(*, scale: str, start: str) -> Array:
+    few, many = (_gain(scale=scale, start=start, shots=n) for n in (5, 40))
+    return few - many
+
+
+MORE = trained(
+    id="mmd/tab1-few",
+    items=("Tab1",),
+    title="The fewer the labels, the more a learnt start is worth",
+    statement=r"82.42-79.63>92.48-90.91\text{ (Xavier)},\;82.27-79.17>92.61-91.34\text{ (He)}",
+    predict=_up,
+    measure=_more_with_few,
+    compare=SignTest(),
+    must_refute=_down,
+    where="Table 1",
+    **_by(start=STARTS),
+)
+
+
+def _labels(*, scale: str, start: str) -> Array:
+    random = accuracy(f"labels-{start}", scale, 5)
+    return (random - accuracy(f"none-{start}", scale, 5)).mean(axis=0)
+
+
+LABELS = trained(
+    id="mmd/tab1-labels",
+    items=("Tab1", "Err14"),
+    title="Random labels hurt plain networks where there are few true ones",
+    statement=r"\text{N=5: }76.81<79.63\text{ (Xavier)},\;77.41<79.17\text{ (He)}",
+    predict=_down,
+    measure=_labels,
+    compare=SignTest(),
+    must_refute=_up,
+    where="Table 1 and section 5.1",
+    **_by(start=STARTS),
+)
+
+
+def _spread(*, scale: str, start: str, shots: int) -> Array:
+    """Change of each task's distance from the mean over tasks."""
+
+    def distances(name: str, **variant: float) -> Array:
+        found = accuracy(name, scale, shots, **variant)
+        return np.abs(found - found.mean(axis=1, keepdims=True)).mean(axis=0)
+
+    return distances(f"mmd-{start}", **OURS) - distances(f"none-{start}")
+
+
+SPREAD = trained(
+    id="mmd/tab2",
+    items=("Tab2",),
+    title="Networks trained from a learnt start differ less from task to task",
+    statement=r"\operatorname{sd}_{tasks}(\text{Ours})<\operatorname{sd}_{tasks}"
+    r"(\text{scratch}):\;4.76<6.62,\;5.26<5.74\;(N=5)",
+    predict=_down,
+    measure=_spread,
+    compare=SignTest(),
+    must_refute=_up,
+    where="Table 2",
+    figure="mmd_table_2",
+    **_by(start=STARTS, shots=SHOTS),
+)
+
+
+# --- regularisers: tables 3, 4 and 5 --------------------------------------------------
+
+
+def _constant_with(*, scale: str, xi: float) -> Array:
+    return constant("mmd-xavier", scale, lam=0.4, xi=xi)
+
+
+def _constant_without(*, scale: str, xi: float) -> Array:
+    return constant("uniform-xavier", scale, lam=0.0, xi=xi)
+
+
+def _share_of(part: float, *, scale: str, xi: float) -> Array:
+    return part * _constant_without(scale=scale, xi=xi)
+
+
+DEGENERATE = trained(
+    id="mmd/tab3",
+    items=("Tab3", "DS"),
+    title="The loss against degenerate softmax lowers the share of constant models",
+    statement=r"DS(\lambda=0.4)<DS(\lambda=0)",
+    predict=_constant_without,
+    measure=_constant_with,
+    compare=AtMost(),
+    must_refute=partial(_share_of, 1e-2),
+    where="Table 3",
+    figure="mmd_table_3",
+    **_by(xi=(0.0, 1.0)),
+)
+
+A_FIFTH = trained(
+    id="mmd/tab3-fifth",
+    items=("Tab3",),
+    title="It lowers it to less than a fifth",
+    statement=r"89.32\to0.41\;(\xi=0),\quad80.83\to1.39\;(\xi=1)",
+    predict=partial(_share_of, 0.2),
+    measure=_constant_with,
+    compare=AtMost(),
+    must_hold=_constant_without,
+    expected=Outcome.REFUTED,
+    where="Table 3",
+    **_by(xi=(0.0, 1.0)),
+)
+
+
+def _late(scale: str, **variant: float) -> float:
+    return float(dead(learnt(variant["lam"]), scale, **variant)[:, -1].mean())
+
+
+def _dead_bounds(*, scale: str) -> list[float]:
+    """Share of dead units in the last hidden layer, a term fewer each."""
+    return [_late(scale, **ALONE), _late(scale, lam=0.4, xi=0.0)]
+
+
+def _dead_with(*, scale: str) -> list[float]:
+    return [_late(scale, lam=0.4, xi=0.0), _late(scale, **OURS)]
+
+
+def _dead_hardly(*, scale: str) -> list[float]:
+    return [1e-3, 1e-3]
+
+
+DEAD = trained(
+    id="mmd/tab4",
+    items=("Tab4", "Dead"),
+    title="Each regulariser leaves fewer dead units in the last hidden layer",
+    statement=r"80.08\,(0,0)>8.21\,(0.4,0)>0.02\,(0.4,1)\text{ \% in layer 3}",
+    predict=_dead_bounds,
+    measure=_dead_with,
+    compare=AtMost(),
+    must_refute=_dead_hardly,
+    where="Table 4",
+    figure="mmd_table_4",
+)
+
+
+def _by_noise(*, scale: str) -> list[list[float]]:
+    """DS by s^2, over the values of lambda and the seeds."""
+    return [constant("sweep", scale, s2=s2).tolist() for s2 in NOISES]
+
+
+NOISE = trained(
+    id="mmd/tab5",
+    items=("Tab5", "DS"),
+    title="More noise leaves more constant models",
+    statement=r"DS\text{ rises with }s^2\text{: }1.32,\,1.33,\,6.39,\,44.20\;(\lambda=0.2)",
+    predict=_up,
+    measure=_by_noise,
+    compare=RankTrend(),
+    must_refute=_down,
+    where="Table 5",
+    figure="mmd_table_5",
+)
+
+
+def _detached(scale: str, s2: float, lam: float) -> float:
+    """IOD: the layer with most dead units."""
+    return float(dead("sweep", scale, s2=s2, lam=lam).mean(axis=0).max())
+
+
+def _detached_at(s2: float, *, scale: str, lam: float) -> float:
+    return _detached(scale, s2, lam)
+
+
+MOST_NOISE = trained(
+    id="mmd/tab5-iod",
+    items=("Tab5", "IOD"),
+    title="The most noise cuts more units off than the noise that is chosen",
+    statement=r"IOD(s^2=2)>IOD(s^2=0.5):\;56.44>17.80\;(\lambda=0.2),\;"
+    r"47.62>5.48\;(\lambda=0.4)",
+    predict=partial(_detached_at, 2.0),
+    measure=partial(_detached_at, 0.5),
+    compare=AtMost(),
+    must_refute=partial(_constantly, 0.0),
+    where="Table 5",
+    **_by(lam=(0.2, 0.4)),
+)
+
+
+# --- laws of the predictions: claim 1 and figure 1 ------------------------------------
+
+
+def _distances(scale: str, when: str, **variant: float) -> Array:
+    """Kolmogorov-Smirnov distances from uniform, (seeds, inputs)."""
+    found = runs(learnt(variant["lam"]), scale, **variant)
+    return np.array([r["densities"][when]["distances"] for r in found])
+
+
+def _nearer(*, scale: str) -> Array:
+    """Change of the distances of four inputs' predictions, all variants."""
+    change: list[Array] = []
+    for lam in (0.0, 0.4):
+        for xi in (0.0, 1.0):
+            variant = {"lam": lam, "xi": xi}
+            before, after = (
+                _distances(scale, when, **variant) for when in ("before", "after")
+            )
+            change.append(after - before)
+    return np.concatenate(change).ravel()
+
+
+NEARER = trained(
+    id="mmd/claim1",
+    items=("Claim1", "Fig1"),
+    title="Pre-training brings the law of each prediction nearer to uniform",
+    statement=r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|\text{ falls for each }x",
+    predict=_down,
+    measure=_nearer,
+    compare=SignTest(),
+    must_refute=_up,
+    where="Claim 1 and Figure 1",
+    figure="mmd_figure_1",
+)
+
+
+def _draws(scale: str) -> int:
+    (first, *_) = runs("uniform-xavier", scale, **ALONE)
+    return len(first["densities"]["after"]["over_noise"][0])
+
+
+def _critical(*, scale: str) -> float:
+    """Distance that a uniform sample exceeds once in a million times (Massart)."""
+    return float(np.sqrt(np.log(2.0 / 1e-6) / (2.0 * _draws(scale))))
+
+
+def _farthest(*, scale: str) -> float:
+    return float(_distances(scale, "after", **ALONE).max())
+
+
+def _before(*, scale: str) -> float:
+    return float(_distances(scale, "before", **ALONE).max())
+
+
+UNIFORM = trained(
+    id="mmd/claim1-uniform",
+    items=("Claim1",),
+    title="After pre-training the law of each prediction is uniform",
+    statement=r"f_{\theta_0+\epsilon}(x)\sim U(\Delta^{d-1})\text{ for each }x",
+    predict=_critical,
+    measure=_farthest,
+    compare=AtMost(),
+    must_hold=_before,
+    expected=Outcome.REFUTED,
+    where="Claim 1",
+)
+
+
+def _a_third(*, scale: str) -> float:
+    return float(np.median(_distances(scale, "before", **ALONE))) / 3.0
+
+
+def _after(*, scale: str) -> float:
+    return float(np.median(_distances(scale, "after", **ALONE)))
+
+
+FIGURE_1A = trained(
+    id="mmd/Fig1a",
+    items=("Fig1",),
+    title="Uniformity alone: the distance from uniform falls to a third",
+    statement=r"\operatorname{median}_xD_{KS}\text{ after}\le\tfrac13\text{ before}",
+    predict=_a_third,
+    measure=_after,
+    compare=AtMost(),
+    must_refute=partial(_constantly, 1e-3),
+    where="Figure 1 (a)",
+    figure="mmd_figure_1",
+)
+
+
+def _spreads(when: str, *, scale: str) -> Array:
+    """Standard deviation of p over inputs, of every perturbed model."""
+    found = runs("uniform-xavier", scale, **ALONE)
+    return np.array([r["densities"][when]["spread"] for r in found]).ravel()
+
+
+def _spike(*, scale: str) -> float:
+    return float(np.median(_spreads("after", scale=scale)))
+
+
+FIGURE_1B = trained(
+    id="mmd/Fig1b",
+    items=("Fig1",),
+    title="And models become constant: over inputs, predictions are a spike",
+    statement=r"\operatorname{median}_\epsilon\operatorname{sd}_x\,f(x)_1\le0.05",
+    predict=partial(_constantly, 0.05),
+    measure=_spike,
+    compare=AtMost(),
+    must_refute=partial(_constantly, 0.005),
+    where="Figure 1 (b)",
+    figure="mmd_figure_1",
+)
+
+
+# --- detachment around the start: figure 2 --------------------------------------------
+
+
+def _around(scale: str, s2: float) -> Array:
+    """Log of L_iod at perturbed starts, after training over before, by perturbation."""
+    found = [r["snapshots"] for r in runs("detachment", scale)]
+    ratios = [
+        np.log(np.array(s[-1]["around"][str(s2)]) / np.array(s[0]["around"][str(s2)]))
+        for s in found
+    ]
+    return np.concatenate(ratios)
+
+
+def _falls(*, scale: str) -> Array:
+    return _around(scale, NOISES[0])
+
+
+FIGURE_2 = trained(
+    id="mmd/Fig2",
+    items=("Fig2", "Eq20/22"),
+    title="Minimising detachment at the start lowers it nearby",
+    statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.2",
+    predict=_down,
+    measure=_falls,
+    compare=SignTest(),
+    must_refute=_up,
+    where="Figure 2",
+    figure="mmd_figure_2",
+)
+
+
+def _falls_by_noise(*, scale: str) -> list[list[float]]:
+    return [_around(scale, s2).tolist() for s2 in NOISES]
+
+
+FIGURE_2_NOISE = trained(
+    id="mmd/Fig2-noise",
+    items=("Fig2",),
+    title="Less so the larger the noise",
+    statement=r"L_{iod}(\theta_0+\epsilon)\text{ after}/\text{before rises with }s^2",
+    predict=_up,
+    measure=_falls_by_noise,
+    compare=RankTrend(),
+    must_refute=_down,
+    where="Figure 2",
+    figure="mmd_figure_2",
+)
+
+
+# --- uniformity: figure 3 and what it is intertwined with -----------------------------
+
+
+def _by_lambda(*, scale: str) -> list[list[float]]:
+    """Last L_uni by lambda, less that of its level of noise at the least lambda."""
+    levels = (0.2, 0.4, 1.0)
+    by_noise = [
+        [last_uniformity("sweep", scale, s2=s2, lam=lam) for lam in levels]
+        for s2 in NOISES
+    ]
+    return [
+        np.concatenate([np.log(row[k] / row[0]) for row in by_noise]).tolist()
+        for k in range(1, len(levels))
+    ]
+
+
+FIGURE_3 = trained(
+    id="mmd/Fig3",
+    items=("Fig3",),
+    title="The more weight on the other loss, the farther from uniform",
+    statement=r"L_{uni}\text{ at the end is larger for }\lambda=1\text{ than for }"
+    r"\lambda\le0.4",
+    predict=_up,
+    measure=_by_lambda,
+    compare=RankTrend(level=1e-2),
+    must_refute=_down,
+    where="Figure 3",
+    figure="mmd_figure_3",
+)
+
+
+def _moved_by(first: dict[str, float], second: dict[str, float], scale: str) -> float:
+    one, other = (
+        last_uniformity(learnt(v["lam"]), scale, **v) for v in (first, second)
+    )
+    return float(np.abs(np.log(one / other)).mean())
+
+
+def _by_xi(*, scale: str) -> float:
+    return _moved_by({"lam": 0.4, "xi": 0.0}, OURS, scale)
+
+
+def _by_lam(*, scale: str) -> float:
+    return _moved_by({"lam": 0.0, "xi": 1.0}, OURS, scale)
+
+
+ERR_13 = trained(
+    id="mmd/err13",
+    items=("Err13",),
+    title="Why lambda is tuned and xi is not: the reason given names the other loss",
+    statement=r"|\Delta\log L_{uni}|\text{ by }\xi\ge\text{ by }\lambda",
+    predict=_by_xi,
+    measure=_by_lam,
+    compare=AtMost(),
+    must_refute=partial(_constantly, 0.0),
+    where="Section 3.3",
+)
+
+
+# --- distances from the start: equation 5 ---------------------------------------------
+
+_FROM = 50
+
+
+def _explained(values: Array, clock: Array) -> float:
+    """R^2 of a straight line in the clock."""
+    return float(np.corrcoef(clock, values)[0, 1] ** 2)
+
+
+def _logarithm_or_root(*, scale: str) -> Array:
+    """R^2 of log t less that of the root of t, by start."""
+    found: list[float] = []
+    for run in runs("distance", scale):
+        distances = np.array(run["distances"], dtype=np.float64)
+        t = np.arange(distances.size)[_FROM:]
+        values = distances[_FROM:]
+        found.append(_explained(values, np.log(t)) - _explained(values, np.sqrt(t)))
+    return np.array(found)
+
+
+EQ_5 = trained(
+    id="mmd/eq5",
+    items=("Eq5",),
+    title="Parameters leave their start as the logarithm of time, not as its root",
+    statement=r"\|\theta_t-\theta_0\|\sim\log t:\;R^2(\log t)>R^2(\sqrt t)",
+    predict=_up,
+    measure=_logarithm_or_root,
+    compare=SignTest(),
+    must_refute=_down,
+    where="Equation 5, after Hoffer, Hubara and Soudry 2017",
+)
+
+
+CLAIMS = (
+    EQ_5,
+    NEARER,
+    UNIFORM,
+    GAIN,
+    MORE,
+    LABELS,
+    SPREAD,
+    DEGENERATE,
+    A_FIFTH,
+    DEAD,
+    NOISE,
+    MOST_NOISE,
+    FIGURE_1A,
+    FIGURE_1B,
+    FIGURE_2,
+    FIGURE_2_NOISE,
+    FIGURE_3,
+    ERR_13,
+)
