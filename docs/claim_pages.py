@@ -13,7 +13,6 @@ from verify.claim import Claim
 from verify.compare import Outcome
 from verify.figures import Missing, Picture
 from verify.figures.runs import Records, beside
-from verify.figures.style import as_svg
 from verify.records import Record
 from verify.report import rows as values
 from verify.report.rows import Row
@@ -152,12 +151,7 @@ def of_records(picture: Picture, claims: tuple[Claim, ...], records: Path) -> st
 def drawing(
     picture: Picture, record: Record | None = None, *, runs: Records | None = None
 ) -> str:
-    """Return a picture as SVG whose text has the colour of the page."""
-    svg = as_svg(
-        picture(record, runs=runs),
-        name=picture.name,
-        title=picture.title,
-        description=picture.caption,
-    )
+    """Return a picture as SVG whose text has the colour of the page, or a table."""
+    svg = picture.markup(record, runs=runs)
     style = "--ink: var(--color-foreground-primary); max-width: 40rem; width: 100%"
     return svg.replace("<svg ", f'<svg style="{style}" ', 1)

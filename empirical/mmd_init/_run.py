@@ -84,12 +84,17 @@ class Run:
             (*start.values(), inputs, *(g.get_state() for g in generators)),
             None,
         )
-        self.orders = list(generators)
+        # Runs may share a generator: then they share batches and noise.
+        self.orders = list(dict.fromkeys(generators))
         # On the device, so that its noise need not be carried there.
-        seeds = [int(torch.randint(2**62, (), generator=g)) for g in generators]
-        self.noise = [
-            torch.Generator(device=inputs.device).manual_seed(seed) for seed in seeds
+        own = [
+            torch.Generator(device=inputs.device).manual_seed(
+                int(torch.randint(2**62, (), generator=g))
+            )
+            for g in self.orders
         ]
+        self.places = [self.orders.index(g) for g in generators]
+        self.noise = [own[place] for place in self.places]
         self.state = {k: v.clone().requires_grad_() for k, v in start.items()}
         self.adam = torch.optim.Adam(list(self.state.values()), lr=self.recipe.rate)
         self.kept = {k: v.clone() for k, v in start.items()}
@@ -143,9 +148,8 @@ class Run:
         count = min(self.recipe.batch, len(self.inputs))
         if self.order.shape[1] < count:
             n = len(self.inputs)
-            self.order = torch.stack(
-                [torch.randperm(n, generator=g) for g in self.orders]
-            )
+            drawn = [torch.randperm(n, generator=g) for g in self.orders]
+            self.order = torch.stack([drawn[place] for place in self.places])
         chosen, self.order = self.order[:, :count], self.order[:, count:]
         terms = losses(
             self.network,
@@ -199,11 +203,12 @@ class Run:
         """Read it again."""
         state = checkpoints.read(path, of=self.fingerprint, device=self.inputs.device)
         self.order = state["order"].cpu()
-        for name in ("orders", "noise"):
-            for generator, numbers in zip(
-                getattr(self, name), state[name], strict=True
-            ):
-                generator.set_state(numbers.cpu())
+        for generator, numbers in zip(
+            [*self.orders, *self.noise],
+            [*state["orders"], *state["noise"]],
+            strict=True,
+        ):
+            generator.set_state(numbers.cpu())
         with torch.no_grad():
             for name, values in state["state"].items():
                 self.state[name].copy_(values)

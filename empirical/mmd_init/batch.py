@@ -127,7 +127,8 @@ def _starts(c: Configuration, device: str) -> State:
 
 def _streams(c: Configuration, *names: str) -> list[torch.Generator]:
     # By seed alone: variants see the same minibatches and the same noise.
-    return [torch_generator(seed, TOPIC, *names) for _, seed in c.runs]
+    by_seed = {seed: torch_generator(seed, TOPIC, *names) for seed in c.seeds}
+    return [by_seed[seed] for _, seed in c.runs]
 
 
 def _pretrained(

@@ -117,12 +117,13 @@ def _points(
     classes = f.shape[-1]
     if classes == 2 and recipe.closed:
         return None
-    return [
-        uniformity.simplex_sample(
+    drawn = {
+        g: uniformity.simplex_sample(
             recipe.reference, classes, g, dtype=f.dtype, device=f.device
         )
-        for g in generators
-    ]
+        for g in dict.fromkeys(generators)
+    }
+    return [drawn[g] for g in generators]
 
 
 def _uniformity(

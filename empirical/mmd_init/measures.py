@@ -1,6 +1,7 @@
 """What an initialisation is like: constant models, dead units, norms, densities.
 
-Every function takes a stack of S networks and a generator for each. Source: Lee and Cho
+Every function takes a stack of S networks and a generator for each, or one that some
+share. Source: Lee and Cho
 2023, section 5.2 and appendices B and C.
 """
 
@@ -173,16 +174,21 @@ def _minibatches(
             f" {len(inputs)} inputs be asked for at once, but they are {batch} and "
             f"{batches}"
         )
-    rows = [
-        torch.stack(
+    rows = {
+        id(g): torch.stack(
             [torch.randperm(len(inputs), generator=g)[:batch] for _ in range(batches)]
         )
-        for g in generators
-    ]
-    return torch.stack(rows).to(inputs.device)
+        for g in dict.fromkeys(generators)
+    }
+    return torch.stack([rows[id(g)] for g in generators]).to(inputs.device)
 
 
 def _moved(generators: Generators, device: torch.device) -> list[torch.Generator]:
-    """Return generators on the device, seeded by those on the CPU."""
-    seeds = [int(torch.randint(2**62, (), generator=g)) for g in generators]
-    return [torch.Generator(device=device).manual_seed(seed) for seed in seeds]
+    """Return generators on the device, seeded by those on the CPU, shared as they are."""
+    own = {
+        g: torch.Generator(device=device).manual_seed(
+            int(torch.randint(2**62, (), generator=g))
+        )
+        for g in dict.fromkeys(generators)
+    }
+    return [own[g] for g in generators]

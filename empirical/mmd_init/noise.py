@@ -11,7 +11,8 @@ So `gram` draws it as :math:`L z` with :math:`L L^T = C`: as many normal numbers
 are examples in the batch, in the place of as many as there are weights. The law over the
 whole batch is the same.
 
-Networks come stacked, each with a generator and a batch of its own: weights (S, out, in),
+Networks come stacked, each with a batch and a generator (or one that some share, and then
+their noise): weights (S, out, in),
 biases (S, out), inputs (S, n, features), s (S,), and logits (S, perturbations, n, d).
 """
 
@@ -138,6 +139,29 @@ class _Noisy(Function):
         return by_h, by_weight, flat.sum(dim=1), None, None, None
 
 
+class _OnWeights(Function):
+    """A layer with noise on its weights; one product sums the slopes over them."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, e: Tensor, b: Tensor
+    ) -> Tensor:
+        noisy = e + weight.unsqueeze(1)
+        ctx.save_for_backward(h, noisy)
+        shift = (b + bias.unsqueeze(1)).flatten(0, 1).unsqueeze(1)
+        out = torch.baddbmm(shift, h.flatten(0, 1), noisy.flatten(0, 1).mT)
+        return out.unflatten(0, h.shape[:2])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *slopes: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        slope = slopes[0].contiguous()
+        h, noisy = ctx.saved_tensors
+        flat = slope.flatten(1, 2)
+        by_weight = flat.mT @ h.flatten(1, 2)
+        return slope @ noisy, by_weight, flat.sum(dim=1), None, None
+
+
 def _covariance(h: Tensor, out: int, s2: Tensor) -> Tensor:
     # In float64: rounding in float32 alone makes it indefinite for repeated rows.
     h = h.double()
@@ -207,16 +231,16 @@ def _layers(
     x = mean.unsqueeze(1) + root.to(inputs).unsqueeze(1) @ normal(bias.shape[-1])
     for weight, bias in others:
         if weight[0].numel() <= few:
-            (noisy,) = perturbed([(weight, bias)], perturbations, s, generators)
-            x = x.relu() @ noisy[0].mT + noisy[1].unsqueeze(2)
+            noise = _noises(weight, perturbations, s, generators)
+            x = _apply(_OnWeights, x.relu(), weight, bias, *noise)
         else:
             z = normal(bias.shape[-1])
-            x = _apply(x.relu(), weight, bias, z, s2, escalations)
+            x = _apply(_Noisy, x.relu(), weight, bias, z, s2, escalations)
     return x
 
 
-def _apply(*arguments: Any) -> Tensor:
-    return _Noisy.apply(*arguments)  # pyright: ignore[reportReturnType]
+def _apply(function: type[Function], *arguments: Any) -> Tensor:
+    return function.apply(*arguments)  # pyright: ignore[reportReturnType]
 
 
 def explicit(
@@ -246,13 +270,23 @@ def perturbed(
     """Return weights (S, perturbations, out, in) and biases with noise."""
     made: Weights = []
     for weight, bias in weights:
-        _, out, fan = weight.shape
-        scale = s.to(weight)[:, None, None]
-        e = _normal((perturbations, out, fan), generators, weight)
-        b = _normal((perturbations, out), generators, bias)
-        e, b = e.mul_(scale[..., None] * fan**-0.5), b.mul_(scale * out**-0.5)
+        e, b = _noises(weight, perturbations, s, generators)
         made.append((weight.unsqueeze(1) + e, bias.unsqueeze(1) + b))
     return made
+
+
+def _noises(
+    weight: Tensor,
+    perturbations: int,
+    s: Tensor,
+    generators: Sequence[torch.Generator],
+) -> tuple[Tensor, Tensor]:
+    """Return noise on a layer's weights and biases."""
+    _, out, fan = weight.shape
+    scale = s.to(weight)[:, None, None]
+    e = _normal((perturbations, out, fan), generators, weight)
+    b = _normal((perturbations, out), generators, weight)
+    return e * (scale[..., None] * fan**-0.5), b * (scale * out**-0.5)
 
 
 def local(
@@ -284,11 +318,14 @@ def local(
 def _normal(
     shape: tuple[int, ...], generators: Sequence[torch.Generator], like: Tensor
 ) -> Tensor:
-    """Draw normal numbers, a network's from its own generator, (S, *shape)."""
-    made = torch.empty(len(generators), *shape, dtype=like.dtype, device=like.device)
-    for row, generator in zip(made, generators, strict=True):
+    """Draw normal numbers, (S, *shape); networks that share a generator share them."""
+    own = list(dict.fromkeys(generators))
+    made = torch.empty(len(own), *shape, dtype=like.dtype, device=like.device)
+    for row, generator in zip(made, own, strict=True):
         row.normal_(generator=generator)
-    return made
+    if len(own) == len(generators):
+        return made
+    return made[[own.index(generator) for generator in generators]]
 
 
 BY_WAY: dict[Way, Callable[..., Tensor]] = {

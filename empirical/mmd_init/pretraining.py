@@ -130,7 +130,8 @@ def pretrain_stack(
     state : dict
         Starts, draws in front.
     generators : sequence of torch.Generator
-        One each, on the CPU.
+        One each, on the CPU; runs that are given the same one see the same batches and
+        the same noise, and it is drawn once.
     on_degenerate, snapshots, progress, checkpoint, checkpoint_seconds
         See `pretrain`, which also tells what is raised; a stack stops when all its runs
         have.

@@ -100,7 +100,7 @@ class TestLaw:
         weight, bias = normal(1, 6, 9, name="w"), normal(1, 6, name="b")
         z = torch.eye(6, dtype=h.dtype)[None, None]
         s2, log = torch.tensor([S**2], dtype=h.dtype), Escalations()
-        out = noise._apply(h, weight, bias, z, s2, log)
+        out = noise._apply(noise._Noisy, h, weight, bias, z, s2, log)
         root = (out - h @ weight.mT - bias)[0, 0]
         # Jitter, 1e-9 of a mean variance of less than one.
         np.testing.assert_allclose(
@@ -160,14 +160,39 @@ class TestLaw:
         assert torch.equal(run("auto", weights, x, 4), run("gram", weights, x, 4))
         monkeypatch.undo()
         seen = []
-        usual = noise.perturbed
+        usual = noise._noises
         monkeypatch.setattr(
             noise,
-            "perturbed",
-            lambda w, *a: seen.append(w[0][0].numel()) or usual(w, *a),
+            "_noises",
+            lambda w, *a: seen.append(w[0].numel()) or usual(w, *a),
         )
         assert torch.equal(run("auto", weights, x, 4), found)
         assert seen == [16]
+
+    def test_slope_of_noise_on_weights(self):
+        ((weight, bias),), _ = problem((6, 5), 3, 2)
+        h = normal(2, 4, 3, 6)
+        e, b = noise._noises(weight, 4, torch.full((2,), S), streams(2))
+        leaves = [t.clone().requires_grad_() for t in (h, weight, bias)]
+        out = noise._apply(noise._OnWeights, *leaves, e, b)
+        mirror = [t.clone().requires_grad_() for t in (h, weight, bias)]
+        plain = mirror[0] @ (mirror[1][:, None] + e).mT
+        plain = plain + (mirror[2][:, None] + b).unsqueeze(2)
+        assert torch.allclose(out, plain, rtol=1e-13)
+        up = normal(*out.shape, name="up")
+        mine, theirs = (
+            torch.autograd.grad(o, x, up) for o, x in ((out, leaves), (plain, mirror))
+        )
+        for one, other in zip(mine, theirs, strict=True):
+            assert torch.allclose(one, other, rtol=1e-12)
+
+    def test_runs_that_share_a_generator_share_the_noise(self):
+        weights, x = problem((7, 9, 8, 2), 4, 2)
+        twin = torch.Generator().manual_seed(5)
+        alike = [(w[:1].expand_as(w), b[:1].expand_as(b)) for w, b in weights]
+        same = x[:1].expand_as(x)
+        out = noise.auto(alike, same, 4, torch.full((2,), S), [twin, twin])
+        assert torch.equal(out[0], out[1])
 
     def test_variances_of_parameters(self):
         weights, _ = problem((50, 40), 1, 1)
@@ -204,7 +229,7 @@ class TestSlope:
         bias = normal(1, 5, name="b").requires_grad_()
         z, pull = normal(1, 1, 4, 5, name="z"), normal(1, 1, 4, 5, name="p")
         s2 = torch.tensor([S**2], dtype=h.dtype)
-        out = noise._apply(h, weight, bias, z, s2, None)
+        out = noise._apply(noise._Noisy, h, weight, bias, z, s2, None)
         (out * pull).sum().backward()
         x, w = h.detach()[0, 0].numpy(), weight.detach()[0].numpy()
         n = out.detach()[0, 0].numpy() - x @ w.T - bias.detach()[0].numpy()

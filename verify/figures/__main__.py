@@ -1,10 +1,13 @@
-"""``python -m verify.figures id``: draw a paper's figures from run records."""
+"""``python -m verify.figures id``: draw a paper's figures from run records.
+
+Tables of a paper that has such go into the page that shows its figures.
+"""
 
 import argparse
 import importlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from verify.claim import Profile
-from verify.figures import identity_map, square_loss
+from verify.figures import identity_map, mmd_init, square_loss
 from verify.figures.runs import (
     SCALES,
     Folder,
@@ -59,19 +62,22 @@ class Paper:
         By number.
     module : str
         What trains its networks, ``empirical.<topic>``.
+    tables : mapping
+        By number.
     """
 
     about: str
     figures: Mapping[int, Numbered]
     module: str
+    tables: Mapping[int, Numbered] = field(default_factory=dict[int, Numbered])
 
-    def expected(self, scale: str) -> dict[int, list[str]]:
-        """Return the configurations of each figure at a scale."""
+    def expected(self, scale: str, kind: str = "figures") -> dict[int, list[str]]:
+        """Return the configurations of each figure, or table, at a scale."""
         # Loaded here: it takes seconds, which `--help` should not.
         experiments: Any = importlib.import_module(f"{self.module}.experiments")
         found: dict[int, list[str]] = {}
         for configuration in experiments.configurations(scale):
-            for number in configuration.figures:
+            for number in getattr(configuration, kind, ()):
                 found.setdefault(number, []).append(configuration.name)
         return found
 
@@ -79,12 +85,18 @@ class Paper:
 PAPERS: Mapping[str, Paper] = {
     "id": Paper("copying networks", identity_map.FIGURES, "empirical.identity_map"),
     "sl": Paper("square loss", square_loss.FIGURES, "empirical.square_loss"),
+    "mmd": Paper(
+        "learnt initialisations",
+        mmd_init.FIGURES,
+        "empirical.mmd_init",
+        tables=mmd_init.TABLES,
+    ),
 }
 """By the start of their claims' ids."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Draw figures; return 0, 2 if some could not be drawn whole, 130 on Ctrl-C.
+    """Draw figures and tables; return 0, 2 if some could not be drawn whole, 130 on Ctrl-C.
 
     Wrong usage is 2 as well.
     """
@@ -93,10 +105,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     scale = SCALES[profile.value]
     paper = PAPERS[options.paper]
     expected = paper.expected(scale)
+    shown = (expected, paper.expected(scale, "tables") if paper.tables else {})
     records = Folder(
         options.records or beside(folder_of(profile), profile.value).folder,
         scale=scale,
-        names={name for names in expected.values() for name in names},
+        names={name for by in shown for names in by.values() for name in names},
     )
     numbers: list[int] = sorted(set(options.only or paper.figures))
     if unknown := [n for n in numbers if n not in paper.figures]:
@@ -111,9 +124,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; what is drawn stays in {options.out}\n")
         return EXIT_INTERRUPTED
-    _index(paper, numbers, options.out, options.format)
+    # Those who choose figures want no tables.
+    tables, lacking = ([], []) if options.only else _tables(paper, records)
+    _index(paper, numbers, options.out, options.format, tables)
     _note_other_code(records)
-    return EXIT_MISSING if _said(paper, absent, records) else EXIT_DONE
+    missing = _said(paper, absent, lacking, records)
+    return EXIT_MISSING if missing else EXIT_DONE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -176,6 +192,21 @@ def _draw(
     return absent
 
 
+def _tables(paper: Paper, records: Folder) -> tuple[list[str], list[str]]:
+    """Return the tables as sections of the page, and why there are not all."""
+    sections: list[str] = []
+    lacking: list[str] = []
+    for number, table in paper.tables.items():
+        try:
+            body = table(records).markdown()
+        except Missing as error:
+            lacking.append(str(error))
+        else:
+            head = f"## Table {number}: {table.title}"
+            sections.append(f"{head}\n\n{table.words}\n\n{body}\n")
+    return sections, lacking
+
+
 def _name(number: int, kind: str) -> str:
     return f"figure-{number:02d}.{kind}"
 
@@ -205,8 +236,14 @@ def _write(number: int, figure: Numbered, records: Folder, path: Path) -> None:
     path.write_text(svg + "\n", encoding="utf-8")
 
 
-def _index(paper: Paper, numbers: Iterable[int], out: Path, kind: str) -> None:
-    """Write the captions of what is there, as a page that shows it."""
+def _index(
+    paper: Paper,
+    numbers: Iterable[int],
+    out: Path,
+    kind: str,
+    tables: Iterable[str] = (),
+) -> None:
+    """Write captions of what is there, and tables, as a page that shows them."""
     lines = ["# Figures", ""]
     for number in numbers:
         if not (out / _name(number, kind)).exists():
@@ -220,6 +257,7 @@ def _index(paper: Paper, numbers: Iterable[int], out: Path, kind: str) -> None:
             figure.words,
             "",
         ]
+    lines += tables
     (out / "index.md").write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -241,13 +279,17 @@ def _note_other_code(records: Folder) -> None:
         )
 
 
-def _said(paper: Paper, absent: dict[int, str], records: Folder) -> bool:
+def _said(
+    paper: Paper, absent: dict[int, str], tables: Sequence[str], records: Folder
+) -> bool:
     """List on stderr what is missing; return whether anything is."""
-    if not absent:
+    if not (absent or tables):
         return False
-    lines = [absent[number] for number in sorted(absent)]
+    lines = [*(absent[number] for number in sorted(absent)), *tables]
     numbers = " ".join(map(str, sorted(absent)))
-    made = training_command(paper.module, records, f"--figures {numbers}")
+    # Of tables the batch knows nothing: it then makes all that is missing.
+    options = "" if tables else f"--figures {numbers}"
+    made = training_command(paper.module, records, options)
     sys.stderr.write("\n".join([*lines, f"Train what is missing: {made}", ""]))
     return True
 

@@ -8,7 +8,6 @@ from typing import Any
 from verify import figures
 from verify.figures import Missing, Picture
 from verify.figures.runs import Records
-from verify.figures.style import as_svg
 from verify.records import CaseRecord, Record
 from verify.report.html.markup import anchor, link
 from verify.report.rows import Row, as_fields, flatten
@@ -16,7 +15,10 @@ from verify.report.rows import Row, as_fields, flatten
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture as markup: the SVG, or the reason why there is none."""
+    """A picture as markup: SVG, a table, or the reason why there is neither.
+
+    `view` is the box of an SVG, empty of anything else.
+    """
 
     picture: Picture
     name: str
@@ -41,7 +43,9 @@ class Drawn:
     def again(self) -> str:
         """Return the figure where it is repeated: a reference to the drawing."""
         if not self.view:
-            return self.whole().replace(' id="figure-', ' data-figure="', 1)
+            # No id twice on a page: neither the figure's nor its table's.
+            again = self.whole().replace(' id="figure-', ' data-figure="', 1)
+            return again.replace(f' id="{self.name}"', "", 1)
         body = (
             f'<svg class="plot" viewBox="{self.view}" role="img"'
             f' aria-label="{escape(self.picture.caption)}"><use href="#{self.name}"'
@@ -117,16 +121,17 @@ def _drawn(
     runs: Records | None = None,
 ) -> Drawn:
     try:
-        figure = picture(record, runs=runs)
+        body = picture.markup(record, runs=runs, name=name)
     except Missing as error:
         reason = f"Drawn from trained networks, not all of which are there: {error}."
         return Drawn(picture, name, _note(reason, "pending"), "", tuple(rows))
     except (KeyError, TypeError, ValueError) as error:
         reason = f"This figure cannot be drawn: {error}"
         return Drawn(picture, name, _note(reason, "bad"), "", tuple(rows))
-    svg = as_svg(figure, name=name, title=picture.title, description=picture.caption)
-    view = svg.split('viewBox="', 1)[1].split('"', 1)[0]
-    return Drawn(picture, name, svg, view, tuple(rows))
+    view = ""
+    if body.startswith("<svg"):
+        view = body.split('viewBox="', 1)[1].split('"', 1)[0]
+    return Drawn(picture, name, body, view, tuple(rows))
 
 
 def _missing(picture: Picture, rows: Sequence[Row]) -> Drawn:
