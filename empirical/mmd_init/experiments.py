@@ -154,7 +154,7 @@ class Sizes:
 _SMALL = Sizes(
     side=8,
     hidden=(64, 64, 64),
-    recipe=Recipe(perturbations=64, reference=64, rate=1.5e-3, steps=700),
+    recipe=Recipe(perturbations=64, reference=64, rate=1e-3, steps=800),
     sweep=Recipe(perturbations=32, reference=32, rate=1e-3, steps=300),
     seeds=2,
     sweep_seeds=1,

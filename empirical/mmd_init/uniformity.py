@@ -267,14 +267,18 @@ class _Closed(Function):
         x, gammas = p.mT.contiguous(), bandwidths.to(p)
         over = count * (count - 1 if unbiased else count)
         value, slope = _against_uniform(x, bandwidths)
-        for rows in _blocks(len(x), count * count, p):
-            apart = x[rows, :, None] - x[rows, None, :]
-            inverse = gammas[rows, None, None].square().reciprocal()
-            total, slopes = _mixture(apart.square().mul_(inverse))
-            sums = total.sum(dim=2).double().sum(dim=1)
-            value[rows] += (sums - (9.0 * count if unbiased else 0.0)) / over
-            pull = slopes.mul_(apart).sum(dim=2)
-            slope[rows] -= pull * (inverse[:, 0] * 4.0 / over)
+        inverse = gammas[:, None, None].square().reciprocal()
+        for rows in _blocks(len(x), count * count // 2, p):
+            apart = _each_pair(x[rows])
+            total, slopes = _mixture(apart.square().mul_(inverse[rows]))
+            if count % 2 == 0:
+                # Half way round, a pair is met from both sides.
+                total[:, -1] *= 0.5
+                slopes[:, -1] *= 0.5
+            sums = 2.0 * total.sum(dim=2).double().sum(dim=1)
+            value[rows] += (sums + (0.0 if unbiased else 9.0 * count)) / over
+            pull = _on_each(slopes.mul_(apart))
+            slope[rows] -= pull * (inverse[rows, 0] * 4.0 / over)
         ctx.save_for_backward(slope.mT)
         return value.to(p)
 
@@ -283,6 +287,25 @@ class _Closed(Function):
     def backward(ctx: Any, *slopes: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         (slope,) = ctx.saved_tensors
         return slope * slopes[0], None, None
+
+
+def _each_pair(x: Tensor) -> Tensor:
+    """Return x_i - x_{i+k}, k = 1 .. M/2, indices going round: (n, M // 2, M)."""
+    count = x.shape[1]
+    twice = torch.cat([x, x], dim=1)
+    ahead = twice.as_strided((len(x), count // 2, count), (2 * count, 1, 1), 1)
+    return x[:, None, :] - ahead
+
+
+def _on_each(pull: Tensor) -> Tensor:
+    """Return each point's sum over its pairs, of an odd quantity at `_each_pair`."""
+    n, shifts, count = pull.shape
+    twice = torch.cat([pull, pull], dim=2)
+    # Point i is i - k's other half for each k.
+    behind = twice.as_strided(
+        (n, shifts, count), (2 * shifts * count, 2 * count - 1, 1), count - 1
+    )
+    return pull.sum(dim=1) - behind.sum(dim=1)
 
 
 def _against_uniform(x: Tensor, bandwidths: Tensor) -> tuple[Tensor, Tensor]:

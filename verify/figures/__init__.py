@@ -266,8 +266,9 @@ PICTURES: tuple[Picture, ...] = (
         title="The loss against degenerate softmax prefers a constant",
         caption=(
             "From three classes on, the constant that gives each class the same"
-            " probability, which never decides, has a lower loss than a classifier that"
-            " is right and certain; no predictor is below it (drawn from theory)."
+            " probability, and never decides, has a lower loss than a classifier that is"
+            " certain and uses all classes equally often; no predictor is below it (drawn"
+            " from theory)."
         ),
         of_theory=mmd_init.degeneracy_floor,
         topic="mmd/",
