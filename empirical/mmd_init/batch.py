@@ -1,31 +1,25 @@
 """Train configurations: one record each, resumable, also within a run."""
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from empirical import batch, devices
 from empirical.batch import code_digest, plain
-from empirical.mmd_init import measures
-from empirical.mmd_init.experiments import NOISES, Configuration
+from empirical.mmd_init import records
+from empirical.mmd_init.experiments import Configuration
 from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import State, stacked
-from empirical.mmd_init.pretraining import Pretrained, pretrain_stack
+from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import RandomLabelRecipe, pretrain_random_labels
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.randomness import numpy_generator, torch_generator
 
 SCHEMA = 1
-TOPIC = "mmd-init"
-SHOWN = 4
-"""Inputs, and perturbations, whose predictions are shown by figure 1."""
 
 Progress = Callable[[int, int, float], None]
 """Called with steps done, steps in all, and the mean loss."""
@@ -94,10 +88,10 @@ def run_configuration(
     )
     pretraining = time.perf_counter() - start_time
     if not c.network.batch_norm:
-        _measure(c, start, state, found, runs)
+        records.measured(c, start, state, found, runs)
     for at, snapshot in taken.items():
         moved = {k: v.to(found.inputs) for k, v in snapshot.items()}
-        _measure_around(c, at, moved, found, runs)
+        records.around(c, at, moved, found, runs)
     _finetune(c, state, found, runs)
     devices.synchronise(device)
     return {
@@ -117,18 +111,14 @@ def run_configuration(
 
 
 def _tasks(c: Configuration) -> Any:
-    return random_tasks(c.tasks, numpy_generator(0, TOPIC, "tasks"))
+    return random_tasks(c.tasks, numpy_generator(0, records.TOPIC, "tasks"))
 
 
 def _starts(c: Configuration, device: str) -> State:
-    generators = [torch_generator(seed, TOPIC, "start", c.start) for _, seed in c.runs]
+    generators = [
+        torch_generator(seed, records.TOPIC, "start", c.start) for _, seed in c.runs
+    ]
     return c.network.init(c.start, generators, device=device)
-
-
-def _streams(c: Configuration, *names: str) -> list[torch.Generator]:
-    # By seed alone: variants see the same minibatches and the same noise.
-    by_seed = {seed: torch_generator(seed, TOPIC, *names) for seed in c.seeds}
-    return [by_seed[seed] for _, seed in c.runs]
 
 
 def _pretrained(
@@ -157,13 +147,13 @@ def _pretrained(
             c.network,
             start,
             found.inputs,
-            generators=_streams(c, "labels"),
+            generators=records.streams(c, "labels"),
             recipe=recipe,
         )
         for index, run in enumerate(runs):
             run["status"] = "diverged" if made.diverged[index] else "finished"
             run["best"] = int(made.best_window[index]) * c.recipe.window
-            run["windows"] = {"loss": _digits(made.losses[index])}
+            run["windows"] = {"loss": records.digits(made.losses[index])}
         return made.state, runs, {}
 
     def shown(done: int, last: int, terms: dict[str, float]) -> None:
@@ -175,14 +165,14 @@ def _pretrained(
         found.inputs,
         c.recipes(),
         state=start,
-        generators=_streams(c, "noise"),
+        generators=records.streams(c, "noise"),
         on_degenerate="record",
         snapshots=_spread(c, len(found.inputs)),
         progress=shown,
         checkpoint=checkpoint,
     )
     for run, one in zip(runs, learnt, strict=True):
-        run |= _run_record(c, one)
+        run |= records.pretrained(c, one)
     taken = {
         at: stacked([one.snapshots[at] for one in learnt]) for at in learnt[0].snapshots
     }
@@ -197,134 +187,6 @@ def _spread(c: Configuration, inputs: int) -> list[int]:
     return sorted({0, *np.geomspace(1, last, c.snapshots).round().astype(int).tolist()})
 
 
-def _run_record(c: Configuration, one: Pretrained) -> dict[str, Any]:
-    window = c.recipe.window
-    return {
-        "status": one.status,
-        "best": one.best,
-        "degenerate": one.degenerate,
-        "escalations": dataclasses.asdict(one.escalations),
-        "windows": {
-            name: _digits(_window_means(values, window))
-            for name, values in one.history.items()
-            if np.isfinite(values).any()
-        },
-        # The first window step by step: curves against the logarithm of steps.
-        "first": {
-            name: _digits(values[:window])
-            for name, values in one.history.items()
-            if np.isfinite(values).any()
-        },
-    }
-
-
-def _window_means(values: Any, window: int) -> Any:
-    whole = len(values) // window * window
-    return values[:whole].reshape(-1, window).mean(axis=1)
-
-
-def _measure(
-    c: Configuration,
-    start: State,
-    state: State,
-    found: Images,
-    runs: list[dict[str, Any]],
-) -> None:
-    """Add shares, norms and densities of each learnt start."""
-    few = found.inputs[:1024]
-    constant = measures.constant_shares(
-        c.network,
-        state,
-        found.inputs,
-        s=[r.s for r in c.recipes()],
-        generators=_streams(c, "constant"),
-        perturbations=max(c.recipe.perturbations, 64),
-        batches=c.minibatches,
-    )
-    dead = measures.dead_shares(
-        c.network,
-        state,
-        found.inputs,
-        generators=_streams(c, "dead"),
-        batches=c.minibatches,
-    )
-    norms = measures.jacobian_squares(c.network, state, few)
-    detached = measures.detachment(c.network, state, few)
-    for index, run in enumerate(runs):
-        run["constant"] = _summary(constant[index])
-        run["dead"] = _summary(dead[index])
-        run["jacobian"] = _digits(norms[index])
-        run["detachment"] = float(detached[index])
-    if c.densities:
-        _measure_densities(c, start, state, found, runs)
-
-
-def _measure_densities(
-    c: Configuration,
-    start: State,
-    state: State,
-    found: Images,
-    runs: list[dict[str, Any]],
-) -> None:
-    shown = found.inputs[:SHOWN], found.inputs[: c.densities]
-    s = c.recipes()[0].s
-    for when, these in (("before", start), ("after", state)):
-        over_noise = measures.predictions(
-            c.network,
-            these,
-            shown[0],
-            s=s,
-            generators=_streams(c, "densities", "noise"),
-            perturbations=c.densities,
-        )
-        over_inputs = measures.predictions(
-            c.network,
-            these,
-            shown[1],
-            s=s,
-            generators=_streams(c, "densities", "inputs"),
-            perturbations=SHOWN,
-        )
-        distances = measures.distance_to_uniform(over_noise)
-        spread = over_inputs.std(dim=-1)
-        for index, run in enumerate(runs):
-            part = run.setdefault("densities", {}).setdefault(when, {})
-            part["distances"] = _digits(distances[index])
-            part["spread"] = _digits(spread[index])
-            part["medians"] = _digits(over_inputs[index].median(dim=-1).values)
-            # Densities themselves are for a picture: one seed's will do.
-            if run["seed"] == c.seeds[0]:
-                part["over_noise"] = _sorted(over_noise[index].mT)
-                part["over_inputs"] = _sorted(over_inputs[index])
-
-
-def _measure_around(
-    c: Configuration,
-    at: int,
-    state: State,
-    found: Images,
-    runs: list[dict[str, Any]],
-) -> None:
-    """Add L_iod at a state on the way and around it, for each level of noise."""
-    few = found.inputs[:256]
-    here = measures.detachment(c.network, state, few)
-    around = {
-        s2: measures.perturbed_detachment(
-            c.network,
-            state,
-            few,
-            s=math.sqrt(s2),
-            # The same four perturbations at every step.
-            generators=_streams(c, "around"),
-        )
-        for s2 in NOISES
-    }
-    for index, run in enumerate(runs):
-        entry: dict[str, Any] = {"step": at, "here": float(here[index])}
-        entry["around"] = {str(s2): _digits(v[index]) for s2, v in around.items()}
-        run.setdefault("snapshots", []).append(entry)
-
-
 def _finetune(
     c: Configuration, state: State, found: Images, runs: list[dict[str, Any]]
 ) -> None:
@@ -335,7 +197,7 @@ def _finetune(
                 found.labels,
                 c.tasks,
                 shots,
-                numpy_generator(seed, TOPIC, "splits", shots),
+                numpy_generator(seed, records.TOPIC, "splits", shots),
             )
             for _, seed in c.runs
         ]
@@ -351,7 +213,7 @@ def _finetune(
             tasks,
             splits,
             generators=[
-                torch_generator(seed, TOPIC, "orders", shots, task)
+                torch_generator(seed, records.TOPIC, "orders", shots, task)
                 for _, seed in c.runs
                 for task in range(c.tasks)
             ],
@@ -359,33 +221,11 @@ def _finetune(
             recorded=c.distances,
         )
         for index, run in enumerate(runs):
-            run.setdefault("finetuned", {})[str(shots)] = _digits(
+            run.setdefault("finetuned", {})[str(shots)] = records.digits(
                 tuned.test_accuracy[index]
             )
             if tuned.distances is not None:
-                run["distances"] = _digits(tuned.distances[index, 0])
-
-
-def _summary(shares: Tensor) -> dict[str, Any]:
-    """Return mean and standard deviation over minibatches, the first axis."""
-    return {
-        "mean": _digits(shares.mean(dim=0)),
-        "std": _digits(shares.std(dim=0)),
-    }
-
-
-def _sorted(values: Tensor) -> list[Any]:
-    return [[float(f"{v:.4f}") for v in row.sort().values.tolist()] for row in values]
-
-
-def _digits(values: Any) -> Any:
-    """Return nested lists of seven digits, None for what is not finite."""
-    if isinstance(values, Tensor):
-        values = values.double().cpu().numpy()
-    if np.ndim(values):
-        return [_digits(part) for part in values]
-    number = float(values)
-    return float(f"{number:.7g}") if math.isfinite(number) else None
+                run["distances"] = records.digits(tuned.distances[index, 0])
 
 
 def run_batch(

@@ -401,7 +401,7 @@ def _falls(*, scale: str) -> Array:
 
 FIGURE_2 = trained(
     id="mmd/Fig2",
-    items=("Fig2", "Eq20/22"),
+    items=("Fig2", "Eq20", "Eq22"),
     title="Minimising detachment at the start lowers it nearby",
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.2",
     predict=_down,
