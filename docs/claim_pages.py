@@ -153,5 +153,7 @@ def drawing(
 ) -> str:
     """Return a picture as SVG whose text has the colour of the page, or a table."""
     svg = picture.markup(record, runs=runs)
+    scroll = '<div style="overflow-x: auto; font-size: var(--font-size--small)">'
+    svg = svg.replace('<div class="scroll">', scroll, 1)
     style = "--ink: var(--color-foreground-primary); max-width: 40rem; width: 100%"
     return svg.replace("<svg ", f'<svg style="{style}" ', 1)

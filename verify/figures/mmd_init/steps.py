@@ -1,0 +1,158 @@
+"""Figures 2 and 3: losses against the logarithm of steps."""
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from verify.figures.mmd_init.runs import Run, Stacks
+from verify.figures.runs import Array, Missing
+from verify.figures.style import DASHES, FAINT, INK, SERIES, blank
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+BINS = 20
+"""At most so many bins of the first window."""
+
+
+def detachment(stacks: Stacks) -> "Figure":
+    """Draw L_iod at the start and at perturbed starts, a panel for each noise."""
+    (stack,) = stacks.values()
+    runs = stack.of()
+    if not runs:
+        raise Missing("every run of detachment alone diverged")
+    levels = list(runs[0].part("snapshots")[0]["around"])
+    figure = blank(6.8, 3.3, layout="constrained")
+    figure.get_layout_engine().set(wspace=0.03)
+    panels = figure.subplots(1, len(levels), sharey=True, squeeze=False)[0]
+    for ax, level in zip(panels, levels, strict=True):
+        ax.patch.set_alpha(0.0)
+        for place, run in enumerate(runs):
+            _around(ax, run, level, first=place == 0)
+        ax.set(title=f"s² = {float(level):g}", yscale="log")
+        _steps_axis(ax, int(runs[0].part("snapshots")[-1]["step"]))
+    panels[0].set_ylabel("$L_{iod}$")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=2)
+    return figure
+
+
+def _around(ax: Any, run: Run, level: str, *, first: bool) -> None:
+    """Draw one run: mean and deviation over perturbations; the others' means thin."""
+    taken = run.part("snapshots")
+    steps = np.array([one["step"] for one in taken], dtype=np.float64)
+    here = np.array([one["here"] for one in taken], dtype=np.float64)
+    around = np.array([one["around"][level] for one in taken], dtype=np.float64)
+    mean, std = around.mean(axis=1), around.std(axis=1, ddof=1)
+    if not first:
+        thin: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.6}
+        ax.plot(steps, here, color=INK, linestyle=DASHES[1], **thin)
+        ax.plot(steps, mean, color=SERIES[0], **thin)
+        return
+    low = mean - std
+    # A mean less its deviation may be negative: then the band is cut at the least.
+    low = np.where(low > 0.0, low, around.min(axis=1))
+    ax.fill_between(steps, low, mean + std, color=SERIES[0], alpha=0.2, linewidth=0.0)
+    ax.plot(
+        steps,
+        here,
+        color=INK,
+        linestyle=DASHES[1],
+        linewidth=1.3,
+        label="at the start $\\theta_0$",
+    )
+    ax.plot(steps, mean, color=SERIES[0], label="around it, mean ± std of four")
+
+
+def _steps_axis(ax: Any, last: int) -> None:
+    """Make the axis of steps logarithmic from 1 on, with 0 at its left end."""
+    ax.set_xscale("symlog", linthresh=1.0, linscale=0.4)
+    powers = [10.0**k for k in range(6) if 10.0**k <= last]
+    ax.set_xticks([0.0, *powers], ["0", *(_short(p) for p in powers)])
+    ax.tick_params(axis="x", labelsize=8)
+    ax.minorticks_off()
+    ax.set(xlim=(0.0, last), xlabel="step")
+
+
+def _short(value: float) -> str:
+    return f"{value:g}" if value < 1e4 else f"10$^{int(np.log10(value))}$"
+
+
+def uniformity(stacks: Stacks) -> "Figure":
+    """Draw L_uni over steps, a panel for each noise and a line for each lambda."""
+    (stack,) = stacks.values()
+    variants = stack.raw["variants"]
+    noises = list(dict.fromkeys(float(v["s2"]) for v in variants))
+    lambdas = list(dict.fromkeys(float(v["lam"]) for v in variants))
+    window = int(stack.raw["recipe"]["window"])
+    figure = blank(6.8, 4.9, layout="constrained")
+    figure.get_layout_engine().set(hspace=0.03, wspace=0.03)
+    grid = figure.subplots(
+        -(-len(noises) // 2), 2, squeeze=False, sharex=True, sharey=True
+    )
+    for ax, s2 in zip(grid.flat, noises, strict=False):
+        ax.patch.set_alpha(0.0)
+        ax.axhline(0.0, color=FAINT, linewidth=1.0)
+        for index, lam in enumerate(lambdas):
+            _history(ax, stack.of(s2=s2, lam=lam), window, index, lam)
+        ax.set(title=f"s² = {s2:g}", xscale="log")
+        ax.set_yscale("symlog", linthresh=0.01, linscale=0.5)
+        ax.set_yticks([0.0, 0.01, 0.1, 1.0], ["0", "0.01", "0.1", "1"])
+        _log_steps(ax, stack.steps)
+    for ax in grid.flat[len(noises) :]:
+        ax.set_visible(False)
+    for row in grid:
+        row[0].set_ylabel("$L_{uni}$")
+    for ax in grid[-1]:
+        ax.set_xlabel("step")
+    first = next((ax for ax in grid.flat if len(ax.lines) > 1), grid[0][0])
+    handles, labels = first.get_legend_handles_labels()
+    if handles:
+        figure.legend(
+            handles,
+            labels,
+            title="weight of the loss against degenerate softmax",
+            loc="outside upper right",
+            ncols=len(labels),
+        )
+    return figure
+
+
+def _log_steps(ax: Any, last: int) -> None:
+    powers = [10.0**k for k in range(6) if 10.0**k <= last]
+    ax.set_xticks(powers, [_short(p) for p in powers])
+    ax.minorticks_off()
+    ax.set_xlim(1.0, last)
+
+
+def _history(ax: Any, runs: list[Run], window: int, index: int, lam: float) -> None:
+    """Draw mean and deviation over runs: single steps first, then means of windows."""
+    if not runs:
+        return
+    every = np.array([history(run, window)[1] for run in runs])
+    steps = history(runs[0], window)[0]
+    mean = every.mean(axis=0)
+    colour = SERIES[index]
+    if len(runs) > 1:
+        std = every.std(axis=0, ddof=1)
+        ax.fill_between(
+            steps, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0.0
+        )
+    ax.plot(steps, mean, color=colour, linestyle=DASHES[index], label=f"λ = {lam:g}")
+
+
+def history(run: Run, window: int) -> tuple[Array, Array]:
+    """Return steps and L_uni: means over bins of the first window, then over windows.
+
+    The first bins are single steps, later ones longer; a mean stands at its middle.
+    """
+    first = run.numbers("first", "uniformity")
+    means = run.numbers("windows", "uniformity")[1:]
+    edges = np.unique(np.geomspace(1, first.size + 1, BINS).round().astype(int)) - 1
+    parts = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
+    steps = [1.0 + part.mean() for part in parts]
+    middles = window * (1.0 + np.arange(means.size)) + 0.5 * (1 + window)
+    binned = [first[part].mean() for part in parts]
+    return np.array([*steps, *middles]), np.array([*binned, *means])
