@@ -93,7 +93,7 @@ def perturbed_detachment(
     *,
     s: float,
     generators: Generators,
-    perturbations: int = 4,
+    perturbations: int = 8,
 ) -> Tensor:
     """Return L_iod at perturbed starts, (S, perturbations)."""
     with torch.no_grad():
