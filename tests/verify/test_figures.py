@@ -82,8 +82,8 @@ def test_every_picture_can_be_drawn(
     assert ("drawn from theory" in picture.caption) == picture.from_theory
 
 
-def test_all_nine_pictures_are_there() -> None:
-    assert len(OWN) == 9
+def test_all_eleven_pictures_are_there() -> None:
+    assert len(OWN) == 11
     assert {p.name for p in OWN} == {p.name for p in figures.GALLERY} | set(RECORDS)
 
 
