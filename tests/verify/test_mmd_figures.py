@@ -312,19 +312,19 @@ def test_shares_are_pooled_over_runs(made: Records) -> None:
 
 def test_detachment_is_the_worst_layers(made: Records) -> None:
     table = TABLES[5](made)
-    cells = _cells(table)
-    assert cells["2",][-4::2] == ["16.93 ± 7.63", "34.12 ± 9.02"]
+    cells = _cells(table)["2", "1"]
+    assert cells[::2] == ["16.93 ± 7.63", "34.12 ± 9.02"]
     runs = [_run(made["sweep"], seed, s2=2.0, lam=1.0) for seed in (0, 1)]
     worst = [100.0 * max(run["dead"]["mean"]) for run in runs]
-    assert cells["2",][-1] == f"{np.mean(worst):.2f} ± {np.std(worst, ddof=1):.2f}"
-    assert table.groups[1][0] == "λ = 0.4, %"
+    assert cells[-1] == f"{np.mean(worst):.2f} ± {np.std(worst, ddof=1):.2f}"
+    assert len(table.rows) == 12
 
 
 def test_a_mean_of_one_run_has_no_deviation(records: Records) -> None:
     sweep = records["sweep"]
     sweep["runs"] = [run for run in sweep["runs"] if run["seed"] == 0]
     share = 100.0 * _run(sweep, s2=0.2, lam=0.2)["constant"]["mean"]
-    assert _cells(TABLES[5](records))["0.2",][1] == f"{share:.2f}"
+    assert _cells(TABLES[5](records))["0.2", "0.2"][1] == f"{share:.2f}"
 
 
 def test_runs_whose_fine_tuning_diverged_are_left_out(records: Records) -> None:

@@ -168,16 +168,14 @@ def sweep(stacks: Stacks, notes: Notes) -> Table:
     """Return table 5: constant models and detachment, by noise and lambda."""
     rows: list[tuple[tuple[str, ...], tuple[Cell, ...]]] = []
     for s2, line in reference.SWEEP.items():
-        cells: list[Cell] = []
         for lam, printed in zip(reference.LAMBDAS, line, strict=True):
             runs = runs_of(stacks, s2=s2, lam=lam)
             found = _constant_and_detached(runs) if runs else (None, None)
-            for pair in zip(printed, found, strict=True):
-                cells += [_cell(number) for number in pair]
-        rows.append(((f"{s2:g}",), tuple(cells)))
-    names = tuple(f"{what}, {who}" for what in ("DS", "IOD") for who in _PAIR)
-    groups = tuple((f"λ = {lam:g}, %", names) for lam in reference.LAMBDAS)
-    return Table(heads=("s²",), groups=groups, rows=tuple(rows), notes=notes)
+            pairs = zip(printed, found, strict=True)
+            cells = tuple(_cell(number) for pair in pairs for number in pair)
+            rows.append(((f"{s2:g}", f"{lam:g}"), cells))
+    groups = (("DS, %", _PAIR), ("IOD, %", _PAIR))
+    return Table(heads=("s²", "λ"), groups=groups, rows=tuple(rows), notes=notes)
 
 
 def _constant_and_detached(runs: Sequence[Run]) -> tuple[Number, Number]:
