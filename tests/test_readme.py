@@ -22,6 +22,7 @@ README = ROOT / "README.md"
         ("docs/tutorial.md", 20),
         ("docs/one-image.md", 20),
         ("docs/square-loss.md", 30),
+        ("docs/mmd-init.md", 30),
         ("docs/findings/kinks.md", 9),
         ("docs/findings/a-frame-of-zeros.md", 4),
     ],

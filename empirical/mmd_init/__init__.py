@@ -5,3 +5,16 @@ stacks of networks on random binary tasks. ``python -m empirical.mmd_init`` does
 Source: Lee and Cho, *Unsupervised Learning of Initialization in Deep Neural Networks
 via Maximum Mean Discrepancy* (2023).
 """
+
+from empirical.mmd_init.networks import Network, draw
+from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
+from empirical.mmd_init.recipes import Recipe
+
+__all__ = [
+    "Network",
+    "Pretrained",
+    "Recipe",
+    "draw",
+    "pretrain",
+    "pretrain_stack",
+]
