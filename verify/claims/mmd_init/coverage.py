@@ -305,6 +305,7 @@ FLOOR = Claim(
         " sqrt((d - 1) / d) away from the mean: E|v - f| < 1 / sqrt(d) for all classes,"
         " the condition that the loss is built on, is never met."
     ),
+    figure="mmd_degeneracy_floor",
 )
 
 

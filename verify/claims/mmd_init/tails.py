@@ -90,6 +90,7 @@ PRINTED = Claim(
     must_refute=_half_for_an_eighth,
     uses=("mmd/lem1", "mmd/lem2", "mmd/lem3", "mmd/prop1"),
     finding="At m = 100 and eta = 0.5 it is 0.969, where the tail is 0.0009.",
+    figure="mmd_vacuous_tail",
 )
 
 SHARP = Claim(
