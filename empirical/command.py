@@ -125,13 +125,18 @@ class Bar:
         shown = f"{done} of at most {last} updates, loss {loss:.2e}"
         shown += "".join(f", {name} {value:.2e}" for name, value in terms.items())
         self.bar.update(self.one, completed=done, total=last, shown=shown)
+        self._stop_when_due()
+
+    def _stop_when_due(self) -> None:
         if self.until is not None and time.monotonic() > self.until:
             raise KeyboardInterrupt
 
     def report(self, configuration: Named, outcome: str) -> None:
-        """Show the start or the end of a configuration."""
+        """Show the start or the end of a configuration; at the deadline, interrupt."""
         if outcome == "running":
             self.bar.reset(self.one, description=configuration.name, shown="")
+            # Some have no updates to stop at.
+            self._stop_when_due()
             return
         self.done += 1
         total = self.bar.tasks[0].total

@@ -105,19 +105,14 @@ def _inputs(options: argparse.Namespace) -> Tensor:
             directory=options.directory,
             allow_unverified=options.allow_unverified,
         ).inputs
-    if path.suffix == ".npy":
-        found = torch.from_numpy(np.load(path, allow_pickle=False))
-    elif path.suffix == ".pt":
-        found = torch.load(path, weights_only=True)
-    else:
-        raise ValueError(
-            f"pretrain: `--inputs` must be a .npy or .pt file, but it is {path}"
-        )
+    found = _read(path)
     if not isinstance(found, Tensor) or found.ndim < 2 or not len(found):
         raise ValueError(
             f"pretrain: `--inputs` must hold an array of inputs, one a row, but {path} "
             "does not"
         )
+    if found.is_complex():
+        raise ValueError(f"pretrain: `--inputs` must be real, but {path} is complex")
     x = found.flatten(1).float()
     std = float(x.std(correction=0))
     if not (math.isfinite(std) and std > 0.0):
@@ -128,7 +123,34 @@ def _inputs(options: argparse.Namespace) -> Tensor:
     return (x - x.mean()) / std
 
 
+def _read(path: Path) -> object:
+    """Return what a .npy or .pt file holds."""
+    if path.suffix not in (".npy", ".pt"):
+        raise ValueError(
+            f"pretrain: `--inputs` must be a .npy or .pt file, but it is {path}"
+        )
+    try:
+        if path.suffix == ".npy":
+            return torch.from_numpy(np.load(path, allow_pickle=False))
+        return torch.load(path, weights_only=True)
+    except OSError:
+        raise
+    # What is raised for bytes of another kind depends on the bytes.
+    except Exception as error:
+        first = str(error).partition("\n")[0]
+        raise ValueError(
+            f"pretrain: `--inputs` must be a {path.suffix} file of numbers, but {path} "
+            f"cannot be read as one ({type(error).__name__}: {first})"
+        ) from error
+
+
 def _pretrain(options: argparse.Namespace, device: str) -> int:
+    # Not found out after hours of training.
+    for path in (options.output, options.record, options.checkpoint):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ValueError(
+                f"pretrain: the folder of {path} must exist, but it does not"
+            )
     x = _inputs(options).to(device)
     network = Network(widths=(x.shape[1], *options.hidden, options.classes))
     start = network.init(

@@ -147,7 +147,10 @@ def _pretrained(
             c.network,
             start,
             found.inputs,
-            generators=records.streams(c, "labels"),
+            # One each: here a generator that is shared would be drawn from in turn.
+            generators=[
+                torch_generator(seed, records.TOPIC, "labels") for _, seed in c.runs
+            ],
             recipe=recipe,
         )
         for index, run in enumerate(runs):

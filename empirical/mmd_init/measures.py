@@ -97,7 +97,7 @@ def perturbed_detachment(
 ) -> Tensor:
     """Return L_iod at perturbed starts, (S, perturbations)."""
     with torch.no_grad():
-        levels = torch.full((len(generators),), s, device=inputs.device)
+        levels = inputs.new_full((len(generators),), s)
         noisy = noise.perturbed(
             network.weights(state),
             perturbations,
@@ -131,7 +131,7 @@ def predictions(
             network.weights(state),
             inputs.expand(draws, *inputs.shape),
             perturbations,
-            torch.full((draws,), s, device=inputs.device),
+            inputs.new_full((draws,), s),
             _moved(generators, inputs.device),
         )
         return logits.softmax(dim=-1)[..., 0]

@@ -37,7 +37,7 @@ ERR_7 = Claim(
     id="mmd/err7",
     items=("Err7",),
     title="The network has three hidden layers in the settings, two in an appendix",
-    statement=r"\text{784-392-392-2 is the network of three hidden layers of 392}",
+    statement=r"(784,392,392,2)\text{ has three hidden layers of 392}",
     source=Source(KEY, "Appendix B, against section 4 and appendices C and D"),
     evidence=Evidence.NUMERIC,
     cases=grid(hidden=(3,)),
