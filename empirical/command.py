@@ -156,6 +156,32 @@ class Bar:
         return 1 if any(o.startswith("failed") for o in outcomes.values()) else 0
 
 
+def run_chosen(
+    chosen: Sequence[Item],
+    run_batch: Callable[..., Mapping[str, str]],
+    options: argparse.Namespace,
+    device: str,
+    **more: Any,
+) -> int:
+    """Run configurations below a bar, with the options of `add_batch_options`."""
+    bar = Bar(len(chosen), options.minutes)
+
+    def run() -> Mapping[str, str]:
+        return run_batch(
+            chosen,
+            directory=options.out,
+            device=device,
+            rerun=options.rerun,
+            data=options.directory,
+            allow_unverified=options.allow_unverified,
+            report=bar.report,
+            progress=bar.steps,
+            **more,
+        )
+
+    return bar.run(run, out=options.out)
+
+
 def put(record: Any, path: Path | None) -> None:
     """Write a record to a file, or to stdout when there is none."""
     if path is not None:

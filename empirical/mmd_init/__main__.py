@@ -213,21 +213,7 @@ def _write(options: argparse.Namespace, found: Pretrained, network: Network) -> 
 
 def _batch(options: argparse.Namespace, device: str) -> int:
     chosen = command.chosen(configurations(options.scale), options)
-    bar = command.Bar(len(chosen), options.minutes)
-
-    def run() -> dict[str, str]:
-        return batch.run_batch(
-            chosen,
-            directory=options.out,
-            device=device,
-            rerun=options.rerun,
-            data=options.directory,
-            allow_unverified=options.allow_unverified,
-            report=bar.report,
-            progress=bar.steps,
-        )
-
-    return bar.run(run, out=options.out)
+    return command.run_chosen(chosen, batch.run_batch, options, device)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -174,22 +174,9 @@ def _batch(options: argparse.Namespace, device: str) -> int:
         chosen = [
             dataclasses.replace(c, per_class=min(few, c.per_class)) for c in chosen
         ]
-    bar = command.Bar(len(chosen), options.minutes)
-
-    def run() -> dict[str, str]:
-        return batch.run_batch(
-            chosen,
-            directory=options.out,
-            device=device,
-            rerun=options.rerun,
-            data=options.directory,
-            allow_unverified=options.allow_unverified,
-            workers=options.workers,
-            report=bar.report,
-            progress=bar.steps,
-        )
-
-    return bar.run(run, out=options.out)
+    return command.run_chosen(
+        chosen, batch.run_batch, options, device, workers=options.workers
+    )
 
 
 def _list(options: argparse.Namespace) -> int:
