@@ -12,8 +12,8 @@ from empirical.square_loss.experiments import configurations
 from theory import square_loss as sl
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.square_loss._networks import Array
-from verify.claims.square_loss._runs import by_scale, draws, last, run
-from verify.claims.square_loss.training import trained
+from verify.claims.square_loss._runs import by_scale, draws, last
+from verify.claims.square_loss.training import predict_ends, trained
 from verify.compare import AgreesTo, Identical, Outcome
 
 KEY = "poggio2021explicit"
@@ -41,15 +41,9 @@ def _each_its_own(*, scale: str, data: str) -> Array:
     """Return where theory lets the scales of either setting rest."""
     ends: list[float] = []
     for family in ("bn-decay", "bn"):
-        record = run(family, scale, data)
-        recipe = record["recipe"]
-        penalty = sl.torch_scale(
-            "mean", recipe["weight_decay"], record["examples"], recipe["rate"], 0.9
-        ).penalty
-        found = draws(family, scale, data)
-        margins = [np.array(draw["margins"], dtype=np.float64) for draw in found]
-        rest = [sl.rho_equilibrium(m, np.ones(m.size), penalty) for m in margins]
-        ends.append(float(np.log(by_scale(found, np.array(rest))[-1]).mean()))
+        rest = predict_ends(family, scale=scale, data=data)
+        levels = by_scale(draws(family, scale, data), rest)
+        ends.append(float(np.log(levels[-1]).mean()))
     return np.array(ends)
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -170,6 +171,7 @@ def _world(examples: int, noise: float, seed: int) -> tuple[Array, Array]:
     return x, np.where(rng.random(examples) < noise, -y, y)
 
 
+@cache
 def _classifiers(examples: int, noise: float) -> list[tuple[Array, Array, Array]]:
     """Train on fresh sets; return direction, outputs and labels of each."""
     found: list[tuple[Array, Array, Array]] = []
