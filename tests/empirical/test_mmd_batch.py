@@ -1,0 +1,416 @@
+"""Records of learnt initialisations: their parts, their runs, going on after a stop."""
+
+import json
+import math
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+import pytest
+import torch
+
+from empirical.batch import plain
+from empirical.mmd_init import batch, records
+from empirical.mmd_init.experiments import (
+    NOISES,
+    Configuration,
+    Variant,
+    configurations,
+)
+from empirical.mmd_init.finetuning import FinetuneRecipe
+from empirical.mmd_init.networks import Network
+from empirical.mmd_init.recipes import Recipe
+
+NET = Network(widths=(16, 8, 6, 2))
+NORMED = Network(widths=(16, 8, 6, 2), batch_norm=True)
+TINY = Configuration(
+    name="tiny",
+    network=NET,
+    recipe=Recipe(steps=7, window=3, batch=8, perturbations=8, reference=8, rate=3e-3),
+    variants=(Variant(), Variant(s2=2.0, lam=0.0, xi=0.0)),
+    seeds=(0, 1),
+    shots=(1, 2),
+    tasks=3,
+    finetune=FinetuneRecipe(epochs=2, batch=8),
+    minibatches=4,
+    side=4,
+)
+LIGHT = replace(TINY, variants=(Variant(),), shots=(), minibatches=2)
+
+
+IMAGES = cache(batch.images)
+
+
+@pytest.fixture(autouse=True)
+def read_once(monkeypatch):
+    """Digits are read and shrunk once."""
+    monkeypatch.setattr(batch, "images", IMAGES)
+
+
+def run(configuration=TINY, **given):
+    """A record as it is in its file."""
+    record = batch.run_configuration(configuration, **given)
+    return json.loads(json.dumps(plain(record), allow_nan=False))
+
+
+def leaves(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
+def check_shares(found, *shape):
+    for part in ("mean", "std"):
+        values = np.array(found[part])
+        assert values.shape == shape
+        assert ((values >= 0.0) & (values <= 1.0)).all()
+
+
+def check_finetuned(finetuned):
+    assert set(finetuned) == {"1", "2"}
+    for accuracies in finetuned.values():
+        assert len(accuracies) == 3
+        # Of a thousand test images.
+        thousandths = 1000.0 * np.array(accuracies)
+        np.testing.assert_allclose(thousandths, thousandths.round(), atol=1e-9)
+        assert ((thousandths >= 0) & (thousandths <= 1000)).all()
+
+
+TERMS = {"loss", "uniformity", "degeneracy", "detachment", "constant"}
+
+
+class TestRecord:
+    @pytest.mark.parametrize(
+        "configuration",
+        [
+            TINY,
+            replace(TINY, method="none"),
+            replace(TINY, method="labels"),
+            replace(TINY, method="none", network=NORMED),
+            replace(TINY, method="labels", network=NORMED),
+        ],
+        ids=["mmd", "none", "labels", "none-bn", "labels-bn"],
+    )
+    def test_of_each_method(self, configuration):
+        c = configuration
+        record = run(c)
+        assert record["name"] == "tiny"
+        assert record["parameters"] == c.network.parameters
+        assert record["images"]["train"] == 4000
+        assert np.array(record["tasks_labels"]).shape == (3, 10)
+        assert record["seconds"]["all"] >= record["seconds"]["pretraining"] > 0.0
+        assert not {"nan", "inf", "-inf"} & {v for v in leaves(record) if v is not None}
+        runs = record["runs"]
+        named = [(r["s2"], r["lam"], r["xi"], r["uni"], r["seed"]) for r in runs]
+        assert named == [(v.s2, v.lam, v.xi, v.uni, seed) for v, seed in c.runs]
+        for r in runs:
+            check_finetuned(r["finetuned"])
+            assert ("status" in r) == (c.method != "none")
+            assert ("jacobian" in r) == (not c.network.batch_norm)
+            if c.network.batch_norm:
+                continue
+            check_shares(r["constant"])
+            check_shares(r["dead"], 2)
+            assert len(r["jacobian"]) == 3
+            assert min(r["jacobian"]) > 0.0
+            assert r["detachment"] >= 0.0
+            assert {"densities", "snapshots", "distances"}.isdisjoint(r)
+
+    def test_of_pretraining(self):
+        for r in run(replace(TINY, shots=()))["runs"]:
+            assert r["status"] == "finished"
+            # The last window is not finished.
+            assert r["best"] in (3, 6)
+            assert r["degenerate"] is None
+            assert r["escalations"]["count"] >= 0
+            for part, length in (("windows", 2), ("first", 3)):
+                assert set(r[part]) == TERMS
+                assert {len(v) for v in r[part].values()} == {length}
+            for name in TERMS:
+                mean = sum(r["first"][name]) / 3
+                # Numbers of seven digits.
+                assert r["windows"][name][0] == pytest.approx(mean, rel=1e-6, abs=1e-9)
+
+    def test_of_random_labels(self):
+        for r in run(replace(TINY, method="labels", shots=()))["runs"]:
+            assert r["status"] == "finished"
+            assert len(r["windows"]["loss"]) == 2
+            best = int(np.argmin(r["windows"]["loss"])) + 1
+            assert r["best"] == 3 * best
+
+    def test_terms_that_no_run_asks_for_are_absent(self):
+        only = replace(LIGHT, variants=(Variant(uni=0.0, lam=0.0),))
+        for r in run(only)["runs"]:
+            assert set(r["windows"]) == set(r["first"]) == {"loss", "detachment"}
+
+    def test_of_densities(self):
+        runs = run(replace(LIGHT, densities=20))["runs"]
+        for r in runs:
+            assert set(r["densities"]) == {"before", "after"}
+            for part in r["densities"].values():
+                for name in ("distances", "spread", "medians"):
+                    values = np.array(part[name])
+                    assert values.shape == (4,)
+                    assert ((values > 0.0) & (values < 1.0)).all()
+                # Densities are of the first seed alone.
+                assert ("over_noise" in part) == (r["seed"] == 0)
+                for name in ("over_noise", "over_inputs"):
+                    if name not in part:
+                        continue
+                    values = np.array(part[name])
+                    assert values.shape == (4, 20)
+                    assert ((values >= 0.0) & (values <= 1.0)).all()
+                    assert (np.diff(values) >= 0.0).all()
+        shown = runs[0]["densities"]["after"]
+        steps = np.arange(21) / 20
+        for values, distance, inside, spread, median in zip(
+            np.array(shown["over_noise"]),
+            shown["distances"],
+            np.array(shown["over_inputs"]),
+            shown["spread"],
+            shown["medians"],
+            strict=True,
+        ):
+            # Numbers of four decimals, of which a median is the lower middle.
+            by_hand = max((steps[1:] - values).max(), (values - steps[:-1]).max())
+            assert distance == pytest.approx(by_hand, abs=1e-4)
+            assert spread == pytest.approx(inside.std(ddof=1), abs=1e-4)
+            assert median == pytest.approx(inside[9], abs=1e-4)
+
+    def test_of_snapshots(self):
+        record = run(replace(LIGHT, snapshots=4))
+        for r in record["runs"]:
+            # Evenly in the logarithm: 1, 7^(1/3), 7^(2/3) and 7, and the start.
+            assert [s["step"] for s in r["snapshots"]] == [0, 1, 2, 4, 7]
+            for s in r["snapshots"]:
+                assert s["here"] >= 0.0
+                assert set(s["around"]) == {str(s2) for s2 in NOISES}
+                assert {len(v) for v in s["around"].values()} == {8}
+                assert min(leaves(s["around"])) >= 0.0
+        # Snapshot 0 is the start, on the first 256 inputs.
+        c = replace(LIGHT, method="none")
+        start = batch._starts(c, "cpu")
+        few = batch.images_of(c).inputs[:256]
+        expected = records.measures.detachment(NET, start, few).tolist()
+        assert [r["snapshots"][0]["here"] for r in record["runs"]] == pytest.approx(
+            expected, rel=1e-6
+        )
+
+    def test_of_distances(self):
+        c = replace(TINY, method="none", tasks=1, shots=(2,), distances=True)
+        for r in run(c)["runs"]:
+            # Two epochs of 20 examples in batches of 8.
+            assert len(r["distances"]) == 7
+            assert r["distances"][0] == 0.0
+            # The first step of Adam moves each parameter with a slope by its rate.
+            longest = 1e-3 * math.sqrt(NET.parameters)
+            assert 0.1 * longest < r["distances"][1] <= 1.001 * longest
+
+    def test_a_divergence_is_on_record(self):
+        wild = replace(TINY, recipe=replace(TINY.recipe, rate=1e30), shots=())
+        runs = run(wild)["runs"]
+        assert {r["status"] for r in runs} == {"diverged"}
+        # What is measured is what is kept: the start, where no window went well.
+        assert {r["best"] for r in runs} == {0}
+        scratch = run(replace(wild, method="none"))["runs"]
+        for r, s in zip(runs, scratch, strict=True):
+            assert r["jacobian"] == s["jacobian"]
+
+    def test_images_of_another_size_are_refused(self):
+        with pytest.raises(ValueError, match="16 features, but it has 25"):
+            batch.run_configuration(replace(LIGHT, side=5))
+
+
+def without_time(record):
+    return {k: v for k, v in record.items() if k not in ("seconds", "environment")}
+
+
+class TestRuns:
+    def test_two_are_identical(self):
+        c = replace(TINY, snapshots=2, densities=8)
+        before = torch.get_rng_state()
+        assert without_time(run(c)) == without_time(run(c))
+        assert torch.equal(before, torch.get_rng_state())
+
+    @pytest.mark.parametrize("method", ["mmd", "labels", "none"])
+    def test_one_in_a_stack_is_as_it_is_alone(self, method):
+        c = replace(TINY, method=method, densities=64)
+        together = run(c)["runs"]
+        for (variant, seed), mine in zip(c.runs, together, strict=True):
+            (alone,) = run(replace(c, variants=(variant,), seeds=(seed,)))["runs"]
+            for part in ("windows", "first") if method == "mmd" else ():
+                # In the stack there are also the terms that others ask for.
+                for name, values in alone[part].items():
+                    # Rounding of float32, 1e-7, a few updates of it: other noise or
+                    # another minibatch makes a hundredth and more.
+                    assert mine[part][name] == pytest.approx(
+                        values, rel=1e-3, abs=1e-5
+                    ), name
+            if method == "labels":
+                assert mine["windows"]["loss"] == pytest.approx(
+                    alone["windows"]["loss"], rel=1e-5
+                )
+            assert mine.get("best") == alone.get("best")
+            assert mine["jacobian"] == pytest.approx(alone["jacobian"], rel=1e-3)
+            assert mine["detachment"] == pytest.approx(alone["detachment"], rel=1e-3)
+            # One of 8 units on a minibatch may switch, one of 64 networks, a few of a
+            # thousand test images.
+            assert mine["dead"]["mean"] == pytest.approx(
+                alone["dead"]["mean"], abs=1 / 24
+            )
+            assert mine["constant"]["mean"] == pytest.approx(
+                alone["constant"]["mean"], abs=1 / 128
+            )
+            for shots, accuracies in alone["finetuned"].items():
+                assert mine["finetuned"][shots] == pytest.approx(accuracies, abs=0.005)
+
+    def test_variants_of_a_seed_see_the_same(self):
+        # The same variant twice: the same numbers.
+        c = replace(TINY, variants=(Variant(), Variant()), densities=8)
+        runs = run(c)["runs"]
+        assert runs[0] == runs[2]
+        assert runs[1] == runs[3]
+        assert runs[0]["first"]["loss"] != runs[1]["first"]["loss"]
+        # Other weights: the first minibatch and its noise are still the same.
+        runs = run(replace(TINY, shots=()))["runs"]
+        again = run(replace(TINY, variants=(Variant(lam=1.0),), shots=()))["runs"]
+        for name in ("uniformity", "degeneracy", "constant"):
+            first = [r["first"][name][0] for r in (runs[0], runs[1])]
+            assert [r["first"][name][0] for r in again] == pytest.approx(
+                first, rel=1e-5
+            )
+
+    def test_starts_of_a_seed_are_the_same_in_every_configuration(self):
+        made = configurations("small")
+        starts = {}
+        for c in made:
+            weights = c.network.weights(batch._starts(c, "cpu"))
+            for index, (_, seed) in enumerate(c.runs):
+                one = [w[index] for w, _ in weights]
+                known = starts.setdefault((c.start, seed), one)
+                assert all(torch.equal(a, b) for a, b in zip(one, known, strict=True))
+                assert not any(bool(b[index].any()) for _, b in weights)
+        assert len({float(one[0][0, 0]) for one in starts.values()}) == len(starts)
+        assert {(s, seed) for s in ("he", "xavier") for seed in (0, 1)} <= set(starts)
+
+    def test_tasks_are_the_same_in_every_configuration(self):
+        expected = run(LIGHT)["tasks_labels"]
+        assert len({tuple(t) for t in expected}) == 3
+        for other in (
+            replace(LIGHT, method="labels", network=NORMED, start="he", seeds=(5,)),
+            replace(LIGHT, method="none", variants=(Variant(s2=2.0),), name="other"),
+        ):
+            assert run(other)["tasks_labels"] == expected
+
+    def test_splits_and_orders_are_of_the_seed_alone(self):
+        # The same starts, however they came about.
+        c = replace(TINY, method="none", seeds=(1, 0))
+        tuned = {
+            (r["s2"], r["seed"]): r["finetuned"]
+            for r in run(c)["runs"]
+            + run(replace(c, variants=(Variant(s2=1.0),)))["runs"]
+        }
+        for seed in (0, 1):
+            assert tuned[0.5, seed] == tuned[2.0, seed]
+            for shots, accuracies in tuned[0.5, seed].items():
+                # In another stack: rounding may tip a few of a thousand images.
+                assert tuned[1.0, seed][shots] == pytest.approx(accuracies, abs=0.005)
+        assert tuned[0.5, 0] != tuned[0.5, 1]
+
+
+class TestBatch:
+    CHOSEN = tuple(replace(LIGHT, name=f"c{i}", seeds=(i,)) for i in range(3))
+
+    def batch(self, directory, chosen=CHOSEN, **given):
+        return batch.run_batch(chosen, directory=directory, device="cpu", **given)
+
+    def test_runs_keeps_and_tells(self, tmp_path):
+        told = []
+
+        def report(c, outcome):
+            told.append((c.name, outcome))
+
+        out = tmp_path / "records"
+        assert set(self.batch(out, report=report).values()) == {"done"}
+        assert told[:2] == [("c0", "running"), ("c0", "done")]
+        assert sorted(p.name for p in out.iterdir()) == [
+            "c0.json",
+            "c1.json",
+            "c2.json",
+        ]
+        first = (out / "c0.json").read_text()
+        told.clear()
+        assert set(self.batch(out, report=report).values()) == {"kept"}
+        assert told == [(f"c{i}", "kept") for i in range(3)]
+        assert (out / "c0.json").read_text() == first
+        # What has changed is run again, and what is asked for.
+        changed = replace(self.CHOSEN[0], minibatches=3)
+        assert self.batch(out, (changed, *self.CHOSEN[1:])) == {
+            "c0": "done",
+            "c1": "kept",
+            "c2": "kept",
+        }
+        assert self.batch(out, self.CHOSEN[1:2], rerun=True) == {"c1": "done"}
+
+    def test_of_other_code(self, tmp_path, monkeypatch):
+        self.batch(tmp_path, self.CHOSEN[:1])
+        monkeypatch.setattr(batch, "code_digest", lambda: "other")
+        kept = self.batch(tmp_path, self.CHOSEN[:1])
+        assert kept == {"c0": "kept, of other code"}
+
+    def test_a_failure_does_not_stop_the_others(self, tmp_path):
+        bad = replace(self.CHOSEN[1], side=5)
+        outcomes = self.batch(tmp_path, (self.CHOSEN[0], bad, self.CHOSEN[2]))
+        assert (outcomes["c0"], outcomes["c2"]) == ("done", "done")
+        assert outcomes["c1"].startswith(
+            "failed: pretrain: `data` must have the network"
+        )
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["c0.json", "c2.json"]
+
+    def test_goes_on_after_an_interruption(self, tmp_path, monkeypatch):
+        eager = partial(batch.pretrain_stack, checkpoint_seconds=0.0)
+        monkeypatch.setattr(batch, "pretrain_stack", eager)
+        chosen = [replace(c, snapshots=3) for c in self.CHOSEN]
+        whole = [without_time(run(c)) for c in chosen]
+        seen = []
+
+        def stop(done, last, loss):
+            seen.append((done, last))
+            if len(seen) == 5:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            self.batch(tmp_path, chosen, progress=stop)
+        # Three windows of the first, of the second two.
+        assert seen == [(3, 7), (6, 7), (7, 7), (3, 7), (6, 7)]
+        names = sorted(p.name for p in tmp_path.iterdir())
+        assert names == ["c0.json", "c1.checkpoint"]
+        seen.clear()
+        outcomes = self.batch(tmp_path, chosen, progress=lambda d, n, _: seen.append(d))
+        assert outcomes == {"c0": "kept", "c1": "done", "c2": "done"}
+        assert seen == [7, 3, 6, 7]
+        names = sorted(p.name for p in tmp_path.iterdir())
+        assert names == ["c0.json", "c1.json", "c2.json"]
+        for c, expected in zip(chosen, whole, strict=True):
+            found = json.loads((tmp_path / f"{c.name}.json").read_text())
+            assert without_time(found) == expected
+
+    def test_a_checkpoint_of_another_configuration_is_not_gone_on_from(
+        self, tmp_path, monkeypatch
+    ):
+        eager = partial(batch.pretrain_stack, checkpoint_seconds=0.0)
+        monkeypatch.setattr(batch, "pretrain_stack", eager)
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            self.batch(tmp_path, self.CHOSEN[:1], progress=stop)
+        other = replace(self.CHOSEN[0], variants=(Variant(lam=0.3),))
+        (outcome,) = self.batch(tmp_path, [other]).values()
+        assert outcome.startswith("failed: train: `checkpoint` must be of the same arg")
+        assert "Remove it to start anew" in outcome

@@ -1,0 +1,415 @@
+"""The command line of the learnt initialisations."""
+
+import json
+from dataclasses import replace
+from functools import cache, partial
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from empirical.mmd_init import __main__ as command
+from empirical.mmd_init import batch
+from empirical.mmd_init.experiments import SCALES, Configuration, configurations
+from empirical.mmd_init.networks import Network
+from empirical.mmd_init.recipes import Recipe
+from empirical.randomness import numpy_generator
+
+NET = Network(widths=(16, 6, 5, 2))
+QUICK = "--hidden 6 5 --steps 7 --window 3 --batch 8 --perturbations 8 --reference 8"
+TERMS = {"loss", "uniformity", "degeneracy", "detachment", "constant"}
+IMAGES = cache(command.images)
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch):
+    """Digits are read once, from those at hand."""
+    monkeypatch.delenv("DEEP_LEDGER_DATA", raising=False)
+    monkeypatch.setattr(command, "images", partial(IMAGES, cached=False))
+    monkeypatch.setattr(batch, "images", IMAGES)
+
+
+@pytest.fixture
+def pretrain(tmp_path):
+    """Run `pretrain`; return its exit code, and the state if there is one."""
+
+    def run(*more, name="init.pt"):
+        path = tmp_path / name
+        argv = ["pretrain", "--device", "cpu", *QUICK.split(), "--output", str(path)]
+        code = command.main([*argv, *map(str, more)])
+        return code, torch.load(path, weights_only=True) if path.exists() else None
+
+    return run
+
+
+def table(rows=40):
+    return numpy_generator(7, "inputs").normal(3.0, 2.0, (rows, 16))
+
+
+def same(one, other):
+    assert list(one) == list(other)
+    assert all(torch.equal(one[k], other[k]) for k in one)
+
+
+class TestList:
+    @pytest.mark.parametrize("scale", SCALES)
+    def test_names_runs_tables_and_figures(self, scale, capsys):
+        assert command.main(["list", "--scale", scale]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines] == [
+            c.name for c in configurations(scale)
+        ]
+        runs = {"small": 4, "full": 4, "paper": 8}[scale]
+        assert f"mmd-xavier  {runs} runs  tables 1 2 3 4" in lines
+
+    def test_chooses(self, capsys):
+        assert command.main(["list", "--figures", "2", "3"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines == [
+            "sweep  12 runs  tables 5  figures 3",
+            "detachment  2 runs  figures 2",
+        ]
+        assert command.main(["list", "--only", "labels", "bn", "he"]) == 0
+        assert capsys.readouterr().out.startswith("labels-bn-he  2 runs")
+
+
+class TestPretrain:
+    def test_from_a_data_set(self, pretrain, tmp_path, capsys):
+        record = tmp_path / "record.json"
+        code, state = pretrain("--side", 4, "--record", record)
+        assert code == 0
+        assert "16-6-5-2: finished, kept after step" in capsys.readouterr().err
+        module = NET.module()
+        module.load_state_dict(state)
+        assert module(torch.ones(3, 16)).shape == (3, 2)
+        found = json.loads(record.read_text())
+        assert set(found) == {"status", "best", "degenerate", "history"}
+        assert (found["status"], found["degenerate"]) == ("finished", None)
+        assert found["best"] in (3, 6)
+        assert set(found["history"]) == TERMS
+        for values in found["history"].values():
+            assert np.isfinite(values).all()
+            assert len(values) == 7
+        # The same again, and another with another seed.
+        same(state, pretrain("--side", 4)[1])
+        _, other = pretrain("--side", 4, "--seed", 1)
+        assert not torch.equal(state["0.weight"], other["0.weight"])
+
+    def test_options_reach_the_recipe(self, pretrain, monkeypatch):
+        seen = []
+
+        def stop(network, x, recipe, **given):
+            seen.append((network, recipe, given["on_degenerate"]))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(command, "pretrain", stop)
+        assert pretrain("--side", 4)[0] == 130
+        expected = Recipe(steps=7, window=3, batch=8, perturbations=8, reference=8)
+        assert seen.pop() == (NET, expected, "record")
+        more = "--s2 4 --lam 0.1 --xi 0 --uni 2 --rate 0.01 --epochs 3 --grace 1"
+        more += " --noise gram --estimator biased --degenerate 0.25 --sampled"
+        more += " --stop-degenerate --classes 4 --hidden 9"
+        assert pretrain("--side", 4, *more.split())[0] == 130
+        expected = replace(
+            expected,
+            s=2.0,
+            lam=0.1,
+            xi=0.0,
+            uni=2.0,
+            rate=0.01,
+            epochs=3,
+            grace=1,
+            noise="gram",
+            estimator="biased",
+            degenerate=0.25,
+            closed=False,
+        )
+        assert seen.pop() == (Network(widths=(16, 9, 4)), expected, "stop")
+
+    def test_the_defaults_are_the_papers(self, tmp_path, monkeypatch):
+        seen = []
+
+        def stop(network, x, recipe, **given):
+            seen.append((network.widths[1:], recipe))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(command, "pretrain", stop)
+        argv = ["pretrain", "--side", "4", "--output", str(tmp_path / "x")]
+        assert command.main(argv) == 130
+        assert seen == [((392, 392, 392, 2), Recipe())]
+
+    def test_from_files(self, pretrain, tmp_path):
+        x = table()
+        np.save(tmp_path / "x.npy", x)
+        code, state = pretrain("--inputs", tmp_path / "x.npy")
+        assert code == 0
+        assert state["0.weight"].shape == (6, 16)
+        NET.module().load_state_dict(state)
+        torch.save(torch.from_numpy(x), tmp_path / "x.pt")
+        same(state, pretrain("--inputs", tmp_path / "x.pt")[1])
+        # Images are flattened.
+        np.save(tmp_path / "images.npy", x.reshape(-1, 4, 4))
+        same(state, pretrain("--inputs", tmp_path / "images.npy")[1])
+        # Standardised: shift and scale are no matter but for rounding of float32, 1e-7,
+        # which a few steps let grow.
+        np.save(tmp_path / "moved.npy", 4.0 * x - 1.0)
+        losses = []
+        for name in ("x", "moved"):
+            record = tmp_path / f"{name}.json"
+            pretrain("--inputs", tmp_path / f"{name}.npy", "--record", record)
+            losses.append(json.loads(record.read_text())["history"]["loss"])
+        assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+        # Pixels.
+        np.save(tmp_path / "bytes.npy", (20 * (x - x.min())).astype(np.uint8))
+        assert pretrain("--inputs", tmp_path / "bytes.npy")[0] == 0
+
+    def test_goes_on_from_a_checkpoint(self, pretrain, tmp_path, monkeypatch):
+        whole, recorded = pretrain("--side", 4, "--record", tmp_path / "a.json"), []
+        real = command.pretrain
+
+        def stopping(*given, progress, **named):
+            def shown(done, last, means):
+                recorded.append(done)
+                progress(done, last, means)
+                if recorded == [3, 6]:
+                    raise KeyboardInterrupt
+
+            return real(*given, progress=shown, checkpoint_seconds=0.0, **named)
+
+        monkeypatch.setattr(command, "pretrain", stopping)
+        kept = ("--side", 4, "--checkpoint", tmp_path / "kept")
+        code, state = pretrain(*kept, name="b.pt")
+        assert (code, state) == (130, None)
+        assert (tmp_path / "kept").exists()
+        # Of other options it is not taken.
+        assert pretrain(*kept, "--lam", 0.3, name="b.pt") == (2, None)
+        code, state = pretrain(*kept, "--record", tmp_path / "b.json", name="b.pt")
+        assert code == whole[0] == 0
+        assert recorded == [3, 6, 7]
+        same(whole[1], state)
+        assert (tmp_path / "a.json").read_text() == (tmp_path / "b.json").read_text()
+
+    def test_a_degenerate_run(self, pretrain, tmp_path, capsys):
+        # Inputs that hardly differ: what a network predicts for one, it does for all.
+        x = np.repeat([[5.0, -5.0] * 8], 40, axis=0) + 1e-4 * table()
+        np.save(tmp_path / "x.npy", x)
+        given = ("--inputs", tmp_path / "x.npy", "--window", 1, "--grace", 0)
+        record = tmp_path / "record.json"
+        code, state = pretrain(*given, "--stop-degenerate", "--record", record)
+        assert code == 1
+        # Two windows in a row, after that of grace.
+        said = capsys.readouterr().err
+        assert "16-6-5-2: degenerate, kept after step" in said
+        assert (
+            "degenerate from step 2: most perturbed networks predict one class" in said
+        )
+        assert "Raise --lam or lower --s2" in said
+        found = json.loads(record.read_text())
+        assert (found["status"], found["degenerate"]) == ("degenerate", 2)
+        assert len(found["history"]["loss"]) == 2
+        NET.module().load_state_dict(state)
+        # It is only said, if the run is not to be stopped.
+        assert pretrain(*given, "--record", record)[0] == 0
+        found = json.loads(record.read_text())
+        assert (found["status"], found["degenerate"]) == ("finished", 2)
+        assert "degenerate from step 2" in capsys.readouterr().err
+
+    def test_divergence_is_the_exit_status(self, pretrain, tmp_path, capsys):
+        record = tmp_path / "record.json"
+        code, state = pretrain("--side", 4, "--rate", 1e30, "--record", record)
+        assert code == 1
+        assert "16-6-5-2: diverged, kept after step 0" in capsys.readouterr().err
+        assert all(bool(torch.isfinite(v).all()) for v in state.values())
+        assert json.loads(record.read_text())["status"] == "diverged"
+
+    def test_three_classes_and_a_sample(self, pretrain):
+        code, state = pretrain("--side", 4, "--classes", 3, "--sampled")
+        assert code == 0
+        Network(widths=(16, 6, 5, 3)).module().load_state_dict(state)
+        # With two classes there is a choice.
+        sampled, closed = pretrain("--side", 4, "--sampled"), pretrain("--side", 4)
+        assert not torch.equal(sampled[1]["0.weight"], closed[1]["0.weight"])
+
+
+class TestMisuse:
+    @pytest.mark.parametrize(
+        ("name", "array", "said"),
+        [
+            ("x.npy", np.full((5, 16), 3.0), "finite and not constant"),
+            (
+                "x.npy",
+                np.where(np.eye(5, 16) > 0, np.nan, 1.0),
+                "finite and not constant",
+            ),
+            (
+                "x.npy",
+                np.where(np.eye(5, 16) > 0, np.inf, 1.0),
+                "finite and not constant",
+            ),
+            ("x.npy", np.repeat(table(1), 5, axis=0), "must hold different inputs"),
+            ("x.npy", np.arange(5.0), "an array of inputs, one a row"),
+            ("x.npy", np.zeros((0, 16)), "an array of inputs, one a row"),
+            ("x.npy", np.eye(5, 16) * 1j, "`--inputs` must be real"),
+            ("x.npy", np.array([["a", "b"]]), "must be a .npy file of numbers"),
+            ("x.npy", np.array([[None, 1]]), "must be a .npy file of numbers"),
+            ("x.npy", b"", "must be a .npy file of numbers"),
+            ("x.pt", {"inputs": torch.eye(5)}, "an array of inputs, one a row"),
+            ("x.pt", b"", "must be a .pt file of numbers"),
+            ("x.pt", b"junk", "must be a .pt file of numbers"),
+            ("x", b"junk", "must be a .npy or .pt file"),
+            ("x.csv", b"1,2", "must be a .npy or .pt file"),
+        ],
+    )
+    def test_inputs(self, name, array, said, pretrain, tmp_path, capsys):
+        path = tmp_path / name
+        if isinstance(array, bytes):
+            path.write_bytes(array)
+        elif path.suffix == ".npy":
+            np.save(path, array)
+        else:
+            torch.save(array, path)
+        assert pretrain("--inputs", path) == (2, None)
+        told = capsys.readouterr().err
+        assert told.startswith("error: pretrain: ")
+        assert said in told
+        assert len(told.splitlines()) == 1
+
+    def test_a_file_that_is_not_there(self, pretrain, tmp_path, capsys):
+        assert pretrain("--inputs", tmp_path / "absent.npy") == (1, None)
+        assert "No such file" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            ("--s2 0", "`--s2` must be positive, but it is 0.0"),
+            ("--s2 -1", "`--s2` must be positive, but it is -1.0"),
+            ("--s2 nan", "`--s2` must be positive, but it is nan"),
+            ("--lam -1", "`lam` must not be negative, but it is -1.0"),
+            ("--uni 0 --lam 0 --xi 0", "one of `uni`, `lam` and `xi` must be positive"),
+            ("--steps 0", "`steps` must be at least 1"),
+            ("--perturbations 1", "`perturbations` must be at least 2"),
+            ("--rate inf", "`rate` must be"),
+            ("--classes 1", "must end in at least 2 classes"),
+            ("--hidden 6 0", "`widths` must be"),
+            ("--data minst", "must be one of mnist"),
+            ("--side 0", "`side` must be at least 1"),
+            ("--seed -1", "`seed` must be non-negative"),
+            ("--device tpu", "`device` must be auto, cpu or cuda"),
+            ("--record absent/r.json", "the folder of absent/r.json must exist"),
+            ("--checkpoint absent/c", "the folder of absent/c must exist"),
+        ],
+    )
+    def test_options(self, more, said, pretrain, capsys):
+        assert pretrain("--side", 4, *more.split()) == (2, None)
+        assert said in capsys.readouterr().err
+
+    def test_a_folder_that_is_not_there(self, pretrain, capsys):
+        assert pretrain("--side", 4, name="absent/init.pt") == (2, None)
+        assert "must exist, but it does not" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        "argv",
+        [
+            [],
+            ["pretrain"],
+            ["batch"],
+            ["pretrain", "--output", "x", "--noise", "gramm"],
+            ["pretrain", "--output", "x", "--start", "lecun"],
+            ["list", "--scale", "medium"],
+        ],
+    )
+    def test_usage(self, argv, capsys):
+        with pytest.raises(SystemExit, match="2"):
+            command.main(argv)
+        assert "usage: python -m empirical.mmd_init" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("argv", "said"),
+        [
+            (["--figures", "4"], "no configuration of scale small"),
+            (["--only", "bert"], "no configuration of scale small holds ['bert']"),
+            (["--shard", "3/2"], "1 <= I <= N"),
+        ],
+    )
+    def test_choice(self, argv, said, tmp_path, capsys):
+        for start in (["list"], ["batch", "--out", str(tmp_path)]):
+            assert command.main([*start, *argv]) == 2
+            assert said in capsys.readouterr().err
+
+
+TINY = tuple(
+    Configuration(
+        name=f"c{i}-{method}",
+        network=NET,
+        method=method,
+        recipe=Recipe(steps=7, window=3, batch=8, perturbations=8, reference=8),
+        minibatches=2,
+        side=4,
+    )
+    for i, method in enumerate(("mmd", "none", "mmd"))
+)
+
+
+class TestBatch:
+    @pytest.fixture
+    def tiny(self, monkeypatch):
+        """Three small configurations in the place of a scale's."""
+        monkeypatch.setattr(command, "configurations", lambda _scale: TINY)
+
+    def test_runs_and_keeps(self, tiny, tmp_path, capsys):
+        argv = ["batch", "--device", "cpu", "--out", str(tmp_path)]
+        assert command.main([*argv, "--only", "mmd"]) == 0
+        said = capsys.readouterr().err
+        assert "c0-mmd: done" in said
+        assert "c2-mmd: done" in said
+        times = {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+        assert sorted(p.name for p in times) == ["c0-mmd.json", "c2-mmd.json"]
+        assert command.main(argv) == 0
+        said = capsys.readouterr().err
+        assert "c1-none: done" in said
+        assert "c0-mmd: done" not in said
+        assert all(p.stat().st_mtime_ns == t for p, t in times.items())
+        assert command.main([*argv, "--only", "c0", "--rerun"]) == 0
+        assert "c0-mmd: done" in capsys.readouterr().err
+
+    def test_a_failure_is_the_exit_status(self, tmp_path, monkeypatch, capsys):
+        bad = (replace(TINY[0], side=5), *TINY[1:])
+        monkeypatch.setattr(command, "configurations", lambda _scale: bad)
+        argv = ["batch", "--device", "cpu", "--out", str(tmp_path)]
+        assert command.main(argv) == 1
+        said = capsys.readouterr().err
+        assert "c0-mmd: failed: pretrain: `data` must have" in said
+        assert "c2-mmd: done" in said
+
+    @pytest.mark.parametrize("only", [["mmd"], ["none"]])
+    def test_a_deadline(self, only, tiny, tmp_path, capsys):
+        argv = ["batch", "--device", "cpu", "--out", str(tmp_path), "--only", *only]
+        assert command.main([*argv, "--minutes", "0"]) == 130
+        assert "interrupted; what is done stays in" in capsys.readouterr().err
+        assert not list(tmp_path.glob("*.json"))
+        assert command.main([*argv, "--minutes", "60"]) == 0
+        # What has its record is no matter of time.
+        assert command.main([*argv, "--minutes", "0"]) == 0
+        assert {p.suffix for p in tmp_path.iterdir()} == {".json"}
+
+    def test_a_deadline_within_a_run(self, tiny, tmp_path, monkeypatch):
+        monkeypatch.setattr(
+            batch,
+            "pretrain_stack",
+            partial(batch.pretrain_stack, checkpoint_seconds=0.0),
+        )
+        # A second passes whenever the clock is looked at: when it is set, before the run,
+        # after the first window, and after the second, when 2.4 have passed.
+        seconds = count()
+        clock = SimpleNamespace(monotonic=lambda: next(seconds))
+        monkeypatch.setattr("empirical.command.time", clock)
+        argv = ["batch", "--device", "cpu", "--out", str(tmp_path), "--only", "c0"]
+        assert command.main([*argv, "--minutes", "0.04"]) == 130
+        assert next(seconds) == 4
+        assert [p.name for p in tmp_path.iterdir()] == ["c0-mmd.checkpoint"]
+        monkeypatch.undo()
+        monkeypatch.setattr(command, "configurations", lambda _scale: TINY)
+        assert command.main(argv) == 0
+        assert [p.name for p in tmp_path.iterdir()] == ["c0-mmd.json"]
