@@ -181,6 +181,15 @@ class TestRecord:
             assert spread == pytest.approx(inside.std(ddof=1), abs=1e-4)
             assert median == pytest.approx(inside[9], abs=1e-4)
 
+    def test_densities_before_are_of_the_start(self):
+        c = replace(LIGHT, densities=20)
+        scratch = run(replace(c, method="none"))["runs"]
+        for learnt, start in zip(run(c)["runs"], scratch, strict=True):
+            # Of the same inputs under the same noise.
+            assert start["densities"]["before"] == start["densities"]["after"]
+            assert learnt["densities"]["before"] == start["densities"]["before"]
+            assert learnt["densities"]["after"] != start["densities"]["before"]
+
     def test_of_snapshots(self):
         record = run(replace(LIGHT, snapshots=4))
         for r in record["runs"]:

@@ -286,6 +286,7 @@ class TestMisuse:
             ("--s2 0", "`--s2` must be positive, but it is 0.0"),
             ("--s2 -1", "`--s2` must be positive, but it is -1.0"),
             ("--s2 nan", "`--s2` must be positive, but it is nan"),
+            ("--s2 inf", "`--s2` must be positive, but it is inf"),
             ("--lam -1", "`lam` must not be negative, but it is -1.0"),
             ("--uni 0 --lam 0 --xi 0", "one of `uni`, `lam` and `xi` must be positive"),
             ("--steps 0", "`steps` must be at least 1"),
