@@ -286,7 +286,7 @@ def _noises(
     scale = s.to(weight)[:, None, None]
     e = _normal((perturbations, out, fan), generators, weight)
     b = _normal((perturbations, out), generators, weight)
-    return e * (scale[..., None] * fan**-0.5), b * (scale * out**-0.5)
+    return e.mul_(scale[..., None] * fan**-0.5), b.mul_(scale * out**-0.5)
 
 
 def local(
