@@ -130,7 +130,8 @@ class Run:
             if not math.isfinite(loss):
                 self.status[index] = "diverged"
                 continue
-            if last - first == self.recipe.window and loss < self.least[index]:
+            whole = last - first == self.recipe.window
+            if whole and loss < self.least[index] and self._finite(index):
                 self.least[index], self.best[index] = loss, last
                 for name, kept in self.kept.items():
                     kept[index] = self.state[name].detach()[index]
@@ -166,6 +167,10 @@ class Run:
         parts = (terms.uniformity, terms.degeneracy, terms.detachment, terms.constant)
         rows = [terms.loss, *(absent if p is None else p for p in parts)]
         return torch.stack(rows).detach()
+
+    def _finite(self, index: int) -> bool:
+        # The last step may have led away from losses that were finite.
+        return all(bool(torch.isfinite(v[index]).all()) for v in self.state.values())
 
     def _snapshot(self, at: int) -> None:
         # Off the device: there may be many.

@@ -116,6 +116,12 @@ class Configuration:
                 "Configuration: `variants` and `seeds` must not be empty, but they are "
                 f"{self.variants} and {self.seeds}"
             )
+        for name, least in (("minibatches", 2), ("tasks", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"Configuration: `{name}` must be at least {least}, but it is "
+                    f"{getattr(self, name)}"
+                )
         if self.method == "mmd" and self.network.batch_norm:
             raise ValueError(
                 "Configuration: `network` must be without batch normalisation for the "

@@ -138,8 +138,8 @@ def segment_median(p: Tensor, reference: int) -> Tensor:
     """Return the median distance within the predictions and an even reference, (n,).
 
     Of two classes: points (p, 1 - p), whose distance is sqrt(2) times that of their p.
-    Distances are counted, not listed: halvings of an interval, then steps to the next one. An even
-    number of them has the mean of the two in the middle.
+    Distances are counted, not listed: halvings of an interval, then steps to the next
+    one. An even number of them has the mean of the two in the middle.
 
     Examples
     --------

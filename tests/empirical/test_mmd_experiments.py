@@ -34,6 +34,8 @@ class TestConfiguration:
             ({"data": "minst"}, "`data` must be one of mnist.*'minst'"),
             ({"variants": ()}, r"must not be empty, but they are \(\) and \(0,\)"),
             ({"seeds": ()}, "`variants` and `seeds` must not be empty"),
+            ({"minibatches": 1}, "`minibatches` must be at least 2, but it is 1"),
+            ({"tasks": 0}, "`tasks` must be at least 1, but it is 0"),
             (
                 {"network": replace(NET, batch_norm=True, layers=())},
                 "without batch norm",
