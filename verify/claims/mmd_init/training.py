@@ -87,9 +87,9 @@ GAIN = trained(
     figure="mmd_table_1",
     **_by(shots=SHOTS),
     finding=(
-        "77.1 against 73.5 % (N = 5), 81.9 and 79.9, 86.4 and 85.4, 90.0 and 89.5 (N = 40)"
-        " from Xavier's start; 75.5 and 70.3, 81.0 and 78.7, 86.0 and 84.3, 90.0 and 89.1 from"
-        " He's, on digits of 8 x 8 pixels."
+        "77.1 against 73.5 % (N = 5), 81.9 and 79.9, 86.4 and 85.4, 90.0 and 89.5 (N"
+        " = 40) from Xavier's start; 75.5 and 70.3, 81.0 and 78.7, 86.0 and 84.3,"
+        " 90.0 and 89.1 from He's, on digits of 8 x 8 pixels."
     ),
 )
 
@@ -162,7 +162,8 @@ SPREAD = trained(
     where="Table 2",
     figure="mmd_table_2",
     finding=(
-        "In all eight cells, e.g. 5.5 against 6.9 (Xavier) and 6.1 against 7.7 (He) at N = 5."
+        "In all eight cells, e.g. 5.5 against 6.9 (Xavier) and 6.1 against 7.7 (He)"
+        " at N = 5."
     ),
 )
 
@@ -195,8 +196,8 @@ DEGENERATE = trained(
     figure="mmd_table_3",
     **_by(xi=(0.0, 1.0)),
     finding=(
-        "From 48 to 25 % (xi = 0) and from 49 to 24 % (xi = 1) after 800 steps of pre-training"
-        " a narrow network, where the paper has 9,375 of a wide one."
+        "From 48 to 25 % (xi = 0) and from 49 to 24 % (xi = 1) after 800 steps of"
+        " pre-training a narrow network, where the paper has 9,375 of a wide one."
     ),
 )
 
@@ -267,8 +268,9 @@ NOISE = trained(
     figure="mmd_table_5",
     **_by(lam=(0.2, 0.4, 1.0)),
     finding=(
-        "The other way round after 300 steps: 47, 34, 28 and 29 % at lambda = 0.2 as s^2 rises."
-        " Small noise tells constant models last: all models are alike at first."
+        "The other way round after 300 steps: 47, 34, 28 and 29 % at lambda = 0.2 as"
+        " s^2 rises. Small noise tells constant models last: all models are alike at"
+        " first."
     ),
 )
 
@@ -420,7 +422,8 @@ FIGURE_1B = trained(
     where="Figure 1 (b)",
     figure="mmd_figure_1",
     finding=(
-        "The median falls from 0.11 to 0.09 in the quick profile; one model in four is a spike."
+        "The median falls from 0.11 to 0.09 in the quick profile; one model in four"
+        " is a spike."
     ),
 )
 
@@ -454,7 +457,8 @@ FIGURE_2 = trained(
     where="Figure 2",
     figure="mmd_figure_2",
     finding=(
-        "For s^2 = 0.2. At 0.5 and more it rises in networks as narrow as the quick profile's."
+        "For s^2 = 0.2. At 0.5 and more it rises in networks as narrow as the quick"
+        " profile's."
     ),
 )
 
@@ -569,7 +573,8 @@ EQ_5 = trained(
     must_refute=_down,
     where="Equation 5, after Hoffer, Hubara and Soudry 2017",
     finding=(
-        "In fine-tuning with Adam, 10 starts of 10; the root of time explains less in each."
+        "In fine-tuning with Adam, 10 starts of 10; the root of time explains less in"
+        " each."
     ),
 )
 
