@@ -302,9 +302,13 @@ MOST_NOISE = trained(
 # --- laws of the predictions: claim 1 and figure 1 ------------------------------------
 
 
+def _of(scale: str, **variant: float) -> list[dict[str, Any]]:
+    return runs(learnt(variant["lam"]), scale, **variant)
+
+
 def _distances(scale: str, when: str, **variant: float) -> Array:
     """Kolmogorov-Smirnov distances from uniform, (seeds, inputs)."""
-    found = runs(learnt(variant["lam"]), scale, **variant)
+    found = _of(scale, **variant)
     return np.array([r["densities"][when]["distances"] for r in found])
 
 
@@ -335,14 +339,11 @@ NEARER = trained(
 )
 
 
-def _draws(scale: str) -> int:
-    (first, *_) = runs("uniform-xavier", scale, **ALONE)
-    return len(first["densities"]["after"]["over_noise"][0])
-
-
-def _critical(*, scale: str) -> float:
+def _critical(variant: dict[str, float], *, scale: str) -> float:
     """Distance that a uniform sample exceeds once in a million times (Massart)."""
-    return float(np.sqrt(np.log(2.0 / 1e-6) / (2.0 * _draws(scale))))
+    first = _of(scale, **variant)[0]
+    draws = len(first["densities"]["after"]["over_noise"][0])
+    return float(np.sqrt(np.log(2.0 / 1e-6) / (2.0 * draws)))
 
 
 def _farthest(variant: dict[str, float], when: str, *, scale: str) -> float:
@@ -355,7 +356,7 @@ UNIFORM = trained(
     title="After pre-training for uniformity alone each prediction's law is uniform",
     statement=r"f_{\theta_0+\epsilon}(x)\sim U(\Delta^{d-1})\text{ for each }x\quad"
     r"(L_{uni})",
-    predict=_critical,
+    predict=partial(_critical, ALONE),
     measure=partial(_farthest, ALONE, "after"),
     compare=AtMost(),
     must_refute=partial(_constantly, 1e-3),
@@ -369,7 +370,7 @@ UNIFORM_OURS = trained(
     title="After pre-training with both regularisers it is uniform too",
     statement=r"f_{\theta_0+\epsilon}(x)\sim U(\Delta^{d-1})\text{ for each }x\quad"
     r"(L_{uni}+0.4L_{sd}+L_{iod})",
-    predict=_critical,
+    predict=partial(_critical, OURS),
     measure=partial(_farthest, OURS, "after"),
     compare=AtMost(),
     must_hold=partial(_farthest, OURS, "before"),
