@@ -256,7 +256,9 @@ def _mixture(q: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _blocks(n: int, pairs: int, like: Tensor) -> list[slice]:
-    size = n if like.is_cuda else max(1, _BLOCK // pairs)
+    # Threads share an operation only from some size on.
+    block = _BLOCK if torch.get_num_threads() == 1 else 4 * _BLOCK
+    size = n if like.is_cuda else max(1, block // pairs)
     return [slice(k, k + size) for k in range(0, n, size)]
 
 
