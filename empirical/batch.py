@@ -1,12 +1,17 @@
 """Configurations run one after another, one JSON record each, resumable."""
 
+import dataclasses
 import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 
 class Named(Protocol):
@@ -112,16 +117,48 @@ def write_json(path: Path, content: object) -> None:
     {'x': [1.5, 'inf']}
     """
     text = json.dumps(plain(content), allow_nan=False, indent=1, sort_keys=True)
+    with whole(path) as partial, partial.open("w", encoding="utf-8") as stream:
+        stream.write(text + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextmanager
+def whole(path: Path) -> Generator[Path]:
+    """Give a path to write to, which takes the place of `path` if nothing goes wrong."""
     # In the same folder, so that the rename stays within one file system.
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with partial.open("w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        yield partial
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def identity(configuration: Any, *, device: str, **more: Any) -> dict[str, Any]:
+    """Return what makes two runs the same: a data class's entries, and `more`."""
+    # Random numbers differ between kinds of device only.
+    kind = device.split(":")[0]
+    return plain({**dataclasses.asdict(configuration), **more, "device": kind})
+
+
+def numbers(values: npt.ArrayLike, *, rounded: bool = False) -> Any:
+    """Return nested lists, None for what is not finite; rounded: of seven digits.
+
+    Examples
+    --------
+    >>> numbers([[1.0, np.nan]]), numbers(np.pi, rounded=True)
+    ([[1.0, None]], 3.141593)
+    """
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, list):
+            return [kept(part) for part in value]
+        if not math.isfinite(value):
+            return None
+        return float(f"{value:.7g}") if rounded else value
+
+    return kept(np.asarray(values, dtype=np.float64).tolist())
 
 
 def plain(value: Any) -> Any:

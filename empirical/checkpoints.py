@@ -1,13 +1,14 @@
 """States of interrupted runs: written whole or not at all, and of which arguments."""
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from empirical.batch import whole
 
 
 def fingerprint(
@@ -41,13 +42,8 @@ def fingerprint(
 
 def write(path: Path, state: Mapping[str, Any], *, of: str) -> None:
     """Write a state and the fingerprint of its run."""
-    # In the same folder, so that the rename stays within one file system.
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
+    with whole(path) as partial:
         torch.save({**state, "fingerprint": of}, partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def read(path: Path, *, of: str, device: torch.device) -> dict[str, Any]:

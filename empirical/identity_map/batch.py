@@ -2,20 +2,17 @@
 
 import dataclasses
 import itertools
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from empirical import batch, devices
-from empirical.batch import code_digest, plain
+from empirical.batch import code_digest, identity, numbers
 from empirical.data import Dataset, load
 from empirical.identity_map import images, measures
 from empirical.identity_map.experiments import Configuration
@@ -176,7 +173,7 @@ def trained_record(
         for index, group in enumerate(groups(configuration))
     ]
     record = {
-        **identity(configuration, device=device),
+        **_identity(configuration, device),
         "schema": SCHEMA,
         "code": code_digest(),
         "environment": devices.describe(device),
@@ -211,7 +208,7 @@ def run_batch(
     return batch.run_batch(
         configurations,
         directory=directory,
-        identity=lambda c: {**identity(c, device=device), "schema": SCHEMA},
+        identity=lambda c: {**_identity(c, device), "schema": SCHEMA},
         run=lambda c: run_configuration(
             c,
             device=device,
@@ -226,17 +223,9 @@ def run_batch(
     )
 
 
-def identity(configuration: Configuration, *, device: str) -> dict[str, Any]:
-    """Return what makes two runs the same."""
-    described = dataclasses.asdict(configuration)
-    return plain(
-        {
-            **described,
-            "recipe": configuration.recipe.describe(),
-            # Random numbers differ between kinds of device only.
-            "device": device.split(":")[0],
-        }
-    )
+def _identity(configuration: Configuration, device: str) -> dict[str, Any]:
+    described = configuration.recipe.describe()
+    return identity(configuration, device=device, recipe=described)
 
 
 def _group(
@@ -250,19 +239,19 @@ def _group(
     """Return a group's part of the record."""
     seeds = configuration.seeds
     rows = slice(index * len(seeds), (index + 1) * len(seeds))
-    numbers, steps = range(len(trained.status))[rows], trained.steps
+    members, steps = range(len(trained.status))[rows], trained.steps
     draws = [
         {
             "seed": seed,
             "status": trained.status[draw],
             "steps": int(trained.steps[draw]),
             "released": int(trained.released[draw]),
-            "final_loss": _numbers(trained.final_losses[draw : draw + 1])[0],
+            "final_loss": numbers(trained.final_losses[draw]),
             "starts": trained.starts[draw],
             # Those recorded, one for each of the first times.
-            "losses": _numbers(trained.losses[draw, trained.times < steps[draw]]),
+            "losses": numbers(trained.losses[draw, trained.times < steps[draw]]),
         }
-        for seed, draw in zip(seeds, numbers, strict=True)
+        for seed, draw in zip(seeds, members, strict=True)
     ]
     measured = measures.measure(
         configuration.network,
@@ -275,10 +264,6 @@ def _group(
         settings=settings,
     )
     return {**dataclasses.asdict(group), "draws": draws, "measured": measured}
-
-
-def _numbers(values: npt.NDArray[np.float64]) -> list[float | None]:
-    return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def _stacked(each: Sequence[Params]) -> Params:

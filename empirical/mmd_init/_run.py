@@ -14,7 +14,7 @@ from torch import Tensor
 from empirical import checkpoints
 from empirical.mmd_init.losses import losses
 from empirical.mmd_init.networks import Network, State, draw
-from empirical.mmd_init.noise import Escalations
+from empirical.mmd_init.noise import Escalations, on_device
 from empirical.mmd_init.recipes import Recipe
 
 Array = npt.NDArray[np.float64]
@@ -86,15 +86,9 @@ class Run:
         )
         # Runs may share a generator: then they share batches and noise.
         self.orders = list(dict.fromkeys(generators))
-        # On the device, so that its noise need not be carried there.
-        own = [
-            torch.Generator(device=inputs.device).manual_seed(
-                int(torch.randint(2**62, (), generator=g))
-            )
-            for g in self.orders
-        ]
         self.places = [self.orders.index(g) for g in generators]
-        self.noise = [own[place] for place in self.places]
+        # There, so that noise need not be carried.
+        self.noise = on_device(generators, inputs.device)
         self.state = {k: v.clone().requires_grad_() for k, v in start.items()}
         self.adam = torch.optim.Adam(list(self.state.values()), lr=self.recipe.rate)
         self.kept = {k: v.clone() for k, v in start.items()}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from empirical import batch, devices
-from empirical.batch import code_digest, plain
+from empirical.batch import code_digest, identity, numbers
 from empirical.mmd_init import records
 from empirical.mmd_init.experiments import Configuration
 from empirical.mmd_init.finetuning import finetune
@@ -156,7 +156,7 @@ def _pretrained(
         for index, run in enumerate(runs):
             run["status"] = "diverged" if made.diverged[index] else "finished"
             run["best"] = int(made.best_window[index]) * c.recipe.window
-            run["windows"] = {"loss": records.digits(made.losses[index])}
+            run["windows"] = {"loss": numbers(made.losses[index], rounded=True)}
         return made.state, runs, {}
 
     def shown(done: int, last: int, terms: dict[str, float]) -> None:
@@ -224,11 +224,11 @@ def _finetune(
             recorded=c.distances,
         )
         for index, run in enumerate(runs):
-            run.setdefault("finetuned", {})[str(shots)] = records.digits(
-                tuned.test_accuracy[index]
+            run.setdefault("finetuned", {})[str(shots)] = numbers(
+                tuned.test_accuracy[index], rounded=True
             )
             if tuned.distances is not None:
-                run["distances"] = records.digits(tuned.distances[index, 0])
+                run["distances"] = numbers(tuned.distances[index, 0], rounded=True)
 
 
 def run_batch(
@@ -271,9 +271,3 @@ def run_batch(
         rerun=rerun,
         report=report,
     )
-
-
-def identity(configuration: Configuration, *, device: str) -> dict[str, Any]:
-    """Return what makes two runs the same."""
-    # Random numbers differ between kinds of device only.
-    return plain({**dataclasses.asdict(configuration), "device": device.split(":")[0]})

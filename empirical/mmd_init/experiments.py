@@ -22,6 +22,8 @@ Method = Literal["none", "mmd", "labels"]
 METHODS = ("none", "mmd", "labels")
 NOISES = (0.2, 0.5, 1.0, 2.0)
 """Values of s^2 that are compared."""
+SHOTS = (5, 10, 20, 40)
+"""Training examples of each class in fine-tuning, N of the tables."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class Sizes:
     seeds: int
     sweep_seeds: int
     minibatches: int
-    shots: tuple[int, ...] = (5, 10, 20, 40)
+    shots: tuple[int, ...] = SHOTS
     densities: int = 1024
     distance_epochs: int = 100
 

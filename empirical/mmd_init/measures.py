@@ -41,7 +41,7 @@ def constant_shares(
     """
     chosen = _minibatches(inputs, generators, batch, batches)
     levels = torch.as_tensor(list(s), dtype=inputs.dtype, device=inputs.device)
-    on_device = _moved(generators, inputs.device)
+    on_device = noise.on_device(generators, inputs.device)
     shares: list[Tensor] = []
     with torch.no_grad():
         weights = network.weights(state)
@@ -102,7 +102,7 @@ def perturbed_detachment(
             network.weights(state),
             perturbations,
             levels,
-            _moved(generators, inputs.device),
+            noise.on_device(generators, inputs.device),
         )
         flat = {
             f"{layer.linear}.{part}": tensor.flatten(0, 1)
@@ -134,7 +134,7 @@ def predictions(
             inputs.expand(draws, *inputs.shape),
             perturbations,
             inputs.new_full((draws,), s),
-            _moved(generators, inputs.device),
+            noise.on_device(generators, inputs.device),
         )
         return logits.softmax(dim=-1)[..., 0]
 
@@ -183,14 +183,3 @@ def _minibatches(
         for g in dict.fromkeys(generators)
     }
     return torch.stack([rows[id(g)] for g in generators]).to(inputs.device)
-
-
-def _moved(generators: Generators, device: torch.device) -> list[torch.Generator]:
-    """Return generators on the device, seeded by those on the CPU, shared as they are."""
-    own = {
-        g: torch.Generator(device=device).manual_seed(
-            int(torch.randint(2**62, (), generator=g))
-        )
-        for g in dict.fromkeys(generators)
-    }
-    return [own[g] for g in generators]

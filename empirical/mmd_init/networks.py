@@ -12,6 +12,8 @@ Start = Literal["he", "xavier"]
 STARTS = ("he", "xavier")
 State = dict[str, Tensor]
 """Name to tensor as in `torch.nn.Module.state_dict`, draws in front where stacked."""
+Weights = list[tuple[Tensor, Tensor]]
+"""Weight and bias of every layer."""
 
 MOMENTUM, EPSILON = 0.1, 1e-5
 """Of batch normalisation, those of `torch.nn.BatchNorm1d`."""
@@ -159,7 +161,7 @@ class Network:
             made.append(w)
         return made
 
-    def weights(self, state: Mapping[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
+    def weights(self, state: Mapping[str, Tensor]) -> Weights:
         """Return weight and bias of every layer."""
         return [
             (state[f"{layer.linear}.weight"], state[f"{layer.linear}.bias"])

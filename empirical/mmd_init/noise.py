@@ -25,9 +25,10 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from empirical.mmd_init.networks import Weights
+
 Way = Literal["auto", "gram", "explicit", "local"]
 WAYS = ("auto", "gram", "explicit", "local")
-Weights = list[tuple[Tensor, Tensor]]
 
 JITTER, WORST_JITTER = 1e-9, 1e-3
 """First and last multiple of the mean variance that is added to the variances."""
@@ -177,49 +178,14 @@ def gram(
     generators: Sequence[torch.Generator],
     *,
     escalations: Escalations | None = None,
+    few: int = 0,
 ) -> Tensor:
     """Return logits, noise drawn in the space of outputs.
 
     Exact in the joint law over the batch and in the mean of gradients by the weights.
     The first layer's covariance is the same for every perturbation, and so is its mean.
+    Further layers of no more than `few` weights have noise on these.
     """
-    return _layers(
-        weights, inputs, perturbations, s, generators, escalations=escalations
-    )
-
-
-def auto(
-    weights: Weights,
-    inputs: Tensor,
-    perturbations: int,
-    s: Tensor,
-    generators: Sequence[torch.Generator],
-    *,
-    escalations: Escalations | None = None,
-) -> Tensor:
-    """Return the same, noise drawn on the weights of layers where that is cheaper."""
-    return _layers(
-        weights,
-        inputs,
-        perturbations,
-        s,
-        generators,
-        escalations=escalations,
-        few=_FEW * inputs.shape[1] ** 2,
-    )
-
-
-def _layers(
-    weights: Weights,
-    inputs: Tensor,
-    perturbations: int,
-    s: Tensor,
-    generators: Sequence[torch.Generator],
-    *,
-    escalations: Escalations | None,
-    few: int = 0,
-) -> Tensor:
-    """Return logits; layers of no more than `few` weights have noise on them."""
     (weight, bias), *others = weights
     count, s2 = inputs.shape[1], s.to(inputs).square()
 
@@ -237,6 +203,27 @@ def _layers(
             z = normal(bias.shape[-1])
             x = _apply(_Noisy, x.relu(), weight, bias, z, s2, escalations)
     return x
+
+
+def auto(
+    weights: Weights,
+    inputs: Tensor,
+    perturbations: int,
+    s: Tensor,
+    generators: Sequence[torch.Generator],
+    *,
+    escalations: Escalations | None = None,
+) -> Tensor:
+    """Return the same, noise drawn on the weights of layers where that is cheaper."""
+    return gram(
+        weights,
+        inputs,
+        perturbations,
+        s,
+        generators,
+        escalations=escalations,
+        few=_FEW * inputs.shape[1] ** 2,
+    )
 
 
 def _apply(function: type[Function], *arguments: Any) -> Tensor:
@@ -313,6 +300,19 @@ def local(
         z = _normal((perturbations, count, out), generators, inputs)
         x = h @ weight.mT.unsqueeze(1) + bias[:, None, None] + std * z
     return x
+
+
+def on_device(
+    generators: Sequence[torch.Generator], device: torch.device
+) -> list[torch.Generator]:
+    """Return generators on the device, seeded by those on the CPU, shared as they are."""
+    own = {
+        g: torch.Generator(device=device).manual_seed(
+            int(torch.randint(2**62, (), generator=g))
+        )
+        for g in dict.fromkeys(generators)
+    }
+    return [own[g] for g in generators]
 
 
 def _normal(

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.batch import numbers
 from empirical.mmd_init import measures
 from empirical.mmd_init.experiments import NOISES, Configuration
 from empirical.mmd_init.networks import State
@@ -30,21 +31,20 @@ def streams(c: Configuration, *names: str) -> list[torch.Generator]:
 def pretrained(c: Configuration, one: Pretrained) -> dict[str, Any]:
     """Return how a run went: status, windows, and the first of them step by step."""
     window = c.recipe.window
+    terms = {k: v for k, v in one.history.items() if np.isfinite(v).any()}
     return {
         "status": one.status,
         "best": one.best,
         "degenerate": one.degenerate,
         "escalations": dataclasses.asdict(one.escalations),
         "windows": {
-            name: digits(_window_means(values, window))
-            for name, values in one.history.items()
-            if np.isfinite(values).any()
+            name: numbers(_window_means(values, window), rounded=True)
+            for name, values in terms.items()
         },
         # The first window step by step: curves against the logarithm of steps.
         "first": {
-            name: digits(values[:window])
-            for name, values in one.history.items()
-            if np.isfinite(values).any()
+            name: numbers(values[:window], rounded=True)
+            for name, values in terms.items()
         },
     }
 
@@ -84,7 +84,7 @@ def measured(
     for index, run in enumerate(runs):
         run["constant"] = _summary(constant[index])
         run["dead"] = _summary(dead[index])
-        run["jacobian"] = digits(norms[index])
+        run["jacobian"] = _digits(norms[index])
         run["detachment"] = float(detached[index])
     if c.densities:
         _densities(c, start, state, found, runs)
@@ -120,9 +120,9 @@ def _densities(
         spread = over_inputs.std(dim=-1)
         for index, run in enumerate(runs):
             part = run.setdefault("densities", {}).setdefault(when, {})
-            part["distances"] = digits(distances[index])
-            part["spread"] = digits(spread[index])
-            part["medians"] = digits(over_inputs[index].median(dim=-1).values)
+            part["distances"] = _digits(distances[index])
+            part["spread"] = _digits(spread[index])
+            part["medians"] = _digits(over_inputs[index].median(dim=-1).values)
             # Densities themselves are for a picture: one seed's will do.
             if run["seed"] == c.seeds[0]:
                 part["over_noise"] = _sorted(over_noise[index].mT)
@@ -152,15 +152,15 @@ def around(
     }
     for index, run in enumerate(runs):
         entry: dict[str, Any] = {"step": at, "here": float(here[index])}
-        entry["around"] = {str(s2): digits(v[index]) for s2, v in around.items()}
+        entry["around"] = {str(s2): _digits(v[index]) for s2, v in around.items()}
         run.setdefault("snapshots", []).append(entry)
 
 
 def _summary(shares: Tensor) -> dict[str, Any]:
     """Return mean and standard deviation over minibatches, the first axis."""
     return {
-        "mean": digits(shares.mean(dim=0)),
-        "std": digits(shares.std(dim=0)),
+        "mean": _digits(shares.mean(dim=0)),
+        "std": _digits(shares.std(dim=0)),
     }
 
 
@@ -168,11 +168,5 @@ def _sorted(values: Tensor) -> list[Any]:
     return [[float(f"{v:.4f}") for v in row.sort().values.tolist()] for row in values]
 
 
-def digits(values: Any) -> Any:
-    """Return nested lists of seven digits, None for what is not finite."""
-    if isinstance(values, Tensor):
-        values = values.double().cpu().numpy()
-    if np.ndim(values):
-        return [digits(part) for part in values]
-    number = float(values)
-    return float(f"{number:.7g}") if math.isfinite(number) else None
+def _digits(values: Tensor) -> Any:
+    return numbers(values.double().cpu().numpy(), rounded=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-Weights = list[tuple[Tensor, Tensor]]
+from empirical.mmd_init.networks import Weights
 
 
 def degeneracy(f: Tensor) -> Tensor:

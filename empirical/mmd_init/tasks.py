@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from empirical.data import load
+from empirical.data.pixels import pixels
 from empirical.data.sources import Dataset
 
 Bools = npt.NDArray[np.bool_]
@@ -168,12 +168,7 @@ def images(
 
 
 def _pixels(raw: npt.NDArray[np.uint8], side: int | None) -> Tensor:
-    """Return flat pixels in [0, 1], float64."""
-    x = torch.from_numpy(raw.astype(np.float64) / 255.0)
-    x = x[:, None] if x.ndim == 3 else x.movedim(3, 1)
-    if side is not None:
-        x = functional.adaptive_avg_pool2d(x, side)
-    return x.flatten(1)
+    return pixels(raw, side=side).flatten(1)
 
 
 def _moments(data: Dataset, side: int | None) -> tuple[float, float]:

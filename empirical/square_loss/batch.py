@@ -1,18 +1,15 @@
 """Train configurations: one record each, resumable, also within a run."""
 
-import dataclasses
-import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical import batch, devices
-from empirical.batch import code_digest, plain
+from empirical.batch import code_digest, identity, numbers
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration
@@ -229,12 +226,6 @@ def run_batch(
     )
 
 
-def identity(configuration: Configuration, *, device: str) -> dict[str, Any]:
-    """Return what makes two runs the same."""
-    # Random numbers differ between kinds of device only.
-    return plain({**dataclasses.asdict(configuration), "device": device.split(":")[0]})
-
-
 def _draws(
     configuration: Configuration, trained: Trained, learnt: Problem
 ) -> list[dict[str, Any]]:
@@ -268,20 +259,6 @@ def _draws(
             }
         )
     return made
-
-
-def numbers(values: npt.NDArray[np.float64], *, rounded: bool = False) -> Any:
-    """Return nested lists, None for what is not finite.
-
-    Examples
-    --------
-    >>> numbers(np.array([[1.0, np.nan]]))
-    [[1.0, None]]
-    """
-    if values.ndim > 1:
-        return [numbers(part, rounded=rounded) for part in values]
-    kept = (float(f"{v:.7g}") if rounded else v for v in values.tolist())
-    return [v if math.isfinite(v) else None for v in kept]
 
 
 def _absent(value: Any) -> int | None:

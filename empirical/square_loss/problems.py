@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from empirical.data import load
+from empirical.data.pixels import pixels
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,12 +106,12 @@ def problem(
             cached=cached,
         )
         index = _balanced(found.labels, chosen, wanted, f"{data} ({split})")
-        pixels = _pixels(found.images[index], side=side, constant=constant)
-        parts.append((pixels, torch.arange(len(chosen)).repeat(wanted)))
-        digest = hashlib.sha256(pixels.numpy().tobytes()).hexdigest()
+        x = _inputs(found.images[index], side=side, constant=constant)
+        parts.append((x, torch.arange(len(chosen)).repeat(wanted)))
+        digest = hashlib.sha256(x.numpy().tobytes()).hexdigest()
         source |= {
             "source": found.source,
-            split: len(pixels),
+            split: len(x),
             f"{split}_sha256": digest,
         }
     (inputs, classes), (test_inputs, test_classes) = parts
@@ -142,13 +143,10 @@ def _balanced(
     return np.stack(rows, axis=1).reshape(-1)
 
 
-def _pixels(
+def _inputs(
     images: npt.NDArray[np.uint8], *, side: int | None, constant: float | None
 ) -> Tensor:
-    x = torch.from_numpy(images.astype(np.float64) / 255.0)
-    x = x[:, None] if x.ndim == 3 else x.movedim(3, 1)
-    if side is not None:
-        x = functional.adaptive_avg_pool2d(x, side)
+    x = pixels(images, side=side)
     if constant is not None:
         x = functional.pad(x.flatten(1), (0, 1), value=constant)
     norms = x.flatten(1).norm(dim=1)

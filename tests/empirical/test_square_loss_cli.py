@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from empirical.batch import plain
 from empirical.square_loss import Network, Recipe, batch
 from empirical.square_loss import __main__ as command
 from empirical.square_loss.experiments import SCALES, Configuration, configurations
@@ -75,7 +76,7 @@ class TestConfigurations:
 class TestRecords:
     def test_the_record(self):
         record = batch.run_configuration(replace(TINY[0], recipe=Recipe(epochs=9)))
-        text = json.loads(json.dumps(batch.plain(record), allow_nan=False))
+        text = json.loads(json.dumps(plain(record), allow_nan=False))
         assert text["penalty"] == 0.0
         assert text["examples"] == 20
         draws = text["draws"]
@@ -107,7 +108,7 @@ class TestRecords:
         for draw in lost:
             assert draw["diverged"] < draw["steps"]
             assert draw["series"]["rho"][-1] is None
-        json.dumps(batch.plain(record), allow_nan=False)
+        json.dumps(plain(record), allow_nan=False)
 
     def test_batch_runs_keeps_and_tells(self, tmp_path):
         told = []

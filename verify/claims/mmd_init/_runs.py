@@ -13,9 +13,6 @@ Array = npt.NDArray[np.float64]
 
 NETWORKS = Trainer("empirical.mmd_init", configurations, batch.run_batch)
 
-SHOTS = (5, 10, 20, 40)
-"""Examples a class in fine-tuning."""
-
 
 def runs(name: str, scale: str, **variant: float) -> list[dict[str, Any]]:
     """Return a configuration's runs of a variant, by seed; trained now if need be.

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from empirical.mmd_init.experiments import NOISES
+from empirical.mmd_init.experiments import NOISES, SHOTS
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.mmd_init._runs import (
-    SHOTS,
     Array,
     accuracy,
     constant,
