@@ -1,12 +1,16 @@
 """A small ledger of its own for each test, so that none runs the real one."""
 
+import copy
 import importlib
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from empirical.batch import write_json
 
 PREAMBLE = """
 from verify.claim import Claim, Evidence, Source, grid
@@ -79,3 +83,19 @@ def toy_entry(toy: Callable[..., str]) -> Callable[[str], object]:
         return ledger.entries(toy(one=f"{extra}\nCLAIMS = ({call},)\n"))[0]
 
     return make
+
+
+@pytest.fixture
+def records(made: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Records that a module's `made` trained, free to be changed."""
+    return copy.deepcopy(made)
+
+
+@pytest.fixture
+def folder(made: Mapping[str, Any], tmp_path: Path) -> Path:
+    """Return a folder that holds them."""
+    path = tmp_path / "records"
+    path.mkdir()
+    for name, record in made.items():
+        write_json(path / f"{name}.json", record)
+    return path

@@ -67,12 +67,6 @@ def made() -> Records:
     return {record["name"]: json.loads(json.dumps(record)) for record in found}
 
 
-@pytest.fixture
-def records(made: Records) -> Records:
-    """The same, free to be changed."""
-    return copy.deepcopy(made)
-
-
 @pytest.fixture(scope="module")
 def written(made: Records, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("written")

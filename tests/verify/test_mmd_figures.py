@@ -1,6 +1,5 @@
 """Figures and tables of the paper on learnt initialisations show the records' numbers."""
 
-import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from empirical.batch import write_json
 from empirical.mmd_init.batch import run_configuration
 from empirical.mmd_init.experiments import Configuration, configurations
 from theory import mmd
@@ -48,21 +46,6 @@ def made() -> Records:
     chosen = [c for c in configurations("small") if c.tables or c.figures]
     found = [run_configuration(_tiny(c)) for c in chosen]
     return {record["name"]: json.loads(json.dumps(record)) for record in found}
-
-
-@pytest.fixture
-def records(made: Records) -> Records:
-    """The same, free to be changed."""
-    return copy.deepcopy(made)
-
-
-@pytest.fixture
-def folder(made: Records, tmp_path: Path) -> Path:
-    path = tmp_path / "records"
-    path.mkdir()
-    for name, record in made.items():
-        write_json(path / f"{name}.json", record)
-    return path
 
 
 def _drawn(number: int, records: Records) -> Any:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.batch import write_json
 from empirical.square_loss.batch import run_configuration
 from empirical.square_loss.experiments import Configuration, configurations
 from verify import figures
@@ -48,21 +47,6 @@ def made() -> Records:
     chosen = [c for c in configurations("small") if c.name in SHOWN]
     found = [run_configuration(_tiny(c)) for c in chosen]
     return {record["name"]: json.loads(json.dumps(record)) for record in found}
-
-
-@pytest.fixture
-def records(made: Records) -> Records:
-    """The same, free to be changed."""
-    return copy.deepcopy(made)
-
-
-@pytest.fixture
-def folder(made: Records, tmp_path: Path) -> Path:
-    path = tmp_path / "records"
-    path.mkdir()
-    for name, record in made.items():
-        write_json(path / f"{name}.json", record)
-    return path
 
 
 def _drawn(number: int, records: Records) -> list[Any]:

@@ -8,9 +8,9 @@ runs: it has their numbers beside a paper's.
 """
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from verify.figures import identity_map, measured, mmd_init, square_loss, theoretical
 from verify.figures.identity_map.table import DEPTH_CURVE
@@ -33,9 +33,9 @@ class Picture:
     name, title : str
     caption : str
         One sentence that says what to see.
-    of_record, of_runs, of_theory, table_of_runs : callable, optional
+    of_record, of_runs, of_theory : callable, optional
         ``of_record(record)``, ``of_runs(runs)`` (a mapping from configurations to run
-        records), ``of_theory()`` or ``table_of_runs(runs)``; exactly one is given.
+        records; it may be a table) or ``of_theory()``; exactly one is given.
     topic : str
         Start of the ids of claims whose reports show it even if none of them names it.
     """
@@ -44,13 +44,12 @@ class Picture:
     title: str
     caption: str
     of_record: "Callable[[Record], Figure] | None" = None
-    of_runs: "Callable[[Records], Figure] | None" = None
+    of_runs: "Callable[[Records], Figure | Table] | None" = None
     of_theory: "Callable[[], Figure] | None" = None
-    table_of_runs: Callable[[Records], Table] | None = None
     topic: str = ""
 
     def __post_init__(self) -> None:
-        given = (self.of_record, self.of_runs, self.of_theory, self.table_of_runs)
+        given = (self.of_record, self.of_runs, self.of_theory)
         if sum(one is not None for one in given) != 1:
             raise ValueError(
                 f"Picture: {self.name} must be of a record, of runs or of theory"
@@ -64,7 +63,7 @@ class Picture:
     @property
     def from_runs(self) -> bool:
         """Whether it is made from the records of trained runs."""
-        return self.of_runs is not None or self.table_of_runs is not None
+        return self.of_runs is not None
 
     def __call__(
         self, record: Record | None = None, *, runs: Records | None = None
@@ -80,13 +79,12 @@ class Picture:
             If it shows a record and none is given, or the record holds nothing that
             this picture shows.
         """
-        if self.table_of_runs is not None:
-            return self.table_of_runs({} if runs is None else runs)
         with styled():
             if self.of_theory is not None:
                 return settled(self.of_theory())
             if self.of_runs is not None:
-                return settled(self.of_runs({} if runs is None else runs))
+                made = self.of_runs({} if runs is None else runs)
+                return made if isinstance(made, Table) else settled(made)
             assert self.of_record is not None
             if record is None:
                 raise ValueError(f"{self.name}: `record` must be given to be drawn")
@@ -113,6 +111,38 @@ class Picture:
             return made.html(name=name or self.name, title=self.title)
         return as_svg(
             made, name=name or self.name, title=self.title, description=self.caption
+        )
+
+
+class Numbered(Protocol):
+    """A figure or table of a paper, made from run records."""
+
+    @property
+    def title(self) -> str:
+        """Without its number."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """The whole caption."""
+        ...
+
+    def __call__(self, records: Records) -> Any:
+        """Return a Matplotlib figure or a `Table`, or raise `Missing`."""
+        ...
+
+
+def _numbered(
+    name: str, made: Mapping[int, Numbered], shown: Iterable[int], topic: str
+) -> Iterator[Picture]:
+    """Yield the pictures of a paper's figures or tables, ``<topic>_figure`` or so."""
+    for number in shown:
+        yield Picture(
+            name=f"{name}_{number}",
+            title=f"{name.rpartition('_')[2].title()} {number}: {made[number].title}",
+            caption=made[number].words,
+            of_runs=made[number],
+            topic=topic,
         )
 
 
@@ -196,16 +226,7 @@ PICTURES: tuple[Picture, ...] = (
         of_runs=DEPTH_CURVE,
         topic="id/",
     ),
-    *(
-        Picture(
-            name=f"identity_figure_{number}",
-            title=f"Figure {number}: {identity_map.FIGURES[number].title}",
-            caption=identity_map.FIGURES[number].words,
-            of_runs=identity_map.FIGURES[number],
-            topic="id/",
-        )
-        for number in identity_map.MAIN
-    ),
+    *_numbered("identity_figure", identity_map.FIGURES, identity_map.MAIN, "id/"),
     Picture(
         name="square_loss_families",
         title=square_loss.FAMILIES.title,
@@ -224,16 +245,7 @@ PICTURES: tuple[Picture, ...] = (
         of_theory=square_loss.overshoot,
         topic="sl/",
     ),
-    *(
-        Picture(
-            name=f"square_loss_figure_{number}",
-            title=f"Figure {number}: {square_loss.FIGURES[number].title}",
-            caption=square_loss.FIGURES[number].words,
-            of_runs=square_loss.FIGURES[number],
-            topic="sl/",
-        )
-        for number in square_loss.MAIN
-    ),
+    *_numbered("square_loss_figure", square_loss.FIGURES, square_loss.MAIN, "sl/"),
     Picture(
         name="square_loss_collapse",
         title=square_loss.COLLAPSE.title,
@@ -241,26 +253,8 @@ PICTURES: tuple[Picture, ...] = (
         of_runs=square_loss.COLLAPSE,
         topic="sl/",
     ),
-    *(
-        Picture(
-            name=f"mmd_figure_{number}",
-            title=f"Figure {number}: {mmd_init.FIGURES[number].title}",
-            caption=mmd_init.FIGURES[number].words,
-            of_runs=mmd_init.FIGURES[number],
-            topic="mmd/",
-        )
-        for number in mmd_init.MAIN
-    ),
-    *(
-        Picture(
-            name=f"mmd_table_{number}",
-            title=f"Table {number}: {mmd_init.TABLES[number].title}",
-            caption=mmd_init.TABLES[number].words,
-            table_of_runs=mmd_init.TABLES[number],
-            topic="mmd/",
-        )
-        for number in mmd_init.TABLES
-    ),
+    *_numbered("mmd_figure", mmd_init.FIGURES, mmd_init.MAIN, "mmd/"),
+    *_numbered("mmd_table", mmd_init.TABLES, mmd_init.TABLES, "mmd/"),
     Picture(
         name="mmd_degeneracy_floor",
         title="The loss against degenerate softmax prefers a constant",

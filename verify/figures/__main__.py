@@ -9,18 +9,17 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from verify.claim import Profile
-from verify.figures import identity_map, mmd_init, square_loss
+from verify.figures import Numbered, identity_map, mmd_init, square_loss
 from verify.figures.runs import (
     SCALES,
     Folder,
     Missing,
-    Records,
     beside,
     training_command,
 )
@@ -31,24 +30,6 @@ EXIT_DONE, EXIT_MISSING, EXIT_INTERRUPTED = 0, 2, 130
 
 _PIXELS = 150
 """Per inch, of bitmaps."""
-
-
-class Numbered(Protocol):
-    """A figure of a paper."""
-
-    @property
-    def title(self) -> str:
-        """What it is called."""
-        ...
-
-    @property
-    def words(self) -> str:
-        """The whole caption."""
-        ...
-
-    def __call__(self, records: Records) -> Any:
-        """Draw it."""
-        ...
 
 
 @dataclass(frozen=True)
