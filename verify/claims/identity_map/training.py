@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims import _predictors
 from verify.claims.identity_map._runs import curve, ladder, measured, names
 from verify.compare import AgreesTo, AtLeast, AtMost, RankTrend
 
@@ -22,16 +23,6 @@ LARGER = {"full": grid(scale=("full",)), "gpu": grid(scale=("paper",))}
 CNN = r"cnn-depth-(\d+)"
 RELU = r"fcn-relu-depth-(\d+)-width-\d+"
 LINEAR = r"fcn-linear-depth-(\d+)-width-\d+"
-
-
-def rises(*, scale: str) -> int:
-    """Predict a trend upwards."""
-    return 1
-
-
-def falls(*, scale: str) -> int:
-    """Predict a trend downwards."""
-    return -1
 
 
 def trained(*, where: str = "Section 4", **parts: Any) -> Claim:
@@ -61,10 +52,10 @@ def trend(
         items=items,
         title=title,
         statement=statement,
-        predict=rises if up else falls,
+        predict=_predictors.up if up else _predictors.down,
         measure=measure,
         compare=RankTrend(),
-        must_refute=falls if up else rises,
+        must_refute=_predictors.down if up else _predictors.up,
         **more,
     )
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from empirical.mmd_init.experiments import NOISES, SHOTS
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import constantly, down, up
 from verify.claims.mmd_init._runs import (
     Array,
     accuracy,
@@ -49,18 +50,6 @@ def trained(*, where: str, **parts: Any) -> Claim:
     return Claim(source=Source(KEY, where), **(given | parts))
 
 
-def _up(**_case: Any) -> int:
-    return 1
-
-
-def _down(**_case: Any) -> int:
-    return -1
-
-
-def _constantly(value: float, **_case: Any) -> float:
-    return value
-
-
 # --- accuracy: tables 1 and 2 ---------------------------------------------------------
 
 
@@ -78,10 +67,10 @@ GAIN = trained(
     items=("Tab1",),
     title="Networks trained from a learnt start are more accurate, task for task",
     statement=r"\text{accuracy(Ours)}>\text{accuracy(scratch)}\text{ at each }N",
-    predict=_up,
+    predict=up,
     measure=_gain,
     compare=SignTest(),
-    must_refute=_down,
+    must_refute=down,
     where="Table 1",
     figure="mmd_table_1",
     **_by(shots=SHOTS),
@@ -103,10 +92,10 @@ MORE = trained(
     title="The fewer the labels, the more a learnt start is worth",
     statement=r"82.42-79.63>92.48-90.91\text{ (Xavier)},\;"
     r"82.27-79.17>92.61-91.34\text{ (He)}",
-    predict=_up,
+    predict=up,
     measure=_more_with_few,
     compare=SignTest(),
-    must_refute=_down,
+    must_refute=down,
     where="Table 1",
 )
 
@@ -124,10 +113,10 @@ LABELS = trained(
     items=("Tab1", "Err14"),
     title="Random labels hurt plain networks where there are few true ones",
     statement=r"\text{N=5: }76.81<79.63\text{ (Xavier)},\;77.41<79.17\text{ (He)}",
-    predict=_down,
+    predict=down,
     measure=_labels,
     compare=SignTest(),
-    must_refute=_up,
+    must_refute=up,
     where="Table 1 and section 5.1",
 )
 
@@ -154,10 +143,10 @@ SPREAD = trained(
     title="Networks trained from a learnt start differ less from task to task",
     statement=r"\operatorname{sd}_{tasks}(\text{Ours})<\operatorname{sd}_{tasks}"
     r"(\text{scratch}):\;4.76<6.62,\;5.26<5.74\;(N=5)",
-    predict=_down,
+    predict=down,
     measure=_spreads,
     compare=SignTest(),
-    must_refute=_up,
+    must_refute=up,
     where="Table 2",
     figure="mmd_table_2",
     finding=(
@@ -292,7 +281,7 @@ MOST_NOISE = trained(
     predict=partial(_detached_at, 2.0),
     measure=partial(_detached_at, 0.5),
     compare=AtMost(),
-    must_refute=partial(_constantly, 0.0),
+    must_refute=partial(constantly, 0.0),
     where="Table 5",
     **_by(lam=(0.2, 0.4)),
 )
@@ -329,10 +318,10 @@ NEARER = trained(
     items=("Claim1", "Fig1"),
     title="Pre-training brings the law of each prediction nearer to uniform",
     statement=r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|\text{ falls for each }x",
-    predict=_down,
+    predict=down,
     measure=_nearer,
     compare=SignTest(),
-    must_refute=_up,
+    must_refute=up,
     where="Claim 1 and Figure 1",
     figure="mmd_figure_1",
 )
@@ -358,7 +347,7 @@ UNIFORM = trained(
     predict=partial(_critical, ALONE),
     measure=partial(_farthest, ALONE, "after"),
     compare=AtMost(),
-    must_refute=partial(_constantly, 1e-3),
+    must_refute=partial(constantly, 1e-3),
     where="Claim 1",
     figure="mmd_figure_1",
 )
@@ -397,7 +386,7 @@ FIGURE_1A = trained(
     predict=_a_third,
     measure=_after,
     compare=AtMost(),
-    must_refute=partial(_constantly, 1e-3),
+    must_refute=partial(constantly, 1e-3),
     where="Figure 1 (a)",
     figure="mmd_figure_1",
 )
@@ -414,7 +403,7 @@ FIGURE_1B = trained(
     items=("Fig1",),
     title="And models become constant: over inputs, predictions are a spike",
     statement=r"\operatorname{median}_\epsilon\operatorname{sd}_x\,f(x)_1\le0.05",
-    predict=partial(_constantly, 0.05),
+    predict=partial(constantly, 0.05),
     measure=partial(_spread_over_inputs, "after"),
     compare=AtMost(),
     must_hold=partial(_spread_over_inputs, "before"),
@@ -450,10 +439,10 @@ FIGURE_2 = trained(
     items=("Fig2", "Eq20", "Eq22"),
     title="Minimising detachment at the start lowers it nearby",
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.2",
-    predict=_down,
+    predict=down,
     measure=_falls,
     compare=SignTest(),
-    must_refute=_up,
+    must_refute=up,
     where="Figure 2",
     figure="mmd_figure_2",
     finding=(
@@ -472,10 +461,10 @@ FIGURE_2_NOISE = trained(
     items=("Fig2",),
     title="Less so the larger the noise",
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ after}/\text{before rises with }s^2",
-    predict=_up,
+    predict=up,
     measure=_falls_by_noise,
     compare=RankTrend(),
-    must_refute=_down,
+    must_refute=down,
     where="Figure 2",
     figure="mmd_figure_2",
 )
@@ -496,7 +485,7 @@ FIGURE_3 = trained(
     predict=partial(_left_at, 1.0),
     measure=partial(_left_at, 0.2),
     compare=AtMost(),
-    must_refute=partial(_constantly, 0.0),
+    must_refute=partial(constantly, 0.0),
     where="Figure 3",
     figure="mmd_figure_3",
     **_by(s2=NOISES),
@@ -567,10 +556,10 @@ EQ_5 = trained(
     items=("Eq5",),
     title="Parameters leave their start as the logarithm of time, not as its root",
     statement=r"\|\theta_t-\theta_0\|\sim\log t:\;R^2(\log t)>R^2(\sqrt t)",
-    predict=_up,
+    predict=up,
     measure=_logarithm_or_root,
     compare=SignTest(),
-    must_refute=_down,
+    must_refute=down,
     where="Equation 5, after Hoffer, Hubara and Soudry 2017",
     finding=(
         "In fine-tuning with Adam, 10 starts of 10; the root of time explains less in"

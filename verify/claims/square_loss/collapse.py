@@ -8,9 +8,10 @@ import numpy as np
 
 from theory import neural_collapse as nc
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import down, up
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import draws, first, interpolated, last
-from verify.claims.square_loss.training import down, trained, up
+from verify.claims.square_loss.training import trained
 from verify.compare import AgreesTo, SignTest
 
 KEY = "poggio2021explicit"

@@ -15,6 +15,7 @@ from empirical.square_loss.batch import train_configuration
 from empirical.square_loss.experiments import configurations
 from theory import square_loss as sl
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import constantly, down, up
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import by_scale, draws, first, last, run
 from verify.compare import (
@@ -37,16 +38,6 @@ LARGER = {
     "full": grid(scale=("full",), data=("mnist", "cifar10")),
     "gpu": grid(scale=("paper",), data=("cifar10",)),
 }
-
-
-def up(*, scale: str, data: str) -> int:
-    """Predict a trend upwards."""
-    return 1
-
-
-def down(*, scale: str, data: str) -> int:
-    """Predict a trend downwards."""
-    return -1
 
 
 def trained(*, where: str = "Section 3", **parts: Any) -> Claim:
@@ -350,9 +341,8 @@ def _at_most_a_tenth(*, scale: str, data: str) -> float:
     return 0.1
 
 
-def _not_at_all(*, scale: str, data: str) -> float:
-    """Let what is left of the spread be nothing."""
-    return 1e-6
+_not_at_all = partial(constantly, 1e-6)
+"""Let what is left of the spread be nothing."""
 
 
 MERGING = trained(
@@ -533,16 +523,12 @@ def _flatness(family: str, *, scale: str, data: str) -> float:
     return float(np.median(shares))
 
 
-def _few_percent(*, scale: str, data: str) -> float:
-    return 0.05
-
-
 FLAT = trained(
     id="sl/Fig4",
     items=("Fig4", "ExpA"),
     title="With normalisation and decay all margins are nearly the same",
     statement=r"\operatorname{sd}(y_nf_n)/\overline{yf}\le 0.05",
-    predict=_few_percent,
+    predict=partial(constantly, 0.05),
     measure=partial(_flatness, DECAYED),
     compare=AtMost(),
     must_refute=_not_at_all,
@@ -632,16 +618,12 @@ def _rest(*, scale: str, data: str) -> float:
     return residual("wn-decay") / residual("wn")
 
 
-def _at_most_a_third(*, scale: str, data: str) -> float:
-    return 1.0 / 3.0
-
-
 REST = trained(
     id="sl/eq6-trained",
     items=("Eq6", "Sing"),
     title="With decay the directions come to rest, without it only the errors go",
     statement=r"\max_kr_k/\|e\|\text{ at the end}:\;\le\tfrac13\text{ of that without}",
-    predict=_at_most_a_third,
+    predict=partial(constantly, 1.0 / 3.0),
     measure=_rest,
     compare=AtMost(),
     must_refute=_not_at_all,
@@ -664,23 +646,15 @@ def _last_layer(*, scale: str, data: str) -> float:
     return min(products)
 
 
-def _one(*, scale: str, data: str) -> float:
-    return 1.0
-
-
-def _a_thousand(*, scale: str, data: str) -> float:
-    return 1000.0
-
-
 CLASSES = trained(
     id="sl/persample-trained",
     items=("PerSample", "Err3"),
     title="No trained network comes near the condition on single examples",
     statement=r"D_{i,L}\,D_{j,L}\ge 1\text{ for }y_i=1,\;y_j=-1",
-    predict=_one,
+    predict=partial(constantly, 1.0),
     measure=_last_layer,
     compare=AtLeast(rounding=1e-6),
-    must_refute=_a_thousand,
+    must_refute=partial(constantly, 1000.0),
     uses=("sl/err3-corrected",),
     where="Lemma 1",
 )
