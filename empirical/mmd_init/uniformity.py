@@ -239,14 +239,15 @@ def _value(function: type[Function], *arguments: Any) -> Tensor:
 
 
 def _mixture(q: Tensor) -> tuple[Tensor, Tensor]:
-    """Return nine kernels' sum and that of their slopes, from squares over 2 gamma^2.
+    """Return nine kernels' sum and that of their slopes.
 
-    Neighbours differ by a fourth power, which costs a sixth of an exponential: three
-    are exponentials, so that rounding grows no more than 64 times.
+    From squares over 2 gamma^2 ln 2: powers of 2 are three times as fast as those of e,
+    sixteen times where they underflow. Neighbours differ by a fourth power, which costs
+    less still: three are powers of 2, so that rounding grows no more than 64 times.
     """
     total, slopes = torch.zeros_like(q), torch.zeros_like(q)
     for first in (8, 4, 0):
-        k = torch.exp(q * -_SCALES[first])
+        k = torch.exp2(q * -_SCALES[first])
         for index in range(first, max(first - 4, -1), -1):
             if index < first:
                 k = k.square_().square_()
@@ -270,9 +271,10 @@ class _Closed(Function):
         over = count * (count - 1 if unbiased else count)
         value, slope = _against_uniform(x, bandwidths)
         inverse = gammas[:, None, None].square().reciprocal()
+        halvings = inverse / math.log(2.0)
         for rows in _blocks(len(x), count * count // 2, p):
             apart = _each_pair(x[rows])
-            total, slopes = _mixture(apart.square().mul_(inverse[rows]))
+            total, slopes = _mixture(apart.square().mul_(halvings[rows]))
             if count % 2 == 0:
                 # Half way round, a pair is met from both sides.
                 total[:, -1] *= 0.5
@@ -356,13 +358,14 @@ class _Sampled(Function):
         for rows in _blocks(len(x), max(count, others) ** 2, f):
             here = x[rows]
             halved = 0.5 * gammas[rows, None, None].square().reciprocal()
-            total, slopes = _mixture(_squares(here, here).mul_(halved))
+            halvings = halved / math.log(2.0)
+            total, slopes = _mixture(_squares(here, here).mul_(halvings))
             value[rows] += (_sum(total) - diagonal * count) / over
             slope[rows] += _pull(slopes, here, here, halved) * (-2.0 / over)
-            total, slopes = _mixture(_squares(here, u[None]).mul_(halved))
+            total, slopes = _mixture(_squares(here, u[None]).mul_(halvings))
             value[rows] -= 2.0 * _sum(total) / (count * others)
             slope[rows] += _pull(slopes, here, u, halved) * (2.0 / (count * others))
-            total, _ = _mixture(among * halved)
+            total, _ = _mixture(among * halvings)
             value[rows] += (_sum(total) - diagonal * others) / over_u
         ctx.save_for_backward(slope.transpose(0, 1))
         return value.to(f)
