@@ -29,6 +29,7 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import uniformity
+from empirical.mmd_init.gram import Room
 from empirical.mmd_init.losses import losses
 from empirical.mmd_init.networks import Network, State
 from empirical.mmd_init.recipes import Recipe
@@ -90,9 +91,9 @@ def step(way: str, widths: Sequence[int], batch: int) -> Callable[[], float]:
     start = net.init("xavier", [torch_generator(7, "start")])
     state = {k: v.requires_grad_() for k, v in start.items()}
     x = torch.randn(batch, widths[0], generator=torch_generator(7, "x"))
-    adam = torch.optim.Adam(list(state.values()), lr=2e-4)
+    adam = torch.optim.Adam(list(state.values()), lr=2e-4, fused=True)
     g = torch_generator(7, "noise")
-    recipe = RECIPES[way]
+    recipe, room = RECIPES[way], Room()
     plain = written_down(net, x)
 
     def run() -> float:
@@ -100,7 +101,7 @@ def step(way: str, widths: Sequence[int], batch: int) -> Callable[[], float]:
         if recipe is None:
             loss = plain(state, g)
         else:
-            loss = losses(net, state, x[None], [recipe], [g]).loss.sum()
+            loss = losses(net, state, x[None], [recipe], [g], room=room).loss.sum()
         loss.backward()
         adam.step()
         return float(loss.detach())

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from empirical import checkpoints
+from empirical.mmd_init.draws import on_device
+from empirical.mmd_init.gram import Escalations, Room
 from empirical.mmd_init.losses import losses
 from empirical.mmd_init.networks import Network, State, draw
-from empirical.mmd_init.noise import Escalations, on_device
 from empirical.mmd_init.recipes import Recipe
 
 Array = npt.NDArray[np.float64]
@@ -90,7 +91,9 @@ class Run:
         # There, so that noise need not be carried.
         self.noise = on_device(generators, inputs.device)
         self.state = {k: v.clone().requires_grad_() for k, v in start.items()}
-        self.adam = torch.optim.Adam(list(self.state.values()), lr=self.recipe.rate)
+        self.adam = torch.optim.Adam(
+            list(self.state.values()), lr=self.recipe.rate, fused=True
+        )
         self.kept = {k: v.clone() for k, v in start.items()}
         self.steps = self.recipe.updates(len(inputs))
         self.wanted = frozenset(snapshots)
@@ -103,7 +106,7 @@ class Run:
         self.degenerate: list[int | None] = [None] * draws
         self.suspect = [False] * draws
         self.status: list[Status | None] = [None] * draws
-        self.escalations = Escalations()
+        self.escalations, self.room = Escalations(), Room()
         self.order = torch.empty(draws, 0, dtype=torch.int64)
         self.history = np.full((self.steps, len(TERMS), draws), np.nan)
 
@@ -153,6 +156,7 @@ class Run:
             self.recipes,
             self.noise,
             escalations=self.escalations,
+            room=self.room,
         )
         self.adam.zero_grad()
         terms.loss.sum().backward()

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers, uniformity
+from empirical.mmd_init.gram import Escalations, Room
 from empirical.mmd_init.networks import Network, State
-from empirical.mmd_init.noise import Escalations
 from empirical.mmd_init.recipes import Recipe
 
 
@@ -39,6 +39,7 @@ def losses(
     *,
     bandwidths: Tensor | None = None,
     escalations: Escalations | None = None,
+    room: Room | None = None,
 ) -> Terms:
     """Return the loss of each network on its batch, and its terms.
 
@@ -57,6 +58,8 @@ def losses(
         In the place of the medians.
     escalations : Escalations, optional
         Where they are counted.
+    room : Room, optional
+        Memory for the perturbed networks, to be taken again by the next step.
     """
     weights = network.weights(state)
     uni_of, lam_of, xi_of = (
@@ -73,6 +76,7 @@ def losses(
             batches.new_tensor([r.s for r in recipes]),
             generators,
             escalations=escalations,
+            room=room,
         )
         f = logits.softmax(dim=-1)
         constant = constant_share(f.detach())

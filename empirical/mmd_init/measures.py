@@ -1,8 +1,7 @@
 """What an initialisation is like: constant models, dead units, norms, densities.
 
 Every function takes a stack of S networks and a generator for each, or one that some
-share. Source: Lee and Cho
-2023, section 5.2 and appendices B and C.
+share. Source: Lee and Cho 2023, section 5.2 and appendices B and C.
 """
 
 from collections.abc import Sequence
@@ -11,6 +10,8 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers
+from empirical.mmd_init.draws import on_device
+from empirical.mmd_init.gram import Room
 from empirical.mmd_init.losses import constant_share
 from empirical.mmd_init.networks import Network, State
 
@@ -41,12 +42,14 @@ def constant_shares(
     """
     chosen = _minibatches(inputs, generators, batch, batches)
     levels = torch.as_tensor(list(s), dtype=inputs.dtype, device=inputs.device)
-    on_device = noise.on_device(generators, inputs.device)
+    own, room = on_device(generators, inputs.device), Room()
     shares: list[Tensor] = []
     with torch.no_grad():
         weights = network.weights(state)
         for rows in chosen.unbind(dim=1):
-            logits = noise.auto(weights, inputs[rows], perturbations, levels, on_device)
+            logits = noise.auto(
+                weights, inputs[rows], perturbations, levels, own, room=room
+            )
             shares.append(constant_share(logits))
     return torch.stack(shares, dim=1)
 
@@ -102,7 +105,7 @@ def perturbed_detachment(
             network.weights(state),
             perturbations,
             levels,
-            noise.on_device(generators, inputs.device),
+            on_device(generators, inputs.device),
         )
         flat = {
             f"{layer.linear}.{part}": tensor.flatten(0, 1)
@@ -134,7 +137,7 @@ def predictions(
             inputs.expand(draws, *inputs.shape),
             perturbations,
             inputs.new_full((draws,), s),
-            noise.on_device(generators, inputs.device),
+            on_device(generators, inputs.device),
         )
         return logits.softmax(dim=-1)[..., 0]
 

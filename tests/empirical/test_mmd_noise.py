@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.mmd_init import noise
+from empirical.mmd_init import gram, noise
+from empirical.mmd_init.draws import noises
+from empirical.mmd_init.draws import normal as fill
+from empirical.mmd_init.gram import Escalations, Room, cholesky
 from empirical.mmd_init.networks import Network
-from empirical.mmd_init.noise import Escalations, cholesky
 from empirical.randomness import torch_generator
 
 S = 0.5**0.5
@@ -48,11 +50,30 @@ def run(way, weights, x, perturbations, name="noise", s=S, log=None):
     )
 
 
+def layer(h, weight, bias, z, log=None):
+    """Run a later layer of one network, z as its normal numbers."""
+    draw = gram._Draw(
+        perturbations=h.shape[1],
+        s=h.new_tensor([S]),
+        generators=streams(1),
+        few=0,
+        escalations=log,
+        room=Room(),
+        slopes=True,
+    )
+    out = h.new_empty(*h.shape[:3], weight.shape[1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gram, "normal", lambda room, _: room.copy_(z))
+        return out, draw, gram._on_outputs(out, h, weight, bias, draw, 1)
+
+
 class TestCholesky:
     def test_factors(self):
         c = torch.from_numpy(covariance(normal(5, 9), 4))
         log = Escalations()
+        before = c.clone()
         root = cholesky(c, escalations=log)
+        assert torch.equal(c, before)
         # The jitter is 1e-9 of the mean variance.
         torch.testing.assert_close(root @ root.mT, c, rtol=0.0, atol=1.1e-9 * 2.0)
         assert log == Escalations(count=0, largest=1e-9)
@@ -99,8 +120,8 @@ class TestLaw:
             h.zero_()
         weight, bias = normal(1, 6, 9, name="w"), normal(1, 6, name="b")
         z = torch.eye(6, dtype=h.dtype)[None, None]
-        s2, log = torch.tensor([S**2], dtype=h.dtype), Escalations()
-        out = noise._apply(noise._Noisy, h, weight, bias, z, s2, log)
+        log = Escalations()
+        out, *_ = layer(h, weight, bias, z, log)
         root = (out - h @ weight.mT - bias)[0, 0]
         # Jitter, 1e-9 of a mean variance of less than one.
         np.testing.assert_allclose(
@@ -160,31 +181,13 @@ class TestLaw:
         assert torch.equal(run("auto", weights, x, 4), run("gram", weights, x, 4))
         monkeypatch.undo()
         seen = []
-        usual = noise._noises
         monkeypatch.setattr(
-            noise,
-            "_noises",
-            lambda w, *a: seen.append(w[0].numel()) or usual(w, *a),
+            gram,
+            "noises",
+            lambda w, *a: seen.append(w[0].numel()) or noises(w, *a),
         )
         assert torch.equal(run("auto", weights, x, 4), found)
         assert seen == [16]
-
-    def test_slope_of_noise_on_weights(self):
-        ((weight, bias),), _ = problem((6, 5), 3, 2)
-        h = normal(2, 4, 3, 6)
-        e, b = noise._noises(weight, 4, torch.full((2,), S), streams(2))
-        leaves = [t.clone().requires_grad_() for t in (h, weight, bias)]
-        out = noise._apply(noise._OnWeights, *leaves, e, b)
-        mirror = [t.clone().requires_grad_() for t in (h, weight, bias)]
-        plain = mirror[0] @ (mirror[1][:, None] + e).mT
-        plain = plain + (mirror[2][:, None] + b).unsqueeze(2)
-        assert torch.allclose(out, plain, rtol=1e-13)
-        up = normal(*out.shape, name="up")
-        mine, theirs = (
-            torch.autograd.grad(o, x, up) for o, x in ((out, leaves), (plain, mirror))
-        )
-        for one, other in zip(mine, theirs, strict=True):
-            assert torch.allclose(one, other, rtol=1e-12)
 
     def test_runs_that_share_a_generator_share_the_noise(self):
         weights, x = problem((7, 9, 8, 2), 4, 2)
@@ -224,24 +227,45 @@ class TestLaw:
 class TestSlope:
     def test_is_that_of_the_mean_weights_given_the_outputs(self):
         """E[E | n] = (s^2 / n_in) n^T C^{-1} H, here by least squares of its own."""
-        h = normal(1, 1, 4, 30).requires_grad_()
-        weight = normal(1, 5, 30, name="w").requires_grad_()
-        bias = normal(1, 5, name="b").requires_grad_()
-        z, pull = normal(1, 1, 4, 5, name="z"), normal(1, 1, 4, 5, name="p")
-        s2 = torch.tensor([S**2], dtype=h.dtype)
-        out = noise._apply(noise._Noisy, h, weight, bias, z, s2, None)
-        (out * pull).sum().backward()
-        x, w = h.detach()[0, 0].numpy(), weight.detach()[0].numpy()
-        n = out.detach()[0, 0].numpy() - x @ w.T - bias.detach()[0].numpy()
+        h, weight = normal(1, 1, 4, 30), normal(1, 5, 30, name="w")
+        bias, z = normal(1, 5, name="b"), normal(1, 1, 4, 5, name="z")
+        pull = normal(1, 1, 4, 5, name="p")
+        out, draw, kept = layer(h, weight, bias, z)
+        by_h = torch.empty_like(h)
+        gram._through_outputs(by_h, pull, draw, h, *kept)
+        x, w = h[0, 0].numpy(), weight[0].numpy()
+        n = out[0, 0].numpy() - x @ w.T - bias[0].numpy()
         # Minimise |E|^2 n_in / s^2 + |e|^2 n_out / s^2 with E x + e = n.
         scaled = np.hstack([x * S / 30**0.5, np.full((4, 1), S / 5**0.5)])
         least = np.linalg.lstsq(scaled, n, rcond=None)[0]
         mean = w + (least[:-1] * S / 30**0.5).T
-        g = pull[0, 0].numpy()
         # Jitter: 1e-9 of the variance, against eigenvalues of C of a tenth of it.
-        np.testing.assert_allclose(h.grad[0, 0], g @ mean, rtol=1e-7, atol=1e-7)
-        np.testing.assert_allclose(weight.grad[0], g.T @ x, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(bias.grad[0], g.sum(axis=0), rtol=1e-12)
+        found = pull[0, 0].numpy() @ mean
+        np.testing.assert_allclose(by_h[0, 0], found, rtol=1e-7, atol=1e-7)
+
+    def test_of_noise_on_weights_is_autograds(self):
+        weights, x = problem((6, 5, 4, 3), 4, 2)
+        scales = x.new_tensor([0.3, 0.9])
+        leaves = [p.clone().requires_grad_() for pair in weights for p in pair]
+        pairs = list(zip(leaves[::2], leaves[1::2], strict=True))
+        out = gram.gram(pairs, x, 7, scales, streams(2), few=10**9)
+        # The same numbers, in the order in which they are drawn.
+        own, ((w, b), *others) = streams(2), pairs
+        z = fill(x.new_empty(2, 7, 4, 5), own)
+        c = [covariance(h, 5, float(s) ** 2) for h, s in zip(x, scales, strict=True)]
+        root = cholesky(torch.from_numpy(np.stack(c)))
+        plain = (x @ w.mT + b.unsqueeze(1)).unsqueeze(1) + root.unsqueeze(1) @ z
+        for w, b in others:
+            e, f = noises(w, 7, scales, own)
+            plain = (
+                plain.relu() @ (w.unsqueeze(1) + e).mT
+                + (b.unsqueeze(1) + f)[:, :, None]
+            )
+        torch.testing.assert_close(out, plain, rtol=1e-12, atol=1e-12)
+        up = normal(*out.shape, name="up")
+        mine, theirs = (torch.autograd.grad(o, leaves, up) for o in (out, plain))
+        for one, other in zip(mine, theirs, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
     def test_has_the_mean_of_explicit_weights(self):
         """A toy of one hidden layer; 18 projections and each parameter's own direction."""
@@ -318,3 +342,55 @@ class TestStack:
         for way in noise.WAYS:
             run(way, weights, x, 4)
         assert torch.equal(before, torch.get_rng_state())
+
+
+class TestRoom:
+    def steps(self, room, widths=(7, 20, 20, 2), count=3):
+        """Logits and slopes of some steps, with a room in common or none."""
+        weights, x = problem(widths, 6, 2)
+        leaves = [p.requires_grad_() for pair in weights for p in pair]
+        found = []
+        for k in range(count):
+            own = streams(2, f"step {k}")
+            scales = x.new_full((2,), S)
+            out = noise.auto(weights, x, 4, scales, own, room=room)
+            found.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
+        return found
+
+    @pytest.mark.parametrize("widths", [(7, 20, 20, 2), (7, 40, 30, 20, 2), (7, 2)])
+    def test_changes_no_number(self, widths):
+        for mine, fresh in zip(
+            self.steps(Room(), widths), self.steps(None, widths), strict=True
+        ):
+            assert all(torch.equal(a, b) for a, b in zip(mine, fresh, strict=True))
+
+    def test_is_taken_again(self):
+        room = Room()
+        self.steps(room, count=1)
+        before = {key: t.data_ptr() for key, t in room._kept.items()}
+        self.steps(room)
+        assert {key: t.data_ptr() for key, t in room._kept.items()} == before
+
+    def test_refuses_slopes_of_what_is_gone(self):
+        weights, x = problem((7, 20, 20, 2), 6, 2)
+        for pair in weights:
+            for p in pair:
+                p.requires_grad_()
+        room, scales = Room(), x.new_full((2,), S)
+        first, second = (
+            noise.auto(weights, x, 4, scales, streams(2), room=room) for _ in range(2)
+        )
+        second.sum().backward()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            first.sum().backward()
+
+    def test_keeps_less_where_no_slopes_are_wanted(self):
+        weights, x = problem((7, *[20] * 8, 2), 6, 2)
+        sizes = []
+        for wanted in (True, False):
+            room = Room()
+            for w, _ in weights:
+                w.requires_grad_(wanted)
+            noise.gram(weights, x, 4, x.new_full((2,), S), streams(2), room=room)
+            sizes.append(sum(t.numel() for t in room._kept.values()))
+        assert sizes[1] < 0.5 * sizes[0]
