@@ -1,7 +1,7 @@
 """Adam on stacks of networks: one step trains all draws, none knows of the others."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor
@@ -9,6 +9,11 @@ from torch.nn import functional
 from torch.optim.adam import adam
 
 from empirical.mmd_init.networks import Network, State
+
+Progress = Callable[[int, int, float], None]
+"""Called with updates done, updates in all, and the mean loss of the last ones."""
+Told = Callable[[int, float], None]
+"""The same for one part: its updates done, and the loss."""
 
 CPU_BYTES, CUDA_BYTES = 256 * 2**20, 8 * 2**30
 """Of parameters, gradients and moments at once."""
@@ -30,6 +35,28 @@ def draws_at_once(network: Network, state: Mapping[str, Tensor]) -> int:
     one = next(iter(state.values()))
     budget = CPU_BYTES if one.device.type == "cpu" else CUDA_BYTES
     return max(1, budget // (4 * network.parameters * one.element_size()))
+
+
+def in_chunks(
+    draws: int, size: int, updates: int, progress: Progress | None
+) -> Iterator[tuple[range, Told]]:
+    """Give the draws to train together, and what to call on the way.
+
+    Examples
+    --------
+    >>> for members, told in in_chunks(5, 3, 100, lambda *seen: print(*seen)):
+    ...     told(50, 0.7)
+    50 200 0.7
+    150 200 0.7
+    """
+    firsts = range(0, draws, size)
+    for index, first in enumerate(firsts):
+
+        def told(done: int, loss: float, before: int = index * updates) -> None:
+            if progress is not None:
+                progress(before + done, len(firsts) * updates, loss)
+
+        yield range(first, min(first + size, draws)), told
 
 
 def check_adam(

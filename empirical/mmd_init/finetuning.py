@@ -4,6 +4,7 @@ The paper takes an initialisation for as good as the networks that are trained f
 few examples: the mean of their accuracy over tasks, and how little it varies.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -16,11 +17,14 @@ from torch import Tensor
 
 from empirical.mmd_init._adam import (
     Learner,
+    Progress,
+    Told,
     check_adam,
     check_count,
     check_state,
     cross_entropy,
     draws_at_once,
+    in_chunks,
 )
 from empirical.mmd_init.networks import Network, State
 from empirical.mmd_init.tasks import Bools, Images, Ints, Split
@@ -123,6 +127,7 @@ def finetune(
     recipe: FinetuneRecipe | None = None,
     chunk: int | None = None,
     recorded: bool = False,
+    progress: Progress | None = None,
 ) -> FineTuned:
     r"""Train each run's network on each task, by stacks.
 
@@ -155,6 +160,8 @@ def finetune(
         gradients and moments.
     recorded : bool
         Whether the distance from the start is recorded at each step.
+    progress : callable, optional
+        Called after each epoch with the updates done, those in all, and its mean loss.
 
     Returns
     -------
@@ -191,19 +198,14 @@ def finetune(
         )
     chunk = draws_at_once(network, state) if chunk is None else chunk
     check_count("finetune", "chunk", chunk)
-    one = state[network.learnt()[0]]
-    moved = _Data(images, tasks, splits, runs, one)
-    parts = [
-        _Chunk(
-            network,
-            {name: t[[d // len(tasks) for d in members]] for name, t in state.items()},
-            moved,
-            members,
-            recipe,
-        ).run([generators[d] for d in members], recorded=recorded)
-        for start in range(0, draws, chunk)
-        for members in (range(start, min(start + chunk, draws)),)
-    ]
+    moved = _Data(images, tasks, splits, runs, state[network.learnt()[0]])
+    updates = recipe.epochs * math.ceil(splits.train.shape[-1] / recipe.batch)
+    parts: list[dict[str, Tensor]] = []
+    for members, told in in_chunks(draws, chunk, updates, progress):
+        own = {name: t[[d // len(tasks) for d in members]] for name, t in state.items()}
+        part = _Chunk(network, own, moved, members, recipe)
+        orders = [generators[d] for d in members]
+        parts.append(part.run(orders, told, recorded=recorded))
     joined: dict[str, Any] = {}
     for name in (f.name for f in fields(FineTuned)):
         if name in parts[0]:
@@ -320,7 +322,7 @@ class _Chunk:
         self.distances: list[Tensor] = []
 
     def run(
-        self, generators: list[torch.Generator], *, recorded: bool
+        self, generators: list[torch.Generator], told: Told, *, recorded: bool
     ) -> dict[str, Tensor]:
         """Train; return the fields of the result, one row a draw."""
         if recorded:
@@ -339,9 +341,10 @@ class _Chunk:
             epoch_of_best[better] = epoch
             self.learner.keep(better)
             validation.append(loss)
-        accuracy = self._accuracy().masked_fill(diverged, torch.nan)
+            done = epoch * math.ceil(self.train.shape[1] / self.recipe.batch)
+            told(done, float(train[-1].mean()))
         found = {
-            "test_accuracy": accuracy,
+            "test_accuracy": self._accuracy().masked_fill(diverged, torch.nan),
             "best_epoch": epoch_of_best,
             "validation_loss": torch.stack(validation, dim=1),
             "train_loss": torch.stack(train, dim=1),

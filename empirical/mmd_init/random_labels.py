@@ -15,10 +15,13 @@ from torch import Tensor
 
 from empirical.mmd_init._adam import (
     Learner,
+    Progress,
+    Told,
     check_adam,
     check_count,
     check_state,
     draws_at_once,
+    in_chunks,
 )
 from empirical.mmd_init.networks import Network, State
 from empirical.mmd_init.tasks import check_inputs
@@ -97,6 +100,7 @@ def pretrain_random_labels(
     generators: Sequence[torch.Generator],
     recipe: RandomLabelRecipe | None = None,
     chunk: int | None = None,
+    progress: Progress | None = None,
 ) -> RandomLabelled:
     """Pre-train a stack on inputs with labels drawn uniformly for every minibatch.
 
@@ -121,6 +125,8 @@ def pretrain_random_labels(
         Draws trained together: the same numbers up to rounding, at another speed. By
         default as many as fit into 256 MiB on a CPU, 8 GiB on a GPU, by their parameters,
         gradients and moments.
+    progress : callable, optional
+        Called after each window with the updates done, those in all, and its mean loss.
 
     Raises
     ------
@@ -155,17 +161,11 @@ def pretrain_random_labels(
     chunk = draws_at_once(network, state) if chunk is None else chunk
     check_count("pretrain_random_labels", "chunk", chunk)
     x = inputs.to(state[network.learnt()[0]])
-    parts = [
-        _train(
-            network,
-            {name: t[start : start + chunk] for name, t in state.items()},
-            x,
-            list(generators[start : start + chunk]),
-            recipe,
-            steps,
-        )
-        for start in range(0, draws, chunk)
-    ]
+    parts: list[RandomLabelled] = []
+    for members, told in in_chunks(draws, chunk, steps, progress):
+        own = {name: t[members.start : members.stop] for name, t in state.items()}
+        orders = [generators[d] for d in members]
+        parts.append(_train(network, own, x, orders, recipe, steps, told))
     return RandomLabelled(
         state={
             name: torch.cat([p.state[name] for p in parts]) for name in parts[0].state
@@ -210,6 +210,7 @@ def _train(
     generators: list[torch.Generator],
     recipe: RandomLabelRecipe,
     steps: int,
+    told: Told,
 ) -> RandomLabelled:
     learner = Learner(
         network, state, rate=recipe.rate, betas=recipe.betas, eps=recipe.eps
@@ -227,6 +228,7 @@ def _train(
             best = torch.where(better, losses[-1], best)
             best_window[better] = len(losses)
             learner.keep(better)
+            told(taken, float(losses[-1].mean()))
             total = torch.zeros_like(total)
     return RandomLabelled(
         state={name: t.contiguous() for name, t in learner.kept.items()},

@@ -270,6 +270,15 @@ class TestFinetune:
         )
         assert alone.test_accuracy[0, 0] == stacked.test_accuracy[1, 2]
 
+    def test_tells_how_far_it_is(self):
+        seen, (net, state) = [], start()
+        made = tuned(net, state, chunk=4, progress=lambda *told: seen.append(told))
+        # Two parts of three epochs of four updates.
+        assert [told[:2] for told in seen] == [(4 * k, 24) for k in range(1, 7)]
+        losses = made.train_loss.reshape(RUNS * TASKS, SHORT.epochs)
+        means = [*losses[:4].mean(axis=0), *losses[4:].mean(axis=0)]
+        np.testing.assert_allclose([told[2] for told in seen], means)
+
     def test_accuracy_is_that_of_the_best_epoch(self):
         net, state = start()
         long = replace(SHORT, epochs=30, rate=2e-2)
@@ -454,6 +463,14 @@ class TestRandomLabels:
             torch.testing.assert_close(
                 tensor, looped.state[name], rtol=1e-9, atol=1e-12
             )
+
+    def test_tells_how_far_it_is(self):
+        seen, (net, state) = [], start()
+        made = self.made(net, state, chunk=1, progress=lambda *told: seen.append(told))
+        # Windows of 5 of 23 updates, twice; three steps count for none.
+        done = [5, 10, 15, 20, 28, 33, 38, 43]
+        assert [told[:2] for told in seen] == [(k, 46) for k in done]
+        np.testing.assert_allclose([told[2] for told in seen], made.losses.flatten())
 
     def test_a_draw_that_diverges_keeps_its_start(self):
         net, state = start(dtype=torch.float32)
