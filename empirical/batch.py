@@ -25,6 +25,8 @@ class Named(Protocol):
 
 Item = TypeVar("Item", bound=Named)
 
+_CHECKPOINT = "{}.{}.checkpoint"
+
 
 def checked_name(name: str) -> str:
     """Return `name` if it can be a file's.
@@ -53,7 +55,7 @@ def run_batch(
     *,
     directory: Path,
     identity: Callable[[Item], Mapping[str, Any]],
-    run: Callable[[Item], Mapping[str, Any]],
+    run: Callable[[Item, Path], Mapping[str, Any]],
     code: str,
     rerun: bool = False,
     report: Callable[[Item, str], None] | None = None,
@@ -68,7 +70,8 @@ def run_batch(
     identity : callable
         Entries that a kept record must share with the configuration.
     run : callable
-        Configuration to record; the record holds its identity and its ``"code"``.
+        Configuration, and where it may leave its state on the way, to record; the record
+        holds its identity and its ``"code"``.
     code : str
         A kept record of other code is kept, and said to be.
     rerun : bool
@@ -95,14 +98,26 @@ def run_batch(
         outcome = None if rerun else _kept(path, identity(configuration), code)
         if outcome is None:
             say(configuration, "running")
+            state = _checkpoint(path, identity(configuration), code)
             try:
-                write_json(path, run(configuration))
+                write_json(path, run(configuration, state))
                 outcome = "done"
+                # Those of other code and other configurations are of no use now.
+                every = _CHECKPOINT.format(configuration.name, "[0-9a-f]" * 12)
+                for left in directory.glob(every):
+                    left.unlink()
             except (RuntimeError, ValueError, OSError) as error:
                 outcome = f"failed: {error}"
         outcomes[configuration.name] = outcome
         say(configuration, outcome)
     return outcomes
+
+
+def _checkpoint(path: Path, identity: Mapping[str, Any], code: str) -> Path:
+    # No run goes on from what another configuration or other code has left.
+    described = json.dumps([plain(identity), code], sort_keys=True)
+    digest = hashlib.sha256(described.encode()).hexdigest()[:12]
+    return path.with_name(_CHECKPOINT.format(path.stem, digest))
 
 
 def write_json(path: Path, content: object) -> None:

@@ -128,7 +128,7 @@ def run_batch(
             **_identity(configuration, seed=seed, device=device),
             "schema": SCHEMA,
         },
-        run=lambda configuration: run_configuration(
+        run=lambda configuration, _: run_configuration(
             configuration, seed=seed, device=device, directory=data
         ),
         code=code_digest(),

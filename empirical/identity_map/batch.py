@@ -204,18 +204,17 @@ def run_batch(
     A configuration that was interrupted goes on from its checkpoint, which lies beside
     the records until it is done.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     return batch.run_batch(
         configurations,
         directory=directory,
         identity=lambda c: {**_identity(c, device), "schema": SCHEMA},
-        run=lambda c: run_configuration(
+        run=lambda c, checkpoint: run_configuration(
             c,
             device=device,
             data=data,
             allow_unverified=allow_unverified,
             progress=progress,
-            checkpoint=directory / f"{c.name}.checkpoint",
+            checkpoint=checkpoint,
         ),
         code=code_digest(),
         rerun=rerun,

@@ -11,6 +11,7 @@ import numpy as np
 from empirical import batch, devices
 from empirical.batch import code_digest, identity, numbers
 from empirical.mmd_init import records
+from empirical.mmd_init._adam import Progress
 from empirical.mmd_init.experiments import Configuration
 from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import State, stacked
@@ -20,9 +21,6 @@ from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.randomness import numpy_generator, torch_generator
 
 SCHEMA = 1
-
-Progress = Callable[[int, int, float], None]
-"""Called with steps done, steps in all, and the mean loss."""
 
 
 def images_of(
@@ -92,7 +90,7 @@ def run_configuration(
     for at, snapshot in taken.items():
         moved = {k: v.to(found.inputs) for k, v in snapshot.items()}
         records.around(c, at, moved, found, runs)
-    _finetune(c, state, found, runs)
+    _finetune(c, state, found, runs, progress=progress)
     devices.synchronise(device)
     return {
         **identity(c, device=device),
@@ -152,6 +150,7 @@ def _pretrained(
                 torch_generator(seed, records.TOPIC, "labels") for _, seed in c.runs
             ],
             recipe=recipe,
+            progress=progress,
         )
         for index, run in enumerate(runs):
             run["status"] = "diverged" if made.diverged[index] else "finished"
@@ -191,7 +190,12 @@ def _spread(c: Configuration, inputs: int) -> list[int]:
 
 
 def _finetune(
-    c: Configuration, state: State, found: Images, runs: list[dict[str, Any]]
+    c: Configuration,
+    state: State,
+    found: Images,
+    runs: list[dict[str, Any]],
+    *,
+    progress: Progress | None,
 ) -> None:
     tasks = _tasks(c)
     for shots in c.shots:
@@ -222,6 +226,7 @@ def _finetune(
             ],
             recipe=c.finetune,
             recorded=c.distances,
+            progress=progress,
         )
         for index, run in enumerate(runs):
             run.setdefault("finetuned", {})[str(shots)] = numbers(
@@ -244,29 +249,21 @@ def run_batch(
 ) -> dict[str, str]:
     """Run what has no record yet; see `empirical.batch.run_batch`.
 
-    Pre-training that was interrupted goes on from its checkpoint, which lies beside the
-    records until it is done.
+    A configuration that was interrupted goes on from the last checkpoint of its
+    pre-training, which lies beside the records until it is done.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-
-    def one(c: Configuration) -> dict[str, Any]:
-        checkpoint = directory / f"{c.name}.checkpoint"
-        record = run_configuration(
+    return batch.run_batch(
+        configurations,
+        directory=directory,
+        identity=lambda c: {**identity(c, device=device), "schema": SCHEMA},
+        run=lambda c, checkpoint: run_configuration(
             c,
             device=device,
             data=data,
             allow_unverified=allow_unverified,
             progress=progress,
             checkpoint=checkpoint,
-        )
-        checkpoint.unlink(missing_ok=True)
-        return record
-
-    return batch.run_batch(
-        configurations,
-        directory=directory,
-        identity=lambda c: {**identity(c, device=device), "schema": SCHEMA},
-        run=one,
+        ),
         code=code_digest(),
         rerun=rerun,
         report=report,

@@ -171,7 +171,8 @@ def pretrain_stack(
                 run.status[index] = "degenerate"
             elif on_degenerate == "warn":
                 _warn(run, index)
-        if checkpoint is not None and time.monotonic() - saved >= checkpoint_seconds:
+        due = time.monotonic() - saved >= checkpoint_seconds or all(run.status)
+        if checkpoint is not None and due:
             run.save(checkpoint)
             saved = time.monotonic()
         if progress is not None:

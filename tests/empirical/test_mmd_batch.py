@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from functools import cache, partial
 
@@ -396,8 +397,9 @@ class TestBatch:
             self.batch(tmp_path, chosen, progress=stop)
         # Three windows of the first, of the second two.
         assert seen == [(3, 7), (6, 7), (7, 7), (3, 7), (6, 7)]
-        names = sorted(p.name for p in tmp_path.iterdir())
-        assert names == ["c0.json", "c1.checkpoint"]
+        record, state = sorted(p.name for p in tmp_path.iterdir())
+        assert record == "c0.json"
+        assert re.fullmatch(r"c1\.[0-9a-f]{12}\.checkpoint", state)
         seen.clear()
         outcomes = self.batch(tmp_path, chosen, progress=lambda d, n, _: seen.append(d))
         assert outcomes == {"c0": "kept", "c1": "done", "c2": "done"}
@@ -407,6 +409,25 @@ class TestBatch:
         for c, expected in zip(chosen, whole, strict=True):
             found = json.loads((tmp_path / f"{c.name}.json").read_text())
             assert without_time(found) == expected
+
+    def test_what_is_learnt_need_not_be_learnt_again_for_its_tasks(self, tmp_path):
+        c = replace(self.CHOSEN[0], shots=(1,))
+        whole, seen = without_time(run(c)), []
+
+        def stop(done, last, loss):
+            seen.append((done, last))
+            # Two epochs on ten examples, eight at a time.
+            if (done, last) == (2, 4):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            self.batch(tmp_path, [c], progress=stop)
+        assert seen == [(3, 7), (6, 7), (7, 7), (2, 4)]
+        seen.clear()
+        self.batch(tmp_path, [c], progress=lambda d, n, _: seen.append((d, n)))
+        assert seen == [(2, 4), (4, 4)]
+        found = json.loads((tmp_path / "c0.json").read_text())
+        assert without_time(found) == whole
 
     def test_a_checkpoint_of_another_configuration_is_not_gone_on_from(
         self, tmp_path, monkeypatch
@@ -420,6 +441,26 @@ class TestBatch:
         with pytest.raises(KeyboardInterrupt):
             self.batch(tmp_path, self.CHOSEN[:1], progress=stop)
         other = replace(self.CHOSEN[0], variants=(Variant(lam=0.3),))
-        (outcome,) = self.batch(tmp_path, [other]).values()
-        assert outcome.startswith("failed: train: `checkpoint` must be of the same arg")
-        assert "Remove it to start anew" in outcome
+        seen = []
+        outcomes = self.batch(
+            tmp_path, [other], progress=lambda d, n, _: seen.append(d)
+        )
+        assert outcomes == {"c0": "done"}
+        assert seen == [3, 6, 7]
+        # It is of no use any more.
+        assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
+
+    def test_nor_one_of_other_code(self, tmp_path, monkeypatch):
+        eager = partial(batch.pretrain_stack, checkpoint_seconds=0.0)
+        monkeypatch.setattr(batch, "pretrain_stack", eager)
+        seen = []
+
+        def stop(done, *_):
+            seen.append(done)
+            raise KeyboardInterrupt
+
+        for code in ("one", "other", "one"):
+            monkeypatch.setattr(batch, "code_digest", lambda code=code: code)
+            with pytest.raises(KeyboardInterrupt):
+                self.batch(tmp_path, self.CHOSEN[:1], progress=stop)
+        assert seen == [3, 3, 6]
