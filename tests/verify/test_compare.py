@@ -23,6 +23,7 @@ from verify.compare import (
     Outcome,
     RankTrend,
     RarelyAbove,
+    SignedRankTest,
     SignTest,
 )
 
@@ -285,6 +286,41 @@ def test_a_sign_test_is_wrong_as_often_as_it_says() -> None:
 def test_a_sign_test_refuses_what_is_not_finite() -> None:
     with pytest.raises(ValueError, match="changes must be finite"):
         SignTest().judge(1, [1.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        # All 2^7 signs are as likely: one of them, 0.8 %, is this.
+        ([-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0], Outcome.HOLDS),
+        # The least of seven the other way: 1.6 %.
+        ([1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0], Outcome.UNDECIDED),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], Outcome.REFUTED),
+        # Fifteen of twenty decide if the five are the smallest, not if the largest.
+        ([*range(-20, -5), *range(1, 6)], Outcome.HOLDS),
+        ([*range(-15, 0), *range(16, 21)], Outcome.UNDECIDED),
+        ([0.0] * 10, Outcome.UNDECIDED),
+        ([-1.0, -2.0, -3.0], Outcome.UNDECIDED),
+    ],
+)
+def test_ranks_of_changes_settle_it(changes: list[float], outcome: Outcome) -> None:
+    assert SignedRankTest(level=1e-2).judge(-1, changes).outcome is outcome
+
+
+def test_a_test_of_ranks_is_wrong_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(3)
+    changes = rng.standard_normal((2000, 40))
+    judged = [SignedRankTest(level=2e-2).judge(1, row) for row in changes]
+    settled = [v.outcome is not Outcome.UNDECIDED for v in judged]
+    assert abs(np.mean(settled) - 0.04) < 5.0 * np.sqrt(0.04 / 2000)
+    # The least correlation that settles it, in the normal limit.
+    beyond = [abs(v.gap) > v.resolves for v in judged]
+    assert np.mean(np.equal(beyond, settled)) > 0.99
+
+
+def test_a_test_of_ranks_refuses_what_is_not_finite() -> None:
+    with pytest.raises(ValueError, match="changes must be finite"):
+        SignedRankTest().judge(1, [1.0, np.nan])
 
 
 def test_bounds_may_be_exceeded_as_often_as_stated() -> None:

@@ -29,6 +29,7 @@ from verify.compare.statistical import (
     MeanEquals,
     RankTrend,
     RarelyAbove,
+    SignedRankTest,
     SignTest,
     SlopeEquals,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "RankTrend",
     "RarelyAbove",
     "SignTest",
+    "SignedRankTest",
     "SlopeEquals",
     "Verdict",
 ]

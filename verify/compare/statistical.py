@@ -137,6 +137,49 @@ class SignTest:
 
 
 @dataclass(frozen=True)
+class SignedRankTest:
+    """Changes of pairs rise (+1) or fall (-1) on the whole: Wilcoxon's signed ranks.
+
+    As `SignTest`, but sizes count too, by their ranks, so that fewer pairs decide. It
+    takes changes for symmetric about their middle. The gap is the rank-biserial
+    correlation, the sum of ranks along less that against over both, and `resolves` its
+    least value that would have settled it, in the normal limit.
+    """
+
+    level: float = 1e-2
+
+    def judge(self, predicted: Any, measured: Any) -> Verdict:
+        """Judge the sign `predicted` of the changes `measured`."""
+        from scipy.stats import norm, rankdata, wilcoxon
+
+        changes = np.ravel(np.asarray(measured, dtype=np.float64))
+        if not np.isfinite(changes).all():
+            raise ValueError("SignedRankTest: changes must be finite")
+        changes = math.copysign(1.0, float(predicted)) * changes[changes != 0.0]
+        count = changes.size
+        if not count:
+            return Verdict(Outcome.UNDECIDED, 0.0, 1.0, "rank-biserial correlation")
+        above, below = (
+            float(wilcoxon(changes, alternative=way).pvalue)
+            for way in ("greater", "less")
+        )
+        outcome = Outcome.UNDECIDED
+        if min(above, below) < self.level:
+            outcome = Outcome.HOLDS if above < below else Outcome.REFUTED
+        ranks = np.asarray(rankdata(np.abs(changes)), dtype=np.float64)
+        along = float(np.sign(changes) @ ranks) / float(ranks.sum())
+        spread = math.sqrt((2 * count + 1) / (1.5 * count * (count + 1)))
+        limit = min(1.0, float(norm.isf(self.level)) * spread)
+        return Verdict(
+            outcome,
+            -along,
+            limit,
+            "rank-biserial correlation",
+            strain=(limit - along) / (2.0 * limit),
+        )
+
+
+@dataclass(frozen=True)
 class RarelyAbove:
     """Values exceed their bounds in at most a share `probability` of the trials.
 
