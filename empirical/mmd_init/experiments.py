@@ -155,6 +155,7 @@ class Sizes:
     sweep_seeds: int
     minibatches: int
     shots: tuple[int, ...] = SHOTS
+    tasks: int = 20
     densities: int = 1024
     distance_epochs: int = 100
 
@@ -167,6 +168,8 @@ _SMALL = Sizes(
     seeds=2,
     sweep_seeds=1,
     minibatches=32,
+    # More than the paper's: they cost little, and tell starts apart.
+    tasks=40,
 )
 
 _FULL = Sizes(
@@ -221,6 +224,7 @@ def _all(s: Sizes) -> Iterable[Configuration]:
         recipe=s.recipe,
         seeds=tuple(range(s.seeds)),
         shots=s.shots,
+        tasks=s.tasks,
         minibatches=s.minibatches,
         side=s.side,
         tables=(1, 2),
@@ -246,6 +250,7 @@ def _all(s: Sizes) -> Iterable[Configuration]:
             base,
             name=name,
             variants=(Variant(lam=lam), Variant(lam=lam, xi=0.0)),
+            shots=s.shots if lam else (),
             densities=s.densities,
             tables=(1, 2, 3, 4) if lam else (3, 4),
             figures=() if lam else (1,),
@@ -264,6 +269,7 @@ def _all(s: Sizes) -> Iterable[Configuration]:
         base,
         name="detachment",
         variants=(Variant(uni=0.0, lam=0.0),),
+        seeds=tuple(range(4)),
         shots=(),
         snapshots=24,
         tables=(),

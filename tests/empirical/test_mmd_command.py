@@ -70,7 +70,7 @@ class TestList:
         lines = capsys.readouterr().out.splitlines()
         assert lines == [
             "sweep  12 runs  tables 5  figures 3",
-            "detachment  2 runs  figures 2",
+            "detachment  4 runs  figures 2",
         ]
         assert command.main(["list", "--only", "labels", "bn", "he"]) == 0
         assert capsys.readouterr().out.startswith("labels-bn-he  2 runs")

@@ -199,7 +199,7 @@ class TestPaper:
 
     def test_finetuning(self):
         tuned = [c for c in configurations("paper") if c.tables and c.shots]
-        assert len(tuned) == 11
+        assert len(tuned) == 10
         for c in tuned:
             assert c.shots == (5, 10, 20, 40)
             assert c.tasks == 20

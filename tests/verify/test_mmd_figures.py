@@ -340,7 +340,9 @@ def test_sizes_that_are_not_the_papers_are_named(made: Records) -> None:
         f" {made['mmd-he']['recipe']['rate']:g} (0.0002), 8 perturbations a step (256),"
         " 3 runs (4)"
     )
-    assert TABLES[1](made).notes[0].startswith(said.split(", network")[0])
+    ours = TABLES[1](made).notes[0]
+    assert ours.startswith(said.split(", network")[0])
+    assert ours.endswith(" 3 tasks (20), 3 runs (4)")
 
 
 def test_the_papers_own_sizes_need_no_remark(records: Records) -> None:

@@ -184,6 +184,7 @@ _SIZES: Mapping[str, _Size] = {
         lambda s: s.raw["minibatches"],
         ("{} minibatch", "{} minibatches"),
     ),
+    "tasks": _Size(reference.TASKS, lambda s: s.raw["tasks"], ("{} task", "{} tasks")),
     "runs": _Size(reference.RUNS, lambda s: s.seeds, ("{} run", "{} runs")),
 }
 

@@ -60,27 +60,31 @@ _FIGURES = (
 FIGURES: Mapping[int, PaperFigure] = {one.number: one for one in _FIGURES}
 """Every figure of the paper by its number."""
 
+_OF_TASKS = (*TRAINING, "tasks", "runs")
+
 _TABLES = (
     PaperTable(
         number=1,
         title="Test accuracy after fine-tuning",
         caption=(
-            "Mean accuracy in % over 20 binary tasks with 10 N examples each, and its"
+            "Mean accuracy in % over binary tasks with 10 N examples each, and its"
             " standard deviation over runs; bold is the best of a start, in the paper"
             " and here."
         ),
         needs=content.BY_TASK,
         content=content.accuracy,
+        sizes=_OF_TASKS,
     ),
     PaperTable(
         number=2,
         title="How much accuracy differs between tasks",
         caption=(
-            "Standard deviation of the accuracy in % over the 20 tasks: mean and"
+            "Standard deviation of the accuracy in % over the tasks: mean and"
             " standard deviation over runs; bold is the least of a start."
         ),
         needs=content.BY_TASK,
         content=content.spread,
+        sizes=_OF_TASKS,
     ),
     PaperTable(
         number=3,
