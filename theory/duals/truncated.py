@@ -80,7 +80,8 @@ class Truncated:
                 # (c^2 - 2 c d cos u + d^2) / (2 sin^2 u), as a sum of positive terms.
                 gap = c - d if c * d > 0.0 else c + d
                 near = np.cos if c * d > 0.0 else np.sin
-                with np.errstate(divide="ignore", invalid="ignore"):
+                # Beyond what a float holds it is infinite, and what it is for is 0.
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                     z = 0.5 * (gap / np.sin(u)) ** 2
                     z += 0.5 * abs(c * d) / near(0.5 * u) ** 2
                 total += weight * np.where(np.isfinite(z), np.exp(-z), 0.0)
