@@ -43,14 +43,21 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workers",
-        type=_positive,
+        type=positive,
         default=2,
         metavar="N",
         help="processes that run claims, one thread each (default: 2)",
     )
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Read an option that is a number of things.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If it is less than 1.
+    """
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("must be at least 1")

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +24,9 @@ from verify.records import folder_of
 
 PROFILES = {scale: Profile(profile) for profile, scale in SCALES.items()}
 """Where the runs of a scale are kept."""
+
+REDRAW = "DEEP_LEDGER_REDRAW"
+"""Environment variable: how many times over seeds are moved, see `verify.redraw`."""
 
 PATIENCE = 3600.0
 """Seconds after which a run that another process holds is taken over."""
@@ -99,12 +102,20 @@ class Trainer:
 
 def folder(scale: str) -> Path:
     """Return where the runs of a scale are kept."""
-    return folder_of(PROFILES[scale]) / FOLDER
+    draw = _draw()
+    return folder_of(PROFILES[scale]) / (f"{FOLDER}-{draw}" if draw else FOLDER)
+
+
+def _draw() -> int:
+    return int(os.environ.get(REDRAW, "0"))
 
 
 @cache
-def _all(trainer: Trainer, scale: str) -> tuple[Named, ...]:
-    return tuple(trainer.configurations(scale))
+def _all(trainer: Trainer, scale: str) -> tuple[Any, ...]:
+    made: tuple[Any, ...] = tuple(trainer.configurations(scale))
+    # Farther than any configuration has seeds.
+    moved = 1000 * _draw()
+    return tuple(replace(c, seeds=tuple(s + moved for s in c.seeds)) for c in made)
 
 
 @cache

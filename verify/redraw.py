@@ -1,0 +1,110 @@
+"""Try claims on training with other draws: ``python -m verify.redraw [CLAIM...]``.
+
+A verdict on a few networks may be that of their starts. Here their seeds are moved, with
+all that depends on them, training is done anew, and each claim is judged as ever. The
+records are kept apart from those of the report.
+"""
+
+import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+
+from verify import command, ledger, records
+from verify.claim import Evidence
+from verify.claims._trained import REDRAW
+from verify.ledger import Entry
+from verify.report import build
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line: 0, 1 if a claim could not be run, 2 on misuse, 130 Ctrl-C."""
+    options = _parser().parse_args(argv)
+    try:
+        entries = trained(ledger.select(options.claims))
+    except ValueError as error:
+        command.complain(str(error))
+        return command.EXIT_USAGE
+    found: dict[str, list[str]] = {e.claim.id: [] for e in entries}
+    before = os.environ.get(REDRAW)
+    try:
+        for draw in range(1, options.draws + 1):
+            folder = records.folder_of(options.profile, options.records)
+            folder = folder / f"redraw-{draw}"
+            # For the workers, which are processes of their own.
+            os.environ[REDRAW] = str(draw)
+            if not command.run_with_progress(
+                entries, profile=options.profile, folder=folder, workers=options.workers
+            ):
+                return command.EXIT_RED
+            for row in build(entries, folder):
+                found[row.claim.id].append(row.outcome)
+    except KeyboardInterrupt:
+        command.complain("interrupted; networks that are trained are kept")
+        return command.EXIT_INTERRUPTED
+    finally:
+        os.environ.pop(REDRAW)
+        if before is not None:
+            os.environ[REDRAW] = before
+    sys.stdout.write(as_text(entries, found))
+    errors = any("error" in outcomes for outcomes in found.values())
+    return command.EXIT_RED if errors else command.EXIT_GREEN
+
+
+def trained(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return those that look at networks whose seeds can be moved.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    found = tuple(
+        e
+        for e in entries
+        if e.claim.evidence is Evidence.TREND
+        and not e.claim.open_reason
+        and importlib.util.find_spec(f"{e.module.rpartition('.')[0]}._runs")
+    )
+    if not found:
+        raise ValueError(
+            "redraw: CLAIM must name a claim on networks trained for several claims, "
+            f"but none of these {len(entries)} is one. Try id, sl or mmd."
+        )
+    return found
+
+
+def as_text(entries: Sequence[Entry], found: dict[str, list[str]]) -> str:
+    """Return a line for each claim that is not as expected in every draw, and a count.
+
+    Examples
+    --------
+    >>> entries = trained(ledger.select(["mmd/tab3", "mmd/tab3-fifth"]))
+    >>> found = {"mmd/tab3": ["holds", "undecided"], "mmd/tab3-fifth": ["refuted"] * 2}
+    >>> print(as_text(entries, found), end="")
+    mmd/tab3          expected holds    found holds, undecided
+    1 of 2 as expected in each of 2 draws
+    """
+    lines: list[str] = []
+    for claim in (e.claim for e in entries):
+        outcomes = found[claim.id]
+        if set(outcomes) != {claim.expected.value}:
+            expected = f"expected {claim.expected.value:<8}"
+            lines.append(f"{claim.id:<17} {expected} found {', '.join(outcomes)}")
+    draws = max(map(len, found.values()))
+    count = f"{len(entries) - len(lines)} of {len(entries)}"
+    return "\n".join([*lines, f"{count} as expected in each of {draws} draws", ""])
+
+
+def _parser() -> argparse.ArgumentParser:
+    what = "Try claims on training with networks of other seeds."
+    parser = argparse.ArgumentParser(prog="python -m verify.redraw", description=what)
+    parser.add_argument("claims", nargs="*", metavar="CLAIM", help="default: all")
+    parser.add_argument("--draws", type=command.positive, default=3, help="default: 3")
+    command.add_common_options(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
