@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.complain("interrupted; networks that are trained are kept")
         return command.EXIT_INTERRUPTED
     finally:
-        os.environ.pop(REDRAW)
+        os.environ.pop(REDRAW, None)
         if before is not None:
             os.environ[REDRAW] = before
     sys.stdout.write(as_text(entries, found))

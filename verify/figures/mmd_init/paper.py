@@ -13,7 +13,7 @@ from verify.figures.mmd_init.runs import (
 )
 from verify.figures.runs import Missing, Records
 from verify.figures.style import with_remarks
-from verify.figures.tables import Table
+from verify.figures.tables import DASH, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,6 +89,8 @@ class PaperTable:
         Records by configuration to table.
     sizes : tuple of str
         What its numbers depend on; see `runs.remarks`.
+    also : tuple of str
+        Configurations without whose records their rows are empty.
     """
 
     number: int
@@ -97,6 +99,7 @@ class PaperTable:
     needs: tuple[str, ...]
     content: "Callable[[Stacks, tuple[str, ...]], Table]"
     sizes: tuple[str, ...] = (*TRAINING, "runs")
+    also: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -121,8 +124,13 @@ class PaperTable:
             raise Missing(
                 f"{who}: {error}; {how_to_train(records, options)}"
             ) from error
+        there = [name for name in self.also if name in records]
+        stacks |= select(records, there)
         try:
-            notes = tuple(remarks(stacks, self.sizes))
-            return self.content(stacks, notes)
+            notes = remarks(stacks, self.sizes)
+            if absent := [name for name in self.also if name not in there]:
+                said = f"{DASH}: no record of {', '.join(absent)}"
+                notes.append(f"{said}; {how_to_train(records)}")
+            return self.content(stacks, tuple(notes))
         except Missing as error:
             raise Missing(f"{who}: {error}") from error

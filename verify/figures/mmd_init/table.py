@@ -72,6 +72,7 @@ _TABLES = (
             " and here."
         ),
         needs=content.BY_TASK,
+        also=content.NORMALISED,
         content=content.accuracy,
         sizes=_OF_TASKS,
     ),
@@ -83,6 +84,7 @@ _TABLES = (
             " standard deviation over runs; bold is the least of a start."
         ),
         needs=content.BY_TASK,
+        also=content.NORMALISED,
         content=content.spread,
         sizes=_OF_TASKS,
     ),
