@@ -227,6 +227,7 @@ UNNORMALISED = trained(
         "Equation 5 as printed is 50 to 150 % off for these networks. On 500 images of"
         " CIFAR-10 the scales were still 0.1 to 3 % off after 4,000 steps of 0.02, in"
         " spikes of the loss that killed one network of ten; at a rate of 0.1 all ten."
+        " Drawn anew, one or two of ten may not be at rest yet (`verify.redraw`)."
     ),
 )
 
