@@ -118,10 +118,7 @@ class SignTest:
         """Judge the sign `predicted` of the changes `measured`."""
         from scipy.stats import binom
 
-        changes = np.ravel(np.asarray(measured, dtype=np.float64))
-        if not np.isfinite(changes).all():
-            raise ValueError("SignTest: changes must be finite")
-        changes = math.copysign(1.0, float(predicted)) * changes[changes != 0.0]
+        changes = _changes_along(predicted, measured, "SignTest")
         count, along = changes.size, int(np.count_nonzero(changes > 0.0))
         needed = int(binom.isf(self.level, count, 0.5)) + 1 if count else 1
         outcome = Outcome.UNDECIDED
@@ -152,10 +149,7 @@ class SignedRankTest:
         """Judge the sign `predicted` of the changes `measured`."""
         from scipy.stats import norm, rankdata, wilcoxon
 
-        changes = np.ravel(np.asarray(measured, dtype=np.float64))
-        if not np.isfinite(changes).all():
-            raise ValueError("SignedRankTest: changes must be finite")
-        changes = math.copysign(1.0, float(predicted)) * changes[changes != 0.0]
+        changes = _changes_along(predicted, measured, "SignedRankTest")
         count = changes.size
         if not count:
             return Verdict(Outcome.UNDECIDED, 0.0, 1.0, "rank-biserial correlation")
@@ -177,6 +171,14 @@ class SignedRankTest:
             "rank-biserial correlation",
             strain=(limit - along) / (2.0 * limit),
         )
+
+
+def _changes_along(predicted: Any, measured: Any, who: str) -> Array:
+    """Return the changes other than 0, positive where they go as predicted."""
+    changes = np.ravel(np.asarray(measured, dtype=np.float64))
+    if not np.isfinite(changes).all():
+        raise ValueError(f"{who}: changes must be finite")
+    return math.copysign(1.0, float(predicted)) * changes[changes != 0.0]
 
 
 @dataclass(frozen=True)
