@@ -27,11 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.complain(str(error))
         return command.EXIT_USAGE
     found: dict[str, list[str]] = {e.claim.id: [] for e in entries}
+    root = records.folder_of(options.profile, options.records)
     before = os.environ.get(REDRAW)
     try:
         for draw in range(1, options.draws + 1):
-            folder = records.folder_of(options.profile, options.records)
-            folder = folder / f"redraw-{draw}"
+            folder = root / f"redraw-{draw}"
             # For the workers, which are processes of their own.
             os.environ[REDRAW] = str(draw)
             if not command.run_with_progress(

@@ -202,12 +202,9 @@ A_FIFTH = trained(
 )
 
 
-def _late(scale: str, **variant: float) -> float:
-    return float(dead(learnt(variant["lam"]), scale, **variant)[:, -1].mean())
-
-
 def _dead_with(factor: float = 1.0, *, scale: str, **variant: float) -> float:
-    return factor * _late(scale, **variant)
+    """Share of dead units in the last hidden layer."""
+    return factor * float(dead(learnt(variant["lam"]), scale, **variant)[:, -1].mean())
 
 
 DEAD = trained(
@@ -269,13 +266,9 @@ NOISE = trained(
 )
 
 
-def _detached(scale: str, s2: float, lam: float) -> float:
+def _detached_at(s2: float, *, scale: str, lam: float) -> float:
     """IOD: the layer with most dead units."""
     return float(dead("sweep", scale, s2=s2, lam=lam).mean(axis=0).max())
-
-
-def _detached_at(s2: float, *, scale: str, lam: float) -> float:
-    return _detached(scale, s2, lam)
 
 
 MOST_NOISE = trained(
