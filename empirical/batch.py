@@ -95,10 +95,11 @@ def run_batch(
     outcomes: dict[str, str] = {}
     for configuration in configurations:
         path = directory / f"{configuration.name}.json"
-        outcome = None if rerun else _kept(path, identity(configuration), code)
+        own = identity(configuration)
+        outcome = None if rerun else _kept(path, own, code)
         if outcome is None:
             say(configuration, "running")
-            state = _checkpoint(path, identity(configuration), code)
+            state = _checkpoint(path, own, code)
             try:
                 write_json(path, run(configuration, state))
                 outcome = "done"
