@@ -150,18 +150,3 @@ def checked_momentum(who: str, momentum: Any) -> Array:
 def rate_limit(curvature: Array, momentum: Array) -> Array:
     """Return the rate from which on descent does not converge."""
     return np.asarray(2.0 * (1.0 + momentum) / curvature)
-
-
-def check_convergence(
-    who: str, top: float, learning_rate: float | None, momentum: float
-) -> None:
-    """Refuse a limit that descent with this rate does not have."""
-    if learning_rate is None:
-        return
-    rate = float(_checks.positive(who, "learning_rate", learning_rate))
-    limit = float(rate_limit(np.asarray(top), checked_momentum(who, momentum)))
-    if rate >= limit:
-        raise ValueError(
-            f"{who}: `learning_rate` must be below {limit:.6g}, got {rate!r}."
-            " Descent diverges there and has no limit; `steps` gives its iterates."
-        )

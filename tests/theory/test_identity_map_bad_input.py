@@ -1,12 +1,15 @@
 """What the identity-map forms refuse, naming themselves and the argument."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from theory import identity_map as idm
 
+EPS = float(np.finfo(float).eps)
 NAN, INF = math.nan, math.inf
 IMAGE = np.arange(9.0).reshape(3, 3) % 4
 W0 = np.zeros((25, 1))
@@ -30,7 +33,33 @@ IMAGES = (
     None,
 )
 TRAINING = (*IMAGES, np.zeros((3, 3)))
-STEPS = (-1, 1.5, 2.0, True, "x", None, [3, -1], 2**60)
+STEPS = (-1, 1.5, 2.0, True, "x", None, [3, -1], 2**60, [[1], [2, 3]])
+MOMENTUM = (*NUMBERS, -1.0, 1.0, [0.5, 1.0])
+TOLERANCE = (-0.1, 1.0, 1.5, NAN, "x", [0.1, 0.2])
+DESCENTS = [
+    ("one_layer_weights", lambda **k: idm.one_layer_weights([1.0, 0, 0], EYE, **k)),
+    (
+        "least_squares_weights",
+        lambda **k: idm.least_squares_weights(EYE, EYE, EYE, **k),
+    ),
+    (
+        "one_layer_conv_weights",
+        lambda **k: idm.one_layer_conv_weights(IMAGE, 5, W0, **k),
+    ),
+    (
+        "one_layer_conv_prediction",
+        lambda **k: idm.one_layer_conv_prediction(IMAGE, IMAGE, W0, **k),
+    ),
+    (
+        "one_layer_conv_mse",
+        lambda **k: idm.one_layer_conv_mse(IMAGE, IMAGE, W0, **k),
+    ),
+    (
+        "expected_mse",
+        lambda **k: idm.expected_mse(IMAGE, 3, IMAGE, scale=1.0, **k),
+    ),
+]
+"""Every function that follows descent, in the limit or to some step."""
 
 CASES = [
     ("residual_factors", "steps", lambda v: _factor(steps=v), STEPS),
@@ -65,37 +94,44 @@ CASES = [
         lambda v: idm.one_layer_prediction([1.0, 0, 0], [1.0, 0, 0], v),
         (*NUMBERS, np.eye(2), np.ones((2, 3)), np.ones((3, 2)), EYE * NAN),
     ),
-    (
-        "one_layer_weights",
-        "loss",
-        lambda v: idm.one_layer_weights([1.0, 0, 0], EYE, loss=v),
-        ("half", None),
-    ),
-    (
-        "one_layer_weights",
-        "learning_rate",
-        lambda v: idm.one_layer_weights([1.0, 0, 0], EYE, learning_rate=v),
-        (2.0, 5.0, 0.0, -1.0, NAN),
-    ),
-    (
-        "one_layer_weights",
-        "learning_rate",
-        lambda v: idm.one_layer_weights([1.0, 0, 0], EYE, steps=3, learning_rate=v),
-        (None,),
-    ),
-    (
-        "one_layer_weights",
-        "momentum",
-        lambda v: idm.one_layer_weights(
-            [1.0, 0, 0], EYE, learning_rate=0.1, momentum=v
-        ),
-        (1.0, -0.5, NAN),
-    ),
+    *[
+        (who, name, call, bad)
+        for who, function in DESCENTS
+        for name, call, bad in (
+            ("momentum", lambda v, f=function: f(momentum=v), MOMENTUM),
+            (
+                "momentum",
+                lambda v, f=function: f(momentum=v, steps=2, learning_rate=1e-3),
+                MOMENTUM,
+            ),
+            (
+                "learning_rate",
+                lambda v, f=function: f(learning_rate=v),
+                (100.0, 0.0, -1.0, NAN, "x", [1e-3, 100.0]),
+            ),
+            (
+                "learning_rate",
+                lambda v, f=function: f(steps=1, learning_rate=v),
+                POSITIVE,
+            ),
+            (
+                "steps",
+                lambda v, f=function: f(steps=v, learning_rate=1e-3),
+                tuple(v for v in STEPS if v is not None),
+            ),
+            ("loss", lambda v, f=function: f(loss=v), ("sum", None, ["mean"])),
+        )
+    ],
+    *[
+        (who, "rank_tolerance", lambda v, f=f: f(rank_tolerance=v), TOLERANCE)
+        for who, f in DESCENTS[1:]
+    ],
     (
         "orthogonal_prediction",
         "x",
         lambda v: idm.orthogonal_prediction(v, [1.0, 0, 0], EYE),
-        ([1.0, 0, 0], [1e-12, 1.0, 0], [0.0, 1.0]),
+        # Squares of the last two leave the floats.
+        ([1.0, 0, 0], [1e-12, 1.0, 0], [0.0, 1.0], [1e200, 0, 0], [1e-200, 0, 0]),
     ),
     (
         "orthogonal_prediction",
@@ -104,12 +140,23 @@ CASES = [
         (np.ones(3), np.ones((3, 2)), NAN),
     ),
     ("orthogonal_law", "scale", lambda v: idm.orthogonal_law([1.0], v), POSITIVE),
-    ("orthogonal_law", "x", lambda v: idm.orthogonal_law(v, 1.0), (EYE, [NAN], [])),
+    (
+        "orthogonal_law",
+        "x",
+        lambda v: idm.orthogonal_law(v, 1.0),
+        (EYE, [NAN], [], [1e200], [1.7e308, 1.7e308]),
+    ),
+    (
+        "two_layer_orthogonal_law",
+        "x",
+        lambda v: idm.two_layer_orthogonal_law(v, 1.0, [1.0]),
+        (EYE, [NAN], [], [1e200]),
+    ),
     (
         "two_layer_orthogonal_law",
         "readout",
         lambda v: idm.two_layer_orthogonal_law([1.0], 1.0, v),
-        (EYE, [NAN], []),
+        (EYE, [NAN], [], [1e200], [1.7e308, 1.7e308]),
     ),
     *[
         (name, argument, call, bad)
@@ -162,39 +209,42 @@ CASES = [
         (*NUMBERS, np.ones((2, 3)), np.ones((3, 2)), EYE * NAN),
     ),
     (
-        "least_squares_weights",
-        "learning_rate",
-        lambda v: idm.least_squares_weights(EYE, EYE, EYE, learning_rate=v),
-        (2.0, -1.0, NAN),
-    ),
-    (
-        "least_squares_weights",
-        "learning_rate",
-        lambda v: idm.least_squares_weights(EYE, EYE, EYE, steps=1, learning_rate=v),
-        (None,),
-    ),
-    (
-        "least_squares_weights",
-        "steps",
-        lambda v: idm.least_squares_weights(EYE, EYE, EYE, steps=v, learning_rate=0.1),
-        (-1, 1.5, True, [0.5]),
-    ),
-    (
         "decide_rank",
         "rank_tolerance",
         lambda v: idm.decide_rank([1.0], (3, 3), rank_tolerance=v),
-        (-0.1, 1.5, NAN, "x"),
+        TOLERANCE,
     ),
     (
         "decide_rank",
         "singular_values",
         lambda v: idm.decide_rank(v, (3, 3)),
-        ([-1.0], [NAN], "x"),
+        ([-1.0], [NAN], "x", EYE, [1.0, 1.0, 1.0, 1.0]),
+    ),
+    (
+        "decide_rank",
+        "shape",
+        lambda v: idm.decide_rank([1.0], v),
+        ((3,), (3, 3, 3), 5, None),
     ),
     ("decide_rank", "rows", lambda v: idm.decide_rank([1.0], (v, 3)), WHOLE),
     ("decide_rank", "columns", lambda v: idm.decide_rank([1.0], (3, v)), WHOLE),
     ("patches", "image", lambda v: idm.patches(v, 3), IMAGES),
     ("patches", "kernel_size", lambda v: idm.patches(IMAGE, v), KERNEL),
+    (
+        "patch_rank",
+        "rank_tolerance",
+        lambda v: idm.patch_rank(IMAGE, 3, rank_tolerance=v),
+        TOLERANCE,
+    ),
+    *[
+        (
+            f.__name__,
+            "rank_tolerance",
+            lambda v, f=f: f(IMAGE, 5, W0, rank_tolerance=v),
+            TOLERANCE,
+        )
+        for f in (idm.worst_patch_error, idm.split_patch_bound)
+    ],
     ("patch_rank", "image", lambda v: idm.patch_rank(v, 3), IMAGES),
     ("patch_rank", "kernel_size", lambda v: idm.patch_rank(IMAGE, v), KERNEL),
     ("centre_selector", "kernel_size", lambda v: idm.centre_selector(v, 1), KERNEL),
@@ -216,24 +266,6 @@ CASES = [
         "w0",
         lambda v: idm.one_layer_conv_weights(IMAGE, 5, v),
         (*NUMBERS, np.zeros(25), np.zeros((9, 1)), np.zeros((25, 2)), W0 * NAN),
-    ),
-    (
-        "one_layer_conv_weights",
-        "learning_rate",
-        lambda v: idm.one_layer_conv_weights(IMAGE, 5, W0, learning_rate=v),
-        (10.0, -1.0, NAN),
-    ),
-    (
-        "one_layer_conv_weights",
-        "learning_rate",
-        lambda v: idm.one_layer_conv_weights(IMAGE, 5, W0, steps=1, learning_rate=v),
-        (None,),
-    ),
-    (
-        "one_layer_conv_weights",
-        "loss",
-        lambda v: idm.one_layer_conv_weights(IMAGE, 5, W0, loss=v),
-        ("sum", None),
     ),
     *[
         (name, argument, call, bad)
@@ -393,10 +425,34 @@ CASES = [
     ),
     (
         "direction_bound",
-        "constant",
-        lambda v: idm.direction_bound(3, 1, 0.1, constant=v),
-        (1.0, 0.0, NAN),
+        "form",
+        lambda v: idm.direction_bound(0, 1, 0.1, form=v),
+        ("best",),
     ),
+    *[
+        (
+            "direction_bound",
+            "constant",
+            lambda v, n=n, form=form: idm.direction_bound(
+                n, 1, 0.1, constant=v, form=form
+            ),
+            (1.0, 0.0, NAN, "x", [2.0, 3.0]),
+        )
+        for n in (0, 3)
+        for form in ("printed", "sharp")
+    ],
+    *[
+        (
+            "mse_bound",
+            "constant",
+            lambda v, n=n, form=form: idm.mse_bound(
+                n, 3, 1, constant=v, form=form, **CASE
+            ),
+            (1.0, 0.0, NAN, "x", [2.0, 3.0]),
+        )
+        for n in (0, 3)
+        for form in ("printed", "sharp")
+    ],
     (
         "direction_bound",
         "delta",
@@ -478,7 +534,7 @@ CASES = [
         "initial_variance",
         "scheme",
         lambda v: idm.initial_variance(v, 3, 1),
-        ("he", None, 3, ["default"]),
+        ("he", None, 3, ["default"], Path("default")),
     ),
     ("relu_shrink", "fan_in", lambda v: idm.relu_shrink("default", v, 1), WHOLE),
     ("coverage", "kernel_size", lambda v: idm.coverage(v, 5, 5, 0, 0), KERNEL),
@@ -508,6 +564,93 @@ def test_refuses(who, name, call, bad):
     with pytest.raises(ValueError, match=rf"^{who}: `{name}` must") as caught:
         call(bad)
     assert str(caught.value).rstrip("'\"?").strip()
+
+
+TWO, THREE = [0.5, 0.25], [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("who", "names", "shapes", "call"),
+    [
+        (
+            "residual_factors",
+            "`steps`, `learning_rate`",
+            "(2,), (3,)",
+            lambda: _factor(steps=[1, 2], rate=THREE),
+        ),
+        (
+            "residual_factors",
+            "`curvature`, `momentum`",
+            "(2,), (3,)",
+            lambda: _factor(curvature=TWO, m=THREE),
+        ),
+        (
+            "learning_rate_limit",
+            "`curvature`, `momentum`",
+            "(2,), (3,)",
+            lambda: idm.learning_rate_limit(TWO, THREE),
+        ),
+        *[
+            (
+                f.__name__,
+                "`zeta`, `dof`",
+                "(3,), (2,)",
+                lambda f=f: f([1.0, 2.0, 3.0], TWO),
+            )
+            for f in (idm.chi_square_tail, idm.chi_square_tail_bound)
+        ],
+        *[
+            (
+                who,
+                "`steps`, `learning_rate`",
+                "(3,), (2,)",
+                lambda f=f: f(steps=[1, 2, 3], learning_rate=[1e-3, 1e-4]),
+            )
+            for who, f in DESCENTS
+        ],
+        *[
+            (
+                who,
+                "`learning_rate`, `momentum`",
+                "(2,), (3,)",
+                lambda f=f: f(learning_rate=[1e-3, 1e-4], momentum=THREE),
+            )
+            for who, f in DESCENTS
+        ],
+    ],
+)
+def test_shapes_that_do_not_broadcast_are_named(who, names, shapes, call):
+    need = f"{who}: {names} must have shapes that broadcast, got {shapes}."
+    with pytest.raises(ValueError, match=f"^{re.escape(need)}$"):
+        call()
+
+
+@pytest.mark.parametrize(("who", "function"), DESCENTS)
+def test_steps_rates_and_momenta_broadcast(who, function):
+    steps, rates, momenta = [[1], [4]], [1e-3, 2e-3, 3e-3], [[0.5], [0.0]]
+    found = np.asarray(function(steps=steps, learning_rate=rates, momentum=momenta))
+    alone = [
+        [function(steps=t, learning_rate=r, momentum=m) for r in rates]
+        for (t,), (m,) in zip(steps, momenta, strict=True)
+    ]
+    # Sums of at most 25 products, in whatever order the library takes them.
+    most = 2 * 25 * EPS * float(np.max(np.abs(alone)))
+    np.testing.assert_allclose(found, alone, rtol=0, atol=most)
+
+
+@pytest.mark.parametrize(("who", "function"), DESCENTS)
+def test_as_many_rates_as_directions_are_one_rate_each(who, function):
+    # Not one rate a direction: 9 directions for the convolution, 3 for the others.
+    for many in (3, 9):
+        found = np.asarray(function(steps=1, learning_rate=[1e-3] * many))
+        one = np.asarray(function(steps=1, learning_rate=1e-3))
+        assert found.shape == (many, *one.shape)
+
+
+def test_small_integers_do_not_wrap():
+    # 13^2 is more than an int8 holds.
+    kernel = np.int8(13)
+    assert idm.mse_bound(150, kernel, 1, **CASE) == idm.mse_bound(150, 13, 1, **CASE)
 
 
 def test_every_public_function_is_here():

@@ -19,6 +19,8 @@ from theory.identity_map.bounds import mse_bound as mse_bound
 from theory.identity_map.bounds import mse_order as mse_order
 from theory.identity_map.bounds import patch_norm_bound as patch_norm_bound
 from theory.identity_map.bounds import selector_norm_bound as selector_norm_bound
+from theory.identity_map.bounds import split_patch_bound as split_patch_bound
+from theory.identity_map.bounds import worst_patch_error as worst_patch_error
 from theory.identity_map.chi_square import chi_square_tail as chi_square_tail
 from theory.identity_map.chi_square import (
     chi_square_tail_bound as chi_square_tail_bound,
@@ -54,25 +56,27 @@ from theory.identity_map.cosines import (
 )
 from theory.identity_map.cosines import expected_squared_norm as expected_squared_norm
 from theory.identity_map.descent import learning_rate_limit as learning_rate_limit
-from theory.identity_map.descent import residual_factors as residual_factors
-from theory.identity_map.layouts import weights_from_framework as weights_from_framework
-from theory.identity_map.layouts import weights_to_framework as weights_to_framework
-from theory.identity_map.least_squares import (
+from theory.identity_map.descent import (
     least_squares_weights as least_squares_weights,
 )
-from theory.identity_map.linear import Moments as Moments
-from theory.identity_map.linear import curvature as curvature
-from theory.identity_map.linear import one_layer_prediction as one_layer_prediction
-from theory.identity_map.linear import one_layer_weights as one_layer_weights
-from theory.identity_map.linear import orthogonal_law as orthogonal_law
-from theory.identity_map.linear import orthogonal_prediction as orthogonal_prediction
-from theory.identity_map.linear import (
+from theory.identity_map.descent import residual_factors as residual_factors
+from theory.identity_map.one_layer import Moments as Moments
+from theory.identity_map.one_layer import curvature as curvature
+from theory.identity_map.one_layer import one_layer_prediction as one_layer_prediction
+from theory.identity_map.one_layer import one_layer_weights as one_layer_weights
+from theory.identity_map.one_layer import orthogonal_law as orthogonal_law
+from theory.identity_map.one_layer import orthogonal_prediction as orthogonal_prediction
+from theory.identity_map.one_layer import (
     two_layer_orthogonal_law as two_layer_orthogonal_law,
 )
 from theory.identity_map.patch_matrix import centre_selector as centre_selector
 from theory.identity_map.patch_matrix import patch_rank as patch_rank
 from theory.identity_map.patch_matrix import patches as patches
+from theory.identity_map.patch_matrix import (
+    weights_from_framework as weights_from_framework,
+)
+from theory.identity_map.patch_matrix import (
+    weights_to_framework as weights_to_framework,
+)
 from theory.identity_map.ranks import Rank as Rank
 from theory.identity_map.ranks import decide_rank as decide_rank
-from theory.identity_map.worst_case import split_patch_bound as split_patch_bound
-from theory.identity_map.worst_case import worst_patch_error as worst_patch_error

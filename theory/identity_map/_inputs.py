@@ -10,6 +10,9 @@ from theory import _checks
 
 Array = npt.NDArray[np.float64]
 
+LOSSES = ("half_sum", "mean")
+FORMS = ("printed", "sharp")
+
 
 def kernel(who: str, kernel_size: Any) -> int:
     """Return an odd kernel size; an even kernel has no centre."""
@@ -20,6 +23,37 @@ def kernel(who: str, kernel_size: Any) -> int:
             " An even kernel has no centre pixel."
         )
     return size
+
+
+def whole(who: str, **counts: tuple[Any, int]) -> tuple[int, ...]:
+    """Return counts, each given as (value, least)."""
+    return tuple(_checks.integer(who, k, v, low) for k, (v, low) in counts.items())
+
+
+def probability(who: str, name: str, value: Any) -> float:
+    """Return one number of (0, 1]."""
+    out = _checks.scalar(who, name, value, positive=True)
+    _checks.reject(who, name, "lie in (0, 1]", out > 1.0, out, "")
+    return out
+
+
+def above_one(who: str, name: str, value: Any) -> float:
+    """Return one number above 1."""
+    out = _checks.scalar(who, name, value, positive=True)
+    _checks.reject(who, name, "be above 1", out <= 1.0, out, "")
+    return out
+
+
+def broadcast(who: str, **arrays: npt.NDArray[Any]) -> None:
+    """Refuse arrays whose shapes do not broadcast, by their names."""
+    try:
+        np.broadcast_shapes(*(a.shape for a in arrays.values()))
+    except ValueError:
+        shapes = {f"`{k}`": str(a.shape) for k, a in arrays.items() if a.ndim}
+        raise ValueError(
+            f"{who}: {', '.join(shapes)} must have shapes that broadcast,"
+            f" got {', '.join(shapes.values())}."
+        ) from None
 
 
 def image(who: str, name: str, value: Any) -> Array:
@@ -36,6 +70,33 @@ def image(who: str, name: str, value: Any) -> Array:
     return out if out.ndim == 3 else out[:, :, np.newaxis]
 
 
+def test_image(who: str, value: Any, channels: int) -> Array:
+    """Return an image with as many channels as the training image."""
+    out = image(who, "test_image", value)
+    if out.shape[2] != channels:
+        raise ValueError(
+            f"{who}: `test_image` must have the {channels} channels of `image`,"
+            f" got {out.shape[2]}."
+        )
+    return out
+
+
+def filters(who: str, w0: Any, channels: int, size: int | None) -> tuple[Array, int]:
+    """Return weights (..., K * K * C, C) and K, which their rows tell if not given."""
+    w = _checks.real(who, "w0", w0)
+    rows, columns = w.shape[-2:] if w.ndim > 1 else (0, 0)
+    k = math.isqrt(rows // channels) if size is None else size
+    if k % 2 == 0 or rows != k**2 * channels or columns != channels:
+        need = (
+            f"(..., K * K * {channels}, {channels}) with an odd K"
+            if size is None
+            else f"(..., {k**2 * channels}, {channels}) for kernel {k} and {channels}"
+            " channels"
+        )
+        raise ValueError(f"{who}: `w0` must have shape {need}, got {w.shape}.")
+    return w, k
+
+
 def vector(who: str, name: str, value: Any) -> Array:
     """Return a vector with at least one entry."""
     out = _checks.real(who, name, value)
@@ -44,71 +105,34 @@ def vector(who: str, name: str, value: Any) -> Array:
     return out
 
 
-def matrix(who: str, name: str, value: Any, rows: int, columns: int | None) -> Array:
-    """Return a matrix of the shape that the other arguments ask for."""
+def matrix(
+    who: str, name: str, value: Any, rows: int | None, columns: int | None
+) -> Array:
+    """Return a matrix of the shape that the other arguments ask for; None is any."""
     out = _checks.real(who, name, value)
-    wanted = out.ndim == 2 and out.shape[0] == rows and out.shape[1] > 0
-    if not wanted or (columns is not None and out.shape[1] != columns):
-        need = f"({rows}, {'any' if columns is None else columns})"
+    sides = zip(out.shape, (rows, columns), strict=False)
+    if out.ndim != 2 or out.size == 0 or any(m not in (None, n) for n, m in sides):
+        need = f"({rows or 'any'}, {columns or 'any'})"
         raise ValueError(f"{who}: `{name}` must have shape {need}, got {out.shape}.")
     return out
 
 
-def direction(who: str, name: str, value: Any) -> tuple[Array, float]:
-    """Return a vector's direction and length; the zero vector has none."""
+def direction(who: str, name: str, value: Any) -> tuple[Array, Array]:
+    """Return a vector and its direction; the zero vector has none."""
     out = vector(who, name, value)
-    top = float(np.abs(out).max())
-    if top == 0.0:
+    if not out.any():
         raise ValueError(
             f"{who}: `{name}` must not be zero. A zero training image has no"
             " direction, and descent stays at the initial weights."
         )
-    # A power of two scales without rounding, and keeps squares within range.
-    power = math.frexp(top)[1]
-    part = np.ldexp(out, -power)
-    length = float(np.linalg.norm(part))
-    return part / length, float(np.ldexp(length, power))
+    part = scaled(out)[0]
+    return out, part / np.linalg.norm(part)
 
 
-def choice(who: str, name: str, value: Any, known: tuple[str, ...]) -> str:
-    """Return one of the known names."""
-    if value not in known:
-        options = ", ".join(map(repr, known))
-        raise ValueError(
-            f"{who}: `{name}` must be one of {options}, got {value!r:.80}."
-        )
-    return value
+def scaled(rows: Array) -> tuple[Array, npt.NDArray[np.int32]]:
+    """Return rows of entries below 1 and the powers of 2 that were taken out.
 
-
-def whole(who: str, **counts: tuple[Any, int]) -> tuple[int, ...]:
-    """Return counts, each given as (value, least)."""
-    return tuple(_checks.integer(who, k, v, low) for k, (v, low) in counts.items())
-
-
-def number(who: str, name: str, value: Any, low: float, high: float) -> float:
-    """Return one number of [low, high]."""
-    out = _checks.interval(who, name, value, low, high)
-    if out.ndim:
-        raise ValueError(f"{who}: `{name}` must be a number, got shape {out.shape}.")
-    return float(out)
-
-
-def above_zero(who: str, name: str, value: Any) -> float:
-    """Return one positive number."""
-    out = _checks.positive(who, name, value)
-    if out.ndim:
-        raise ValueError(f"{who}: `{name}` must be a number, got shape {out.shape}.")
-    return float(out)
-
-
-def probability(who: str, name: str, value: Any) -> float:
-    """Return one number of (0, 1]."""
-    return number(who, name, above_zero(who, name, value), 0.0, 1.0)
-
-
-def above_one(who: str, name: str, value: Any) -> float:
-    """Return one number above 1."""
-    out = above_zero(who, name, value)
-    if out <= 1.0:
-        raise ValueError(f"{who}: `{name}` must be above 1, got {out!r}.")
-    return out
+    A power of two scales without rounding, and keeps squares within range.
+    """
+    power = np.frexp(np.abs(rows).max(axis=-1))[1]
+    return np.ldexp(rows, -power[..., np.newaxis]), power

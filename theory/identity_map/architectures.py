@@ -5,6 +5,7 @@ Source: Zhang, Bengio, Hardt, Mozer, Singer 2020, Table 1, section 3 and appendi
 
 import difflib
 import math
+from typing import Any
 
 from theory import _checks
 from theory.identity_map import _inputs
@@ -52,10 +53,8 @@ def cnn_parameter_count(
 
     Parameters
     ----------
-    kernel_size : int
-        Odd K.
-    channels, layers, image_channels : int
-        c, weight layers L and C, each at least 1.
+    kernel_size, channels, layers, image_channels : int
+        Odd K, c, weight layers L and C, each at least 1.
 
     Raises
     ------
@@ -141,9 +140,9 @@ def initial_variance(scheme: str, fan_in: int, fan_out: int) -> float:
     return _variance("initial_variance", scheme, fan_in, fan_out)
 
 
-def _variance(who: str, scheme: str, fan_in: int, fan_out: int) -> float:
+def _variance(who: str, scheme: Any, fan_in: int, fan_out: int) -> float:
     i, o = _inputs.whole(who, fan_in=(fan_in, 1), fan_out=(fan_out, 1))
-    if str(scheme) not in _VARIANCES:
+    if not isinstance(scheme, str) or scheme not in _VARIANCES:
         near = difflib.get_close_matches(str(scheme), SCHEMES, n=2, cutoff=0.5)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise ValueError(
@@ -194,10 +193,8 @@ def coverage(kernel_size: int, height: int, width: int, row: int, column: int) -
 
     Parameters
     ----------
-    kernel_size : int
-        Odd K.
-    height, width : int
-        The map, H x W.
+    kernel_size, height, width : int
+        Odd K and the map, H x W.
     row, column : int
         Position, from 0.
 

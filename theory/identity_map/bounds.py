@@ -2,26 +2,109 @@ r"""How wrong one trained convolution layer can be on any image, with what proba
 
 n = K^2 C - r is the nullity of the training image's patches, sigma the standard
 deviation of the normal initial weights, B the largest absolute pixel. Source: Zhang,
-Bengio, Hardt, Mozer, Singer 2020, Theorem 2 and eq. (8) to (12); "sharp" marks a form
-that is stronger than the printed one and proved in its docstring.
+Bengio, Hardt, Mozer, Singer 2020, Theorem 2, eq. (8) to (12) and the display before
+them; "sharp" marks a form that is stronger than the printed one and proved in its
+docstring.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import scipy.special as sp
 
+from theory import _checks
 from theory.identity_map import _inputs
 from theory.identity_map.chi_square import (
-    FORMS,
     Form,
     least_constant,
     least_failure_probability,
 )
+from theory.identity_map.convolution import _Span, _span
 
 Array = npt.NDArray[np.float64]
+
+
+def worst_patch_error(
+    image: Any, kernel_size: int, w0: Any, *, rank_tolerance: float | None = None
+) -> float:
+    r"""Return the largest squared error on a patch of length one, after training.
+
+    .. math:: \max_{\|P\|=1}\|(W^0-\Lambda)^T\Pi_\perp P\|^2
+        = \|(W^0-\Lambda)^T\Pi_\perp\|_2^2
+
+    Parameters
+    ----------
+    image, kernel_size, rank_tolerance
+        As in `one_layer_conv_weights`.
+    w0 : array, shape (K * K * C, C)
+
+    Raises
+    ------
+    ValueError
+        As `one_layer_conv_weights`.
+
+    Examples
+    --------
+    >>> image, w0 = [[1.0, 2.0], [3.0, -1.0]], np.full((9, 1), 10.0)
+    >>> round(worst_patch_error(image, 3, w0), 2)
+    308.82
+    """
+    span, start = _untrained(
+        "worst_patch_error", image, kernel_size, w0, rank_tolerance
+    )
+    unseen = span.remaining(start - span.selector, None)
+    return float(np.linalg.norm(unseen, 2)) ** 2
+
+
+def split_patch_bound(
+    image: Any,
+    kernel_size: int,
+    w0: Any,
+    *,
+    form: Literal["printed", "corrected"] = "corrected",
+    rank_tolerance: float | None = None,
+) -> float:
+    r"""Return the bound on `worst_patch_error` that treats W0 and Lambda apart.
+
+    .. math:: \big(\|W^{0T}\Pi_\perp\|_F+\|\Lambda^T\Pi_\perp\|_F\big)^2
+
+    Printed as ``||W0^T Pi_perp|| + ||Lambda^T Pi_par||``: with the wrong projector on
+    Lambda and without the square, it is no bound. Arguments as in `worst_patch_error`.
+
+    Raises
+    ------
+    ValueError
+        As `worst_patch_error`, and if the form is unknown.
+
+    Examples
+    --------
+    >>> image, w0 = [[1.0, 2.0], [3.0, -1.0]], np.full((9, 1), 10.0)
+    >>> round(split_patch_bound(image, 3, w0), 2)
+    322.38
+    >>> round(split_patch_bound(image, 3, w0, form="printed"), 2)
+    18.32
+    """
+    who = "split_patch_bound"
+    _checks.choice(who, "form", form, ("printed", "corrected"))
+    span, start = _untrained(who, image, kernel_size, w0, rank_tolerance)
+    first = float(np.linalg.norm(span.remaining(start, None)))
+    if form == "printed":
+        return first + float(np.linalg.norm(span.basis.T @ span.selector))
+    return (first + float(np.linalg.norm(span.remaining(span.selector, None)))) ** 2
+
+
+def _untrained(
+    who: str, image: Any, kernel_size: Any, w0: Any, rank_tolerance: Any
+) -> tuple[_Span, Array]:
+    size = _inputs.kernel(who, kernel_size)
+    span = _span(who, image, size, "half_sum", rank_tolerance)
+    start, _ = _inputs.filters(who, w0, span.channels, size)
+    if start.ndim != 2:
+        raise ValueError(f"{who}: `w0` must be one matrix, got shape {start.shape}.")
+    return span, start
 
 
 def patch_norm_bound(kernel_size: int, channels: int, pixel_bound: float) -> float:
@@ -42,7 +125,7 @@ def patch_norm_bound(kernel_size: int, channels: int, pixel_bound: float) -> flo
     who = "patch_norm_bound"
     size = _inputs.kernel(who, kernel_size)
     (depth,) = _inputs.whole(who, channels=(channels, 1))
-    top = _inputs.number(who, "pixel_bound", pixel_bound, 0.0, np.inf)
+    top = _checks.scalar(who, "pixel_bound", pixel_bound)
     return top * size * math.sqrt(depth)
 
 
@@ -65,7 +148,7 @@ def selector_norm_bound(nullity: int, channels: int, *, form: Form = "sharp") ->
     """
     who = "selector_norm_bound"
     n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
-    if _inputs.choice(who, "form", form, FORMS) == "printed":
+    if _checks.choice(who, "form", form, _inputs.FORMS) == "printed":
         return math.sqrt(n * depth)
     return math.sqrt(min(n, depth))
 
@@ -91,7 +174,7 @@ def direction_bound(
     nullity, channels : int
         n >= 0 (for n = 0 the bound is 0) and C >= 1.
     delta : float
-        In (0, 1]; below 1 for the sharp form.
+        In (0, 1].
     constant : float, optional
         M > 1; the least one that is allowed if left out. Not used by the sharp form.
     form : {"printed", "sharp"}
@@ -111,13 +194,15 @@ def direction_bound(
     who = "direction_bound"
     n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
     p = _inputs.probability(who, "delta", delta)
+    m = None if constant is None else _inputs.above_one(who, "constant", constant)
+    _checks.choice(who, "form", form, _inputs.FORMS)
     if n == 0:
         return 0.0
-    if _inputs.choice(who, "form", form, FORMS) == "sharp":
+    if form == "sharp":
         # 1 - (1 - p)^(1/n), without cancellation.
         tail = -math.expm1(math.log1p(-p) / n) if p < 1.0 else 1.0
         return float(2.0 * sp.gammainccinv(0.5 * depth, tail))
-    return _every_direction(who, n, depth, p, constant)
+    return _every_direction(who, n, depth, p, m)
 
 
 @dataclass(frozen=True)
@@ -164,12 +249,8 @@ def mse_bound(
         Odd K, C >= 1.
     pixel_bound, scale : float
         B >= 0 and sigma > 0.
-    delta : float
-        In (0, 1].
-    constant : float, optional
-        M > 1, with delta >= delta_0; the least M that is allowed if left out.
-    form : {"printed", "sharp"}
-        See the notes.
+    delta, constant, form
+        As in `direction_bound`; for the sharp form see the notes.
 
     Returns
     -------
@@ -205,22 +286,27 @@ def mse_bound(
     who = "mse_bound"
     n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
     size = _inputs.kernel(who, kernel_size)
-    top = _inputs.number(who, "pixel_bound", pixel_bound, 0.0, np.inf)
+    top = _checks.scalar(who, "pixel_bound", pixel_bound)
     patch = patch_norm_bound(size, depth, top)
-    if n > kernel_size**2 * depth:
-        raise ValueError(
-            f"{who}: `nullity` must be at most K^2 C = {kernel_size**2 * depth}, got {n}."
-        )
-    sigma = _inputs.above_zero(who, "scale", scale)
+    _checks.reject(
+        who,
+        "nullity",
+        f"be at most K^2 C = {size**2 * depth}",
+        n > size**2 * depth,
+        n,
+        "",
+    )
+    sigma = _checks.scalar(who, "scale", scale, positive=True)
     p = _inputs.probability(who, "delta", delta)
-    _inputs.choice(who, "form", form, FORMS)
+    m = None if constant is None else _inputs.above_one(who, "constant", constant)
+    _checks.choice(who, "form", form, _inputs.FORMS)
     if n == 0:
         return ErrorBound(0.0, 0.0, patch, depth, p)
     if form == "sharp":
         root = math.sqrt(2.0 * float(sp.gammainccinv(0.5 * n * depth, p)))
         spectral = math.sqrt(n) + math.sqrt(depth) + math.sqrt(-2.0 * math.log(p))
         return ErrorBound(sigma * min(root, spectral), 1.0, patch, depth, p)
-    rho = _every_direction(who, n, depth, p, constant)
+    rho = _every_direction(who, n, depth, p, m)
     selector = selector_norm_bound(n, depth, form="printed")
     return ErrorBound(sigma * math.sqrt(n * rho), selector, patch, depth, p)
 
@@ -255,14 +341,14 @@ def _every_direction(
     who: str, n: int, depth: int, p: float, constant: float | None
 ) -> float:
     """Eq. (11) as printed, after a look at delta_0."""
-    m = least_constant(n, depth, p) if constant is None else constant
-    if constant is not None:
-        m = _inputs.above_one(who, "constant", constant)
-        least = least_failure_probability(n, depth, m)
+    if constant is None:
+        constant = least_constant(n, depth, p)
+    else:
+        least = least_failure_probability(n, depth, constant)
         # The least constant meets it with equality, up to rounding.
         if p < least * (1.0 - 1e-9):
             raise ValueError(
-                f"{who}: `delta` must be at least delta_0 = {least:.3g} for the"
-                f" constant {m:.6g}, got {p!r}. Leave `constant` out for the least one."
+                f"{who}: `delta` must be at least delta_0 = {least:.3g} for the constant"
+                f" {constant:.6g}, got {p!r}. Leave `constant` out for the least one."
             )
-    return 2.0 * math.log(n / p) + depth * (1.0 + math.log(m))
+    return 2.0 * math.log(n / p) + depth * (1.0 + math.log(constant))

@@ -7,14 +7,14 @@ import math
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.special as sp
 
 from theory import _checks
 from theory.identity_map import _inputs
 
+Array = npt.NDArray[np.float64]
 Form = Literal["printed", "sharp"]
-
-FORMS = ("printed", "sharp")
 
 
 def chi_square_tail_bound(zeta: Any, dof: Any) -> Any:
@@ -37,30 +37,23 @@ def chi_square_tail_bound(zeta: Any, dof: Any) -> Any:
     Raises
     ------
     ValueError
-        If an argument is outside its range.
+        If an argument is outside its range, or shapes do not broadcast.
 
     Examples
     --------
     >>> chi_square_tail_bound(1.0, 3), round(chi_square_tail_bound(4.0, 3), 6)
     (1.0, 0.088872)
     """
-    who = "chi_square_tail_bound"
-    z = _checks.interval(who, "zeta", zeta, 1.0, np.inf)
-    c = _checks.positive(who, "dof", dof)
+    z, c = _arguments("chi_square_tail_bound", zeta, dof, 1.0)
     u = z - 1.0
     out = np.asarray(np.exp(-0.5 * c * (u - np.log1p(u))))
-    return _checks.like(zeta if np.ndim(zeta) else dof, out)
+    return out if out.ndim else float(out)
 
 
 def chi_square_tail(zeta: Any, dof: Any) -> Any:
     r"""Return ``P(chi^2_C >= zeta C)`` itself, ``Q(C/2, zeta C/2)``.
 
-    Parameters
-    ----------
-    zeta : float or array
-        At least 0.
-    dof : float or array
-        Degrees of freedom C > 0; broadcasts.
+    Arguments as in `chi_square_tail_bound`, but zeta may be any number from 0 on.
 
     Returns
     -------
@@ -70,18 +63,24 @@ def chi_square_tail(zeta: Any, dof: Any) -> Any:
     Raises
     ------
     ValueError
-        If an argument is outside its range.
+        If an argument is outside its range, or shapes do not broadcast.
 
     Examples
     --------
     >>> round(chi_square_tail(4.0, 3), 6)
     0.007383
     """
-    who = "chi_square_tail"
-    z = _checks.interval(who, "zeta", zeta, 0.0, np.inf)
-    c = _checks.positive(who, "dof", dof)
+    z, c = _arguments("chi_square_tail", zeta, dof, 0.0)
     out = np.asarray(sp.gammaincc(0.5 * c, 0.5 * c * z))
-    return _checks.like(zeta if np.ndim(zeta) else dof, out)
+    return out if out.ndim else float(out)
+
+
+def _arguments(who: str, zeta: Any, dof: Any, least: float) -> tuple[Array, Array]:
+    z = _checks.real(who, "zeta", zeta)
+    _checks.reject(who, "zeta", f"be at least {least:g}", z < least, z, "")
+    c = _checks.positive(who, "dof", dof)
+    _inputs.broadcast(who, zeta=z, dof=c)
+    return z, c
 
 
 def least_failure_probability(
@@ -119,7 +118,7 @@ def least_failure_probability(
     n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
     m = _inputs.above_one(who, "constant", constant)
     excess = (m - 1.0) - math.log1p(m - 1.0)
-    if _inputs.choice(who, "form", form, FORMS) == "printed":
+    if _checks.choice(who, "form", form, _inputs.FORMS) == "printed":
         return 2.0 * n / (depth * excess)
     return n * math.exp(-0.5 * depth * excess)
 

@@ -61,19 +61,8 @@ def relu_identity(dim: int, layers: int, *, width: int | None = None) -> list[Ar
     .. math:: W_1 = \begin{bmatrix} I\\ -I\end{bmatrix},\quad W_l = I_{2d},\quad
         W_L = \begin{bmatrix} I & -I\end{bmatrix}: \quad x = \max(x,0)-\max(-x,0)
 
-    Parameters
-    ----------
-    dim : int
-        Inputs d >= 1.
-    layers : int
-        Weight layers L >= 1; one layer has no ReLU.
-    width : int, optional
-        Hidden units, at least 2 d, which is the default.
-
-    Returns
-    -------
-    list of array
-        (width, d), (width, width), ..., (d, width).
+    Arguments, shapes and errors as in `linear_identity`, with at least 2 d hidden units,
+    which is the default; one layer has no ReLU.
 
     Raises
     ------
@@ -108,12 +97,8 @@ def linear_convolution_identity(
 
     Parameters
     ----------
-    kernel_size : int
-        Odd K.
-    image_channels : int
-        C >= 1.
-    layers : int
-        Weight layers L >= 1.
+    kernel_size, image_channels, layers : int
+        Odd K, C >= 1 and weight layers L >= 1.
     channels : int, optional
         Hidden channels, at least C, which is the default.
 
@@ -148,23 +133,8 @@ def relu_convolution_identity(
     """Return convolutions with ReLU between them that are the identity (ID-B3).
 
     Centre taps of `relu_identity`: signs are split over 2 C channels, passed on, and
-    merged; at any input size.
-
-    Parameters
-    ----------
-    kernel_size : int
-        Odd K.
-    image_channels : int
-        C >= 1.
-    layers : int
-        Weight layers L >= 1.
-    channels : int, optional
-        Hidden channels, at least 2 C, which is the default.
-
-    Returns
-    -------
-    list of array
-        (channels, C, K, K), ..., (C, channels, K, K).
+    merged; at any input size. Arguments, shapes and errors as in
+    `linear_convolution_identity`, with at least 2 C hidden channels, the default.
 
     Raises
     ------

@@ -4,25 +4,25 @@ Weights are matrices (K * K * C, C), whose row order is that of `patches`. Sourc
 Bengio, Hardt, Mozer, Singer 2020, Theorem 2 and appendix D.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from theory._quadratic import Loss
+from theory import _checks
+from theory._decomposition import row_space
+from theory._quadratic import Loss, loss_scale
 from theory.identity_map import _inputs
-from theory.identity_map._patch_rows import convolve, patch_blocks
-from theory.identity_map._span import (
-    Span,
-    checked_test,
-    checked_weights,
-    patch_span,
-    remaining_error,
-    same_channels,
-)
-from theory.identity_map.patch_matrix import centre_selector
+from theory.identity_map.descent import _left_after
+from theory.identity_map.patch_matrix import _patch_rows, centre_selector
+from theory.identity_map.ranks import Rank, _tolerance, decide_rank
 
 Array = npt.NDArray[np.float64]
+
+_BLOCK = 2**22
+"""Entries of a block of patches: 32 MiB."""
 
 
 def one_layer_conv_weights(
@@ -31,8 +31,8 @@ def one_layer_conv_weights(
     w0: Any,
     *,
     steps: Any = None,
-    learning_rate: float | None = None,
-    momentum: float = 0.0,
+    learning_rate: Any = None,
+    momentum: Any = 0.0,
     loss: Loss = "half_sum",
     rank_tolerance: float | None = None,
 ) -> Array:
@@ -52,26 +52,22 @@ def one_layer_conv_weights(
         Odd K.
     w0 : array, shape (..., K * K * C, C)
         Initial weights, or many of them; see `weights_from_framework`.
-    steps : int or array of int, optional
-        Steps of descent; the limit if left out.
-    learning_rate, momentum : float
-        Needed with `steps`; without them the rate is only checked.
-    loss : {"half_sum", "mean"}
-        Half the sum, or the mean, of the H W C squared errors.
+    steps, learning_rate, momentum, loss
+        As in `one_layer_weights`; the mean is over the H W C errors.
     rank_tolerance : float, optional
         Singular values up to this part of the largest count as zero; see `Rank`.
 
     Returns
     -------
-    array, shape ``np.shape(steps) + w0.shape``
+    array, shape of `w0` after the axes of `steps`, `learning_rate` and `momentum`
         Exactly Lambda in the limit if the patches span everything.
 
     Raises
     ------
     ValueError
         If the kernel is even, the image is zero, empty or not finite, shapes do not
-        match, the rank is too close to call, or the rate is missing or, for the limit,
-        too large.
+        match, momentum or the rate is outside its range, the rank is too close to call,
+        or the rate is missing or, for the limit, too large.
 
     Notes
     -----
@@ -84,19 +80,11 @@ def one_layer_conv_weights(
     array([0., 0., 0., 0., 1., 0., 0., 0., 0.])
     """
     who = "one_layer_conv_weights"
-    span = patch_span(who, image, kernel_size, loss, rank_tolerance)
-    left = span.factors(who, steps, learning_rate, momentum)
-    target = centre_selector(span.kernel, span.channels)
-    return target + _error(who, span, w0, left, limit=steps is None)
-
-
-def _error(who: str, span: Span, w0: Any, left: Array, *, limit: bool) -> Array:
-    """Return W^t - Lambda, exactly zero if nothing is left to learn."""
-    start = checked_weights(who, w0, span.kernel, span.channels)
-    if limit and span.rank.full:
-        return np.zeros(start.shape)
-    target = centre_selector(span.kernel, span.channels)
-    return remaining_error(span, start - target, left)
+    size = _inputs.kernel(who, kernel_size)
+    span = _span(who, image, size, loss, rank_tolerance)
+    left = span.left(who, steps, learning_rate, momentum)
+    start, _ = _inputs.filters(who, w0, span.channels, size)
+    return span.selector + span.remaining(start - span.selector, left)
 
 
 def one_layer_conv_prediction(
@@ -105,8 +93,8 @@ def one_layer_conv_prediction(
     w0: Any,
     *,
     steps: Any = None,
-    learning_rate: float | None = None,
-    momentum: float = 0.0,
+    learning_rate: Any = None,
+    momentum: Any = 0.0,
     loss: Loss = "half_sum",
     rank_tolerance: float | None = None,
 ) -> Array:
@@ -125,7 +113,8 @@ def one_layer_conv_prediction(
 
     Returns
     -------
-    array, shape ``np.shape(steps) + w0.shape[:-2] + test_image.shape``
+    array
+        One image of the test image's shape for every matrix of `one_layer_conv_weights`.
 
     Raises
     ------
@@ -139,12 +128,11 @@ def one_layer_conv_prediction(
     array([[ 5., -2.]])
     """
     who = "one_layer_conv_prediction"
-    test, size = checked_test(who, image, test_image, w0)
-    span = patch_span(who, image, size, loss, rank_tolerance)
-    left = span.factors(who, steps, learning_rate, momentum)
-    target = centre_selector(size, span.channels)
-    weights = target + _error(who, span, w0, left, limit=steps is None)
-    out = convolve(test, weights, size)
+    test, start, size = _tested(who, image, test_image, w0)
+    span = _span(who, image, size, loss, rank_tolerance)
+    left = span.left(who, steps, learning_rate, momentum)
+    weights = span.selector + span.remaining(start - span.selector, left)
+    out = _convolve(test, weights, size)
     return out.reshape(*weights.shape[:-2], *np.shape(test_image))
 
 
@@ -154,8 +142,8 @@ def one_layer_conv_mse(
     w0: Any,
     *,
     steps: Any = None,
-    learning_rate: float | None = None,
-    momentum: float = 0.0,
+    learning_rate: Any = None,
+    momentum: Any = 0.0,
     loss: Loss = "half_sum",
     rank_tolerance: float | None = None,
 ) -> Any:
@@ -168,7 +156,8 @@ def one_layer_conv_mse(
 
     Returns
     -------
-    float or array, shape ``np.shape(steps) + w0.shape[:-2]``
+    float or array
+        One number for every matrix of `one_layer_conv_weights`.
 
     Raises
     ------
@@ -183,11 +172,11 @@ def one_layer_conv_mse(
     1.0
     """
     who = "one_layer_conv_mse"
-    test, size = checked_test(who, image, test_image, w0)
-    span = patch_span(who, image, size, loss, rank_tolerance)
-    left = span.factors(who, steps, learning_rate, momentum)
-    missing = _error(who, span, w0, left, limit=steps is None)
-    out = np.mean(convolve(test, missing, size) ** 2, axis=(-2, -1))
+    test, start, size = _tested(who, image, test_image, w0)
+    span = _span(who, image, size, loss, rank_tolerance)
+    left = span.left(who, steps, learning_rate, momentum)
+    missing = span.remaining(start - span.selector, left)
+    out = np.mean(_convolve(test, missing, size) ** 2, axis=(-2, -1))
     return float(out) if np.ndim(out) == 0 else out
 
 
@@ -198,8 +187,8 @@ def expected_mse(
     *,
     scale: float,
     steps: Any = None,
-    learning_rate: float | None = None,
-    momentum: float = 0.0,
+    learning_rate: Any = None,
+    momentum: Any = 0.0,
     loss: Loss = "half_sum",
     rank_tolerance: float | None = None,
 ) -> Any:
@@ -224,7 +213,8 @@ def expected_mse(
 
     Returns
     -------
-    float or array, shape ``np.shape(steps)``
+    float or array
+        With the axes of `steps`, `learning_rate` and `momentum`.
 
     Raises
     ------
@@ -243,16 +233,19 @@ def expected_mse(
     0.25
     """
     who = "expected_mse"
-    span = patch_span(who, image, kernel_size, loss, rank_tolerance)
-    test = same_channels(who, test_image, span.channels)
-    sigma = _inputs.above_zero(who, "scale", scale)
-    left = span.factors(who, steps, learning_rate, momentum)
-    if steps is None and span.rank.full:
-        return 0.0
-    selector = centre_selector(span.kernel, span.channels)
+    size = _inputs.kernel(who, kernel_size)
+    span = _span(who, image, size, loss, rank_tolerance)
+    test = _inputs.test_image(who, test_image, span.channels)
+    sigma = _checks.scalar(who, "scale", scale, positive=True)
+    left = span.left(who, steps, learning_rate, momentum)
+    if left is None:
+        if span.rank.full:
+            return 0.0
+        left = np.zeros(span.rank.rank)
+    selector = span.selector
     reach = selector.T @ span.basis
     total = np.zeros(left.shape[:-1])
-    for block in patch_blocks(test, span.kernel):
+    for block in _patch_blocks(test, size):
         seen = block @ span.basis
         unseen = block - seen @ span.basis.T
         fixed = np.sum(unseen**2)
@@ -265,3 +258,72 @@ def expected_mse(
             total[index] += np.sum(off**2) / span.channels
     out = total / (test.shape[0] * test.shape[1])
     return float(out) if out.ndim == 0 else out
+
+
+def _tested(who: str, image: Any, test_image: Any, w0: Any) -> tuple[Array, Array, int]:
+    """Return the test image, the weights, and the kernel size that their rows tell."""
+    channels = _inputs.image(who, "image", image).shape[2]
+    test = _inputs.test_image(who, test_image, channels)
+    return test, *_inputs.filters(who, w0, channels, None)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """The row space of an image's patches: orthonormal columns and curvatures."""
+
+    basis: Array
+    curvatures: Array
+    rank: Rank
+    kernel: int
+    channels: int
+
+    @property
+    def selector(self) -> Array:
+        return centre_selector(self.kernel, self.channels)
+
+    def left(self, who: str, steps: Any, rate: Any, momentum: Any) -> Array | None:
+        """Return a_t of each direction, shape (..., r), or None for the limit."""
+        pair = _left_after(who, steps, rate, momentum, self.curvatures)
+        return None if pair is None else pair[0] + pair[1]
+
+    def remaining(self, error: Array, left: Array | None) -> Array:
+        """Return what is left of an initial error, exactly zero if it is nothing."""
+        if left is None:
+            if self.rank.full:
+                return np.zeros(error.shape)
+            left = np.zeros(self.rank.rank)
+        batch = (1,) * (error.ndim - 2)
+        done = (1.0 - left).reshape(*left.shape[:-1], *batch, left.shape[-1], 1)
+        return error - self.basis @ (done * (self.basis.T @ error))
+
+
+def _span(who: str, image: Any, size: int, loss: Any, rank_tolerance: Any) -> _Span:
+    pixels = _inputs.image(who, "image", image)
+    if not pixels.any():
+        raise ValueError(
+            f"{who}: `image` must not be zero. A zero training image teaches nothing:"
+            " descent stays at the initial weights."
+        )
+    _checks.choice(who, "loss", loss, _inputs.LOSSES)
+    scale = loss_scale(who, loss, pixels.size)
+    relative = _tolerance(who, rank_tolerance)
+    x = _patch_rows(pixels, size, 0, pixels.shape[0])
+    _, s, v = row_space(x)
+    rank = decide_rank(s, (x.shape[0], x.shape[1]), relative)
+    rank.require_decided(who)
+    kept = slice(rank.rank)
+    return _Span(v[:, kept], scale * s[kept] ** 2, rank, size, pixels.shape[2])
+
+
+def _patch_blocks(image: Array, kernel: int) -> Iterator[Array]:
+    """Yield the patches of a few image rows at a time: the whole may be too large."""
+    height, width, channels = image.shape
+    rows = max(1, _BLOCK // (width * channels * kernel**2))
+    for first in range(0, height, rows):
+        yield _patch_rows(image, kernel, first, min(first + rows, height))
+
+
+def _convolve(image: Array, weights: Array, kernel: int) -> Array:
+    """Return the convolution, shape (..., H * W, C), block by block."""
+    parts = [block @ weights for block in _patch_blocks(image, kernel)]
+    return np.concatenate(parts, axis=-2)

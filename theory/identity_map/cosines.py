@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.identity_map import _inputs
 
 Array = npt.NDArray[np.float64]
 
@@ -21,14 +20,7 @@ Array = npt.NDArray[np.float64]
 def expected_squared_norm(rho: Any, *, scale: float, dim: int) -> Any:
     r"""Return ``E |f(x)|^2 / |x|^2 = rho^2 + s^2 d (1 - rho^2)``, exactly.
 
-    Parameters
-    ----------
-    rho : float or array
-        In [-1, 1].
-    scale : float
-        Standard deviation s > 0 of the initial weights.
-    dim : int
-        Number of pixels d >= 1.
+    Arguments as in `expected_cosine_to_train`.
 
     Returns
     -------
@@ -96,7 +88,7 @@ def expected_cosine_to_train(
 def _cosine(who: str, rho: Any, scale: Any, dim: Any, form: str) -> tuple[Array, Array]:
     """Return rho and the mean cosine to the training example."""
     r, s, d = _arguments(who, rho, scale, dim)
-    if _inputs.choice(who, "form", form, ("exact", "ratio")) == "ratio":
+    if _checks.choice(who, "form", form, ("exact", "ratio")) == "ratio":
         out = r / np.sqrt(r * r + s * s * d * ((1.0 - r) * (1.0 + r)))
         return r, np.asarray(out)
     return r, _each(lambda k: _mean_cosine(k, d), r, s)
@@ -156,7 +148,7 @@ def expected_squared_cosine_to_train(rho: Any, *, scale: float, dim: int) -> Any
 
 def _arguments(who: str, rho: Any, scale: Any, dim: Any) -> tuple[Array, float, int]:
     r = _checks.correlation(who, rho)
-    s = _inputs.above_zero(who, "scale", scale)
+    s = _checks.scalar(who, "scale", scale, positive=True)
     return r, s, _checks.integer(who, "dim", dim, 2)
 
 

@@ -7,15 +7,32 @@ was at the start. With learning rate :math:`\eta` and momentum m,
     a_0 = 1,\; b_0 = 0,
 
 so that ``a_{t+1} = (1 + m - \eta g) a_t - m a_{t-1}``. Source: Zhang, Bengio, Hardt,
-Mozer, Singer 2020, proof of Theorem 1 (plain descent); momentum is ours.
+Mozer, Singer 2020, proof of Theorem 1 (plain descent) and Lemmas 1 and 2 (least squares);
+momentum is ours. Lemma 1 prints N <= d for N <= D, and its Y as N x 1; both lemmas are
+one formula here.
 """
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from theory import _checks
-from theory._quadratic import checked_momentum, rate_limit, residual_pair
+from theory import _twofold as two
+from theory._decomposition import row_space
+from theory._quadratic import (
+    Loss,
+    Steps,
+    checked_momentum,
+    loss_scale,
+    rate_limit,
+    residual_pair,
+    whole_steps,
+)
+from theory.identity_map import _inputs
+from theory.identity_map.ranks import _tolerance, decide_rank
+
+Array = npt.NDArray[np.float64]
 
 
 def residual_factors(
@@ -47,7 +64,7 @@ def residual_factors(
     Raises
     ------
     ValueError
-        If an argument is outside its range or not finite.
+        If an argument is outside its range or not finite, or shapes do not broadcast.
 
     Notes
     -----
@@ -62,12 +79,15 @@ def residual_factors(
     >>> residual_factors(2, learning_rate=0.5, curvature=1.0, momentum=0.5)
     0.0
     """
-    high, low = residual_pair(
-        "residual_factors", steps, learning_rate, curvature, momentum
-    )
+    who = "residual_factors"
+    count = _counts(who, steps)
+    rate = _checks.positive(who, "learning_rate", learning_rate)
+    g = _checks.not_negative(who, "curvature", curvature)
+    m = checked_momentum(who, momentum)
+    _inputs.broadcast(who, steps=count, learning_rate=rate, curvature=g, momentum=m)
+    high, low = residual_pair(who, count, rate, g, m)
     out = np.asarray(high + low)
-    scalar = not any(map(np.ndim, (steps, learning_rate, curvature, momentum)))
-    return float(out) if scalar else out
+    return out if out.ndim else float(out)
 
 
 def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
@@ -80,7 +100,7 @@ def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
     curvature : float or array
         The largest curvature g > 0.
     momentum : float or array
-        In [0, 1).
+        In [0, 1); broadcasts.
 
     Returns
     -------
@@ -90,7 +110,7 @@ def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
     Raises
     ------
     ValueError
-        If an argument is outside its range.
+        If an argument is outside its range, or shapes do not broadcast.
 
     Examples
     --------
@@ -101,5 +121,131 @@ def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
     """
     who = "learning_rate_limit"
     g = _checks.positive(who, "curvature", curvature)
-    out = rate_limit(g, checked_momentum(who, momentum))
-    return _checks.like(curvature if np.ndim(curvature) else momentum, out)
+    m = checked_momentum(who, momentum)
+    _inputs.broadcast(who, curvature=g, momentum=m)
+    out = rate_limit(g, m)
+    return out if out.ndim else float(out)
+
+
+def least_squares_weights(
+    x: Any,
+    y: Any,
+    w0: Any,
+    *,
+    steps: Any = None,
+    learning_rate: Any = None,
+    momentum: Any = 0.0,
+    loss: Loss = "half_sum",
+    rank_tolerance: float | None = None,
+) -> Array:
+    r"""Return the weights that gradient descent reaches, or those after `steps` steps.
+
+    .. math:: W^\infty = W^0 + X^+(Y - XW^0), \qquad
+        W^t = W^0 + \sum_i \frac{1-a_t(\sigma_i)}{\sigma_i}\,v_i u_i^T (Y - XW^0)
+
+    for ``f(x) = W^T x``. With full row rank it is Lemma 1, ``X^+ = X^T (XX^T)^-1``; with
+    full column rank Lemma 2, ``(X^T X)^-1 X^T Y`` whatever W0 is.
+
+    Parameters
+    ----------
+    x : array, shape (n, D)
+        Inputs, one a row.
+    y : array, shape (n, p)
+        Targets.
+    w0 : array, shape (D, p)
+        Initial weights.
+    steps, learning_rate, momentum, loss
+        As in `one_layer_weights`; the mean is over the ``n p`` residuals.
+    rank_tolerance : float, optional
+        Singular values up to this part of the largest count as zero; see `Rank`.
+
+    Returns
+    -------
+    array, shape (D, p), after the axes of `steps`, `learning_rate` and `momentum`
+
+    Raises
+    ------
+    ValueError
+        As `one_layer_weights`, and if the rank is too close to call.
+
+    Notes
+    -----
+    Normal-wise error of order ``eps kappa``, with kappa the `Rank.condition` of x;
+    ``eps kappa^2`` times the residual if y is not reached.
+
+    Examples
+    --------
+    Inputs that repeat, a deficient case that neither lemma covers:
+
+    >>> x, y = [[1.0, 0.0], [1.0, 0.0]], [[1.0], [3.0]]
+    >>> least_squares_weights(x, y, [[0.0], [7.0]]).round(12)
+    array([[2.],
+           [7.]])
+    """
+    who = "least_squares_weights"
+    data = _inputs.matrix(who, "x", x, None, None)
+    target = _inputs.matrix(who, "y", y, data.shape[0], None)
+    start = _inputs.matrix(who, "w0", w0, data.shape[1], target.shape[1])
+    _checks.choice(who, "loss", loss, _inputs.LOSSES)
+    scale = loss_scale(who, loss, target.size)
+    u, s, v = row_space(data)
+    relative = _tolerance(who, rank_tolerance)
+    rank = decide_rank(s, (data.shape[0], data.shape[1]), relative)
+    rank.require_decided(who)
+    u, s, v = u[:, : rank.rank], s[: rank.rank], v[:, : rank.rank]
+    left = _left_after(who, steps, learning_rate, momentum, scale * s**2)
+    wrong = u.T @ (target - data @ start)
+    if left is None:
+        return start + v @ (wrong / s[:, np.newaxis])
+    done = ((1.0 - left[0]) - left[1]) / s
+    return start + v @ (done[..., np.newaxis] * wrong)
+
+
+def _left_after(
+    who: str,
+    steps: Any,
+    learning_rate: Any,
+    momentum: Any,
+    curvatures: Any,
+    low: Any = 0.0,
+) -> two.Pair | None:
+    """Return ``a_t`` of each curvature, or None for the limit: nothing is left.
+
+    The curvatures' axes come last; those of the other arguments broadcast before them.
+    """
+    m = checked_momentum(who, momentum)
+    if learning_rate is None:
+        if steps is not None:
+            raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
+        return None
+    rate = _checks.positive(who, "learning_rate", learning_rate)
+    if steps is None:
+        _inputs.broadcast(who, learning_rate=rate, momentum=m)
+        _check_convergence(who, rate, m, float(np.max(curvatures, initial=0.0)))
+        return None
+    count = _counts(who, steps)
+    _inputs.broadcast(who, steps=count, learning_rate=rate, momentum=m)
+    axes = (..., *[np.newaxis] * np.ndim(curvatures))
+    return residual_pair(who, count[axes], rate[axes], curvatures, m[axes], low=low)
+
+
+def _check_convergence(who: str, rate: Array, momentum: Array, top: float) -> None:
+    """Refuse a limit that descent with this rate does not have."""
+    # With a curvature below the normal floats there is no rate that diverges.
+    limit = rate_limit(np.asarray(max(top, 1e-307)), momentum)
+    bad = rate >= limit
+    if bad.any():
+        _checks.reject(
+            who,
+            "learning_rate",
+            f"be below {np.broadcast_to(limit, bad.shape)[bad].flat[0]:.6g}",
+            bad,
+            rate,
+            "Descent diverges there and has no limit; `steps` gives its iterates.",
+        )
+
+
+def _counts(who: str, steps: Any) -> Steps:
+    if not isinstance(steps, int):
+        _checks.real(who, "steps", steps)
+    return whole_steps(who, steps)

@@ -1,4 +1,4 @@
-r"""An image as the list of its patches, and how much of patch space they span.
+r"""An image as the list of its patches, how much they span, and filters to fit them.
 
 Layout: an image is (H, W) or (H, W, C); patch ``i * W + j`` is centred at pixel (i, j),
 and its entry ``(c * K + p) * K + q`` is channel c at row offset ``p - K//2`` and column
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from theory import _checks
+from theory._decomposition import singular_values
 from theory.identity_map import _inputs
-from theory.identity_map._decomposition import singular_values
-from theory.identity_map._patch_rows import patch_rows
-from theory.identity_map.ranks import Rank, decide_rank
+from theory.identity_map.ranks import Rank, _tolerance, decide_rank
 
 Array = npt.NDArray[np.float64]
 
@@ -51,7 +51,18 @@ def patches(image: Any, kernel_size: int) -> Array:
     """
     pixels = _inputs.image("patches", "image", image)
     size = _inputs.kernel("patches", kernel_size)
-    return patch_rows(pixels, size, 0, pixels.shape[0])
+    return _patch_rows(pixels, size, 0, pixels.shape[0])
+
+
+def _patch_rows(image: Array, kernel: int, first: int, last: int) -> Array:
+    """Return the patches centred in rows `first` to `last` - 1 of an (H, W, C) image."""
+    half, channels = kernel // 2, image.shape[2]
+    padded = np.pad(image, ((half, half), (half, half), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(
+        padded[first : last + kernel - 1], (kernel, kernel), axis=(0, 1)
+    )
+    # (rows, W, C, K, K): each patch in the order of a framework's weights.
+    return windows.reshape((last - first) * image.shape[1], channels * kernel**2)
 
 
 def centre_selector(kernel_size: int, channels: int) -> Array:
@@ -101,9 +112,8 @@ def patch_rank(
 
     Parameters
     ----------
-    image : array, shape (H, W) or (H, W, C)
-    kernel_size : int
-        Odd K >= 1.
+    image, kernel_size
+        As in `patches`.
     rank_tolerance : float, optional
         Singular values up to this part of the largest count as zero.
 
@@ -131,7 +141,58 @@ def patch_rank(
     >>> patch_rank(image, 3).rank, patch_rank(np.pad(image, 1), 3).rank
     (4, 9)
     """
-    pixels = _inputs.image("patch_rank", "image", image)
-    size = _inputs.kernel("patch_rank", kernel_size)
-    matrix = patch_rows(pixels, size, 0, pixels.shape[0])
-    return decide_rank(singular_values(matrix), matrix.shape, rank_tolerance)
+    who = "patch_rank"
+    pixels = _inputs.image(who, "image", image)
+    size = _inputs.kernel(who, kernel_size)
+    relative = _tolerance(who, rank_tolerance)
+    matrix = _patch_rows(pixels, size, 0, pixels.shape[0])
+    return decide_rank(singular_values(matrix), matrix.shape, relative)
+
+
+def weights_to_framework(weights: Any, kernel_size: int) -> Array:
+    """Return weights (K * K * C, C_out) as a framework's (C_out, C, K, K).
+
+    Raises
+    ------
+    ValueError
+        If the kernel is even, or the rows are no multiple of its area.
+
+    Examples
+    --------
+    >>> weights_to_framework(centre_selector(3, 2), 3)[1, 1]
+    array([[0., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 0.]])
+    """
+    who = "weights_to_framework"
+    size = _inputs.kernel(who, kernel_size)
+    w = _checks.real(who, "weights", weights)
+    if w.ndim != 2 or w.size == 0 or w.shape[0] % size**2:
+        raise ValueError(
+            f"{who}: `weights` must have shape ({size**2} C, C_out), got {w.shape}."
+        )
+    return np.ascontiguousarray(w.T).reshape(w.shape[1], -1, size, size)
+
+
+def weights_from_framework(weights: Any) -> Array:
+    """Return a framework's weights (C_out, C, K, K) as (K * K * C, C_out).
+
+    Raises
+    ------
+    ValueError
+        If the kernel is even or not square.
+
+    Examples
+    --------
+    >>> w = np.arange(36.0).reshape(2, 2, 3, 3)
+    >>> np.array_equal(weights_to_framework(weights_from_framework(w), 3), w)
+    True
+    """
+    who = "weights_from_framework"
+    w = _checks.real(who, "weights", weights)
+    if w.ndim != 4 or w.size == 0 or w.shape[2] != w.shape[3]:
+        raise ValueError(
+            f"{who}: `weights` must have shape (C_out, C, K, K), got {w.shape}."
+        )
+    _inputs.kernel(who, w.shape[2])
+    return np.ascontiguousarray(w.reshape(w.shape[0], -1).T)

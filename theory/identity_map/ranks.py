@@ -82,7 +82,7 @@ def decide_rank(
 
     Parameters
     ----------
-    singular_values : array
+    singular_values : array, shape (at most min(shape),)
         Not negative; in any order.
     shape : (int, int)
         Rows and columns of the matrix.
@@ -105,15 +105,30 @@ def decide_rank(
     True
     """
     who = "decide_rank"
+    if np.shape(shape) != (2,):
+        raise ValueError(f"{who}: `shape` must be (rows, columns), got {shape!r:.80}.")
     rows, columns = _inputs.whole(who, rows=(shape[0], 1), columns=(shape[1], 1))
-    s = _checks.interval(who, "singular_values", singular_values, 0.0, np.inf)
-    s = np.sort(np.atleast_1d(s))[::-1]
+    s = np.atleast_1d(_checks.not_negative(who, "singular_values", singular_values))
+    if s.ndim > 1 or s.size > min(rows, columns):
+        raise ValueError(
+            f"{who}: `singular_values` must have shape (at most {min(rows, columns)},)"
+            f" for a matrix of `shape` ({rows}, {columns}), got {s.shape}."
+        )
+    s = np.sort(s)[::-1]
     top = float(s[0]) if s.size else 0.0
-    if rank_tolerance is not None:
-        relative = _inputs.number(who, "rank_tolerance", rank_tolerance, 0.0, 1.0)
+    relative = _tolerance(who, rank_tolerance)
+    if relative is not None:
         threshold, close = relative * top, np.zeros(s.shape, dtype=bool)
     else:
         threshold = max(rows, columns, 16) * EPS * top
         close = (s > max(0.25 * threshold, 8.0 * EPS * top)) & (s < 16.0 * threshold)
     rank = int((s > threshold).sum())
     return Rank(rank, columns, threshold, not bool(close.any()), s)
+
+
+def _tolerance(who: str, rank_tolerance: Any) -> float | None:
+    if rank_tolerance is None:
+        return None
+    out = _checks.scalar(who, "rank_tolerance", rank_tolerance)
+    _checks.reject(who, "rank_tolerance", "lie in [0, 1)", out >= 1.0, out, "")
+    return out

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.identity_map._decomposition import row_space
+from theory._decomposition import row_space
 from theory.square_loss import _inputs
 from theory.square_loss.networks import aligned_directions
 

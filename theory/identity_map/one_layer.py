@@ -12,13 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory._quadratic import (
-    Loss,
-    check_convergence,
-    curvature_pair,
-    residual_pair,
-)
+from theory._quadratic import Loss, curvature_pair
 from theory.identity_map import _inputs
+from theory.identity_map.descent import _left_after
 
 Array = npt.NDArray[np.float64]
 
@@ -62,7 +58,7 @@ def one_layer_prediction(x: Any, x_train: Any, w0: Any) -> Array:
            [0.5, 0.5]])
     """
     who = "one_layer_prediction"
-    unit, _ = _inputs.direction(who, "x_train", x_train)
+    _, unit = _inputs.direction(who, "x_train", x_train)
     rows = _rows(who, x, unit.size)
     w = _inputs.matrix(who, "w0", w0, unit.size, unit.size)
     along = np.multiply.outer(rows @ unit, unit)
@@ -74,8 +70,8 @@ def one_layer_weights(
     w0: Any,
     *,
     steps: Any = None,
-    learning_rate: float | None = None,
-    momentum: float = 0.0,
+    learning_rate: Any = None,
+    momentum: Any = 0.0,
     loss: Loss = "half_sum",
 ) -> Array:
     r"""Return the weights after `steps` steps, or in the limit (Theorem 1, eq. 4).
@@ -86,29 +82,27 @@ def one_layer_weights(
 
     Parameters
     ----------
-    x_train : array, shape (d,)
-        The training example, not zero.
-    w0 : array, shape (d, d)
-        Initial weights.
+    x_train, w0
+        As in `one_layer_prediction`.
     steps : int or array of int, optional
         Steps of full-batch descent; the limit if left out.
-    learning_rate : float, optional
-        Needed with `steps`. Without them it is only checked: above
-        `learning_rate_limit` there is no limit.
-    momentum : float
-        In [0, 1): ``b <- m b + gradient``, ``W <- W - rate b``.
+    learning_rate : float or array, optional
+        Needed with `steps`, against which it broadcasts. Without them it is only
+        checked: from `learning_rate_limit` on there is no limit.
+    momentum : float or array
+        In [0, 1), broadcasts: ``b <- m b + gradient``, ``W <- W - rate b``.
     loss : {"half_sum", "mean"}
         ``|Wx - x|^2 / 2``, or the mean of the d squared errors.
 
     Returns
     -------
-    array, shape ``np.shape(steps) + (d, d)``
+    array, shape (d, d), after the axes of `steps`, `learning_rate` and `momentum`
 
     Raises
     ------
     ValueError
-        If shapes do not match, an entry is not finite, `x_train` is zero, the rate is
-        missing, or the limit does not exist.
+        If shapes do not match, an entry is not finite, `x_train` is zero, momentum or
+        the rate is outside its range, the rate is missing, or the limit does not exist.
 
     Notes
     -----
@@ -128,16 +122,16 @@ def one_layer_weights(
     np.float64(1.0)
     """
     who = "one_layer_weights"
-    unit, _ = _inputs.direction(who, "x_train", x_train)
+    example, unit = _inputs.direction(who, "x_train", x_train)
     w = _inputs.matrix(who, "w0", w0, unit.size, unit.size)
-    g, low = curvature_pair(who, loss, np.asarray(x_train, dtype=np.float64))
+    _checks.choice(who, "loss", loss, _inputs.LOSSES)
+    g, low = curvature_pair(who, loss, example)
     change = np.outer(unit - w @ unit, unit)
-    if steps is None:
-        check_convergence(who, g, learning_rate, momentum)
+    left = _left_after(who, steps, learning_rate, momentum, g, low)
+    if left is None:
         return w + change
-    high, low = residual_pair(who, steps, learning_rate, g, momentum, low=low)
-    # 1 - high is exact where it cancels.
-    done = (1.0 - high) - low
+    # 1 - a_t is exact where it cancels.
+    done = (1.0 - left[0]) - left[1]
     return w + np.asarray(done)[..., np.newaxis, np.newaxis] * change
 
 
@@ -158,8 +152,9 @@ def curvature(x_train: Any, *, loss: Loss = "half_sum") -> float:
     >>> curvature([3.0, 4.0]), curvature([3.0, 4.0], loss="mean")
     (25.0, 25.0)
     """
-    _inputs.direction("curvature", "x_train", x_train)
-    return curvature_pair("curvature", loss, np.asarray(x_train, dtype=np.float64))[0]
+    example, _ = _inputs.direction("curvature", "x_train", x_train)
+    _checks.choice("curvature", "loss", loss, _inputs.LOSSES)
+    return curvature_pair("curvature", loss, example)[0]
 
 
 def orthogonal_prediction(x: Any, x_train: Any, w0: Any) -> Array:
@@ -194,15 +189,12 @@ def orthogonal_prediction(x: Any, x_train: Any, w0: Any) -> Array:
     array([14.])
     """
     who = "orthogonal_prediction"
-    unit, _ = _inputs.direction(who, "x_train", x_train)
+    _, unit = _inputs.direction(who, "x_train", x_train)
     rows = _rows(who, x, unit.size)
-    w = _checks.real(who, "w0", w0)
-    if w.ndim != 2 or w.shape[1] != unit.size:
-        raise ValueError(
-            f"{who}: `w0` must have shape (any, {unit.size}), got {w.shape}."
-        )
-    size = np.linalg.norm(rows, axis=-1)
-    cosine = np.abs(rows @ unit) / np.where(size == 0.0, 1.0, size)
+    w = _inputs.matrix(who, "w0", w0, None, unit.size)
+    part, _ = _inputs.scaled(rows)
+    size = np.linalg.norm(part, axis=-1)
+    cosine = np.abs(part @ unit) / np.where(size == 0.0, 1.0, size)
     most = 8.0 * math.sqrt(unit.size) * np.finfo(np.float64).eps
     _checks.reject(
         who,
@@ -241,9 +233,7 @@ def orthogonal_law(x: Any, scale: float) -> Moments:
     Moments(mean=0.0, variance=0.25)
     """
     who = "orthogonal_law"
-    s = _inputs.above_zero(who, "scale", scale)
-    size = float(np.linalg.norm(_inputs.vector(who, "x", x)))
-    return Moments(0.0, (s * size) ** 2)
+    return Moments(0.0, _deviation(who, x, scale) ** 2)
 
 
 def two_layer_orthogonal_law(x: Any, scale: float, readout: Any) -> Moments:
@@ -266,14 +256,28 @@ def two_layer_orthogonal_law(x: Any, scale: float, readout: Any) -> Moments:
     0.0
     """
     who = "two_layer_orthogonal_law"
-    s = _inputs.above_zero(who, "scale", scale)
-    size = s * float(np.linalg.norm(_inputs.vector(who, "x", x)))
+    size = _deviation(who, x, scale)
     alpha = _inputs.vector(who, "readout", readout)
+    _small(who, "readout", "max(1, scale |x|) |readout|", max(1.0, size), alpha)
     spread = 0.5 - 0.5 / math.pi
     return Moments(
         size / math.sqrt(2.0 * math.pi) * math.fsum(alpha),
         size * size * spread * math.fsum(alpha * alpha),
     )
+
+
+def _deviation(who: str, x: Any, scale: Any) -> float:
+    s = _checks.scalar(who, "scale", scale, positive=True)
+    return _small(who, "x", "scale |x|", s, _inputs.vector(who, "x", x))
+
+
+def _small(who: str, name: str, what: str, factor: float, x: Array) -> float:
+    """Return ``factor |x|``, whose square must be a float."""
+    part, power = _inputs.scaled(x)
+    with np.errstate(over="ignore"):
+        out = float(np.ldexp(factor * np.linalg.norm(part), power))
+    _checks.reject(who, name, f"keep {what} at most 1e150", out > 1e150, out, "")
+    return out
 
 
 def _rows(who: str, x: Any, size: int) -> Array:
