@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, gaussian
+from theory import _checks, gaussian, meshes
 from theory.duals import Engine
 
 Array = npt.NDArray[np.float64]
@@ -53,6 +53,10 @@ class Activation(ABC):
 
     @abstractmethod
     def _coefficients(self, order: int) -> Array: ...
+
+    def _edges(self, reach: float) -> Array:
+        """Edges of panels that resolve s, within [-reach, reach]."""
+        return meshes.resolve(self._value, self.kinks, reach=reach).edges
 
     # --- values -------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Which engine evaluates the dual of two activations."""
 
+import math
 from typing import TypeGuard
 
 import numpy as np
@@ -97,13 +98,18 @@ def _series(a: Activation, b: Activation) -> duals.Series | None:
 
 
 def _quadrature(a: Activation, b: Activation) -> duals.Engine:
-    da = a.derivative
-    db = da if a == b else b.derivative
-    kinks = (*a.kinks, *b.kinks)
-    odd = gaussian.expectation(
-        lambda x: 0.5 * (a._value(x) - a._value(-x)) * (b._value(x) - b._value(-x)),
-        (*kinks, *(-k for k in kinks)),
-    )
+    cuts = np.concatenate([h._edges(20.0) for h in (a, b)])
+    cuts = np.union1d(np.concatenate([cuts, -cuts]), np.arange(-20.0, 20.5, 0.5))
+    x, w = duals.rule(cuts[np.abs(cuts) <= 20.0])
+    w = w * gaussian.pdf(x)
+    centred = a._value(x) - a.mean
+    f = duals.Broken(a.derivative._value, a.kinks, a.derivative._edges)
+    g = f if a == b else duals.Broken(b.derivative._value, b.kinks, b.derivative._edges)
     return duals.Tabulated.build(
-        da._value, db._value, (a.kinks, b.kinks), mean=a.mean * b.mean, odd=odd
+        (f, g),
+        who=f"{a.name}.dual",
+        size=math.sqrt(a.variance * b.variance),
+        mean=a.mean * b.mean,
+        at_one=float(w @ (centred * (b._value(x) - b.mean))),
+        at_minus_one=float(w @ (centred * (b._value(-x) - b.mean))),
     )

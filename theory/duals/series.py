@@ -72,27 +72,31 @@ class Arcsine:
         kappa = 2.0 * math.sqrt(self.var_x * self.var_y / whole)
         return kappa, (1.0 + 2.0 * self.var_x + 2.0 * self.var_y) / whole
 
-    def _cosine(self, rho: Array) -> Array:
+    def _cosine(self, product: Array) -> Array:
+        """Cosine of the angle, from (1 - rho) (1 + rho)."""
         kappa, rest = self._kappa
-        return np.sqrt(rest + kappa**2 * (1.0 - rho) * (1.0 + rho))
+        return np.sqrt(rest + kappa**2 * product)
 
     def dual(self, rho: Array) -> Array:
         """Return E s(X) s(Y)."""
         sine = self._kappa[0] * rho
-        return 2.0 / np.pi * np.arctan2(sine, self._cosine(rho))
+        cosine = self._cosine((1.0 - rho) * (1.0 + rho))
+        return 2.0 / np.pi * np.arctan2(sine, cosine)
 
     covariance = dual
 
-    def slope(self, rho: Array, t: Array | None = None) -> Array:  # noqa: ARG002
-        """Return the derivative in rho."""
-        return 2.0 / np.pi * self._kappa[0] / self._cosine(rho)
+    def slope(self, rho: Array, t: Array | None = None) -> Array:
+        """Return the derivative in rho; `t` is arccos rho where better known."""
+        product = (1.0 - rho) * (1.0 + rho) if t is None else np.square(np.sin(t))
+        return 2.0 / np.pi * self._kappa[0] / self._cosine(product)
 
     def distance(self, delta: Array) -> Array:
         """Return the dual at 1 less that at 1 - delta."""
         kappa, rest = self._kappa
         rho = 1.0 - delta
         # sin(a - b) by the sum of positive terms; for rho < 0 the angles add.
-        lower = self._cosine(rho) + np.maximum(rho, 0.0) * math.sqrt(rest)
-        near = np.arcsin(np.minimum(kappa * delta * (1.0 + rho) / lower, 1.0))
+        cosine = self._cosine(delta * (2.0 - delta))
+        lower = cosine + np.maximum(rho, 0.0) * math.sqrt(rest)
+        near = np.arcsin(np.minimum(kappa * delta * (2.0 - delta) / lower, 1.0))
         one = self.dual(np.ones(()))
         return np.where(rho < 0.0, one - self.dual(rho), 2.0 / np.pi * near)

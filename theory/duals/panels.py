@@ -1,0 +1,118 @@
+"""Slopes tabulated in the angle, with their means towards both ends."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+from theory.duals.planes import chebyshev
+
+Array = npt.NDArray[np.float64]
+
+NODES = 24
+TAIL = 1e-14
+"""Last Chebyshev coefficients of a panel that is fine enough, over its largest value."""
+LAYER = 9.0
+"""Kinks a distance g apart leave exp(-g^2 / 2t^2) at an angle t: 1e-18 at t = g/9."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """Piecewise Chebyshev series on [0, pi/2], of three functions of the angle.
+
+    Arrays are of shape (panels, NODES, ...): coefficients of any number of slopes.
+    """
+
+    edges: Array  # (panels + 1,)
+    slope: Array
+    to_end: Array  # mean of the slope over the correlations from cos t to 1
+    to_zero: Array  # mean of the slope over the correlations from 0 to cos t
+
+    @classmethod
+    def build(
+        cls, slope: Callable[[Array], Array], *, gap: float, start: float = 0.0
+    ) -> "Panels":
+        """Tabulate slopes of shape (m, ...), halving panels until they resolve them.
+
+        `gap` as in `LAYER`. Panels below `start` are left as they are.
+        """
+        y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+        to = chebyshev(NODES)
+        todo, done = [(0.0, 0.5 * np.pi)], dict[float, tuple[float, Array]]()
+        most = 0.0
+        while todo:
+            low, high = np.array(todo).T
+            t = low[:, None] + 0.5 * (high - low)[:, None] * (1.0 + y)
+            values = slope(t.ravel())
+            values = values.reshape(*t.shape, *values.shape[1:])
+            rows = np.einsum("kj,ij...->ik...", to, values)
+            other = tuple(range(1, values.ndim))
+            each = np.abs(values).max(axis=other[1:]) if other[1:] else np.abs(values)
+            most = max(most, float((each * t).max()))
+            # A slope that vanishes there counts by what it adds to the dual.
+            size = np.maximum(each.max(axis=1), 1e-3 * most / high)
+            tail = np.abs(rows[:, -3:]).max(axis=other)
+            # Of a panel as short as an eighth of its end the rest is rounding.
+            fine = (tail <= TAIL * size) | (high - low <= high / 8.0)
+            fine &= (low > 0.0) | (high <= gap / LAYER)
+            fine |= high <= start
+            todo = []
+            for i, (a, b) in enumerate(zip(low, high, strict=True)):
+                if fine[i]:
+                    done[a] = b, rows[i]
+                else:
+                    middle = 0.5 * (a + b)
+                    todo += [(a, middle), (middle, b)]
+        lows = sorted(done)
+        edges = np.array([*lows, 0.5 * np.pi])
+        return cls._integrated(edges, np.array([done[a][1] for a in lows]), y)
+
+    @classmethod
+    def _integrated(cls, edges: Array, rows: Array, y: Array) -> "Panels":
+        # Widths are measured from a panel's two ends, so that the means keep their digits
+        # where the interval they are taken over vanishes.
+        x, w = gaussian.legendre(24)
+        start, stop = edges[:-1, None], edges[1:, None]
+        half = 0.5 * (stop - start)
+        vander = np.polynomial.chebyshev.chebvander
+
+        def integrals(width: Array, *, from_stop: bool) -> Array:
+            """Integral of slope times sine over a share `width` (in 0..1) of a panel."""
+            part = 0.5 * width[:, None] * (1.0 + x)  # (nodes, 24), share of the panel
+            v = vander(1.0 - 2.0 * part if from_stop else 2.0 * part - 1.0, NODES - 1)
+            long = 2.0 * half[..., None] * part  # (panels, nodes, 24)
+            u = stop[..., None] - long if from_stop else start[..., None] + long
+            weight = half[..., None] * width[:, None] * w * np.sin(u)
+            to = np.einsum("pkx,kxc->pkc", weight, v)
+            return np.einsum("pkc,pc...->pk...", to, rows)
+
+        whole = integrals(np.ones(1), from_stop=False)
+        before = np.cumsum(whole, axis=0) - whole
+        after = np.cumsum(whole[::-1], axis=0)[::-1] - whole
+        low, high = 0.5 * (1.0 + y), 0.5 * (1.0 - y)
+        t = start + 2.0 * half * low
+        more = (...,) + (None,) * (rows.ndim - 2)
+        to_end = before + integrals(low, from_stop=False)
+        to_end = to_end / (2.0 * np.square(np.sin(0.5 * t)))[more]
+        to_zero = after + integrals(high, from_stop=True)
+        to_zero = to_zero / np.sin((0.5 * np.pi - stop) + 2.0 * half * high)[more]
+        fit = chebyshev(NODES)
+        ends, zeros = (np.einsum("kj,pj...->pk...", fit, v) for v in (to_end, to_zero))
+        return cls(edges, rows, ends, zeros)
+
+    def locate(self, t: Array) -> tuple[npt.NDArray[np.intp], Array]:
+        """Return each angle's panel and its place there, in [-1, 1]."""
+        i = np.searchsorted(self.edges[1:-1], t, side="right")
+        low, high = self.edges[i], self.edges[i + 1]
+        return i, ((t - low) - (high - t)) / (high - low)
+
+    def read(self, rows: Array, t: Array) -> Array:
+        """Evaluate one of the tables, of one slope, at the angles t."""
+        i, y = self.locate(t)
+        c = np.ascontiguousarray(rows.T)[:, i]
+        b1, b2 = np.zeros_like(t), np.zeros_like(t)
+        for k in range(len(c) - 1, 0, -1):
+            b1, b2 = 2.0 * y * b1 - b2 + c[k], b1
+        return y * b1 - b2 + c[0]

@@ -1,0 +1,315 @@
+r"""One layer as a function of both inputs' lengths and of their correlation.
+
+For inputs of lengths :math:`r_i = e^{l_i}` and correlation :math:`\rho = \cos t`, with
+:math:`r_i'^2 = E\,s(r_i Z)^2`,
+
+.. math::
+
+   1 - \rho' = \lambda(l_i, l_j) + \frac{r_i r_j}{r_i' r_j'}
+       \int_\rho^1 S(l_i, l_j, t)\,d\rho, \qquad
+   \lambda = 1 - \frac{E\,s(r_i Z)\,s(r_j Z)}{r_i' r_j'},
+
+where S is the mean product of the slopes, :math:`E\,s'(u) s'(v)`. Both terms are
+positive where slopes are alike, so nearly equal inputs keep all digits of their distance;
+and :math:`\lambda` is the square of :math:`l_i - l_j` times a function that is smooth.
+
+All are analytic in the logarithms of the lengths as long as the angle is not small, or
+kinks are at zero: interpolated between a few lengths, on panels of the angle.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian, hermite, meshes
+from theory.activations import Activation
+from theory.duals.panels import NODES as ANGLES
+from theory.duals.panels import Panels
+from theory.duals.planes import Broken, Plane, chebyshev, rule
+
+Array = npt.NDArray[np.float64]
+
+WIDE = 0.1
+"""Least width in log length of tables whose values are divided by a difference."""
+
+NODES = 12
+"""Nodes of those tables on a width of `WIDE`."""
+
+ROUNDING = 1e-15
+"""Chebyshev coefficients below it, over the largest, are rounding."""
+
+ORDER = 640
+"""Order of a Hermite series of the slopes that is tried first."""
+
+MOST = 24
+"""Nodes in log length of tables of slopes, at most."""
+
+MOST_ANGLES = 384
+"""Degree in the angle of one polynomial for all correlations, at most."""
+
+REACH = 20.0
+"""Half-width, in standard deviations, of integrals over one variable."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Log lengths on which functions are interpolated in Chebyshev polynomials."""
+
+    low: float
+    high: float
+
+    def nodes(self, n: int) -> Array:
+        """Return the n Chebyshev nodes, falling."""
+        y = np.cos(np.pi * (np.arange(n) + 0.5) / n)
+        return 0.5 * (self.low + self.high) + 0.5 * (self.high - self.low) * y
+
+    def basis(self, logs: Array, n: int) -> Array:
+        """Return the n polynomials at each log length, shape (len(logs), n)."""
+        width = self.high - self.low
+        y = ((logs - self.low) - (self.high - logs)) / width if width else 0.0 * logs
+        return np.polynomial.chebyshev.chebvander(np.clip(y, -1.0, 1.0), n - 1)
+
+    def contains(self, other: "Interval") -> bool:
+        """Whether another interval lies in this one."""
+        return self.low <= other.low and other.high <= self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """Functions of one or two lengths, for an activation on an interval of log lengths."""
+
+    activation: Activation
+    interval: Interval
+
+    @cached_property
+    def _n(self) -> int:
+        return NODES + int(16.0 * (self.interval.high - self.interval.low))
+
+    @cached_property
+    def _sampled(self) -> tuple[Array, Array, Array, Array]:
+        """Lengths r (n,), weights (m,), and s(r z) and r z s'(r z), (n, m)."""
+        r = np.exp(self.interval.nodes(self._n))
+        z, w = rule(_cuts(self.activation, r))
+        x = r[:, None] * z
+        slope = self.activation.derivative._value(x) if self._has_slope else 0.0 * x
+        return r, w * gaussian.pdf(z), self.activation._value(x), x * slope
+
+    @property
+    def _has_slope(self) -> bool:
+        return bool(np.isfinite(self.activation.derivative_second_moment))
+
+    def _fit(self, values: Array) -> Array:
+        """Coefficients from values at the nodes, along every axis."""
+        to = chebyshev(self._n)
+        for axis in range(values.ndim):
+            values = np.moveaxis(np.tensordot(to, values, (1, axis)), 0, axis)
+        return values
+
+    @cached_property
+    def _rows(self) -> tuple[Array, Array, Array]:
+        _, w, s, _ = self._sampled
+        return self._fit(np.log(s * s @ w)), self._fit(s @ w), self._slope
+
+    @cached_property
+    def _slope(self) -> Array:
+        _, w, s, h = self._sampled
+        return self._fit((s * h) @ w / (s * s @ w))
+
+    def log_length(self, logs: Array) -> Array:
+        """Return log r' at log lengths of shape (m,)."""
+        return 0.5 * self.interval.basis(logs, self._n) @ self._rows[0]
+
+    def mean(self, logs: Array) -> Array:
+        """Return E s(r Z)."""
+        return self.interval.basis(logs, self._n) @ self._rows[1]
+
+    def growth(self, logs: Array) -> Array:
+        """Return the derivative of log r' in log r."""
+        return self.interval.basis(logs, self._n) @ self._slope
+
+    @cached_property
+    def _angles(self) -> Array:
+        """lambda / (l_i - l_j)^2 in polynomials of both, (n, n)."""
+        r, w, s, h = self._sampled
+        n, l = self._n, np.log(r)
+        size = np.sqrt(s * s @ w)
+        out = np.empty((n, n))
+        for i in range(n):
+            for j in range(i + 1):
+                if i == j:
+                    gap, fall = h[i], (s[i] * h[i]) @ w / size[i]
+                else:
+                    gap = (s[i] - s[j]) / (l[i] - l[j])
+                    fall = (gap * (s[i] + s[j])) @ w / (size[i] + size[j])
+                # Of the change of s, what does not go along with s.
+                rest = (gap * gap) @ w - fall * fall
+                out[i, j] = out[j, i] = max(rest, 0.0) / (2.0 * size[i] * size[j])
+        return self._fit(out)
+
+    def angles(self, rows: Array, columns: Array) -> Array:
+        """Return lambda / (l_i - l_j)^2 of all pairs of log lengths."""
+        left, right = (self.interval.basis(v, self._n) for v in (rows, columns))
+        return left @ self._angles @ right.T
+
+    def angles_of(self, i: Array, j: Array) -> Array:
+        """Return the same for pairs (l_i, l_j) of shape (m,)."""
+        left, right = (self.interval.basis(v, self._n) for v in (i, j))
+        return np.einsum("ma,ab,mb->m", left, self._angles, right)
+
+
+def _cuts(activation: Activation, r: Array) -> Array:
+    """Edges of panels in z for s(r z) at every length r, within `REACH`."""
+    grid = np.arange(-REACH, REACH + 0.5, 0.5)
+    own = [activation._edges(REACH * v) / v for v in r]
+    kinks = {c / v for v in r for c in activation.kinks}
+    return np.union1d(grid, meshes.merged(own, kinks))
+
+
+Build = Callable[[bool], tuple[Callable[[Array], Array], float]]
+"""Whether rho is negative -> slopes at angles to that end (m, n, n), and the kinks' gap."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """S(l_i, l_j, t) and its means, for pairs of log lengths of an interval.
+
+    Coefficients are of shape (panels, nodes, n, n): Chebyshev polynomials of the angle
+    to the nearer end, and of both log lengths.
+    """
+
+    interval: Interval
+    n: int
+    near: Panels
+    far: Panels
+
+    @classmethod
+    def build(
+        cls, activation: Activation, interval: Interval, *, start: float
+    ) -> "Slopes":
+        """Tabulate for angles of at least `start` to both ends."""
+        n = _needed(activation, interval)
+        while True:
+            r = np.exp(interval.nodes(n))
+            build = _by_series(activation, r) or _by_plane(activation, r)
+            to = chebyshev(n)
+            sides: list[Panels] = []
+            for mirrored in (False, True):
+                slope, gap = build(mirrored)
+                at = Panels.build(slope, gap=np.inf if start else gap, start=start)
+                rows = (
+                    np.einsum("ai,pkij,bj->pkab", to, v, to)
+                    for v in (at.slope, at.to_end, at.to_zero)
+                )
+                sides.append(Panels(at.edges, *rows))
+            used = [p.slope[p.edges[1:] > start] for p in sides]
+            tail = max(np.abs(c[:, :, -1:]).max() for c in used) if n > 1 else 0.0
+            if tail <= 1e-13 * max(np.abs(c).max() for c in used) or n > MOST:
+                return cls(interval, n, *sides)
+            n += 4
+
+    def basis(self, logs: Array) -> Array:
+        """Return the polynomials of log lengths, shape (m, n)."""
+        return self.interval.basis(logs, self.n)
+
+    def read(self, name: str, left: Array, right: Array, t: Array, far: Array) -> Array:
+        """Evaluate a table at pairs (m,) given by their bases, t the angle to an end."""
+        out = np.empty_like(t)
+        for side, at in ((self.near, ~far), (self.far, far)):
+            panel, y = side.locate(t)
+            for p in np.unique(panel[at]):
+                here = np.flatnonzero(at & (panel == p))
+                c = getattr(side, name)[p].reshape(-1, self.n * self.n)
+                v = np.polynomial.chebyshev.chebvander(y[here], len(c) - 1) @ c
+                v = v.reshape(-1, self.n, self.n)
+                out[here] = np.einsum("ma,mab,mb->m", left[here], v, right[here])
+        return out
+
+    def dense(self, name: str, low: float, high: float) -> Array:
+        """Fit one polynomial in the angle on [low, high], shape (degree + 1, n, n).
+
+        Angles are those of the correlation, 0 to pi.
+        """
+        degree = 24
+        n = self.n
+        while True:
+            y = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
+            t = 0.5 * (low + high) + 0.5 * (high - low) * y
+            far = t > 0.5 * np.pi
+            values = np.empty((degree, n, n))
+            for side, at in ((self.near, ~far), (self.far, far)):
+                angle = np.where(far, np.pi - t, t)
+                panel, place = side.locate(angle)
+                for k in np.flatnonzero(at):
+                    v = np.polynomial.chebyshev.chebvander(place[k], ANGLES - 1)
+                    values[k] = np.tensordot(v, getattr(side, name)[panel[k]], 1)
+            c = np.tensordot(chebyshev(degree), values, 1)
+            each = np.abs(c).max(axis=(1, 2))
+            if each[-3:].max() <= 4.0 * ROUNDING * each.max() or degree >= MOST_ANGLES:
+                keep = np.flatnonzero(each > ROUNDING * each.max())
+                return c[: int(keep[-1]) + 1 if keep.size else 1]
+            degree *= 2
+
+
+def _needed(activation: Activation, interval: Interval) -> int:
+    """Return the nodes in log length that resolve the slopes' energy."""
+    if interval.high - interval.low <= 1e-15:
+        return 1
+    n = MOST
+    r = np.exp(interval.nodes(n))
+    z, w = rule(_cuts(activation, r))
+    f = activation.derivative._value(r[:, None] * z)
+    c = np.abs(chebyshev(n) @ (f * f @ (w * gaussian.pdf(z))))
+    return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2, MOST)
+
+
+def _by_series(activation: Activation, r: Array) -> Build | None:
+    """Hermite series of the slopes at every length; None where they converge slowly."""
+    if activation.kinks:
+        return None
+    z, basis = hermite.weighted_basis(ORDER)
+    b = activation.derivative._value(r[:, None] * z) @ basis.T
+    energy = b * b
+    # What is missing is some 20 times the last, as coefficients fall like e^(-c sqrt k).
+    if np.any(20.0 * energy[:, -20:].max(axis=1) > 1e-15 * energy.sum(axis=1)):
+        return None
+    most = energy.max(axis=0)
+    last = int(np.flatnonzero(most > 1e-18 * most.max())[-1])
+    b = b[:, : last + 1].T
+    both = (b[:, :, None] * b[:, None, :]).reshape(last + 1, -1)
+
+    def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
+        sign = -1.0 if mirrored else 1.0
+
+        def slope(t: Array) -> Array:
+            powers = np.vander(sign * np.cos(t), last + 1, increasing=True)
+            return (powers @ both).reshape(-1, len(r), len(r))
+
+        return slope, np.inf
+
+    return build
+
+
+def _by_plane(activation: Activation, r: Array) -> Build:
+    """Quadrature of the slopes at every length, whatever the kinks."""
+    df = activation.derivative
+    f = [
+        Broken(
+            lambda z, v=v: df._value(v * z),
+            tuple(c / v for c in activation.kinks),
+            lambda reach, v=v: df._edges(reach * v) / v,
+        )
+        for v in r
+    ]
+    z, w = rule(_cuts(activation, r))
+    s = activation._value(r[:, None] * z)
+    w = w * gaussian.pdf(z)
+    variance = (s - (s @ w)[:, None]) ** 2 @ w / (r * r)
+
+    def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
+        plane = Plane(f, float(variance.min()), mirrored)
+        return plane, plane.gap
+
+    return build
