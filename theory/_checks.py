@@ -97,6 +97,13 @@ def choice(who: str, name: str, value: Any, known: tuple[str, ...]) -> str:
     return value
 
 
+def flag(who: str, name: str, value: Any) -> bool:
+    """Return a bool; nothing else is taken for one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{who}: `{name}` must be True or False, got {value!r:.80}.")
+    return bool(value)
+
+
 def integer(who: str, name: str, value: Any, least: int) -> int:
     """Return a whole number that is at least `least`; bool is refused."""
     try:

@@ -1,35 +1,44 @@
 r"""Infinite-width kernels of deep fully connected networks.
 
-NTK parametrisation, no biases, readout included; `depth` counts hidden layers and the
-activation is used as it is:
+NTK parametrisation, readout included; `depth` counts hidden layers and the activation is
+used as it is. With weight and bias variances :math:`\sigma_w^2, \sigma_b^2`, without
+biases by default,
 
 .. math::
 
-   K^{(0)}_{ij} = x_i \cdot x_j, \qquad K^{(l)}_{ij} = E[s(u) s(v)], \qquad
-   T^{(0)} = K^{(0)}, \qquad T^{(l)}_{ij} = K^{(l)}_{ij} + T^{(l-1)}_{ij} E[s'(u) s'(v)],
+   \Sigma^{(1)}_{ij} = \sigma_w^2\, x_i \cdot x_j + \sigma_b^2, \qquad
+   \Sigma^{(l+1)}_{ij} = \sigma_w^2\, E[s(u) s(v)] + \sigma_b^2, \qquad
+   T^{(1)} = \Sigma^{(1)}, \qquad
+   T^{(l+1)}_{ij} = \Sigma^{(l+1)}_{ij} + \sigma_w^2\, T^{(l)}_{ij} E[s'(u) s'(v)],
 
-with (u, v) Gaussian of covariance :math:`K^{(l-1)}`. On a sphere, and for homogeneous
-activations everywhere, both are functions of the input correlation, tabulated once for
-all layers (`theory.compositions`) and read off once for each pair: the cost of a matrix
-does not grow with depth. Other inputs go through `theory.layer_recursion`.
+with (u, v) Gaussian of covariance :math:`\Sigma^{(l)}`; the NNGP kernel is
+:math:`\Sigma^{(L+1)}`, the covariance of the outputs, the tangent kernel
+:math:`T^{(L+1)}`. On a sphere, and for homogeneous activations everywhere, both are
+functions of the input correlation, tabulated once for all layers (`theory.compositions`)
+and read off once for each pair: the cost of a matrix does not grow with depth. Other
+inputs go through `theory.layer_recursion`, whose cost does.
 """
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, layer_recursion, matrices
-from theory.activations import Activation, PiecewisePolynomial
-from theory.depth_maps import DepthMap, depth_map
+from theory.layers import Layer as Layer
+from theory.layers import Network, Runs
+from theory.layers import runs as _runs
+from theory.spheres import Sphere, homogeneity, sphere, within
 
 Array = npt.NDArray[np.float64]
 
 SAME_LENGTH = 1e-14
 """Relative spread of squared norms, per input dimension, that counts as one sphere."""
+
+NEARLY = 1e-6
+"""Relative spread of norms that `sphere=True` takes for one."""
 
 
 def correlation(x: Any) -> Array:
@@ -96,7 +105,14 @@ def separation(x: Any) -> float:
     return matrices.least_distance(matrices.Inputs(v, norms))
 
 
-def nngp_map(rho: Any, activation: Activation, depth: int) -> Any:
+def nngp_map(
+    rho: Any,
+    activation: Network,
+    depth: int | None = None,
+    *,
+    weight_var: float = 1.0,
+    bias_var: float = 0.0,
+) -> Any:
     r"""Return the top-layer (NNGP) kernel of two unit inputs of correlation `rho`.
 
     The dual activation composed with itself `depth` times, when E s^2 = 1.
@@ -105,10 +121,12 @@ def nngp_map(rho: Any, activation: Activation, depth: int) -> Any:
     ----------
     rho : float or array_like
         Correlations in [-1, 1].
-    activation : Activation
+    activation : Activation, or a list of Activation or `Layer`, one for each layer
         Used as it is; see `Activation.normalized`.
     depth : int
-        Hidden layers, at least 1.
+        Hidden layers, at least 1; not needed with a list.
+    weight_var, bias_var : float
+        Variances sigma_w^2 > 0 and sigma_b^2 >= 0 of every layer's weights and biases.
 
     Returns
     -------
@@ -133,13 +151,19 @@ def nngp_map(rho: Any, activation: Activation, depth: int) -> Any:
     >>> round(nngp_map(0.9, act.relu.normalized(), 10), 12)
     0.301609113383
     """
-    r, deep = _scalar("nngp_map", rho, activation, depth)
+    r, deep = _map("nngp_map", rho, activation, depth, weight_var, bias_var)
     k, _ = deep.map(r.ravel())
     return _checks.like(rho, np.asarray(k * deep.length).reshape(r.shape))
 
 
 def ntk_map(
-    rho: Any, activation: Activation, depth: int, *, normalized: bool = False
+    rho: Any,
+    activation: Network,
+    depth: int | None = None,
+    *,
+    normalized: bool = False,
+    weight_var: float = 1.0,
+    bias_var: float = 0.0,
 ) -> Any:
     r"""Return the tangent kernel of two unit inputs of correlation `rho`.
 
@@ -152,10 +176,8 @@ def ntk_map(
     ----------
     rho : float or array_like
         Correlations in [-1, 1].
-    activation : Activation
-        Used as it is.
-    depth : int
-        Hidden layers, at least 1.
+    activation, depth, weight_var, bias_var
+        As `nngp_map`.
     normalized : bool
         Divide by the value at rho = 1, which grows like D^L: for great depth.
 
@@ -172,7 +194,7 @@ def ntk_map(
 
     Notes
     -----
-    Agarwal, Awasthi, Kale (2020), equation 2; Jacot, Gabriel, Hongler (2018).
+    Agarwal, Awasthi, Kale (2020), equation 7; Jacot, Gabriel, Hongler (2018).
 
     Examples
     --------
@@ -180,206 +202,274 @@ def ntk_map(
     >>> round(ntk_map(0.9, act.relu.normalized(), 10), 10)
     8.8257790835
     """
-    _needs_slope("ntk_map", activation)
-    r, deep = _scalar("ntk_map", rho, activation, depth)
+    _checks.flag("ntk_map", "normalized", normalized)
+    r, deep = _map(
+        "ntk_map", rho, activation, depth, weight_var, bias_var, tangent=True
+    )
     _, t = deep.map(r.ravel())
     t *= 1.0 if normalized else deep.tangent("ntk_map")
     return _checks.like(rho, t.reshape(r.shape))
 
 
-def nngp(x: Any, activation: Activation, depth: int) -> Array:
-    """Return the top-layer (NNGP) kernel matrix K of the rows of `x`.
+def nngp(
+    x: Any,
+    activation: Network,
+    depth: int | None = None,
+    *,
+    y: Any = None,
+    weight_var: float = 1.0,
+    bias_var: float = 0.0,
+    sphere: bool = False,
+) -> Array:
+    r"""Return the NNGP kernel: the covariance of a wide network's outputs.
 
     Parameters
     ----------
     x : array_like, (n, d)
         Inputs of any lengths.
-    activation : Activation
+    activation : Activation, or a list of Activation or `Layer`, one for each layer
+        Used as it is; see `Activation.normalized`. A `Layer` has variances of its own
+        and may be residual.
     depth : int
-        Hidden layers, at least 1.
+        Hidden layers, at least 1; not needed with a list.
+    y : array_like, (m, d), optional
+        Other inputs: return the kernel of the rows of `x` with those of `y`.
+    weight_var, bias_var : float
+        Variances sigma_w^2 > 0 and sigma_b^2 >= 0 of the weights and biases of every
+        layer.
+    sphere : bool
+        Take rows whose norms agree to a relative 1e-6, as those normalised in float32
+        do, for rows of one norm (of norm one, if theirs is one to 1e-6). The cost then
+        does not grow with depth. Without it lengths count as they are.
 
     Returns
     -------
-    array, (n, n)
-        Symmetric. Near-duplicate inputs are told apart: distances are taken from the
-        difference of the rows where the product would have lost them.
+    array, (n, n), symmetric, or (n, m)
+        Relative error 1e-12 of the diagonal, and 1e-10 of one less the correlation: near
+        duplicates are told apart by the difference of the rows, at any depth.
 
     Raises
     ------
     ValueError
-        For a zero row, numbers that are not finite, or as `nngp_map`.
+        For a zero row, numbers that are not finite, norms that differ with `sphere`,
+        or as `nngp_map`.
+
+    Notes
+    -----
+    Agarwal, Awasthi, Kale (2020), equation 1; with variances Lee et al. (2018).
 
     Examples
     --------
     >>> from theory import activations as act
     >>> nngp([[1.0, 0.0], [0.0, 2.0]], act.sign, 3).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
+    >>> nngp([[1.0, 0.0]], act.relu, 2, y=[[2.0, 0.0]], weight_var=2.0).round(12)
+    array([[4.]])
     """
-    return _kernels("nngp", x, activation, depth, tangent=False)[0]
+    given = (y, weight_var, bias_var, sphere)
+    return _kernels("nngp", x, activation, depth, given, tangent=False)[0]
 
 
 def ntk(
-    x: Any, activation: Activation, depth: int, *, normalized: bool = False
+    x: Any,
+    activation: Network,
+    depth: int | None = None,
+    *,
+    y: Any = None,
+    weight_var: float = 1.0,
+    bias_var: float = 0.0,
+    sphere: bool = False,
+    normalized: bool = False,
+    trained: Iterable[int] | None = None,
 ) -> Array:
-    r"""Return the neural tangent kernel matrix T of the rows of `x`.
+    r"""Return the neural tangent kernel T of the rows of `x`.
 
-    With `normalized`, divided by the geometric mean of the two diagonal entries.
+    With `normalized`, divided by the geometric mean of the two diagonal entries. `trained`
+    names the weight layers whose parameters are trained, 1 (of the inputs) to depth + 1
+    (the readout), by default all.
 
-    Parameters, errors and accuracy as `nngp` and `ntk_map`.
+    Other parameters, errors and accuracy as `nngp` and `ntk_map`.
 
     Examples
     --------
     >>> from theory import activations as act
     >>> ntk([[1.0, 0.0], [0.0, 1.0]], act.identity, 4).round(12).tolist()
     [[5.0, 0.0], [0.0, 5.0]]
+    >>> x = [[1.0, 0.0], [0.6, 0.8]]
+    >>> bool(np.allclose(ntk(x, act.erf, 3, trained=[4]), nngp(x, act.erf, 3)))
+    True
     """
-    return nngp_ntk(x, activation, depth, normalized=normalized)[1]
+    given = (y, weight_var, bias_var, sphere)
+    _checks.flag("ntk", "normalized", normalized)
+    t = _kernels(
+        "ntk", x, activation, depth, given, tangent=True, relative=normalized, trained=trained
+    )[1]
+    assert t is not None
+    return t
 
 
 def nngp_ntk(
-    x: Any, activation: Activation, depth: int, *, normalized: bool = False
+    x: Any,
+    activation: Network,
+    depth: int | None = None,
+    *,
+    y: Any = None,
+    weight_var: float = 1.0,
+    bias_var: float = 0.0,
+    sphere: bool = False,
+    normalized: bool = False,
+    trained: Iterable[int] | None = None,
 ) -> tuple[Array, Array]:
     """Return (K, T), both kernels in one pass; see `nngp` and `ntk`.
 
     Peak memory is the two results and blocks of a few megabytes.
     """
-    _needs_slope("nngp_ntk", activation)
-    k, t = _kernels("nngp_ntk", x, activation, depth, tangent=True, relative=normalized)
+    given = (y, weight_var, bias_var, sphere)
+    _checks.flag("nngp_ntk", "normalized", normalized)
+    k, t = _kernels(
+        *("nngp_ntk", x, activation, depth, given),
+        tangent=True,
+        relative=normalized,
+        trained=trained,
+    )
     assert t is not None
     return k, t
 
 
-# --- on the sphere --------------------------------------------------------------------
+# --- what the functions share ---------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Deep:
-    """Depth map of inputs of one length, with the lengths it leads to."""
-
-    map: DepthMap
-    length: float  # the kernel's diagonal
-
-    def tangent(self, who: str) -> float:
-        """Return the tangent kernel's diagonal."""
-        log = self.map.log_diagonal + math.log(self.length)
-        if log > 709.0:
-            raise ValueError(
-                f"{who}: `depth` must keep the tangent kernel within float64, got a"
-                f" diagonal of 10^{log / math.log(10.0):.0f}. Use `normalized=True`."
-            )
-        return math.exp(self.map.log_diagonal) * self.length
-
-
-def homogeneity(activation: Activation) -> int | None:
-    """Return m when ``s(r x) = r^m s(x)`` for all r > 0, else None.
-
-    >>> from theory import activations as act
-    >>> homogeneity(act.relu), homogeneity(act.sign), homogeneity(act.tanh)
-    (1, 0, None)
-    """
-    if not isinstance(activation, PiecewisePolynomial):
-        return None
-    if any(c != 0.0 for c in activation.kinks):
-        return None
-    lower = (p for i, p in enumerate(activation.poly) if i != activation.m)
-    return None if any(lower) else activation.m
-
-
-@lru_cache(maxsize=64)
-def _deep(activation: Activation, depth: int, start: float) -> _Deep:
-    """Layers for inputs of squared norm `start`; equal neighbours are one step."""
-    m = homogeneity(activation)
-    if m is not None:
-        length = start
-        for _ in range(depth):
-            length = _finite(activation.second_moment * length**m)
-        return _Deep(depth_map(((activation, depth),)), length)
-    steps: list[tuple[Activation, int]] = []
-    length = start
-    for layer in range(depth):
-        here = activation if length == 1.0 else activation.scaled(length)
-        with np.errstate(over="ignore", invalid="ignore"):
-            new = _finite(here.second_moment)
-        if abs(new - length) <= 2.0 * math.ulp(length):
-            steps.append((here, depth - layer))  # a fixed point, to rounding
-            break
-        steps.append((here, 1))
-        length = new
-    return _Deep(depth_map(tuple(steps)), length)
-
-
-def _finite(length: float) -> float:
-    if not 1e-300 < length < 1e300:
-        raise ValueError(
-            "kernels: `depth` must keep the kernel within float64, got"
-            f" {length:g} on the diagonal. Use `activation.normalized()`."
-        )
-    return length
-
-
-def _scalar(
-    who: str, rho: Any, activation: Activation, depth: int
-) -> tuple[Array, _Deep]:
+def _map(
+    who: str,
+    rho: Any,
+    activation: Network,
+    depth: Any,
+    weight_var: Any,
+    bias_var: Any,
+    *,
+    tangent: bool = False,
+) -> tuple[Array, Sphere]:
+    """Return correlations at the first activation, and what maps them."""
     r = _checks.correlation(who, rho)
-    return r, _deep(activation, _checks.integer(who, "depth", depth, 1), 1.0)
-
-
-def _needs_slope(who: str, activation: Activation) -> None:
-    if not math.isfinite(activation.derivative_second_moment):
+    layers = _runs(who, activation, depth, weight_var, bias_var)
+    if tangent:
+        _needs_slope(who, layers)
+    if any(layer.skip for layer, _ in layers):
         raise ValueError(
-            f"{who}: `activation` must have a square-integrable derivative, got"
-            f" {activation.name}."
+            f"{who}: `activation` must not have residual layers, got one with `skip`. Use"
+            " `nngp` or `ntk`."
         )
+    deep = sphere(layers, 1.0, float(weight_var), float(bias_var))
+    return r * deep.share + (1.0 - deep.share), deep
 
 
-def _inputs(who: str, x: Any) -> tuple[Array, Array]:
-    v = _checks.real(who, "x", x)
+def _needs_slope(who: str, layers: Runs) -> None:
+    for layer, _ in layers:
+        if not math.isfinite(layer.activation.derivative_second_moment):
+            raise ValueError(
+                f"{who}: `activation` must have a square-integrable derivative, got"
+                f" {layer.activation.name}."
+            )
+
+
+def _inputs(who: str, x: Any, name: str = "x") -> tuple[Array, Array]:
+    v = _checks.real(who, name, x)
     if v.ndim != 2 or v.size == 0:
-        raise ValueError(f"{who}: `x` must have shape (n, d), got shape {v.shape}.")
+        raise ValueError(f"{who}: `{name}` must have shape (n, d), got shape {v.shape}.")
     with np.errstate(over="ignore", under="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", v, v))
     bad = ~((norms > 1e-150) & (norms < 1e150))
     need = "have rows of norm between 1e-150 and 1e150 (none of zeros)"
-    _checks.reject(who, "x", need, bad, norms, "Drop or rescale such inputs.")
+    _checks.reject(who, name, need, bad, norms, "Drop or rescale such inputs.")
     return v, norms
+
+
+def _trained(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[int]:
+    if trained is None:
+        return frozenset(range(1, depth + 2))
+    found = frozenset(_checks.integer(who, "trained", v, 1) for v in trained)
+    if not found or max(found) > depth + 1:
+        raise ValueError(
+            f"{who}: `trained` must name weight layers from 1 to {depth + 1}, got"
+            f" {sorted(found)}."
+        )
+    return found
 
 
 def _kernels(
     who: str,
     x: Any,
-    activation: Activation,
+    activation: Network,
     depth: Any,
+    given: tuple[Any, Any, Any, Any],
     *,
     tangent: bool,
     relative: bool = False,
+    trained: Iterable[int] | None = None,
 ) -> tuple[Array, Array | None]:
-    depth = _checks.integer(who, "depth", depth, 1)
+    other, weight_var, bias_var, nearly = given
+    layers = _runs(who, activation, depth, weight_var, bias_var)
+    if tangent:
+        _needs_slope(who, layers)
+    _checks.flag(who, "sphere", nearly)
     v, norms = _inputs(who, x)
+    split = None
+    if other is not None:
+        w, more = _inputs(who, other, "y")
+        if w.shape[1] != v.shape[1]:
+            raise ValueError(
+                f"{who}: `y` must have the columns of `x`, {v.shape[1]}, got {w.shape[1]}."
+            )
+        split, v, norms = len(v), np.concatenate([v, w]), np.concatenate([norms, more])
+    w, b = float(weight_var), float(bias_var)
+    whole = sum(count for _, count in layers)
+    wanted = _trained(who, trained, whole)
     q = norms * norms
     start = float(q.mean())
     tolerance = SAME_LENGTH * math.sqrt(v.shape[1])
-    sphere = float(np.ptp(q)) <= tolerance * start
-    m = homogeneity(activation)
-    if not sphere and m is None:
-        return layer_recursion.kernels(
-            v, activation, depth, tangent=tangent, relative=relative
+    same = float(np.ptp(q)) <= tolerance * start
+    if nearly:
+        tolerance = 2.0 * NEARLY
+        if float(np.ptp(q)) > tolerance * start:
+            raise ValueError(
+                f"{who}: `sphere=True` needs rows whose norms agree to {NEARLY:g}, got"
+                f" {norms.min():.9g} to {norms.max():.9g}. Normalise them, or leave it out."
+            )
+        same = True
+    degrees = [homogeneity(layer.activation) for layer, _ in layers]
+    easy = not any(layer.skip for layer, _ in layers) and len(wanted) == whole + 1
+    m = degrees[0] if len(layers) == 1 and layers[0][0].plain and not b else None
+    if not easy or not (same or m is not None):
+        deep = [layer for layer, count in layers for _ in range(count)]
+        each = [d for d, (_, count) in zip(degrees, layers, strict=True) for _ in range(count)]
+        recursion = layer_recursion.prepare(
+            *(v if not nearly else v / norms[:, None] * math.sqrt(start), deep, each),
+            tangent=tangent,
+            trained=wanted,
+            weight_var=w,
+            bias_var=b,
+        )
+        return layer_recursion.fill(
+            *(matrices.Inputs(v, norms), recursion, split),
+            tangent=tangent,
+            relative=relative,
         )
     if m is None:
         # Norms are rounded: one from an exact unit vector is one.
         start = 1.0 if abs(start - 1.0) <= tolerance else start
-        deep = _deep(activation, depth, start)
-        scale = np.full(len(v), math.sqrt(deep.length))
+        net = sphere(layers, start, w, b)
+        scale = np.full(len(v), math.sqrt(net.length))
     else:
-        deep = _deep(activation, depth, 1.0)
+        net = sphere(layers, 1.0, w, b)
         # |s(r x)| = r^m |s(x)|: after `depth` layers norms are raised to m^depth.
         with np.errstate(over="ignore", under="ignore"):
-            scale = norms ** float(m**depth if m else 0) * math.sqrt(deep.length)
+            scale = norms ** float(m**whole if m else 0) * math.sqrt(net.length)
         for value in (scale.min(), scale.max()):
-            _finite(float(value) ** 2)
+            within(float(value) ** 2)
     growth = 1.0
     if tangent and not relative:
-        growth = deep.tangent(who) / deep.length
-    inputs = matrices.Inputs(v, norms)
+        growth = net.tangent(who) / net.length
+    inputs = matrices.Inputs(v, norms, net.share)
     return matrices.fill(
-        inputs, deep.map, scale, growth, tangent=tangent, relative=relative
+        *(inputs, net.map, scale, growth, split), tangent=tangent, relative=relative
     )

@@ -1,303 +1,276 @@
 r"""Kernels of inputs of any lengths, one layer after another.
 
-For each pair of rows the next covariance is E[s(u) s(v)] with u, v of their own
-variances. Only the upper triangle is computed, all pairs at once:
+A pair is carried as its correlation and its distance from the nearer of +-1, a row as the
+logarithm of its length, whose differences keep their digits (`theory.rows`). One layer is
+a map of these (`theory.layer_maps`); weights, biases and residual connections then add
+kernels up: for lengths :math:`R_{p,i}` and distances :math:`\delta_p` of the parts p,
 
-- *smooth* activations by their Hermite series at each length,
-  :math:`E[s(u) s(v)] = \sum_k a_k(q_i) a_k(q_j) \rho^k`, or, where lengths make that
-  converge slowly, by Fourier series on circles;
-- *piecewise linear* ones by their kinks: the second derivative in rho is a sum of
-  bivariate normal densities, integrated in the angle;
-- functions with a kink at zero by quadrature in polar coordinates;
-- any other by the quadrature of `theory.duals`, pair by pair (slow).
+.. math::
+
+   (1 - \rho)\, R_i R_j = \sum_p R_{p,i} R_{p,j}\, \delta_p + \sum_{p < o}
+       \frac{(R_{p,i} R_{o,j} - R_{o,i} R_{p,j})^2}{R_i R_j + \sum_p R_{p,i} R_{p,j}},
+
+again a sum of positive terms. A row and its copy stay the same at any depth.
 """
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian
-from theory import hermite as _hermite
-from theory.activations import (
-    Activation,
-    Affine,
-    PiecewisePolynomial,
-    pair,
-)
-from theory.activations.exponential import ExponentialUnit
+from theory import matrices
+from theory.layer_maps import CLOSE, LayerMap, layer_map
+from theory.layers import Layer
+from theory.rows import LogLengths
 
 Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
-Pairs = Callable[[Index, Index, Array], tuple[Array, Array]]
-"""(i, j, rho) -> E[s(u) s(v)] and its derivative in rho."""
+
+BLOCK = 16384
+"""Pairs evaluated together: their temporaries stay in cache."""
 
 
-def kernels(
-    x: Array, activation: Activation, depth: int, *, tangent: bool, relative: bool
-) -> tuple[Array, Array | None]:
-    """Return (K, T) of the rows of x (n, d); T over its diagonal if `relative`."""
-    n = len(x)
-    i, j = np.triu_indices(n)
-    same = i == j
-    q = np.einsum("ij,ij->i", x, x)
-    k = (x @ x.T)[i, j]
-    k[same] = q
-    t = k.copy()
-    for _ in range(depth):
-        root = np.sqrt(q[i] * q[j])
-        rho = np.clip(k / root, -1.0, 1.0)
-        rho[same] = 1.0
-        k, slope = _pairs(activation, q)(i, j, rho)
-        if tangent:
-            t = k + t * slope / root
-            if not np.isfinite(t).all():
-                raise ValueError(
-                    "kernels: `depth` must keep the tangent kernel within float64."
-                    " Use `activation.normalized()`."
-                )
-        q = k[same]
-    if relative:
-        diagonal = np.sqrt(t[same])
-        t = t / (diagonal[i] * diagonal[j])
-    return _square(k, n), _square(t, n) if tangent else None
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One of the kernels that add up: its lengths, over sqrt(weight), and its weight."""
+
+    rows: LogLengths | None  # none: a constant
+    weight: float
+
+    def log(self, at: slice | npt.NDArray[np.intp], n: int) -> Array:
+        """Return log lengths of some of n rows, the weight included."""
+        half = 0.5 * math.log(self.weight)
+        if self.rows is None:
+            return np.full(n, half)[at]
+        return self.rows.high[at] + half
+
+    def gaps(self, i: npt.NDArray[np.intp], j: npt.NDArray[np.intp]) -> Array:
+        """Return differences of log lengths."""
+        return np.zeros(len(i)) if self.rows is None else self.rows.differences(i, j)
 
 
-def _square(values: Array, n: int) -> Array:
-    out = np.empty((n, n))
-    i, j = np.triu_indices(n)
-    out[i, j] = out[j, i] = values
-    return out
-
-
-def _pairs(activation: Activation, q: Array) -> Pairs:
-    """Choose the way for this activation at these lengths."""
-    if isinstance(activation, Affine):
-        scale, shift = activation.scale, activation.shift
-        base, first = _pairs(activation.base, q), _means(activation.base, q)
-
-        def affine(i: Index, j: Index, rho: Array) -> tuple[Array, Array]:
-            k, slope = base(i, j, rho)
-            rest = shift * (scale * (first[i] + first[j]) + shift)
-            return scale * scale * k + rest, scale * scale * slope
-
-        return affine
-    if isinstance(activation, PiecewisePolynomial) and activation.m == 1:
-        return _piecewise_linear(activation, q)
-    if not activation.kinks:
-        return _series(activation, q) or _fourier(activation, q)
-    if set(activation.kinks) == {0.0}:
-        return _polar(activation, q)
-    return _one_by_one(activation, q)
-
-
-def _means(activation: Activation, q: Array) -> Array:
-    return np.array([activation.scaled(float(v)).mean for v in q])
-
-
-def _series(activation: Activation, q: Array) -> Pairs | None:
-    """Hermite series; None where lengths make it converge too slowly."""
-    order = 400
-    nodes, basis = _hermite.weighted_basis(order)
-    a = basis @ activation(np.sqrt(q) * nodes[:, None])
-    k = np.arange(order + 1)
-    energy = a * a
-    if float((energy[-20:] * k[-20:, None]).max()) > 1e-17 * float(
-        (energy * k[:, None]).sum(axis=0).max()
-    ):
-        return None
-    size = np.abs(a).max(axis=1)
-    last = int(np.max(np.nonzero(k * size * size > 1e-18 * float(size.max()) ** 2)[0]))
-
-    def pairs(i: Index, j: Index, rho: Array) -> tuple[Array, Array]:
-        value, slope = np.zeros_like(rho), np.zeros_like(rho)
-        for order in range(last, -1, -1):
-            slope = slope * rho + value
-            value = value * rho + a[order][i] * a[order][j]
-        return value, slope
-
-    return pairs
-
-
-def _radii(reach: float = 9.5, count: int = 14) -> tuple[Array, Array]:
-    """Nodes and weights of the Rayleigh law, density R exp(-R^2 / 2)."""
-    edges = np.array([0.0, 0.25, 0.75, 1.75, 3.0, 4.5, 6.5, reach])
-    y, w = gaussian.legendre(count)
-    half = 0.5 * np.diff(edges)
-    r = (edges[:-1, None] + half[:, None] * (y + 1.0)).ravel()
-    return r, (half[:, None] * w).ravel() * r * np.exp(-0.5 * r * r)
-
-
-def _fourier(activation: Activation, q: Array) -> Pairs:
-    """Fourier series on circles: u = R cos p, v = R cos(p - t), t = arccos rho.
-
-    For each radius s(sqrt(q) R cos p) = sum_n c_n cos(n p), so the mean over p of
-    s(u) s(v) is c_0 d_0 + sum_n c_n d_n cos(n t) / 2: a matrix product over radii for
-    each n, and no quadrature for each pair.
-    """
-    r, weight = _radii()
-    tables = [
-        _cosines(f, np.sqrt(q), r, np.sqrt(weight))
-        for f in (activation, activation.derivative)
-    ]
-
-    def pairs(i: Index, j: Index, rho: Array) -> tuple[Array, Array]:
-        out = [np.zeros_like(rho) for _ in tables]
-        for total, c in zip(out, tables, strict=True):  # c: (modes, lengths, radii)
-            # cos(n t) is the Chebyshev polynomial T_n(rho).
-            before, now = rho, np.ones_like(rho)
-            for n, mode in enumerate(c):
-                if mode.any():
-                    total += (0.5 if n else 1.0) * (mode @ mode.T)[i, j] * now
-                before, now = now, 2.0 * rho * now - before
-        return out[0], np.sqrt(q[i] * q[j]) * out[1]
-
-    return pairs
-
-
-def _cosines(f: Activation, root: Array, r: Array, weight: Array) -> Array:
-    """Weighted cosine coefficients of f(root R cos p), until the last are rounding."""
-    from scipy import fft  # loaded when needed: it takes longer than all of theory
-
-    size = np.multiply.outer(root, r)
-    modes = 128
-    while True:
-        p = np.pi * (np.arange(modes) + 0.5) / modes
-        values = f(size[..., None] * np.cos(p))
-        c = fft.dct(values, type=2, axis=-1) / modes
-        c[..., 0] *= 0.5
-        c *= weight[:, None]
-        top = np.abs(c).max(axis=(0, 1))
-        if top[-8:].max() <= 1e-15 * top.max():
-            c[..., top <= 1e-17 * top.max()] = 0.0  # the wrong parity, and the tail
-            last = int(np.max(np.nonzero(top > 1e-17 * top.max())[0]))
-            return np.ascontiguousarray(np.moveaxis(c[..., : last + 1], -1, 0))
-        modes *= 2
-        if modes > 8192:
-            raise ValueError(
-                f"kernels: `x` must have lengths at which {f.name} is smooth on the"
-                f" scale of its inputs, got {root.max() ** 2:g}. Rescale the inputs."
-            )
-
-
-def _polar(activation: Activation, q: Array) -> Pairs:
-    """Polar quadrature with rays at the kinks u = 0 and v = 0."""
-    r, weight = _radii()
-    # Branches of ELU are entire; others may have a pole just beyond the kink.
-    y, w = gaussian.legendre(32 if isinstance(activation, ExponentialUnit) else 64)
-    root = np.sqrt(q)
-    jumps = not math.isfinite(activation.derivative_second_moment)
-    functions = [activation] if jumps else [activation, activation.derivative]
-
-    def chunk(i: Index, j: Index, t: Array) -> list[Array]:
-        out = [np.zeros_like(t) for _ in functions]
-        cuts = [0.0 * t - 0.5 * np.pi, t - 0.5 * np.pi, 0.0 * t + 0.5 * np.pi]
-        cuts += [t + 0.5 * np.pi, 0.0 * t + 1.5 * np.pi]
-        for low, high in itertools.pairwise(cuts):
-            half = 0.5 * (high - low)
-            for node, share in zip(y, w, strict=True):
-                p = low + half * (node + 1.0)
-                u = (root[i] * np.cos(p))[:, None] * r
-                v = (root[j] * np.cos(p - t))[:, None] * r
-                for total, f in zip(out, functions, strict=True):
-                    total += share * half * ((f(u) * f(v)) @ weight)
-        return [total / (2.0 * np.pi) for total in out]
-
-    def pairs(i: Index, j: Index, rho: Array) -> tuple[Array, Array]:
-        t = np.arccos(rho)
-        parts = [
-            chunk(i[at], j[at], t[at])
-            for at in np.array_split(np.arange(t.size), 1 + t.size // 1024)
-        ]
-        value = np.concatenate([p[0] for p in parts])
-        if jumps:
-            return value, np.zeros_like(value)
-        slope = np.concatenate([p[1] for p in parts])
-        return value, root[i] * root[j] * slope
-
-    return pairs
-
-
-def _piecewise_linear(activation: PiecewisePolynomial, q: Array) -> Pairs:
-    """Bivariate normal densities at the kinks, integrated twice from rho = 0."""
-    root = np.sqrt(q)
-    kinks = [c / root for c in activation.kinks]
-    mean, linear = np.array(
-        [activation.scaled(float(v)).hermite(1) for v in q]
-    ).T  # a_0(q), a_1(q)
-    jumps = activation.jumps
-    gaps = [
-        np.abs(a[:, None] - b)
-        for a in (*kinks, *(-c for c in kinks))
-        for b in (*kinks, *(-c for c in kinks))
-    ]
-    # Densities turn over an angle of the distance of two kinks: panels reach below it.
-    least = min((float(g[g > 0.0].min(initial=1.0)) for g in gaps), default=1.0)
-    octaves = min(44, 4 + math.ceil(-math.log2(max(least, 1e-12))))
-    big = max((float(np.abs(c).max()) for c in kinks), default=0.0)
-    edges = 0.5 * np.pi * (1.0 - 2.0 ** -np.arange(octaves + 1.0))
-    fine = 1 + int(0.25 * big)
-    cuts = np.concatenate(
-        [np.linspace(a, b, fine, endpoint=False) for a, b in itertools.pairwise(edges)]
-        + [edges[-1:], [0.5 * np.pi]]
+def _sum(parts: Sequence[Part], like: LogLengths) -> LogLengths:
+    """Log lengths of a sum of kernels."""
+    if len(parts) == 1 and parts[0].rows is not None:
+        rows = parts[0].rows
+        start = rows.high[rows.order[0]] + 0.5 * math.log(parts[0].weight)
+        return rows.after(float(start), rows.gaps)
+    n = len(like.high)
+    logs = np.array([p.log(like.order, n) for p in parts])
+    whole = 0.5 * np.logaddexp.reduce(2.0 * logs, axis=0)
+    share = np.exp(2.0 * (logs - whole))[:, :-1]
+    gaps = np.array(
+        [np.zeros(n - 1) if p.rows is None else p.rows.gaps for p in parts]
     )
-    y, w = gaussian.legendre(14)
-
-    def pairs(i: Index, j: Index, rho: Array) -> tuple[Array, Array]:
-        weight = root[i] * root[j]
-        end = np.arcsin(np.abs(rho))
-        sign = np.where(rho < 0.0, -1.0, 1.0)
-        value, slope = np.zeros_like(rho), np.zeros_like(rho)
-        for low, high in itertools.pairwise(cuts):
-            live = np.nonzero(end > low)[0]
-            if not live.size:
-                break
-            stop = np.minimum(end[live], high)
-            half = 0.5 * (stop - low)
-            for node, share in zip(y, w, strict=True):
-                t = low + half * (node + 1.0)
-                s = sign[live] * np.sin(t)
-                density = np.zeros_like(t)
-                for a, ja in zip(kinks, jumps, strict=True):
-                    for b, jb in zip(kinks, jumps, strict=True):
-                        p, o = a[i[live]], b[j[live]]
-                        exponent = (p - o) ** 2 / (2.0 * np.cos(t) ** 2) + p * o / (
-                            1.0 + s
-                        )
-                        density += ja * jb * np.exp(-exponent)
-                density *= share * half / (2.0 * np.pi)
-                slope[live] += density
-                # |rho| - sin t without cancellation; both factors of one sign.
-                e = end[live]
-                value[live] += density * (
-                    2.0 * np.cos(0.5 * (e + t)) * np.sin(0.5 * (e - t))
-                )
-        value *= weight
-        slope *= weight * sign
-        slope += linear[i] * linear[j]
-        value += mean[i] * mean[j] + rho * linear[i] * linear[j]
-        return value, slope
-
-    return pairs
+    rise = 0.5 * np.log1p((share * np.expm1(2.0 * gaps)).sum(axis=0))
+    return like.after(float(whole[0]), rise)
 
 
-def _one_by_one(activation: Activation, q: Array) -> Pairs:
-    """One quadrature for each pair of distinct lengths."""
-    lengths, group = np.unique(q, return_inverse=True)
-    scaled = [activation if v == 1.0 else activation.scaled(float(v)) for v in lengths]
-    jumps = not math.isfinite(activation.derivative_second_moment)
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One layer at the lengths that the rows have there."""
 
-    def pairs(i: Index, j: Index, rho: Array) -> tuple[Array, Array]:
-        value, slope = np.empty_like(rho), np.zeros_like(rho)
-        keys = group[i] * len(lengths) + group[j]
-        for key in np.unique(keys):
-            at = keys == key
-            e = pair(scaled[key // len(lengths)], scaled[key % len(lengths)])
-            value[at] = e.dual(rho[at])
-            if not jumps:
-                slope[at] = e.slope(rho[at])
-        return value, slope
+    layer: Layer
+    map: LayerMap
+    parts: tuple[Part, ...]
+    rows: LogLengths  # after it
 
-    return pairs
+    @classmethod
+    def build(cls, layer: Layer, before: LogLengths, m: int | None) -> "Step":
+        """Build the layer's map for rows of these lengths."""
+        each = layer_map(layer.activation, before, m)
+        parts = [Part(each.rows, layer.weight_var)]
+        if layer.bias_var:
+            parts.append(Part(None, layer.bias_var))
+        if layer.skip:
+            parts.append(Part(before, layer.skip**2))
+        return cls(layer, each, tuple(parts), _sum(parts, before))
+
+
+def combine(
+    parts: Sequence[Part],
+    sums: LogLengths,
+    given: Sequence[tuple[Array, Array]],
+    rows: slice,
+    columns: slice,
+) -> tuple[Array, Array]:
+    """Return correlation and distance from +-1 of a sum of kernels.
+
+    `given` are those of the parts; a constant part has correlation one.
+    """
+    if len(parts) == 1:
+        return given[0]
+    n = len(sums.high)
+    rho = np.zeros_like(given[0][0])
+    for p, (r, _) in zip(parts, given, strict=True):
+        left = np.exp(p.log(rows, n) - sums.high[rows])
+        rho += (left[:, None] * np.exp(p.log(columns, n) - sums.high[columns])) * r
+    np.clip(rho, -1.0, 1.0, out=rho)
+    d = 1.0 - np.abs(rho)
+    a, b = np.divmod(np.flatnonzero((d < CLOSE) & (rho > 0.0)), rho.shape[1])
+    if len(a):
+        i, j = rows.start + a, columns.start + b
+        left, right = (
+            [np.exp(p.log(k, n) - sums.high[k]) for p in parts] for k in (i, j)
+        )
+        both = [u * v for u, v in zip(left, right, strict=True)]
+        delta = np.zeros(len(a))
+        for size, (r, e) in zip(both, given, strict=True):
+            delta += size * np.where(r[a, b] > 0.0, e[a, b], 2.0 - e[a, b])
+        gaps = [p.gaps(i, j) for p in parts]
+        for p, o in itertools.combinations(range(len(parts)), 2):
+            turn = right[p] * right[o] * np.exp(gaps[o]) * np.expm1(gaps[p] - gaps[o])
+            delta += turn * turn / (1.0 + sum(both))
+        rho[a, b], d[a, b] = 1.0 - delta, np.minimum(delta, 2.0 - delta)
+    return rho, d
+
+
+@dataclass(frozen=True, eq=False)
+class Recursion:
+    """All layers at the lengths of the rows, and the tangent kernel's diagonal."""
+
+    first: tuple[Part, ...]
+    start: LogLengths
+    steps: tuple[Step, ...]
+    trained: frozenset[int]
+    diagonals: tuple[Array, ...]
+    scales: tuple[float, ...]
+    """Log of what each layer's tangent kernel was divided by, to stay within float64."""
+
+
+def prepare(
+    x: Array,
+    layers: Sequence[Layer],
+    degrees: Sequence[int | None],
+    *,
+    tangent: bool,
+    trained: frozenset[int],
+    weight_var: float,
+    bias_var: float,
+) -> Recursion:
+    """Build every layer's map for the rows of x (n, d)."""
+    inputs = LogLengths.of_rows(x)
+    first = [Part(inputs, weight_var)]
+    if bias_var:
+        first.append(Part(None, bias_var))
+    start = rows = _sum(first, inputs)
+    steps: list[Step] = []
+    for layer, m in zip(layers, degrees, strict=True):
+        if not np.all(np.abs(rows.high) < 345.0):
+            raise ValueError(
+                "kernels: `depth` must keep the kernel within float64, got"
+                f" e^{2.0 * rows.high[np.abs(rows.high).argmax()]:.0f} on the diagonal."
+                " Use `activation.normalized()`."
+            )
+        steps.append(Step.build(layer, rows, m))
+        rows = steps[-1].rows
+    diagonals, scales = [], []
+    if tangent:
+        t = np.exp(2.0 * start.high) * (1 in trained)
+        log = 0.0
+        diagonals, scales = [t], [log]
+        for number, step in enumerate(steps, start=2):
+            layer = step.layer
+            t = t * (layer.weight_var * step.map.slopes + layer.skip**2)
+            if number in trained:
+                branch = layer.weight_var * np.exp(2.0 * step.map.rows.high)
+                t = t + (branch + layer.bias_var) * math.exp(-log)
+            size = float(t.max()) if t.any() else 1.0
+            if not 1e-100 < size < 1e100:
+                t, log = t / size, log + math.log(size)
+            diagonals.append(t)
+            scales.append(log)
+    return Recursion(
+        tuple(first), start, tuple(steps), trained, tuple(diagonals), tuple(scales)
+    )
+
+
+def fill(
+    inputs: matrices.Inputs,
+    recursion: Recursion,
+    split: int | None,
+    *,
+    tangent: bool,
+    relative: bool,
+) -> tuple[Array, Array | None]:
+    """Return (K, T) of all rows, or of rows before `split` with those from it on.
+
+    T is over the geometric mean of its diagonal entries if `relative`.
+    """
+    n = len(inputs.v)
+    shape = (n, n) if split is None else (split, n - split)
+    k = np.empty(shape)
+    t = np.empty(shape) if tangent else None
+    unit = inputs.v / inputs.norms[:, None]
+    last = np.exp(recursion.steps[-1].rows.high)
+    size = max(1, BLOCK // shape[1])
+
+    def block(start: int) -> None:
+        rows = slice(start, min(start + size, shape[0]))
+        columns = slice(start, n) if split is None else slice(split, n)
+        rho, d = inputs.pairs(unit, rows, columns)
+        rho, theta = _deep(recursion, rho, d, rows, columns, tangent=tangent)
+        rho *= last[rows, None] * last[columns]
+        if theta is not None:
+            diagonal, log = recursion.diagonals[-1], recursion.scales[-1]
+            if relative:
+                root = np.sqrt(diagonal)
+                theta /= root[rows, None] * root[columns]
+            else:
+                theta *= math.exp(log)
+        offset = 0 if split is None else split
+        for out, part in ((k, rho), (t, theta)):
+            if out is None or part is None:
+                continue
+            if split is None:
+                # Rounding depends on the order of a pair: keep one of the two.
+                square = part[:, : len(part)]
+                square[:] = np.triu(square) + np.triu(square, 1).T
+                out[columns, rows] = part.T
+            out[rows, columns.start - offset : columns.stop - offset] = part
+
+    matrices.each(block, range(0, shape[0], size))
+    return k, t
+
+
+def _deep(
+    recursion: Recursion,
+    rho: Array,
+    d: Array,
+    rows: slice,
+    columns: slice,
+    *,
+    tangent: bool,
+) -> tuple[Array, Array | None]:
+    """Take a block of pairs through all layers."""
+    one = (np.ones_like(rho), np.zeros_like(rho))
+    given = [(rho, d), one][: len(recursion.first)]
+    rho, d = combine(recursion.first, recursion.start, given, rows, columns)
+    theta: Array | None = None
+    if tangent:
+        size = np.exp(recursion.start.high)
+        theta = rho * size[rows, None] * size[columns] * (1 in recursion.trained)
+    for number, step in enumerate(recursion.steps, start=2):
+        after, gap, slope = step.map.block(rows, columns, rho, d, tangent=tangent)
+        layer = step.layer
+        if theta is not None and slope is not None:
+            before, log = recursion.scales[number - 2 : number]
+            slope *= layer.weight_var
+            if layer.skip:
+                slope += layer.skip**2
+            theta *= slope
+            if number in recursion.trained:
+                size = math.sqrt(layer.weight_var) * np.exp(step.map.rows.high)
+                branch = after * (size[rows, None] * size[columns])
+                branch += layer.bias_var
+                branch *= math.exp(-before)
+                theta += branch
+            if log != before:
+                theta *= math.exp(before - log)
+        parts = [(after, gap)]
+        parts += [one] if layer.bias_var else []
+        parts += [(rho, d)] if layer.skip else []
+        rho, d = combine(step.parts, step.rows, parts, rows, columns)
+    return rho, theta

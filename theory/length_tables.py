@@ -17,6 +17,7 @@ All are analytic in the logarithms of the lengths as long as the angle is not sm
 kinks are at zero: interpolated between a few lengths, on panels of the angle.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,14 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian, hermite, meshes
-from theory.activations import Activation
+from theory.activations import Activation, PiecewisePolynomial
 from theory.duals.panels import NODES as ANGLES
 from theory.duals.panels import Panels
 from theory.duals.planes import Broken, Plane, chebyshev, rule
 
 Array = npt.NDArray[np.float64]
 
-WIDE = 0.1
+WIDE = 0.125
 """Least width in log length of tables whose values are divided by a difference."""
 
 NODES = 12
@@ -72,9 +73,21 @@ class Interval:
         y = ((logs - self.low) - (self.high - logs)) / width if width else 0.0 * logs
         return np.polynomial.chebyshev.chebvander(np.clip(y, -1.0, 1.0), n - 1)
 
-    def contains(self, other: "Interval") -> bool:
-        """Whether another interval lies in this one."""
-        return self.low <= other.low and other.high <= self.high
+    def rounded(self, least: float = 0.0) -> "Interval":
+        """Return an interval of a fixed family around this one, at least this wide.
+
+        Widths are powers of two and ends multiples of half of one: as lengths settle with
+        depth, layers share an interval and its tables.
+        """
+        width = max(self.high - self.low, least)
+        if width == 0.0:
+            return self
+        step = 2.0 ** (math.ceil(math.log2(width)) - 1)
+        low = step * math.floor(self.low / step)
+        while self.high > low + 2.0 * step:
+            step *= 2.0
+            low = step * math.floor(self.low / step)
+        return Interval(low, low + 2.0 * step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +105,14 @@ class Lengths:
     def _sampled(self) -> tuple[Array, Array, Array, Array]:
         """Lengths r (n,), weights (m,), and s(r z) and r z s'(r z), (n, m)."""
         r = np.exp(self.interval.nodes(self._n))
-        z, w = rule(_cuts(self.activation, r))
+        z, w = rule(cuts(self.activation, r))
         x = r[:, None] * z
-        slope = self.activation.derivative._value(x) if self._has_slope else 0.0 * x
+        slope = self.activation.derivative._value(x) if self.has_slope else 0.0 * x
         return r, w * gaussian.pdf(z), self.activation._value(x), x * slope
 
     @property
-    def _has_slope(self) -> bool:
+    def has_slope(self) -> bool:
+        """Whether s' is square integrable."""
         return bool(np.isfinite(self.activation.derivative_second_moment))
 
     def _fit(self, values: Array) -> Array:
@@ -125,6 +139,18 @@ class Lengths:
     def mean(self, logs: Array) -> Array:
         """Return E s(r Z)."""
         return self.interval.basis(logs, self._n) @ self._rows[1]
+
+    def slope(self, logs: Array) -> Array:
+        """Return E s'(r Z)^2."""
+        return self.interval.basis(logs, self._n) @ self._energy
+
+    @cached_property
+    def _energy(self) -> Array:
+        r, w, _, h = self._sampled
+        z = rule(cuts(self.activation, r))[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            f = np.where(z == 0.0, 0.0, h / (r[:, None] * z))
+        return self._fit(f * f @ w)
 
     def growth(self, logs: Array) -> Array:
         """Return the derivative of log r' in log r."""
@@ -160,7 +186,7 @@ class Lengths:
         return np.einsum("ma,ab,mb->m", left, self._angles, right)
 
 
-def _cuts(activation: Activation, r: Array) -> Array:
+def cuts(activation: Activation, r: Array) -> Array:
     """Edges of panels in z for s(r z) at every length r, within `REACH`."""
     grid = np.arange(-REACH, REACH + 0.5, 0.5)
     own = [activation._edges(REACH * v) / v for v in r]
@@ -193,7 +219,8 @@ class Slopes:
         n = _needed(activation, interval)
         while True:
             r = np.exp(interval.nodes(n))
-            build = _by_series(activation, r) or _by_plane(activation, r)
+            build = _by_kinks(activation, r) or _by_series(activation, r)
+            build = build or _by_plane(activation, r)
             to = chebyshev(n)
             sides: list[Panels] = []
             for mirrored in (False, True):
@@ -227,11 +254,21 @@ class Slopes:
                 out[here] = np.einsum("ma,mab,mb->m", left[here], v, right[here])
         return out
 
+    @cached_property
+    def _fitted(self) -> dict[tuple[str, float, float], Array]:
+        return {}
+
     def dense(self, name: str, low: float, high: float) -> Array:
-        """Fit one polynomial in the angle on [low, high], shape (degree + 1, n, n).
+        """Return one polynomial in the angle on [low, high], shape (degree + 1, n, n).
 
         Angles are those of the correlation, 0 to pi.
         """
+        key = (name, low, high)
+        if key not in self._fitted:
+            self._fitted[key] = self._fit_angle(*key)
+        return self._fitted[key]
+
+    def _fit_angle(self, name: str, low: float, high: float) -> Array:
         degree = 24
         n = self.n
         while True:
@@ -259,10 +296,53 @@ def _needed(activation: Activation, interval: Interval) -> int:
         return 1
     n = MOST
     r = np.exp(interval.nodes(n))
-    z, w = rule(_cuts(activation, r))
+    z, w = rule(cuts(activation, r))
     f = activation.derivative._value(r[:, None] * z)
     c = np.abs(chebyshev(n) @ (f * f @ (w * gaussian.pdf(z))))
     return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2, MOST)
+
+
+def _by_kinks(activation: Activation, r: Array) -> Build | None:
+    r"""Piecewise linear: the slope's derivative in t is a sum of normal densities.
+
+    .. math:: \frac{dS}{dt} = -\frac{1}{2\pi} \sum_{k,l} J_k J_l
+       \exp\left(-\frac{c^2 - 2 c d \cos t + d^2}{2 \sin^2 t}\right),
+       \qquad c = c_k / r_i,\quad d = c_l / r_j
+    """
+    if not isinstance(activation, PiecewisePolynomial) or activation.m != 1:
+        return None
+    z, w = rule(cuts(activation, r))
+    first = activation.derivative._value(r[:, None] * z) @ (w * gaussian.pdf(z))
+    x, share = gaussian.legendre(ANGLES)
+    kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
+
+    def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
+        sign = -1.0 if mirrored else 1.0
+
+        def fall(t: Array) -> Array:
+            out = np.zeros((len(t), len(r), len(r)))
+            sine, half = np.sin(t)[:, None, None], np.sin(0.5 * t)[:, None, None]
+            for c, a in kinks:
+                for d, b in kinks:
+                    near, other = c / r[:, None], sign * d / r
+                    # Positive terms: (c - d)^2 + 4 c d sin^2(t/2).
+                    gap = (near - other) ** 2 + 4.0 * near * other * half**2
+                    out += a * b * np.exp(-0.5 * gap / sine**2)
+            return sign * out / (2.0 * np.pi)
+
+        def slope(t: Array) -> Array:
+            out = np.tile(np.outer(first, first), (len(t), 1, 1))
+            for k, low in enumerate(t):
+                count = max(1, math.ceil(math.log(0.5 * np.pi / low, 3.0)))
+                edges = low * (0.5 * np.pi / low) ** (np.arange(count + 1.0) / count)
+                wide = 0.5 * np.diff(edges)[:, None]
+                at = (edges[:-1, None] + wide * (1.0 + x)).ravel()
+                out[k] += np.tensordot((wide * share).ravel(), fall(at), 1)
+            return out
+
+        return slope, 0.0
+
+    return build
 
 
 def _by_series(activation: Activation, r: Array) -> Build | None:
@@ -303,7 +383,7 @@ def _by_plane(activation: Activation, r: Array) -> Build:
         )
         for v in r
     ]
-    z, w = rule(_cuts(activation, r))
+    z, w = rule(cuts(activation, r))
     s = activation._value(r[:, None] * z)
     w = w * gaussian.pdf(z)
     variance = (s - (s @ w)[:, None]) ** 2 @ w / (r * r)

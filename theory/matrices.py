@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
+from theory import _twofold
 from theory.depth_maps import CHUNK, DepthMap
 from theory.grids import CLOSE
 
@@ -27,39 +28,99 @@ ROWS = 64
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Inputs with their norms, and the cosines of their pairs."""
+    """Inputs with their norms, and the correlations of their pairs.
+
+    With biases inputs enter the first activation at ``1 - share (1 - cos)``.
+    """
 
     v: Array
     norms: Array
+    share: float = 1.0
 
     def panel(self, unit: Array, first: int) -> Array:
         """Cosines of a panel's rows with all rows from its first on.
 
         The square at its left is symmetric, with zeros on its diagonal.
         """
-        rho = unit[first : first + ROWS] @ unit[first:].T
+        rho = self._shared(unit[first : first + ROWS] @ unit[first:].T)
         square = rho[:, : len(rho)]
         upper = np.triu(square, 1)
         np.add(upper, upper.T, out=square)
         return rho
 
+    def _shared(self, rho: Array) -> Array:
+        if self.share != 1.0:
+            rho *= self.share
+            rho += 1.0 - self.share
+        return rho
+
+    def pairs(self, unit: Array, rows: slice, columns: slice) -> tuple[Array, Array]:
+        """Correlations of rows with columns, and distances from the nearer of +-1."""
+        rho = np.clip(self._shared(unit[rows] @ unit[columns].T), -1.0, 1.0)
+        d = np.abs(rho)
+        np.subtract(1.0, d, out=d)
+        p, s = np.divmod(np.flatnonzero(d < CLOSE), rho.shape[1])
+        if len(p):
+            close = self.distances(rows.start + p, columns.start + s, rho[p, s])
+            rho[p, s], d[p, s] = close
+        return rho, d
+
     def distances(self, p: Indices, s: Indices, rho: Array) -> tuple[Array, Array]:
         """Correlations and distances of pairs of rows whose product has lost digits.
 
         With w = x -+ y: 1 -+ cos = (|w|^2 - (|x| - |y|)^2) / (2 |x| |y|), and the
-        difference of norms is w . (x +- y) / (|x| + |y|).
+        difference of norms is w . (x +- y) / (|x| + |y|). Where that is most of w, the
+        part of y across x is computed with twice the digits.
         """
         d = np.empty_like(rho)
-        sign = np.where(rho < 0.0, -1.0, 1.0)
+        sign = np.where(rho < 1.0 - self.share, -1.0, 1.0)
         for start in range(0, len(p), 4096):  # blocks bound the memory
             part = slice(start, start + 4096)
             x, y = self.v[p[part]], sign[part, None] * self.v[s[part]]
             w = x - y
             a, b = self.norms[p[part]], self.norms[s[part]]
             radial = np.einsum("ij,ij->i", w, x + y) / (a + b)
-            gap = (np.einsum("ij,ij->i", w, w) - radial * radial) / (2.0 * a * b)
+            whole = np.einsum("ij,ij->i", w, w)
+            gap = whole - radial * radial
+            lost = np.flatnonzero((gap < 0.01 * whole) & (whole > 0.0))
+            gap /= 2.0 * a * b
+            if len(lost):
+                gap[lost] = _from_across(x[lost], y[lost])
             d[part] = np.maximum(gap, 0.0)
-        return sign * (1.0 - d), d
+        if self.share == 1.0:
+            return sign * (1.0 - d), d
+        d = self.share * np.where(sign > 0.0, d, 2.0 - d)
+        return 1.0 - d, np.minimum(d, 2.0 - d)
+
+
+def _from_across(x: Array, y: Array) -> Array:
+    """1 - cos of rows of x and y, from the part of y that is across x."""
+    # Only directions matter: rows are scaled by powers of two.
+    x, y = (
+        v / 2.0 ** np.round(np.log2(np.abs(v).max(axis=1, keepdims=True))) for v in (x, y)
+    )
+    square, product = dot(x, x), dot(x, y)
+    ratio = product[0] / square[0]
+    # The remainder of the division: product - ratio * square.
+    taken = _twofold.multiply((-ratio, np.zeros_like(ratio)), square)
+    left = _twofold.add(product, taken)
+    share = (ratio[:, None], (left[0] / square[0])[:, None])
+    along = _twofold.multiply((-x, np.zeros_like(x)), share)
+    across = _twofold.add((y, np.zeros_like(y)), along)[0]
+    squared = np.einsum("ij,ij->i", across, across) / np.einsum("ij,ij->i", y, y)
+    return squared / (1.0 + np.sqrt(np.maximum(1.0 - squared, 0.0)))
+
+
+def dot(x: Array, y: Array) -> _twofold.Pair:
+    """Return inner products of rows (n, d) in twice the digits."""
+    high, low = _twofold.multiply_exactly(x, y)
+    while high.shape[1] > 1:
+        if high.shape[1] % 2:
+            high, low = (np.pad(v, ((0, 0), (0, 1))) for v in (high, low))
+        half = high.shape[1] // 2
+        left, right = (high[:, :half], low[:, :half]), (high[:, half:], low[:, half:])
+        high, low = _twofold.add(left, right)
+    return high[:, 0], low[:, 0]
 
 
 def fill(
@@ -67,19 +128,38 @@ def fill(
     depth_map: DepthMap,
     scale: Array,
     growth: float,
+    split: int | None,
     *,
     tangent: bool,
     relative: bool,
 ) -> tuple[Array, Array | None]:
-    """Return K and T of the rows of the inputs.
+    """Return K and T of the rows of the inputs, or of those before and from `split`.
 
     K_ij is the map times ``scale_i scale_j``, T_ij is that times `growth`, or the map
     alone if `relative`.
     """
     n = len(inputs.v)
-    kernels = [np.empty((n, n)) for _ in range(1 + tangent)]
+    shape = (n, n) if split is None else (split, n - split)
+    kernels = [np.empty(shape) for _ in range(1 + tangent)]
     factors = (1.0, 1.0 if relative else growth)
     unit = inputs.v / inputs.norms[:, None]
+
+    def across(first: int) -> None:
+        rows = slice(first, min(first + ROWS, shape[0]))
+        rho, d = inputs.pairs(unit, rows, slice(split, n))
+        near = np.flatnonzero(d < CLOSE)
+        p, s = np.divmod(near, rho.shape[1])
+        close = depth_map.close(rho[p, s], d[p, s])
+        out = [m[rows] for m in kernels]
+        depth_map.tabulated(rho, d, out)
+        for m, values, factor in zip(out, close, factors, strict=False):
+            m[p, s] = values
+            if m is out[0] or not relative:
+                m *= factor * (scale[rows, None] * scale[split:])
+
+    if split is not None:
+        each(across, range(0, split, ROWS))
+        return kernels[0], kernels[1] if tangent else None
 
     def panel(first: int) -> None:
         rho = inputs.panel(unit, first)
@@ -96,7 +176,7 @@ def fill(
                 _multiply(part, factor, scale[first:])
             m[last:, first:last] = part[:, len(rho) :].T
 
-    _each(panel, range(0, n, ROWS))
+    each(panel, range(0, n, ROWS))
     return kernels[0], kernels[1] if tangent else None
 
 
@@ -142,7 +222,7 @@ def least_distance(inputs: Inputs) -> float:
         near = inputs.distances(first + p, first + s, rho[p, s])[1]
         least.append(min(float(d[d >= CLOSE].min(initial=1.0)), *near.tolist(), 1.0))
 
-    _each(panel, range(0, len(inputs.v), ROWS))
+    each(panel, range(0, len(inputs.v), ROWS))
     return min(least)
 
 
@@ -163,7 +243,7 @@ def _threads() -> Generator[int]:
         yield count
 
 
-def _each(function: Callable[[int], None], items: range) -> None:
+def each(function: Callable[[int], None], items: range) -> None:
     """Call `function` on every item, in threads where there are many."""
     if len(items) < 4:
         for item in items:

@@ -1,0 +1,378 @@
+r"""One layer for many rows: from correlations before an activation to those after it.
+
+A map is built for the lengths that the rows have at its layer. It takes blocks of pairs,
+each with its correlation and its distance from the nearer of +-1, and returns the same
+after the activation, with the mean products of the slopes, :math:`E\,s'(u) s'(v)`.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+from theory.activations import Activation, pair
+from theory.duals.planes import rule
+from theory.length_tables import WIDE, Interval, Lengths, Slopes, cuts
+from theory.rows import Index, LogLengths
+
+Array = npt.NDArray[np.float64]
+
+CLOSE = 2.0**-6
+"""Pairs nearer to +-1 than this are evaluated by their distance, one by one."""
+
+MANY = 0.2
+"""Share of a block's pairs that makes it worth evaluating them all by their distance."""
+
+SHARED = 0.0625
+"""Least width in log length of tables of slopes, so that layers share them."""
+
+
+class LayerMap(Protocol):
+    """Rows' lengths after an activation, and the map of their pairs."""
+
+    @property
+    def rows(self) -> LogLengths:
+        """Log lengths after the activation: half the log of E s(r Z)^2."""
+        ...
+
+    @property
+    def slopes(self) -> Array:
+        """E s'(r Z)^2 of each row."""
+        ...
+
+    def block(
+        self, rows: slice, columns: slice, rho: Array, d: Array, *, tangent: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Homogeneous:
+    """s(r x) = r^m s(x): correlations do not depend on lengths."""
+
+    activation: Activation
+    before: LogLengths
+    m: int
+
+    @cached_property
+    def rows(self) -> LogLengths:
+        """Log lengths after the activation."""
+        start = 0.5 * math.log(self.activation.second_moment)
+        first = self.before.high[self.before.order[0]]
+        return self.before.after(start + self.m * first, self.m * self.before.gaps)
+
+    @cached_property
+    def slopes(self) -> Array:
+        """E s'(r Z)^2 of each row."""
+        one = self.activation.derivative_second_moment
+        return one * np.exp(2.0 * (self.m - 1) * self.before.high)
+
+    def block(
+        self, rows: slice, columns: slice, rho: Array, d: Array, *, tangent: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
+        a = self.activation
+        e, power = pair(a, a), a.second_moment
+        after = np.clip(e.dual(rho) / power, -1.0, 1.0)
+        gap = 1.0 - np.abs(after)
+        near = np.flatnonzero((d < CLOSE) & (rho > 0.0))
+        delta = e.distance(d.ravel()[near]) / power
+        after.ravel()[near], gap.ravel()[near] = 1.0 - delta, delta
+        if not tangent:
+            return after, gap, None
+        slope = e.slope(rho)
+        slope.ravel()[near] = e.slope(
+            rho.ravel()[near], 2.0 * np.arcsin(np.sqrt(0.5 * d.ravel()[near]))
+        )
+        if self.m != 1:
+            r = np.exp((self.m - 1) * self.before.high)
+            slope *= r[rows, None] * r[columns]
+        return after, gap, slope
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolated:
+    """Any activation, by tables in both log lengths and the angle."""
+
+    activation: Activation
+    before: LogLengths
+
+    @cached_property
+    def _range(self) -> Interval:
+        return Interval(float(self.before.high.min()), float(self.before.high.max()))
+
+    @cached_property
+    def _at_zero(self) -> bool:
+        """Whether all is analytic: no kink but at zero."""
+        return all(c == 0.0 for c in self.activation.kinks)
+
+    @cached_property
+    def _interval(self) -> Interval:
+        """Log lengths between which the slopes are interpolated."""
+        return self._range.rounded(SHARED if self._at_zero else 0.0)
+
+    @cached_property
+    def _start(self) -> float:
+        """Angle below which kinks meet at different places for different lengths."""
+        wide = 2.0 * (self._interval.high - self._interval.low)
+        return 0.0 if self._at_zero else min(wide, 1.0)
+
+    @cached_property
+    def _close(self) -> float:
+        return max(CLOSE, 1.0 - math.cos(self._start))
+
+    @cached_property
+    def _lengths(self) -> Lengths:
+        return lengths_of(self.activation, self._range.rounded(WIDE))
+
+    @cached_property
+    def _slopes(self) -> Slopes:
+        return slopes_of(self.activation, self._interval, self._start)
+
+    @cached_property
+    def rows(self) -> LogLengths:
+        """Log lengths after the activation."""
+        table, order = self._lengths, self.before.order
+        low, gaps = self.before.high[order[:-1]], self.before.gaps
+        x, w = gaussian.legendre(6)
+        at = low[:, None] + 0.5 * gaps[:, None] * (1.0 + x)
+        rate = table.growth(at.ravel()).reshape(at.shape) @ (0.5 * w)
+        first = float(table.log_length(self.before.high[order[:1]])[0])
+        return self.before.after(first, gaps * rate)
+
+    @cached_property
+    def slopes(self) -> Array:
+        """E s'(r Z)^2 of each row."""
+        return self._lengths.slope(self.before.high)
+
+    @cached_property
+    def _after(self) -> tuple[Array, Array]:
+        """Rows' means and lengths, over the lengths after the activation."""
+        size = np.exp(self.rows.high)
+        means = self._lengths.mean(self.before.high) / size
+        return means, np.exp(self.before.high) / size
+
+    def _polynomials(self, name: str, *, near: bool) -> Array:
+        """Return a table as one polynomial in the angle, far from +-1 or near 1."""
+        low = math.acos(1.0 - self._close)
+        ends = (0.0, low) if near else (low, math.pi - low)
+        return self._slopes.dense(name, *ends)
+
+    @cached_property
+    def _basis(self) -> Array:
+        return self._slopes.basis(self.before.high)
+
+    def _polynomial(
+        self, name: str, rows: slice, columns: slice, y: Array, *, near: bool = False
+    ) -> Array:
+        """Evaluate a table at places y of the angle, in [-1, 1]."""
+        c = self._polynomials(name, near=near)
+        degree, n = len(c), c.shape[1]
+        left = np.einsum("ra,kab->rkb", self._basis[rows], c).reshape(-1, n)
+        each = (left @ self._basis[columns].T).reshape(-1, degree, y.shape[1])
+        b1, b2 = each[:, -1].copy(), np.zeros_like(y)
+        twice, new = 2.0 * y, np.empty_like(y)
+        for k in range(degree - 2, 0, -1):
+            np.multiply(twice, b1, out=new)
+            new -= b2
+            new += each[:, k]
+            b1, b2, new = new, b1, b2
+        if degree == 1:
+            return b1
+        b1 *= y
+        b1 -= b2
+        b1 += each[:, 0]
+        return b1
+
+    def block(
+        self, rows: slice, columns: slice, rho: Array, d: Array, *, tangent: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
+        low = math.acos(1.0 - self._close)
+        y = np.arccos(rho)
+        np.clip(y, low, math.pi - low, out=y)
+        y -= 0.5 * math.pi
+        y /= 0.5 * math.pi - low
+        means, factors = self._after
+        after = self._polynomial("to_zero", rows, columns, y)
+        after *= rho
+        after *= factors[rows, None] * factors[columns]
+        after += means[rows, None] * means[columns]
+        np.clip(after, -1.0, 1.0, out=after)
+        slope = self._polynomial("slope", rows, columns, y) if tangent else None
+        gap = 1.0 - np.abs(after)
+        close = d < self._close
+        if not self._start and np.count_nonzero(close) > MANY * d.size:
+            self._near(rows, columns, rho, d, (after, gap, slope))
+            close &= rho < 0.0
+        p, s = np.divmod(np.flatnonzero(close), rho.shape[1])
+        if len(p):
+            self._one_by_one(rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope))
+        return after, gap, slope
+
+    def _near(
+        self,
+        rows: slice,
+        columns: slice,
+        rho: Array,
+        d: Array,
+        out: tuple[Array, Array, Array | None],
+    ) -> None:
+        """Overwrite pairs near 1 by their distance, evaluating it for the whole block."""
+        at = (d < self._close) & (rho > 0.0)
+        t = 2.0 * np.arcsin(np.sqrt(0.5 * np.minimum(d, self._close)))
+        y = t * (2.0 / math.acos(1.0 - self._close)) - 1.0
+        _, factors = self._after
+        delta = self._polynomial("to_end", rows, columns, y, near=True)
+        delta *= d
+        delta *= factors[rows, None] * factors[columns]
+        logs = self.before.high
+        gaps = self.before.block(rows, columns)
+        delta += gaps * gaps * self._lengths.angles(logs[rows], logs[columns])
+        np.copyto(out[0], 1.0 - delta, where=at)
+        np.copyto(out[1], 1.0 - np.abs(1.0 - delta), where=at & (delta > 0.5))
+        np.copyto(out[1], delta, where=at & (delta <= 0.5))
+        if out[2] is not None:
+            slope = self._polynomial("slope", rows, columns, y, near=True)
+            np.copyto(out[2], slope, where=at)
+
+    def _one_by_one(
+        self,
+        rows: slice,
+        columns: slice,
+        at: tuple[Index, Index],
+        rho: Array,
+        d: Array,
+        out: tuple[Array, Array, Array | None],
+    ) -> None:
+        """Overwrite pairs of a block that are near 1 or -1."""
+        i, j = rows.start + at[0], columns.start + at[1]
+        t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
+        here = np.flatnonzero(t >= self._start)
+        self._read(i[here], j[here], (rho[here], d[here], t[here]), at, here, out)
+        for k in np.flatnonzero(t < self._start):
+            where = at[0][k], at[1][k]
+            found = self._exactly(int(i[k]), int(j[k]), float(rho[k]), float(d[k]))
+            for values, value in zip(out, found, strict=True):
+                if values is not None:
+                    values[where] = value
+
+    def _read(
+        self,
+        i: Index,
+        j: Index,
+        given: tuple[Array, Array, Array],
+        at: tuple[Index, Index],
+        here: Index,
+        out: tuple[Array, Array, Array | None],
+    ) -> None:
+        """Read pairs off the tables in the angle to the nearer end."""
+        rho, d, t = given
+        far = rho < 0.0
+        left, right = self._basis[i], self._basis[j]
+        means, factors = self._after
+        where = at[0][here], at[1][here]
+        factor = factors[i] * factors[j]
+        after = np.empty_like(rho)
+        after[far] = means[i[far]] * means[j[far]] + factor[far] * rho[
+            far
+        ] * self._slopes.read("to_zero", left[far], right[far], t[far], far[far])
+        gap = 1.0 - np.abs(after)
+        n = ~far
+        delta = d[n] * factor[n]
+        delta *= self._slopes.read("to_end", left[n], right[n], t[n], far[n])
+        delta += self._turned(i[n], j[n])
+        after[n] = 1.0 - delta
+        gap[n] = np.where(delta <= 0.5, delta, 1.0 - np.abs(1.0 - delta))
+        out[0][where], out[1][where] = np.clip(after, -1.0, 1.0), gap
+        if out[2] is not None:
+            out[2][where] = self._slopes.read("slope", left, right, t, far)
+
+    def _turned(self, i: Index, j: Index) -> Array:
+        """Lambda of pairs of rows: their distance when rho is 1."""
+        gaps, logs = self.before.differences(i, j), self.before.high
+        if self._at_zero:
+            return gaps * gaps * self._lengths.angles_of(logs[i], logs[j])
+        pairs = zip(np.minimum(logs[i], logs[j]), np.abs(gaps), strict=True)
+        return np.array([turned(self.activation, float(l), float(g)) for l, g in pairs])
+
+    def _exactly(
+        self, i: int, j: int, rho: float, d: float
+    ) -> tuple[float, float, float]:
+        """Integrate one pair at its own lengths."""
+        if d == 0.0 and rho > 0.0 and self.before.high[i] == self.before.high[j]:
+            return 1.0, 0.0, float(self.slopes[i])
+        r = np.exp(self.before.high[[i, j]])
+        gap = abs(float(self.before.differences(np.array([i]), np.array([j]))[0]))
+        e = pair(*(self.activation.scaled(float(v * v)) for v in sorted(r)))
+        _, factors = self._after
+        factor = float(factors[i] * factors[j]) / float(r[0] * r[1])
+        angle = 2.0 * math.asin(math.sqrt(0.5 * d))
+        angle = math.pi - angle if rho < 0.0 else angle
+        slope = math.nan
+        if math.isfinite(self.activation.derivative_second_moment):
+            slope = float(e.slope(np.array([rho]), np.array([angle]))[0])
+        if rho < 0.0:
+            means, _ = self._after
+            after = float(means[i] * means[j])
+            after += factor * float(e.covariance(np.array([rho]))[0])
+            return after, 1.0 - abs(after), slope / float(r[0] * r[1])
+        delta = factor * float(e.distance(np.array([d]))[0])
+        delta += turned(self.activation, float(self.before.high[[i, j]].min()), gap)
+        after = 1.0 - delta
+        return after, delta if delta < 0.5 else 1.0 - abs(after), slope / float(
+            r[0] * r[1]
+        )
+
+
+@lru_cache(maxsize=4096)
+def turned(activation: Activation, log: float, gap: float) -> float:
+    """Return lambda of lengths e^log and e^(log + gap), gap >= 0, kinks anywhere."""
+    if gap == 0.0:
+        return 0.0
+    r = np.exp(np.array([log, log + gap]))
+    z, w = rule(cuts(activation, r))
+    w = w * gaussian.pdf(z)
+    low, high = r[0] * z, (r[0] * z) * math.exp(gap)
+    # s(high) - s(low) as an integral over a stretch that may have kinks inside.
+    wide = (r[0] * z) * math.expm1(gap)
+    x, share = gaussian.legendre(8)
+    stops = [np.zeros_like(z), np.ones_like(z)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for c in sorted(activation.kinks):
+            stops.insert(1, np.clip(np.nan_to_num((c - low) / wide), 0.0, 1.0))
+    stops = np.sort(np.array(stops), axis=0)
+    change = np.zeros_like(z)
+    for a, b in zip(stops[:-1], stops[1:], strict=True):
+        at = low + wide * (a + 0.5 * (b - a) * (1.0 + x[:, None]))
+        part = activation.derivative._value(at)
+        change += 0.5 * (b - a) * wide * (share @ part)
+    one, two = activation._value(low), activation._value(high)
+    sizes = math.sqrt(one * one @ w), math.sqrt(two * two @ w)
+    fall = float((change * (one + two)) @ w) / (sizes[0] + sizes[1])
+    rest = float((change * change) @ w) - fall * fall
+    return max(rest, 0.0) / (2.0 * sizes[0] * sizes[1])
+
+
+@lru_cache(maxsize=64)
+def lengths_of(activation: Activation, interval: Interval) -> Lengths:
+    """Return tables on an interval that is wide enough to divide by differences."""
+    return Lengths(activation, interval)
+
+
+@lru_cache(maxsize=64)
+def slopes_of(activation: Activation, interval: Interval, start: float) -> Slopes:
+    """Return tables of the slopes."""
+    return Slopes.build(activation, interval, start=start)
+
+
+def layer_map(activation: Activation, before: LogLengths, m: int | None) -> LayerMap:
+    """Choose the map of an activation that is homogeneous of degree m, or not."""
+    if m is not None:
+        return Homogeneous(activation, before, m)
+    return Interpolated(activation, before)

@@ -1,0 +1,70 @@
+"""Lengths of rows, whose differences keep their digits however small they are."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _twofold
+from theory.matrices import dot
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class LogLengths:
+    """Logarithms of the lengths of rows, as unevaluated sums of two floats.
+
+    Attributes
+    ----------
+    high, low : array, (n,)
+    order : array, (n,)
+        Rows in the order in which `gaps` are taken.
+    gaps : array, (n - 1,)
+        Differences of neighbours in that order, each with a relative error of a few ulp.
+    """
+
+    high: Array
+    low: Array
+    order: Index
+    gaps: Array
+
+    @classmethod
+    def of_rows(cls, x: Array) -> "LogLengths":
+        """Take the lengths of rows of shape (n, d), none of them zero."""
+        unit = 2.0 ** np.round(np.log2(np.abs(x).max()))
+        q = dot(x / unit, x / unit)
+        order = np.lexsort((q[1], q[0]))
+        high, low = q[0][order], q[1][order]
+        rise, _ = _twofold.add((high[1:], low[1:]), (-high[:-1], -low[:-1]))
+        gaps = 0.5 * np.log1p(rise / high[:-1])
+        return cls.from_gaps(0.5 * np.log(high[0]) + np.log(unit), gaps, order)
+
+    @classmethod
+    def from_gaps(cls, start: float, gaps: Array, order: Index) -> "LogLengths":
+        """Add up neighbours' differences from the log length of the first."""
+        high = np.concatenate([[start], gaps])
+        low = np.zeros_like(high)
+        step = 1
+        while step < len(high):  # prefix sums by doubling
+            head = (high[step:], low[step:]), (high[:-step], low[:-step])
+            more = _twofold.add(*head)
+            high = np.concatenate([high[:step], more[0]])
+            low = np.concatenate([low[:step], more[1]])
+            step *= 2
+        back = np.argsort(order)
+        return cls(high[back], low[back], order, gaps)
+
+    def after(self, start: float, gaps: Array) -> "LogLengths":
+        """Return other lengths of the same rows in the same order."""
+        return LogLengths.from_gaps(start, gaps, self.order)
+
+    def differences(self, i: Index, j: Index) -> Array:
+        """Return l_i - l_j."""
+        return (self.high[i] - self.high[j]) + (self.low[i] - self.low[j])
+
+    def block(self, rows: slice, columns: slice) -> Array:
+        """Return l_i - l_j of all rows and columns."""
+        high = self.high[rows, None] - self.high[columns]
+        return high + (self.low[rows, None] - self.low[columns])

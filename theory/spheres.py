@@ -1,0 +1,116 @@
+"""Networks whose inputs are all of one length: a function of the correlation alone."""
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from theory.activations import Activation, Affine, PiecewisePolynomial
+from theory.depth_maps import DepthMap, depth_map
+from theory.layers import Layer, Runs
+
+
+@dataclass(frozen=True, eq=False)
+class Sphere:
+    """Depth map of inputs of one length, with the length it leads to.
+
+    Attributes
+    ----------
+    map : DepthMap
+        From correlations of the first layer's arguments to those of the outputs.
+    length : float
+        The NNGP kernel's diagonal.
+    share : float
+        What is left of the inputs' distance beside the first bias.
+    """
+
+    map: DepthMap
+    length: float
+    share: float
+
+    def tangent(self, who: str) -> float:
+        """Return the tangent kernel's diagonal."""
+        log = self.map.log_diagonal + math.log(self.length)
+        if log > 709.0:
+            raise ValueError(
+                f"{who}: `depth` must keep the tangent kernel within float64, got a"
+                f" diagonal of 10^{log / math.log(10.0):.0f}. Use `normalized=True`."
+            )
+        return math.exp(self.map.log_diagonal) * self.length
+
+
+def homogeneity(activation: Activation) -> int | None:
+    """Return m when ``s(r x) = r^m s(x)`` for all r > 0, else None.
+
+    >>> from theory import activations as act
+    >>> homogeneity(act.relu), homogeneity(act.sign), homogeneity(act.tanh)
+    (1, 0, None)
+    """
+    if not isinstance(activation, PiecewisePolynomial):
+        return None
+    if any(c != 0.0 for c in activation.kinks):
+        return None
+    lower = (p for i, p in enumerate(activation.poly) if i != activation.m)
+    return None if any(lower) else activation.m
+
+
+@lru_cache(maxsize=64)
+def sphere(runs: Runs, start: float, weight_var: float, bias_var: float) -> Sphere:
+    """Return a network's map for inputs of squared norm `start`.
+
+    Equal neighbours become one step, once the length has come to rest.
+    """
+    steps: list[tuple[Activation, int]] = []
+    length = within(weight_var * start + bias_var)
+    share = weight_var * start / length
+    for layer, count in runs:
+        m = homogeneity(layer.activation)
+        done = 0
+        while done < count:
+            if m is not None and layer.plain:
+                # Correlations do not depend on the length.
+                here = layer.activation
+                steps.append((here, count))
+                for _ in range(count):
+                    length = within(here.second_moment * length**m)
+                break
+            here = _at(layer, length)
+            new = within(here.second_moment)
+            if abs(new - length) <= 2.0 * math.ulp(length):
+                steps.append((here, count - done))  # a fixed point, to rounding
+                break
+            steps.append((here, 1))
+            length, done = new, done + 1
+    merged = (
+        (a, sum(n for _, n in group))
+        for a, group in itertools.groupby(steps, key=lambda step: step[0])
+    )
+    return Sphere(depth_map(tuple(merged)), length, share)
+
+
+def _at(layer: Layer, length: float) -> Activation:
+    """Return an activation with the dual of a layer whose arguments have this variance.
+
+    A constant added to s adds to its dual the change of (E s)^2: that of a bias.
+    """
+    here = layer.activation
+    here = here if length == 1.0 else here.scaled(length)
+    if layer.plain:
+        return here
+    scale, mean = math.sqrt(layer.weight_var), here.mean
+    shift = 0.0
+    if layer.bias_var:
+        whole = math.hypot(scale * mean, math.sqrt(layer.bias_var))
+        away = whole + scale * abs(mean)
+        shift = math.copysign(layer.bias_var / away, mean)
+    return Affine(here, scale, shift)
+
+
+def within(length: float) -> float:
+    """Return a diagonal that float64 holds, or raise."""
+    if not 1e-300 < length < 1e300:
+        raise ValueError(
+            "kernels: `depth` must keep the kernel within float64, got"
+            f" {length:g} on the diagonal. Use `activation.normalized()`."
+        )
+    return length
