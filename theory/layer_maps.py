@@ -5,7 +5,9 @@ each with its correlation and its distance from the nearer of +-1, and returns t
 after the activation, with the mean products of the slopes, :math:`E\,s'(u) s'(v)`.
 """
 
+import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Protocol
@@ -13,9 +15,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian
-from theory.activations import Activation, PiecewisePolynomial, pair
-from theory.length_tables import WIDE, Interval, Lengths, Slopes, turned
+from theory import activations, gaussian
+from theory.activations import Activation, Affine, PiecewisePolynomial, pair
+from theory.duals import closed_pairs
+from theory.length_tables import Interval, Lengths, Slopes
 from theory.linear_pieces import angle_integrals
 from theory.rows import Index, LogLengths
 
@@ -30,14 +33,20 @@ MANY = 0.2
 FEW = 8
 """Different lengths up to this number are tabulated themselves."""
 
-ALONE = 100
-"""Pairs of a block whose lengths' own distance is integrated pair by pair, at most."""
-
 SAME = 1e-14
 """Log lengths this close share a table of slopes."""
 
 SHARED = 0.0625
 """Least width in log length of tables of slopes, so that layers share them."""
+
+
+Formula = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+
+FORMULAS: dict[Activation, Formula] = {
+    activations.erf: closed_pairs.error_function,
+    activations.gelu: closed_pairs.gelu,
+}
+"""Activations whose dual at unequal lengths is written with elementary functions."""
 
 
 class LayerMap(Protocol):
@@ -145,7 +154,7 @@ class Interpolated:
 
     @cached_property
     def _lengths(self) -> Lengths:
-        return lengths_of(self.activation, self._range.rounded(WIDE))
+        return Lengths(self.activation)
 
     @cached_property
     def _slopes(self) -> Slopes:
@@ -216,6 +225,8 @@ class Interpolated:
         self, rows: slice, columns: slice, rho: Array, d: Array, *, tangent: bool
     ) -> tuple[Array, Array, Array | None]:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
+        if self._formula is not None:
+            return self._in_closed_form(rows, columns, rho, d)
         low = math.acos(1.0 - self._close)
         y = np.arccos(rho)
         np.clip(y, low, math.pi - low, out=y)
@@ -237,6 +248,65 @@ class Interpolated:
         if len(p):
             self._one_by_one(rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope))
         return after, gap, slope
+
+    @cached_property
+    def _formula(self) -> Formula | None:
+        return FORMULAS.get(self._base[0])
+
+    @cached_property
+    def _base(self) -> tuple[Activation, float, float]:
+        a = self.activation
+        return (a.base, a.scale, a.shift) if isinstance(a, Affine) else (a, 1.0, 0.0)
+
+    def _in_closed_form(
+        self, rows: slice, columns: slice, rho: Array, d: Array
+    ) -> tuple[Array, Array, Array]:
+        """Evaluate a block by the formula of both lengths."""
+        assert self._formula is not None
+        _, scale, shift = self._base
+        r = self._sizes
+        means, factors = self._after
+        after, slope = self._formula(r[rows, None], r[columns], rho, d * (2.0 - d))
+        scaled = scale * factors
+        after *= scaled[rows, None] * scaled[columns]
+        slope *= scale * scale
+        if shift:
+            # Means are of the sum of both.
+            share = shift * np.exp(-self.rows.high)
+            rest = means - share
+            after += share[rows, None] * means[columns] + rest[rows, None] * share[columns]
+        np.clip(after, -1.0, 1.0, out=after)
+        gap = 1.0 - np.abs(after)
+        p, s = np.divmod(np.flatnonzero((d < CLOSE) & (rho > 0.0)), rho.shape[1])
+        if len(p):
+            i, j = rows.start + p, columns.start + s
+            delta = scaled[i] * scaled[j] * self._lost(r[i], r[j], d[p, s])
+            delta += self._turned(i, j)
+            after[p, s] = 1.0 - delta
+            gap[p, s] = np.where(delta <= 0.5, delta, 1.0 - np.abs(1.0 - delta))
+        return after, gap, slope
+
+    def _lost(self, r: Array, other: Array, d: Array) -> Array:
+        """Integral of the slopes over correlations from 1 - d to 1."""
+        assert self._formula is not None
+        t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
+        x, w = gaussian.legendre(16)
+        # The slope varies over an angle of one over the lengths.
+        layers = float((t * np.maximum(r, other)).max())
+        octaves = np.arange(max(1.0, 2.0 + math.log2(max(layers, 0.5))))
+        edges = [0.0, *(2.0**-octaves[::-1])]
+        out = np.zeros_like(t)
+        for low, high in itertools.pairwise(edges):
+            for node, weight in zip(x, w, strict=True):
+                u = t * (low + 0.5 * (high - low) * (1.0 + node))
+                sine = np.sin(u)
+                _, slope = self._formula(r, other, np.cos(u), sine * sine)
+                out += 0.5 * (high - low) * weight * t * sine * slope
+        return out
+
+    @cached_property
+    def _sizes(self) -> Array:
+        return np.exp(self.before.high)
 
     def _near(
         self,
@@ -353,11 +423,7 @@ class Interpolated:
         out = np.zeros_like(gaps)
         some = np.flatnonzero(gaps)
         lows = np.minimum(self.before.high[i[some]], self.before.high[j[some]])
-        if len(some) > ALONE:
-            out[some] = self._lengths.turned(lows, gaps[some])
-            return out
-        for k, low in zip(some, lows, strict=True):
-            out[k] = float(turned(self.activation, float(low), gaps[k : k + 1])[0])
+        out[some] = self._lengths.turned(lows, gaps[some])
         return out
 
     def _exactly(
@@ -386,12 +452,6 @@ class Interpolated:
         return after, delta if delta < 0.5 else 1.0 - abs(after), slope / float(
             r[0] * r[1]
         )
-
-
-@lru_cache(maxsize=64)
-def lengths_of(activation: Activation, interval: Interval) -> Lengths:
-    """Return tables on an interval that is wide enough to divide by differences."""
-    return Lengths(activation, interval)
 
 
 @lru_cache(maxsize=64)

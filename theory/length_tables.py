@@ -21,7 +21,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -34,11 +34,15 @@ from theory.duals.planes import Broken, Plane, chebyshev, rule
 
 Array = npt.NDArray[np.float64]
 
-WIDE = 0.125
-"""Least width in log length of tables whose values are divided by a difference."""
+NODES = 32
+"""Nodes in log length of a panel of width one: functions of one length are analytic in
+the strip of half-width pi/4, where Gaussian densities of complex length decay."""
 
-NODES = 12
-"""Nodes of those tables on a width of `WIDE`."""
+FEWER = 20
+"""Nodes of the distances of two lengths, which are promised fewer digits."""
+
+ALONE = 50
+"""Pairs whose lengths' own distance is integrated one by one, at most."""
 
 ROUNDING = 1e-15
 """Chebyshev coefficients below it, over the largest, are rounding."""
@@ -91,21 +95,68 @@ class Interval:
         return Interval(low, low + 2.0 * step)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Lengths:
-    """Functions of one or two lengths, for an activation on an interval of log lengths."""
+    """Functions of one or two lengths of an activation, on panels of log lengths."""
+
+    activation: Activation
+
+    def log_length(self, logs: Array) -> Array:
+        """Return log r' at log lengths of shape (m,)."""
+        return self._read(logs, lambda p, x: p.log_length(x))
+
+    def mean(self, logs: Array) -> Array:
+        """Return E s(r Z)."""
+        return self._read(logs, lambda p, x: p.mean(x))
+
+    def slope(self, logs: Array) -> Array:
+        """Return E s'(r Z)^2."""
+        return self._read(logs, lambda p, x: p.slope(x))
+
+    def growth(self, logs: Array) -> Array:
+        """Return the derivative of log r' in log r."""
+        return self._read(logs, lambda p, x: p.growth(x))
+
+    def turned(self, low: Array, gap: Array) -> Array:
+        """Return lambda of pairs, from the shorter's log length and the gap, positive."""
+        out = np.empty_like(gap)
+        alone = gap > 1.0
+        if np.count_nonzero(~alone) <= ALONE:
+            alone[:] = True
+        for k in np.flatnonzero(alone):
+            out[k] = float(turned(self.activation, float(low[k]), gap[k : k + 1])[0])
+        cell = np.floor(low)
+        for k in np.unique(cell[~alone]):
+            at = ~alone & (cell == k)
+            out[at] = panel(self.activation, int(k)).turned(low[at], gap[at])
+        return out
+
+    def _read(self, logs: Array, f: Callable[["LengthPanel", Array], Array]) -> Array:
+        out = np.empty_like(logs)
+        cell = np.floor(logs)
+        for k in np.unique(cell):
+            at = cell == k
+            out[at] = f(panel(self.activation, int(k)), logs[at])
+        return out
+
+
+@lru_cache(maxsize=256)
+def panel(activation: Activation, k: int) -> "LengthPanel":
+    """Return the tables on log lengths from k to k + 1."""
+    return LengthPanel(activation, Interval(float(k), float(k + 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class LengthPanel:
+    """Functions of one or two lengths, on an interval of log lengths."""
 
     activation: Activation
     interval: Interval
 
     @cached_property
-    def _n(self) -> int:
-        return NODES + int(20.0 * (self.interval.high - self.interval.low))
-
-    @cached_property
     def _sampled(self) -> tuple[Array, Array, Array, Array]:
         """Lengths r (n,), weights (m,), and s(r z) and r z s'(r z), (n, m)."""
-        r = np.exp(self.interval.nodes(self._n))
+        r = np.exp(self.interval.nodes(NODES))
         z, w = rule(cuts(self.activation, r))
         x = r[:, None] * z
         slope = self.activation.derivative._value(x) if self.has_slope else 0.0 * x
@@ -118,7 +169,7 @@ class Lengths:
 
     def _fit(self, values: Array) -> Array:
         """Coefficients from values at the nodes, along every axis."""
-        to = chebyshev(self._n)
+        to = chebyshev(NODES)
         for axis in range(values.ndim):
             values = np.moveaxis(np.tensordot(to, values, (1, axis)), 0, axis)
         return values
@@ -135,15 +186,15 @@ class Lengths:
 
     def log_length(self, logs: Array) -> Array:
         """Return log r' at log lengths of shape (m,)."""
-        return 0.5 * self.interval.basis(logs, self._n) @ self._rows[0]
+        return 0.5 * self.interval.basis(logs, NODES) @ self._rows[0]
 
     def mean(self, logs: Array) -> Array:
         """Return E s(r Z)."""
-        return self.interval.basis(logs, self._n) @ self._rows[1]
+        return self.interval.basis(logs, NODES) @ self._rows[1]
 
     def slope(self, logs: Array) -> Array:
         """Return E s'(r Z)^2."""
-        return self.interval.basis(logs, self._n) @ self._energy
+        return self.interval.basis(logs, NODES) @ self._energy
 
     @cached_property
     def _energy(self) -> Array:
@@ -155,27 +206,29 @@ class Lengths:
 
     def growth(self, logs: Array) -> Array:
         """Return the derivative of log r' in log r."""
-        return self.interval.basis(logs, self._n) @ self._slope
+        return self.interval.basis(logs, NODES) @ self._slope
 
     @cached_property
     def _angles(self) -> Array:
         """lambda / (l_i - l_j)^2 in polynomials of the shorter and the gap, (n, n)."""
         width = self.interval.high - self.interval.low
-        lows = self.interval.nodes(self._n)
-        gaps = 0.5 * width * (1.0 + np.cos(np.pi * (np.arange(self._n) + 0.5) / self._n))
+        n = FEWER
+        gaps = 0.5 * width * (1.0 + np.cos(np.pi * (np.arange(n) + 0.5) / n))
         rows = [
-            turned(self.activation, low, gaps) / (gaps * gaps) for low in lows.tolist()
+            turned(self.activation, low, gaps) / (gaps * gaps)
+            for low in self.interval.nodes(n).tolist()
         ]
-        return self._fit(np.array(rows))
+        to = chebyshev(n)
+        return to @ np.array(rows) @ to.T
 
     def turned(self, low: Array, gap: Array) -> Array:
-        """Return lambda of pairs, from the shorter's log length and the gap's size.
+        """Return lambda of pairs, from the shorter's log length and a gap of at most one.
 
         One-sided, it is smooth in the gap wherever the kinks are.
         """
         width = self.interval.high - self.interval.low
-        left = self.interval.basis(low, self._n)
-        right = np.polynomial.chebyshev.chebvander(2.0 * gap / width - 1.0, self._n - 1)
+        left = self.interval.basis(low, FEWER)
+        right = np.polynomial.chebyshev.chebvander(2.0 * gap / width - 1.0, FEWER - 1)
         return gap * gap * np.einsum("ma,ma->m", left @ self._angles, right)
 
 
@@ -186,7 +239,8 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
     w = w * gaussian.pdf(z)
     start, wide = r[0] * z, (r[0] * z) * np.expm1(gaps)[:, None]
     # s(r z) - s(r_0 z) as an integral over a stretch that may have kinks inside.
-    x, share = gaussian.legendre(12)
+    linear = isinstance(activation, PiecewisePolynomial) and activation.m == 1
+    x, share = gaussian.legendre(1 if linear else 12)
     stops = [np.zeros_like(wide), np.ones_like(wide)]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         stops += [
