@@ -102,12 +102,6 @@ def whole_of(moments: Moments, part: two.Pair) -> Array:
     return np.asarray(moments.whole(part)[0])
 
 
-def number(out: Any) -> Any:
-    """Return a Python float where there are no leading axes."""
-    out = np.asarray(out, dtype=np.float64)
-    return float(out) if out.ndim == 0 else out
-
-
 def refuse_idle(who: str, moments: Moments) -> None:
     """Refuse A = 0."""
     need = "have a non-zero entry where `weight_decay` is 0"

@@ -58,7 +58,7 @@ def rho_equilibrium(outputs: Any, labels: Any, weight_decay: Any) -> Any:
     who = "rho_equilibrium"
     moments = _moments.gather(who, outputs, labels, weight_decay)
     _moments.refuse_idle(who, moments)
-    return _moments.number(moments.rho()[0])
+    return _checks.plain(moments.rho()[0])
 
 
 def rho_velocity(rho: Any, outputs: Any, labels: Any, weight_decay: Any) -> Any:
@@ -96,7 +96,7 @@ def rho_velocity(rho: Any, outputs: Any, labels: Any, weight_decay: Any) -> Any:
     rho = _checks.positive(who, "rho", rho)
     moments = _moments.gather(who, outputs, labels, weight_decay)
     over = _moments.whole_of(moments, _moments.excess(rho, moments))
-    return _moments.number(-2.0 * over)
+    return _checks.plain(-2.0 * over)
 
 
 def lagrange_multiplier(rho: Any, outputs: Any, labels: Any) -> Any:
@@ -134,7 +134,7 @@ def lagrange_multiplier(rho: Any, outputs: Any, labels: Any) -> Any:
     >>> lagrange_multiplier(rho, [0.5, -0.5], [1, -1]), 0.5 * rho**2
     (0.5, 0.5)
     """
-    return _moments.number(-_errors_along("lagrange_multiplier", rho, outputs, labels))
+    return _checks.plain(-_errors_along("lagrange_multiplier", rho, outputs, labels))
 
 
 def equilibrium_distance(rho: Any, outputs: Any, labels: Any, weight_decay: Any) -> Any:
@@ -176,7 +176,7 @@ def equilibrium_distance(rho: Any, outputs: Any, labels: Any, weight_decay: Any)
     moments = _moments.gather(who, outputs, labels, weight_decay)
     _moments.refuse_idle(who, moments)
     over = _moments.excess(rho, moments)
-    return _moments.number(np.abs(_moments.divide(over, moments.a)[0]))
+    return _checks.plain(np.abs(_moments.divide(over, moments.a)[0]))
 
 
 def off_sphere_rate(rho: Any, outputs: Any, labels: Any) -> Any:
@@ -218,7 +218,7 @@ def off_sphere_rate(rho: Any, outputs: Any, labels: Any) -> Any:
     >>> off_sphere_rate(3.0, [0.5, -0.5], [1, -1])
     6.0
     """
-    return _moments.number(4.0 * _errors_along("off_sphere_rate", rho, outputs, labels))
+    return _checks.plain(4.0 * _errors_along("off_sphere_rate", rho, outputs, labels))
 
 
 def _errors_along(who: str, rho: Any, outputs: Any, labels: Any) -> Any:

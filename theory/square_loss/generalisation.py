@@ -178,7 +178,7 @@ def ramp_loss(margins: Any, gamma: Any) -> Any:
     m = _checks.real("ramp_loss", "margins", margins)
     g = _checks.positive("ramp_loss", "gamma", gamma)
     # (g - m) / g: the difference is exact near the upper end.
-    return _moments.number(np.clip((g - m) / g, 0.0, 1.0))
+    return _checks.plain(np.clip((g - m) / g, 0.0, 1.0))
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def rho_trajectory(
     power, rest = two.multiply(_moments.pair(2.0 * time), (high, low))
     left = np.exp(-power) * (1.0 - rest)
     done = -np.expm1(-power) + rest * np.exp(-power)
-    return _moments.number(start * left + moments.rho()[0] * done)
+    return _checks.plain(start * left + moments.rho()[0] * done)
 
 
 def settling_time(fraction: Any, outputs: Any, weight_decay: Any) -> Any:
@@ -120,7 +120,7 @@ def settling_time(fraction: Any, outputs: Any, weight_decay: Any) -> Any:
     moments = _flat_labels(who, outputs, weight_decay)
     # + 0.0: a fraction of 1 takes no time, not minus none.
     out = -np.log(share) / (2.0 * _moments.whole_of(moments, moments.a))
-    return _moments.number(out + 0.0)
+    return _checks.plain(out + 0.0)
 
 
 def stability_limit(outputs: Any, weight_decay: Any, momentum: Any = 0.0) -> Any:
@@ -160,7 +160,7 @@ def stability_limit(outputs: Any, weight_decay: Any, momentum: Any = 0.0) -> Any
     mu = checked_momentum(who, momentum)
     moments = _flat_labels(who, outputs, weight_decay)
     curvature = 2.0 * _moments.whole_of(moments, moments.a)
-    return _moments.number(rate_limit(curvature, mu))
+    return _checks.plain(rate_limit(curvature, mu))
 
 
 def rho_iterates(
@@ -240,7 +240,7 @@ def rho_iterates(
     out = np.where(np.abs(tame[0]) > 1.0, grown, near)
     with np.errstate(over="ignore", invalid="ignore"):
         far = np.where(gap[0] == 0.0, rest[0], left[0] * gap[0])
-    return _moments.number(np.where(wild, far, out))
+    return _checks.plain(np.where(wild, far, out))
 
 
 def _flat_labels(who: str, outputs: Any, weight_decay: Any) -> _moments.Moments:

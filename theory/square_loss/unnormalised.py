@@ -68,7 +68,7 @@ def unnormalised_equilibrium(
     True
     """
     roots = _roots("unnormalised_equilibrium", outputs, labels, weight_decay, depth)
-    return _moments.number(roots[1])
+    return _checks.plain(roots[1])
 
 
 def unnormalised_barrier(
@@ -108,7 +108,7 @@ def unnormalised_barrier(
     True
     """
     roots = _roots("unnormalised_barrier", outputs, labels, weight_decay, depth)
-    return _moments.number(roots[0])
+    return _checks.plain(roots[0])
 
 
 def critical_weight_decay(outputs: Any, labels: Any, depth: int) -> Any:
@@ -150,11 +150,11 @@ def critical_weight_decay(outputs: Any, labels: Any, depth: int) -> Any:
     moments = _sums(who, outputs, labels, 0.0)
     good = np.maximum(moments.b[0], 0.0)
     if layers == 1:
-        return _moments.number(np.where(good > 0.0, np.inf, 0.0))
+        return _checks.plain(np.where(good > 0.0, np.inf, 0.0))
     p = 1.0 - 2.0 / layers
     # p^p / (1+p)^(1+p) B^(1+p) / S^p, with 0^0 = 1 for two layers.
     out = good * (good / moments.s[0]) ** p * _top(p)
-    return _moments.number(np.ldexp(out, moments.exponent))
+    return _checks.plain(np.ldexp(out, moments.exponent))
 
 
 def _sums(who: str, outputs: Any, labels: Any, weight_decay: Any) -> _moments.Moments:
