@@ -67,7 +67,9 @@ def real(who: str, name: str, value: Any) -> Array:
     Refused are text, dates, complex numbers, truth values, structures, masked arrays,
     tensors that need gradients, and objects other than real numbers.
     """
-    if type(value) is float or (type(value) is np.ndarray and value.dtype == np.float64):
+    if type(value) is float or (
+        type(value) is np.ndarray and value.dtype == np.float64
+    ):
         out = np.asarray(value)
     else:
         out = _cast(who, name, value)
@@ -96,7 +98,9 @@ def _cast(who: str, name: str, value: Any) -> Array:
     if not all(isinstance(v, (Real, Decimal)) and _odd(v) is None for v in entries):
         raise refuse(who, name, need, value)
     try:
-        return np.array([float(v) for v in entries], dtype=np.float64).reshape(raw.shape)
+        return np.array([float(v) for v in entries], dtype=np.float64).reshape(
+            raw.shape
+        )
     except (OverflowError, ValueError) as error:
         raise refuse(who, name, "lie within float64", value) from error
 
@@ -123,7 +127,7 @@ def _shown(value: Any) -> str:
         return f"an array of {value.dtype}"
     try:
         return f"{' '.join(repr(value).split()):.80}"
-    except Exception:  # noqa: BLE001 - whatever came, the message names it
+    except Exception:
         return f"an object of type {type(value).__name__}"
 
 
@@ -221,6 +225,24 @@ def integer(
 # --- everything else ------------------------------------------------------------------
 
 
+def counts(who: str, name: str, value: Any, least: int, most: int) -> Array:
+    """Return an array of whole numbers of [least, most]; floats are refused."""
+    need = "be whole numbers"
+    try:
+        raw = np.asarray(value) if _odd(value) is None else None
+    except (TypeError, ValueError, RuntimeError):
+        raw = None
+    if raw is None or raw.dtype.kind not in "iuO":
+        raise refuse(who, name, need, value)
+    out = real(who, name, value)
+    if raw.dtype.kind == "O":
+        raise refuse(who, name, f"lie in [{least}, {most}]", value)
+    reject(
+        who, name, f"lie in [{least}, {most}]", (out < least) | (out > most), raw, ""
+    )
+    return out
+
+
 def flag(who: str, name: str, value: Any) -> bool:
     """Return a truth value; what is merely truthy is refused."""
     if not isinstance(value, (bool, np.bool_)):
@@ -278,12 +300,18 @@ def listed(who: str, name: str, value: Any, what: str) -> list[Any]:
 
 def broadcast(who: str, **arrays: Array) -> tuple[int, ...]:
     """Return the common shape of arrays, given by the names of their arguments."""
-    shapes = {name: out.shape for name, out in arrays.items()}
+    return common(who, {name: out.shape for name, out in arrays.items()})
+
+
+def common(
+    who: str, shapes: Mapping[str, tuple[int, ...]], of: str = ""
+) -> tuple[int, ...]:
+    """Return the common shape of what arguments have, `of` them if not all axes."""
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
         raise ValueError(
-            f"{who}: {_named(shapes)} must broadcast, got shapes"
+            f"{who}: {of}{named(shapes)} must broadcast, got shapes"
             f" {_joined([str(shape) for shape in shapes.values()])}."
         ) from None
 
@@ -295,7 +323,7 @@ def result(who: str, out: Any, *names: str) -> Any:
     """
     if not np.isfinite(out).all():
         raise ValueError(
-            f"{who}: {_named(names)} must keep the result within float64, but"
+            f"{who}: {named(names)} must keep the result within float64, but"
             f" {_count(out)} not finite. Take numbers nearer to 1."
         )
     return out
@@ -306,7 +334,8 @@ def _count(out: Any) -> str:
     return "it is" if bad.ndim == 0 else f"{int(bad.sum())} of {bad.size} entries are"
 
 
-def _named(names: Iterable[str]) -> str:
+def named(names: Iterable[str]) -> str:
+    """Return names of arguments as they stand in a message."""
     return _joined([f"`{name}`" for name in names])
 
 

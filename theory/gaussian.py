@@ -65,7 +65,9 @@ def tail_moment(k: int, c: float) -> float:
 def panels(kinks: Sequence[float], reach: float = 20.0) -> tuple[Array, Array]:
     """Composite Gauss-Legendre nodes and weights on [-reach, reach], read-only."""
     ends = _checks.vector("panels", "kinks", kinks)
-    return _panels(tuple(ends.tolist()), _checks.number("panels", "reach", reach, 1, 99))
+    return _panels(
+        tuple(ends.tolist()), _checks.number("panels", "reach", reach, 1, 99)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -360,6 +360,8 @@ def _matching(who: str, weights: Any, means: Array) -> Array:
     w = _rows(who, weights)
     if w.shape != means.shape:
         need = f"have shape {means.shape}, one row a class"
-        hint = "As the class means of `features`; `binary_rows` makes them of one output."
+        hint = (
+            "As the class means of `features`; `binary_rows` makes them of one output."
+        )
         raise _checks.misshapen(who, "weights", need, w, hint)
     return w

@@ -84,7 +84,11 @@ def noise_rule(widths: Sequence[int], scale: float = SCALE) -> Noise:
     (616618, 591.0, 0.25)
     """
     sizes = _inputs.widths("noise_rule", widths)
-    s2 = _checks.number("noise_rule", "scale", scale, 0.0, 1e70) ** 2
+    size = _checks.scalar("noise_rule", "scale", scale)
+    # Its fourth power is summed.
+    bad = size > 1e70
+    _checks.reject("noise_rule", "scale", "be at most 1e70", bad, size, "")
+    s2 = size * size
     variances: list[float] = []
     counts: list[int] = []
     for before, after in itertools.pairwise(sizes):
