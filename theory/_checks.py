@@ -23,8 +23,8 @@ T = TypeVar("T")
 ROUNDING = 4.0 * np.finfo(np.float64).eps
 """How far outside [-1, 1] a correlation may be by rounding alone."""
 
-LARGEST = 2**63 - 1
-"""The largest whole number taken: beyond, products with it may leave float64."""
+LARGEST = 2**200
+"""The largest whole number taken: the fifth power of it is within float64."""
 
 PLAIN: frozenset[type] = frozenset({float, int, np.float64})
 """Types of list entries that need no look."""

@@ -66,7 +66,7 @@ def panels(kinks: Sequence[float], reach: float = 20.0) -> tuple[Array, Array]:
     """Composite Gauss-Legendre nodes and weights on [-reach, reach], read-only."""
     ends = _checks.vector("panels", "kinks", kinks)
     return _panels(
-        tuple(ends.tolist()), _checks.number("panels", "reach", reach, 1, 99)
+        tuple(ends.tolist()), _checks.number("panels", "reach", reach, 0.01, 1e4)
     )
 
 

@@ -94,7 +94,7 @@ SOMETIMES: dict[str, Any] = {
     "half": 0.5,
     "three": 3,
     "huge": 1e308,
-    "giant": 10**30,
+    "giant": 10**70,
     "empty": [],
     "pair": [0.5, 0.5],
     "axes": np.full((2, 3, 1, 2), 0.5),
@@ -209,7 +209,10 @@ GAUSSIAN = (
     ),
     call(
         gaussian.panels,
-        {"kinks": frozenset({"empty", "pair"}) | OWN - {"own axis"}, "reach": WHOLE},
+        {
+            "kinks": frozenset({"empty", "pair"}) | OWN - {"own axis"},
+            "reach": WHOLE | {"half"},
+        },
         kinks=(0.5, 1.0),
         reach=20.0,
     ),
