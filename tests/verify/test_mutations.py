@@ -2932,8 +2932,8 @@ SOURCES = (
     ("compositions.py", "n = depth\n", "n = depth + 1\n", "dc/eq1-matrices", "relu"),
     (
         "optimization.py",
-        "-(1.0 if printed else 2.0)",
-        "(1.0 if printed else 2.0)",
+        "np.exp(-factor",
+        "np.exp(factor",
         "dc/thmE.8-values",
         "",
     ),
