@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.conditioning._arrays import power
+from theory._arrays import power
 
 Array = npt.NDArray[np.float64]
 
@@ -192,6 +192,9 @@ def _flow(layers: float, r: float, d: float, mu: float) -> tuple[float, float]:
     goal = progress(start) + layers * up
     # A layer adds at least log(1 + mu) and at most -log(1 - mu) to the logit.
     low, high = start + 0.999 * layers * up, start - 1.001 * layers * down
-    found = brentq(lambda x: progress(x) - goal, low, high, xtol=1e-15, rtol=1e-15)
+    tolerance = np.float64(1e-15)
+    found: Any = brentq(
+        lambda x: progress(x) - goal, low, high, xtol=1e-15, rtol=tolerance
+    )
     log_r, log_d = split(float(found))
     return float(np.exp(log_r)), float(np.exp(log_d))

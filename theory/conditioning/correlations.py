@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from theory import _checks
-from theory.conditioning import _arrays, _envelopes
-from theory.conditioning._arrays import Array, power
+from theory import _arrays, _checks
+from theory._arrays import Array, power
+from theory.conditioning import _envelopes
 
 
 def one_layer_bound(delta: Any, mu: Any, *, middle: bool = False) -> Any:

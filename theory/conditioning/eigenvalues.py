@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from theory import _checks
-from theory.conditioning import _arrays, _envelopes
-from theory.conditioning._arrays import Array, power
+from theory import _arrays, _checks
+from theory._arrays import Array, power
+from theory.conditioning import _envelopes
 from theory.conditioning.correlations import schedule
 
 Assumption = Literal["A", "B"]

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from theory import _checks
+from theory import _arrays, _checks
 from theory.activations import Activation
-from theory.conditioning import _arrays
 
 
 @dataclass(frozen=True)

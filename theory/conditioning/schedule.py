@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from theory.conditioning import _arrays
+from theory import _arrays
 
 
 def burn_in_depth(delta: Any, mu: Any) -> Any:
