@@ -1,13 +1,11 @@
 """How far one layer, and many, bring the correlations of separated inputs down."""
 
-import math
 from typing import Any
 
 import numpy as np
 
 from theory import _arrays, _checks
-from theory._arrays import Array, power
-from theory.conditioning import _envelopes
+from theory.conditioning import _bounds, _envelopes
 
 
 def one_layer_bound(delta: Any, mu: Any, *, middle: bool = False) -> Any:
@@ -79,23 +77,7 @@ def correlation_bound(depth: Any, delta: Any, mu: Any) -> Any:
     >>> correlation_bound(10, 0.01, 0.26652889653787)
     0.9650608249249166
     """
-    return _arrays.plain(schedule("correlation_bound", depth, delta, mu)[0])
-
-
-def schedule(who: str, depth: Any, delta: Any, mu: Any) -> tuple[Array, Array]:
-    """Return B and 1 - B, each without cancellation."""
-    l = _checks.interval(who, "depth", depth, 0.0, math.inf)
-    d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
-    l, d, m = np.broadcast_arrays(l, d, m)
-    start = _arrays.least_layers(2.0 * d, 0.5 * m).astype(np.float64)
-    # In two halves, which do not overflow.
-    half = power(0.5 * m, 0.5 * np.minimum(l, start))
-    early = (d * half) * half
-    late = 0.5 * power(-0.5 * m, np.maximum(l - start, 0.0))
-    return (
-        np.where(l > start, late, 1.0 - early),
-        np.where(l > start, 1.0 - late, early),
-    )
+    return _arrays.plain(_bounds.schedule("correlation_bound", depth, delta, mu)[0])
 
 
 def correlation_envelope(depth: Any, delta: Any, mu: Any) -> Any:

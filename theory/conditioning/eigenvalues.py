@@ -1,14 +1,12 @@
 """Smallest eigenvalues and condition numbers of the top-layer kernel."""
 
-import math
 from typing import Any, Literal
 
 import numpy as np
 
 from theory import _arrays, _checks
-from theory._arrays import Array, power
-from theory.conditioning import _envelopes
-from theory.conditioning.correlations import schedule
+from theory._arrays import Array
+from theory.conditioning import _bounds, _envelopes
 
 Assumption = Literal["A", "B"]
 Form = Literal["printed", "attained"]
@@ -61,7 +59,7 @@ def _correlations(
 ) -> tuple[Array, Array]:
     """Return a bound on K's entries off the diagonal, and its distance from one."""
     if _checks.choice(who, "form", form, FORMS) == "printed":
-        return schedule(who, depth, delta, mu)
+        return _bounds.schedule(who, depth, delta, mu)
     l = _arrays.whole(who, "depth", depth, 0)
     d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
     found = _envelopes.correlations(l, d, m)
@@ -95,8 +93,9 @@ def nngp_condition_bound(
         A: separated unit inputs, ``|x_i . x_j| <= 1 - delta``. B: smallest eigenvalue of
         the Gram matrix at least `delta`.
     form : {"printed", "attained"}
-        Attained: `condition_number` of the largest correlation that is possible,
-        `correlation_envelope`.
+        Attained, from the largest correlation r that is possible (`correlation_envelope`):
+        ``(1 + (n-1)r) / (1 - (n-1)r)`` (A), by two inputs, and ``1 + n r/(1 - r)`` (B), by
+        any number of inputs that are all correlated by ``1 - delta``.
 
     Returns
     -------
@@ -123,41 +122,8 @@ def nngp_condition_bound(
     l, count = _arrays.whole(who, "depth", depth, 0), _arrays.whole(who, "n", n, 1)
     if _checks.choice(who, "form", form, FORMS) == "attained":
         value, gap = _correlations(who, depth, delta, mu, form)
-        return _arrays.plain(condition_number(value, gap, count, side))
-    return _arrays.plain(printed(who, l, delta, mu, count, side))
-
-
-def printed(who: str, l: Array, delta: Any, mu: Any, n: Array, side: str) -> Array:
-    """Return the bounds of Corollaries 3.3 and 3.7."""
-    d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
-    l, d, m, n = np.broadcast_arrays(l, d, m, n)
-    start = _arrays.least_layers(2.0 * d, 0.5 * m).astype(np.float64)
-    late = power(-0.5 * m, np.maximum(l - start, 0.0))
-    if side == "A":
-        first = start + _arrays.least_layers(n, -0.5 * m).astype(np.float64)
-        return np.where(l >= first, 1.0 + 2.0 * n * late, math.inf)
-    half = power(0.5 * m, 0.5 * np.minimum(l, start))
-    distance = (d * half) * half
-    with np.errstate(over="ignore"):
-        early = n * ((1.0 - distance) / distance)
-    return 1.0 + np.where(l > start, n * late, early)
-
-
-def condition_number(value: Array, gap: Array, n: Array, side: str) -> Array:
-    r"""Bound the condition number of a matrix by its largest entry off the diagonal.
-
-    Ones on the diagonal. A: entries at most t in size, ``(1+(n-1)t) / (1-(n-1)t)`` by
-    Gershgorin, infinity from ``(n - 1) t = 1`` on; two inputs attain it. B: smallest
-    eigenvalue at least ``1 - t``, ``1 + n t/(1 - t)`` by the trace; any number of inputs
-    that are all correlated by t attains it.
-    """
-    with np.errstate(divide="ignore", over="ignore"):
-        if side == "B":
-            return 1.0 + n * (value / gap)
-        # 1 - (n - 1) t without cancellation for two inputs.
-        rest = gap - (n - 2.0) * value
-        found = 1.0 + 2.0 * (n - 1.0) * value / np.where(rest > 0.0, rest, 1.0)
-        return np.where(rest > 0.0, np.where(n > 1.0, found, 1.0), math.inf)
+        return _arrays.plain(_bounds.condition_number(value, gap, count, side))
+    return _arrays.plain(_bounds.printed(who, l, delta, mu, count, side))
 
 
 def depth_for_condition_number(

@@ -7,14 +7,11 @@ import numpy as np
 
 from theory import _arrays, _checks
 from theory._arrays import Array, power
-from theory.conditioning import _envelopes
-from theory.conditioning.correlations import schedule
+from theory.conditioning import _bounds, _envelopes
 from theory.conditioning.eigenvalues import (
     ASSUMPTIONS,
     Assumption,
-    condition_number,
     depth_for_condition_number,
-    printed,
 )
 
 Form = Literal["printed", "sharp", "attained"]
@@ -188,14 +185,14 @@ def _ratio(who: str, depth: Any, delta: Any, mu: Any, form: Any) -> tuple[Array,
     """Return the bound on the ratio and its distance from one."""
     choice = _checks.choice(who, "form", form, FORMS)
     if choice == "sharp":
-        return schedule(who, depth, delta, mu)
+        return _bounds.schedule(who, depth, delta, mu)
     if choice == "attained":
         l = _arrays.whole(who, "depth", depth, 0)
         d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
         found = _envelopes.ratios(who, l, d, m)
         return found.value, found.gap
     l = _checks.interval(who, "depth", depth, 0.0, math.inf)
-    half, _ = schedule(who, l / 2.0, delta, mu)
+    half, _ = _bounds.schedule(who, l / 2.0, delta, mu)
     start = _arrays.least_layers(2.0 * np.asarray(delta), 0.5 * np.asarray(mu))
     known = l >= 2.0 * start.astype(np.float64)
     value = np.where(known, np.minimum(2.0 * half, 1.0), 1.0)
@@ -289,10 +286,10 @@ def ntk_condition_bound(
     choice = _checks.choice(who, "form", form, FORMS)
     l, count = _arrays.whole(who, "depth", depth, 1), _arrays.whole(who, "n", n, 1)
     if choice == "sharp":
-        return _arrays.plain(printed(who, l, delta, mu, count, side))
+        return _arrays.plain(_bounds.printed(who, l, delta, mu, count, side))
     if choice == "attained":
         value, gap = _ratio(who, depth, delta, mu, form)
-        return _arrays.plain(condition_number(value, gap, count, side))
+        return _arrays.plain(_bounds.condition_number(value, gap, count, side))
     d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
     start = _arrays.least_layers(2.0 * d, 0.5 * m)
     first = np.asarray(start * 2 + _halved(count, m, side), dtype=object)
@@ -368,7 +365,7 @@ def _dominant(who: str, d: Array, m: Array, n: Array, known: Array) -> Any:
     while (high - low > 1.0).any():
         middle = np.floor((low + high) / 2.0)
         found = _envelopes.ratios(who, middle, d, m)
-        enough = np.isfinite(condition_number(found.value, found.gap, n, "A"))
+        enough = np.isfinite(_bounds.condition_number(found.value, found.gap, n, "A"))
         open_ = high - low > 1.0
         high = np.where(open_ & enough, middle, high)
         low = np.where(open_ & ~enough, middle, low)
