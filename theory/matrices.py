@@ -106,7 +106,8 @@ def _from_across(x: Array, y: Array) -> Array:
     """1 - cos of rows of x and y, from the part of y that is across x."""
     # Only directions matter: rows are scaled by powers of two.
     x, y = (
-        v / 2.0 ** np.round(np.log2(np.abs(v).max(axis=1, keepdims=True))) for v in (x, y)
+        v / 2.0 ** np.round(np.log2(np.abs(v).max(axis=1, keepdims=True)))
+        for v in (x, y)
     )
     square, product = dot(x, x), dot(x, y)
     ratio = product[0] / square[0]

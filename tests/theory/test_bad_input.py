@@ -263,7 +263,7 @@ CASES = [
         "normrelu_length", "gamma", lambda g: lengths.normrelu_length(g, -1.0), POSITIVE
     ),
     Case(
-        "normrelu_constants",
+        "normrelu_length",
         "c",
         lambda c: lengths.normrelu_length(1.0, c),
         _numbers(99),

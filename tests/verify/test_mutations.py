@@ -1373,7 +1373,21 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("dc/eq7-diagonal",),
     ),
     Mutation(
-        "conditioning.ntk_ratio_bound", "half", times(0.5), ("dc/thm3.8",), slow=True
+        "conditioning.ntk_ratio_bound", "half", times(0.5), ("dc/thm3.4-maximum",)
+    ),
+    Mutation(
+        "conditioning.ntk_ratio_bound",
+        "5 % more of mu",
+        argument(mu=lambda v: np.minimum(1.05 * np.asarray(v), 1.0)),
+        ("dc/thm3.4-attained",),
+    ),
+    Mutation(
+        "conditioning.ntk_ratio_bound",
+        "sharp squared",
+        lambda f: (
+            lambda *a, form="printed": f(*a, form=form) ** (1 + (form == "sharp"))
+        ),
+        ("dc/thm3.4-envelope",),
     ),
     Mutation(
         "conditioning.ntk_ratio_bound",
@@ -1413,6 +1427,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "conditioning.nngp_condition_bound",
+        "excess 1 % less",
+        result(lambda v: 1.0 + 0.99 * (v - 1.0)),
+        ("dc/cor3.7-attained",),
+    ),
+    Mutation(
+        "conditioning.nngp_condition_bound",
         "ten layers more",
         argument(depth=lambda v: v + 10),
         ("dc/cor3.3-worst",),
@@ -1421,7 +1441,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "conditioning.depth_for_condition_number",
         "one less",
         plus(-1),
-        ("dc/cor3.3-worst",),
+        ("dc/cor3.3-depth",),
     ),
     Mutation(
         "conditioning.depth_for_condition_number",
@@ -1431,9 +1451,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "conditioning.ntk_condition_bound",
-        "excess over hundred",
-        result(lambda v: 1.0 + (v - 1.0) / 100.0),
-        ("dc/cor3.9",),
+        "excess over three",
+        result(lambda v: 1.0 + (v - 1.0) / 3.0),
+        ("dc/cor3.5-sharp-values", "dc/cor3.5-maximum", "dc/cor3.9-maximum"),
     ),
     Mutation(
         "conditioning.ntk_condition_bound",
@@ -1712,7 +1732,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "gaussian.cdf",
         "sign",
         argument(x=lambda v: -np.asarray(v)),
-        ("dc/E12-unstable",),
+        ("dc/I.len-slope",),
         slow=True,
     ),
     Mutation(
@@ -1740,7 +1760,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "gaussian.tail_moment",
         "sign of kink",
         argument(c=lambda v: -v),
-        ("dc/fact1-monotone",),
+        ("dc/I.len",),
         slow=True,
     ),
     Mutation("gaussian.panels", "weights twice", part(1, 2.0), ("dc/tab1",), slow=True),
@@ -2914,19 +2934,40 @@ SOURCES = (
         "dc/defC.1",
         "erf",
     ),
-    ("gaussian.py", "p - c * t", "p + c * t", "dc/I.len", ""),
+    ("gaussian.py", "p - c * t", "p + c * t", "dc/I.len-map", ""),
     (
-        "conditioning.py",
+        "conditioning/correlations.py",
         "1.0 - (1.0 + m / 2.0) * d",
         "1.0 - (1.0 + m) * d",
         "dc/lemC.5-values",
         "",
     ),
     (
-        "conditioning.py",
+        "conditioning/tangent.py",
         "factor = 4.0 if side",
         "factor = 2.0 if side",
         "dc/cor3.5-values",
+        "",
+    ),
+    (
+        "conditioning/_envelopes.py",
+        "2.0 * m * r) / (1.0 + m)",
+        "m * r) / (1.0 + m)",
+        "dc/thm3.4-attained",
+        "",
+    ),
+    (
+        "conditioning/_envelopes.py",
+        "share / (share + 1.0 + m)",
+        "share / (share + 1.0 + 2.0 * m)",
+        "dc/thm3.4-attained",
+        "",
+    ),
+    (
+        "conditioning/_bounds.py",
+        "1.0 + n * (value / gap)",
+        "1.0 + 0.5 * n * (value / gap)",
+        "dc/cor3.7-attained",
         "",
     ),
     ("compositions.py", "n = depth\n", "n = depth + 1\n", "dc/eq1-matrices", "relu"),
@@ -2938,7 +2979,7 @@ SOURCES = (
         "",
     ),
     (
-        "lengths.py",
+        "lengths/trajectories.py",
         "return 2.0 * (1.0 - float(activation.length_map(0.5)))",
         "return 1.0 - float(activation.length_map(0.5))",
         "dc/thm3.11-values",
@@ -2958,7 +2999,27 @@ SOURCES = (
         "dc/tab2",
         "softsign",
     ),
-    ("lengths.py", "(delta - total)", "(delta + total)", "dc/thmI.1-constants", ""),
+    (
+        "lengths/normrelu.py",
+        "least * (d - total)",
+        "least * (d + total)",
+        "dc/thmI.1-constants",
+        "",
+    ),
+    (
+        "lengths/normrelu.py",
+        "2.0 * rest * one",
+        "rest * one",
+        "dc/I.len",
+        "",
+    ),
+    (
+        "lengths/normrelu.py",
+        "(c * c / w - 1.0)",
+        "(c * c / w + 1.0)",
+        "dc/E12-unstable",
+        "",
+    ),
     (
         "square_loss/velocities.py",
         "(w * mean - g)",
