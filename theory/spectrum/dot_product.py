@@ -149,7 +149,8 @@ def power_eigenvalues(power: float, degree: Any, dim: int) -> Any:
     i = np.arange(largest(k), dtype=np.float64)
     steps = np.concatenate([[1.0], (i - p) / (p + d - 1.0 + i)])
     with np.errstate(under="ignore"):
-        out: Array = math.exp(first) * np.cumprod(steps)[k.ravel()]
+        products = np.asarray(np.cumprod(steps), dtype=np.float64)
+        out = math.exp(first) * products[k.ravel()]
     return _checks.like(degree, out.reshape(k.shape))
 
 
