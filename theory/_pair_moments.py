@@ -170,7 +170,7 @@ def _nodes(k: Array, kinks: tuple[float, ...]) -> tuple[Array, Array]:
 def _panels(
     ends: list[float], centres: list[float], scale: float
 ) -> tuple[Array, Array]:
-    """Return Gauss-Legendre nodes and weights on panels that shrink to `scale` at centres."""
+    """Return Gauss-Legendre nodes and weights on panels that shrink towards centres."""
     levels = min(max(math.ceil(-math.log2(scale)), 1), 24)
     cuts = {float(v) for v in np.arange(-REACH, REACH + 0.5)} | set(ends)
     for c in centres:
