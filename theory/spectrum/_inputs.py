@@ -15,9 +15,14 @@ MOST = 10_000
 
 def degrees(who: str, degree: Any) -> npt.NDArray[np.int64]:
     """Return checked degrees, in the shape they came in."""
-    k = _checks.not_negative(who, "degree", degree)
-    bad = (k != np.floor(k)) | (k > MOST)
-    _checks.reject(who, "degree", f"be a whole number up to {MOST}", bad, k, "")
+    k = np.asarray(degree)
+    if k.size and k.dtype.kind not in "iu":
+        raise ValueError(
+            f"{who}: `degree` must be a whole number or an array of them, got"
+            f" {degree!r:.80}."
+        )
+    need = f"lie in 0, ..., {MOST}"
+    _checks.reject(who, "degree", need, (k < 0) | (k > MOST), k, "")
     return k.astype(np.int64)
 
 
