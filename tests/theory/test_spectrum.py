@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from theory import activations as act
 from theory import kernels, spectrum
+from theory.spectrum import _funk_hecke
 
 RELU = act.relu.normalized()
 ERF = act.erf.normalized()
@@ -42,12 +43,43 @@ def test_one_layer_of_relu_keeps_its_digits_at_any_degree_and_dimension(dim):
     found = spectrum.nngp_eigenvalues(act.relu, 1, degrees, dim, log=True)
     for k, log in zip(degrees, found, strict=True):
         known = relu_eigenvalue(k, dim)
-        # Rounding 1e-15 k and an ulp of a logarithm of up to 5600; continuation 1e-12;
-        # at half the order of the series, k = 1000, that in 1000 dimensions is 1e-9.
-        allowed = 2e-12 if (k, dim) != (1000, 1000) else 1e-9
-        assert abs(float(log - mpmath.log(known))) < allowed + 3e-12 * (k > 500)
+        # Rounding 1e-15 k and an ulp of a logarithm of up to 5600: 2e-12 at most;
+        # continuation from coefficients known to 1e-13, ten times as far out, 1e-12.
+        assert abs(float(log - mpmath.log(known))) < 3e-12
     assert spectrum.nngp_eigenvalues(act.relu, 1, 3, dim) == 0.0
     assert spectrum.nngp_eigenvalues(act.relu, 1, 3, dim, log=True) == -math.inf
+
+
+@pytest.mark.parametrize("dim", [2, 20, 1000])
+def test_the_error_of_a_series_that_is_cut_covers_what_is_missing(dim):
+    # The dual of erf, (2/pi) asin(2 rho/3), of which 200 orders are looked at.
+    i = np.arange(1, 1024)
+    binomials = np.cumprod(np.concatenate([[1.0], (2.0 * i - 1.0) / (2.0 * i)]))
+    n = np.arange(1024)
+    b = np.zeros(2048)
+    b[1::2] = 2 / np.pi * binomials / (2 * n + 1) * (2 / 3) ** (2 * n + 1)
+    for k in (11, 61, 101, 131):
+        log, error = _funk_hecke.by_series(b[:200], k, dim, act.erf.second_moment)
+        known = spectrum.series_eigenvalues(b, k, dim, log=True)
+        assert abs(log - known) <= error
+        # Where it is small it is not larger than need be.
+        assert error <= 10.0 * abs(log - known) + 3e-15 * (k + 10)
+        found = act.erf, 1, k, dim
+        if error < 1e-6:
+            value = spectrum.nngp_eigenvalues(*found, log=True)
+            assert value == pytest.approx(known, abs=error)
+        else:
+            with pytest.raises(ValueError, match="must be so low"):
+                spectrum.nngp_eigenvalues(*found)
+
+
+def test_zero_is_told_from_not_known():
+    cubic = act.hermite(3)
+    assert spectrum.nngp_eigenvalues(cubic, 2, [10, 11, 3000], 5).tolist() == [0.0] * 3
+    assert spectrum.nngp_eigenvalues(act.gelu, 1, [3, 301], 5).tolist() == [0.0] * 2
+    for activation, degree in ((act.exp, 400), (act.tanh, 301), (act.relu, 4000)):
+        with pytest.raises(ValueError, match="must be so low"):
+            spectrum.nngp_eigenvalues(activation, 1, degree, 5)
 
 
 @pytest.mark.parametrize("activation", [RELU, ERF, act.tanh.normalized(), act.relu])

@@ -14,6 +14,7 @@ so that a series without negative coefficients loses nothing, however small the 
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ Array = npt.NDArray[np.float64]
 NODES = 20
 ROUNDING = 2e-14
 """Error of one value of a kernel, relative to its root mean square: tables included."""
+
+ULPS = 1e-13
+"""Rounding of a kernel's diagonal and of the sum of its Taylor coefficients."""
 
 FIT = 8
 """Terms of the expansion in 1/n that continues a series beyond its last coefficient."""
@@ -119,18 +123,27 @@ def by_series(
     series, the series goes on beyond `b`: by its law where it has found one.
     """
     mine = b[degree::2]
-    missing = max(total - math.fsum(b), 0.0)
     if not mine.any():
-        whole = mine.size > 0 or missing <= 1e-13 * total
-        return -math.inf, 0.0 if whole else math.inf
+        return -math.inf, math.inf if total and not _ended(b, degree % 2) else 0.0
     weights = log_weights(degree, dim, mine.size)
     with np.errstate(divide="ignore"):
         logs = weights + np.log(mine)
     top = float(logs.max())
     head = float(np.exp(logs - top).sum())
-    tail, error = _tail(b, degree, dim, float(weights[-1]) - top, missing)
+    tail, error = 0.0, 0.0
+    if total:
+        rest = max(total - math.fsum(b), ULPS * total)
+        tail, error = _tail(b, degree, dim, float(weights[-1]) - top, rest)
     rounding = 1e-15 * (degree + 10.0) + 2e-16 * abs(top)
     return top + math.log(head + tail), error / (head + tail) + rounding
+
+
+def _ended(b: Array, parity: int) -> bool:
+    """Whether coefficients of a parity stop at one that is no rounding, or are none."""
+    found = parity + 2 * np.flatnonzero(b[parity::2])
+    if not found.size:
+        return True
+    return found[-1] < b.size - 20 and b[found[-1]] > 1e-20 * b.sum()
 
 
 def _tail(
@@ -139,58 +152,100 @@ def _tail(
     """Return the rest of the series in units of e^top, and its error."""
     order = b.size - 1
     last = order - (order - degree) % 2
+    if last < degree + 16:
+        return 0.0, math.inf
     n = np.arange(last, max(order // 8, 1), -2)[::-1]
-    y = b[n]
-    if not missing or not y[-1] > 1e-60 * b.max():
-        return 0.0, 0.0
 
     def log_weight(x: Array) -> Array:
         return log_last + _log_ratio(x, last, degree, dim)
 
-    power, fit, misfit = _law(n / last, y)
-    if misfit > 1e-3 or last < 2 * degree + 16:
-        # All that is missing, where the weights are largest.
-        peak = max(float(last), degree * (degree + dim) / (dim - 1.0))
-        if last < 2 * degree + 16:
-            return 0.0, math.inf
-        return 0.0, missing * math.exp(min(float(log_weight(np.array(peak))), 700.0))
+    # Weights are largest where two neighbours are equal, or at the beginning.
+    peak = max(float(last), degree + (degree * (degree - 1.0) - 2 * dim) / (dim - 1.0))
+    bound = missing * _exp(log_weight(np.array([peak])))[0]
+    law = _law(n / last, b[n])
+    if law is None or bound < 1e-18 or (law.power and last < 2 * degree + 16):
+        return 0.0, float(bound)
 
     def model(x: Array) -> Array:
-        trend = np.polynomial.polynomial.polyval(last / x, fit)
-        return y[-1] * trend * np.exp(log_weight(x) + power * np.log(x / last))
+        return _exp(law.log(x / last) + log_weight(x))
 
     # Euler and Maclaurin from half a step beyond the last term, in z = log x: terms rise
-    # to a peak about as wide as the root of 2/d, then fall like e^(-pace z).
-    pace = 0.5 * (dim - 1.0) - power - 1.0
-    peak = math.log1p(degree * (degree + dim) / (pace * last))
-    span = peak + 40.0 / pace + 10.0 / math.sqrt(pace)
+    # to a peak, then fall like e^(-pace z): by e^-10 a panel at most.
+    pace = 0.5 * (dim - 1.0) + law.pace - 1.0
+    rise = math.log1p(degree * (degree + dim) / (pace * last))
+    span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
     nodes, weights = gaussian.legendre(NODES)
-    panels = math.ceil(span * max(1.0, 0.5 * math.sqrt(dim)))
+    panels = math.ceil(span * max(1.0, 0.1 * pace))
     z = (np.arange(panels)[:, None] + 0.5 * (nodes + 1.0)).ravel() * span / panels
     x = (last + 1.0) * np.exp(z)
     rest = 0.25 * span / panels * float(np.tile(weights, panels) @ (model(x) * x))
-    after, before = model(np.array([last + 2.0, float(last)]))
-    rest += (after - before) / 24.0
+    third, first = _differences(model(last + np.array([-2.0, 0.0, 2.0, 4.0])))
+    rest = max(rest + first / 24.0 - 17.0 * third / 5760.0, 0.0)
     # Outside its range, towards n = infinity, the fit is less sure than inside it.
-    return rest, min(300.0 * misfit, 1.0) * abs(rest)
+    return (
+        (rest, min(300.0 * law.misfit, 1.0) * rest) if law.power else (0.0, 3.0 * rest)
+    )
 
 
-def _law(x: Array, y: Array) -> tuple[float, Array, float]:
-    """Fit y = y[-1] x^power (c_0 + c_1/x + ...); return power, c and the misfit.
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """Coefficients beyond the last one, as a function of x = n / last.
 
-    The power is the nearest half of a whole number to the slope at the end.
+    A power law, x^power (c_0 + c_1/x + ...), or, with power 0, the exponential of
+    c_0 + c_1 log x + c_2 sqrt(x) + c_3 x, which is good for an estimate.
     """
+
+    power: float
+    fit: Array
+    scale: float  # log of the last coefficient
+    pace: float  # how fast it falls in log x
+    misfit: float
+
+    def log(self, x: Array) -> Array:
+        """Return the logarithm of the coefficients at x."""
+        if not self.power:
+            return self.scale + _basis(x) @ self.fit
+        trend = np.polynomial.polynomial.polyval(1.0 / x, self.fit)
+        return self.scale + self.power * np.log(x) + np.log(np.maximum(trend, 1e-300))
+
+
+def _differences(y: Array) -> tuple[float, float]:
+    """Return the third difference of four values and the first of the middle two."""
+    return float(np.diff(y, 3)[0]), float(y[2] - y[1])
+
+
+def _basis(x: Array) -> Array:
+    return np.column_stack([np.ones_like(x), np.log(x), np.sqrt(x), x])
+
+
+def _law(x: Array, y: Array) -> _Law | None:
+    """Find the law of coefficients y, last one at x = 1; None where there is none."""
     middle = y.size // 2
     if y.size < 4 * FIT or not y.all():
-        return 0.0, np.zeros(FIT), math.inf
-    slope = math.log(y[-1] / y[middle]) / math.log(x[-1] / x[middle])
+        return None
+    scale = math.log(y[-1])
+    fall = math.log(y[middle]) - scale
+    slope = -fall / math.log(x[-1] / x[middle])
     power = round(2.0 * slope) / 2.0
-    if not -12.0 < power < -1.0:
-        return 0.0, np.zeros(FIT), math.inf
-    ratios = y / y[-1] * x**-power
-    basis = np.vander(1.0 / x, FIT, increasing=True)
-    fit = np.linalg.lstsq(basis, ratios, rcond=None)[0]
-    return power, fit, float(np.abs(basis @ fit / ratios - 1.0).max())
+    if -12.0 < power < -1.0:
+        ratios = y / y[-1] * x**-power
+        basis = np.vander(1.0 / x, FIT, increasing=True)
+        fit = np.asarray(np.linalg.lstsq(basis, ratios, rcond=None)[0], np.float64)
+        misfit = float(np.abs(basis @ fit / ratios - 1.0).max())
+        return _Law(power, fit, scale, -power, misfit) if misfit < 1e-3 else None
+    # A pole beside the axis leaves the root alone, a finite radius the linear term.
+    for terms in (4, 3):
+        fit = np.zeros(4)
+        basis = _basis(x)[:, :terms]
+        fit[:terms] = np.linalg.lstsq(basis, np.log(y) - scale, rcond=None)[0]
+        misfit = float(np.abs(basis @ fit[:terms] - np.log(y) + scale).max())
+        if misfit < 0.3 and fit[3] <= 0.0 and fit[2] + fit[3] < 0.0:
+            return _Law(0.0, fit, scale, -slope, misfit)
+    return None
+
+
+def _exp(log: Array) -> Array:
+    return np.exp(np.minimum(log, 700.0))
 
 
 def _log_ratio(x: Array, start: float, degree: int, dim: int) -> Array:

@@ -23,6 +23,9 @@ PRECISE = 200
 NOISE = 1e-29
 """Share of E s^2 below which a squared coefficient of higher order is rounding."""
 
+SAFE = 1e4
+"""How far above what is left out a coefficient has to be."""
+
 MOST = 4500
 """Coefficients of an activation with kinks that quadrature gives."""
 
@@ -32,12 +35,13 @@ CHECK = (0.0, 0.5, 0.9)
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Coefficients 0..order of the NNGP and the tangent kernel, read-only.
+    """Coefficients of the NNGP and the tangent kernel, read-only.
 
     Attributes
     ----------
-    nngp, ntk : array, (order + 1,)
-        The second is empty when the derivative is not square integrable.
+    nngp, ntk : array
+        As many as are known to relative accuracy, up to the order that was asked; the
+        second is empty when the derivative is not square integrable.
     agrees : bool
         Whether they reproduce the kernel maps; a kernel of which hardly anything but a
         constant is left asks for more of the activation's coefficients than there are.
@@ -57,12 +61,18 @@ def series(activation: Activation, depth: int, order: int) -> Series:
     correlation[1:2] = 1.0
     tangent = correlation.copy()
     length, pace, known = 1.0, 1.0, True
+    exact, floor = order, 0.0
     nngp = correlation
     for layer in range(depth):
         here = activation if length == 1.0 else activation.scaled(length)
         need = _outer(order, pace) if layer else order
-        b = _energies(here, int(min(need, MOST)))
-        known = known and (need <= MOST or b.size <= PRECISE)
+        b, rest = _energies(here, int(min(need, MOST)))
+        known = known and (need <= MOST or b.size <= MOST)
+        if rest:
+            # Higher terms of the outer function reach degrees below their own only by
+            # way of the inner one's constant.
+            exact = min(exact, 0 if correlation[0] else b.size - 1)
+            floor += rest / here.second_moment
         slopes = np.arange(1, b.size) * b[1:] / length
         pace *= slopes.sum() * length / here.second_moment
         nngp, gain = _compose((b, slopes), correlation)
@@ -70,11 +80,19 @@ def series(activation: Activation, depth: int, order: int) -> Series:
             tangent = nngp + _product(tangent, gain)
         length = here.second_moment
         correlation = nngp / length
-    if not smooth:
-        tangent = np.empty(0)
+    nngp = _cut(nngp, exact, SAFE * floor)
+    tangent = _cut(tangent, exact, SAFE * floor) if smooth else np.empty(0)
     nngp.flags.writeable = tangent.flags.writeable = False
     known = known and _agree(activation, depth, nngp, tangent)
     return Series(nngp, tangent, known)
+
+
+def _cut(b: Array, exact: int, floor: float) -> Array:
+    """Return the coefficients that what is left out of every layer does not reach."""
+    if not floor:
+        return b
+    above = np.flatnonzero(b > floor * b.sum())
+    return b[: max(exact, int(above[-1]) if above.size else 0) + 1].copy()
 
 
 def _outer(order: int, pace: float) -> float:
@@ -86,19 +104,31 @@ def _outer(order: int, pace: float) -> float:
     return 2.0 / min(pace, 1.0) * order + PRECISE
 
 
-def _energies(activation: Activation, order: int) -> Array:
-    """Return a_n^2, n <= order, without trailing zeros and without mere rounding."""
+def _energies(activation: Activation, order: int) -> tuple[Array, float]:
+    """Return a_n^2, n <= order, as far as known, and the size of those beyond.
+
+    For the relative accuracy of all, orders above 200 are taken from quadrature only
+    where they are above its rounding. The second is 0 where nothing is left out: for
+    polynomials, and where `order` is reached.
+    """
     b = activation.hermite(min(order, PRECISE)) ** 2
-    noise = NOISE * activation.second_moment
-    if order > PRECISE and b[-10:].max() > noise:
-        more = activation.hermite(min(order, MOST)) ** 2
+    energy = activation.second_moment
+    noise = NOISE * energy
+    slow = b[-10:].max() > noise or energy - math.fsum(b) > 1e-12 * energy
+    if order > PRECISE and slow:
+        more = activation.hermite(order) ** 2
         more[more < noise] = 0.0
         b = np.concatenate([b, more[b.size :]])
     for parity in (0, 1):
         # Of an even or odd function quadrature leaves rounding where there is nothing.
         if b[parity::2].sum() < 10.0 * noise:
             b[parity::2] = 0.0
-    return np.trim_zeros(b, "b") if b.any() else b[:1]
+    b = np.trim_zeros(b, "b") if b.any() else b[:1]
+    last = float(b[-10:].max())
+    polynomial = b.size <= 0.9 * min(order, PRECISE) and last > 1e-60 * energy
+    if b.size >= order or polynomial or not last:
+        return b, 0.0
+    return b, 100.0 * last
 
 
 def _product(a: Array, b: Array) -> Array:

@@ -47,7 +47,8 @@ def taylor_coefficients(
     -------
     array, (order + 1,)
         Relative error 1e-12, each; for an activation made of a function of one's own, of
-        those above 1e-24 of the largest.
+        those above 1e-24 of the largest. Beyond order 200 those of smooth activations are
+        zero from where rounding would hide them, below about 1e-24 of the diagonal.
 
     Raises
     ------
@@ -86,7 +87,8 @@ def taylor_coefficients(
             "taylor_coefficients: `depth` must leave more of the kernel than a constant,"
             f" got {layers} layers of {activation.name}."
         )
-    return _part(found, kernel)[: top + 1].copy()
+    b = _part(found, kernel)[: top + 1]
+    return np.concatenate([b, np.zeros(top + 1 - b.size)])
 
 
 def nngp_eigenvalues(
@@ -110,9 +112,10 @@ def nngp_eigenvalues(
     Returns
     -------
     float or array
-        Not negative. Relative error 1e-11 for activations without kinks, and for kinks
-        at zero down to the singularity's own scale (k about 1,000 for one to five
-        layers, in any dimension); elsewhere at most 1e-6.
+        Not negative. Relative error at most 1e-10, and mostly 1e-13, up to k = 500 for
+        activations without kinks, and for kinks at zero and up to five layers, in any
+        dimension; elsewhere at most 1e-6. Of a function of one's own, relative errors
+        also are those of its Hermite coefficients, 1e-16 of the largest.
 
     Raises
     ------
