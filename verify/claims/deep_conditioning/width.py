@@ -244,10 +244,10 @@ ONE_LAYER = Claim(
     larger_cases={
         "full": grid(
             activation=("relu", "erf", "tanh"),
-            rho=(-0.5, 0.0, 0.5, 0.9),
+            rho=(-0.5, 0.0, 0.9),
             depth=(1,),
-            width=(4, 16, 64, 1024),
-            draws=(400_000,),
+            width=(4, 64),
+            draws=(100_000,),
             groups=(100,),
             seed=(21,),
         )
@@ -284,11 +284,11 @@ DEEP = Claim(
     ),
     larger_cases={
         "full": grid(
-            activation=("relu", "erf", "tanh"),
-            rho=(0.0, 0.5, 0.9),
-            depth=(2, 3, 5),
-            width=(128,),
-            draws=(400_000,),
+            activation=("erf", "tanh"),
+            rho=(0.0, 0.9),
+            depth=(3,),
+            width=(64,),
+            draws=(100_000,),
             groups=(100,),
             seed=(28,),
         )
@@ -327,12 +327,12 @@ TANGENT = Claim(
     ),
     larger_cases={
         "full": grid(
-            activation=("relu", "erf", "tanh"),
-            rho=(0.0, 0.5, 0.9),
-            depth=(2, 3, 5),
-            width=(128,),
-            draws=(200_000,),
-            groups=(100,),
+            activation=("erf", "tanh"),
+            rho=(0.0, 0.9),
+            depth=(2,),
+            width=(64,),
+            draws=(40_000,),
+            groups=(80,),
             seed=(25,),
         )
     },
@@ -385,11 +385,11 @@ BIAS = Claim(
     ),
     larger_cases={
         "full": grid(
-            activation=("relu", "erf", "tanh"),
+            activation=("relu", "erf"),
             rho=(0.0, 0.5),
             depth=(2, 3),
-            width=(32,),
-            draws=(2_000_000,),
+            width=(24,),
+            draws=(400_000,),
             seed=(27,),
         )
     },
@@ -423,11 +423,11 @@ TANGENT_BIAS = Claim(
     ),
     larger_cases={
         "full": grid(
-            activation=("relu", "erf", "tanh"),
+            activation=("relu", "erf"),
             rho=(0.0, 0.5),
             depth=(2, 3),
-            width=(32,),
-            draws=(2_000_000,),
+            width=(24,),
+            draws=(100_000,),
             seed=(24,),
         )
     },
