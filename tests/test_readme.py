@@ -20,6 +20,7 @@ README = ROOT / "README.md"
     [
         ("README.md", 12),
         ("docs/tutorial.md", 20),
+        ("docs/spectrum.md", 20),
         ("docs/one-image.md", 20),
         ("docs/square-loss.md", 30),
         ("docs/mmd-init.md", 30),

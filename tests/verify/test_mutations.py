@@ -40,6 +40,8 @@ _ABOVE = (
         "depth_maps.",
         "grids.",
         "kernels.",
+        "spectrum.",
+        "width.",
         "layer_recursion.",
         "lengths.",
     ),
@@ -540,8 +542,105 @@ MMD: tuple[Mutation, ...] = (
     ),
 )
 
+SPECTRUM: tuple[Mutation, ...] = (
+    Mutation(
+        "spectrum.multiplicity",
+        "a dimension more",
+        argument(dim=more),
+        ("dc/defC.1-harmonics", "dc/defC.1-mercer"),
+    ),
+    Mutation(
+        "spectrum.log_multiplicity",
+        "twice",
+        plus(float(np.log(2.0))),
+        ("dc/defC.1-harmonics", "dc/defC.1-trace"),
+    ),
+    Mutation(
+        "spectrum.gegenbauer",
+        "a dimension more",
+        argument(dim=more),
+        ("dc/defC.1-mercer",),
+    ),
+    Mutation(
+        "spectrum.eigenvalues",
+        "a dimension more",
+        argument(dim=more),
+        ("dc/defC.1-quadrature",),
+    ),
+    Mutation(
+        "spectrum.series_eigenvalues",
+        "the leading power alone",
+        argument(coefficients=lambda b: b[:21]),
+        ("dc/defC.1-exponential",),
+    ),
+    Mutation(
+        "spectrum.power_eigenvalues",
+        "the power's half",
+        argument(power=half),
+        ("dc/lemC.14-singularity",),
+    ),
+    Mutation("spectrum.effective_rank", "root", result(root), ("dc/thm3.2-rank",)),
+    Mutation(
+        "spectrum.taylor_coefficients",
+        "a layer more",
+        argument(depth=more),
+        ("dc/defC.1-taylor",),
+    ),
+    Mutation(
+        "spectrum.nngp_eigenvalues",
+        "a layer more",
+        argument(depth=more),
+        ("dc/defC.1-spectrum", "dc/eq1-spectrum"),
+    ),
+    Mutation(
+        "spectrum.ntk_eigenvalues",
+        "a dimension more",
+        argument(dim=more),
+        ("dc/eq7-spectrum",),
+    ),
+    Mutation(
+        "spectrum.degree_shares",
+        "relative to the constant's",
+        times(0.99),
+        ("dc/defC.1-trace",),
+    ),
+    Mutation(
+        "width.nngp_mean",
+        "no correction",
+        argument(width=lambda n: 10**9),
+        ("dc/lemC.4-bias",),
+    ),
+    Mutation(
+        "width.nngp_variance", "half", times(0.5), ("dc/lemC.4-variance",), "relu"
+    ),
+    Mutation(
+        "width.nngp_variance",
+        "a layer less",
+        argument(depth=less),
+        ("dc/E13-fluctuations",),
+    ),
+    Mutation(
+        "width.ntk_mean",
+        "no correction",
+        argument(width=lambda n: 10**9),
+        ("dc/eq7-bias",),
+    ),
+    Mutation("width.ntk_variance", "two thirds", times(2 / 3), ("dc/lemC.4-variance",)),
+    Mutation(
+        "width.ntk_variance",
+        "a layer less",
+        argument(depth=less),
+        ("dc/eq7-fluctuations",),
+    ),
+    Mutation(
+        "width.length_moment", "a layer more", argument(depth=more), ("dc/E13-length",)
+    ),
+)
+
+
 MUTATIONS: tuple[Mutation, ...] = (
     *MMD,
+    *SPECTRUM,
     Mutation(
         "activations.Activation.__call__", "twice", times(2.0), ("dc/eq14",), slow=True
     ),
