@@ -7,16 +7,14 @@ to the next layer, and both converge with depth. Draw the diagram with
 ``python -m theory.phase --activation tanh --output tanh.svg``.
 """
 
-from theory.phase.edges import Edge, edge_curve, edge_of_chaos, edge_points
-from theory.phase.regimes import (
-    Phase,
-    chi_1,
-    classify,
+from theory.phase.correlations import (
     correlation_distance_map,
     correlation_map,
     fixed_correlation,
     fixed_distance,
 )
+from theory.phase.edges import Edge, edge_curve, edge_of_chaos, edge_points
+from theory.phase.regimes import Phase, chi_1, classify
 from theory.phase.variances import (
     FixedVariance,
     fixed_variance,

@@ -190,9 +190,9 @@ def _network_table(
 
 
 def _activation(parser: argparse.ArgumentParser, name: str) -> Activation:
-    if name in CATALOGUE:
-        return CATALOGUE[name]
-    _unknown(parser, name)
+    if name not in CATALOGUE:
+        _unknown(parser, name)
+    return CATALOGUE[name]
 
 
 def _unknown(parser: argparse.ArgumentParser, name: str) -> NoReturn:

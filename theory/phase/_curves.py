@@ -116,7 +116,8 @@ class Curve:
         if values.min() > 1e-300:
             power = math.log(values[0] / values[-1]) / float(t[0] - t[-1])
         flat = values * np.exp(-power * (t - 0.5 * (low + high)))
-        row = np.polynomial.chebyshev.chebfit(_Y, flat, NODES - 1)
+        fit = np.polynomial.chebyshev.chebfit(_Y, flat, NODES - 1)
+        row = np.asarray(fit, dtype=np.float64)
         smallest = max(float(np.abs(flat).min()), 1e-300)
         panel = _Panel(np.array([low, high]), row[None, :], np.array([power]))
         return panel, float(np.abs(row[-3:]).max()) / smallest

@@ -39,9 +39,11 @@ class Diagram:
 def svg(diagram: Diagram, *, low: float = 1.0, high: float = 100.0) -> str:
     """Return the picture; colours are the logarithm of the depth from `low` to `high`."""
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"'
-        f' viewBox="0 0 {WIDTH} {HEIGHT}" font-family="Helvetica, Arial, sans-serif"'
-        ' font-size="14" fill="#222">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"'
+            f' viewBox="0 0 {WIDTH} {HEIGHT}" font-family="Helvetica, Arial, sans-serif"'
+            ' font-size="14" fill="#222">'
+        ),
         f"<title>{escape(diagram.title)}</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         f'<text x="{LEFT}" y="36" font-size="19">{escape(diagram.title)}</text>',
@@ -59,7 +61,7 @@ def ticks(low: float, high: float) -> list[float]:
     """Return four to nine round numbers from `low` to `high`.
 
     >>> ticks(0.0, 4.0)
-    [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]
+    [0.0, 1.0, 2.0, 3.0, 4.0]
     """
     step = 10.0 ** math.floor(math.log10(high - low))
     while (high - low) / step < 4.0:
@@ -118,8 +120,10 @@ def _png(pixels: npt.NDArray[np.uint8]) -> bytes:
 
 def _curves(diagram: Diagram) -> list[str]:
     out = [
-        f'<clipPath id="plot"><rect x="{LEFT}" y="{TOP}" width="{SIDE_X}"'
-        f' height="{SIDE_Y}"/></clipPath>'
+        (
+            f'<clipPath id="plot"><rect x="{LEFT}" y="{TOP}" width="{SIDE_X}"'
+            f' height="{SIDE_Y}"/></clipPath>'
+        )
     ]
     for w, b in diagram.curves:
         x, y = _at(diagram, w, b)
@@ -167,8 +171,10 @@ def _labels(diagram: Diagram) -> list[str]:
 def _axes(diagram: Diagram) -> list[str]:
     bottom = TOP + SIDE_Y
     out = [
-        f'<rect x="{LEFT}" y="{TOP}" width="{SIDE_X}" height="{SIDE_Y}" fill="none"'
-        ' stroke="#222"/>'
+        (
+            f'<rect x="{LEFT}" y="{TOP}" width="{SIDE_X}" height="{SIDE_Y}" fill="none"'
+            ' stroke="#222"/>'
+        )
     ]
     for value in ticks(*diagram.weights):
         x = float(_at(diagram, value, 0.0)[0])
@@ -213,13 +219,20 @@ def _bar(low: float, high: float) -> list[str]:
     column = _colours(np.linspace(1.0, 0.0, steps))[:, None, :]
     data = base64.b64encode(_png(column)).decode()
     out = [
-        f'<image x="{x}" y="{TOP}" width="20" height="{SIDE_Y}"'
-        f' preserveAspectRatio="none" href="data:image/png;base64,{data}"/>',
-        f'<rect x="{x}" y="{TOP}" width="20" height="{SIDE_Y}" fill="none"'
-        ' stroke="#222"/>',
-        f'<text transform="translate({x + 84} {TOP + SIDE_Y / 2}) rotate(-90)"'
-        ' text-anchor="middle" font-size="16">depth scale of correlations'
-        ' ξ<tspan dy="4" font-size="11">c</tspan><tspan dy="-4">\u00a0(layers)</tspan></text>',
+        (
+            f'<image x="{x}" y="{TOP}" width="20" height="{SIDE_Y}"'
+            f' preserveAspectRatio="none" href="data:image/png;base64,{data}"/>'
+        ),
+        (
+            f'<rect x="{x}" y="{TOP}" width="20" height="{SIDE_Y}" fill="none"'
+            ' stroke="#222"/>'
+        ),
+        (
+            f'<text transform="translate({x + 84} {TOP + SIDE_Y / 2}) rotate(-90)"'
+            ' text-anchor="middle" font-size="16">depth scale of correlations'
+            ' ξ<tspan dy="4" font-size="11">c</tspan>'
+            '<tspan dy="-4">\u00a0(layers)</tspan></text>'
+        ),
     ]
     values = [v for k in range(-3, 6) for v in (10.0**k, 3.0 * 10.0**k)]
     for value in (v for v in values if low <= v <= high):

@@ -20,7 +20,8 @@ from theory import _checks
 from theory.activations import Activation
 from theory.phase import _roots
 from theory.phase._curves import LOW, Moments, moments
-from theory.phase.variances import NOISE, PER_PANEL, like, variance_slope
+from theory.phase._settling import NOISE, PER_PANEL, variance_slope
+from theory.phase._state import like
 
 Array = npt.NDArray[np.float64]
 
@@ -78,7 +79,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     >>> from theory import activations as act
     >>> edge = edge_curve([0.1, 1.0], act.tanh)
     >>> edge.weight_var.round(6).tolist(), edge.bias_var.round(6).tolist()
-    ([1.188346, 2.148013], [0.013023, 0.151492])
+    ([1.177569, 2.153303], [0.000832, 0.150965])
     """
     who = "edge_curve"
     m = _smooth_enough(who, activation)
@@ -157,7 +158,7 @@ def edge_of_chaos(activation: Activation, bias_var: Any = 0.0) -> Any:
     --------
     >>> from theory import activations as act
     >>> edge_of_chaos(act.tanh, [0.0, 0.05, 0.1]).round(6).tolist()
-    [1.0, 1.760349, 1.948421]
+    [1.0, 1.760955, 1.986073]
     """
     who = "edge_of_chaos"
     b = _checks.not_negative(who, "bias_var", bias_var)
