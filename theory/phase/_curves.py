@@ -29,6 +29,9 @@ LOW, HIGH = -37, 19
 FINEST = 5
 """How often a panel is halved."""
 
+NEAR = 3
+"""The end of the range of log q in which `Moments.second_slope` is resolved."""
+
 UNRESOLVED = 1e-6
 """Last coefficients of a panel on which the moments are not to be relied on."""
 
@@ -77,9 +80,13 @@ class _Panel:
 
 @dataclass(eq=False)
 class Curve:
-    """A positive function of q, tabulated in t = log q panel by panel on demand."""
+    """A function of q, tabulated in t = log q panel by panel on demand.
+
+    To rounding of its smallest value on a panel, or, with `signed`, of its largest.
+    """
 
     function: Callable[[float], float]
+    signed: bool = False
     panels: dict[int, _Panel | None] = field(default_factory=dict[int, "_Panel | None"])
 
     def panel(self, k: int) -> _Panel | None:
@@ -107,7 +114,7 @@ class Curve:
         )
 
     def _series(self, low: float, high: float) -> tuple[_Panel | None, float]:
-        """Return one series and its last coefficients over its smallest value."""
+        """Return one series and its last coefficients over the scale."""
         t = nodes(low, high)
         values = np.array([self.function(math.exp(v)) for v in t])
         if not np.isfinite(values).all():
@@ -118,9 +125,10 @@ class Curve:
         flat = values * np.exp(-power * (t - 0.5 * (low + high)))
         fit = np.polynomial.chebyshev.chebfit(_Y, flat, NODES - 1)
         row = np.asarray(fit, dtype=np.float64)
-        smallest = max(float(np.abs(flat).min()), 1e-300)
+        sizes = np.abs(flat)
+        scale = max(float(sizes.max() if self.signed else sizes.min()), 1e-300)
         panel = _Panel(np.array([low, high]), row[None, :], np.array([power]))
-        return panel, float(np.abs(row[-3:]).max()) / smallest
+        return panel, float(np.abs(row[-3:]).max()) / scale
 
     def read(self, t: Array) -> tuple[Array, Array]:
         """Return the function and its derivative in t; infinite where it is not known."""
@@ -158,6 +166,18 @@ class Moments:
             slope = self.activation.derivative
             return Curve(lambda q: _finite(lambda: slope.scaled(q).second_moment))
         return Curve(lambda q: _finite(lambda: _slope_energy(self.at(q)) / q))
+
+    @cached_property
+    def second_slope(self) -> Curve:
+        """Derivative of E s^2 in log q, E s s'(sqrt(q) Z) sqrt(q) Z, below `NEAR`.
+
+        A table of its own: that of E s^2 loses two digits when it is differentiated.
+        """
+        a = self.activation
+        return Curve(
+            lambda q: _finite(lambda: q * float(a.length_map_derivative(q))),
+            signed=True,
+        )
 
     @cached_property
     def slope_top(self) -> int:

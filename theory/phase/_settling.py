@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory.phase import _roots
-from theory.phase._curves import HIGH, LOW, Moments
+from theory.phase._curves import HIGH, LOW, NEAR, Moments
 
 Array = npt.NDArray[np.float64]
 
@@ -28,7 +28,11 @@ def variance_slope(m: Moments, q: Array, w: Array) -> Array:
     out = np.full(q.shape, np.nan)
     zero, inside = q < math.exp(LOW), (q >= math.exp(LOW)) & np.isfinite(q)
     out[zero] = w[zero] * m.at_zero[1]
-    out[inside] = w[inside] * m.second.read(np.log(q[inside]))[1] / q[inside]
+    t = np.log(q[inside])
+    change = m.second.read(t)[1]
+    if math.isfinite(m.activation.derivative_second_moment):
+        change[t < NEAR] = m.second_slope.read(t[t < NEAR])[0]
+    out[inside] = w[inside] * change / q[inside]
     return out
 
 
