@@ -209,7 +209,7 @@ def _axes(diagram: Diagram) -> list[str]:
         )
         out.append(
             f'<text x="{LEFT + 42}" y="{y}">edge of chaos, χ'
-            '<tspan dy="4" font-size="11">1</tspan><tspan dy="-4">\u00a0= 1</tspan></text>'
+            '<tspan dy="4" font-size="11">1</tspan><tspan dy="-4" dx="5">= 1</tspan></text>'
         )
     return out
 
@@ -231,7 +231,7 @@ def _bar(low: float, high: float) -> list[str]:
             f'<text transform="translate({x + 84} {TOP + SIDE_Y / 2}) rotate(-90)"'
             ' text-anchor="middle" font-size="16">depth scale of correlations'
             ' ξ<tspan dy="4" font-size="11">c</tspan>'
-            '<tspan dy="-4">\u00a0(layers)</tspan></text>'
+            '<tspan dy="-4" dx="5">(layers)</tspan></text>'
         ),
     ]
     values = [v for k in range(-3, 6) for v in (10.0**k, 3.0 * 10.0**k)]
