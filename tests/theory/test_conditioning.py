@@ -314,17 +314,21 @@ def test_attained_forms_are_the_quadratic_itself(mu, delta, depth):
     st.integers(0, 40),
 )
 def test_no_energies_exceed_the_attained_ratio(rest, mu, delta, depth):
-    energies = [1 - mu, *(mu * v / sum(rest) for v in rest)]
-    slope = sum(k * p for k, p in enumerate(energies, 1))
-    r = t = 1 - delta
-    top = 1.0
-    for _ in range(depth):
-        t *= sum(k * p * r ** (k - 1) for k, p in enumerate(energies, 1))
-        r = sum(p * r**k for k, p in enumerate(energies, 1))
-        t, top = t + r, 1 + slope * top
+    # With 40 digits: a layer may multiply the rounding of r by its slope, up to ten.
+    with mpmath.workdps(40):
+        parts = [mpmath.mpf(v) for v in rest]
+        energies = [1 - mpmath.mpf(mu), *(mu * v / sum(parts) for v in parts)]
+        slope = sum(k * p for k, p in enumerate(energies, 1))
+        r = t = 1 - mpmath.mpf(delta)
+        top = mpmath.mpf(1)
+        for _ in range(depth):
+            t *= sum(k * p * r ** (k - 1) for k, p in enumerate(energies, 1))
+            r = sum(p * r**k for k, p in enumerate(energies, 1))
+            t, top = t + r, 1 + slope * top
+        ratio = t / top
     bound = dc.ntk_ratio_bound(depth, delta, mu, form="attained")
-    # Twenty roundings a layer on this side.
-    assert t / top <= bound * (1 + 5e-15 * (depth + 1)) + 1e-300
+    # Twenty roundings a layer in the bound.
+    assert ratio <= bound * (1 + 5e-15 * (depth + 1)) + 1e-300
 
 
 @given(st.integers(0, 120), st.floats(1e-9, 1.0), mus)

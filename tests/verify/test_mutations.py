@@ -45,7 +45,7 @@ _ABOVE = (
         "layer_recursion.",
         "lengths.",
     ),
-    *("matrices.", "optimization.", "identity_map."),
+    *("matrices.", "optimization.", "identity_map.", "phase."),
     *("square_loss.", "neural_collapse.", "mmd."),
 )
 
@@ -2347,6 +2347,103 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
 )
 
+
+PHASES: tuple[Mutation, ...] = (
+    Mutation("phase.variance_map", "twice", times(2.0), ("dc/D.0-phase-maps",)),
+    Mutation(
+        "phase.variance_map",
+        "biases left out",
+        argument(bias_var=lambda v: 0.0 * v),
+        ("dc/D.0-phase-maps",),
+    ),
+    Mutation(
+        "phase.correlation_map",
+        "biases left out",
+        argument(bias_var=lambda v: 0.0 * v),
+        ("dc/D.0-phase-maps",),
+    ),
+    Mutation("phase.correlation_map", "half", times(0.5), ("dc/D.0-phase-maps",)),
+    Mutation(
+        "phase.correlation_distance_map",
+        "biases left out",
+        argument(bias_var=lambda v: 0.0 * v),
+        ("dc/D.0-phase-maps",),
+    ),
+    Mutation(
+        "phase.correlation_distance_map", "half", times(0.5), ("dc/D.0-phase-maps",)
+    ),
+    Mutation(
+        "phase.fixed_variances",
+        "the root of the slope",
+        result(lambda v: tuple(dataclasses.replace(p, slope=p.slope**0.5) for p in v)),
+        ("dc/D.0-phase-functions",),
+        first="tanh",
+    ),
+    Mutation(
+        "phase.fixed_variance",
+        "biases left out",
+        argument(bias_var=lambda v: 0.0 * v),
+        ("dc/D.0-phase-functions",),
+    ),
+    Mutation("phase.fixed_variance", "twice", times(2.0), ("dc/D.0-phase-functions",)),
+    Mutation("phase.chi_1", "root", result(root), ("dc/D.0-phase-functions",)),
+    Mutation(
+        "phase.chi_1",
+        "biases left out",
+        argument(bias_var=lambda v: 0.0 * v),
+        ("dc/D.0-phase-functions",),
+    ),
+    Mutation("phase.fixed_distance", "half", times(0.5), ("dc/D.0-phase-functions",)),
+    Mutation(
+        "phase.fixed_correlation",
+        "biases left out",
+        argument(bias_var=lambda v: 0.0 * v),
+        ("dc/thm3.10-phase-limit",),
+    ),
+    Mutation(
+        "phase.fixed_correlation", "half", times(0.5), ("dc/thm3.10-phase-limit",)
+    ),
+    Mutation(
+        "phase.classify",
+        "biases left out",
+        argument(bias_var=lambda v: 0.0 * v),
+        ("dc/D.0-phase",),
+    ),
+    *(
+        Mutation("phase.classify", f"half of {name}", field(name, half), (claim,))
+        for name, claim in (
+            ("variance", "dc/D.0-phase"),
+            ("chi_q", "dc/D.0-phase"),
+            ("chi_1", "dc/D.0-phase"),
+            ("distance", "dc/D.0-phase"),
+            ("chi_c", "dc/D.0-phase"),
+            ("correlation_depth", "dc/thm3.10-phase-rate"),
+        )
+    ),
+    Mutation("phase.edge_of_chaos", "root", result(root), ("dc/D.0-edge",)),
+    Mutation(
+        "phase.edge_of_chaos",
+        "biases left out",
+        argument(bias_var=lambda v: 0.0 * v),
+        ("dc/D.0-edge",),
+    ),
+    Mutation(
+        "phase.edge_points",
+        "half the variance",
+        result(
+            lambda v: tuple(dataclasses.replace(p, variance=p.variance / 2) for p in v)
+        ),
+        ("dc/D.0-edge",),
+    ),
+    Mutation(
+        "phase.edge_curve", "weights", field("weight_var", half), ("dc/D.0-edge-curve",)
+    ),
+    Mutation(
+        "phase.edge_curve", "biases", field("bias_var", half), ("dc/D.0-edge-curve",)
+    ),
+)
+
+MUTATIONS += PHASES
 
 MUTATIONS += (
     Mutation("identity_map.one_layer_prediction", "half", times(0.5), ("id/thm1",)),
