@@ -332,17 +332,18 @@ class _Sweep:
         everything = _Panels.merged([*done, new])
         sigma = self._sigma
         touching = np.isin(new.low, ends) | np.isin(new.high, ends)
-        size = _sizes(everything, new, np.where(touching, 0.0, sigma / 8.0))
+        width = new.high - new.low
+        gap = np.min(np.abs(0.5 * (new.low + new.high)[:, None] - ends), axis=1)
+        # Next to a kink relative to f there: its slope may be infinite.
+        size = _sizes(everything, new, np.where(gap < 6.0 * width, 0.0, sigma / 8.0))
         fine = new.error <= RESOLVED * size
         # Halving no longer helps: what is left is noise of f itself.
         fine |= (new.error <= self.noise * size) & (new.error >= 0.6 * before)
         fine &= self._confirmed(new, fine, size)
         near, far = np.sort(np.abs([new.low, new.high]), axis=0)
         near = np.where(new.low * new.high < 0.0, 0.0, near)
-        width = new.high - new.low
         share = new.error * new._root(near)
         ignored = share <= NEGLIGIBLE * everything._top
-        gap = np.min(np.abs(0.5 * (new.low + new.high)[:, None] - ends), axis=1)
         floor = np.where(gap < 16.0 * width, 4.0 * near, sigma + far) * NARROWEST
         narrow = width <= np.maximum(floor, DEEPEST * sigma)
         fine |= touching & (ignored | narrow)

@@ -65,11 +65,13 @@ class Differentiated:
     """The derivative of the Chebyshev interpolants on the panels of a function's mesh.
 
     The error is about 1e-13 of the function's size on a panel over the panel's width; at
-    a kink it is the derivative from the right. No values are taken across a kink.
+    a kink it is the derivative from the right. No values are taken across a kink. The
+    mesh is that for a Gaussian of deviation sigma, or a wider one for arguments beyond.
     """
 
     octaves: Octaves
     order: int = 1
+    sigma: float = 1.0
 
     @cached_property
     def _tables(self) -> dict[int, Array]:
@@ -93,7 +95,7 @@ class Differentiated:
         """Return the derivative at x."""
         x = np.asarray(x, dtype=np.float64)
         farthest = float(np.abs(x).max(initial=0.0))
-        mesh = self.octaves.at(max(farthest / DEVIATIONS, 1e-300))
+        mesh = self.octaves.at(max(farthest / DEVIATIONS, self.sigma))
         table = self._table(mesh)
         edges = mesh.edges
         cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)

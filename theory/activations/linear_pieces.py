@@ -53,8 +53,10 @@ def recognise(
         )
     ]
     rounding = [
-        16.0 * RESOLVED * (abs(u) + abs(v) + abs(c) * (abs(s) + abs(t)))
-        for c, (u, v), (s, t) in zip(kinks, at, itertools.pairwise(slopes), strict=True)
+        2.0 * RESOLVED * (abs(u) + abs(v) + abs(s * (c - a)) + abs(t * (c - b)))
+        for c, ((a, u, s), (b, v, t)) in zip(
+            kinks, itertools.pairwise(lines), strict=True
+        )
     ]
     if all(abs(v - u) <= r for (u, v), r in zip(at, rounding, strict=True)):
         first = 0.0 if not kinks or kinks[0] > 0.0 else kinks[0]
@@ -98,7 +100,8 @@ def _lines(
                     "from_function: `derivative` must be that of f, but between"
                     f" {low:.6g} and {high:.6g} it is {given:.6g} and f rises by {s:.6g}."
                 )
-            s = given
+            # Automatic differentiation may have constants in single precision.
+            s = given if abs(given - s) <= 1e-12 * size else s
         k = int(np.argmin(np.abs(x)))
         out.append((float(x[k]), float(y[k]), s))
     return out

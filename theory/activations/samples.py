@@ -77,7 +77,9 @@ class Samples:
         top = np.abs(self.x[np.argmax(density)])
         far = 18.0 if top < 18.0 else 38.0
         left = float(density[np.abs(self.x) > far].max())
-        if left <= 1e-13 and not (bad.any() and far > 18.0):
+        if bad.any() and far > 18.0:
+            left = 1.0
+        if left <= 1e-13:
             return ""
         return (
             "`f` must be square integrable, f(x)^2 exp(-x^2/2) -> 0, but it is still"
@@ -113,7 +115,7 @@ class Samples:
         for n in range(1, order + 1):
             step = (self.x * high - math.sqrt(n - 1) * low) / math.sqrt(n)
             low, high = high, step
-            out[n] = float(self.y @ high)
+            out[n] = float(np.sum(self.y * high))
         return out
 
 
