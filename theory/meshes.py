@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from theory import breaks
+from theory import _breaks as breaks
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -213,15 +213,31 @@ class _Panels:
         width = self.high - self.low
         return float(width[(self.low == edge) | (self.high == edge)].min())
 
+    def kept(
+        self, which: npt.NDArray[np.bool_], fine: npt.NDArray[np.bool_]
+    ) -> "_Panels":
+        """Return some of the panels, and which of them are resolved."""
+        return _Panels(
+            self.low[which],
+            self.high[which],
+            self.series[which],
+            self.error[which],
+            fine[which],
+            self.sigma,
+        )
+
     @staticmethod
     def merged(parts: "list[_Panels]") -> "_Panels":
         """Return all panels in rising order."""
         order = np.argsort(np.concatenate([p.low for p in parts]))
-        low, high, series, error, fine = (
-            np.concatenate([getattr(p, name) for p in parts])[order]
-            for name in ("low", "high", "series", "error", "fine")
+        return _Panels(
+            np.concatenate([p.low for p in parts])[order],
+            np.concatenate([p.high for p in parts])[order],
+            np.concatenate([p.series for p in parts])[order],
+            np.concatenate([p.error for p in parts])[order],
+            np.concatenate([p.fine for p in parts])[order],
+            parts[0].sigma,
         )
-        return _Panels(low, high, series, error, fine, parts[0].sigma)
 
 
 def _one_each(points: Array) -> tuple[float, ...]:
@@ -281,8 +297,7 @@ class _Sweep:
                     f" {x[np.argmin(np.abs(x))]:.6g}. It is noise, or has too many"
                     " oscillations or kinks; give `kinks`, or a larger `tolerance`."
                 )
-            kept = (v[left] for v in (new.low, new.high, new.series, new.error, fine))
-            done.append(_Panels(*kept, self._sigma))
+            done.append(new.kept(left, fine))
             low, high = low[~left], high[~left]
             middle = 0.5 * (low + high)
             low, high = np.concatenate([low, middle]), np.concatenate([middle, high])

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, gaussian
-from theory.activations import linear_pieces
-from theory.activations.base import LINEAR, Activation
-from theory.activations.callables import as_numpy
-from theory.activations.interpolated import Differentiated, Octaves
-from theory.activations.samples import Samples, second_moment
+from theory import _checks
+from theory.activations import _linear_pieces as linear_pieces
+from theory.activations import _requirements as requirements
+from theory.activations._callables import as_numpy
+from theory.activations._octaves import Octaves
+from theory.activations._samples import Samples, second_moment
+from theory.activations.base import Activation
+from theory.activations.interpolated import Differentiated
 from theory.meshes import DEVIATIONS
 
 Array = npt.NDArray[np.float64]
@@ -24,6 +26,9 @@ TOLERANCE = 1e-12
 """Error of the dual over E s^2 that is promised unless the caller accepts more."""
 
 EPS = float(np.finfo(np.float64).eps)
+AFFINE = 1e-28
+"""Non-linear share of the energy below which f is affine to rounding."""
+
 LOW = 64
 """Hermite coefficients from which the error of the dual is estimated."""
 
@@ -102,7 +107,9 @@ class FromFunction(Activation):
         root, octaves = math.sqrt(total), self._octaves
         kinks, mesh = octaves.kinks(root), octaves.at(root)
         if self.of is None:
-            _refuse(self.name, mesh.rough, mesh.jumps, f" at variance {total:g}")
+            requirements.resolved(
+                self.name, mesh.rough, mesh.jumps, f" at variance {total:g}"
+            )
         found = {*octaves.found, *mesh.found}
         f = self.f
         return replace(
@@ -197,7 +204,7 @@ class FromFunction(Activation):
     def _rest(self) -> float:
         """sum_{k>=2} a_k^2; ValueError where rounding of f hides it."""
         rest = self._rest_by_quadrature()
-        if not rest > LINEAR * self.variance:
+        if not rest > AFFINE * self.variance:
             return rest
         # Values are known to EPS of their size, and its share that looks like a
         # non-linear function shrinks with the number of nodes: some 64 bear weight.
@@ -321,24 +328,25 @@ def from_function(
     (0.3,)
     """
     who = "from_function"
-    accepted = float(_checks.interval(who, "tolerance", tolerance, 1e-14, 1e-2))
-    named = _named(kinks)
-    if name is not None and not (isinstance(name, str) and name.strip()):
-        raise ValueError(f"{who}: `name` must be a string, got {name!r:.80}.")
+    accepted = requirements.tolerance(tolerance)
+    named = requirements.kinks(kinks)
+    given_name = requirements.name(name)
     known, slope, read = as_numpy(f, derivative)
     points = tuple(sorted({*named, *read}))
-    label = name or getattr(f, "__name__", type(f).__name__)
+    label = given_name or getattr(f, "__name__", type(f).__name__)
     label = "f" if label in ("<lambda>", "function") else str(label)
-    _check_values(known, points)
+    requirements.values(known, points, "f")
+    if slope is not None:
+        requirements.values(slope, points, "derivative")
     octaves = Octaves(known, points, 0.1 * accepted, who)
     mesh = octaves.at(1.0)
-    _refuse(who, mesh.rough, (), "")
+    requirements.resolved(who, mesh.rough, (), "")
     every = octaves.kinks(1.0)
     exact = linear_pieces.recognise(label, known, slope, octaves)
     if exact is not None:
         return exact
-    _refuse(who, (), mesh.jumps, "")
-    _refuse_jumps(known, every)
+    requirements.resolved(who, (), mesh.jumps, "")
+    requirements.no_jumps(known, every)
     out = FromFunction(
         label,
         known,
@@ -353,89 +361,6 @@ def from_function(
         out = replace(out, df=None)
     _refuse_errors(out, given=derivative is not None)
     return out
-
-
-def _named(kinks: Any) -> tuple[float, ...]:
-    """Return the kinks as sorted floats."""
-    many = kinks if isinstance(kinks, (str, bytes)) or np.ndim(kinks) else None
-    if many is None:
-        many = list(kinks) if isinstance(kinks, Iterable) else [kinks]
-    try:
-        values = np.asarray(many)
-    except ValueError:
-        values = np.array("?")
-    if values.size == 0 and values.ndim == 1:
-        return ()
-    if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise ValueError(
-            "from_function: `kinks` must be real numbers in one row, got"
-            f" {kinks!r:.80}."
-        )
-    points = _checks.real("from_function", "kinks", values)
-    return tuple(sorted({float(c) + 0.0 for c in points}))
-
-
-def _refuse(
-    who: str, rough: tuple[float, ...], jumps: tuple[float, ...], where: str
-) -> None:
-    """Raise where f is not resolved, or jumps without being piecewise constant."""
-    if rough:
-        nearest = min(rough, key=abs)
-        raise ValueError(
-            f"{who}: `f` must be smooth between its `kinks`{where}, but it is not"
-            f" resolved near x = {nearest:.6g}, by panels as narrow as double precision"
-            f" allows ({len(rough)} such places). If its slope is infinite there, give"
-            " the exact point as one of the `kinks`."
-        )
-    if jumps:
-        raise ValueError(
-            f"{who}: `kinks` must not be jumps of f{where}, unless f is constant between"
-            f" them, but f jumps at x = {jumps[0]:.6g}. Make f continuous there, or give"
-            " a `tolerance` above the jump's size."
-        )
-
-
-def _refuse_jumps(f: Function, kinks: tuple[float, ...]) -> None:
-    """Raise for a function that jumps: its slope's dual is infinite at +-1.
-
-    Two values on either side of a kink whose difference outlives a hundredth of the
-    distance; that of a steep continuous function, even a square root, does not.
-    """
-    c = np.array(kinks)
-    h = 1e-9 * (1.0 + np.abs(c))
-    with np.errstate(invalid="ignore"):
-        wide, narrow = (np.abs(f(c + w) - f(c - w)) for w in (h, 0.01 * h))
-    scale = np.abs(f(c - h)) + np.abs(f(c + h))
-    # Rounding of the arguments, times the slope.
-    rounding = 1e-12 * scale + 64.0 * EPS * np.abs(c) * scale / h
-    bad = (narrow > 0.5 * wide) & (narrow > rounding)
-    need = "not be jumps of f, unless f is constant between them"
-    _checks.reject("from_function", "kinks", need, bad, c, "Make f continuous there.")
-
-
-def _check_values(f: Function, kinks: tuple[float, ...]) -> None:
-    """Raise unless f maps arrays to real, finite ones that are square integrable."""
-    x, _ = gaussian.panels(kinks)
-    with np.errstate(all="ignore"):
-        values = np.asarray(f(x))
-    if values.dtype.kind not in "biuf" or isinstance(values, np.ma.MaskedArray):
-        raise ValueError(
-            f"from_function: `f` must return real numbers, got {values.dtype} values."
-        )
-    if values.shape != x.shape:
-        raise ValueError(
-            f"from_function: `f` must return an array of its argument's shape, got"
-            f" {values.shape} for {x.shape}."
-        )
-    bad = ~np.isfinite(values)
-    if bad.any():
-        raise ValueError(
-            f"from_function: `f` must be finite on the real line, got"
-            f" {values[bad][0]} at x = {x[bad][0]:g}."
-        )
-    need = Samples.of(f, np.linspace(-40.0, 40.0, 161), 20).trouble(is_slope=False)
-    if need:
-        raise ValueError(f"from_function: {need}.")
 
 
 def _refuse_errors(a: FromFunction, *, given: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from theory.activations.interpolated import Octaves
+from theory.activations._octaves import Octaves
 from theory.activations.piecewise import PiecewisePolynomial
 from theory.meshes import RESOLVED, Mesh
 

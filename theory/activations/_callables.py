@@ -43,6 +43,11 @@ def as_numpy(
                 else _through(derivative, torch)
             )
             return _through(f, torch), slope, ()
+        if torch is not None and isinstance(f, torch.nn.Module):
+            raise ValueError(
+                "from_function: `f` must map a float64 tensor of shape (n,) to its like;"
+                f" this {type(f).__name__} does not. Parameters may need `.double()`."
+            )
         f = _of_numbers(f, "f")
     if derivative is not None and not _takes(derivative, np.array([0.25, 0.5])):
         derivative = _of_numbers(derivative, "derivative")
@@ -99,7 +104,7 @@ def _automatic(f: Any, torch: Any) -> Function:
     def slope(x: Array) -> Array:
         t = torch.tensor(x, dtype=torch.float64, requires_grad=True)
         with torch.enable_grad():
-            y = f(t)
+            y = f(t.clone())  # which f may overwrite
             if not y.requires_grad:  # a constant
                 return np.zeros_like(x)
             (g,) = torch.autograd.grad(y.sum(), t, allow_unused=True)
@@ -123,15 +128,16 @@ def _from_sympy(
     slope = slope.subs(symbols[0], x).replace(
         sympy.DiracDelta, lambda *_: sympy.Integer(0)
     )
-    both = [sympy.lambdify(x, g, modules=["scipy", "numpy"]) for g in (f, slope)]
-    value, dvalue = (_broadcast(g) for g in both)
+    value = _broadcast(sympy.lambdify(x, f, modules=["scipy", "numpy"]))
+    try:
+        dvalue = _broadcast(sympy.lambdify(x, slope, modules=["scipy", "numpy"]))
+    except NotImplementedError:  # a derivative that SymPy leaves as it stands
+        dvalue = None
     return value, dvalue, _sympy_kinks(sympy, f, x)
 
 
 def _broadcast(g: Callable[[Array], Any]) -> Function:
-    return lambda x: (
-        np.broadcast_to(np.asarray(g(x), dtype=np.float64), np.shape(x)) + 0.0
-    )
+    return lambda x: np.broadcast_to(np.asarray(g(x)), np.shape(x)) + 0.0
 
 
 def _sympy_kinks(sympy: Any, f: Any, x: Any) -> tuple[float, ...]:

@@ -57,7 +57,7 @@ class Samples:
         """Take the values of f at the nodes of a rule."""
         x, root = cls.rule(edges, nodes)
         with np.errstate(all="ignore"):
-            y = np.asarray(f(x), dtype=np.float64) * root
+            y = np.asarray(f(x.copy()), dtype=np.float64) * root
         return cls(x, root, y)
 
     def trouble(self, *, is_slope: bool) -> str:

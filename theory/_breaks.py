@@ -14,8 +14,11 @@ NODES = 16
 POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
 """Chebyshev nodes on [-1, 1]."""
 
-_TO_SERIES = np.cos(np.pi * np.outer(np.arange(NODES) + 0.5, np.arange(NODES)) / NODES)
-_TO_SERIES *= np.where(np.arange(NODES) == 0, 1.0, 2.0) / NODES
+_TO_SERIES = (
+    np.where(np.arange(NODES) == 0, 1.0, 2.0)
+    / NODES
+    * np.cos(np.pi * np.outer(np.arange(NODES) + 0.5, np.arange(NODES)) / NODES)
+)
 
 _TO_POWERS = np.zeros((NODES, NODES))
 """Row n: T_n(1 - 2 v) in powers of -v, from n 4^k (n + k - 1)! / ((n - k)! (2k)!)."""
