@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +12,7 @@ Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
 
 NODES = 16
-POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
-"""Chebyshev nodes on [-1, 1]."""
-
-_TO_SERIES = (
-    np.where(np.arange(NODES) == 0, 1.0, 2.0)
-    / NODES
-    * np.cos(np.pi * np.outer(np.arange(NODES) + 0.5, np.arange(NODES)) / NODES)
-)
+"""Chebyshev nodes of a panel."""
 
 _TO_POWERS = np.zeros((NODES, NODES))
 """Row n: T_n(1 - 2 v) in powers of -v, from n 4^k (n + k - 1)! / ((n - k)! (2k)!)."""
@@ -49,25 +43,35 @@ class Break:
     gap: float
 
 
-def series(f: Function, low: Array, high: Array) -> Array:
-    """Return the Chebyshev coefficients (panels, NODES) of f on [low, high]."""
+@lru_cache(maxsize=8)
+def _chebyshev(n: int) -> tuple[Array, Array]:
+    """Return n Chebyshev nodes, and the matrix from values there to coefficients."""
+    angles = np.pi * (np.arange(n) + 0.5) / n
+    table = 2.0 / n * np.cos(np.outer(angles, np.arange(n)))
+    table[:, 0] *= 0.5
+    return np.cos(angles), table
+
+
+def series(f: Function, low: Array, high: Array, nodes: int = NODES) -> Array:
+    """Return the Chebyshev coefficients (panels, nodes) of f on [low, high]."""
+    points, table = _chebyshev(nodes)
     half = 0.5 * (high - low)
     # From the nearer end, so that panels next to a kink at zero keep their digits.
     x = np.where(
-        POINTS < 0.0,
-        low[:, None] + half[:, None] * (1.0 + POINTS),
-        high[:, None] - half[:, None] * (1.0 - POINTS),
+        points < 0.0,
+        low[:, None] + half[:, None] * (1.0 + points),
+        high[:, None] - half[:, None] * (1.0 - points),
     )
     with np.errstate(all="ignore"):
         values = np.asarray(f(x.ravel()), dtype=np.float64).reshape(x.shape)
         values = np.where(np.isfinite(values), values, np.nan)
-        return values @ _TO_SERIES
+        return values @ table
 
 
 def largest_gap(f: Function, low: Array, high: Array, c: Array) -> Array:
     """Return the largest difference of f and its series at points between the nodes."""
     # Irregular points: those of a grid may all miss a feature that is periodic.
-    y = np.cos(np.pi * np.modf(np.arange(1, 49) * 0.5 * (math.sqrt(5.0) - 1.0))[0])
+    y = np.cos(np.pi * np.modf(np.arange(1, 129) * 0.5 * (math.sqrt(5.0) - 1.0))[0])
     x = 0.5 * (low + high)[:, None] + 0.5 * (high - low)[:, None] * y
     with np.errstate(all="ignore"):
         values = np.asarray(f(x.ravel()), dtype=np.float64).reshape(x.shape)

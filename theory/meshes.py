@@ -30,13 +30,14 @@ NEGLIGIBLE = 1e-18
 """Error over the function's size, both under the root of the density, that is ignored."""
 
 NARROWEST = 2.0**-48
-"""Width over sigma + |x| below which a panel is not halved."""
+"""Width over min(sigma, 1) + |x| below which a panel is not halved."""
 
 DEEPEST = 2.0**-100
-"""Width over sigma of the last panel next to a kink at zero."""
+"""Width over min(sigma, 1) of the last panel next to a kink at zero."""
 
 HIDING = 2.0**-28
-"""Width over sigma + |x| and the distance from any kink of panels that hide another."""
+"""Width over min(sigma, 1) + |x|, and over the distance from any kink, of panels that hide
+one that was not found."""
 
 MANY = 256
 """Panels of one width that may be too wide before those that cannot matter are left."""
@@ -203,7 +204,7 @@ class _Panels:
         """Mark panels on which f is not resolved, or only by hiding a singularity."""
         middle, width = 0.5 * (self.low + self.high), self.high - self.low
         gap = np.abs(middle[:, None] - np.array([*known, math.inf])).min(axis=1)
-        hiding = width < HIDING * np.minimum(self.sigma + np.abs(middle), gap)
+        hiding = width < HIDING * np.minimum(min(self.sigma, 1.0) + np.abs(middle), gap)
         change = np.abs(self.series[:, 1:]).max(axis=1)
         size = np.where(self.fine, change, self.error) * self._root(middle)
         return (hiding | ~self.fine) & (size > NEGLIGIBLE * self._top)
@@ -278,16 +279,17 @@ class _Sweep:
     def halve(self, kinks: tuple[float, ...]) -> _Panels:
         """Return panels that end at the kinks, halved until f is resolved on each."""
         # Down to the function's own unit, however wide the Gaussian is.
-        last = max(8.0, math.log2(self.reach / 0.15))
+        last = max(5.0, math.log2(self.reach))
         octaves = self.reach * 2.0 ** -np.arange(2.0, last + 1.0)
-        ends = np.array(sorted({-self.reach, self.reach, *kinks}))
+        ends = np.array([-self.reach, self.reach, *kinks])
         edges = np.unique(np.concatenate([ends, UP * octaves, -DOWN * octaves]))
+        known = np.array([*sorted(kinks), math.inf])
         low, high = edges[:-1], edges[1:]
         before = np.full(low.size, np.inf)
         done: list[_Panels] = []
         while low.size:
             new = self._evaluated(low, high)
-            fine, left = self._judged(done, new, before, ends)
+            fine, left = self._judged(done, new, before, known)
             if int((~left).sum()) > MOST:
                 x = 0.5 * (low + high)[~left]
                 raise ValueError(
@@ -341,14 +343,15 @@ class _Sweep:
         return out
 
     def _judged(
-        self, done: list[_Panels], new: _Panels, before: Array, ends: Array
+        self, done: list[_Panels], new: _Panels, before: Array, kinks: Array
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Which panels are resolved, and which are not to be halved."""
         everything = _Panels.merged([*done, new])
         sigma = self._sigma
-        touching = np.isin(new.low, ends) | np.isin(new.high, ends)
+        unit = min(sigma, 1.0)
+        touching = np.isin(new.low, kinks) | np.isin(new.high, kinks)
         width = new.high - new.low
-        gap = np.min(np.abs(0.5 * (new.low + new.high)[:, None] - ends), axis=1)
+        gap = np.min(np.abs(0.5 * (new.low + new.high)[:, None] - kinks), axis=1)
         # Next to a kink relative to f there: its slope may be infinite.
         size = _sizes(everything, new, np.where(gap < 6.0 * width, 0.0, sigma / 8.0))
         fine = new.error <= RESOLVED * size
@@ -359,8 +362,8 @@ class _Sweep:
         near = np.where(new.low * new.high < 0.0, 0.0, near)
         share = new.error * new._root(near)
         ignored = share <= NEGLIGIBLE * everything._top
-        floor = np.where(gap < 16.0 * width, 4.0 * near, sigma + far) * NARROWEST
-        narrow = width <= np.maximum(floor, DEEPEST * sigma)
+        floor = np.where(gap < 16.0 * width, 4.0 * near, unit + far) * NARROWEST
+        narrow = width <= np.maximum(floor, DEEPEST * unit)
         fine |= touching & (ignored | narrow)
         if int((~fine).sum()) > MANY:
             fine |= ignored

@@ -118,6 +118,6 @@ def values(f: Function, kinks: tuple[float, ...], name: str) -> None:
             f" {found[bad][0]} at x = {x[bad][0]:g}."
         )
     grid = np.linspace(-40.0, 40.0, 161)
-    need = Samples.of(f, grid, 20).trouble(is_slope=name != "f")
+    need = Samples.of(f, grid, 20).trouble(is_slope=name != "f", within=18.0)
     if need:
         raise ValueError(f"from_function: {need}.")

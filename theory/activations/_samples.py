@@ -60,8 +60,12 @@ class Samples:
             y = np.asarray(f(x.copy()), dtype=np.float64) * root
         return cls(x, root, y)
 
-    def trouble(self, *, is_slope: bool) -> str:
-        """Say what is wrong with the values, or nothing; beyond 20 they may overflow."""
+    def trouble(self, *, is_slope: bool, within: float = 38.0) -> str:
+        """Say what is wrong with the values, or nothing; beyond 20 they may overflow.
+
+        What is left of the square beyond `within` deviations has to be nothing, unless
+        most of it is beyond 18.
+        """
         bad = ~np.isfinite(self.y)
         near = bad & (np.abs(self.x) < 20.0)
         if near.any():
@@ -75,9 +79,9 @@ class Samples:
             return ""
         density = np.square(self.y / largest)
         top = np.abs(self.x[np.argmax(density)])
-        far = 18.0 if top < 18.0 else 38.0
+        far = within if top < 18.0 else 38.0
         left = float(density[np.abs(self.x) > far].max())
-        if bad.any() and far > 18.0:
+        if bad.any() and top >= 18.0:
             left = 1.0
         if left <= 1e-13:
             return ""

@@ -54,7 +54,7 @@ class FromFunction(Activation):
     var: float = 1.0
     is_normalized: bool = False
     factor: float = 1.0
-    found: tuple[float, ...] = ()
+    found: tuple[float, ...] = field(default=(), compare=False)
     tolerance: float = TOLERANCE
     own: Octaves | None = field(default=None, compare=False, repr=False)
     of: "FromFunction | None" = field(default=None, compare=False, repr=False)
@@ -181,8 +181,10 @@ class FromFunction(Activation):
         Raises
         ------
         ValueError
-            If s grows so fast towards a kink that the accuracy promised is out of reach.
+            If s grows so fast towards a kink that the accuracy promised is out of reach,
+            or is not square integrable at infinity.
         """
+        _ = self._samples  # says what is wrong with the values
         edges = self._ends(DEVIATIONS, needed=False)
         return second_moment(self.name, self._value, edges, self.kinks, self.tolerance)
 

@@ -6,10 +6,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from theory import _breaks
 from theory.activations._octaves import Octaves
 from theory.meshes import DEVIATIONS, Mesh
 
 Array = npt.NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+NODES = 20
+"""Chebyshev nodes of a panel: what is below rounding of f is not below that of f'."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +37,15 @@ class Differentiated:
     def _table(self, mesh: Mesh) -> Array:
         key = id(mesh)
         if key not in self._tables:
-            table = mesh.series.copy()
-            # Coefficients at the level of rounding would only grow.
-            floor = 0.5 * np.finfo(np.float64).eps * np.abs(table).max(axis=1)
-            table[np.abs(table) < floor[:, None]] = 0.0
-            half = 0.5 * np.diff(mesh.edges)[:, None]
+            low, high = mesh.edges[:-1], mesh.edges[1:]
+            table = _breaks.series(self.octaves.f, low, high, NODES)
+            # The last coefficients, at the level of rounding, would only grow.
+            size = np.maximum.accumulate(np.abs(table[:, ::-1]), axis=1)[:, ::-1]
+            floor = np.maximum(2.0 * size[:, -4:-3], EPS * size[:, :1])
+            table[size <= floor] = 0.0
             for _ in range(self.order):
-                slope = np.polynomial.chebyshev.chebder(table, axis=1) / half
-                table = np.pad(slope, ((0, 0), (0, 1)))
+                slope = np.polynomial.chebyshev.chebder(table, axis=1)
+                table = np.pad(slope / (0.5 * (high - low)[:, None]), ((0, 0), (0, 1)))
             self._tables[key] = np.ascontiguousarray(table[:, : -self.order].T)
         return self._tables[key]
 
