@@ -316,7 +316,7 @@ def from_function(
         oscillations or kinks, a singularity that is not named); if it jumps without
         being piecewise constant; if `derivative` is not that of f; if an argument is
         malformed. Later, `mu` and `nu` of a function so close to affine that rounding of
-        its values hides the rest: with the default, below about mu = 1e-9.
+        its values hides the rest: with the default, below about mu = 3e-9.
     TypeError
         If f is neither callable nor an expression in one symbol.
 
