@@ -19,7 +19,6 @@ LAZY = {"sympy", "mpmath", "flint"}
 LIMIT = 400
 
 LONGER = {
-    "theory/conditioning.py": "twenty bounds, each with its formula and a doctest",
     "verify/integrals.py": "a second library, kept apart from the first in one file",
 }
 """Modules that may be longer, each with its reason."""

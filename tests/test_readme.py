@@ -20,9 +20,11 @@ README = ROOT / "README.md"
     [
         ("README.md", 12),
         ("docs/tutorial.md", 20),
+        ("docs/spectrum.md", 20),
         ("docs/one-image.md", 20),
         ("docs/square-loss.md", 30),
         ("docs/mmd-init.md", 30),
+        ("docs/phases.md", 25),
         ("docs/findings/kinks.md", 9),
         ("docs/findings/the-constant-on-the-floor.md", 8),
         ("docs/findings/a-frame-of-zeros.md", 4),

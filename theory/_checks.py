@@ -1,15 +1,33 @@
-"""Argument checks of the public boundary and their one wording."""
+"""Argument checks of the public boundary and their one wording.
 
+Whatever comes in is a finite real number, a whole number, a truth value, one of a few
+names or an object of a known kind, and is refused *before* it is cast: text, bytes, dates,
+complex numbers and masked entries would all become numbers of another meaning. Messages
+name the function, the argument, what was required and what came.
+"""
+
+import difflib
 import operator
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from numbers import Real
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 ROUNDING = 4.0 * np.finfo(np.float64).eps
 """How far outside [-1, 1] a correlation may be by rounding alone."""
+
+LARGEST = 2**200
+"""The largest whole number taken: the fifth power of it is within float64."""
+
+PLAIN: frozenset[type] = frozenset({float, int, np.float64})
+"""Types of list entries that need no look."""
 
 
 def reject(who: str, name: str, need: str, bad: Any, values: Any, hint: str) -> None:
@@ -28,16 +46,89 @@ def reject(who: str, name: str, need: str, bad: Any, values: Any, hint: str) -> 
     raise ValueError(f"{text} {hint}".rstrip())
 
 
+def refuse(who: str, name: str, need: str, value: Any, hint: str = "") -> ValueError:
+    """Return the error for a value of another kind than the one needed."""
+    text = f"{who}: `{name}` must {need}, got {_shown(value)}."
+    return ValueError(f"{text} {hint}".rstrip())
+
+
+def misshapen(who: str, name: str, need: str, out: Array, hint: str = "") -> ValueError:
+    """Return the error for an array of another shape than the one needed."""
+    came = f"{'' if 'shape' in need else 'shape '}{out.shape}"
+    return ValueError(f"{who}: `{name}` must {need}, got {came}. {hint}".rstrip())
+
+
+# --- numbers --------------------------------------------------------------------------
+
+
 def real(who: str, name: str, value: Any) -> Array:
-    """Return a finite float64 array."""
-    try:
-        out = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{who}: `{name}` must be real numbers, got {value!r:.80}."
-        ) from error
-    reject(who, name, "be finite", ~np.isfinite(out), out, "")
+    """Return a finite float64 array.
+
+    Refused are text, dates, complex numbers, truth values, structures, masked arrays,
+    tensors that need gradients, and objects other than real numbers.
+    """
+    if type(value) is float or (
+        type(value) is np.ndarray and value.dtype == np.float64
+    ):
+        out = np.asarray(value)
+    else:
+        out = _cast(who, name, value)
+    finite = np.isfinite(out)
+    if not finite.all():
+        reject(who, name, "be finite", ~finite, out, "")
     return out
+
+
+def _cast(who: str, name: str, value: Any) -> Array:
+    need = "be real numbers"
+    found = _odd(value)
+    if found is not None:
+        raise ValueError(f"{who}: `{name}` must {need}, got {found}.")
+    hint = "Call `.detach().cpu().double()`." if hasattr(value, "detach") else ""
+    try:
+        raw = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise refuse(who, name, need, value, hint) from error
+    if raw.dtype.kind in "iuf":
+        with np.errstate(over="ignore"):  # of long doubles, which are not finite then
+            return raw.astype(np.float64)
+    if raw.dtype.kind != "O":
+        raise refuse(who, name, need, value)
+    entries = raw.ravel().tolist()
+    if not all(isinstance(v, (Real, Decimal)) and _odd(v) is None for v in entries):
+        raise refuse(who, name, need, value)
+    try:
+        return np.array([float(v) for v in entries], dtype=np.float64).reshape(
+            raw.shape
+        )
+    except (OverflowError, ValueError) as error:
+        raise refuse(who, name, "lie within float64", value) from error
+
+
+def _odd(value: Any, depth: int = 0) -> str | None:
+    """Say what a value is that a cast would take for a number, or None."""
+    if isinstance(value, (list, tuple)):
+        plain = depth > 32 or PLAIN.issuperset(map(type, value))
+        found = () if plain else (_odd(v, depth + 1) for v in value)
+        return next((f for f in found if f is not None), None)
+    if isinstance(value, np.ma.MaskedArray):
+        return "a masked array: fill or drop its masked entries"
+    if getattr(value, "requires_grad", False) is True:
+        return "a tensor that needs gradients: call `.detach()` first"
+    if isinstance(value, (bool, np.bool_)):
+        return f"the truth value {value!s}"
+    if str(getattr(value, "dtype", "")).endswith("bool"):
+        return "an array of truth values: say which numbers they stand for"
+    return None
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"an array of {value.dtype}"
+    try:
+        return f"{' '.join(repr(value).split()):.80}"
+    except Exception:
+        return f"an object of type {type(value).__name__}"
 
 
 def correlation(who: str, rho: Any) -> Array:
@@ -77,48 +168,186 @@ def not_negative(who: str, name: str, value: Any) -> Array:
     return out
 
 
-def scalar(who: str, name: str, value: Any, *, positive: bool = False) -> float:
-    """Return one number that is at least 0, or above it."""
-    out = real(who, name, value)
+def number(
+    who: str, name: str, value: Any, low: float = -np.inf, high: float = np.inf
+) -> float:
+    """Return one number of [low, high]."""
+    out = interval(who, name, value, low, high)
     if out.ndim:
-        raise ValueError(f"{who}: `{name}` must be a number, got shape {out.shape}.")
-    need = "be positive" if positive else "be at least 0"
-    reject(who, name, need, out <= 0.0 if positive else out < 0.0, out, "")
+        raise misshapen(who, name, "be a number", out)
     return float(out)
 
 
-def choice(who: str, name: str, value: Any, known: tuple[str, ...]) -> str:
-    """Return one of the known names."""
-    if value not in known:
-        options = ", ".join(map(repr, known))
-        raise ValueError(
-            f"{who}: `{name}` must be one of {options}, got {value!r:.80}."
-        )
-    return value
+def scalar(who: str, name: str, value: Any, *, positive: bool = False) -> float:
+    """Return one number that is at least 0, or above it."""
+    out = number(who, name, value)
+    need = "be positive" if positive else "be at least 0"
+    reject(who, name, need, out <= 0.0 if positive else out < 0.0, out, "")
+    return out
+
+
+def vector(who: str, name: str, value: Any, least: int = 0) -> Array:
+    """Return a list of numbers, at least so many."""
+    out = real(who, name, value)
+    if out.ndim != 1 or out.size < least:
+        count = f" with at least {least} entries" if least else ""
+        raise misshapen(who, name, f"be a list of numbers{count}", out)
+    return out
+
+
+def shaped(
+    who: str, name: str, value: Any, shape: tuple[int, ...], hint: str = ""
+) -> Array:
+    """Return an array of the shape that other arguments ask for."""
+    out = real(who, name, value)
+    if out.shape != shape:
+        raise misshapen(who, name, f"have shape {shape}", out, hint)
+    return out
+
+
+def integer(
+    who: str, name: str, value: Any, least: int, most: int | None = LARGEST
+) -> int:
+    """Return a whole number that is at least `least`; bool is refused."""
+    try:
+        if _odd(value) is not None:
+            raise TypeError
+        out = operator.index(value)
+    except (TypeError, RuntimeError):
+        raise refuse(who, name, "be a whole number", value) from None
+    if out < least:
+        raise refuse(who, name, f"be at least {least}", out)
+    if most is not None and out > most:
+        raise refuse(who, name, f"be at most {most}", out)
+    return out
+
+
+# --- everything else ------------------------------------------------------------------
+
+
+def counts(who: str, name: str, value: Any, least: int, most: int) -> Array:
+    """Return an array of whole numbers of [least, most]; floats are refused."""
+    need = "be whole numbers"
+    try:
+        raw = np.asarray(value) if _odd(value) is None else None
+    except (TypeError, ValueError, RuntimeError):
+        raw = None
+    if raw is None or raw.dtype.kind not in "iuO":
+        raise refuse(who, name, need, value)
+    out = real(who, name, value)
+    if raw.dtype.kind == "O":
+        raise refuse(who, name, f"lie in [{least}, {most}]", value)
+    reject(
+        who, name, f"lie in [{least}, {most}]", (out < least) | (out > most), raw, ""
+    )
+    return out
 
 
 def flag(who: str, name: str, value: Any) -> bool:
-    """Return a bool; nothing else is taken for one."""
+    """Return a truth value; what is merely truthy is refused."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{who}: `{name}` must be True or False, got {value!r:.80}.")
+        raise refuse(who, name, "be True or False", value)
     return bool(value)
 
 
-def integer(who: str, name: str, value: Any, least: int) -> int:
-    """Return a whole number that is at least `least`; bool is refused."""
+def choice(who: str, name: str, value: Any, known: tuple[str, ...]) -> str:
+    """Return one of the known names, and suggest one that is near."""
+    if isinstance(value, str) and value in known:
+        return value
+    near = difflib.get_close_matches(str(value).lower()[:80], known, 1)
+    hint = f"Did you mean {near[0]!r}?" if isinstance(value, str) and near else ""
+    options = ", ".join(map(repr, known))
+    raise refuse(who, name, f"be one of {options}", value, hint)
+
+
+def instance(who: str, name: str, value: Any, kind: type[T], hint: str = "") -> T:
+    """Return an object of the kind asked for."""
+    if not isinstance(value, kind):
+        need = f"be a {kind.__module__.partition('.')[0]} {kind.__name__}"
+        raise refuse(who, name, need, value, hint)
+    return value
+
+
+def function(who: str, name: str, value: Any) -> Callable[..., Any]:
+    """Return something that can be called."""
+    if not callable(value):
+        raise refuse(who, name, "be a function", value)
+    return value
+
+
+def values(who: str, name: str, out: Any, nodes: Array) -> Array:
+    """Return what a function says at its nodes, one number each."""
+    found = real(who, f"{name}(x)", out)
+    if found.shape != nodes.shape:
+        need = f"return one number a node, of shape {nodes.shape}"
+        raise misshapen(who, name, need, found)
+    return found
+
+
+def listed(who: str, name: str, value: Any, what: str) -> list[Any]:
+    """Return the entries of a list, a tuple or a first axis, unchecked."""
+    unordered = isinstance(value, (str, bytes, Mapping, AbstractSet))
+    if unordered or not isinstance(value, Iterable):
+        raise refuse(who, name, f"list {what}", value)
     try:
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        out = operator.index(value)
-    except TypeError:
+        return list(value)
+    except TypeError:  # an array without axes
+        raise refuse(who, name, f"list {what}", value) from None
+
+
+# --- several arguments ----------------------------------------------------------------
+
+
+def broadcast(who: str, **arrays: Array) -> tuple[int, ...]:
+    """Return the common shape of arrays, given by the names of their arguments."""
+    return common(who, {name: out.shape for name, out in arrays.items()})
+
+
+def common(
+    who: str, shapes: Mapping[str, tuple[int, ...]], of: str = ""
+) -> tuple[int, ...]:
+    """Return the common shape of what arguments have, `of` them if not all axes."""
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
         raise ValueError(
-            f"{who}: `{name}` must be a whole number, got {value!r:.80}."
+            f"{who}: {of}{named(shapes)} must broadcast, got shapes"
+            f" {_joined([str(shape) for shape in shapes.values()])}."
         ) from None
-    if out < least:
-        raise ValueError(f"{who}: `{name}` must be at least {least}, got {out}.")
+
+
+def result(who: str, out: Any, *names: str) -> Any:
+    """Return a result; one that float64 does not hold is refused, naming its arguments.
+
+    Callers silence the overflow itself.
+    """
+    if not np.isfinite(out).all():
+        raise ValueError(
+            f"{who}: {named(names)} must keep the result within float64, but"
+            f" {_count(out)} not finite. Take numbers nearer to 1."
+        )
     return out
+
+
+def _count(out: Any) -> str:
+    bad = ~np.isfinite(out)
+    return "it is" if bad.ndim == 0 else f"{int(bad.sum())} of {bad.size} entries are"
+
+
+def named(names: Iterable[str]) -> str:
+    """Return names of arguments as they stand in a message."""
+    return _joined([f"`{name}`" for name in names])
+
+
+def _joined(parts: list[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
 
 
 def like(template: Any, out: Array) -> Any:
     """Return a Python float for scalar input, the array otherwise."""
     return float(out) if np.ndim(template) == 0 and out.ndim == 0 else out
+
+
+def plain(out: Any) -> Any:
+    """Return a Python float where nothing is an array, the array otherwise."""
+    return like(0.0, np.asarray(out, dtype=np.float64))

@@ -132,12 +132,7 @@ def loss_scale(who: str, loss: Any, outputs: int) -> float:
 
 def whole_steps(who: str, steps: Any) -> Steps:
     """Return step counts as integers; floats, bools and negatives are refused."""
-    out = np.asarray(steps)
-    if not np.issubdtype(out.dtype, np.integer):
-        raise ValueError(f"{who}: `steps` must be whole numbers, got {steps!r:.80}.")
-    bad = (out < 0) | (out > MOST_STEPS)
-    _checks.reject(who, "steps", f"lie in [0, {MOST_STEPS}]", bad, out, "")
-    return out.astype(np.int64)
+    return _checks.counts(who, "steps", steps, 0, MOST_STEPS).astype(np.int64)
 
 
 def checked_momentum(who: str, momentum: Any) -> Array:

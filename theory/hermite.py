@@ -2,7 +2,7 @@
 
 import decimal
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,12 +13,17 @@ from theory import _checks, gaussian
 
 Array = npt.NDArray[np.float64]
 
+MOST = 10**6
+"""The highest order: the recurrence runs through all below."""
+
 
 def hermite(k: int, x: npt.ArrayLike) -> Any:
     """Return h_k(x), the probabilists' Hermite polynomial with E h_j h_k = 1{j = k}."""
-    k = _checks.integer("hermite", "k", k, 0)
+    k = _checks.integer("hermite", "k", k, 0, MOST)
     value = _checks.real("hermite", "x", x)
-    return _checks.like(x, _rows(k, value, np.ones_like(value))[k])
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = _rows(k, value, np.ones_like(value))[k]
+    return _checks.like(x, _checks.result("hermite", out, "k", "x"))
 
 
 def _rows(order: int, x: Array, start: Array) -> Array:
@@ -31,9 +36,16 @@ def _rows(order: int, x: Array, start: Array) -> Array:
     return out
 
 
-@lru_cache(maxsize=256)
 def weighted_at(order: int, x: float) -> tuple[float, ...]:
     """Return ``h_k(x) phi(x)``, k <= order, each to the last digit, also near a zero."""
+    who = "weighted_at"
+    return _weighted_at(
+        _checks.integer(who, "order", order, 0, MOST), _checks.number(who, "x", x)
+    )
+
+
+@lru_cache(maxsize=256)
+def _weighted_at(order: int, x: float) -> tuple[float, ...]:
     with decimal.localcontext(prec=40):
         point = decimal.Decimal(x)
         root_two_pi = decimal.Decimal("2.506628274631000502415765284811045253006987")
@@ -46,9 +58,18 @@ def weighted_at(order: int, x: float) -> tuple[float, ...]:
     return tuple(out)
 
 
-@lru_cache(maxsize=8)
-def weighted_basis(order: int, kinks: tuple[float, ...] = ()) -> tuple[Array, Array]:
+def weighted_basis(order: int, kinks: Sequence[float] = ()) -> tuple[Array, Array]:
     """Return nodes (m,) and B (order + 1, m), read-only, with ``a = B @ s(nodes)``."""
+    return _weighted_basis(*_order_and_kinks("weighted_basis", order, kinks))
+
+
+def _order_and_kinks(who: str, order: Any, kinks: Any) -> tuple[int, tuple[float, ...]]:
+    ends = _checks.vector(who, "kinks", kinks)
+    return _checks.integer(who, "order", order, 0, MOST), tuple(ends.tolist())
+
+
+@lru_cache(maxsize=8)
+def _weighted_basis(order: int, kinks: tuple[float, ...]) -> tuple[Array, Array]:
     x, w = gaussian.panels(kinks, 30.0 if order > 100 else 20.0)
     # w_i phi(x_i) h_k(x_i), with half of the Gaussian inside the recurrence.
     root = np.exp(-0.25 * x * x) / math.sqrt(gaussian.SQRT_TWO_PI)
@@ -58,11 +79,13 @@ def weighted_basis(order: int, kinks: tuple[float, ...] = ()) -> tuple[Array, Ar
 
 
 def coefficients(
-    f: Callable[[Array], Array], order: int, kinks: tuple[float, ...] = ()
+    f: Callable[[Array], Array], order: int, kinks: Sequence[float] = ()
 ) -> Array:
     """Return E[f(Z) h_k(Z)] for k <= order, with panels that end at the kinks."""
-    x, basis = weighted_basis(order, tuple(kinks))
-    return basis @ f(x)
+    who = "coefficients"
+    _checks.function(who, "f", f)
+    x, basis = weighted_basis(*_order_and_kinks(who, order, kinks))
+    return basis @ _checks.values(who, "f", f(x), x)
 
 
 def precise_coefficients(f: Callable[[Any], Any], order: int, digits: int) -> Array:
@@ -73,6 +96,10 @@ def precise_coefficients(f: Callable[[Any], Any], order: int, digits: int) -> Ar
     """
     import mpmath as mp
 
+    who = "precise_coefficients"
+    _checks.function(who, "f", f)
+    order = _checks.integer(who, "order", order, 0, MOST)
+    digits = _checks.integer(who, "digits", digits, 1, MOST)
     with mp.workdps(digits):
         h = mp.mpf(1) / 24
         root = [mp.sqrt(n) for n in range(order + 2)]
@@ -86,4 +113,4 @@ def precise_coefficients(f: Callable[[Any], Any], order: int, digits: int) -> Ar
             for n in range(order + 1):
                 total[n] += high * (odd if n % 2 else even)
                 low, high = high, (x * high - root[n] * low) / root[n + 1]
-        return np.array([float(t) for t in total])
+        return _checks.real(who, "f(x)", [float(t) for t in total])

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from theory import _twofold
+from theory import _checks, _twofold
 from theory.depth_maps import CHUNK, DepthMap
 from theory.grids import CLOSE
 
@@ -36,6 +36,15 @@ class Inputs:
     v: Array
     norms: Array
     share: float = 1.0
+
+    def __post_init__(self) -> None:
+        v = _checks.real("Inputs", "v", self.v)
+        if v.ndim != 2 or v.size == 0:
+            raise _checks.misshapen("Inputs", "v", "have shape (n, d)", v)
+        hint = f"`v` has shape {v.shape}."
+        norms = _checks.shaped("Inputs", "norms", self.norms, (len(v),), hint)
+        _checks.reject("Inputs", "norms", "be positive", norms <= 0.0, norms, "")
+        _checks.number("Inputs", "share", self.share, 0.0, 1.0)
 
     def panel(self, unit: Array, first: int) -> Array:
         """Cosines of a panel's rows with all rows from its first on.
@@ -97,7 +106,8 @@ def _from_across(x: Array, y: Array) -> Array:
     """1 - cos of rows of x and y, from the part of y that is across x."""
     # Only directions matter: rows are scaled by powers of two.
     x, y = (
-        v / 2.0 ** np.round(np.log2(np.abs(v).max(axis=1, keepdims=True))) for v in (x, y)
+        v / 2.0 ** np.round(np.log2(np.abs(v).max(axis=1, keepdims=True)))
+        for v in (x, y)
     )
     square, product = dot(x, x), dot(x, y)
     ratio = product[0] / square[0]
@@ -138,7 +148,15 @@ def fill(
     K_ij is the map times ``scale_i scale_j``, T_ij is that times `growth`, or the map
     alone if `relative`.
     """
-    n = len(inputs.v)
+    who = "fill"
+    n = len(_checks.instance(who, "inputs", inputs, Inputs).v)
+    _checks.instance(who, "depth_map", depth_map, DepthMap)
+    _checks.shaped(who, "scale", scale, (n,))
+    _checks.number(who, "growth", growth)
+    _checks.flag(who, "tangent", tangent)
+    _checks.flag(who, "relative", relative)
+    if split is not None:
+        split = _checks.integer(who, "split", split, 0, n)
     shape = (n, n) if split is None else (split, n - split)
     kernels = [np.empty(shape) for _ in range(1 + tangent)]
     factors = (1.0, 1.0 if relative else growth)
@@ -210,6 +228,7 @@ def _multiply(part: Array, factor: float, scale: Array) -> None:
 
 def least_distance(inputs: Inputs) -> float:
     """Return the smallest ``1 - |rho|`` over pairs of inputs."""
+    _checks.instance("least_distance", "inputs", inputs, Inputs)
     unit = inputs.v / inputs.norms[:, None]
     least: list[float] = []
 

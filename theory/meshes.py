@@ -5,119 +5,387 @@ function on it to rounding. A Gaussian of any variance is then integrated by spl
 its own panels at these edges, however narrow or wide it is beside the function.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from theory import _breaks as breaks
+from theory._panel_edges import merged as merged
+
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
 
-NODES = 16
-"""Gauss-Legendre nodes to use on a panel."""
+NODES = breaks.NODES
+"""Chebyshev nodes of a panel."""
+
+DEVIATIONS = 40.0
+"""Reach of a mesh in standard deviations of the widest Gaussian it is for."""
 
 RESOLVED = 8.0 * np.finfo(np.float64).eps
 """Last Chebyshev coefficients of a panel that is fine enough, over the function's size."""
 
-NARROWEST = 2.0**-48
-"""Width over 1 + |x| below which a panel is not halved."""
+NEGLIGIBLE = 1e-18
+"""Error over the function's size, both under the root of the density, that is ignored."""
 
-MOST = 100_000
+NARROWEST = 2.0**-48
+"""Width over min(sigma, 1) + |x| below which a panel is not halved."""
+
+DEEPEST = 2.0**-100
+"""Width over min(sigma, 1) of the last panel next to a kink at zero."""
+
+HIDING = 2.0**-28
+"""Width over min(sigma, 1) + |x|, and over the distance from any kink, of panels that hide
+one that was not found."""
+
+MANY = 256
+"""Panels of one width that may be too wide before those that cannot matter are left."""
+
+MOST = 4_096
 """Panels of one width that may be too wide: more is noise."""
+
+MOST_FOUND = 32
+"""Kinks that are searched for: a function with more is refused."""
+
+# Edges that are no round number and not symmetric: a kink that was not named falls inside
+# a panel, which shows that it is there.
+UP, DOWN = math.pi / 3.0, math.log(3.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
     """Edges of the panels in rising order, from -reach to reach, kinks among them.
 
-    `rough` are points next to which the function was not resolved: a kink that was not
-    named, a jump, or noise.
+    `rough` are points next to which the function was not resolved: a singularity that was
+    not named, or noise. `found` are kinks that were not named, `jumps` those of them at
+    which the function itself jumps. Row i of `series` has the Chebyshev coefficients on
+    panel i, and `error[i]` the size of its last ones; both are NaN where the function
+    overflows.
     """
 
     edges: Array
     rough: tuple[float, ...]
+    found: tuple[float, ...]
+    jumps: tuple[float, ...]
+    series: Array
+    error: Array
+
+    def needed(self, kinks: tuple[float, ...]) -> Array:
+        """Return the edges without which an integral over the Gaussian would suffer.
+
+        Panels shrink towards a kink at which the slope is infinite; those of them whose
+        width times the function's change is below rounding are joined, and so are panels
+        so far out that the Gaussian leaves nothing there.
+        """
+        sigma = self.edges[-1] / DEVIATIONS
+        low, high = self.edges[:-1], self.edges[1:]
+        weight = np.exp(-((0.5 * (low + high) / sigma) ** 2) / 4.0)
+        size = np.nan_to_num(np.abs(self.series).max(axis=1) * weight)
+        change = np.nan_to_num(np.abs(self.series[:, 1:]).max(axis=1) * weight)
+        top = size.max(initial=0.0)
+        small = change * (high - low) <= 1e-17 * sigma * top
+        width = high - low
+        gap = np.abs(self.edges[:, None] - np.array([*kinks, math.inf])).min(axis=1)
+        gap = np.minimum(gap[:-1], gap[1:])
+        # In the ladder of panels at a kink: as wide as their distance from it.
+        small &= (gap <= 2.0 * width) & (width < sigma * 2.0**-10)
+        gone = small | (size <= 1e-20 * top)
+        drop = gone[:-1] & gone[1:]
+        inner = self.edges[1:-1]
+        keep = ~drop | np.isin(inner, kinks)
+        return np.concatenate([self.edges[:1], inner[keep], self.edges[-1:]])
 
 
-def resolve(f: Function, kinks: tuple[float, ...] = (), *, reach: float = 40.0) -> Mesh:
-    """Halve panels until f is resolved on each.
+def resolve(
+    f: Function,
+    kinks: tuple[float, ...] = (),
+    *,
+    reach: float = DEVIATIONS,
+    noise: float = 1e-13,
+    who: str = "resolve",
+) -> Mesh:
+    """Halve panels until f is resolved on each, and find the kinks that were not named.
 
-    The size that rounding is measured against at x is the largest value of f at
-    arguments up to |x|: a centred Gaussian has at least as much weight there.
+    The size that rounding is measured against at x is the larger of f near x and its root
+    mean square over arguments up to |x|: a centred Gaussian has at least as much weight
+    there. Where that takes too many panels, they end where the root of the density of
+    a Gaussian of deviation reach / 40 makes the rest negligible.
+
+    Parameters
+    ----------
+    f : callable
+        Function of an array.
+    kinks : tuple of float
+        Points where f is not smooth. Panels end there, and shrink towards them where the
+        slope is infinite.
+    reach : float
+        The panels cover [-reach, reach].
+    noise : float
+        Error of f over its size that is accepted once halving no longer helps.
+    who : str
+        Named in messages.
+
+    Raises
+    ------
+    ValueError
+        If there are too many panels or kinks.
 
     Examples
     --------
     >>> mesh = resolve(np.tanh, reach=1000.0)
-    >>> mesh.rough, len(mesh.edges) < 60
-    ((), True)
+    >>> mesh.rough, mesh.found, len(mesh.edges) < 80
+    ((), (), True)
+    >>> resolve(lambda x: x + 0.1 * np.maximum(x - 0.3, 0.0)).found
+    (0.3,)
     """
-    octaves = 2.0 ** np.arange(-1.0, max(np.log2(reach), 0.0))
-    inside = [c for c in kinks if abs(c) < reach]
-    edges = np.unique([-reach, reach, 0.0, *octaves, *-octaves, *inside])
-    low, high = edges[:-1], edges[1:]
-    done: list[Array] = []
-    rough: list[float] = []
-    y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
-    last = np.arange(NODES - 3, NODES)
-    # Rows of the discrete cosine transform that give the last three coefficients.
-    to_last = np.cos(np.pi * np.outer(last, np.arange(NODES) + 0.5) / NODES)
-    to_last *= 2.0 / NODES
-    at, most = np.zeros(0), np.zeros(0)
-    while low.size:
-        if low.size > MOST:
+    named = tuple(sorted({c for c in kinks if abs(c) < reach}))
+    sweep = _Sweep(f, reach, noise, who)
+    found: dict[float, breaks.Break] = {}
+    rejected: list[float] = []
+    while True:
+        panels = sweep.halve((*named, *found))
+        tried = (*named, *found, *rejected)
+        new = sweep.searched(panels, tried)
+        again = sweep.halve((*named, *found, *new)) if new else panels
+        for at, (place, width) in new.items():
+            # Next to a kink of a function that is smooth on both sides panels are wide.
+            if again.narrowest_at(at) >= 8.0 * width:
+                found[at] = place
+            else:
+                rejected.append(at)
+        if len(found) > MOST_FOUND:
+            nearest = ", ".join(f"{c:.6g}" for c in sorted(found, key=abs)[:3])
             raise ValueError(
-                f"resolve: `f` must be smooth between `kinks`, got {low.size} panels that"
-                " do not resolve it."
+                f"{who}: `f` must have its kinks named, but more than {MOST_FOUND} were"
+                f" found within |x| < {reach:g}, e.g. at {nearest}. Give `kinks`."
             )
-        half = 0.5 * (high - low)
-        x = 0.5 * (low + high)[:, None] + half[:, None] * y
-        values = np.asarray(f(x.ravel()), dtype=np.float64).reshape(x.shape)
-        at = np.concatenate([at, np.abs(x).max(axis=1)])
-        most = np.concatenate([most, np.abs(values).max(axis=1)])
-        order = np.argsort(at)
-        at, most = at[order], np.maximum.accumulate(most[order])
-        scale = most[np.searchsorted(at, np.abs(x).max(axis=1), side="right") - 1]
-        tail = np.abs(values @ to_last.T).max(axis=1)
-        # An argument is rounded as well: by its rounding times the slope.
-        slope = np.ptp(values, axis=1) / (2.0 * half)
-        size = scale + np.abs(x).max(axis=1) * slope
-        fine = tail <= RESOLVED * size
-        stuck = ~fine & (2.0 * half <= NARROWEST * (1.0 + np.abs(low)))
-        rough += [float(v) for v in 0.5 * (low + high)[stuck]]
-        accept = fine | stuck
-        done.append(high[accept])
-        low, high = low[~accept], high[~accept]
-        middle = 0.5 * (low + high)
-        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-    return Mesh(np.unique(np.concatenate([[-reach], *done])), tuple(sorted(rough)))
+        if not new:
+            break
+    # A jump that a Gaussian of this width hardly sees is the end of a panel and no more.
+    seen = [p for p in found.values() if p.order or panels.share(p.at, p.gap) > noise]
+    middle = 0.5 * (panels.low + panels.high)
+    return Mesh(
+        np.append(panels.low, panels.high[-1]),
+        _one_each(middle[panels.unresolved((*named, *found))]),
+        tuple(sorted(p.at for p in seen)),
+        tuple(sorted(p.at for p in seen if not p.order)),
+        panels.series,
+        panels.error,
+    )
 
 
-def merged(meshes: Sequence[Array], kinks: Iterable[float] = ()) -> Array:
-    """Return edges that resolve what each of some meshes resolves, and end at kinks.
+@dataclass(frozen=True, eq=False)
+class _Panels:
+    """Panels in rising order with the Chebyshev series on each."""
 
-    Of all edges those are kept without which a panel would be wider than one of the
-    meshes allows there.
+    low: Array
+    high: Array
+    series: Array
+    error: Array
+    fine: npt.NDArray[np.bool_]
+    sigma: float
 
-    Examples
-    --------
-    >>> merged([np.array([-1.0, 0.0, 1.0]), np.array([-1.0, 0.1, 1.0])]).tolist()
-    [-1.0, 0.0, 1.0]
-    """
-    edges = np.unique(np.concatenate(meshes))
-    middle = 0.5 * (edges[1:] + edges[:-1])
-    widths = np.full(len(middle), np.inf)
-    for m in meshes:
-        cell = np.searchsorted(m, middle) - 1
-        inside = (cell >= 0) & (cell < len(m) - 1)
-        widths[inside] = np.minimum(widths[inside], np.diff(m)[cell[inside]])
-    ends = {float(c) for c in kinks}
-    kept, least = [float(edges[0])], np.inf
-    for before, after, width in zip(edges[:-1], edges[1:], widths, strict=True):
-        if before > kept[-1] and (
-            before in ends or after - kept[-1] > 1.01 * min(least, width)
-        ):
-            kept.append(float(before))
-            least = np.inf
-        least = min(least, width)
-    kept.append(float(edges[-1]))
-    return np.array(kept)
+    @property
+    def _top(self) -> float:
+        size = np.abs(self.series).max(axis=1) * self._root(
+            0.5 * (self.low + self.high)
+        )
+        return float(np.nan_to_num(size).max(initial=0.0))
+
+    def _root(self, x: Array) -> Array:
+        return np.exp(-((x / self.sigma) ** 2) / 4.0)
+
+    def share(self, x: float, size: float) -> float:
+        """Return this much at x over the function's size, as a Gaussian weighs both."""
+        return size * float(self._root(np.array(x))) / max(self._top, 1e-300)
+
+    def unresolved(self, known: tuple[float, ...]) -> npt.NDArray[np.bool_]:
+        """Mark panels on which f is not resolved, or only by hiding a singularity."""
+        middle, width = 0.5 * (self.low + self.high), self.high - self.low
+        gap = np.abs(middle[:, None] - np.array([*known, math.inf])).min(axis=1)
+        hiding = width < HIDING * np.minimum(min(self.sigma, 1.0) + np.abs(middle), gap)
+        change = np.abs(self.series[:, 1:]).max(axis=1)
+        size = np.where(self.fine, change, self.error) * self._root(middle)
+        return (hiding | ~self.fine) & (size > NEGLIGIBLE * self._top)
+
+    def narrowest_at(self, edge: float) -> float:
+        """Return the width of the narrower of the two panels that meet at an edge."""
+        width = self.high - self.low
+        return float(width[(self.low == edge) | (self.high == edge)].min())
+
+    def kept(
+        self, which: npt.NDArray[np.bool_], fine: npt.NDArray[np.bool_]
+    ) -> "_Panels":
+        """Return some of the panels, and which of them are resolved."""
+        return _Panels(
+            self.low[which],
+            self.high[which],
+            self.series[which],
+            self.error[which],
+            fine[which],
+            self.sigma,
+        )
+
+    @staticmethod
+    def merged(parts: "list[_Panels]") -> "_Panels":
+        """Return all panels in rising order."""
+        order = np.argsort(np.concatenate([p.low for p in parts]))
+        return _Panels(
+            np.concatenate([p.low for p in parts])[order],
+            np.concatenate([p.high for p in parts])[order],
+            np.concatenate([p.series for p in parts])[order],
+            np.concatenate([p.error for p in parts])[order],
+            np.concatenate([p.fine for p in parts])[order],
+            parts[0].sigma,
+        )
+
+
+def _one_each(points: Array) -> tuple[float, ...]:
+    """Return one of the points that lie together, the one in their middle."""
+    if not points.size:
+        return ()
+    apart = np.nonzero(np.diff(points) > 1e-6 * (1.0 + np.abs(points[1:])))[0] + 1
+    return tuple(float(v[len(v) // 2]) for v in np.split(points, apart))
+
+
+def _suspects(panels: _Panels) -> list[int]:
+    """Panels that are the narrowest of a ladder that widens to both sides."""
+    width = panels.high - panels.low
+    out: list[int] = []
+    for i in np.argsort(width, kind="stable").tolist():
+        near = slice(max(i - 1, 0), i + 2)
+        if width[i] > width[near].min() or any(abs(i - j) < 4 for j in out):
+            continue
+        left, right = width[max(i - 12, 0) : i], width[i + 1 : i + 13]
+        if min(left.max(initial=0.0), right.max(initial=0.0)) >= 8.0 * width[i]:
+            out.append(i)
+        if len(out) > 2 * MOST_FOUND:
+            break
+    return out
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    f: Function
+    reach: float
+    noise: float
+    who: str
+
+    @property
+    def _sigma(self) -> float:
+        return self.reach / DEVIATIONS
+
+    def halve(self, kinks: tuple[float, ...]) -> _Panels:
+        """Return panels that end at the kinks, halved until f is resolved on each."""
+        # Down to the function's own unit, however wide the Gaussian is.
+        last = max(5.0, math.log2(self.reach))
+        octaves = self.reach * 2.0 ** -np.arange(2.0, last + 1.0)
+        ends = np.array([-self.reach, self.reach, *kinks])
+        edges = np.unique(np.concatenate([ends, UP * octaves, -DOWN * octaves]))
+        known = np.array([*sorted(kinks), math.inf])
+        low, high = edges[:-1], edges[1:]
+        before = np.full(low.size, np.inf)
+        done: list[_Panels] = []
+        while low.size:
+            new = self._evaluated(low, high)
+            fine, left = self._judged(done, new, before, known)
+            if int((~left).sum()) > MOST:
+                x = 0.5 * (low + high)[~left]
+                raise ValueError(
+                    f"{self.who}: `f` must be smooth between its `kinks`, but"
+                    f" {x.size} panels of width {float((high - low)[~left].max()):.1g} do"
+                    f" not resolve it within |x| < {self.reach:g}, e.g. at x ="
+                    f" {x[np.argmin(np.abs(x))]:.6g}. It is noise, or has too many"
+                    " oscillations or kinks; give `kinks`, or a larger `tolerance`."
+                )
+            done.append(new.kept(left, fine))
+            low, high = low[~left], high[~left]
+            middle = 0.5 * (low + high)
+            low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+            before = np.tile(new.error[~left], 2)
+        return _Panels.merged(done)
+
+    def searched(
+        self, panels: _Panels, known: tuple[float, ...]
+    ) -> dict[float, tuple[breaks.Break, float]]:
+        """Return the new kinks next to narrow panels, each with a panel's width."""
+        new: dict[float, tuple[breaks.Break, float]] = {}
+        for i in _suspects(panels):
+            low, high = float(panels.low[i]), float(panels.high[i])
+            width = high - low
+            if any(low - width <= c <= high + width for c in (*known, *new)):
+                continue
+            place = breaks.locate(self.f, low, high, self.reach, self.noise)
+            if place and all(abs(place.at - c) > width for c in (*known, *new)):
+                new[place.at] = (place, width)
+        return new
+
+    def _evaluated(self, low: Array, high: Array) -> _Panels:
+        series = breaks.series(self.f, low, high)
+        error = np.abs(series[:, -3:]).max(axis=1)
+        fine = np.zeros(low.size, dtype=bool)
+        return _Panels(low, high, series, error, fine, self._sigma)
+
+    def _confirmed(
+        self, new: _Panels, fine: npt.NDArray[np.bool_], size: Array
+    ) -> npt.NDArray[np.bool_]:
+        """Compare f with its series between the nodes, where a narrow bump may hide."""
+        out = np.ones(new.low.size, dtype=bool)
+        wide = fine & (new.high - new.low > self._sigma / 64.0)
+        if wide.any():
+            gap = breaks.largest_gap(
+                self.f, new.low[wide], new.high[wide], new.series[wide]
+            )
+            out[wide] = ~(
+                gap > np.maximum(16.0 * RESOLVED, 8.0 * self.noise) * size[wide]
+            )
+        return out
+
+    def _judged(
+        self, done: list[_Panels], new: _Panels, before: Array, kinks: Array
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which panels are resolved, and which are not to be halved."""
+        everything = _Panels.merged([*done, new])
+        sigma = self._sigma
+        unit = min(sigma, 1.0)
+        touching = np.isin(new.low, kinks) | np.isin(new.high, kinks)
+        width = new.high - new.low
+        gap = np.min(np.abs(0.5 * (new.low + new.high)[:, None] - kinks), axis=1)
+        # Next to a kink relative to f there: its slope may be infinite.
+        size = _sizes(everything, new, np.where(gap < 6.0 * width, 0.0, sigma / 8.0))
+        fine = new.error <= RESOLVED * size
+        # Halving no longer helps: what is left is noise of f itself.
+        fine |= (new.error <= self.noise * size) & (new.error >= 0.6 * before)
+        fine &= self._confirmed(new, fine, size)
+        near, far = np.sort(np.abs([new.low, new.high]), axis=0)
+        near = np.where(new.low * new.high < 0.0, 0.0, near)
+        share = new.error * new._root(near)
+        ignored = share <= NEGLIGIBLE * everything._top
+        floor = np.where(gap < 16.0 * width, 4.0 * near, unit + far) * NARROWEST
+        narrow = width <= np.maximum(floor, DEEPEST * unit)
+        fine |= touching & (ignored | narrow)
+        if int((~fine).sum()) > MANY:
+            fine |= ignored
+        fine |= ~np.isfinite(new.error)
+        return fine, fine | narrow
+
+
+def _sizes(everything: _Panels, new: _Panels, least: Array) -> Array:
+    """Return the size of f that its rounding on the new panels is measured against."""
+    # Half the sum of squares of the coefficients is near enough the mean square.
+    largest = np.nan_to_num(np.abs(everything.series)).max(initial=1e-300)
+    squares = np.nan_to_num(np.sum((everything.series / largest) ** 2, axis=1))
+    width = everything.high - everything.low
+    far = np.maximum(np.abs(everything.low), np.abs(everything.high))
+    order = np.argsort(far)
+    mass = np.cumsum((0.5 * squares * width)[order])
+    x = np.maximum(np.abs(new.low), np.abs(new.high))
+    within = np.maximum(x, least)
+    last = np.searchsorted(far[order], within, side="right") - 1
+    mean_square = largest * np.sqrt(mass[last] / (2.0 * within))
+    scale = np.maximum(mean_square, np.abs(new.series).max(axis=1))
+    # An argument is rounded as well: by its rounding times the slope.
+    slope = np.abs(new.series[:, 1:]).sum(axis=1) / (new.high - new.low)
+    return scale + x * slope

@@ -225,10 +225,13 @@ def nc4(features: Any, labels: Any, weights: Any, biases: Any = None) -> float:
     h, c = _given(who, features, labels)
     means, within = _centres(who, h, c)
     w = _matching(who, weights, means)
-    b = np.zeros(len(w)) if biases is None else _checks.real(who, "biases", biases)
-    if b.shape != (len(w),):
-        raise ValueError(f"{who}: `biases` must have shape ({len(w)},), got {b.shape}.")
-    chosen = np.argmax(h @ w.T + b, axis=1)
+    b = np.zeros(len(w))
+    if biases is not None:
+        b = _checks.shaped(who, "biases", biases, b.shape)
+    # The larger of the two exponents is taken off, that neither part overflows.
+    power = _power(features) + _power(weights)
+    logits = np.ldexp(h @ w.T, min(power, 0)) + np.ldexp(b, -max(power, 0))
+    chosen = np.argmax(logits, axis=1)
     # Twice the inner product less the square, for features centred as the means are.
     centred = within + means[c]
     nearest = np.argmax(2.0 * centred @ means.T - np.sum(means**2, axis=1), axis=1)
@@ -263,9 +266,8 @@ def binary_rows(weights: Any) -> Array:
     """
     w = _checks.real("binary_rows", "weights", weights)
     if w.ndim == 0 or w.size != w.shape[-1] or w.size == 0:
-        raise ValueError(
-            f"binary_rows: `weights` must have shape (p,) or (1, p), got {w.shape}."
-        )
+        need = "have shape (p,) or (1, p)"
+        raise _checks.misshapen("binary_rows", "weights", need, w)
     return np.stack((-w.ravel(), w.ravel()))
 
 
@@ -273,20 +275,16 @@ def _given(who: str, features: Any, labels: Any) -> tuple[Array, Labels]:
     """Return features and classes 0 .. C-1, each with examples."""
     h = _checks.real(who, "features", features)
     if h.ndim != 2 or h.size == 0:
-        raise ValueError(f"{who}: `features` must have shape (n, p), got {h.shape}.")
-    raw = _checks.real(who, "labels", labels)
-    if raw.shape != (len(h),):
-        raise ValueError(
-            f"{who}: `labels` must have shape ({len(h)},), got {raw.shape}."
-        )
+        raise _checks.misshapen(who, "features", "have shape (n, p)", h)
+    hint = f"`features` has shape {h.shape}."
+    raw = _checks.shaped(who, "labels", labels, (len(h),), hint)
     signs = bool(np.any(raw == -1.0))
     known = np.abs(raw) == 1.0 if signs else (raw >= 0.0) & (raw == np.round(raw))
     need = "be whole numbers from 0, or -1 and +1"
     _checks.reject(who, "labels", need, ~known, raw, "")
+    if not signs and raw.max() >= len(h):
+        _refuse_empty(who, int(np.setdiff1d(np.arange(len(h) + 1), raw)[0]))
     classes = ((raw + 1.0) / 2.0 if signs else raw).astype(np.int64)
-    if not signs and int(classes.max()) >= len(h):
-        missing = int(np.setdiff1d(np.arange(len(h) + 1), classes)[0])
-        _refuse_empty(who, missing)
     counts = np.bincount(classes, minlength=2 if signs else 1)
     if np.any(counts == 0):
         index = int(np.flatnonzero(counts == 0)[0])
@@ -296,7 +294,12 @@ def _given(who: str, features: Any, labels: Any) -> tuple[Array, Labels]:
         raise ValueError(
             f"{who}: `labels` must name at least two classes, got {raw[0]:g} only."
         )
-    return h, classes
+    return np.ldexp(h, -_power(h)), classes
+
+
+def _power(x: Any) -> int:
+    """Return the power of two of the largest entry: measures do not see the scale."""
+    return int(np.frexp(np.abs(np.asarray(x, dtype=np.float64)).max())[1])
 
 
 def _refuse_empty(who: str, index: int) -> None:
@@ -349,18 +352,16 @@ def _simplex(who: str, name: str, rows: Array) -> Simplex:
 def _rows(who: str, weights: Any) -> Array:
     w = _checks.real(who, "weights", weights)
     if w.ndim != 2 or len(w) < 2 or w.size == 0:
-        raise ValueError(
-            f"{who}: `weights` must have one row a class, at least two, got shape"
-            f" {w.shape}."
-        )
-    return w
+        raise _checks.misshapen(who, "weights", "have one row a class, at least two", w)
+    return np.ldexp(w, -_power(w))
 
 
 def _matching(who: str, weights: Any, means: Array) -> Array:
     w = _rows(who, weights)
     if w.shape != means.shape:
-        raise ValueError(
-            f"{who}: `weights` must have shape {means.shape}, one row a class, got"
-            f" {w.shape}. `binary_rows` makes them for one output."
+        need = f"have shape {means.shape}, one row a class"
+        hint = (
+            "As the class means of `features`; `binary_rows` makes them of one output."
         )
+        raise _checks.misshapen(who, "weights", need, w, hint)
     return w

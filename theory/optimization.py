@@ -24,7 +24,7 @@ ARC_CONSTANT = math.sqrt(2.0) / (12.0 * math.pi)
 
 
 def gradient_descent_bound(
-    step: Any, condition_number: float, *, printed: bool = False
+    step: Any, condition_number: Any, *, printed: bool = False
 ) -> Any:
     r"""Bound ``f(w_t) / f(w_0)`` for least squares with step n/lambda_max (Theorem E.8).
 
@@ -35,13 +35,13 @@ def gradient_descent_bound(
     >>> gradient_descent_bound(0, 10.0)
     1.0
     """
-    t = _checks.interval("gradient_descent_bound", "step", step, 0.0, math.inf)
-    k = float(
-        _checks.interval(
-            "gradient_descent_bound", "condition_number", condition_number, 1, math.inf
-        )
-    )
-    return _checks.like(step, np.exp(-(1.0 if printed else 2.0) * t / k))
+    who = "gradient_descent_bound"
+    t = _checks.not_negative(who, "step", step)
+    k = _checks.real(who, "condition_number", condition_number)
+    _checks.reject(who, "condition_number", "be at least 1", k < 1.0, k, "")
+    _checks.broadcast(who, step=t, condition_number=k)
+    factor = 1.0 if _checks.flag(who, "printed", printed) else 2.0
+    return _checks.plain(np.exp(-factor * (t / k)))
 
 
 def sgd_steps(n: int, squared_norm: Real, min_eigenvalue: Real) -> int:
@@ -63,8 +63,8 @@ def sgd_steps(n: int, squared_norm: Real, min_eigenvalue: Real) -> int:
 
 def _exact(who: str, name: str, value: Real) -> Fraction:
     """Return a positive number without rounding it."""
-    checked = _checks.positive(who, name, value)
-    return Fraction(value if isinstance(value, Rational) else float(checked))
+    checked = _checks.scalar(who, name, value, positive=True)
+    return Fraction(value if isinstance(value, Rational) else checked)
 
 
 def sgd_restarts(initial: Real, target: Real) -> int:
@@ -84,19 +84,26 @@ def sgd_restarts(initial: Real, target: Real) -> int:
     ).bit_length()  # the least k with 2^k >= top / goal
 
 
-def kernel_descent_factor(min_eigenvalue: float, max_eigenvalue: float) -> float:
+def kernel_descent_factor(min_eigenvalue: Any, max_eigenvalue: Any) -> Any:
     r"""Return the loss factor per step in the kernel regime (Theorem E.5).
 
     With step ``2 / (lambda_min + lambda_max)`` each residual shrinks by
     ``(kappa - 1)/(kappa + 1)``, the loss by its square.
+
+    Raises
+    ------
+    ValueError
+        If an eigenvalue is not positive, or the largest is below the smallest.
     """
-    low = float(
-        _checks.positive("kernel_descent_factor", "min_eigenvalue", min_eigenvalue)
-    )
-    high = float(
-        _checks.positive("kernel_descent_factor", "max_eigenvalue", max_eigenvalue)
-    )
-    return ((high - low) / (high + low)) ** 2
+    who = "kernel_descent_factor"
+    low = _checks.positive(who, "min_eigenvalue", min_eigenvalue)
+    high = _checks.positive(who, "max_eigenvalue", max_eigenvalue)
+    shape = _checks.broadcast(who, min_eigenvalue=low, max_eigenvalue=high)
+    bad, least = np.broadcast_to(low > high, shape), np.broadcast_to(low, shape)
+    _checks.reject(who, "min_eigenvalue", "be at most `max_eigenvalue`", bad, least, "")
+    # The ratio first: the difference keeps its digits, and the sum stays in range.
+    part = low / high
+    return _checks.plain((((high - low) / high) / (1.0 + part)) ** 2)
 
 
 def correlation_floor(activation: Activation, width: Any) -> Any:
@@ -107,25 +114,29 @@ def correlation_floor(activation: Activation, width: Any) -> Any:
     to leading order in 1/m, for the normalised activation: zero exactly when ``a_2 =
     0``. It contradicts the exponential decay of Theorem F.1 for fixed polynomial width.
     """
-    m = _checks.positive("correlation_floor", "width", width)
-    s = activation.normalized()
+    who = "correlation_floor"
+    s = _checks.instance(who, "activation", activation, Activation).normalized()
+    m = _checks.positive(who, "width", width)
     a2 = float(s.hermite(2)[2])
-    return _checks.like(width, a2**2 / (s.mu**2 * (2.0 - s.mu) * m))
+    with np.errstate(over="ignore", divide="ignore"):
+        out = a2**2 / (s.mu**2 * (2.0 - s.mu) * m)
+    return _checks.plain(_checks.result(who, out, "width"))
 
 
-def query_lower_bound(tolerance: float, squared_correlation: float) -> float:
+def query_lower_bound(tolerance: Any, squared_correlation: Any) -> Any:
     r"""Return the least number of queries, ``tau^2 / (2 E_W[(E_x f g)^2]) - 1`` (F.2).
 
     By Chebyshev: a query of tolerance tau notices the network with probability at most
     ``E_W[(E_x f g)^2] / tau^2``.
     """
-    tau = float(_checks.positive("query_lower_bound", "tolerance", tolerance))
-    c = float(
-        _checks.positive(
-            "query_lower_bound", "squared_correlation", squared_correlation
-        )
-    )
-    return max(0.0, tau * tau / (2.0 * c) - 1.0)
+    who = "query_lower_bound"
+    tau = _checks.positive(who, "tolerance", tolerance)
+    c = _checks.positive(who, "squared_correlation", squared_correlation)
+    _checks.broadcast(who, tolerance=tau, squared_correlation=c)
+    with np.errstate(over="ignore"):
+        out = np.maximum(0.0, tau * tau / (2.0 * c) - 1.0)
+    names = ("tolerance", "squared_correlation")
+    return _checks.plain(_checks.result(who, out, *names))
 
 
 def covariance_norm_bound(s: Any) -> Any:
@@ -133,13 +144,18 @@ def covariance_norm_bound(s: Any) -> Any:
 
     For s >= 10, eta <= 1/2 and depth `overfitting_depth`.
     """
-    v = _checks.interval("covariance_norm_bound", "s", s, 10.0, math.inf)
-    return _checks.like(s, 28.0 / 3.0 * np.log(8.0 * v / 3.0) / v)
+    v = _checks.real("covariance_norm_bound", "s", s)
+    _checks.reject("covariance_norm_bound", "s", "be at least 10", v < 10.0, v, "")
+    return _checks.plain(28.0 / 3.0 * (math.log(8.0 / 3.0) + np.log(v)) / v)
 
 
 def overfitting_depth(delta: float, mu: float, s: int) -> int:
     r"""Return ``L_0(delta) + ceil(log s / -log(1 - mu/2))`` (Lemma G.1)."""
-    count = _checks.integer("overfitting_depth", "s", s, 1)
+    who = "overfitting_depth"
+    count = _checks.integer(who, "s", s, 1)
+    for name, value in (("delta", delta), ("mu", mu)):
+        # Below, depths are beyond what a whole number of layers is decided for.
+        _checks.number(who, name, value, 1e-12, 1.0)
     return depth_for_condition_number(delta, mu, count)  # L_1 of s inputs
 
 
@@ -172,36 +188,54 @@ def excess_risk_terms(
     noise : array, shape (n,)
         ``y - X theta*``.
     """
-    x = _checks.real("excess_risk_terms", "features", features)
-    sigma = _checks.real("excess_risk_terms", "covariance", covariance)
-    theta = _checks.real("excess_risk_terms", "optimum", optimum)
-    eps = _checks.real("excess_risk_terms", "noise", noise)
+    who = "excess_risk_terms"
+    x = _checks.real(who, "features", features)
+    if x.ndim != 2 or x.size == 0:
+        raise _checks.misshapen(who, "features", "have shape (n, d)", x)
+    n, d = x.shape
+    hint = f"`features` has shape {x.shape}."
+    sigma = _checks.shaped(who, "covariance", covariance, (d, d), hint)
+    theta = _checks.shaped(who, "optimum", optimum, (d,), hint)
+    eps = _checks.shaped(who, "noise", noise, (n,), hint)
+    top = float(np.abs(x).max())
+    bad = not 1e-100 < top < 1e100  # whose Gram matrix is within float64
+    _checks.reject(who, "features", "have entries near 1", bad, top, "Rescale them.")
     k = x @ x.T
+    spectrum = np.linalg.eigvalsh(k)
+    bad = spectrum[0] <= n * np.finfo(np.float64).eps * spectrum[-1]
+    need = "have linearly independent rows"
+    _checks.reject(who, "features", need, bad, "a singular Gram matrix", "")
     missed = theta - x.T @ np.linalg.solve(k, x @ theta)
     spread = x.T @ np.linalg.solve(k, eps)
-    return ExcessRisk(
-        2.0 * float(missed @ sigma @ missed), 2.0 * float(spread @ sigma @ spread)
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = [2.0 * (v @ sigma @ v) for v in (missed, spread)]
+    names = ("features", "covariance", "optimum", "noise")
+    return ExcessRisk(*_checks.result(who, np.array(parts), *names).tolist())
 
 
-def excess_risk_bound(n: Any, optimum_norm: float) -> Any:
+def excess_risk_bound(n: Any, optimum_norm: Any) -> Any:
     r"""Bound the excess risk by ``56 (1 + |theta*|)^2 log(8 n^2/3) / n`` (Theorem 6.1).
 
     The constant is ours; the bound is vacuous (above 1) below n of about 1,000.
     """
-    count = _checks.interval("excess_risk_bound", "n", n, 4.0, math.inf)
-    size = float(
-        _checks.interval("excess_risk_bound", "optimum_norm", optimum_norm, 0, math.inf)
-    )
-    out = 56.0 * (1.0 + size) ** 2 * np.log(8.0 * count**2 / 3.0) / count
-    return _checks.like(n, out)
+    who = "excess_risk_bound"
+    count = _checks.real(who, "n", n)
+    _checks.reject(who, "n", "be at least 4", count < 4.0, count, "")
+    size = _checks.not_negative(who, "optimum_norm", optimum_norm)
+    _checks.broadcast(who, n=count, optimum_norm=size)
+    log = math.log(8.0 / 3.0) + 2.0 * np.log(count)
+    with np.errstate(over="ignore"):
+        out = 56.0 * (1.0 + size) ** 2 * log / count
+    return _checks.plain(_checks.result(who, out, "n", "optimum_norm"))
 
 
-def one_layer_min_eigenvalue(n: int, delta: float, *, constant: float = 1.0) -> float:
+def one_layer_min_eigenvalue(n: int, delta: Any, *, constant: float = 1.0) -> Any:
     """Return ``constant * delta^(3/2) / n^4``, the form of Theorem H.1."""
-    count = _checks.integer("one_layer_min_eigenvalue", "n", n, 1)
-    d = float(_checks.interval("one_layer_min_eigenvalue", "delta", delta, 0.0, 1.0))
-    return constant * d**1.5 / count**4
+    who = "one_layer_min_eigenvalue"
+    count = _checks.integer(who, "n", n, 1)
+    d = _checks.interval(who, "delta", delta, 0.0, 1.0)
+    c = _checks.scalar(who, "constant", constant, positive=True)
+    return _checks.plain(c * d**1.5 / float(count) ** 4)
 
 
 def arc_min_eigenvalue(delta: Any) -> Any:
@@ -210,8 +244,8 @@ def arc_min_eigenvalue(delta: Any) -> Any:
     return _checks.like(delta, ARC_CONSTANT * d**1.5)
 
 
-def separation_event_bound(n: int, delta: float) -> float:
+def separation_event_bound(n: int, delta: Any) -> Any:
     """Return ``sqrt(delta) / (10 n)``, the lower bound of Lemma H.3 on P(E)."""
     count = _checks.integer("separation_event_bound", "n", n, 1)
-    d = float(_checks.interval("separation_event_bound", "delta", delta, 0.0, 1.0))
-    return math.sqrt(d) / (10.0 * count)
+    d = _checks.interval("separation_event_bound", "delta", delta, 0.0, 1.0)
+    return _checks.plain(np.sqrt(d) / (10.0 * count))

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -242,3 +243,207 @@ def test_unstable_lengths(c, expected):
     below, above = np.array([0.9, 1.1]) * found
     assert lengths.normrelu_length(below, c) < below
     assert lengths.normrelu_length(above, c) > above
+
+
+# --- close to the ends ------------------------------------------------------------------
+
+
+def _exact_excess(kink):
+    """x > 0 with length(1 + x) = 1 + x, at 60 digits from the closed form."""
+    with mpmath.workdps(60):
+        c = mpmath.mpf(kink)
+        upper, density = mpmath.ncdf(-c), mpmath.npdf(c)
+        b = c * upper - density
+        variance = (1 + c * c) * upper - c * density - b * b
+
+        def growth(log):
+            x = mpmath.exp(log)
+            s = mpmath.sqrt(1 + x)
+            u, p = mpmath.ncdf(-c / s), mpmath.npdf(c / s)
+            square = (1 + x + c * c) * u - c * s * p
+            return ((square + 2 * b * (s * p - c * u) + b * b) / variance - 1 - x) / x
+
+        # About -5 c near zero, and more further away.
+        ends = mpmath.log(-4 * c), mpmath.log(-20000 * c)
+        return float(mpmath.exp(mpmath.findroot(growth, ends, "anderson", tol=1e-45)))
+
+
+@pytest.mark.parametrize(
+    "kink", [-0.37, -0.3, -0.2, -0.1, -1e-2, -1e-5, -1e-7, -1e-9, -1e-12]
+)
+def test_unstable_lengths_keep_their_distance_from_one(kink):
+    exact = _exact_excess(kink)
+    # At -0.37 the map's slope at the root is 1 - 0.005: 2e-16 of either side over that.
+    assert lengths.unstable_length(kink, excess=True) == pytest.approx(exact, rel=1e-12)
+    assert lengths.unstable_length(kink) == pytest.approx(1 + exact, rel=1e-12)
+    assert lengths.unstable_length([kink], excess=True).tolist() == [
+        lengths.unstable_length(kink, excess=True)
+    ]
+
+
+@pytest.mark.parametrize("c", [-30.0, -6.0, KINK, -0.3, 0.0, 3.0])
+@pytest.mark.parametrize("gamma", [0.1, 0.5, 1.0 + 1e-9, 1.5, 30.0])
+def test_normrelu_closed_forms_keep_their_digits(c, gamma):
+    with mpmath.workdps(500):
+        k, g = mpmath.mpf(c), mpmath.mpf(gamma)
+        upper, density, s = mpmath.ncdf(-k), mpmath.npdf(k), mpmath.sqrt(g)
+        b = k * upper - density
+        variance = (1 + k * k) * upper - k * density - b * b
+        u, p = mpmath.ncdf(-k / s), mpmath.npdf(k / s)
+        mean = s * p - k * u + b
+        length = (g + k * k) * u - k * s * p + 2 * b * (s * p - k * u) + b * b
+        bias = float(mean * mean / length)
+        length = float(length / variance)
+    assert lengths.normrelu_length(gamma, c) == pytest.approx(length, rel=1e-13)
+    # Tails e^{-c^2/2} whose exponent is rounded: c^2 ulp, squared.
+    slack = 1e-13 + 4e-16 * c * c
+    assert lengths.normrelu_bias(gamma, c) == pytest.approx(bias, rel=slack, abs=1e-300)
+
+
+# --- shapes and refusals ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "plain"),
+    [
+        (lambda g: lengths.length_trajectory(TANH, g, 2)[-1], (1.3,)),
+        (lambda x, y, r: lengths.joint_trajectory(TANH, x, y, r, 2)[2][-1],
+         (1.3, 0.7, 0.4)),
+        (lambda g: lengths.generalised_mu(TANH, g), (1.3,)),
+        (lambda g: lengths.rest_share(TANH, g), (1.3,)),
+        (lengths.odd_correlation_bound, (0.4, 0.1, 0.2)),
+        (lambda x, y: lengths.settling_depth(TANH, x, y), (1.3, 0.7)),
+        (lambda x, y, d, l: lengths.correlation_bound_any_length(TANH, x, y, d, l),
+         (1.3, 0.7, 0.1, 9)),
+        (lengths.normrelu_length, (1.3, -0.5)),
+        (lengths.normrelu_length_slope, (1.3, -0.5)),
+        (lengths.normrelu_bias, (1.3, -0.5)),
+        (lengths.unstable_length, (-0.2,)),
+        (lambda x, y, d: lengths.normrelu_decay(x, y, d, act.normrelu()).rate,
+         (1.3, 0.7, 0.4)),
+        (lambda r, l: lengths.NormReLUDecay(0.5, 0.1, 0.2, 0.9).bound(r, l), (0.3, 4)),
+    ],
+)  # fmt: skip
+def test_every_argument_broadcasts(call, plain):
+    one = call(*plain)
+    assert np.ndim(one) == 0
+    for i, value in enumerate(plain):
+        args = list(plain)
+        args[i] = [value, value]
+        assert call(*args).tolist() == [one, one]
+        args[i] = [[value]] * 3
+        args[i - 1] = [plain[i - 1]] * 2 if i else args[i - 1]
+        assert call(*args).tolist() == ([[one, one]] if i else [[one]]) * 3
+
+
+def test_numbers_in_numbers_out():
+    assert type(lengths.settling_depth(TANH, 2.0, 1.0)) is int
+    assert type(lengths.normrelu_bias(2.0, -1.0)) is float
+    assert lengths.length_trajectory(TANH, [[1.0], [2.0]], 3).shape == (4, 2, 1)
+
+
+def test_equal_inputs_stay_equal():
+    # Their correlation is a quotient of two integrals, each rounded.
+    for name in ("tanh", "gelu", "softsign"):
+        r = lengths.joint_trajectory(act.CATALOGUE[name], 1.7, 1.7, 1.0, 6)[2]
+        assert r.max() <= 1.0
+        assert r == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_decay_is_its_sum():
+    for alpha, rate in ((0.9, 0.999), (0.9, 0.9), (0.95, 0.3), (0.9, 0.9 + 1e-13)):
+        decay = lengths.NormReLUDecay(alpha, 0.1, 0.5, rate)
+        for depth in (0, 1, 2, 50):
+            terms = sum(alpha**i * rate ** (depth - 1 - i) for i in range(depth))
+            expected = rate**depth * 0.3 + 0.1 * 0.5 * terms
+            # 50 powers to order 50, each rounded that often.
+            assert decay.bound(-0.3, depth) == pytest.approx(expected, rel=1e-13)
+    assert lengths.NormReLUDecay(0.9, 0.1, 0.5, 0.999).bound(0.3, 10**9) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: lengths.rest_share(TANH, -1.0),
+            "rest_share: `gamma` must be positive",
+        ),
+        (
+            lambda: lengths.generalised_mu(TANH, 0.0),
+            "generalised_mu: `gamma` must be positive",
+        ),
+        (
+            lambda: lengths.odd_correlation_bound(0.5, 1.2, 0.1),
+            "odd_correlation_bound: `mu_x` must lie in",
+        ),
+        (
+            lambda: lengths.settling_depth(act.tanh, 2.0, 1.0),
+            "settling_depth: `activation` must have unit second moment",
+        ),
+        (
+            lambda: lengths.correlation_bound_any_length(
+                act.gelu.normalized(), 1.0, 1.0, 0.1, 5
+            ),
+            "correlation_bound_any_length: `activation` must be odd",
+        ),
+        (
+            lambda: lengths.correlation_bound_any_length(
+                act.sin.normalized(), 1.0, 1.0, 0.1, 5
+            ),
+            "correlation_bound_any_length: `activation` must be non-decreasing",
+        ),
+        (
+            lambda: lengths.correlation_bound_any_length(TANH, 1.0, 1.0, 0.1, -1),
+            "correlation_bound_any_length: `depth` must be at least 0",
+        ),
+        (
+            lambda: lengths.correlation_bound_any_length(TANH, 1.0, 1.0, 0.0, 5),
+            "correlation_bound_any_length: `delta` must lie in",
+        ),
+        (
+            lambda: lengths.normrelu_decay(1.0, 1.0, 0.5, TANH),
+            "normrelu_decay: `activation` must be a NormReLU",
+        ),
+        (
+            lambda: lengths.normrelu_decay(1.0, 1.0, 0.5, act.hard_tanh.normalized()),
+            "normrelu_decay: `activation` must be a NormReLU",
+        ),
+        (
+            lambda: lengths.normrelu_decay(1.0, 1.0, 0.5, act.leaky_relu(0.1)),
+            "normrelu_decay: `activation` must be a NormReLU",
+        ),
+        (
+            lambda: lengths.normrelu_decay(1.0, 1.0, 0.5, act.relu.normalized()),
+            "normrelu_decay: `activation` must have a length map that is concave",
+        ),
+        (
+            lambda: lengths.normrelu_decay(1.0, 1.0, 0.5, act.normrelu(-0.4)),
+            "normrelu_decay: `activation` must have a length map that is concave",
+        ),
+        (
+            lambda: lengths.unstable_length(-0.2, excess="yes"),
+            "unstable_length: `excess` must be True or False",
+        ),
+        (
+            lambda: lengths.NormReLUDecay(0.5, 0.1, 0.2, 0.9).bound(0.5, -1),
+            "NormReLUDecay.bound: `depth` must be at least 0",
+        ),
+        (
+            lambda: lengths.length_trajectory(act.relu_squared, 100.0, 20),
+            "length_trajectory: `depth` must keep lengths within float64",
+        ),
+    ],
+)
+def test_refused(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+def test_the_decay_wants_a_concave_length_map():
+    # It is concave on [1/2, 3/2] as far as its slope falls there.
+    for c in (KINK, -1.5975, -0.9):
+        slope = lengths.normrelu_length_slope(np.linspace(0.5, 1.5, 41), c)
+        assert np.all(np.diff(slope) < 0.0)
+        assert lengths.normrelu_decay(0.9, 1.1, 0.5, act.normrelu(c)).alpha < 1.0
+    slope = lengths.normrelu_length_slope([1.45, 1.5], -0.4)
+    assert slope[1] > slope[0]

@@ -139,7 +139,7 @@ def test_a_rate_beyond_the_limit_warns_and_names_it(momentum):
     assert limit == 1.0 + momentum
     with pytest.warns(sl.StabilityWarning, match=f"stability limit {limit:g}"):
         out = sl.rho_iterates(
-            20_000, 3.0, [0.5, 0.5], [1, 1], 0.5, rate=1.01 * limit, momentum=momentum
+            2_000, 3.0, [0.5, 0.5], [1, 1], 0.5, rate=1.01 * limit, momentum=momentum
         )
     assert abs(out) > 1e6
     inside = sl.rho_iterates(

@@ -161,7 +161,9 @@ def test_shapes_times_and_what_is_asked_for():
     assert isinstance(flow.rho_at(1.0), float)
     assert isinstance(flow.loss(1.0), float)
     np.testing.assert_allclose(sl.norms(flow.directions(times))[:, 0], 1.0, rtol=1e-14)
-    with pytest.raises(ValueError, match=r"Flow: `t` must lie in \[0, 2\], got 3"):
+    with pytest.raises(
+        ValueError, match=r"Flow.rho_at: `t` must lie in \[0, 2\], got 3"
+    ):
         flow.rho_at(3.0)
 
 

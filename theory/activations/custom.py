@@ -1,31 +1,51 @@
 """Activations from the caller's own function: NumPy, torch, SymPy or plain Python."""
 
-import itertools
 import math
-import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, gaussian
-from theory import hermite as _hermite
+from theory import _checks
+from theory.activations import _linear_pieces as linear_pieces
+from theory.activations import _requirements as requirements
+from theory.activations._callables import as_numpy
+from theory.activations._octaves import Octaves
+from theory.activations._samples import Samples, second_moment
 from theory.activations.base import Activation
-from theory.activations.piecewise import PiecewisePolynomial
+from theory.activations.interpolated import Differentiated
+from theory.meshes import DEVIATIONS
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
 
-REACH = 40.0
-"""Half-width of the axis on which a missing derivative is tabulated."""
+TOLERANCE = 1e-12
+"""Error of the dual over E s^2 that is promised unless the caller accepts more."""
+
+EPS = float(np.finfo(np.float64).eps)
+AFFINE = 1e-28
+"""Non-linear share of the energy below which f is affine to rounding."""
+
+LOW = 64
+"""Hermite coefficients from which the error of the dual is estimated."""
 
 
 @dataclass(frozen=True)
 class FromFunction(Activation):
-    """A function with its kinks; build it with `from_function`."""
+    """A function with its kinks; build it with `from_function`.
+
+    factor * f(sqrt(var) x), with `kinks` in the units of x.
+
+    Attributes
+    ----------
+    found : tuple of float
+        Those of the kinks that were not named but found.
+    quadrature_error : float
+        Estimated error of the dual over E s^2.
+    """
 
     name: str
     f: Function
@@ -33,97 +53,227 @@ class FromFunction(Activation):
     kinks: tuple[float, ...] = ()
     var: float = 1.0
     is_normalized: bool = False
+    factor: float = 1.0
+    found: tuple[float, ...] = field(default=(), compare=False)
+    tolerance: float = TOLERANCE
+    own: Octaves | None = field(default=None, compare=False, repr=False)
+    of: "FromFunction | None" = field(default=None, compare=False, repr=False)
 
     def _value(self, x: Array) -> Array:
-        return np.asarray(self.f(math.sqrt(self.var) * x), dtype=np.float64)
+        out = np.asarray(self.f(self._root * x), dtype=np.float64)
+        return out if self.factor == 1.0 else self.factor * out
+
+    @property
+    def _root(self) -> float:
+        return math.sqrt(self.var)
+
+    # --- where it is not smooth ---------------------------------------------------
+
+    @cached_property
+    def _octaves(self) -> Octaves:
+        if self.own is not None:
+            return self.own
+        kinks = tuple(c * self._root for c in self.kinks)
+        return Octaves(self.f, kinks, 0.1 * self.tolerance, self.name)
+
+    def _edges(self, reach: float) -> Array:
+        """Sorted ends of panels within [-reach, reach] on which s is resolved.
+
+        In the units of x, kinks among them. Panels that no integral over a standard
+        Gaussian needs are joined.
+        """
+        return self._ends(reach, needed=True)
+
+    def _ends(self, reach: float, *, needed: bool) -> Array:
+        sigma = self._root * max(reach / DEVIATIONS, 1.0)
+        kinks = self._octaves.kinks(sigma)
+        mesh = self._octaves.at(sigma)
+        edges = (mesh.needed(kinks) if needed else mesh.edges) / self._root
+        parts = [edges, self.kinks, [-reach, reach]]
+        if self.of is not None and not isinstance(self.f, Differentiated):
+            parts.append(self.of._ends(reach, needed=needed))
+        every = np.unique(np.concatenate(parts))
+        return every[np.abs(every) <= reach]
 
     def scaled(self, var: float) -> "FromFunction":
-        """Return x -> s(sqrt(var) x)."""
-        r = math.sqrt(var)
+        """Return x -> s(sqrt(var) x).
+
+        Raises
+        ------
+        ValueError
+            If f is not resolved, or not finite, where a Gaussian of that variance is.
+        """
+        total = self.var * var
+        root, octaves = math.sqrt(total), self._octaves
+        kinks, mesh = octaves.kinks(root), octaves.at(root)
+        if self.of is None:
+            requirements.resolved(
+                self.name, mesh.rough, mesh.jumps, f" at variance {total:g}"
+            )
+        found = {*octaves.found, *mesh.found}
+        f = self.f
+        return replace(
+            self,
+            f=replace(f, sigma=root) if isinstance(f, Differentiated) else f,
+            kinks=tuple(c / root for c in kinks),
+            found=tuple(c / root for c in kinks if c in found),
+            var=total,
+            is_normalized=False,
+            own=octaves,
+            of=None if self.of is None else self.of.scaled(var),
+        )
+
+    @cached_property
+    def _slope(self) -> "FromFunction":
+        if isinstance(self.f, Differentiated):
+            df: Function = replace(self.f, order=self.f.order + 1)
+            own = self._octaves
+        elif self.df is None:
+            own = self._octaves
+            df = Differentiated(own, sigma=self._root)
+        else:
+            df, known = self.df, self._octaves
+            kinks = tuple(sorted({*known.named, *known.found}))
+            own = Octaves(df, kinks, known.noise, f"{self.name}'")
         return FromFunction(
-            self.name, self.f, self.df, tuple(k / r for k in self.kinks), self.var * var
+            f"{self.name}'",
+            df,
+            None,
+            self.kinks,
+            self.var,
+            factor=self.factor * self._root,
+            tolerance=self.tolerance,
+            own=own,
+            of=self,
         )
 
     @property
     def derivative(self) -> Activation:
-        """s': the given one, or that of a piecewise Chebyshev interpolant."""
-        r = math.sqrt(self.var)
-        kinks = tuple(k * r for k in self.kinks)
-        df = self.df or Differentiated(self.f, kinks)
-        return FromFunction(f"{self.name}'", _Composed(df, r), None, self.kinks)
+        """s': the given one, or that of the Chebyshev interpolants on the panels."""
+        return self._slope
+
+    # --- moments ------------------------------------------------------------------
+
+    @cached_property
+    def _samples(self) -> Samples:
+        """Values at the nodes of a rule whose panels end where those of the mesh do."""
+        return self._sampled(20)
+
+    def _sampled(self, nodes: int) -> Samples:
+        out = Samples.of(self._value, self._ends(DEVIATIONS, needed=False), nodes)
+        need = out.trouble(is_slope=self.of is not None)
+        if need:
+            raise ValueError(f"{self.name}: {need} at variance {self.var:g}.")
+        return out
 
     def _coefficients(self, order: int) -> Array:
-        return _hermite.coefficients(self._value, order, self.kinks)
+        return self._samples.coefficients(order)
+
+    @cached_property
+    def mean(self) -> float:
+        """E s(Z) = a_0."""
+        return 0.0 if self.is_normalized else self._samples.mean()
+
+    @cached_property
+    def second_moment(self) -> float:
+        """E s(Z)^2; infinite where not square integrable at a kink.
+
+        Raises
+        ------
+        ValueError
+            If s grows so fast towards a kink that the accuracy promised is out of reach,
+            or is not square integrable at infinity.
+        """
+        _ = self._samples  # says what is wrong with the values
+        edges = self._ends(DEVIATIONS, needed=False)
+        return second_moment(self.name, self._value, edges, self.kinks, self.tolerance)
+
+    @cached_property
+    def variance(self) -> float:
+        """E s(Z)^2 - (E s(Z))^2, without the cancellation."""
+        return self._samples.energy_about(self.mean, 0.0)
+
+    def _rest_by_quadrature(self) -> float:
+        return self._rest_of(self._samples)
+
+    def _rest_of(self, samples: Samples) -> float:
+        m, b = samples.coefficients(1).tolist()
+        # Once more, so that the rounding of the first two is gone.
+        m += samples.mean_about(m, b)
+        return samples.energy_about(m, b)
+
+    @cached_property
+    def _rest(self) -> float:
+        """sum_{k>=2} a_k^2; ValueError where rounding of f hides it."""
+        rest = self._rest_by_quadrature()
+        if not rest > AFFINE * self.variance:
+            return rest
+        # Values are known to EPS of their size, and its share that looks like a
+        # non-linear function shrinks with the number of nodes: some 64 bear weight.
+        error = 2.0 * EPS / 8.0 * math.sqrt(self.second_moment / rest)
+        error = max(error, abs(self._rest_of(self._sampled(16)) / rest - 1.0))
+        if error > self.tolerance:
+            raise ValueError(
+                f"{self.name}: `f` must be further from affine for `mu` and `nu` to be"
+                f" known to {self.tolerance:g}: its non-linear part is"
+                f" {math.sqrt(rest / self.second_moment):.1g} of its size, and values in"
+                f" double precision leave it with an error of {error:.1g}. Give a"
+                " larger `tolerance`, or the non-linear part alone."
+            )
+        return rest
+
+    def length_map_derivative(self, q: Any) -> Any:
+        r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`."""
+        v = _checks.positive(f"{self.name}.length_map_derivative", "q", q)
+        out = np.empty(v.size)
+        for k, s in enumerate(v.ravel()):
+            a = self if s == 1.0 else self.scaled(float(s))
+            x, root = Samples.rule(a._slope._ends(DEVIATIONS, needed=False), 20)
+            product = (a._value(x) * root) * (a._slope._value(x) * root)
+            out[k] = math.fsum(np.nan_to_num(product * x)) / s
+        return _checks.like(q, out.reshape(v.shape))
+
+    # --- accuracy -----------------------------------------------------------------
 
     @cached_property
     def quadrature_error(self) -> float:
-        """Difference of two quadrature rules, over E s^2.
+        """Estimated error of the dual over E s^2, at the correlation where it is largest.
 
-        The larger of that of E s^2 and that of E s(Z) (1 + Z), which sees a jump of sign.
+        From Hermite coefficients by two rules that share no node, from those of the
+        derivative, whose dual is the slope of the dual, and from E s^2 and E s(Z) s(-Z)
+        for the ends. At least the rounding of a few units in the last place.
         """
-        coarse, fine = _moments(self._value, self.kinks)
-        if not fine[0]:
-            return 0.0
-        linear = abs(fine[1] - coarse[1]) / math.sqrt(fine[0])
-        return max(abs(fine[0] - coarse[0]) / fine[0], linear)
-
-
-@dataclass(frozen=True)
-class _Composed:
-    f: Function
-    r: float
-
-    def __call__(self, x: Array) -> Array:
-        return self.r * self.f(self.r * x)
-
-
-@dataclass(frozen=True)
-class Differentiated:
-    """The derivative of a piecewise Chebyshev interpolant, split at the kinks.
-
-    Accuracy about 1e-12 of the function's size on a panel; zero beyond `REACH`, where
-    the Gaussian density is below 1e-300.
-    """
-
-    f: Function
-    kinks: tuple[float, ...]
+        return max(self._errors)
 
     @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        inside = [c for c in self.kinks if abs(c) < REACH]
-        edges = np.array(
-            sorted({*np.arange(-REACH, REACH + 0.5, 0.5).tolist(), *inside})
-        )
-        y = np.cos(np.pi * (np.arange(17) + 0.5) / 17)
-        half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
-        values = self.f((middle[:, None] + half[:, None] * y).ravel()).reshape(-1, 17)
-        rows = [
-            np.polynomial.chebyshev.chebder(np.polynomial.chebyshev.chebfit(y, v, 16))
-            / h
-            for v, h in zip(values, half, strict=True)
+    def _errors(self) -> tuple[float, float]:
+        """Of the values, and of the derivative against them."""
+        whole = self._samples.energy_about(0.0, 0.0)
+        if not whole:
+            return 0.0, 0.0
+        other = self._sampled(16)
+        a, b = self._samples.coefficients(LOW) ** 2, other.coefficients(LOW) ** 2
+        ends = [
+            abs(other.energy_about(0.0, 0.0) - whole),
+            abs(self._samples.opposite(self._value) - other.opposite(self._value)),
         ]
-        return edges, np.ascontiguousarray(np.transpose(rows))
-
-    def __call__(self, x: Array) -> Array:
-        """Return the derivative at x."""
-        edges, table = self._table
-        x = np.asarray(x, dtype=np.float64)
-        cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
-        y = (2.0 * x - edges[cell] - edges[cell + 1]) / (edges[cell + 1] - edges[cell])
-        twice = 2.0 * y
-        b1, b2 = np.zeros_like(x), np.zeros_like(x)
-        for k in range(len(table) - 1, 0, -1):
-            b1, b2 = twice * b1 - b2 + table[k].take(cell, mode="clip"), b1
-        out = y * b1 - b2 + table[0][cell]
-        return np.where(np.abs(x) < REACH, out, 0.0)
+        rho = 0.9 * np.cos(np.linspace(0.0, np.pi, 33))
+        powers = rho[:, None] ** np.arange(LOW + 1)
+        values = max([*ends, float(np.abs(powers @ (a - b)).max()), 4.0 * EPS * whole])
+        slopes = 0.0
+        if math.isfinite(self.derivative_second_moment):
+            c = self._slope._coefficients(LOW - 1) ** 2 / np.arange(1, LOW + 1)
+            slopes = float(np.abs(powers[:, 1:] @ (a[1:] - c)).max())
+        return values / whole, slopes / whole
 
 
 def from_function(
     f: Any,
     *,
-    kinks: Iterable[float] = (),
+    kinks: float | Iterable[float] = (),
     name: str | None = None,
     derivative: Callable[[Any], Any] | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Activation:
     """Make an activation of any square-integrable function.
 
@@ -132,31 +282,41 @@ def from_function(
     f : callable or SymPy expression
         A function of a NumPy array, of a torch tensor, of a Python float, or a SymPy
         expression in one symbol. Neither torch nor SymPy is imported for the others.
-    kinks : iterable of float
-        Points where the derivative of f jumps: every quadrature is split there. Those
-        of a SymPy expression (Abs, Max, Min, sign, Heaviside, Piecewise of linear
-        arguments) are found.
+    kinks : float or iterable of float
+        Points where f is not smooth: every quadrature is split there. Points where f or
+        one of its first derivatives jumps are found if they are not named, up to 32
+        within the reach of the Gaussian, 40 standard deviations; a point where the slope
+        is infinite has to be named. Those of a SymPy expression (Abs, Max, Min, sign,
+        Heaviside, Piecewise of linear arguments) are read off.
     name : str, optional
         Shown in messages and reports.
     derivative : callable, optional
         f', taking what f takes. Without it: that of the SymPy expression, automatic
-        differentiation for torch, otherwise an interpolant's (about 1e-12).
+        differentiation for torch, otherwise that of Chebyshev interpolants between the
+        kinks, with an error of about 1e-12 of the derivative's size.
+    tolerance : float
+        Error of the dual over E f^2 that is accepted, from 1e-14 to 0.01. More than the
+        default for a function whose values are less accurate than double precision.
 
     Returns
     -------
     Activation
-        A `FromFunction` with `quadrature_error`, the relative difference of E s^2
-        between two rules; piecewise constant and continuous piecewise linear functions
-        are recognised and get their closed form, a `PiecewisePolynomial`. Duals of
-        other functions that are continuous have a relative error of 1e-13, wherever the
-        kinks are, for functions smooth between them at the scale of one.
+        A `FromFunction` with `kinks`, those of them that were `found`, and
+        `quadrature_error`, the estimated error of its dual over E f^2, at most
+        `tolerance`. Moments, Hermite coefficients and lengths have the same accuracy at
+        every variance at which f can be resolved. Piecewise constant and continuous
+        piecewise linear functions are recognised on all of the panels and get their
+        closed form, a `PiecewisePolynomial`.
 
     Raises
     ------
     ValueError
-        If f is not finite somewhere, not square integrable against exp(-x^2/2), so
-        rough between the kinks that quadrature has lost six digits, or jumps at a kink
-        without being piecewise constant.
+        If f is not finite somewhere, not square integrable against exp(-x^2/2), or so
+        rough between the kinks that `tolerance` is out of reach (noise, too many
+        oscillations or kinks, a singularity that is not named); if it jumps without
+        being piecewise constant; if `derivative` is not that of f; if an argument is
+        malformed. Later, `mu` and `nu` of a function so close to affine that rounding of
+        its values hides the rest: with the default, below about mu = 3e-9.
     TypeError
         If f is neither callable nor an expression in one symbol.
 
@@ -166,208 +326,61 @@ def from_function(
     >>> a = from_function(lambda x: np.sin(x) + x**2, name="sin + square")
     >>> round(a.mean, 12), round(a.second_moment, 9)
     (1.0, 3.432332358)
+    >>> from_function(lambda x: np.tanh(x) + np.maximum(x - 0.3, 0.0)).found
+    (0.3,)
     """
-    known, slope, found = _as_numpy(f, derivative)
-    points = tuple(sorted({*map(float, kinks), *found}))
-    _checks.reject(
-        "from_function", "kinks", "be finite", ~np.isfinite(points), points, ""
-    )
-    label = name or getattr(f, "__name__", type(f).__name__)
+    who = "from_function"
+    accepted = requirements.tolerance(tolerance)
+    named = requirements.kinks(kinks)
+    given_name = requirements.name(name)
+    known, slope, read = as_numpy(f, derivative)
+    points = tuple(sorted({*named, *read}))
+    label = given_name or getattr(f, "__name__", type(f).__name__)
     label = "f" if label in ("<lambda>", "function") else str(label)
-    out = FromFunction(label, known, slope, points)
-    _check(out)
-    exact = _piecewise_linear(out)
-    if exact is None:
-        _refuse_jumps(out)
-    return exact or out
-
-
-def _refuse_jumps(a: FromFunction) -> None:
-    """Raise for a function that jumps: its slope's dual is infinite at +-1.
-
-    Two values on either side of a kink whose difference outlives a hundredth of the
-    distance; that of a steep continuous function, even a square root, does not.
-    """
-    c = np.array(a.kinks)
-    h = 1e-9 * (1.0 + np.abs(c))
-    with np.errstate(invalid="ignore"):
-        wide, narrow = (np.abs(a.f(c + w) - a.f(c - w)) for w in (h, 0.01 * h))
-    scale = np.abs(a.f(c - h)) + np.abs(a.f(c + h))
-    bad = (narrow > 0.5 * wide) & (narrow > 1e-12 * scale)
-    need = "not be jumps of f, unless f is constant between them"
-    _checks.reject("from_function", "kinks", need, bad, c, "Make f continuous there.")
-
-
-def _piecewise_linear(a: FromFunction) -> PiecewisePolynomial | None:
-    """Recognise piecewise constant and continuous piecewise linear functions.
-
-    Their duals have a closed form, accurate however close the kinks are.
-    """
-    ends = [-16.0, *(c for c in a.kinks if abs(c) < 15.0), 16.0]
-    if len(ends) != len(a.kinks) + 2:
-        return None
-    slopes, starts, stops = [], [], []
-    for low, high in itertools.pairwise(ends):
-        x = low + (high - low) * np.linspace(0.01, 0.99, 23)
-        y = a._value(x)
-        slope = float(y[-1] - y[0]) / float(x[-1] - x[0])
-        line = y[0] + slope * (x - x[0])
-        size = float(np.abs(y).max()) + abs(slope) * float(np.abs(x).max())
-        if np.abs(y - line).max() > 8.0 * np.finfo(np.float64).eps * size:
-            return None
-        slopes.append(slope)
-        starts.append(float(y[0] + slope * (low - x[0])))
-        stops.append(float(y[0] + slope * (high - x[0])))
-    jumps = [b - a for a, b in zip(stops[:-1], starts[1:], strict=True)]
-    scale = max(map(abs, (*starts, *stops)), default=0.0)
-    if all(abs(j) <= 1e-14 * scale for j in jumps):
-        bends = tuple(b - a for a, b in itertools.pairwise(slopes))
-        line = (starts[0] - slopes[0] * ends[0], slopes[0])
-        return PiecewisePolynomial(a.name, 1, line, a.kinks, bends)
-    if all(abs(s) * 32.0 <= 1e-14 * scale for s in slopes):
-        return PiecewisePolynomial(a.name, 0, (starts[0],), a.kinks, tuple(jumps))
-    return None
-
-
-def _check(a: FromFunction) -> None:
-    x, _ = gaussian.panels(a.kinks)
-    values = np.asarray(a.f(x))
-    if values.shape != x.shape:
-        raise ValueError(
-            f"from_function: `f` must return an array of its argument's shape, got"
-            f" {values.shape} for {x.shape}."
-        )
-    bad = ~np.isfinite(values)
-    if bad.any():
-        raise ValueError(
-            f"from_function: `f` must be finite on the real line, got"
-            f" {values[bad][0]} at x = {x[bad][0]:g}."
-        )
-    share = np.square(values / np.abs(values).max(initial=1e-300)) * gaussian.pdf(x)
-    if share[np.abs(x) > 18.0].max() > 1e-13 * share.max():
-        raise ValueError(
-            "from_function: `f` must be square integrable, f(x)^2 exp(-x^2/2) -> 0, but"
-            f" it is still {share[np.abs(x) > 18.0].max() / share.max():.1g} of its"
-            " maximum beyond |x| = 18."
-        )
-    if a.quadrature_error > 1e-6:
-        raise ValueError(
-            "from_function: `f` must be smooth between its `kinks`, but two quadrature"
-            f" rules differ by {a.quadrature_error:.1g} of E f^2. Give the points where"
-            " f or its derivative jumps."
-        )
-
-
-def _moments(
-    f: Function, kinks: tuple[float, ...]
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """E f^2 and E f(Z) (1 + Z) by unaligned panels and by the rule in use."""
-    x, w = gaussian.panels(kinks)
-    weight = w * gaussian.pdf(x)
-    y = np.asarray(f(x))
-    fine = (float(weight @ y**2), float(weight @ (y * (1.0 + x))))
-    edges = np.array(sorted({*np.linspace(-20.0, 20.0, 238).tolist(), *kinks}))
-    node, w = gaussian.legendre(20)
-    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
-    x = (middle[:, None] + half[:, None] * node).ravel()
-    weight = (half[:, None] * w).ravel() * gaussian.pdf(x)
-    y = np.asarray(f(x))
-    return (float(weight @ y**2), float(weight @ (y * (1.0 + x)))), fine
-
-
-def _as_numpy(
-    f: Any, derivative: Any
-) -> tuple[Function, Function | None, tuple[float, ...]]:
-    """Return f and f' as functions of arrays, and the kinks that can be read off."""
-    sympy = sys.modules.get("sympy")
-    if sympy is not None and isinstance(f, sympy.Basic):
-        return _from_sympy(sympy, f, derivative)
-    if not callable(f):
-        raise TypeError(
-            "from_function: `f` must be callable or a SymPy expression, got"
-            f" {type(f).__name__}."
-        )
-    if not _takes(f, np.array([0.25, 0.5])):
-        torch = sys.modules.get("torch")
-        if torch is not None and _takes(f, torch.tensor([0.25, 0.5]).double()):
-            slope = (
-                _automatic(f, torch)
-                if derivative is None
-                else _through(derivative, torch)
-            )
-            return _through(f, torch), slope, ()
-        # A function of one number, like math.tanh.
-        f = np.vectorize(f, otypes=[np.float64])
-    if derivative is not None and not _takes(derivative, np.array([0.25, 0.5])):
-        derivative = np.vectorize(derivative, otypes=[np.float64])
-    function: Function = f  # pyright: ignore[reportAssignmentType]
-    slope: Function | None = derivative
-    return function, slope, ()
-
-
-def _takes(f: Callable[[Any], Any], probe: Any) -> bool:
-    """Whether f maps this kind of array to its like."""
-    try:
-        out = f(probe)
-    except (TypeError, ValueError, AttributeError, RuntimeError):
-        return False
-    return isinstance(out, type(probe)) and out.shape == probe.shape
-
-
-def _through(f: Any, torch: Any) -> Function:
-    def value(x: Array) -> Array:
-        with torch.no_grad():
-            return f(torch.tensor(x, dtype=torch.float64)).numpy()
-
-    return value
-
-
-def _automatic(f: Any, torch: Any) -> Function:
-    def slope(x: Array) -> Array:
-        t = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        with torch.enable_grad():
-            (g,) = torch.autograd.grad(f(t).sum(), t)
-        return g.numpy()
-
-    return slope
-
-
-def _from_sympy(
-    sympy: Any, f: Any, derivative: Any
-) -> tuple[Function, Function | None, tuple[float, ...]]:
-    symbols = sorted(f.free_symbols, key=str)
-    if len(symbols) != 1:
-        raise TypeError(
-            f"from_function: `f` must be an expression in one symbol, got {symbols}."
-        )
-    # A real symbol, so that Abs and sign differentiate as functions of a real number.
-    x = sympy.Symbol("x", real=True)
-    f = f.subs(symbols[0], x)
-    slope = sympy.diff(f, x) if derivative is None else sympy.sympify(derivative)
-    slope = slope.subs(symbols[0], x).replace(
-        sympy.DiracDelta, lambda *_: sympy.Integer(0)
+    requirements.values(known, points, "f")
+    if slope is not None:
+        requirements.values(slope, points, "derivative")
+    octaves = Octaves(known, points, 0.1 * accepted, who)
+    mesh = octaves.at(1.0)
+    requirements.resolved(who, mesh.rough, (), "")
+    every = octaves.kinks(1.0)
+    exact = linear_pieces.recognise(label, known, slope, octaves)
+    if exact is not None:
+        return exact
+    requirements.resolved(who, (), mesh.jumps, "")
+    requirements.no_jumps(known, every)
+    out = FromFunction(
+        label,
+        known,
+        slope,
+        every,
+        found=mesh.found,
+        tolerance=accepted,
+        own=octaves,
     )
-    both = [sympy.lambdify(x, g, modules=["scipy", "numpy"]) for g in (f, slope)]
-    value, dvalue = (_broadcast(g) for g in both)
-    return value, dvalue, _sympy_kinks(sympy, f, x)
+    if slope is not None and derivative is None and out._errors[1] > accepted:
+        # Automatic differentiation may have constants in single precision.
+        out = replace(out, df=None)
+    _refuse_errors(out, given=derivative is not None)
+    return out
 
 
-def _broadcast(g: Callable[[Array], Any]) -> Function:
-    return lambda x: (
-        np.broadcast_to(np.asarray(g(x), dtype=np.float64), np.shape(x)) + 0.0
-    )
-
-
-def _sympy_kinks(sympy: Any, f: Any, x: Any) -> tuple[float, ...]:
-    zeros: list[Any] = []
-    for node in f.atoms(sympy.Abs, sympy.sign, sympy.Heaviside):
-        zeros.append(node.args[0])
-    for node in f.atoms(sympy.Max, sympy.Min):
-        zeros += [a - b for a, b in itertools.combinations(node.args, 2)]
-    for node in f.atoms(sympy.Piecewise):
-        for _, condition in node.args:
-            zeros += [
-                r.lhs - r.rhs for r in condition.atoms(sympy.core.relational.Relational)
-            ]
-    points = [p for zero in zeros for p in sympy.solveset(zero, x, sympy.Reals)]
-    return tuple(float(p) for p in points)
+def _refuse_errors(a: FromFunction, *, given: bool) -> None:
+    """Raise where the error of the dual is above the tolerance."""
+    values, slopes = a._errors
+    if values > a.tolerance:
+        raise ValueError(
+            f"from_function: `f` must be smooth between its `kinks`, but two quadrature"
+            f" rules put its dual {values:.1g} of E f^2 apart, more than {a.tolerance:g}."
+            " Give the points where f or its derivative jumps, or a larger `tolerance`."
+        )
+    if slopes > a.tolerance:
+        what = (
+            "`derivative` must be that of f, but the dual by it"
+            if given
+            else "`derivative` must be given, as the dual by that of an interpolant"
+        )
+        raise ValueError(
+            f"from_function: {what} is {slopes:.1g} of E f^2 off, more than"
+            f" {a.tolerance:g}."
+        )

@@ -102,7 +102,9 @@ def coverage_bound(distance: Any, classes: int, *, form: Form = "printed") -> An
     mean = _checks.not_negative(who, "distance", distance)
     d = _inputs.classes(who, classes)
     sharp = _checks.choice(who, "form", form, FORMS) == "sharp"
-    return _checks.like(distance, np.asarray(1.0 - math.sqrt(2 if sharp else d) * mean))
+    with np.errstate(over="ignore"):
+        out = np.asarray(1.0 - math.sqrt(2 if sharp else d) * mean)
+    return _checks.like(distance, _checks.result(who, out, "distance"))
 
 
 def degeneracy_loss(predictions: Any) -> float:
@@ -212,8 +214,6 @@ def segment_degeneracy_loss(p: Any) -> float:
     who = "segment_degeneracy_loss"
     x = _checks.interval(who, "p", p, 0.0, 1.0)
     if x.ndim != 2 or x.size == 0:
-        raise ValueError(
-            f"{who}: `p` must have shape (perturbations, inputs), none of them 0, got"
-            f" {x.shape}."
-        )
+        need = "have shape (perturbations, inputs), none of them 0"
+        raise _checks.misshapen(who, "p", need, x)
     return math.sqrt(2.0) * float(np.abs((x - 0.5).mean(axis=1)).mean())

@@ -75,16 +75,15 @@ def jacobian_row_moments(
     """
     who = "jacobian_row_moments"
     n = _checks.integer(who, "inputs", inputs, 1)
-    q = _checks.interval(who, "active", active, 0.0, 1.0)
-    if q.ndim:
-        raise ValueError(f"{who}: `active` must be a number, got shape {q.shape}.")
-    share = float(q)
+    share = _checks.number(who, "active", active, 0.0, 1.0)
     # n sigma^2 first: 2 / n times n would round.
     total = 2.0
     if weight_variance is not None:
         name = "weight_variance"
         total = n * _checks.scalar(who, name, weight_variance, positive=True)
-    return RowMoments(share * total, total * total * share * (3.0 - share) / n)
+    variance = total * total * share * (3.0 - share) / n
+    _checks.result(who, variance, "weight_variance")
+    return RowMoments(share * total, variance)
 
 
 def jacobian_chain(widths: Sequence[int], start: Start = "he") -> Array:
@@ -124,7 +123,10 @@ def jacobian_chain(widths: Sequence[int], start: Start = "he") -> Array:
     >>> jacobian_chain((784, 392, 392, 392, 2), "xavier").round(5).tolist()
     [0.33164, 0.24873, 0.49746, 0.99492]
     """
-    who = "jacobian_chain"
+    return _chain("jacobian_chain", widths, start)
+
+
+def _chain(who: str, widths: Sequence[int], start: str) -> Array:
     sizes = _inputs.widths(who, widths)
     he = _checks.choice(who, "start", start, STARTS) == "he"
     factors: list[float] = []
@@ -161,7 +163,7 @@ def detachment_limit(widths: Sequence[int], start: Start = "he") -> float:
     >>> round(detachment_limit(sizes), 5), round(detachment_limit(sizes, "xavier"), 5)
     (0.17157, 0.25127)
     """
-    means = jacobian_chain(widths, start)
+    means = _chain("detachment_limit", widths, start)
     return float(np.max((1.0 - np.sqrt(means)) ** 2))
 
 
@@ -202,16 +204,18 @@ def layer_jacobians(
     >>> j[0][0].tolist(), j[1][0].tolist()
     ([[2.0], [4.0]], [[2.0, 0.0], [4.0, 0.0]])
     """
-    layers, shifts, rows = _network("layer_jacobians", weights, biases, x)
+    who = "layer_jacobians"
+    layers, shifts, rows = _network(who, weights, biases, x)
     masks: list[Array] = []
-    for w, b in zip(layers[:-1], shifts[:-1], strict=True):
-        rows = rows @ w.T + b
-        masks.append((rows > 0.0).astype(np.float64))
-        rows = rows * masks[-1]
-    found = [np.broadcast_to(layers[-1], (len(rows), *layers[-1].shape)).copy()]
-    for w, mask in zip(layers[-2::-1], masks[::-1], strict=True):
-        found[-1] = found[-1] * mask[:, np.newaxis, :]
-        found.append(found[-1] @ w)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for w, b in zip(layers[:-1], shifts[:-1], strict=True):
+            rows = _checks.result(who, rows @ w.T + b, "weights", "biases", "x")
+            masks.append((rows > 0.0).astype(np.float64))
+            rows = rows * masks[-1]
+        found = [np.broadcast_to(layers[-1], (len(rows), *layers[-1].shape)).copy()]
+        for w, mask in zip(layers[-2::-1], masks[::-1], strict=True):
+            found[-1] = found[-1] * mask[:, np.newaxis, :]
+            found.append(_checks.result(who, found[-1] @ w, "weights"))
     return tuple(found[::-1])
 
 
@@ -244,7 +248,7 @@ def detachment_loss(jacobians: Sequence[Any]) -> float:
     1.0
     """
     who = "detachment_loss"
-    parts = [_checks.real(who, f"jacobians[{k}]", j) for k, j in enumerate(jacobians)]
+    parts = _arrays(who, "jacobians", jacobians)
     shapes = [j.shape for j in parts]
     if not parts or any(
         len(s) != 3 or 0 in s or s[:2] != shapes[0][:2] for s in shapes
@@ -257,29 +261,32 @@ def detachment_loss(jacobians: Sequence[Any]) -> float:
         raise ValueError(
             f"{who}: `jacobians` must have at least 2 classes, got {shapes[0][1]}."
         )
-    gaps = [(1.0 - np.linalg.norm(j, axis=-1)) ** 2 for j in parts]
+    with np.errstate(over="ignore"):
+        gaps = [(1.0 - np.linalg.norm(j, axis=-1)) ** 2 for j in parts]
+    _checks.result(who, np.max(gaps, axis=0), "jacobians")
     return math.fsum(np.max(gaps, axis=0).ravel()) / gaps[0].size
 
 
 def _network(
     who: str, weights: Any, biases: Any, x: Any
 ) -> tuple[list[Array], list[Array], Array]:
-    layers = [_checks.real(who, f"weights[{k}]", w) for k, w in enumerate(weights)]
-    shifts = [_checks.real(who, f"biases[{k}]", b) for k, b in enumerate(biases)]
+    layers = _arrays(who, "weights", weights)
+    shifts = _arrays(who, "biases", biases)
     rows = _checks.real(who, "x", x)
     if rows.ndim != 2 or rows.size == 0:
-        raise ValueError(f"{who}: `x` must have shape (inputs, n_0), got {rows.shape}.")
+        raise _checks.misshapen(who, "x", "have shape (inputs, n_0)", rows)
     if not layers or len(shifts) != len(layers):
         raise ValueError(
             f"{who}: `biases` must have one entry a layer, got {len(shifts)} for"
-            f" {len(layers)} layers."
+            f" {len(layers)} layers in `weights`."
         )
     before = rows.shape[1]
     for k, (w, b) in enumerate(zip(layers, shifts, strict=True)):
         if w.ndim != 2 or w.shape[1] != before or w.size == 0:
             raise ValueError(
                 f"{who}: `weights[{k}]` must have shape (n, {before}), got {w.shape}."
-                " The network must be fully connected, first layer first."
+                " The network must be fully connected, first layer first, and `x` as"
+                " wide as its inputs."
             )
         if b.shape != (len(w),):
             raise ValueError(
@@ -289,3 +296,8 @@ def _network(
     if before < 2:
         raise ValueError(f"{who}: `weights` must end in at least 2 classes, got 1.")
     return layers, shifts, rows
+
+
+def _arrays(who: str, name: str, value: Any) -> list[Array]:
+    entries = _checks.listed(who, name, value, "one array a layer")
+    return [_checks.real(who, f"{name}[{k}]", entry) for k, entry in enumerate(entries)]

@@ -49,9 +49,10 @@ def kernel_bandwidths(median: float) -> Array:
     >>> kernel_bandwidths(0.5).tolist()[3:6]
     [0.25, 0.5, 1.0]
     """
-    return _checks.scalar(
-        "kernel_bandwidths", "median", median, positive=True
-    ) * np.array(LADDER)
+    who = "kernel_bandwidths"
+    # The least and the largest bandwidth must be float64, and not 0.
+    _checks.scalar(who, "median", median, positive=True)
+    return _checks.number(who, "median", median, 1e-300, 1e300) * np.array(LADDER)
 
 
 def mixture_kernel(x: Any, y: Any, bandwidths: Any) -> Array:

@@ -73,7 +73,7 @@ def noise_rule(widths: Sequence[int], scale: float = SCALE) -> Noise:
     ------
     ValueError
         If there are fewer than 2 classes, a width is not a positive whole number or
-        `scale` is negative.
+        `scale` is negative or above 1e70.
 
     Examples
     --------
@@ -84,7 +84,11 @@ def noise_rule(widths: Sequence[int], scale: float = SCALE) -> Noise:
     (616618, 591.0, 0.25)
     """
     sizes = _inputs.widths("noise_rule", widths)
-    s2 = _checks.scalar("noise_rule", "scale", scale) ** 2
+    size = _checks.scalar("noise_rule", "scale", scale)
+    # Its fourth power is summed.
+    bad = size > 1e70
+    _checks.reject("noise_rule", "scale", "be at most 1e70", bad, size, "")
+    s2 = size * size
     variances: list[float] = []
     counts: list[int] = []
     for before, after in itertools.pairwise(sizes):
@@ -130,9 +134,10 @@ def ball_mean_square(radius: float, dimension: int) -> float:
     >>> ball_mean_square(1.0, 1) * 3.0, ball_mean_square(1.0, 616_618) > 0.99999
     (1.0, True)
     """
-    r = _checks.scalar("ball_mean_square", "radius", radius)
-    m = _checks.integer("ball_mean_square", "dimension", dimension, 1)
-    return r * r * (m / (m + 2.0))
+    who = "ball_mean_square"
+    r = _checks.scalar(who, "radius", radius)
+    m = _checks.integer(who, "dimension", dimension, 1)
+    return _checks.result(who, r * r * (m / (m + 2.0)), "radius")
 
 
 def total_loss(
@@ -169,16 +174,16 @@ def total_loss(
     0.25
     """
     who = "total_loss"
-    first = _checks.real(who, "uniformity", uniformity)
-    if first.ndim:
-        raise ValueError(
-            f"{who}: `uniformity` must be a number, got shape {first.shape}."
-        )
+    first = _checks.number(who, "uniformity", uniformity)
     second = _checks.scalar(who, "degeneracy", degeneracy)
     third = _checks.scalar(who, "detachment", detachment)
     lam = _checks.scalar(who, "degeneracy_weight", degeneracy_weight)
     xi = _checks.scalar(who, "detachment_weight", detachment_weight)
-    return math.fsum((float(first), lam * second, xi * third))
+    parts = (first, lam * second, xi * third)
+    names = ("uniformity", "degeneracy", "detachment")
+    weights = ("degeneracy_weight", "detachment_weight")
+    _checks.result(who, np.array(parts), *names, *weights)
+    return math.fsum(parts)
 
 
 def binary_task_count(classes: int, *, ordered: bool = True) -> int:
@@ -200,13 +205,14 @@ def binary_task_count(classes: int, *, ordered: bool = True) -> int:
     Raises
     ------
     ValueError
-        If `classes` is below 2.
+        If `classes` is below 2 or above 1,000,000.
 
     Examples
     --------
     >>> binary_task_count(10), binary_task_count(10, ordered=False)
     (1022, 511)
     """
-    c = _inputs.classes("binary_task_count", classes)
+    c = _inputs.classes("binary_task_count", classes, 10**6)
     tasks = 2 ** (c - 1) - 1
-    return 2 * tasks if ordered else tasks
+    both = _checks.flag("binary_task_count", "ordered", ordered)
+    return 2 * tasks if both else tasks

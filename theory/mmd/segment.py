@@ -296,7 +296,8 @@ def segment_mmd_gradient(
         out -= 2.0 / count * np.asarray(slopes)
         for rows in _blocks(count):
             with np.errstate(over="ignore"):
-                t = (x[rows, np.newaxis] - x) / gamma
+                # Beyond 30 the kernel is 0, and an infinite t times it would be NaN.
+                t = np.clip((x[rows, np.newaxis] - x) / gamma, -30.0, 30.0)
                 pull = np.sum(t * np.exp(-(t**2)), axis=1)
             out[rows] -= 4.0 / pairs * pull / gamma
     return out
@@ -305,13 +306,8 @@ def segment_mmd_gradient(
 def _position(who: str, p: Any, gamma: Any) -> tuple[Array, Array]:
     x = _checks.interval(who, "p", p, 0.0, 1.0)
     g = _checks.positive(who, "gamma", gamma)
-    try:
-        a, b = np.broadcast_arrays(x, g)
-    except ValueError:
-        raise ValueError(
-            f"{who}: `p` and `gamma` must broadcast, got shapes {x.shape} and {g.shape}."
-        ) from None
-    return a, b
+    shape = _checks.broadcast(who, p=x, gamma=g)
+    return np.broadcast_to(x, shape), np.broadcast_to(g, shape)
 
 
 def _like(p: Any, gamma: Any, out: Array) -> Any:

@@ -37,7 +37,8 @@ def simplex_sample(
     Raises
     ------
     ValueError
-        If `classes` is below 2 or `count` below 0.
+        If `classes` is below 2 or above 2^20, `count` below 0, or `generator` is not a
+        generator of NumPy.
 
     Examples
     --------
@@ -45,8 +46,11 @@ def simplex_sample(
     >>> bool(np.all(np.abs(u.mean(axis=0) - simplex_mean(3)) < 0.01))
     True
     """
-    n = _checks.integer("simplex_sample", "count", count, 0)
-    d = _inputs.classes("simplex_sample", classes)
+    who = "simplex_sample"
+    n = _checks.integer(who, "count", count, 0, 2**40)
+    d = _inputs.classes(who, classes, 2**20)
+    hint = "Give `numpy.random.default_rng(seed)`."
+    _checks.instance(who, "generator", generator, np.random.Generator, hint)
     e = generator.standard_exponential((n, d))
     return np.asarray(e / e.sum(axis=1, keepdims=True))
 
@@ -81,7 +85,7 @@ def simplex_covariance(classes: int) -> Array:
     Raises
     ------
     ValueError
-        If `classes` is below 2.
+        If `classes` is below 2 or above 32,768.
 
     Examples
     --------
@@ -91,7 +95,7 @@ def simplex_covariance(classes: int) -> Array:
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    d = _inputs.classes("simplex_covariance", classes)
+    d = _inputs.classes("simplex_covariance", classes, 2**15)  # 8 GiB of entries
     common = d * d * (d + 1)
     out = np.full((d, d), -1 / common)
     np.fill_diagonal(out, (d - 1) / common)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.special as sp
 
 from theory import _checks
+from theory.mmd import _inputs
 
 Array = npt.NDArray[np.float64]
 
@@ -40,6 +41,8 @@ class SubExponential:
     def __post_init__(self) -> None:
         for name, value in (("nu_squared", self.nu_squared), ("alpha", self.alpha)):
             _checks.scalar("SubExponential", name, value, positive=True)
+        # Its inverse bounds lambda.
+        _checks.number("SubExponential", "alpha", self.alpha, 1e-300)
 
     def scaled(self, factor: float) -> "SubExponential":
         r"""Return those of ``factor * x``, ``(factor^2 nu^2, factor alpha)`` (Lemma 2).
@@ -56,7 +59,11 @@ class SubExponential:
         """
         who = "SubExponential.scaled"
         by = _checks.scalar(who, "factor", factor, positive=True)
-        return SubExponential(by * by * self.nu_squared, by * self.alpha)
+        parts = by * by * self.nu_squared, by * self.alpha
+        bad = not (parts[0] > 0.0 and parts[1] >= 1e-300)
+        need = "keep both numbers positive within float64"
+        _checks.reject(who, "factor", need, bad, by, "")
+        return SubExponential(*_checks.result(who, np.array(parts), "factor").tolist())
 
     def log_moment_bound(self, lam: Any) -> Any:
         r"""Bound ``log E exp(lambda (x - E x))`` by ``lambda^2 nu^2 / 2``.
@@ -73,10 +80,12 @@ class SubExponential:
         """
         who = "SubExponential.log_moment_bound"
         x = _checks.real(who, "lam", lam)
-        limit = 1.0 / self.alpha
+        limit = 1.0 / float(self.alpha)
         need = f"lie in (-{limit:g}, {limit:g})"
         _checks.reject(who, "lam", need, np.abs(x) >= limit, x, "")
-        return _checks.like(lam, np.asarray(0.5 * self.nu_squared * x * x))
+        with np.errstate(over="ignore"):
+            out = np.asarray(0.5 * self.nu_squared * x * x)
+        return _checks.like(lam, _checks.result(who, out, "lam"))
 
     def tail_bound(self, t: Any) -> Any:
         r"""Bound ``P(x - E x >= t)`` (Proposition 1).
@@ -129,10 +138,17 @@ def sub_exponential_sum(parts: Sequence[SubExponential]) -> SubExponential:
     >>> sub_exponential_sum([CHI_SQUARE, CHI_SQUARE.scaled(2.0)])
     SubExponential(nu_squared=20.0, alpha=8.0)
     """
-    if not parts:
-        raise ValueError("sub_exponential_sum: `parts` must not be empty, got none.")
+    who = "sub_exponential_sum"
+    what = "at least one `SubExponential`"
+    found = _checks.listed(who, "parts", parts, what)
+    if not found:
+        raise ValueError(f"{who}: `parts` must not be empty, got none.")
+    for k, part in enumerate(found):
+        _checks.instance(who, f"parts[{k}]", part, SubExponential)
+    total = sum(part.nu_squared for part in found)
+    _checks.result(who, total, "parts")
     return SubExponential(
-        math.fsum(part.nu_squared for part in parts), max(part.alpha for part in parts)
+        math.fsum(part.nu_squared for part in found), max(part.alpha for part in found)
     )
 
 
@@ -328,20 +344,13 @@ def vacuous_radius(variances: Any, counts: Any = None) -> float:
 
 
 def _groups(who: str, variances: Any, counts: Any) -> tuple[Array, Array]:
-    sigma2 = np.atleast_1d(_checks.positive(who, "variances", variances))
-    if sigma2.ndim != 1 or sigma2.size == 0:
-        raise ValueError(
-            f"{who}: `variances` must be a number or a list of numbers, got shape"
-            f" {sigma2.shape}."
-        )
+    sigma2 = _inputs.positive_list(who, "variances", variances)
     if counts is None:
         return sigma2, np.ones_like(sigma2)
     n = np.atleast_1d(_checks.real(who, "counts", counts))
     if n.shape != sigma2.shape:
-        raise ValueError(
-            f"{who}: `counts` must have one entry a variance, got shapes {n.shape} and"
-            f" {sigma2.shape}."
-        )
-    bad = (n < 1.0) | (n != np.floor(n))
+        hint = f"`variances` has shape {sigma2.shape}."
+        raise _checks.misshapen(who, "counts", "have one entry a variance", n, hint)
+    bad = (n < 1.0) | (n != np.floor(n)) | (n > _checks.LARGEST)
     _checks.reject(who, "counts", "be positive whole numbers", bad, n, "")
     return sigma2, n

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from scipy.integrate import DOP853, OdeSolution
 from scipy.optimize import brentq
 
+from theory import _checks
+
 Array = npt.NDArray[np.float64]
 Weights = tuple[Array, ...]
 
@@ -25,6 +27,13 @@ SHORT, MANY = 1e-5, 100
 """Where a flow slides along a kink, steps shrink to the tolerance and stay so: this
 many more than longer ones, each this much shorter than the longest of all. Passing a
 kink takes about ten."""
+
+STABLE = 8.0
+"""More than the integrator's interval of stability on the negative axis, 6.4."""
+
+WATCHED, HOPELESS = 100, 3.0
+"""A flow is given up if by its pace over this many steps, and by how that grows from one
+such stretch to the next, it ends before this part of the way."""
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -69,14 +78,20 @@ def integrate(
     rtol: float,
     atol: float,
     max_steps: int,
+    names: tuple[str, ...] = (),
 ) -> Path:
     """Integrate, with the dissipated energy as one more component of the state."""
 
     def right_side(_: float, state: Array) -> Array:
-        speed = system.velocity(state[:-1])
-        return np.append(speed, speed @ speed)
+        with np.errstate(over="ignore", invalid="ignore"):
+            speed = system.velocity(state[:-1])
+            return np.append(speed, speed @ speed)
 
     first = np.append(start, 0.0)
+    # The integrator squares what it is given, and is lost where this overflows.
+    with np.errstate(over="ignore", invalid="ignore"):
+        trial = np.append(right_side(0.0, first), system.loss(start)) ** 2
+    _checks.result(who, trial, *names)
     # Its status changes under the checker's eyes, hence no type.
     solver = cast(Any, DOP853(right_side, 0.0, first, t_end, rtol=rtol, atol=atol))
     balance = _Balance(system, solver.y, rtol, atol)
@@ -96,19 +111,70 @@ def integrate(
         longest = max(longest, times[-1] - times[-2])
         tiny = times[-1] - times[-2] < SHORT * longest
         short = max(0, short + (1 if tiny else -1))
+        count = len(pieces)
+        late = count >= 2 * WATCHED and count % WATCHED == 0
+        hopeless = late and t_end > HOPELESS * _reach(times, max_steps)
         if short > MANY:
             _stopped(who, solver.t, "it slides along a kink of ReLU")
             break
+        if hopeless:
+            pace = f"at its pace `max_steps` = {max_steps} steps end before `t_end` / 3"
+            cure = (
+                f"it is stiff, and needs smaller `t_end` or {_checks.named(names)}, or"
+            )
+            _stopped(who, solver.t, f"{pace}: {cure} it slides along a kink of ReLU")
+            break
         # The field is constant along the rays that this moves on: `solver.f` stays.
         solver.y = np.append(system.project(solver.y[:-1]), solver.y[-1])
-    if solver.status == "running" and len(pieces) == max_steps:
-        _stopped(who, solver.t, f"{max_steps} steps were not enough")
+    else:
+        if solver.status == "running":
+            warnings.warn(
+                f"{who}: stopped at t = {solver.t:.6g}: `max_steps` = {max_steps} steps"
+                " were not enough. Raise it, or lower `t_end`.",
+                FlowWarning,
+                stacklevel=4,
+            )
     balance.judge(who)
     states = OdeSolution(times, pieces) if pieces else _point(solver)
     found = [_root(system, states, low, high) for low, high in brackets.found]
     return Path(
         np.array(times), states, np.array(found), balance.error, balance.allowance
     )
+
+
+def states_at(path: Path, times: Array) -> Array:
+    """Return the states at times of any shape, without the dissipated energy."""
+    flat = np.atleast_1d(times).ravel()
+    if not flat.size:
+        size = path.states(0.0).size - 1
+        return np.empty((*times.shape, size))
+    return np.asarray(path.states(flat))[:-1].T.reshape(*times.shape, -1)
+
+
+def refuse_stiff(who: str, decay: float, t_end: float, max_steps: int) -> None:
+    """Refuse a weight decay that alone takes more steps than there may be.
+
+    The norm decays at the rate ``2 weight_decay`` at least, and an explicit step is stable
+    up to 6.4 over the rate: `STABLE` is a little more.
+    """
+    if 2.0 * decay * t_end > STABLE * max_steps:
+        raise ValueError(
+            f"{who}: `weight_decay` times `t_end` must be at most {STABLE / 2.0:g} times"
+            f" `max_steps`, {STABLE / 2.0 * max_steps:g}, got {decay * t_end:g}: the flow"
+            " is stiff. Lower them, or take `rho_trajectory` for directions at rest."
+        )
+
+
+def _reach(times: list[float], max_steps: int) -> float:
+    """Return how far the steps left lead at the pace, and its growth, of the last ones."""
+    before, middle, now = (times[-1 - k * WATCHED] for k in (2, 1, 0))
+    pace, growth = now - middle, max(1.0, (now - middle) / (middle - before))
+    stretches = (max_steps + 1 - len(times)) / WATCHED
+    if growth > 1.01:
+        # A geometric sum; its exponent is cut where any end is reached.
+        top = math.exp(min(stretches * math.log(growth), 700.0))
+        stretches = (top - 1.0) / (growth - 1.0)
+    return now + pace * growth * stretches
 
 
 class _Balance:
@@ -137,7 +203,7 @@ class _Balance:
                 f"{who}: the energy is off by {self.error:.3g} where `rtol` and `atol`"
                 f" allow {self.allowance:.3g}: a step missed a kink. Use smaller ones.",
                 FlowWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
 
@@ -187,5 +253,5 @@ def _stopped(who: str, time: float, reason: str | None) -> None:
         f"{who}: stopped at t = {time:.6g}: {reason}. Where the flow points at a kink"
         " from both sides it has no velocity, and steps shrink to nothing: end before.",
         FlowWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -41,27 +41,32 @@ class Moments:
         return divide(self.b, a)
 
 
-def gather(who: str, outputs: Any, labels: Any, weight_decay: Any = 0.0) -> Moments:
-    """Check and sum up; the examples are on the last axis, the others broadcast."""
-    f = _inputs.outputs(who, outputs)
-    y = _inputs.labels(who, labels, f.shape[-1])
+def gather(
+    who: str, outputs: Any, labels: Any, weight_decay: Any = 0.0, **others: Array
+) -> Moments:
+    """Check and sum up; the examples are on the last axis, the others broadcast.
+
+    `others` are checked arguments that must broadcast against the leading axes.
+    """
+    f, y = _inputs.outputs_and_labels(who, outputs, labels)
     penalty = _checks.not_negative(who, "weight_decay", weight_decay)
-    try:
-        lead = np.broadcast_shapes(f.shape[:-1], y.shape[:-1], penalty.shape)
-    except ValueError:
-        raise ValueError(
-            f"{who}: the leading axes of `outputs`, `labels` and `weight_decay` must"
-            f" broadcast, got {f.shape[:-1]}, {y.shape[:-1]} and {penalty.shape}."
-        ) from None
+    shapes = {"outputs": f.shape[:-1], "labels": y.shape[:-1]}
+    shapes |= {"weight_decay": penalty.shape}
+    lead = _checks.common(who, shapes, _inputs.LEADING)
+    shapes |= {name: array.shape for name, array in others.items()}
+    _checks.common(who, shapes, _inputs.LEADING)
     power = np.frexp(np.abs(f).max(axis=-1))[1]
     # The penalty is divided by the scale too, and must not overflow.
     least = np.where(penalty > 0.0, np.frexp(penalty)[1] - 900, -1100)
     power = np.broadcast_to(np.maximum(power, least), lead).astype(np.int64)
     part = np.ldexp(f, -power[..., np.newaxis])
     b = total((part * y, np.zeros_like(part)))
-    s = two.scale(total(two.multiply_exactly(part, part)), power)
-    decay = np.ldexp(penalty, -power)
-    return Moments(power, two.add((decay, np.zeros_like(decay)), s), b, s)
+    with np.errstate(over="ignore", invalid="ignore"):
+        s = two.scale(total(two.multiply_exactly(part, part)), power)
+        decay = np.ldexp(penalty, -power)
+        a = two.add((decay, np.zeros_like(decay)), s)
+    _checks.result(who, a[0], "outputs")
+    return Moments(power, a, b, s)
 
 
 def total(terms: two.Pair) -> two.Pair:
@@ -79,11 +84,12 @@ def total(terms: two.Pair) -> two.Pair:
 
 
 def divide(x: two.Pair, y: two.Pair) -> two.Pair:
-    """Return x / y to twice the digits."""
-    first = x[0] / y[0]
-    back = two.multiply((first, np.zeros_like(first)), y)
-    rest = two.add(x, (-back[0], -back[1]))
-    return two.add_exactly(first, np.asarray(rest[0] / y[0]))
+    """Return x / y to twice the digits, not finite if it leaves float64."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        first = x[0] / y[0]
+        back = two.multiply((first, np.zeros_like(first)), y)
+        rest = two.add(x, (-back[0], -back[1]))
+        return two.add_exactly(first, np.asarray(rest[0] / y[0]))
 
 
 def pair(value: Array) -> two.Pair:
@@ -91,21 +97,27 @@ def pair(value: Array) -> two.Pair:
     return value, np.zeros_like(value)
 
 
-def excess(rho: Array, moments: Moments, *, penalty: bool = True) -> two.Pair:
-    """Return ``rho A - B`` (or ``rho S - B``), scaled as the moments are."""
-    heavy = two.multiply(pair(rho), moments.a if penalty else moments.s)
-    return two.add(heavy, (-moments.b[0], -moments.b[1]))
+def excess(
+    rho: Array, moments: Moments, *, penalty: bool = True
+) -> tuple[two.Pair, npt.NDArray[np.int64]]:
+    """Return ``rho A - B`` (or ``rho S - B``), scaled as the moments are, and a power.
+
+    That power of two is divided out as well, where products would overflow.
+    """
+    weight = moments.a if penalty else moments.s
+    size = np.frexp(rho)[1]
+    over = np.maximum(size, size + np.frexp(weight[0])[1]) - 900
+    power = np.maximum(over, 0).astype(np.int64)
+    less = two.scale(moments.b, -power)
+    with np.errstate(over="ignore", invalid="ignore"):
+        heavy = two.multiply(pair(np.ldexp(rho, -power)), weight)
+        return two.add(heavy, (-less[0], -less[1])), power
 
 
-def whole_of(moments: Moments, part: two.Pair) -> Array:
-    """Return a scaled sum itself, as a float."""
-    return np.asarray(moments.whole(part)[0])
-
-
-def number(out: Any) -> Any:
-    """Return a Python float where there are no leading axes."""
-    out = np.asarray(out, dtype=np.float64)
-    return float(out) if out.ndim == 0 else out
+def whole_of(moments: Moments, part: two.Pair, power: Any = 0) -> Array:
+    """Return a scaled sum itself, as a float; infinite if it leaves float64."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ldexp(part[0], moments.exponent + power))
 
 
 def refuse_idle(who: str, moments: Moments) -> None:

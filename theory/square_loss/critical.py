@@ -63,8 +63,10 @@ def critical_residual(
     array([0.56])
     """
     size, v, x, y = _given("critical_residual", rho, directions, x, labels)
-    hidden, f = _passes.forward(v, x)
-    return _passes.frobenius(_tangent(v, hidden, f, size * f - y))
+    with np.errstate(over="ignore", invalid="ignore"):
+        hidden, f = _passes.forward(v, x)
+        out = _passes.frobenius(_tangent(v, hidden, f, size * f - y))
+    return _checks.result("critical_residual", out, "rho", "x")
 
 
 def per_sample_residual(directions: Sequence[Any], x: Any) -> Array:
@@ -107,11 +109,13 @@ def per_sample_residual(directions: Sequence[Any], x: Any) -> Array:
     """
     who = "per_sample_residual"
     v, x = _unit_network(who, directions, x)
-    hidden, f = _passes.forward(v, x)
-    back = _passes.backward(v, hidden, np.ones_like(f))
-    rows = [_row_norms(w, a, h, f) for w, a, h in zip(v, back, hidden, strict=True)]
-    safe = np.where(f == 0.0, 1.0, np.abs(f))
-    return np.where(f == 0.0, np.inf, np.stack(rows) / safe)
+    with np.errstate(over="ignore", invalid="ignore"):
+        hidden, f = _passes.forward(v, x)
+        back = _passes.backward(v, hidden, np.ones_like(f))
+        rows = [_row_norms(w, a, h, f) for w, a, h in zip(v, back, hidden, strict=True)]
+        safe = np.where(f == 0.0, 1.0, np.abs(f))
+        out = _checks.result(who, np.stack(rows) / safe, "x")
+    return np.where(f == 0.0, np.inf, out)
 
 
 def projected_kernel(directions: Sequence[Any], x: Any) -> Array:
@@ -151,14 +155,15 @@ def projected_kernel(directions: Sequence[Any], x: Any) -> Array:
            [0.  , 0.64]])
     """
     v, x = _unit_network("projected_kernel", directions, x)
-    hidden, f = _passes.forward(v, x)
-    back = _passes.backward(v, hidden, np.ones_like(f))
     out = np.zeros((len(x), len(x)))
-    for w, a, h in zip(v, back, hidden, strict=True):
-        rows = (a[:, :, np.newaxis] * h[:, np.newaxis, :]).reshape(len(x), -1)
-        rows -= np.multiply.outer(f, w.ravel())
-        out += rows @ rows.T
-    return out
+    with np.errstate(over="ignore", invalid="ignore"):
+        hidden, f = _passes.forward(v, x)
+        back = _passes.backward(v, hidden, np.ones_like(f))
+        for w, a, h in zip(v, back, hidden, strict=True):
+            rows = (a[:, :, np.newaxis] * h[:, np.newaxis, :]).reshape(len(x), -1)
+            rows -= np.multiply.outer(f, w.ravel())
+            out += rows @ rows.T
+    return _checks.result("projected_kernel", out, "x")
 
 
 def overshoot_curvature(
@@ -199,12 +204,14 @@ def overshoot_curvature(
     0.3584
     """
     size, v, x, y = _given("overshoot_curvature", rho, directions, x, labels)
-    hidden, f = _passes.forward(v, x)
-    u = y - size * f
-    turn = _tangent(v, hidden, f, u)
-    twice = _tangent(v, hidden, f, 2.0 * u - y)
-    return (
-        4.0 * size * sum(float(np.sum(a * b)) for a, b in zip(turn, twice, strict=True))
+    with np.errstate(over="ignore", invalid="ignore"):
+        hidden, f = _passes.forward(v, x)
+        u = y - size * f
+        turn = _tangent(v, hidden, f, u)
+        twice = _tangent(v, hidden, f, 2.0 * u - y)
+        parts = [float(np.sum(a * b)) for a, b in zip(turn, twice, strict=True)]
+    return float(
+        _checks.result("overshoot_curvature", 4.0 * size * sum(parts), "rho", "x")
     )
 
 
@@ -247,23 +254,17 @@ def alignment_gap(direction: Any) -> float:
     who = "alignment_gap"
     v = _checks.real(who, "direction", direction)
     if v.ndim != 2 or v.size == 0:
-        raise ValueError(f"{who}: `direction` must be a matrix, got shape {v.shape}.")
-    norm = np.linalg.norm(v)
+        raise _checks.misshapen(who, "direction", "be a matrix", v)
+    with np.errstate(over="ignore"):
+        norm = np.linalg.norm(v)
     need = "have Frobenius norm 1"
     _checks.reject(who, "direction", need, np.abs(norm - 1.0) > 1e-6, norm, "")
     return float(np.linalg.norm(np.linalg.svd(v / norm, compute_uv=False)[1:]))
 
 
 def _unit_network(who: str, directions: Sequence[Any], x: Any) -> tuple[Weights, Array]:
-    v = _inputs.network(who, "directions", directions)
-    if any(w.ndim != 2 for w in v):
-        raise ValueError(
-            f"{who}: `directions` must be matrices, one network at a time."
-        )
+    v, rows = _inputs.single_network(who, "directions", directions, x)
     _inputs.unit(who, v)
-    rows = _inputs.data(who, x, v[0].shape[1])
-    if rows.ndim != 2:
-        raise ValueError(f"{who}: `x` must have shape (N, d), got {rows.shape}.")
     return _passes.project(v), rows
 
 
@@ -272,8 +273,7 @@ def _given(
 ) -> tuple[float, Weights, Array, Array]:
     size = _checks.scalar(who, "rho", rho, positive=True)
     v, rows = _unit_network(who, directions, x)
-    y = _inputs.labels(who, labels, len(rows))
-    return size, v, rows, y.reshape(-1)[-len(rows) :]
+    return size, v, rows, _inputs.single_labels(who, labels, len(rows))
 
 
 def _tangent(v: Weights, hidden: list[Array], f: Array, c: Array) -> Weights:

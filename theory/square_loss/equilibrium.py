@@ -58,7 +58,8 @@ def rho_equilibrium(outputs: Any, labels: Any, weight_decay: Any) -> Any:
     who = "rho_equilibrium"
     moments = _moments.gather(who, outputs, labels, weight_decay)
     _moments.refuse_idle(who, moments)
-    return _moments.number(moments.rho()[0])
+    out = _checks.result(who, moments.rho()[0], "outputs", "weight_decay")
+    return _checks.plain(out)
 
 
 def rho_velocity(rho: Any, outputs: Any, labels: Any, weight_decay: Any) -> Any:
@@ -94,9 +95,11 @@ def rho_velocity(rho: Any, outputs: Any, labels: Any, weight_decay: Any) -> Any:
     """
     who = "rho_velocity"
     rho = _checks.positive(who, "rho", rho)
-    moments = _moments.gather(who, outputs, labels, weight_decay)
-    over = _moments.whole_of(moments, _moments.excess(rho, moments))
-    return _moments.number(-2.0 * over)
+    moments = _moments.gather(who, outputs, labels, weight_decay, rho=rho)
+    with np.errstate(over="ignore"):
+        out = -2.0 * _moments.whole_of(moments, *_moments.excess(rho, moments))
+    names = ("rho", "outputs", "weight_decay")
+    return _checks.plain(_checks.result(who, out, *names))
 
 
 def lagrange_multiplier(rho: Any, outputs: Any, labels: Any) -> Any:
@@ -134,7 +137,8 @@ def lagrange_multiplier(rho: Any, outputs: Any, labels: Any) -> Any:
     >>> lagrange_multiplier(rho, [0.5, -0.5], [1, -1]), 0.5 * rho**2
     (0.5, 0.5)
     """
-    return _moments.number(-_errors_along("lagrange_multiplier", rho, outputs, labels))
+    four = _errors_along("lagrange_multiplier", rho, outputs, labels)
+    return _checks.plain(-0.25 * four)
 
 
 def equilibrium_distance(rho: Any, outputs: Any, labels: Any, weight_decay: Any) -> Any:
@@ -173,10 +177,13 @@ def equilibrium_distance(rho: Any, outputs: Any, labels: Any, weight_decay: Any)
     """
     who = "equilibrium_distance"
     rho = _checks.positive(who, "rho", rho)
-    moments = _moments.gather(who, outputs, labels, weight_decay)
+    moments = _moments.gather(who, outputs, labels, weight_decay, rho=rho)
     _moments.refuse_idle(who, moments)
-    over = _moments.excess(rho, moments)
-    return _moments.number(np.abs(_moments.divide(over, moments.a)[0]))
+    over, power = _moments.excess(rho, moments)
+    with np.errstate(over="ignore"):
+        out = np.ldexp(np.abs(_moments.divide(over, moments.a)[0]), power)
+    names = ("rho", "outputs", "weight_decay")
+    return _checks.plain(_checks.result(who, out, *names))
 
 
 def off_sphere_rate(rho: Any, outputs: Any, labels: Any) -> Any:
@@ -218,12 +225,15 @@ def off_sphere_rate(rho: Any, outputs: Any, labels: Any) -> Any:
     >>> off_sphere_rate(3.0, [0.5, -0.5], [1, -1])
     6.0
     """
-    return _moments.number(4.0 * _errors_along("off_sphere_rate", rho, outputs, labels))
+    return _checks.plain(_errors_along("off_sphere_rate", rho, outputs, labels))
 
 
 def _errors_along(who: str, rho: Any, outputs: Any, labels: Any) -> Any:
-    """Return ``rho sum e_n f_n``, without penalty."""
+    """Return ``4 rho sum e_n f_n``, without penalty."""
     rho = _checks.positive(who, "rho", rho)
-    moments = _moments.gather(who, outputs, labels)
+    moments = _moments.gather(who, outputs, labels, rho=rho)
     over = _moments.excess(rho, moments, penalty=False)
-    return rho * _moments.whole_of(moments, over)
+    with np.errstate(over="ignore"):
+        # 4: the factor that one of the callers multiplies by.
+        out = 4.0 * rho * _moments.whole_of(moments, *over)
+    return _checks.result(who, out, "rho", "outputs")

@@ -16,7 +16,13 @@ import numpy.typing as npt
 from theory import _checks
 from theory.square_loss import _inputs, _passes
 from theory.square_loss._driver import FlowWarning as FlowWarning
-from theory.square_loss._driver import Path, System, integrate
+from theory.square_loss._driver import (
+    Path,
+    System,
+    integrate,
+    refuse_stiff,
+    states_at,
+)
 from theory.square_loss._systems import flatten, free, normalised
 
 Array = npt.NDArray[np.float64]
@@ -57,19 +63,20 @@ class Flow:
 
     def rho_at(self, t: Any) -> Any:
         """Return the norm (the product of the layers' norms) at times t."""
-        return _checks.like(t, np.asarray(self._system.rho(self._state(t))))
+        return _checks.like(t, np.asarray(self._system.rho(self._state("rho_at", t))))
 
     def parameters(self, t: Any) -> Weights:
         """Return the matrices that flow: ``V_k``, ``v_k`` or ``W_k``."""
-        return self._system.parameters(self._state(t))
+        return self._system.parameters(self._state("parameters", t))
 
     def directions(self, t: Any) -> Weights:
         """Return the directions, ``np.shape(t) + (n_k, n_{k-1})``, of norm 1."""
-        return _passes.project(self.parameters(t))
+        weights = self._system.parameters(self._state("directions", t))
+        return _passes.project(weights)
 
     def outputs(self, t: Any) -> Array:
         """Return ``f_n`` of the unit directions, ``np.shape(t) + (N,)``."""
-        return self._system.outputs(self._state(t))
+        return self._system.outputs(self._state("outputs", t))
 
     def rho_equilibrium(self, t: Any) -> Any:
         """Return the norm at which it would not move, for the parameters of time t.
@@ -77,16 +84,17 @@ class Flow:
         Eq. (5) of the directions; without normalisation the same with ``lambda`` times
         ``L / (rho sum rho_k^-2)`` subtracted from B instead of added to S.
         """
-        return _checks.like(t, np.asarray(self._system.rest(self._state(t))))
+        return _checks.like(
+            t, np.asarray(self._system.rest(self._state("rho_equilibrium", t)))
+        )
 
     def loss(self, t: Any) -> Any:
         """Return the penalised sum of squares at times t."""
-        return _checks.like(t, np.asarray(self._system.loss(self._state(t))))
+        return _checks.like(t, np.asarray(self._system.loss(self._state("loss", t))))
 
-    def _state(self, t: Any) -> Array:
-        times = _checks.interval("Flow", "t", t, 0.0, self.t_end)
-        states = np.asarray(self._path.states(np.atleast_1d(times).ravel()))
-        return states[:-1].T.reshape(*times.shape, -1)
+    def _state(self, who: str, t: Any) -> Array:
+        times = _checks.interval(f"Flow.{who}", "t", t, 0.0, self.t_end)
+        return states_at(self._path, times)
 
 
 def gradient_flow(
@@ -128,7 +136,8 @@ def gradient_flow(
     t_eval : array, optional
         Times in [0, t_end] for `Flow.t` and `Flow.rho`.
     max_steps : int
-        After which the flow stops with a warning.
+        After which the flow stops with a warning; earlier, once its pace shows that they
+        are far from enough.
 
     Returns
     -------
@@ -138,7 +147,8 @@ def gradient_flow(
     ------
     ValueError
         If shapes do not follow on each other, a direction is zero or not of norm 1, a
-        label is not -1 or +1, or a number is outside its range.
+        label is not -1 or +1, a number is outside its range, or the weight decay is so
+        stiff that `t_end` is out of reach of `max_steps` steps of an explicit method.
 
     Warns
     -----
@@ -174,7 +184,8 @@ def gradient_flow(
     rho = _checks.scalar(who, "rho0", rho0, positive=True)
     system = normalised(v, *data, clock=False)
     start = flatten(np.array([rho]), _passes.project(v))
-    return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
+    run = _Run(who, ("rho0", "directions", "x", "weight_decay"), data[-1], max_steps)
+    return run.flow(system, start, t_end, rtol, atol, t_eval)
 
 
 def weight_normalised_flow(
@@ -215,7 +226,7 @@ def weight_normalised_flow(
     Raises
     ------
     ValueError
-        As `gradient_flow`; vectors may have any norm but 0.
+        As `gradient_flow`; vectors may have any norm of 1e-150 to 1e150.
 
     Warns
     -----
@@ -233,9 +244,14 @@ def weight_normalised_flow(
     who = "weight_normalised_flow"
     v, data = _given(who, "vectors", vectors, x, labels, weight_decay)
     rho = _checks.scalar(who, "scale", scale, positive=True)
+    with np.errstate(over="ignore"):
+        lengths = _passes.frobenius(v)
+    bad = ~((lengths >= 1e-150) & (lengths <= 1e150))
+    _checks.reject(who, "vectors", "have norms of 1e-150 to 1e150", bad, lengths, "")
     system = normalised(v, *data, clock=True)
     start = flatten(np.array([rho]), v)
-    return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
+    run = _Run(who, ("scale", "vectors", "x", "weight_decay"), data[-1], max_steps)
+    return run.flow(system, start, t_end, rtol, atol, t_eval)
 
 
 def unnormalised_flow(
@@ -291,58 +307,70 @@ def unnormalised_flow(
     w, data = _given(who, "weights", weights, x, labels, weight_decay)
     start = flatten(np.array([]), w)
     system = free(w, *data)
-    return _run(who, system, start, t_end, rtol, atol, t_eval, max_steps)
+    run = _Run(who, ("weights", "x", "weight_decay"), data[-1], max_steps)
+    return run.flow(system, start, t_end, rtol, atol, t_eval)
 
 
 def _given(
     who: str, name: str, weights: Sequence[Any], x: Any, labels: Any, decay: Any
 ) -> tuple[Weights, tuple[Array, Array, float]]:
-    w = _inputs.network(who, name, weights)
-    if any(v.ndim != 2 for v in w):
-        raise ValueError(f"{who}: `{name}` must be matrices, one network at a time.")
+    w, rows = _inputs.single_network(who, name, weights, x)
     _inputs.nonzero(who, name, w)
-    rows = _inputs.data(who, x, w[0].shape[1])
-    if rows.ndim != 2:
-        raise ValueError(f"{who}: `x` must have shape (N, d), got {rows.shape}.")
-    y = _inputs.labels(who, labels, len(rows))
-    if y.ndim != 1:
-        raise ValueError(f"{who}: `labels` must have shape (N,), got {y.shape}.")
+    y = _inputs.single_labels(who, labels, len(rows))
     return w, (rows, y, _checks.scalar(who, "weight_decay", decay))
 
 
-def _run(
-    who: str,
-    system: System,
-    start: Array,
-    t_end: Any,
-    rtol: Any,
-    atol: Any,
-    t_eval: Any,
-    max_steps: Any,
-) -> Flow:
-    end = _checks.scalar(who, "t_end", t_end, positive=True)
-    relative = _checks.scalar(who, "rtol", rtol, positive=True)
-    bad = np.asarray(relative < 2.3e-14)
-    _checks.reject(who, "rtol", "be at least 2.3e-14", bad, relative, "")
-    wanted = None if t_eval is None else _checks.interval(who, "t_eval", t_eval, 0, end)
-    path = integrate(
-        who,
-        system,
-        start,
-        t_end=end,
-        rtol=relative,
-        atol=_checks.scalar(who, "atol", atol, positive=True),
-        max_steps=_checks.integer(who, "max_steps", max_steps, 1),
-    )
-    times = path.times if wanted is None else wanted[wanted <= path.times[-1]]
-    states = np.asarray(path.states(np.atleast_1d(times)))[:-1].T
-    return Flow(
-        times,
-        system.rho(states),
-        path.crossings,
-        path.energy_error,
-        path.energy_allowance,
-        float(path.times[-1]),
-        system,
-        path,
-    )
+@dataclass(frozen=True)
+class _Run:
+    """Whose flow it is, what its speed depends on, and how many steps it may take."""
+
+    who: str
+    names: tuple[str, ...]
+    decay: float
+    max_steps: Any
+
+    def flow(
+        self, system: System, start: Array, t_end: Any, rtol: Any, atol: Any, at: Any
+    ) -> Flow:
+        who = self.who
+        end = _checks.scalar(who, "t_end", t_end, positive=True)
+        relative = _checks.scalar(who, "rtol", rtol, positive=True)
+        bad = relative < 2.3e-14
+        _checks.reject(who, "rtol", "be at least 2.3e-14", bad, relative, "")
+        _checks.reject(who, "rtol", "be at most 1", relative > 1.0, relative, "")
+        absolute = _checks.scalar(who, "atol", atol, positive=True)
+        _checks.number(who, "atol", absolute, 1e-150, 1e150)
+        wanted = None if at is None else _times(who, at, end)
+        steps = _checks.integer(who, "max_steps", self.max_steps, 1)
+        refuse_stiff(who, self.decay, end, steps)
+        path = integrate(
+            who,
+            system,
+            start,
+            t_end=end,
+            rtol=relative,
+            atol=absolute,
+            max_steps=steps,
+            names=self.names,
+        )
+        times = path.times if wanted is None else wanted[wanted <= path.times[-1]]
+        return Flow(
+            times,
+            system.rho(states_at(path, times)),
+            path.crossings,
+            path.energy_error,
+            path.energy_allowance,
+            float(path.times[-1]),
+            system,
+            path,
+        )
+
+
+def _times(who: str, value: Any, end: float) -> Array:
+    out = np.atleast_1d(_checks.real(who, "t_eval", value))
+    if out.ndim != 1 or out.size == 0:
+        raise _checks.misshapen(who, "t_eval", "be a list of times", out)
+    bad = (out < 0.0) | (out > end)
+    need = f"lie in [0, {end:g}], up to `t_end`"
+    _checks.reject(who, "t_eval", need, bad, out, "")
+    return out

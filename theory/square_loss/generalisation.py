@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.square_loss import _inputs, _moments
+from theory.square_loss import _inputs
 
 Array = npt.NDArray[np.float64]
 
@@ -70,12 +70,15 @@ def rademacher_linear(x: Any) -> float:
             " Larger sets have too many sign patterns: use `rademacher_linear_bound`."
         )
     count = len(rows)
+    # A power of two keeps squares within range, without rounding.
+    power = int(np.frexp(np.abs(rows).max())[1])
+    rows = np.ldexp(rows, -power)
     # All sums over the later half, shifted by each sum over the earlier half.
     early, late = rows[1 : count // 2 + 1], rows[count // 2 + 1 :]
     shifts = _signed_sums(early) + rows[0]
     ends = _signed_sums(late)
     means = [float(np.linalg.norm(ends + shift, axis=1).mean()) for shift in shifts]
-    return math.fsum(means) / len(means) / count
+    return float(np.ldexp(math.fsum(means) / len(means) / count, power))
 
 
 def _signed_sums(rows: Array) -> Array:
@@ -177,8 +180,14 @@ def ramp_loss(margins: Any, gamma: Any) -> Any:
     """
     m = _checks.real("ramp_loss", "margins", margins)
     g = _checks.positive("ramp_loss", "gamma", gamma)
-    # (g - m) / g: the difference is exact near the upper end.
-    return _moments.number(np.clip((g - m) / g, 0.0, 1.0))
+    _checks.broadcast("ramp_loss", margins=m, gamma=g)
+    return _checks.plain(_ramp(m, g))
+
+
+def _ramp(m: Array, g: Any) -> Array:
+    with np.errstate(over="ignore"):
+        # (g - m) / g: the difference is exact near the upper end.
+        return np.clip((g - m) / g, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -271,17 +280,19 @@ def margin_bound(
     0.25
     """
     who = "margin_bound"
-    f = _inputs.outputs(who, outputs)
-    y = _inputs.labels(who, labels, f.shape[-1])
-    if f.ndim != 1 or y.ndim != 1:
-        raise ValueError(f"{who}: `outputs` must have shape (N,), got {f.shape}.")
+    f, y = _inputs.outputs_and_labels(who, outputs, labels)
+    for name, out in (("outputs", f), ("labels", y)):
+        if out.ndim != 1:
+            raise _checks.misshapen(who, name, "have shape (N,)", out)
     level = _checks.scalar(who, "gamma", gamma, positive=True)
+    # Below, the bound leaves float64.
+    _checks.reject(who, "gamma", "be at least 1e-300", level < 1e-300, level, "")
     sure = _checks.scalar(who, "confidence", confidence, positive=True)
     _checks.reject(who, "confidence", "lie in (0, 1)", sure >= 1.0, sure, "")
     layers = _checks.integer(who, "depth", depth, 1)
     delta, count = 1.0 - sure, len(f)
     log = math.log(2.0 / delta)
-    if data_dependent:
+    if _checks.flag(who, "data_dependent", data_dependent):
         hint = "Unit directions and inputs have no larger margin."
         _checks.reject(who, "gamma", "be at most 1", level > 1.0, level, hint)
         # gamma = m 2^e with m in [1/2, 1): the next power of two below, strictly.
@@ -296,7 +307,7 @@ def margin_bound(
     )
     return MarginBound(
         gamma=level,
-        ramp=float(np.mean(ramp_loss(f * y, level))),
+        ramp=float(np.mean(_ramp(f * y, level))),
         complexity=2.0 / level * average,
         deviation=3.0 * math.sqrt(log / (2.0 * count)),
     )
@@ -332,4 +343,5 @@ def vacuous_below(rho: float, depth: int) -> float:
     """
     size = _checks.scalar("vacuous_below", "rho", rho, positive=True)
     layers = _checks.integer("vacuous_below", "depth", depth, 1)
-    return (2.0 * size * (math.sqrt(2.0 * layers * math.log(2.0)) + 1.0)) ** 2
+    root = 2.0 * size * (math.sqrt(2.0 * layers * math.log(2.0)) + 1.0)
+    return _checks.result("vacuous_below", root * root, "rho", "depth")

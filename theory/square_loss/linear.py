@@ -64,7 +64,9 @@ def ridge_solution(x: Any, y: Any, weight_decay: Any) -> Array:
     rows, target = _design(who, x, y, "y")
     penalty = _checks.scalar(who, "weight_decay", weight_decay)
     u, s, v = row_space(rows)
-    return v @ (_shrunk(s, np.asarray(penalty), rows.shape) * (target @ u))
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = v @ (_shrunk(s, np.asarray(penalty), rows.shape) * (target @ u))
+    return _checks.result(who, out, "x", "y")
 
 
 def linear_minimiser(
@@ -109,13 +111,14 @@ def linear_minimiser(
     """
     who = "linear_minimiser"
     rows, y = _design(who, x, _inputs.labels(who, labels), "labels")
-    sizes = [_checks.integer(who, "widths", n, 1) for n in widths]
-    w = ridge_solution(rows, y, weight_decay)
-    rho = float(np.linalg.norm(w))
+    hidden = _checks.listed(who, "widths", widths, "the widths of the hidden layers")
+    sizes = [_checks.integer(who, "widths", n, 1, 2**31) for n in hidden]
+    w = ridge_solution(rows, y, _checks.scalar(who, "weight_decay", weight_decay))
+    rho = float(_norms(w))
     if rho == 0.0:
         raise ValueError(
-            f"{who}: `labels` must correlate with an input, got X^T y = 0."
-            " The minimum is the zero map, and every direction attains it."
+            f"{who}: `labels` must correlate with an input of `x` against `weight_decay`,"
+            " got X^T y = 0. The minimum is the zero map, and every direction attains it."
         )
     return rho, aligned_directions([w, *(np.ones(n) for n in sizes), [1.0]])
 
@@ -179,28 +182,34 @@ def regularisation_path(x: Any, labels: Any, weight_decay: Any) -> Regularisatio
     who = "regularisation_path"
     rows, y = _design(who, x, _inputs.labels(who, labels), "labels")
     grid = np.atleast_1d(_checks.not_negative(who, "weight_decay", weight_decay))
+    if grid.ndim != 1 or grid.size == 0:
+        raise _checks.misshapen(who, "weight_decay", "be a list of numbers", grid)
     u, s, _ = row_space(rows)
     along = y @ u
     w = _shrunk(s, grid[:, np.newaxis], rows.shape) * along
-    rho = np.linalg.norm(w, axis=1)
-    dead = rho == 0.0
-    _checks.reject(who, "labels", "correlate with an input", dead, "X^T y = 0", "")
-    fitted = s * w / rho[:, np.newaxis]
-    return RegularisationPath(
-        grid, rho, fitted @ along, np.sum(fitted * fitted, axis=1)
-    )
+    rho = _norms(w)
+    need = "correlate with an input of `x` against `weight_decay`"
+    _checks.reject(who, "labels", need, rho == 0.0, "X^T y = 0", "")
+    with np.errstate(over="ignore", invalid="ignore"):
+        fitted = s * (w / rho[:, np.newaxis])
+        sums = fitted @ along, np.sum(fitted * fitted, axis=1)
+    _checks.result(who, np.stack(sums), "x")
+    return RegularisationPath(grid, rho, *sums)
+
+
+def _norms(rows: Array) -> Array:
+    """Return the norms of rows, however small: no square underflows."""
+    power = np.frexp(np.abs(rows).max(axis=-1, keepdims=True))[1]
+    lengths = np.linalg.norm(np.ldexp(rows, -power), axis=-1)
+    return np.asarray(np.ldexp(lengths, power[..., 0]))
 
 
 def _design(who: str, x: Any, y: Any, name: str) -> tuple[Array, Array]:
     rows = _checks.real(who, "x", x)
     if rows.ndim != 2 or rows.size == 0:
-        raise ValueError(f"{who}: `x` must have shape (N, d), got {rows.shape}.")
-    target = _checks.real(who, name, y)
-    if target.shape != (len(rows),):
-        raise ValueError(
-            f"{who}: `{name}` must have shape ({len(rows)},), got {target.shape}."
-        )
-    return rows, target
+        raise _checks.misshapen(who, "x", "have shape (N, d)", rows)
+    hint = f"`x` has shape {rows.shape}."
+    return rows, _checks.shaped(who, name, y, (len(rows),), hint)
 
 
 def _shrunk(s: Array, penalty: Array, shape: tuple[int, ...]) -> Array:

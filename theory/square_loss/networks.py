@@ -64,8 +64,9 @@ def outputs(weights: Sequence[Any], x: Any) -> Array:
     >>> outputs([2.0 * w[0], 3.0 * w[1]], x) / outputs(w, x)
     array([6., 6.])
     """
-    w = _inputs.network("outputs", "weights", weights)
-    return forward(w, _inputs.data("outputs", x, w[0].shape[-1]))[1]
+    w, rows = _network_and_data("outputs", weights, x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _checks.result("outputs", forward(w, rows)[1], "weights", "x")
 
 
 def norms(weights: Sequence[Any]) -> Array:
@@ -86,7 +87,7 @@ def norms(weights: Sequence[Any]) -> Array:
     >>> norms([np.array([[3.0, 4.0]])])
     array([5.])
     """
-    return frobenius(_inputs.network("norms", "weights", weights))
+    return _sizes("norms", _inputs.network("norms", "weights", weights))[0]
 
 
 def normalise(weights: Sequence[Any]) -> tuple[Array, Weights]:
@@ -113,12 +114,8 @@ def normalise(weights: Sequence[Any]) -> tuple[Array, Weights]:
     """
     w = _inputs.network("normalise", "weights", weights)
     _inputs.nonzero("normalise", "weights", w)
-    # A power of two per layer keeps the squares within range, without rounding.
-    powers = [np.frexp(np.abs(v).max(axis=(-2, -1), keepdims=True))[1] for v in w]
-    parts = tuple(np.ldexp(v, -p) for v, p in zip(w, powers, strict=True))
-    lengths = frobenius(parts)
-    shift = np.stack(np.broadcast_arrays(*(p[..., 0, 0] for p in powers)), axis=-1)
-    return np.ldexp(lengths, shift), project(parts)
+    lengths, parts = _sizes("normalise", w)
+    return lengths, project(parts)
 
 
 def output_bound(weights: Sequence[Any], x: Any) -> Array:
@@ -143,11 +140,13 @@ def output_bound(weights: Sequence[Any], x: Any) -> Array:
     >>> output_bound([np.eye(2), np.array([[0.6, 0.8]])], [[1.0, 0.0]])
     array([1.])
     """
-    w = _inputs.network("output_bound", "weights", weights)
-    x = _inputs.data("output_bound", x, w[0].shape[-1])
-    spectral = [np.linalg.norm(v, 2, axis=(-2, -1)) for v in w]
-    product = np.prod(np.stack(np.broadcast_arrays(*spectral), axis=-1), axis=-1)
-    return np.asarray(product[..., np.newaxis] * np.linalg.norm(x, axis=-1))
+    who = "output_bound"
+    w, rows = _network_and_data(who, weights, x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spectral = [np.linalg.norm(v, 2, axis=(-2, -1)) for v in w]
+        product = np.prod(np.stack(np.broadcast_arrays(*spectral), axis=-1), axis=-1)
+        out = np.asarray(product[..., np.newaxis] * np.linalg.norm(rows, axis=-1))
+    return _checks.result(who, out, "weights", "x")
 
 
 def layer_gradients(weights: Sequence[Any], x: Any) -> Weights:
@@ -186,14 +185,16 @@ def layer_gradients(weights: Sequence[Any], x: Any) -> Weights:
     array([-5.7,  1.4])
     array([-5.7,  1.4])
     """
-    w = _inputs.network("layer_gradients", "weights", weights)
-    x = _inputs.data("layer_gradients", x, w[0].shape[-1])
-    hidden, out = forward(w, x)
-    back = backward(w, hidden, np.ones_like(out))
-    return tuple(
-        a[..., :, np.newaxis] * h[..., np.newaxis, :]
-        for a, h in zip(back, hidden, strict=True)
-    )
+    who = "layer_gradients"
+    w, rows = _network_and_data(who, weights, x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        hidden, out = forward(w, rows)
+        back = backward(w, hidden, np.ones_like(out))
+        found = tuple(
+            a[..., :, np.newaxis] * h[..., np.newaxis, :]
+            for a, h in zip(back, hidden, strict=True)
+        )
+    return _inputs.finite(who, found, "weights", "x")
 
 
 def weighted_gradients(weights: Sequence[Any], x: Any, coefficients: Any) -> Weights:
@@ -224,10 +225,11 @@ def weighted_gradients(weights: Sequence[Any], x: Any, coefficients: Any) -> Wei
     True
     """
     who = "weighted_gradients"
-    w = _inputs.network(who, "weights", weights)
-    x = _inputs.data(who, x, w[0].shape[-1])
-    c = _inputs.coefficients(who, coefficients, x.shape[-2])
-    return pull_back(w, forward(w, x)[0], c)
+    w, rows = _network_and_data(who, weights, x)
+    c = _inputs.coefficients(who, coefficients, rows, w)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = pull_back(w, forward(w, rows)[0], c)
+    return _inputs.finite(who, found, "weights", "x", "coefficients")
 
 
 def aligned_directions(vectors: Sequence[Any]) -> Weights:
@@ -260,18 +262,35 @@ def aligned_directions(vectors: Sequence[Any]) -> Weights:
     array([1.])
     """
     who = "aligned_directions"
-    if len(vectors) < 2:
+    found = _checks.listed(who, "vectors", vectors, "vectors, one before each layer")
+    if len(found) < 2:
         raise ValueError(
-            f"{who}: `vectors` must be at least two, got {len(vectors)}."
+            f"{who}: `vectors` must be at least two, got {len(found)}."
             " A layer joins the vector before it to the one after it."
         )
     units: list[Array] = []
-    for k, value in enumerate(vectors):
+    for k, value in enumerate(found):
         v = _checks.real(who, f"vectors[{k}]", value)
         if v.ndim != 1 or not v.any():
-            raise ValueError(
-                f"{who}: `vectors[{k}]` must be a non-zero vector, got {value!r:.60}."
-            )
+            raise _checks.refuse(who, f"vectors[{k}]", "be a non-zero vector", value)
         part = np.ldexp(v, -np.frexp(np.abs(v).max())[1])
         units.append(part / np.linalg.norm(part))
     return tuple(np.outer(b, a) for a, b in itertools.pairwise(units))
+
+
+def _network_and_data(who: str, weights: Any, x: Any) -> tuple[Weights, Array]:
+    w = _inputs.network(who, "weights", weights)
+    return w, _inputs.data(who, x, "weights", w)
+
+
+def _sizes(who: str, w: Weights) -> tuple[Array, Weights]:
+    """Return the norms, and the weights over powers of two near their largest entry.
+
+    The powers keep squares within range, without rounding.
+    """
+    powers = [np.frexp(np.abs(v).max(axis=(-2, -1), keepdims=True))[1] for v in w]
+    parts = tuple(np.ldexp(v, -p) for v, p in zip(w, powers, strict=True))
+    shift = np.stack(np.broadcast_arrays(*(p[..., 0, 0] for p in powers)), axis=-1)
+    with np.errstate(over="ignore"):
+        lengths = np.ldexp(frobenius(parts), shift)
+    return _checks.result(who, lengths, "weights"), parts

@@ -122,7 +122,8 @@ def torch_scale(
     count = _checks.integer(who, "examples", examples, 1)
     size = count if batch is None else _checks.integer(who, "batch", batch, 1)
     if size > count:
-        raise ValueError(f"{who}: `batch` must be at most {count}, got {size}.")
+        need = f"be at most {count}, the number of `examples`"
+        raise _checks.refuse(who, "batch", need, size)
     _checks.choice(who, "reduction", reduction, get_args(Reduction))
     _checks.choice(who, "decayed", decayed, get_args(Decayed))
     checked_momentum(who, momentum)
@@ -132,8 +133,9 @@ def torch_scale(
     inverse *= float(count)
     if reduction.endswith("sum"):
         inverse /= size
+    penalty = _checks.result(who, 0.5 * decay * inverse, "weight_decay", "examples")
     return OptimiserScale(
-        penalty=0.0 if decayed == "directions" else 0.5 * decay * inverse,
+        penalty=0.0 if decayed == "directions" else penalty,
         rate=eta / inverse,
         momentum=mu,
         equilibrium="unnormalised" if decayed == "all" else "normalised",

@@ -70,17 +70,19 @@ def rho_trajectory(
     array([1. , 1. , 1.5, 2. ])
     """
     who = "rho_trajectory"
-    time = _checks.real(who, "t", t)
-    _checks.reject(who, "t", "be at least 0", time < 0.0, time, "")
+    time = _checks.not_negative(who, "t", t)
     start = _checks.positive(who, "rho0", rho0)
-    moments = _moments.gather(who, outputs, labels, weight_decay)
-    high, low = moments.whole(moments.a)
+    moments = _moments.gather(who, outputs, labels, weight_decay, t=time, rho0=start)
+    high = _whole(who, moments)
     # Beyond an exponent of 1,000 nothing is left; products must not overflow.
     time = np.minimum(time, 500.0 / np.where(high > 1e-300, high, 1e-300))
-    power, rest = two.multiply(_moments.pair(2.0 * time), (high, low))
+    twice = np.ldexp(2.0 * time, moments.exponent)
+    power, rest = two.multiply(_moments.pair(twice), moments.a)
     left = np.exp(-power) * (1.0 - rest)
     done = -np.expm1(-power) + rest * np.exp(-power)
-    return _moments.number(start * left + moments.rho()[0] * done)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = start * left + moments.rho()[0] * done
+    return _checks.plain(_checks.result(who, out, "rho0", "outputs", "weight_decay"))
 
 
 def settling_time(fraction: Any, outputs: Any, weight_decay: Any) -> Any:
@@ -117,10 +119,11 @@ def settling_time(fraction: Any, outputs: Any, weight_decay: Any) -> Any:
     who = "settling_time"
     share = _checks.positive(who, "fraction", fraction)
     _checks.reject(who, "fraction", "lie in (0, 1]", share > 1.0, share, "")
-    moments = _flat_labels(who, outputs, weight_decay)
+    moments = _flat_labels(who, outputs, weight_decay, fraction=share)
     # + 0.0: a fraction of 1 takes no time, not minus none.
-    out = -np.log(share) / (2.0 * _moments.whole_of(moments, moments.a))
-    return _moments.number(out + 0.0)
+    with np.errstate(over="ignore", divide="ignore"):
+        out = -0.5 * np.log(share) / _whole(who, moments) + 0.0
+    return _checks.plain(_checks.result(who, out, "outputs", "weight_decay"))
 
 
 def stability_limit(outputs: Any, weight_decay: Any, momentum: Any = 0.0) -> Any:
@@ -158,9 +161,10 @@ def stability_limit(outputs: Any, weight_decay: Any, momentum: Any = 0.0) -> Any
     """
     who = "stability_limit"
     mu = checked_momentum(who, momentum)
-    moments = _flat_labels(who, outputs, weight_decay)
-    curvature = 2.0 * _moments.whole_of(moments, moments.a)
-    return _moments.number(rate_limit(curvature, mu))
+    moments = _flat_labels(who, outputs, weight_decay, momentum=mu)
+    with np.errstate(over="ignore", divide="ignore"):
+        out = 0.5 * rate_limit(_whole(who, moments), mu)
+    return _checks.plain(_checks.result(who, out, "outputs", "weight_decay"))
 
 
 def rho_iterates(
@@ -201,7 +205,8 @@ def rho_iterates(
     Raises
     ------
     ValueError
-        If an argument is outside its range, lengths differ, or a label is not -1 or +1.
+        If an argument is outside its range, lengths differ, a label is not -1 or +1, or
+        the norm leaves float64.
 
     Warns
     -----
@@ -222,31 +227,47 @@ def rho_iterates(
     start = _checks.positive(who, "rho0", rho0)
     eta = _checks.positive(who, "rate", rate)
     mu = checked_momentum(who, momentum)
-    moments = _moments.gather(who, outputs, labels, weight_decay)
-    high, low = moments.whole(moments.a)
-    _warn_of(who, eta, mu, 2.0 * high)
     count = whole_steps(who, steps)
+    given = {"steps": np.empty(count.shape), "rho0": start, "rate": eta, "momentum": mu}
+    moments = _moments.gather(who, outputs, labels, weight_decay, **given)
+    with np.errstate(over="ignore"):
+        high, low = moments.whole(moments.a)
+        product = np.asarray(eta * high)
+    bad = ~(product <= 1e99)
+    need = "keep `rate` times A, of `outputs` and `weight_decay`, at most 1e99"
+    _checks.reject(who, "rate", need, bad, product, "")
+    _warn_of(who, eta, mu, 2.0 * high)
     left = residual_pair(who, count, 2.0 * eta, high, mu, low=low)
     rest = moments.rho()
     # A pair's product splits its factors, which must stay within range.
     wild = np.abs(left[0]) > 1e250
     tame = np.where(wild, 0.0, left[0]), np.where(wild, 0.0, left[1])
     done = two.add(_moments.pair(np.ones_like(tame[0])), (-tame[0], -tame[1]))
-    kept = two.multiply(tame, _moments.pair(start))
-    near = two.add(kept, two.multiply(done, rest))[0]
-    # Once the distance has grown, as rest + a gap: a gap of 0 stays 0.
-    gap = two.add(_moments.pair(start), (-rest[0], -rest[1]))
-    grown = two.add(rest, two.multiply(tame, gap))[0]
-    out = np.where(np.abs(tame[0]) > 1.0, grown, near)
     with np.errstate(over="ignore", invalid="ignore"):
+        kept = two.multiply(tame, _moments.pair(start))
+        near = two.add(kept, two.multiply(done, rest))[0]
+        # Once the distance has grown, as rest + a gap: a gap of 0 stays 0.
+        gap = two.add(_moments.pair(start), (-rest[0], -rest[1]))
+        grown = two.add(rest, two.multiply(tame, gap))[0]
+        out = np.where(np.abs(tame[0]) > 1.0, grown, near)
         far = np.where(gap[0] == 0.0, rest[0], left[0] * gap[0])
-    return _moments.number(np.where(wild, far, out))
+    out = np.where(wild, far, out)
+    names = ("steps", "rho0", "outputs", "weight_decay", "rate")
+    return _checks.plain(_checks.result(who, out, *names))
 
 
-def _flat_labels(who: str, outputs: Any, weight_decay: Any) -> _moments.Moments:
+def _whole(who: str, moments: _moments.Moments) -> Array:
+    """Return A, within float64."""
+    out = _moments.whole_of(moments, moments.a)
+    return _checks.result(who, out, "outputs", "weight_decay")
+
+
+def _flat_labels(
+    who: str, outputs: Any, weight_decay: Any, **others: Array
+) -> _moments.Moments:
     """Return the moments of what no label enters."""
     f = _inputs.outputs(who, outputs)
-    moments = _moments.gather(who, f, np.ones(f.shape[-1]), weight_decay)
+    moments = _moments.gather(who, f, np.ones(f.shape[-1]), weight_decay, **others)
     _moments.refuse_idle(who, moments)
     return moments
 
@@ -259,7 +280,8 @@ def _warn_of(who: str, rate: Array, momentum: Array, curvature: Array) -> None:
     if beyond.any():
         warnings.warn(
             f"{who}: `rate` {rate[beyond].ravel()[0]:.6g} is not below the stability"
-            f" limit {limit[beyond].ravel()[0]:.6g}: the norm does not converge.",
+            f" limit {limit[beyond].ravel()[0]:.6g}: the norm does not converge for these"
+            " `outputs` and `weight_decay`.",
             StabilityWarning,
             stacklevel=3,
         )

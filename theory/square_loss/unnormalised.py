@@ -68,7 +68,7 @@ def unnormalised_equilibrium(
     True
     """
     roots = _roots("unnormalised_equilibrium", outputs, labels, weight_decay, depth)
-    return _moments.number(roots[1])
+    return _checks.plain(roots[1])
 
 
 def unnormalised_barrier(
@@ -108,7 +108,7 @@ def unnormalised_barrier(
     True
     """
     roots = _roots("unnormalised_barrier", outputs, labels, weight_decay, depth)
-    return _moments.number(roots[0])
+    return _checks.plain(roots[0])
 
 
 def critical_weight_decay(outputs: Any, labels: Any, depth: int) -> Any:
@@ -150,11 +150,12 @@ def critical_weight_decay(outputs: Any, labels: Any, depth: int) -> Any:
     moments = _sums(who, outputs, labels, 0.0)
     good = np.maximum(moments.b[0], 0.0)
     if layers == 1:
-        return _moments.number(np.where(good > 0.0, np.inf, 0.0))
+        return _checks.plain(np.where(good > 0.0, np.inf, 0.0))
     p = 1.0 - 2.0 / layers
     # p^p / (1+p)^(1+p) B^(1+p) / S^p, with 0^0 = 1 for two layers.
-    out = good * (good / moments.s[0]) ** p * _top(p)
-    return _moments.number(np.ldexp(out, moments.exponent))
+    with np.errstate(over="ignore"):
+        out = np.ldexp(good * (good / moments.s[0]) ** p * _top(p), moments.exponent)
+    return _checks.plain(_checks.result(who, out, "outputs"))
 
 
 def _sums(who: str, outputs: Any, labels: Any, weight_decay: Any) -> _moments.Moments:
@@ -177,15 +178,16 @@ def _roots(
         # (B - lambda) / S: the difference may cancel, and keeps twice the digits.
         lighter = two.add(moments.b, (-penalty, np.zeros_like(penalty)))
         rho = moments.rho() if layers == 1 else _moments.divide(lighter, moments.s)
-        high = np.maximum(rho[0], 0.0)
+        high = np.maximum(_checks.result(who, rho[0], "outputs", "weight_decay"), 0.0)
         return np.where(high > 0.0, 0.0, np.inf), high
     good = b > 0.0
     margin = np.where(good, b, 1.0)
-    free = margin / s
-    p = 1.0 - 2.0 / layers
-    # u^p (1 - u) = m for u = rho S / B.
-    m = np.where(good, penalty / margin / free**p, np.inf)
-    low_u, high_u, found = _unit_roots(m, p)
+    with np.errstate(over="ignore", divide="ignore"):
+        free = _checks.result(who, margin / s, "outputs")
+        p = 1.0 - 2.0 / layers
+        # u^p (1 - u) = m for u = rho S / B.
+        m = np.where(good, penalty / margin / free**p, np.inf)
+        low_u, high_u, found = _unit_roots(m, p)
     low = np.where(found, low_u * free, np.inf)
     return low, np.where(found, high_u * free, 0.0)
 

@@ -62,11 +62,14 @@ def directions_velocity(
     who = "directions_velocity"
     size = np.asarray(_checks.scalar(who, "rho", rho, positive=True))
     v, x, y = _network_and_data(who, "directions", directions, x, labels)
-    hidden, f = _passes.forward(v, x)
-    e = size * f - y
-    mean = np.sum(e * f, axis=-1)[..., np.newaxis, np.newaxis]
-    summed = _passes.pull_back(v, hidden, e)
-    return tuple(2.0 * size * (w * mean - g) for w, g in zip(v, summed, strict=True))
+    with np.errstate(over="ignore", invalid="ignore"):
+        hidden, f = _passes.forward(v, x)
+        e = size * f - y
+        mean = np.sum(e * f, axis=-1)[..., np.newaxis, np.newaxis]
+        summed = _passes.pull_back(v, hidden, e)
+        pairs = zip(v, summed, strict=True)
+        out = tuple(2.0 * size * (w * mean - g) for w, g in pairs)
+    return _inputs.finite(who, out, "rho", "directions", "x")
 
 
 def weights_velocity(
@@ -105,9 +108,12 @@ def weights_velocity(
     who = "weights_velocity"
     penalty = _checks.scalar(who, "weight_decay", weight_decay)
     w, x, y = _network_and_data(who, "weights", weights, x, labels)
-    hidden, g = _passes.forward(w, x)
-    summed = _passes.pull_back(w, hidden, g - y)
-    return tuple(-2.0 * (s + penalty * v) for v, s in zip(w, summed, strict=True))
+    with np.errstate(over="ignore", invalid="ignore"):
+        hidden, g = _passes.forward(w, x)
+        summed = _passes.pull_back(w, hidden, g - y)
+        pairs = zip(w, summed, strict=True)
+        out = tuple(-2.0 * (s + penalty * v) for v, s in pairs)
+    return _inputs.finite(who, out, "weights", "x", "weight_decay")
 
 
 def direction_from_weight_velocity(
@@ -152,16 +158,25 @@ def direction_from_weight_velocity(
             f"{who}: `weight_velocity` must have the shape of `weight`, a matrix, got"
             f" {dw.shape} for {w.shape}."
         )
-    _inputs.nonzero(who, "weight", (w,))
-    rho = float(np.linalg.norm(w))
-    v = w / rho
-    speed = float(np.sum(v * dw))
-    return speed, (dw - v * speed) / rho
+    _inputs.nonzero(who, "weight", (w,), single=True)
+    power = int(np.frexp(np.abs(w).max())[1])
+    part = np.ldexp(w, -power)
+    size = float(np.linalg.norm(part))
+    v = part / size
+    with np.errstate(over="ignore", invalid="ignore"):
+        speed = np.sum(v * dw)
+        turn = np.ldexp((dw - v * speed) / size, -power)
+    _checks.result(who, turn, "weight", "weight_velocity")
+    return float(_checks.result(who, speed, "weight_velocity")), turn
 
 
 def _network_and_data(
     who: str, name: str, weights: Sequence[Any], x: Any, labels: Any
 ) -> tuple[Weights, Array, Array]:
     w = _inputs.network(who, name, weights)
-    rows = _inputs.data(who, x, w[0].shape[-1])
-    return w, rows, _inputs.labels(who, labels, rows.shape[-2])
+    rows = _inputs.data(who, x, name, w)
+    y = _inputs.labels(who, labels, rows.shape[-2])
+    parts = {f"{name}[{k}]": v.shape[:-2] for k, v in enumerate(w)}
+    parts |= {"x": rows.shape[:-2], "labels": y.shape[:-1]}
+    _checks.common(who, parts, _inputs.LEADING)
+    return w, rows, y

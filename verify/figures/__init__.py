@@ -160,8 +160,9 @@ PICTURES: tuple[Picture, ...] = (
         name="ntk_ratio",
         title="The tangent kernel needs no second half of the depth",
         caption=(
-            "The tangent kernel's off-diagonal share stays below the sharp bound, which"
-            " falls twice as fast as the printed one (drawn from theory)."
+            "The tangent kernel's off-diagonal share stays below the largest possible one,"
+            " and that below the sharp bound, which falls twice as fast as the printed one"
+            " (drawn from theory)."
         ),
         of_theory=theoretical.ntk_ratio,
     ),

@@ -82,7 +82,7 @@ def normrelu_selu() -> "Figure":
 
 
 def ntk_ratio() -> "Figure":
-    """Draw the tangent kernel's off-diagonal share beside both bounds."""
+    """Draw the tangent kernel's off-diagonal share beside the three bounds."""
     figure, (ax,) = axes(height=3.5)
     delta, activation = 0.1, act.relu.normalized()
     mu = activation.mu
@@ -91,13 +91,18 @@ def ntk_ratio() -> "Figure":
         kernels.ntk_map(1.0 - delta, activation, int(depth), normalized=True)
         for depth in depths[::5]
     ]
-    for k, form in enumerate(("sharp", "printed"), 1):
+    bounds = {
+        "attained": "largest possible",
+        "sharp": "sharp bound",
+        "printed": "printed bound",
+    }
+    for k, (form, name) in enumerate(bounds.items(), 1):
         bound = dc.ntk_ratio_bound(depths, delta, mu, form=form)  # type: ignore[arg-type]
         ax.plot(depths, bound, color=SERIES[k], linestyle=DASHES[k])
-        label_end(ax, 121, bound[-1], f"{form} bound", SERIES[k])
+        last = int(np.searchsorted(-bound, -1e-7, side="right")) - 1
+        label_end(ax, depths[last], max(bound[last], 1e-7), name, SERIES[k])
     ax.plot(depths[::5], exact, "o-", color=SERIES[0], markersize=3)
-    inside = int(np.searchsorted(-np.array(exact), -1e-7))
-    label_end(ax, depths[::5][inside], 1e-7, "exact", SERIES[0])
+    ax.text(24.0, 1e-6, "ReLU", color=SERIES[0], fontsize=8.5, ha="right")
     ax.set(
         title="normalised ReLU, inputs at correlation 0.9",
         xlabel="hidden layers L",

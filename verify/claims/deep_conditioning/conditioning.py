@@ -23,7 +23,7 @@ from verify.claims.deep_conditioning._subjects import (
     subject,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical, Outcome
-from verify.integrals import BITS
+from verify.integrals import BITS, of_coefficients
 
 Array = npt.NDArray[np.float64]
 
@@ -31,6 +31,13 @@ Array = npt.NDArray[np.float64]
 def extremal(mu: float) -> dict[str, Any]:
     """sqrt(1 - mu) h_1 + sqrt(mu) h_2: where every bound in delta and mu is attained."""
     return {"a": [0.0, math.sqrt(1.0 - mu), math.sqrt(mu)]}
+
+
+def quadratic_law(mu: float) -> Any:
+    """Return the same activation's law, of exactly this mu."""
+    with mpmath.workprec(BITS):
+        m = mpmath.mpf(mu)
+        return of_coefficients([0, mpmath.sqrt(1 - m), mpmath.sqrt(m)])
 
 
 def _mu(activation: Subject) -> float:
@@ -353,16 +360,7 @@ def _predict_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
 def _measure_envelope(*, mu: float, delta: float, depth: int) -> list[Any]:
     with mpmath.workprec(BITS):
         start = 1 - mpmath.mpf(delta)
-        m = mpmath.mpf(mu)
-        activation = {"a": [0, mpmath.sqrt(1 - m), mpmath.sqrt(m)]}
-        found = recursion.correlations(_exact_law(activation), start, depth)
-        return [found[-1]]
-
-
-def _exact_law(activation: dict[str, Any]) -> Any:
-    from verify.integrals import of_coefficients
-
-    return of_coefficients(activation["a"])
+        return [recursion.correlations(quadratic_law(mu), start, depth)[-1]]
 
 
 def _wrong_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
@@ -817,6 +815,52 @@ COR_37 = Claim(
     uses=("dc/thm3.6",),
 )
 
+
+def _predict_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
+    return [
+        dc.nngp_min_eigenvalue_bound(depth, delta, mu, form="attained"),
+        dc.nngp_condition_bound(depth, delta, mu, n, assumption="B", form="attained"),
+        dc.nngp_condition_bound(depth, delta, mu, 2, form="attained"),
+    ]
+
+
+def _measure_attained(*, mu: float, n: int, delta: float, depth: int) -> list[Any]:
+    def matrix(n: int) -> Any:
+        gram = _equal_gram(n, delta)
+        return recursion.entrywise(
+            gram, lambda r: recursion.correlations(quadratic_law(mu), r, depth)[-1]
+        )
+
+    many = matrix(n)
+    return [
+        recursion.eigenvalues(many)[0],
+        recursion.condition_number(many),
+        recursion.condition_number(matrix(2)),
+    ]
+
+
+def _wrong_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
+    # mu 5 % larger.
+    return _predict_attained(mu=min(1.05 * mu, 1.0), n=n, delta=delta, depth=depth)
+
+
+COR_37_ATTAINED = Claim(
+    id="dc/cor3.7-attained",
+    items=("Thm3.6", "Cor3.7", "Cor3.3"),
+    title="The best bounds for inputs that are all equally correlated, attained",
+    statement=r"\lambda_{\min}(K) = 1 - r_L, \quad \kappa(K) = 1 + \frac{n r_L}{1 - r_L}",
+    assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2", "x_i . x_j = 1 - delta"),
+    source=Source(KEY, "Corollaries 3.3 and 3.7 (sharpened)"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(mu=(0.05, 0.4), n=(2, 5), delta=(1e-9, 0.01, 0.5), depth=(0, 3, 40)),
+    predict=_predict_attained,
+    measure=_measure_attained,
+    # Three roundings a layer, and 1 - delta, which the measured side holds to 60 digits.
+    compare=AgreesTo(relative=1e-13),
+    must_refute=_wrong_attained,
+    uses=("dc/thm3.2-sharp",),
+)
+
 CLAIMS = (
     LEM_C5,
     B_SCHEDULE,
@@ -832,4 +876,5 @@ CLAIMS = (
     LEM_C8,
     THM_36,
     COR_37,
+    COR_37_ATTAINED,
 )

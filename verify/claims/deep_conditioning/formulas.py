@@ -74,7 +74,7 @@ def _slope_bound(*, delta: float, mu: float, form: str) -> Any:
 def _tangent_ratio(*, depth: int, delta: float, mu: float, form: str) -> Any:
     if form == "printed":
         return 2 * _bound(_mpf(depth) / 2, delta, mu)
-    return (1 - _mpf(mu) / 2) ** (depth - _start(delta, mu))
+    return _bound(depth, delta, mu)
 
 
 def _tangent_least(**case: Any) -> Any:
@@ -84,17 +84,20 @@ def _tangent_least(**case: Any) -> Any:
 def _tangent_condition(
     *, depth: int, delta: float, mu: float, n: int, assumption: str, form: str
 ) -> Any:
-    layers = _mpf(depth) if form == "sharp" else _mpf(depth) / 2
-    factor = {"A": 4, "B": 2}[assumption] * n
+    layers, factor = _mpf(depth) / 2, {"A": 4, "B": 2}[assumption] * n
+    if form == "sharp":
+        layers, factor = 2 * layers, factor / 2
     return 1 + factor * (1 - _mpf(mu) / 2) ** (layers - _start(delta, mu))
 
 
 def _tangent_threshold(
     *, delta: float, mu: float, n: int, assumption: str, form: str
 ) -> int:
+    if form == "sharp":
+        layers = _start(delta, mu) + _layers_of(n, mu) if assumption == "A" else 1
+        return max(int(mpmath.ceil(layers)), 1)
     size = 2 * n if assumption == "A" else 2
-    layers = _start(delta, mu) + _layers_of(size, mu)
-    return int(mpmath.ceil(layers if form == "sharp" else 2 * layers))
+    return int(mpmath.ceil(2 * (_start(delta, mu) + _layers_of(size, mu))))
 
 
 def _descent(*, step: int, condition_number: float, printed: bool) -> Any:
@@ -221,6 +224,36 @@ def _formula(
 
 _MUS = (0.015858317676985129, _RELU_MU, 1.0)
 
+
+def _tangent_cases(form: str, depth: tuple[int, ...]) -> tuple[Case, ...]:
+    axes: dict[str, Any] = {"delta": (0.01,), "mu": (_RELU_MU, 1.0), "form": (form,)}
+    return (
+        *_cases("conditioning.ntk_ratio_bound", depth=depth, **axes),
+        *_cases("conditioning.ntk_min_eigenvalue_bound", depth=depth, **axes),
+    )
+
+
+def _tangent_condition_cases(form: str) -> tuple[Case, ...]:
+    axes: dict[str, Any] = {"assumption": ("A", "B"), "form": (form,)}
+    return (
+        *_cases(
+            "conditioning.ntk_condition_bound",
+            depth=(151, 200),
+            delta=(0.01,),
+            mu=(_RELU_MU,),
+            n=(100,),
+            **axes,
+        ),
+        *_cases(
+            "conditioning.ntk_threshold_depth",
+            delta=(0.01, 1e-4),
+            mu=(_RELU_MU, 0.9),
+            n=(1, 100),
+            **axes,
+        ),
+    )
+
+
 BOUNDS = (
     _formula(
         "lemC.5-values",
@@ -244,46 +277,32 @@ BOUNDS = (
     _formula(
         "thm3.4-values",
         ("Thm3.4", "Thm3.8", "E5"),
-        "The bounds on the tangent kernel, at even and odd depth",
-        r"2 B(L/2, \delta), \quad (1 - \mu/2)^{L - L_0}",
-        *_cases(
-            "conditioning.ntk_ratio_bound",
-            depth=(80, 101),
-            delta=(0.01,),
-            mu=(_RELU_MU, 1.0),
-            form=("printed", "sharp"),
-        ),
-        *_cases(
-            "conditioning.ntk_min_eigenvalue_bound",
-            depth=(80, 101),
-            delta=(0.01,),
-            mu=(_RELU_MU, 1.0),
-            form=("printed", "sharp"),
-        ),
+        "The printed bounds on the tangent kernel, at even and odd depth",
+        r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
+        *_tangent_cases("printed", depth=(80, 101)),
+    ),
+    _formula(
+        "thm3.4-envelope-values",
+        ("Thm3.4", "Thm3.8", "E6"),
+        "The sharp bounds on the tangent kernel, before and after the burn-in",
+        r"B(L, \delta), \quad 1 - B(L, \delta)",
+        *_tangent_cases("sharp", depth=(1, 9, 80, 101)),
     ),
     _formula(
         "cor3.5-values",
         ("Cor3.5", "Cor3.9"),
-        "Condition bound and threshold depth of the tangent kernel",
+        "Condition bound and threshold depth of the tangent kernel, printed",
         r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
         r"{-\log(1 - \mu/2)}",
-        *_cases(
-            "conditioning.ntk_condition_bound",
-            depth=(151, 200),
-            delta=(0.01,),
-            mu=(_RELU_MU,),
-            n=(100,),
-            assumption=("A", "B"),
-            form=("printed", "sharp"),
-        ),
-        *_cases(
-            "conditioning.ntk_threshold_depth",
-            delta=(0.01, 1e-4),
-            mu=(_RELU_MU, 0.9),
-            n=(1, 100),
-            assumption=("A", "B"),
-            form=("printed", "sharp"),
-        ),
+        *_tangent_condition_cases("printed"),
+    ),
+    _formula(
+        "cor3.5-sharp-values",
+        ("Cor3.5", "Cor3.9", "E6"),
+        "Condition bound and threshold depth of the tangent kernel, sharp",
+        r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_0 + \frac{\log n}"
+        r"{-\log(1 - \mu/2)}",
+        *_tangent_condition_cases("sharp"),
     ),
     _formula(
         "thmE.8-values",

@@ -141,6 +141,32 @@ def _wrong_unstable(*, kink: str) -> float:
     return lengths.unstable_length(float(kink) + 0.01)
 
 
+def _measure_excess(*, kink: str) -> Any:
+    """Root x > 0 of length(1 + x) = 1 + x, from the closed form at 60 digits."""
+    with mpmath.workdps(60):
+        c = mpmath.mpf(float(kink))
+        upper = mpmath.ncdf(-c)
+        b = c * upper - mpmath.npdf(c)
+        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+
+        def growth(log: Any) -> Any:
+            x = mpmath.exp(log)
+            return (_closed_length(c, b, 1 + x) / variance - 1 - x) / x
+
+        # About -5 c near zero.
+        ends = mpmath.log(-4 * c), mpmath.log(-6 * c)
+        return mpmath.exp(mpmath.findroot(growth, ends, "anderson", tol=1e-45))
+
+
+def _predict_excess(*, kink: str) -> float:
+    return lengths.unstable_length(float(kink), excess=True)
+
+
+def _wrong_excess(*, kink: str) -> float:
+    # From a length that has been rounded to float64.
+    return lengths.unstable_length(float(kink)) - 1.0
+
+
 def _measure_growth(*, kinks: list[float]) -> Enclosure:
     r"""Enclose min (length(gamma)/gamma - 1) / (1 - v)^2 over gamma >= 1, c = 0.
 
@@ -292,5 +318,19 @@ CLAIMS = (
         # A root of a function known to 1e-15 whose slope in log gamma is at least 1e-3.
         compare=AgreesTo(relative=2e-12),
         must_refute=_wrong_unstable,
+    ),
+    Claim(
+        id="dc/E12-unstable-near-one",
+        items=("E12",),
+        title="How far from one the unstable length is for kinks close to zero",
+        statement=r"\gamma - 1 \sim -2\sqrt{2\pi}\, c, \quad c \to 0",
+        source=Source(KEY, "Appendix D.4 (sharpened)"),
+        evidence=Evidence.NUMERIC,
+        cases=grid(kink=("-1e-2", "-1e-5", "-1e-9", "-1e-12")),
+        predict=_predict_excess,
+        measure=_measure_excess,
+        # Two sums of positive terms to 1e-14 and their quotient; 40 nodes are exact.
+        compare=AgreesTo(relative=1e-12),
+        must_refute=_wrong_excess,
     ),
 )

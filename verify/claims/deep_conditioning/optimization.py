@@ -348,7 +348,7 @@ def _wrong_training(
 
 
 def _tangent_bound(activation: str, n: int, dim: int, depth: int, seed: int) -> float:
-    """Corollary 3.5, sharp: 1 + 4 n (1 - mu/2)^(L - L_0)."""
+    """Corollary 3.5, sharp: 1 + 2 n (1 - mu/2)^(L - L_0)."""
     a = {"cos": act.cos}[activation].normalized()
     delta = kernels.separation(_points(n, dim, seed))
     return dc.ntk_condition_bound(depth, delta, a.mu, n, form="sharp")

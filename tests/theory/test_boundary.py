@@ -1,0 +1,958 @@
+"""Every public function of `theory` refuses what it can't answer, and says what and where.
+
+One valid call a function; then every argument in turn is replaced by every value of
+`BAD`. The call must raise ValueError or TypeError, with a message that starts with the
+function's name and names the argument in backticks, or, where the value is listed as fine
+for this argument, return finite numbers. Nothing warns, nothing takes long.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import math
+import pkgutil
+import signal
+import time
+import types
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import theory
+from theory import activations as act
+from theory import gaussian, hermite, matrices, mmd
+from theory import neural_collapse as nc
+from theory import optimization as opt
+from theory import square_loss as sl
+
+LATER = (
+    "theory.activations",
+    "theory.compositions",
+    "theory.conditioning",
+    "theory.depth_maps",
+    "theory.duals",
+    "theory.grids",
+    "theory.identity_map",
+    "theory.kernels",
+    "theory.layer_recursion",
+    "theory.lengths",
+)
+"""Modules not walked yet. Remove a name, and `test_every_public_function_has_a_call`
+lists what needs one; when the list is empty, remove it and `_walked`'s use of it."""
+
+INNER = {
+    "theory.matrices.fill",
+    "theory.matrices.Inputs.pairs",
+    "theory.matrices.Inputs.panel",
+    "theory.matrices.Inputs.distances",
+    "theory.matrices.dot",
+    "theory.matrices.each",
+}
+"""Called for every panel of a matrix, with what `Inputs` and `fill` have checked."""
+
+LONGEST = 2.0
+"""Seconds of processor time a call may take: thousands of times what a refusal takes."""
+
+
+def _square(x: Any) -> Any:
+    return x * x
+
+
+NEVER: dict[str, Any] = {
+    "text": "0.5",
+    "bytes": b"1",
+    "texts": ["0.5", "a"],
+    "text array": np.array(["0.5"]),
+    "dict": {"a": 1.0},
+    "set": {0.5},
+    "object": object(),
+    "objects": np.array([0.5, None]),
+    "function": _square,
+    "none": None,
+    "nan": math.nan,
+    "inf": math.inf,
+    "minus inf": -math.inf,
+    "nans": [0.5, math.nan],
+    "complex": 0.5 + 0.3j,
+    "complex array": np.array([0.5 + 0.0j]),
+    "date": np.datetime64("2020-01-01"),
+    "durations": np.array([1, 2], dtype="m8[s]"),
+    "masked": np.ma.array([0.5, 0.5], mask=[False, True]),
+    "list of masked": [np.ma.array([0.5, 0.5], mask=[False, True])],
+    "structured": np.array([(0.5,)], dtype=[("a", np.float64)]),
+    "true": True,
+    "trues": np.array([True, False]),
+    "mixed": [True, 0.5],
+    "ragged": [[0.5], [0.5, 0.5]],
+    "hopeless": 10**400,
+}
+"""Never a number; None, functions and truth values are fine for some arguments."""
+
+SOMETIMES: dict[str, Any] = {
+    "minus": -1,
+    "zero": 0,
+    "tiny": 5e-324,
+    "half": 0.5,
+    "three": 3,
+    "huge": 1e308,
+    "giant": 10**70,
+    "empty": [],
+    "pair": [0.5, 0.5],
+    "axes": np.full((2, 3, 1, 2), 0.5),
+}
+"""Fine where the range and the shape of an argument allow them."""
+
+try:
+    import torch
+except ImportError:  # pragma: no cover - `theory` needs no torch
+    torch = None
+else:
+    one = torch.tensor([0.5, 0.5], dtype=torch.float64, requires_grad=True)
+    NEVER |= {"gradient": one, "list of gradients": [one.sum()]}
+
+
+def _own(value: Any) -> dict[str, Any]:
+    """Return what else has the shape of a valid value, or nearly."""
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], np.ndarray):
+        return {k: [v, *value[1:]] for k, v in _own(value[0]).items()}
+    if value is None or isinstance(value, (str, bool, np.random.Generator)):
+        return {}
+    try:
+        x = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return {}
+    hole, void = x.copy(), x.astype(object)
+    hole.flat[:1], void.flat[:1] = np.nan, None
+    out = {
+        "own nan": hole,
+        "own none": void,
+        "own text": x.astype(str),
+        "own complex": x.astype(complex),
+        "own masked": np.ma.array(x, mask=True),
+        "own truth": x.astype(bool),
+        "own dates": x.astype("M8[D]"),
+        "own huge": x / np.abs(x).max(initial=5e-324) * 1e308,
+    }
+    if torch is not None:
+        out["own gradient"] = torch.from_numpy(x.copy()).requires_grad_()
+    if x.ndim:
+        out |= {"own shorter": x[..., :-1], "own axis": x[np.newaxis]}
+    return out
+
+
+ARRAYS = frozenset({"empty", "pair", "axes"})
+ONE = frozenset(SOMETIMES) - ARRAYS
+REAL = ONE | ARRAYS
+NOT_NEGATIVE = REAL - {"minus"}
+POSITIVE = NOT_NEGATIVE - {"zero"}
+UNIT = NOT_NEGATIVE - {"three", "huge", "giant"}
+COUNT = frozenset({"zero", "three"})
+WHOLE = frozenset({"three"})
+FLAG = frozenset({"true"})
+NONE = frozenset({"none"})
+FUNCTION = frozenset({"function"})
+HUGE = frozenset({"huge"})
+OWN_HUGE = frozenset({"own huge"})
+LARGE = frozenset({"huge", "giant"})
+OWN = frozenset({"own huge", "own shorter", "own axis"})
+
+
+class Call(NamedTuple):
+    """A valid call, and what else each argument may be."""
+
+    function: Any
+    arguments: dict[str, Any]
+    fine: dict[str, frozenset[str]]
+    infinite: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+def call(function: Any, fine: dict[str, frozenset[str]], **arguments: Any) -> Call:
+    # Its documented result is infinite where every norm collapses.
+    return Call(function, arguments, fine, function is sl.unnormalised_barrier)
+
+
+# --- the calls ------------------------------------------------------------------------
+
+RNG = np.random.default_rng
+X = np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
+P = np.array([0.2, 0.5, 0.9])
+H, C = (
+    np.array([[0.0, 1.0], [0.0, 3.0], [1.0, 0.0], [3.0, 0.0]]),
+    np.array([0, 0, 1, 1]),
+)
+W = np.array([[0.0, 1.0], [1.0, 0.0]])
+LAYERS = [np.eye(2), np.ones((2, 2))]
+V = [np.array([[0.6, 0.8], [0.0, 0.0]]), np.array([[1.0, 0.0]])]
+F, Y, ROWS = np.array([0.5, -0.2]), np.array([1.0, -1.0]), np.eye(2)
+PART = mmd.SubExponential(4.0, 4.0)
+FLOW = sl.gradient_flow(V, 1.0, ROWS, Y, 0.1, t_end=1.0)
+RHO: Any = {"outputs": F, "labels": Y}
+
+GAUSSIAN = (
+    call(gaussian.pdf, {"x": REAL}, x=0.5),
+    call(gaussian.cdf, {"x": REAL}, x=0.5),
+    call(gaussian.legendre, {"n": WHOLE}, n=4),
+    call(
+        gaussian.scaled_tail_moment,
+        {"k": COUNT - {"three"}, "c": ONE},
+        k=1,
+        c=0.5,
+    ),
+    call(
+        gaussian.tail_moment,
+        {"k": COUNT - {"three"}, "c": ONE},
+        k=1,
+        c=0.5,
+    ),
+    call(
+        gaussian.panels,
+        {
+            "kinks": frozenset({"empty", "pair"}) | OWN - {"own axis"},
+            "reach": WHOLE | {"half"},
+        },
+        kinks=(0.5, 1.0),
+        reach=20.0,
+    ),
+    call(
+        gaussian.expectation,
+        {"f": FUNCTION, "kinks": frozenset({"empty", "pair"}) | OWN - {"own axis"}},
+        f=_square,
+        kinks=(0.5, 1.0),
+    ),
+    call(hermite.hermite, {"k": COUNT, "x": REAL - HUGE}, k=2, x=0.5),
+    call(
+        hermite.weighted_at, {"order": COUNT, "x": ONE | {"own huge"}}, order=2, x=0.5
+    ),
+    call(
+        hermite.weighted_basis,
+        {"order": COUNT, "kinks": frozenset({"empty", "pair"}) | OWN - {"own axis"}},
+        order=2,
+        kinks=(0.5, 1.0),
+    ),
+    call(
+        hermite.coefficients,
+        {
+            "f": FUNCTION,
+            "order": COUNT,
+            "kinks": frozenset({"empty", "pair"}) | OWN - {"own axis"},
+        },
+        f=_square,
+        order=2,
+        kinks=(0.5, 1.0),
+    ),
+    call(
+        hermite.precise_coefficients,
+        {"f": FUNCTION, "order": COUNT, "digits": WHOLE},
+        f=_square,
+        order=2,
+        digits=20,
+    ),
+)
+
+OPTIMIZATION = (
+    call(
+        opt.gradient_descent_bound,
+        {
+            "step": NOT_NEGATIVE,
+            "condition_number": LARGE | {"three", "empty"},
+            "printed": FLAG,
+        },
+        step=2.0,
+        condition_number=9.0,
+        printed=False,
+    ),
+    call(
+        opt.sgd_steps,
+        {"n": WHOLE, "squared_norm": POSITIVE & ONE, "min_eigenvalue": POSITIVE & ONE},
+        n=9,
+        squared_norm=2.0,
+        min_eigenvalue=0.1,
+    ),
+    call(
+        opt.sgd_restarts,
+        {"initial": POSITIVE & ONE, "target": POSITIVE & ONE},
+        initial=8.0,
+        target=1.0,
+    ),
+    call(
+        opt.kernel_descent_factor,
+        {
+            "min_eigenvalue": POSITIVE - LARGE,
+            "max_eigenvalue": POSITIVE - {"tiny"},
+        },
+        min_eigenvalue=0.25,
+        max_eigenvalue=4.0,
+    ),
+    call(
+        opt.correlation_floor,
+        {"width": POSITIVE - {"tiny"}},
+        activation=act.relu,
+        width=100.0,
+    ),
+    call(
+        opt.query_lower_bound,
+        {"tolerance": POSITIVE - HUGE, "squared_correlation": POSITIVE - {"tiny"}},
+        tolerance=0.5,
+        squared_correlation=0.01,
+    ),
+    call(opt.covariance_norm_bound, {"s": LARGE | {"empty"}}, s=20.0),
+    call(
+        opt.overfitting_depth,
+        {
+            "delta": UNIT & ONE - {"zero", "tiny"},
+            "mu": UNIT & ONE - {"zero", "tiny"},
+            "s": WHOLE,
+        },
+        delta=0.1,
+        mu=0.5,
+        s=20,
+    ),
+    call(
+        opt.excess_risk_terms,
+        {"covariance": OWN_HUGE, "noise": frozenset({"pair"})},
+        features=np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.5]]),
+        covariance=np.eye(3),
+        optimum=np.array([1.0, 2.0, 3.0]),
+        noise=np.array([0.1, 0.2]),
+    ),
+    call(
+        opt.excess_risk_bound,
+        {"n": LARGE | {"empty"}, "optimum_norm": NOT_NEGATIVE - HUGE},
+        n=1000.0,
+        optimum_norm=1.0,
+    ),
+    call(
+        opt.one_layer_min_eigenvalue,
+        {"n": WHOLE, "delta": UNIT, "constant": POSITIVE & ONE},
+        n=9,
+        delta=0.1,
+        constant=1.0,
+    ),
+    call(opt.arc_min_eigenvalue, {"delta": UNIT}, delta=0.1),
+    call(opt.separation_event_bound, {"n": WHOLE, "delta": UNIT}, n=9, delta=0.1),
+)
+
+COLLAPSE = (
+    call(nc.nc1, {"features": OWN - {"own axis"}}, features=H, labels=C),
+    call(nc.nc2, {"features": OWN - {"own axis"}}, features=H, labels=C),
+    call(nc.nc2_classifier, {"weights": OWN_HUGE}, weights=W),
+    call(
+        nc.nc3,
+        {"features": OWN_HUGE, "weights": OWN_HUGE},
+        features=H,
+        labels=C,
+        weights=W,
+    ),
+    call(
+        nc.nc4,
+        {
+            "features": OWN_HUGE,
+            "weights": OWN_HUGE,
+            "biases": NONE | OWN_HUGE | {"pair"},
+        },
+        features=H,
+        labels=C,
+        weights=W,
+        biases=np.zeros(2),
+    ),
+    call(nc.binary_rows, {"weights": OWN | {"pair"}}, weights=np.array([1.0, -2.0])),
+)
+
+WIDTHS: Any = {"widths": (3, 4, 2)}
+
+MMD = (
+    call(
+        mmd.simplex_sample,
+        {"count": COUNT, "classes": WHOLE},
+        count=4,
+        classes=3,
+        generator=RNG(0),
+    ),
+    call(mmd.simplex_mean, {"classes": WHOLE}, classes=3),
+    call(mmd.simplex_covariance, {"classes": WHOLE}, classes=3),
+    call(mmd.simplex_cdf, {"t": UNIT, "classes": WHOLE}, t=0.5, classes=3),
+    call(
+        mmd.kernel_bandwidths,
+        {"median": POSITIVE & ONE - {"tiny", "huge"}},
+        median=0.5,
+    ),
+    call(
+        mmd.mixture_kernel,
+        {"x": OWN_HUGE, "y": OWN_HUGE, "bandwidths": POSITIVE - {"empty", "axes"}},
+        x=X,
+        y=X,
+        bandwidths=0.5,
+    ),
+    call(
+        mmd.median_bandwidth,
+        {"x": OWN_HUGE, "y": OWN_HUGE},
+        x=X,
+        y=X + 0.1,
+        rule="lower",
+    ),
+    call(
+        mmd.mmd_squared,
+        {"x": OWN_HUGE, "y": OWN_HUGE, "bandwidths": POSITIVE - {"empty", "axes"}},
+        x=X,
+        y=X,
+        bandwidths=0.5,
+        estimator="biased",
+    ),
+    call(
+        mmd.estimator_gap,
+        {"x": OWN_HUGE, "y": OWN_HUGE, "bandwidths": POSITIVE - {"empty", "axes"}},
+        x=X,
+        y=X,
+        bandwidths=0.5,
+    ),
+    call(mmd.segment_kernel_mean, {"gamma": POSITIVE}, gamma=0.5),
+    call(mmd.segment_embedding, {"p": UNIT, "gamma": POSITIVE}, p=0.2, gamma=0.5),
+    call(
+        mmd.segment_embedding_derivative,
+        {"p": UNIT, "gamma": POSITIVE},
+        p=0.2,
+        gamma=0.5,
+    ),
+    call(mmd.segment_point_mmd, {"p": UNIT, "gamma": POSITIVE}, p=0.2, gamma=0.5),
+    call(
+        mmd.segment_mmd,
+        {
+            "p": frozenset({"pair", "own shorter"}),
+            "bandwidths": POSITIVE - {"empty", "axes"},
+        },
+        p=P,
+        bandwidths=0.5,
+        estimator="unbiased",
+    ),
+    call(
+        mmd.segment_mmd_gradient,
+        {
+            "p": frozenset({"pair", "own shorter"}),
+            "bandwidths": POSITIVE - {"empty", "axes"},
+        },
+        p=P,
+        bandwidths=0.5,
+        estimator="unbiased",
+    ),
+    call(
+        mmd.segment_null_variance_ratio,
+        {"predictions": WHOLE, "samples": WHOLE},
+        predictions=4,
+        samples=4,
+    ),
+    call(
+        mmd.segment_null_bias,
+        {
+            "predictions": WHOLE,
+            "samples": WHOLE,
+            "bandwidths": POSITIVE - {"empty", "axes"},
+        },
+        predictions=4,
+        samples=4,
+        bandwidths=0.5,
+    ),
+    call(
+        mmd.noise_rule,
+        {"scale": NOT_NEGATIVE & ONE - HUGE},
+        **WIDTHS,
+        scale=0.7,
+    ),
+    call(
+        mmd.ball_mean_square,
+        {"radius": NOT_NEGATIVE & ONE - HUGE, "dimension": WHOLE},
+        radius=1.0,
+        dimension=4,
+    ),
+    call(
+        mmd.total_loss,
+        {
+            "uniformity": ONE,
+            "degeneracy": NOT_NEGATIVE & ONE,
+            "detachment": NOT_NEGATIVE & ONE,
+            "degeneracy_weight": NOT_NEGATIVE & ONE,
+            "detachment_weight": NOT_NEGATIVE & ONE,
+        },
+        uniformity=0.1,
+        degeneracy=0.1,
+        detachment=0.2,
+        degeneracy_weight=0.4,
+        detachment_weight=1.0,
+    ),
+    call(
+        mmd.binary_task_count,
+        {"classes": WHOLE, "ordered": FLAG},
+        classes=10,
+        ordered=False,
+    ),
+    call(
+        mmd.SubExponential,
+        {"nu_squared": POSITIVE & ONE, "alpha": POSITIVE & ONE - {"tiny"}},
+        nu_squared=4.0,
+        alpha=4.0,
+    ),
+    call(
+        PART.scaled,
+        {"factor": POSITIVE & ONE - {"tiny", "huge"}},
+        factor=0.5,
+    ),
+    call(
+        PART.log_moment_bound,
+        {"lam": frozenset({"zero", "tiny", "empty"})},
+        lam=0.1,
+    ),
+    call(PART.tail_bound, {"t": NOT_NEGATIVE}, t=1.0),
+    call(mmd.sub_exponential_sum, {}, parts=[PART, PART]),
+    call(
+        mmd.chi_square_log_moment,
+        {"lam": frozenset({"minus", "zero", "tiny", "empty"})},
+        lam=0.1,
+    ),
+    call(
+        mmd.tail_bound,
+        {
+            "radius": NOT_NEGATIVE,
+            "variances": frozenset({"pair", "own huge"}),
+            "counts": NONE,
+        },
+        radius=3.0,
+        variances=np.array([1.0, 2.0]),
+        counts=np.array([3, 4]),
+        form="intermediate",
+    ),
+    call(
+        mmd.norm_tail,
+        {"radius": NOT_NEGATIVE, "count": WHOLE, "variance": POSITIVE & ONE},
+        radius=3.0,
+        count=4,
+        variance=1.0,
+    ),
+    call(
+        mmd.vacuous_radius,
+        {"variances": frozenset({"pair", "own huge"}), "counts": NONE},
+        variances=np.array([1.0, 2.0]),
+        counts=np.array([3, 4]),
+    ),
+    call(mmd.least_square_norm, {"classes": WHOLE}, classes=4),
+    call(mmd.coverage_radius, {"classes": WHOLE}, classes=4, form="sharp"),
+    call(
+        mmd.coverage_bound,
+        {"distance": NOT_NEGATIVE, "classes": WHOLE},
+        distance=0.25,
+        classes=4,
+        form="sharp",
+    ),
+    call(mmd.degeneracy_loss, {}, predictions=X[np.newaxis]),
+    call(mmd.degeneracy_floor, {"classes": WHOLE}, classes=4),
+    call(mmd.segment_degeneracy_loss, {"p": frozenset({"own shorter"})}, p=X),
+    call(
+        mmd.jacobian_row_moments,
+        {
+            "inputs": WHOLE,
+            "weight_variance": NONE | POSITIVE & ONE - {"huge"},
+            "active": UNIT & ONE,
+        },
+        inputs=4,
+        weight_variance=0.5,
+        active=0.5,
+    ),
+    call(mmd.jacobian_chain, {}, **WIDTHS, start="xavier"),
+    call(mmd.detachment_limit, {}, **WIDTHS, start="xavier"),
+    call(
+        mmd.layer_jacobians,
+        {"weights": OWN_HUGE, "biases": OWN_HUGE, "x": OWN_HUGE},
+        weights=LAYERS,
+        biases=[np.zeros(2), np.zeros(2)],
+        x=ROWS,
+    ),
+    call(
+        mmd.detachment_loss,
+        {"jacobians": frozenset({"own shorter"})},
+        jacobians=[np.ones((1, 2, 3)), np.ones((1, 2, 2))],
+    ),
+)
+
+AXIS = frozenset({"own axis"})
+LEADING = frozenset({"pair", "axes", "own axis"})
+LIKE_RHO = {"outputs": LEADING, "labels": AXIS}
+DECAY = {"weight_decay": NOT_NEGATIVE}
+ONE_DECAY = {"weight_decay": NOT_NEGATIVE & ONE}
+NETWORK = {"weights": AXIS | OWN_HUGE, "x": AXIS | OWN_HUGE | {"axes"}}
+TIMES = {"t": frozenset(UNIT)}
+TRAINED: Any = {"rho": 1.0, "directions": V, "x": ROWS, "labels": Y}
+FLOWS: Any = {
+    "x": ROWS,
+    "labels": Y,
+    "weight_decay": 0.1,
+    "t_end": 1.0,
+    "rtol": 1e-10,
+    "atol": 1e-12,
+    "t_eval": np.array([0.0, 1.0]),
+    "max_steps": 1000,
+}
+STEPPED = {
+    "weight_decay": frozenset({"zero", "tiny", "half", "three"}),
+    "t_end": frozenset({"three"}),
+    "rtol": frozenset({"half"}),
+    "atol": frozenset({"half", "three", "giant"}),
+    "t_eval": NONE | UNIT - {"empty", "axes"} | {"own shorter"},
+}
+
+SQUARE_LOSS = (
+    call(sl.rho_equilibrium, LIKE_RHO | DECAY, **RHO, weight_decay=0.1),
+    call(
+        sl.rho_velocity,
+        {"rho": POSITIVE, "weight_decay": NOT_NEGATIVE - HUGE} | LIKE_RHO,
+        rho=1.0,
+        **RHO,
+        weight_decay=0.1,
+    ),
+    call(
+        sl.lagrange_multiplier,
+        {"rho": POSITIVE - HUGE} | LIKE_RHO,
+        rho=1.0,
+        **RHO,
+    ),
+    call(
+        sl.equilibrium_distance,
+        {"rho": POSITIVE} | LIKE_RHO | DECAY,
+        rho=1.0,
+        **RHO,
+        weight_decay=0.1,
+    ),
+    call(sl.off_sphere_rate, {"rho": POSITIVE - HUGE} | LIKE_RHO, rho=1.0, **RHO),
+    call(
+        sl.rho_trajectory,
+        {"t": NOT_NEGATIVE, "rho0": POSITIVE} | LIKE_RHO | DECAY,
+        t=1.0,
+        rho0=1.0,
+        **RHO,
+        weight_decay=0.1,
+    ),
+    call(
+        sl.settling_time,
+        {"fraction": UNIT - {"zero"}, "outputs": LEADING | {"own shorter"}} | DECAY,
+        fraction=0.5,
+        outputs=F,
+        weight_decay=0.1,
+    ),
+    call(
+        sl.stability_limit,
+        {"outputs": LEADING | {"own shorter"}, "momentum": UNIT} | DECAY,
+        outputs=F,
+        weight_decay=0.1,
+        momentum=0.5,
+    ),
+    call(
+        sl.rho_iterates,
+        {
+            "steps": COUNT,
+            "rho0": POSITIVE - HUGE,
+            "rate": POSITIVE - LARGE,
+            "momentum": UNIT,
+        }
+        | LIKE_RHO
+        | {"weight_decay": NOT_NEGATIVE - LARGE},
+        steps=2,
+        rho0=1.0,
+        **RHO,
+        weight_decay=0.1,
+        rate=0.1,
+        momentum=0.5,
+    ),
+    call(
+        sl.unnormalised_equilibrium,
+        LIKE_RHO | DECAY | {"depth": WHOLE, "outputs": LEADING | OWN_HUGE},
+        **RHO,
+        weight_decay=0.01,
+        depth=4,
+    ),
+    call(
+        sl.unnormalised_barrier,
+        LIKE_RHO | DECAY | {"depth": WHOLE, "outputs": LEADING | OWN_HUGE},
+        **RHO,
+        weight_decay=0.01,
+        depth=4,
+    ),
+    call(
+        sl.critical_weight_decay,
+        LIKE_RHO | {"depth": WHOLE, "outputs": LEADING | OWN_HUGE},
+        **RHO,
+        depth=4,
+    ),
+    call(sl.outputs, NETWORK, weights=V, x=ROWS),
+    call(sl.norms, {"weights": OWN}, weights=V),
+    call(sl.normalise, {"weights": OWN}, weights=V),
+    call(
+        sl.output_bound,
+        NETWORK | {"x": AXIS | {"axes"}},
+        weights=V,
+        x=ROWS,
+    ),
+    call(sl.layer_gradients, NETWORK, weights=V, x=ROWS),
+    call(
+        sl.weighted_gradients,
+        NETWORK | {"x": AXIS | OWN_HUGE, "coefficients": LEADING | OWN_HUGE},
+        weights=V,
+        x=ROWS,
+        coefficients=F,
+    ),
+    call(
+        sl.aligned_directions,
+        {"vectors": frozenset({"own huge", "own shorter", "ragged"})},
+        vectors=[np.ones(2), np.ones(1)],
+    ),
+    call(
+        sl.directions_velocity,
+        {"rho": POSITIVE & ONE - HUGE, "directions": AXIS, "x": AXIS, "labels": AXIS},
+        **TRAINED,
+    ),
+    call(
+        sl.weights_velocity,
+        {
+            "weights": AXIS,
+            "x": AXIS,
+            "labels": AXIS,
+            "weight_decay": NOT_NEGATIVE & ONE - HUGE,
+        },
+        weights=V,
+        x=ROWS,
+        labels=Y,
+        weight_decay=0.1,
+    ),
+    call(
+        sl.direction_from_weight_velocity,
+        {"weight": OWN_HUGE, "weight_velocity": OWN_HUGE},
+        weight=W,
+        weight_velocity=W + 1.0,
+    ),
+    call(sl.critical_residual, {"rho": POSITIVE & ONE}, **TRAINED),
+    call(sl.per_sample_residual, {}, directions=V, x=ROWS[:1]),
+    call(sl.projected_kernel, {}, directions=V, x=ROWS),
+    call(sl.overshoot_curvature, {"rho": POSITIVE & ONE - HUGE}, **TRAINED),
+    call(sl.alignment_gap, {}, direction=V[0]),
+    call(
+        sl.ridge_solution,
+        ONE_DECAY | {"x": OWN - AXIS, "y": OWN_HUGE | {"pair"}},
+        x=ROWS,
+        y=Y,
+        weight_decay=0.1,
+    ),
+    call(
+        sl.linear_minimiser,
+        ONE_DECAY | {"x": OWN - AXIS, "widths": frozenset({"empty", "own shorter"})},
+        x=ROWS,
+        labels=Y,
+        weight_decay=0.1,
+        widths=(3,),
+    ),
+    call(
+        sl.regularisation_path,
+        {
+            "x": frozenset({"own shorter"}),
+            "weight_decay": OWN - AXIS | NOT_NEGATIVE - {"empty", "axes"},
+        },
+        x=ROWS,
+        labels=Y,
+        weight_decay=np.array([0.1, 1.0]),
+    ),
+    call(sl.rademacher_linear, {"x": OWN - AXIS}, x=ROWS),
+    call(sl.rademacher_linear_bound, {"examples": WHOLE}, examples=4),
+    call(
+        sl.rademacher_bound,
+        {"examples": WHOLE, "depth": WHOLE},
+        examples=4,
+        depth=2,
+    ),
+    call(sl.ramp_loss, {"margins": REAL, "gamma": POSITIVE}, margins=0.2, gamma=0.5),
+    call(
+        sl.margin_bound,
+        {
+            "outputs": OWN_HUGE | {"pair"},
+            "gamma": UNIT & ONE - {"zero", "tiny"},
+            "depth": WHOLE,
+            "confidence": frozenset({"tiny", "half"}),
+            "data_dependent": FLAG,
+        },
+        **RHO,
+        gamma=0.5,
+        depth=2,
+        confidence=0.95,
+        data_dependent=True,
+    ),
+    call(
+        sl.vacuous_below,
+        {"rho": POSITIVE & ONE - HUGE, "depth": WHOLE},
+        rho=20.0,
+        depth=4,
+    ),
+    call(sl.gram_deviation_mean, {"rows": WHOLE, "columns": WHOLE}, rows=4, columns=5),
+    call(
+        sl.gram_deviation_variance,
+        {"rows": WHOLE, "columns": WHOLE},
+        rows=4,
+        columns=5,
+    ),
+    call(sl.gram_spectrum_edges, {"rows": WHOLE, "columns": WHOLE}, rows=4, columns=5),
+    call(
+        sl.torch_scale,
+        {
+            "weight_decay": NOT_NEGATIVE & ONE,
+            "rate": POSITIVE & ONE,
+            "momentum": UNIT & ONE,
+            "batch": NONE | WHOLE,
+        },
+        reduction="sum",
+        weight_decay=0.1,
+        examples=10,
+        rate=0.1,
+        momentum=0.5,
+        decayed="all",
+        batch=5,
+    ),
+    call(
+        sl.gradient_flow,
+        STEPPED | {"rho0": frozenset({"tiny", "half", "three"})},
+        directions=V,
+        rho0=1.0,
+        **FLOWS,
+    ),
+    call(
+        sl.weight_normalised_flow,
+        STEPPED | {"scale": frozenset({"tiny", "half", "three"})},
+        scale=1.0,
+        vectors=V,
+        **FLOWS,
+    ),
+    call(sl.unnormalised_flow, STEPPED, weights=V, **FLOWS),
+    call(FLOW.rho_at, TIMES, t=0.5),
+    call(FLOW.parameters, TIMES, t=0.5),
+    call(FLOW.directions, TIMES, t=0.5),
+    call(FLOW.outputs, TIMES, t=0.5),
+    call(FLOW.rho_equilibrium, TIMES, t=0.5),
+    call(FLOW.loss, TIMES, t=0.5),
+)
+
+MATRICES = (
+    call(
+        matrices.Inputs,
+        {"v": OWN - AXIS, "norms": OWN_HUGE},
+        v=X,
+        norms=np.ones(3),
+    ),
+    call(matrices.least_distance, {}, inputs=matrices.Inputs(W, np.ones(2))),
+)
+
+CALLS = MATRICES + GAUSSIAN + OPTIMIZATION + COLLAPSE + MMD + SQUARE_LOSS
+
+
+# --- the walk -------------------------------------------------------------------------
+
+
+def _public() -> set[str]:
+    """Return every public function, method and checked class of the modules walked."""
+    found: set[str] = set()
+    for info in pkgutil.walk_packages(theory.__path__, "theory."):
+        name = info.name
+        if "._" in name or any(f"{name}.".startswith(f"{m}.") for m in LATER):
+            continue
+        for part in vars(importlib.import_module(name)).values():
+            own = getattr(part, "__module__", None) == name and callable(part)
+            if not own or getattr(part, "__name__", "_")[0] == "_":
+                continue
+            key = f"{name}.{part.__qualname__}"
+            if not inspect.isclass(part):
+                found.add(key)
+                continue
+            if hasattr(part, "__post_init__"):
+                found.add(key)
+            methods = [v for v in vars(part).values() if inspect.isfunction(v)]
+            found |= {
+                f"{name}.{v.__qualname__}"
+                for v in methods
+                if v.__name__[0] != "_" and len(inspect.signature(v).parameters) > 1
+            }
+    return found - INNER
+
+
+def test_every_public_function_has_a_call():
+    assert _public() ^ {c.key for c in CALLS} == set()
+
+
+def test_every_argument_is_replaced():
+    for c in CALLS:
+        assert set(c.arguments) == set(inspect.signature(c.function).parameters), c.key
+        assert set(c.fine) <= set(c.arguments) | {"x", "weights"}, c.key
+
+
+def _late(_signal: int, _frame: types.FrameType | None) -> None:
+    raise TimeoutError
+
+
+def outcome(c: Call, name: str, value: Any) -> str:
+    """Return "refused", "answered", or what is wrong with what the call does."""
+    who = c.function.__qualname__
+    arguments = {**c.arguments, name: value}
+    start = time.process_time()
+    timed = hasattr(signal, "setitimer")
+    if timed:
+        old = signal.signal(signal.SIGPROF, _late)
+        signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            out = c.function(**arguments)
+            finite = _finite(out) or (c.infinite and not np.isnan(out).any())
+    except TimeoutError:
+        return "hang"
+    except (ValueError, TypeError, sl.StabilityWarning, sl.FlowWarning) as error:
+        text = str(error)
+        named = text.startswith((f"{who}: ", f"{who}[")) and f"`{name}" in text
+        return "refused" if named else f"raw error: {type(error).__name__}: {text:.150}"
+    except Exception as error:
+        return f"raw error: {type(error).__name__}: {error!s:.150}"
+    finally:
+        if timed:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            signal.signal(signal.SIGPROF, old)
+    if time.process_time() - start > LONGEST:
+        return "hang"
+    return "answered" if finite else f"not finite: {out!r:.150}"
+
+
+def _finite(out: Any) -> bool:
+    if isinstance(out, sl.Flow):
+        return all(map(_finite, (out.t, out.rho, out.energy_error)))
+    if dataclasses.is_dataclass(out):
+        return all(_finite(getattr(out, f.name)) for f in dataclasses.fields(out))
+    if isinstance(out, (tuple, list)):
+        return all(map(_finite, out))
+    if isinstance(out, (str, int)):
+        return True
+    return bool(np.all(np.isfinite(out)))
+
+
+def trials(c: Call) -> list[tuple[str, str, str, str]]:
+    """Return argument, label of the value, what should happen and what does."""
+    out: list[tuple[str, str, str, str]] = []
+    for name, valid in c.arguments.items():
+        fine = c.fine.get(name, frozenset())
+        if fine & HUGE:
+            fine |= {"own huge"}
+        for label, value in (NEVER | SOMETIMES | _own(valid)).items():
+            due = "answered" if label in fine else "refused"
+            out.append((name, label, due, outcome(c, name, value)))
+    return out
+
+
+@pytest.mark.parametrize("c", CALLS, ids=lambda c: c.key)
+def test_boundary(c):
+    valid = c.function(**c.arguments)
+    assert _finite(valid)
+    wrong = [trial for trial in trials(c) if trial[2] != trial[3]]
+    assert wrong == []

@@ -1,0 +1,292 @@
+"""Spectra on the sphere: laws, extremes, references of 40 digits, honest refusals."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theory import activations as act
+from theory import kernels, spectrum
+from theory.spectrum import _funk_hecke
+
+RELU = act.relu.normalized()
+ERF = act.erf.normalized()
+EPS = np.finfo(float).eps
+
+
+def relu_eigenvalue(degree, dim):
+    """One layer of raw ReLU in 40 digits: a hypergeometric function at one.
+
+    The second derivative of the dual is 1/(2 pi sqrt(1 - t^2)); integrating by parts
+    twice, its projection in d + 4 dimensions on degree k - 2 is the eigenvalue up to
+    d (d + 2), and its binomial series sums to 2F1(1).
+    """
+    n, d = degree - 2, dim + 4
+    if n % 2:
+        return mpmath.mpf(0)
+    with mpmath.workdps(40):
+        half, h = mpmath.mpf(1) / 2, n // 2
+        first = mpmath.rf(half, h) / mpmath.factorial(h) * mpmath.factorial(n)
+        first *= mpmath.gamma(half * d) / (
+            mpmath.mpf(2) ** n * mpmath.gamma(half * d + n)
+        )
+        rest = mpmath.hyp2f1(h + half, h + half, half * d + n, 1)
+        return first * rest / (2 * mpmath.pi * dim * (dim + 2))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 10, 100, 1000, 100_000])
+def test_one_layer_of_relu_keeps_its_digits_at_any_degree_and_dimension(dim):
+    degrees = [2, 4, 10, 40, 200, 1000]
+    found = spectrum.nngp_eigenvalues(act.relu, 1, degrees, dim, log=True)
+    for k, log in zip(degrees, found, strict=True):
+        known = relu_eigenvalue(k, dim)
+        # Rounding 1e-15 k and an ulp of a logarithm of up to 5600: 2e-12 at most;
+        # continuation from coefficients known to 1e-13, ten times as far out, 1e-12.
+        assert abs(float(log - mpmath.log(known))) < 3e-12
+    assert spectrum.nngp_eigenvalues(act.relu, 1, 3, dim) == 0.0
+    assert spectrum.nngp_eigenvalues(act.relu, 1, 3, dim, log=True) == -math.inf
+
+
+@pytest.mark.parametrize("dim", [2, 20, 1000])
+def test_the_error_of_a_series_that_is_cut_covers_what_is_missing(dim):
+    # The dual of erf, (2/pi) asin(2 rho/3), of which 200 orders are looked at.
+    i = np.arange(1, 1024)
+    binomials = np.cumprod(np.concatenate([[1.0], (2.0 * i - 1.0) / (2.0 * i)]))
+    n = np.arange(1024)
+    b = np.zeros(2048)
+    b[1::2] = 2 / np.pi * binomials / (2 * n + 1) * (2 / 3) ** (2 * n + 1)
+    for k in (11, 61, 101, 131):
+        log, error = _funk_hecke.by_series(b[:200], k, dim, act.erf.second_moment)
+        known = spectrum.series_eigenvalues(b, k, dim, log=True)
+        assert abs(log - known) <= error
+        # Where it is small it is not larger than need be.
+        assert error <= 10.0 * abs(log - known) + 3e-15 * (k + 10)
+        found = act.erf, 1, k, dim
+        if error < 1e-6:
+            value = spectrum.nngp_eigenvalues(*found, log=True)
+            assert value == pytest.approx(known, abs=error)
+        else:
+            with pytest.raises(ValueError, match="must be so low"):
+                spectrum.nngp_eigenvalues(*found)
+
+
+def test_zero_is_told_from_not_known():
+    cubic = act.hermite(3)
+    assert spectrum.nngp_eigenvalues(cubic, 2, [10, 11, 3000], 5).tolist() == [0.0] * 3
+    assert spectrum.nngp_eigenvalues(act.gelu, 1, [3, 301], 5).tolist() == [0.0] * 2
+    for activation, degree in ((act.exp, 400), (act.tanh, 301), (act.relu, 4000)):
+        with pytest.raises(ValueError, match="must be so low"):
+            spectrum.nngp_eigenvalues(activation, 1, degree, 5)
+
+
+@pytest.mark.parametrize("activation", [RELU, ERF, act.tanh.normalized(), act.relu])
+@pytest.mark.parametrize("kernel", ["nngp", "ntk"])
+@pytest.mark.parametrize("dim", [3, 30])
+def test_series_and_values_give_the_same_spectrum(activation, kernel, dim):
+    which = getattr(kernels, f"{kernel}_map")
+    deep = getattr(spectrum, f"{kernel}_eigenvalues")
+    degrees = np.arange(8)
+    by_values = spectrum.eigenvalues(lambda t: which(t, activation, 3), degrees, dim)
+    by_series = deep(activation, 3, degrees, dim)
+    # Values to 1e-13 of the diagonal, spread over the harmonics of a degree.
+    scale = which(1.0, activation, 3) / np.sqrt(spectrum.multiplicity(degrees, dim))
+    assert np.all(np.abs(by_values - by_series) < 2e-13 * scale)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    b=st.lists(st.just(0.0) | st.floats(1e-200, 1e3), min_size=1, max_size=40),
+    dim=st.integers(2, 200),
+)
+def test_a_polynomial_is_put_together_again_from_its_spectrum(b, dim):
+    k = np.arange(len(b))
+    masses = spectrum.series_eigenvalues(b, k, dim) * spectrum.multiplicity(k, dim)
+    assert np.all(masses >= 0.0)
+    # The trace; then an interior point, where the zonal polynomials have signs.
+    total = math.fsum(b)
+    rounding = 1e-14 * (len(b) + 10) * total
+    assert abs(math.fsum(masses) - total) <= rounding
+    zonal = [spectrum.gegenbauer(int(n), -0.3, dim) for n in k]
+    value = math.fsum(c * (-0.3) ** n for n, c in enumerate(b))
+    assert abs(math.fsum(masses * zonal) - value) <= rounding
+
+
+@settings(deadline=None, max_examples=60)
+@given(degree=st.integers(0, 60), dim=st.integers(2, 2000), rho=st.floats(-1.0, 1.0))
+def test_zonal_polynomials_are_bounded_and_have_their_parity(degree, dim, rho):
+    value = spectrum.gegenbauer(degree, rho, dim)
+    assert abs(value) <= 1.0 + degree * EPS * 4
+    assert spectrum.gegenbauer(degree, -rho, dim) == pytest.approx(
+        (-1) ** degree * value, rel=1e-14, abs=1e-300
+    )
+    assert spectrum.gegenbauer(degree, 1.0, dim) == pytest.approx(
+        1.0, abs=4 * EPS * (degree + 1)
+    )
+
+
+def test_zonal_polynomials_are_chebyshev_and_legendre():
+    rho = np.linspace(-1.0, 1.0, 41)
+    for k in (0, 1, 2, 7):
+        # A recurrence of k steps, errors at most k ulps a step.
+        allowed = 10 * k * k * EPS + EPS
+        wave = np.cos(k * np.arccos(rho))
+        assert np.abs(spectrum.gegenbauer(k, rho, 2) - wave).max() <= allowed
+        known = np.polynomial.legendre.Legendre.basis(k)(rho)
+        assert np.abs(spectrum.gegenbauer(k, rho, 3) - known).max() <= allowed
+
+
+def test_depth_composes_taylor_series():
+    one = spectrum.taylor_coefficients(RELU, 1, 40)
+    poly = np.polynomial.Polynomial(one)
+    # The series has no constant term: higher powers do not reach lower degrees.
+    two = poly(poly).coef[:41]
+    found = spectrum.taylor_coefficients(RELU, 2, 40)
+    assert found == pytest.approx(two, rel=41 * 41 * EPS, abs=1e-300)
+    assert np.all(found >= 0.0)
+
+
+def test_taylor_coefficients_of_the_tangent_kernel_of_one_layer():
+    b = spectrum.taylor_coefficients(act.gelu, 1, 60)
+    found = spectrum.taylor_coefficients(act.gelu, 1, 60, kernel="ntk")
+    # K + rho K': every coefficient n + 1 times as large.
+    assert found == pytest.approx(b * np.arange(1, 62), rel=4 * EPS)
+
+
+def test_lengths_that_change_with_depth_are_followed():
+    b = spectrum.taylor_coefficients(act.sigmoid, 2, 100)
+    for rho in (-0.5, 0.0, 0.8):
+        value = np.polynomial.polynomial.polyval(rho, b)
+        # Both sides to 1e-12; 0.8^100 of a quickly falling rest is left out.
+        assert value == pytest.approx(kernels.nngp_map(rho, act.sigmoid, 2), rel=3e-12)
+
+
+def test_an_odd_function_has_no_even_degrees():
+    odd = act.from_function(np.tanh, name="tanh by values").normalized()
+    assert spectrum.nngp_eigenvalues(odd, 2, [0, 2, 40], 5).tolist() == [0.0] * 3
+    # Coefficients to 1e-16 of the largest: a_3 = 0.15 to 1e-15 of itself.
+    known = spectrum.nngp_eigenvalues(act.tanh.normalized(), 2, [1, 3], 5)
+    assert spectrum.nngp_eigenvalues(odd, 2, [1, 3], 5) == pytest.approx(
+        known, rel=1e-12
+    )
+
+
+def test_a_kernel_that_the_series_cannot_follow_is_integrated():
+    # 20 chaotic layers: a spike at one that 2,049 coefficients do not resolve.
+    shares = spectrum.degree_shares(RELU, 20, [1, 2, 3], 4)
+    values = spectrum.eigenvalues(lambda t: kernels.nngp_map(t, RELU, 20), [1, 2, 3], 4)
+    expected = values * spectrum.multiplicity([1, 2, 3], 4)
+    assert shares == pytest.approx(expected, rel=1e-9)
+
+
+def test_what_cannot_be_resolved_is_refused():
+    with pytest.raises(ValueError, match=r"nngp_eigenvalues: `degree` must be so low"):
+        spectrum.nngp_eigenvalues(RELU, 20, 400, 40)
+    shifted = act.from_function(lambda x: np.maximum(x, 0.0) + 1.0, kinks=(0.0,))
+    with pytest.raises(ValueError, match="must leave more of the kernel"):
+        spectrum.taylor_coefficients(shifted, 12, 2000)
+    # The eigenvalues of low degrees do not need the series.
+    assert spectrum.nngp_eigenvalues(shifted, 12, 0, 3) > 1.0
+
+
+@pytest.mark.parametrize("power", [0.5, 1.5])
+def test_eigenvalues_of_a_kink_decay_with_its_exponent(power):
+    which = spectrum.ntk_eigenvalues if power == 0.5 else spectrum.nngp_eigenvalues
+    for dim in (2, 4):
+        values = which(act.relu, 3, [400, 800], dim)
+        # The law is one in k + (d - 2)/2, with corrections of relative order 1/k^2.
+        middle = (dim - 2) / 2
+        slope = math.log(values[0] / values[1]) / math.log(
+            (800 + middle) / (400 + middle)
+        )
+        assert slope == pytest.approx(dim - 1 + 2 * power, abs=1e-3)
+
+
+def test_powers_that_end():
+    found = spectrum.power_eigenvalues(2.0, [0, 1, 2, 3], 3)
+    # (1 - t)^2 = 1 + 1/3 - 2 P_1 + (2/3) P_2, and lambda_k = c_k / (2 k + 1).
+    assert found == pytest.approx([4 / 3, -2 / 3, 2 / 15, 0.0], rel=1e-14, abs=0.0)
+
+
+def test_ranks_of_simple_kernels():
+    assert spectrum.effective_rank(lambda t: 0.0 * t + 2.0, 7) == pytest.approx(1.0)
+    # Degree two alone: as many directions as harmonics.
+    rank = spectrum.effective_rank(lambda t: spectrum.gegenbauer(2, t, 7), 7)
+    assert rank == pytest.approx(spectrum.multiplicity(2, 7), rel=1e-13)
+
+
+def test_scalars_in_floats_out():
+    assert isinstance(spectrum.multiplicity(3, 3), float)
+    assert isinstance(spectrum.nngp_eigenvalues(RELU, 1, 2, 3), float)
+    assert isinstance(spectrum.eigenvalues(np.exp, 2, 3), float)
+    assert isinstance(spectrum.degree_shares(RELU, 1, 2, 3), float)
+    assert spectrum.ntk_eigenvalues(RELU, 1, [[0, 1], [2, 4]], 3).shape == (2, 2)
+    assert spectrum.eigenvalues(np.exp, [], 3).shape == (0,)
+    assert spectrum.nngp_eigenvalues(RELU, 1, [], 3).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "bad", [-1, 1.5, 2.0, True, math.nan, "x", None, [0, -2], 10**6]
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda k: spectrum.multiplicity(k, 3),
+        lambda k: spectrum.log_multiplicity(k, 3),
+        lambda k: spectrum.eigenvalues(np.exp, k, 3),
+        lambda k: spectrum.series_eigenvalues([1.0], k, 3),
+        lambda k: spectrum.power_eigenvalues(0.5, k, 3),
+        lambda k: spectrum.nngp_eigenvalues(RELU, 1, k, 3),
+        lambda k: spectrum.ntk_eigenvalues(RELU, 1, k, 3),
+        lambda k: spectrum.degree_shares(RELU, 1, k, 3),
+    ],
+)
+def test_bad_degrees(call, bad):
+    with pytest.raises(ValueError, match="`degree` must"):
+        call(bad)
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2.0, True, None])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d: spectrum.multiplicity(1, d),
+        lambda d: spectrum.log_multiplicity(1, d),
+        lambda d: spectrum.gegenbauer(1, 0.5, d),
+        lambda d: spectrum.eigenvalues(np.exp, 1, d),
+        lambda d: spectrum.series_eigenvalues([1.0], 1, d),
+        lambda d: spectrum.power_eigenvalues(0.5, 1, d),
+        lambda d: spectrum.nngp_eigenvalues(RELU, 1, 1, d),
+        lambda d: spectrum.ntk_eigenvalues(RELU, 1, 1, d),
+        lambda d: spectrum.degree_shares(RELU, 1, 1, d),
+        lambda d: spectrum.effective_rank(np.exp, d),
+    ],
+)
+def test_bad_dimensions(call, bad):
+    with pytest.raises(ValueError, match="`dim` must"):
+        call(bad)
+
+
+def test_other_bad_input():
+    with pytest.raises(ValueError, match="`coefficients` must be at least 0"):
+        spectrum.series_eigenvalues([1.0, -1.0], 0, 3)
+    with pytest.raises(ValueError, match=r"`coefficients` must have shape"):
+        spectrum.series_eigenvalues(1.0, 0, 3)
+    with pytest.raises(ValueError, match="`kernel` must send"):
+        spectrum.eigenvalues(lambda t: np.full_like(t, np.nan), 0, 3)
+    with pytest.raises(ValueError, match="`kernel` must send"):
+        spectrum.eigenvalues(lambda t: 1.0, 0, 3)
+    with pytest.raises(ValueError, match="`order` must be at most 2048"):
+        spectrum.taylor_coefficients(RELU, 1, 5000)
+    with pytest.raises(ValueError, match="`kernel` must be one of"):
+        spectrum.taylor_coefficients(RELU, 1, 5, kernel="gp")
+    with pytest.raises(ValueError, match="ntk_map: `activation` must have a square"):
+        spectrum.ntk_eigenvalues(act.sign, 1, 1, 3)
+    with pytest.raises(ValueError, match="below 1e307"):
+        spectrum.multiplicity(1000, 1000)
+    with pytest.raises(ValueError, match="`power` must be at least 0"):
+        spectrum.power_eigenvalues(-0.5, 1, 3)
+    with pytest.raises(ValueError, match=r"`kernel\(1\)` must be positive"):
+        spectrum.effective_rank(lambda t: t - 1.0, 3)

@@ -1,0 +1,151 @@
+"""Width corrections: linear networks, closed forms of ReLU, limits and refusals."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theory import activations as act
+from theory import kernels, width
+
+RELU = act.relu.scaled(2.0)
+LINEAR = act.identity
+N = 1000
+
+
+@settings(deadline=None, max_examples=15)
+@given(rho=st.floats(-0.99, 0.99), depth=st.integers(1, 5))
+def test_linear_networks_are_products_of_wishart_matrices(rho, depth):
+    # A layer multiplies the Gram matrix by an independent Wishart matrix of mean one:
+    # (1 + rho^2)/n of variance a layer, to leading order, and no change of the mean.
+    assert width.nngp_variance(rho, LINEAR, depth, N) == pytest.approx(
+        depth * (1.0 + rho**2) / N, rel=1e-12 / (1.0 - rho**2)
+    )
+    assert width.nngp_mean(rho, LINEAR, depth, N) == pytest.approx(
+        rho, abs=1e-12 / (1.0 - rho**2) ** 2 / N
+    )
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_linear_tangent_kernels(depth):
+    # On the diagonal every term of the tangent kernel is a product of L independent
+    # chi-squares over n, of mean one.
+    assert width.ntk_mean(1.0, LINEAR, depth, N) == pytest.approx(depth + 1, rel=1e-13)
+    if depth == 1:
+        # |W x|^2/n + |v|^2/n, independent: 2/n each.
+        assert width.ntk_variance(1.0, LINEAR, 1, N) == pytest.approx(
+            4.0 / N, rel=1e-13
+        )
+
+
+def gaussian_product_moments(rho):
+    """E s(u)^2 s(v)^2 for ReLU of unit variance, from its arc-cosine kernel of order 2."""
+    angle = math.acos(rho)
+    order_two = 3 * math.sin(angle) * rho + (math.pi - angle) * (1 + 2 * rho**2)
+    return order_two / (2 * math.pi)
+
+
+@pytest.mark.parametrize("rho", [-1.0, -0.9, 0.0, 0.5, 0.999, 1.0])
+def test_one_layer_of_relu_from_arc_cosine_kernels(rho):
+    product = act.relu.dual(rho)
+    gate = (math.pi - math.acos(rho)) / (2 * math.pi)
+    fourth = gaussian_product_moments(rho)
+    known = fourth - product**2
+    assert width.nngp_variance(rho, act.relu, 1, 7) == pytest.approx(
+        known / 7, rel=1e-12, abs=1e-16
+    )
+    # s s s' s' = s s, and s'^2 = s'.
+    both = known + 2 * rho * (product - product * gate) + rho**2 * (3 * gate - gate**2)
+    assert width.ntk_variance(rho, act.relu, 1, 7) == pytest.approx(
+        both / 7, rel=1e-12, abs=1e-16
+    )
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 7, 20])
+def test_relu_on_the_diagonal(depth):
+    # (1 + 5/n)^L to first order, and the tangent kernel's L (11 L + 7)/(3 (L + 1)).
+    assert width.nngp_variance(1.0, RELU, depth, N) == pytest.approx(
+        5.0 * depth / N, rel=1e-12
+    )
+    known = depth * (11 * depth + 7) / (3 * (depth + 1)) * (depth + 1) ** 2 / N
+    assert width.ntk_variance(1.0, RELU, depth, N) == pytest.approx(known, rel=1e-12)
+    assert width.length_moment(act.relu, depth, N) == pytest.approx(
+        1.005**depth, rel=1e-13
+    )
+
+
+def test_the_exact_moment_agrees_with_the_leading_order():
+    s, n = act.leaky_relu(0.2), 10**7
+    scale = float(kernels.nngp_map(1.0, s, 4)) ** 2
+    layer = width.nngp_variance(1.0, s, 4, n) / scale / 4
+    # Compared with one: an ulp of it.
+    assert width.length_moment(s, 4, n) == pytest.approx((1 + layer) ** 4, rel=4e-16)
+    assert layer > 1e-7
+
+
+@pytest.mark.parametrize(
+    "activation", [RELU, act.relu.normalized(), act.tanh, act.hard_tanh, act.gelu]
+)
+def test_infinite_width_is_the_limit_and_entries_are_continuous(activation):
+    for rho in (-0.7, 0.0, 0.6, 1.0):
+        assert width.ntk_mean(rho, activation, 3, 10**15) == pytest.approx(
+            kernels.ntk_map(rho, activation, 3), rel=1e-12, abs=1e-12
+        )
+    for f in (width.nngp_mean, width.nngp_variance, width.ntk_mean, width.ntk_variance):
+        on, near = f(1.0, activation, 3, 1), f(1.0 - 1e-4, activation, 3, 1)
+        # Entries move with the root of the distance at most, 0.01, times a few layers'
+        # slopes.
+        assert near == pytest.approx(on, rel=0.1, abs=0.05)
+
+
+def test_antipodes_of_odd_and_even_functions():
+    odd, even = act.tanh.normalized(), act.absolute
+    for f, sign in ((width.nngp_mean, -1.0), (width.ntk_mean, -1.0)):
+        assert f(-1.0, odd, 3, 50) == sign * f(1.0, odd, 3, 50)
+        assert f(-1.0, even, 3, 50) == f(1.0, even, 3, 50)
+    assert width.ntk_variance(-1.0, odd, 3, 50) == width.ntk_variance(1.0, odd, 3, 50)
+
+
+def test_shapes_and_types():
+    rho = np.array([[0.1, 0.5], [1.0, -0.3]])
+    found = width.nngp_variance(rho, RELU, 2, 30)
+    assert found.shape == (2, 2)
+    assert found[0, 1] == width.nngp_variance(0.5, RELU, 2, 30)
+    assert isinstance(width.ntk_mean(0.5, RELU, 2, 30), float)
+
+
+FUNCTIONS = [
+    width.nngp_mean,
+    width.nngp_variance,
+    width.ntk_mean,
+    width.ntk_variance,
+]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_bad_input(f):
+    name = f.__name__
+    with pytest.raises(ValueError, match=rf"{name}: `rho` must lie in"):
+        f(1.5, RELU, 1, 10)
+    for bad in (0, 1.0, True, None):
+        with pytest.raises(ValueError, match=rf"{name}: `depth` must"):
+            f(0.5, RELU, bad, 10)
+        with pytest.raises(ValueError, match=rf"{name}: `width` must"):
+            f(0.5, RELU, 1, bad)
+    with pytest.raises(ValueError, match=rf"{name}: `depth` must leave inputs apart"):
+        f(0.5, act.sigmoid, 30, 10)
+
+
+def test_other_bad_input():
+    with pytest.raises(ValueError, match="square-integrable derivative"):
+        width.ntk_variance(0.5, act.sign, 1, 10)
+    # The NNGP of the same network has no slope in it.
+    assert width.nngp_variance(0.5, act.sign, 1, 10) == pytest.approx(
+        (1.0 - (1.0 / 3.0) ** 2) / 10, rel=1e-12
+    )
+    with pytest.raises(ValueError, match="positively homogeneous of degree one"):
+        width.length_moment(act.tanh, 1, 10)
+    with pytest.raises(ValueError, match="`width` must"):
+        width.length_moment(act.relu, 1, 0)

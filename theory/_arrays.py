@@ -1,0 +1,86 @@
+"""Arguments of the bounds, depths as numbers, and powers close to one."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+
+Array = npt.NDArray[np.float64]
+
+LEAST_DELTA = 5e-324
+LEAST_MU = 1e-300
+"""Half of a smaller rate is not a float of full precision."""
+
+
+def separation(who: str, delta: Any) -> Array:
+    """Return distances in (0, 1]."""
+    return _checks.interval(who, "delta", delta, LEAST_DELTA, 1.0)
+
+
+def rate(who: str, mu: Any, name: str = "mu") -> Array:
+    """Return coefficients in (0, 1]."""
+    return _checks.interval(who, name, mu, LEAST_MU, 1.0)
+
+
+def whole(who: str, name: str, value: Any, least: int) -> Array:
+    """Return whole numbers of at least `least` as float64: exact up to 2^53."""
+    if np.ndim(value) == 0:
+        return np.asarray(float(_checks.integer(who, name, value, least)))
+    out = _checks.counts(who, name, value, -(2**63), 2**63 - 1)
+    _checks.reject(who, name, f"be at least {least}", out < least, out, "")
+    return out
+
+
+def integers(who: str, name: str, out: npt.NDArray[np.object_]) -> Any:
+    """Return a Python int, or an int64 array, of Python ints."""
+    if out.ndim == 0:
+        return out.item()
+    most = max((int(v) for v in out.flat), default=0)
+    if most >= 2**63:
+        raise ValueError(
+            f"{who}: `{name}` must leave depths below 2^63 in an array,"
+            f" got {most:.3g} layers. Ask for one number at a time."
+        )
+    return out.astype(np.int64)
+
+
+def power(base_less_one: Any, exponent: Any) -> Array:
+    """Return ``(1 + b)^n`` to 2 ulp, however small b and large n."""
+    b = np.asarray(base_less_one, dtype=np.float64)
+    n = np.asarray(exponent, dtype=np.float64)
+    base = 1.0 + b
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # What 1 + b lost by rounding, put back: n times it may be of order one.
+        lost = np.where(base > 0.0, (b - (base - 1.0)) / base, 0.0)
+        return base**n * np.exp(n * lost)
+
+
+def least_layers(size: Any, growth: Any) -> npt.NDArray[np.object_]:
+    """Return the least l >= 0 at which ``size (1 + growth)^l`` has come up, or down, to 1.
+
+    Python ints, decided by exact arithmetic in every close call.
+    """
+    s, g = np.broadcast_arrays(
+        np.asarray(size, dtype=np.float64), np.asarray(growth, dtype=np.float64)
+    )
+    layers = np.maximum(-np.log(s) / np.log1p(g), 0.0)
+    # The quotient is good to a few ulp; from 1e7 layers on every call is close.
+    close = np.abs(layers - np.rint(layers)) <= 1e-9 * (1.0 + layers)
+    out = np.array([int(v) for v in np.ceil(layers).flat], dtype=object)
+    for i in np.flatnonzero(close.ravel() & (layers.ravel() > 0.0)):
+        out[i] = _exactly(float(s.flat[i]), float(g.flat[i]), float(layers.flat[i]))
+    return out.reshape(s.shape)
+
+
+def _exactly(size: float, growth: float, about: float) -> int:
+    import mpmath
+
+    with mpmath.workdps(40 + len(f"{about:.0f}")):
+        step = mpmath.log1p(mpmath.mpf(growth))
+        layers = -mpmath.log(mpmath.mpf(size)) / step
+        # The arguments are floats: a power within their rounding of one is one, where
+        # that does not decide between layers.
+        forgiven = min(mpmath.mpf(2) ** -50 / abs(step), mpmath.mpf(1) / 4)
+        return max(int(mpmath.ceil(layers - forgiven)), 0)

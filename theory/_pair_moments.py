@@ -1,0 +1,181 @@
+r"""Gaussian averages of products of s and s' at one or two inputs, and their derivatives.
+
+With u Gaussian of covariance K (one or two inputs), the averages of
+
+.. math:: s_a s_b, \qquad s'_a s'_b, \qquad s_c s'_d,
+
+of their products in pairs, and the derivatives of the first two with respect to the
+entries of K. Derivatives fall on the density, never on s, so that kinks do no harm:
+with w = K^{-1} u and E_i the change of K in direction i,
+
+.. math::
+
+   \partial_i E f = E[f S_i], \quad
+   \partial_i \partial_j E f = E[f (S_i S_j + \partial_j S_i)], \quad
+   S_i = \tfrac12 (w^T E_i w - \mathrm{tr}\, K^{-1} E_i).
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+from theory.activations import Activation
+
+Array = npt.NDArray[np.float64]
+
+NODES = 16
+REACH = 12.0
+"""Standard deviations: e^{-72} is left out, times any power that occurs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Averages over one layer; m pairs of inputs aa, (ab, bb), p inputs.
+
+    Attributes
+    ----------
+    value, slope : array, (m,)
+        E s_a s_b and E s'_a s'_b.
+    second : array, (2 m, 2 m)
+        Covariances of the products s s, then s' s'.
+    value_d, slope_d : array, (m, m)
+        Derivatives of `value` and `slope` in the entries of K.
+    value_dd, slope_dd : array, (m, m, m)
+    mixed : array, (p, p, p, p)
+        E[s_c s'_a s_d s'_b] at [c, a, d, b].
+    mixed_d : array, (p, p, p)
+        E of the derivative of s_c s'_a in u_e, at [c, a, e].
+    """
+
+    value: Array
+    slope: Array
+    second: Array
+    value_d: Array
+    slope_d: Array
+    value_dd: Array
+    slope_dd: Array
+    mixed: Array
+    mixed_d: Array
+
+
+def pairs(inputs: int) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of inputs whose entries make up K: aa, or aa, ab, bb."""
+    return tuple(itertools.combinations_with_replacement(range(inputs), 2))
+
+
+def moments(
+    activation: Activation, k: Array, *, tangent: bool, derivatives: bool
+) -> Moments:
+    """Return the averages for covariance `k`, (p, p); without s' where not `tangent`.
+
+    Without `derivatives` the covariance may be singular; those are zero then.
+    """
+    u, weights = _nodes(k, activation.kinks)
+    index, p = pairs(len(k)), len(k)
+    m = len(index)
+    s = np.array([activation(row) for row in u])
+    t = np.zeros_like(s)
+    if tangent:
+        t = np.array([activation.derivative(row) for row in u])
+    rows = np.array(
+        [s[a] * s[b] for a, b in index]
+        + [t[a] * t[b] for a, b in index]
+        + [s[c] * t[a] for c in range(p) for a in range(p)]
+    )
+    weighted = rows * weights
+    means, squares = weighted.sum(axis=1), weighted @ rows.T
+    first, second, field = (
+        np.zeros((2 * m, m)),
+        np.zeros((2 * m, m, m)),
+        np.zeros((p, p)),
+    )
+    mixed_d = np.zeros((p, p, p))
+    if derivatives:
+        score, curvature, field = _scores(k, u, index)
+        first = weighted[: 2 * m] @ score.T
+        flat = weighted[: 2 * m] @ curvature.reshape(m * m, -1).T
+        second = flat.reshape(2 * m, m, m)
+        mixed_d = (weighted[2 * m :] @ field.T).reshape(p, p, p)
+    centred = squares - np.outer(means, means)
+    return Moments(
+        value=means[:m],
+        slope=means[m : 2 * m],
+        second=centred[: 2 * m, : 2 * m],
+        value_d=first[:m],
+        slope_d=first[m:],
+        value_dd=second[:m],
+        slope_dd=second[m:],
+        mixed=squares[2 * m :, 2 * m :].reshape(p, p, p, p),
+        mixed_d=mixed_d,
+    )
+
+
+def _scores(
+    k: Array, u: Array, index: tuple[tuple[int, int], ...]
+) -> tuple[Array, Array, Array]:
+    """Return S_i, S_i S_j + d_j S_i and w at the nodes."""
+    inverse = np.linalg.inv(k)
+    w = inverse @ u
+    basis = np.zeros((len(index), len(k), len(k)))
+    for i, (a, b) in enumerate(index):
+        basis[i, a, b] = basis[i, b, a] = 1.0
+    moved = np.einsum("iab,bn->ian", basis, w)
+    traces = np.einsum("ab,iba->i", inverse, basis)
+    score = 0.5 * (np.einsum("an,ian->in", w, moved) - traces[:, None])
+    both = np.einsum("ab,ibc,cd,jda->ij", inverse, basis, inverse, basis)
+    change = 0.5 * both[:, :, None] - np.einsum(
+        "ian,ab,jbn->ijn", moved, inverse, moved
+    )
+    return score, score[:, None] * score[None] + change, w
+
+
+def _nodes(k: Array, kinks: tuple[float, ...]) -> tuple[Array, Array]:
+    """Return u at the nodes of a rule, (p, n), and weights: panels end at every kink."""
+    root = math.sqrt(k[0, 0])
+    at = [c / root for c in kinks]
+    if len(k) == 1:
+        x, w = _panels(at, at, 2.0**-6)
+        return root * x[None], w * gaussian.pdf(x)
+    other = math.sqrt(k[1, 1])
+    rho = float(np.clip(k[0, 1] / (root * other), -1.0, 1.0))
+    sine = math.sqrt((1.0 - rho) * (1.0 + rho))
+    beyond = [c / (other * rho) for c in kinks] if rho else []
+    if sine == 0.0:
+        x, w = _panels(at + beyond, at + beyond, 2.0**-6)
+        return np.array([root * x, other * rho * x]), w * gaussian.pdf(x)
+    # The inner average is smooth at the scale of the sine around a kink of the second.
+    x, wx = _panels(at, at + beyond, 0.25 * sine)
+    inner = np.array([(c / other - rho * x) / sine for c in kinks])
+    walls = np.full((2, x.size), REACH) * np.array([[-1.0], [1.0]])
+    edges = np.sort(
+        np.vstack([walls, np.clip(inner.reshape(-1, x.size), -REACH, REACH)]), 0
+    )
+    y, wy = gaussian.legendre(NODES)
+    parts = 24 if not kinks else 16
+    unit = (np.arange(parts)[:, None] + 0.5 * (y + 1.0)).ravel() / parts
+    widths = np.diff(edges, axis=0)
+    z = edges[:-1, :, None] + widths[:, :, None] * unit
+    wz = widths[:, :, None] * (np.tile(wy, parts) * 0.5 / parts) * gaussian.pdf(z)
+    weights = (wz * (wx * gaussian.pdf(x))[:, None]).ravel()
+    across = np.broadcast_to(x[:, None], z.shape)
+    kept = weights > 1e-45
+    v = other * (rho * across + sine * z)
+    return np.array([root * across.ravel()[kept], v.ravel()[kept]]), weights[kept]
+
+
+def _panels(
+    ends: list[float], centres: list[float], scale: float
+) -> tuple[Array, Array]:
+    """Return Gauss-Legendre nodes and weights on panels that shrink towards centres."""
+    levels = min(max(math.ceil(-math.log2(scale)), 1), 24)
+    cuts = {float(v) for v in np.arange(-REACH, REACH + 0.5)} | set(ends)
+    for c in centres:
+        cuts |= {c + sign * 2.0**-j for j in range(1, levels + 1) for sign in (-1, 1)}
+    edges = np.array(sorted(v for v in cuts if abs(v) <= REACH))
+    x, w = gaussian.legendre(NODES)
+    half, mid = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    return (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()

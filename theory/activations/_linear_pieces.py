@@ -1,0 +1,116 @@
+"""Piecewise constant and piecewise linear functions, recognised on all of their panels."""
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from theory.activations._octaves import Octaves
+from theory.activations.piecewise import PiecewisePolynomial
+from theory.meshes import RESOLVED, Mesh
+
+Array = npt.NDArray[np.float64]
+Function = Callable[[Array], Array]
+
+WIDEST = 1e4
+"""Deviation of the widest Gaussian within whose reach the pieces are linear."""
+
+FAR = 64.0
+"""How far out the outer pieces are measured at least."""
+
+
+def recognise(
+    name: str, f: Function, slope: Function | None, octaves: Octaves
+) -> PiecewisePolynomial | None:
+    """Return the closed form of f, or nothing unless it has one.
+
+    On every panel, out to the reach of a Gaussian of variance 1e8, the Chebyshev
+    coefficients above the first order vanish to rounding, and the pieces between the kinks
+    are constant or join. Slopes are those of the derivative where it is given.
+
+    Raises
+    ------
+    ValueError
+        If the derivative is another function's.
+    """
+    if not _is_linear(octaves.at(1.0)):
+        return None
+    try:
+        wide = octaves.at(WIDEST)
+    except ValueError:
+        return None
+    if wide.rough or not _is_linear(wide):
+        return None
+    kinks = octaves.kinks(WIDEST)
+    lines = _lines(f, slope, kinks)
+    slopes = [s for _, _, s in lines]
+    # Values on either side of every kink, from the points nearest to zero.
+    at = [
+        (u + s * (c - a), v + t * (c - b))
+        for c, ((a, u, s), (b, v, t)) in zip(
+            kinks, itertools.pairwise(lines), strict=True
+        )
+    ]
+    rounding = [
+        2.0 * RESOLVED * (abs(u) + abs(v) + abs(s * (c - a)) + abs(t * (c - b)))
+        for c, ((a, u, s), (b, v, t)) in zip(
+            kinks, itertools.pairwise(lines), strict=True
+        )
+    ]
+    if all(abs(v - u) <= r for (u, v), r in zip(at, rounding, strict=True)):
+        first = 0.0 if not kinks or kinks[0] > 0.0 else kinks[0]
+        start = float(_at(f, first)) - slopes[0] * first
+        bends = tuple(t - s for s, t in itertools.pairwise(slopes))
+        out = PiecewisePolynomial(name, 1, (start, slopes[0]), kinks, bends)
+    elif not any(slopes):
+        jumps = tuple(v - u for u, v in at)
+        out = PiecewisePolynomial(name, 0, (lines[0][1],), kinks, jumps)
+    else:
+        return None
+    return out if _agrees(out, f, octaves.at(1.0)) else None
+
+
+def _is_linear(mesh: Mesh) -> bool:
+    size = np.abs(mesh.series[:, :2]).sum(axis=1)
+    slope = 2.0 * np.abs(mesh.series[:, 1]) / np.diff(mesh.edges)
+    size += np.maximum(np.abs(mesh.edges[1:]), np.abs(mesh.edges[:-1])) * slope
+    return bool((np.abs(mesh.series[:, 2:]).max(axis=1) <= RESOLVED * size).all())
+
+
+def _at(f: Function, x: float) -> float:
+    return float(np.asarray(f(np.array([x])), dtype=np.float64)[0])
+
+
+def _lines(
+    f: Function, slope: Function | None, kinks: tuple[float, ...]
+) -> list[tuple[float, float, float]]:
+    """Return (x, f(x), f') of every piece, x the point measured that is nearest zero."""
+    far = max([FAR, *(4.0 * abs(c) for c in kinks)])
+    out: list[tuple[float, float, float]] = []
+    for low, high in itertools.pairwise([-far, *kinks, far]):
+        x = low + (high - low) * np.array([0.125, 0.375, 0.625, 0.875])
+        y = np.asarray(f(x), dtype=np.float64)
+        s = float((y[-1] - y[0]) / (x[-1] - x[0]))
+        if slope is not None:
+            given = float(np.median(np.asarray(slope(x), dtype=np.float64)))
+            size = float(np.abs(y).max()) / (high - low)
+            if not abs(given - s) <= 1e-6 * (abs(s) + abs(given)) + 1e-12 * size:
+                raise ValueError(
+                    "from_function: `derivative` must be that of f, but between"
+                    f" {low:.6g} and {high:.6g} it is {given:.6g} and f rises by {s:.6g}."
+                )
+            # Automatic differentiation may have constants in single precision.
+            s = given if abs(given - s) <= 1e-12 * size else s
+        k = int(np.argmin(np.abs(x)))
+        out.append((float(x[k]), float(y[k]), s))
+    return out
+
+
+def _agrees(a: PiecewisePolynomial, f: Function, mesh: Mesh) -> bool:
+    """Compare the closed form with f in the middle of every panel."""
+    x = 0.5 * (mesh.edges[1:] + mesh.edges[:-1])
+    y = np.asarray(f(x), dtype=np.float64)
+    steepest = max(map(abs, itertools.accumulate((*a.poly[1:], *a.jumps))), default=0.0)
+    size = np.abs(y) + steepest * (1.0 + np.abs(x))
+    return bool((np.abs(a._value(x) - y) <= 64.0 * RESOLVED * size).all())

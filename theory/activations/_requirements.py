@@ -1,0 +1,123 @@
+"""What `from_function` requires of its arguments, and how it says what is missing."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks, gaussian
+from theory.activations._samples import Samples
+
+Array = npt.NDArray[np.float64]
+Function = Callable[[Array], Array]
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def name(value: Any) -> str | None:
+    """Return the name, a string, or nothing."""
+    if value is None or (isinstance(value, str) and value.strip()):
+        return value
+    raise ValueError(f"from_function: `name` must be a string, got {value!r:.80}.")
+
+
+def tolerance(value: Any) -> float:
+    """Return a number from 1e-14 to 0.01."""
+    if value is None or np.ndim(value):
+        raise ValueError(
+            f"from_function: `tolerance` must be a number, got {value!r:.80}."
+        )
+    return float(_checks.interval("from_function", "tolerance", value, 1e-14, 1e-2))
+
+
+def kinks(value: Any) -> tuple[float, ...]:
+    """Return the kinks, one number or a row of them, as sorted floats."""
+    problem = ValueError(
+        f"from_function: `kinks` must be real numbers in one row, got {value!r:.80}."
+    )
+    if isinstance(value, (str, bytes, np.ma.MaskedArray)):
+        raise problem
+    try:
+        row = np.atleast_1d(
+            np.asarray(list(value) if np.ndim(value) or _is_row(value) else value)
+        )
+    except (ValueError, TypeError):
+        raise problem from None
+    if row.size == 0 and row.ndim == 1:
+        return ()
+    if row.ndim != 1 or row.dtype.kind not in "iuf":
+        raise problem
+    points = _checks.real("from_function", "kinks", row)
+    return tuple(sorted({float(c) + 0.0 for c in points}))
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, np.ndarray)
+
+
+def resolved(
+    who: str, rough: tuple[float, ...], jumps: tuple[float, ...], where: str
+) -> None:
+    """Raise where f is not resolved, or jumps without being piecewise constant."""
+    if rough:
+        nearest = min(rough, key=abs)
+        raise ValueError(
+            f"{who}: `f` must be smooth between its `kinks`{where}, but it is not"
+            f" resolved near x = {nearest:.6g}, by panels as narrow as double precision"
+            f" allows ({len(rough)} such places). If its slope is infinite there, give"
+            " the exact point as one of the `kinks`."
+        )
+    if jumps:
+        raise ValueError(
+            f"{who}: `kinks` must not be jumps of f{where}, unless f is constant between"
+            f" them, but f jumps at x = {jumps[0]:.6g}. Make f continuous there, or give"
+            " a `tolerance` above the jump's size."
+        )
+
+
+def no_jumps(f: Function, kinks: tuple[float, ...]) -> None:
+    """Raise for a function that jumps: its slope's dual is infinite at +-1.
+
+    Two values on either side of a kink whose difference outlives a hundredth of the
+    distance; that of a steep continuous function, even a square root, does not.
+    """
+    c = np.array(kinks)
+    h = 1e-9 * (1.0 + np.abs(c))
+    with np.errstate(invalid="ignore"):
+        wide, narrow = (np.abs(f(c + w) - f(c - w)) for w in (h, 0.01 * h))
+    scale = np.abs(f(c - h)) + np.abs(f(c + h))
+    # Rounding of the arguments, times the slope.
+    rounding = 1e-12 * scale + 64.0 * EPS * np.abs(c) * scale / h
+    bad = (narrow > 0.5 * wide) & (narrow > rounding)
+    need = "not be jumps of f, unless f is constant between them"
+    _checks.reject("from_function", "kinks", need, bad, c, "Make f continuous there.")
+
+
+def values(f: Function, kinks: tuple[float, ...], name: str) -> None:
+    """Raise unless f maps arrays to real, finite ones that are square integrable."""
+    x, _ = gaussian.panels(kinks)
+    with np.errstate(all="ignore"):
+        out = f(x.copy())
+    kind = np.asarray(out).dtype
+    if kind.kind not in "biuf" or isinstance(out, np.ma.MaskedArray):
+        raise ValueError(
+            f"from_function: `{name}` must return real numbers, got"
+            f" {'masked' if kind.kind in 'biuf' else kind} values."
+        )
+    found = np.asarray(out)
+    if found.shape != x.shape:
+        raise ValueError(
+            f"from_function: `{name}` must return an array of its argument's shape, got"
+            f" {found.shape} for {x.shape}."
+        )
+    bad = ~np.isfinite(found)
+    if bad.any():
+        raise ValueError(
+            f"from_function: `{name}` must be finite on the real line, got"
+            f" {found[bad][0]} at x = {x[bad][0]:g}."
+        )
+    grid = np.linspace(-40.0, 40.0, 161)
+    need = Samples.of(f, grid, 20).trouble(is_slope=name != "f", within=18.0)
+    if need:
+        raise ValueError(f"from_function: {need}.")

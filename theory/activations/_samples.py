@@ -1,0 +1,210 @@
+"""Integrals against a Gaussian from values at the nodes of one rule."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+from theory.meshes import DEVIATIONS
+
+Array = npt.NDArray[np.float64]
+Function = Callable[[Array], Array]
+
+ROUGH = 1.01
+"""Growth of a function over six halvings of the distance that counts as singular."""
+
+LOGARITHMIC = 2.0**-0.015
+"""Ratio of the energies of two octaves next to a kink at which the sum diverges."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Nodes with sqrt(weight * density), and the values times that.
+
+    Half of the density goes with either factor of a product, so that functions that grow
+    like the density falls neither overflow nor vanish.
+    """
+
+    x: Array
+    root: Array
+    y: Array
+
+    @staticmethod
+    def rule(edges: Array, nodes: int) -> tuple[Array, Array]:
+        """Return nodes and sqrt(weight * density) on panels that end at the edges.
+
+        Both the edges and their mirror images, so that odd functions have mean zero.
+        """
+        grid = np.linspace(-DEVIATIONS, DEVIATIONS, 161)
+        every = np.unique(np.concatenate([grid, edges, -edges]))
+        # Rounding of mirrored edges leaves slivers.
+        gap = np.diff(every) > 4.0 * np.spacing(np.abs(every[1:]))
+        every = every[np.concatenate([[True], gap])]
+        y, w = gaussian.legendre(nodes)
+        low, half = every[:-1, None], 0.5 * np.diff(every)[:, None]
+        x = np.where(
+            y < 0.0, low + half * (1.0 + y), every[1:, None] - half * (1.0 - y)
+        ).ravel()
+        weight = (half * w).ravel()
+        root = np.sqrt(weight / gaussian.SQRT_TWO_PI) * np.exp(-0.25 * x * x)
+        return x, root
+
+    @classmethod
+    def of(cls, f: Function, edges: Array, nodes: int) -> "Samples":
+        """Take the values of f at the nodes of a rule."""
+        x, root = cls.rule(edges, nodes)
+        with np.errstate(all="ignore"):
+            y = np.asarray(f(x.copy()), dtype=np.float64) * root
+        return cls(x, root, y)
+
+    def trouble(self, *, is_slope: bool, within: float = 38.0) -> str:
+        """Say what is wrong with the values, or nothing; beyond 20 they may overflow.
+
+        What is left of the square beyond `within` deviations has to be nothing, unless
+        most of it is beyond 18.
+        """
+        bad = ~np.isfinite(self.y)
+        near = bad & (np.abs(self.x) < 20.0)
+        if near.any():
+            x = self.x[near]
+            return (
+                f"`f` must be finite on the real line, got none at {x[0]:g} deviations"
+            )
+        self.y[bad] = 0.0
+        largest = np.abs(self.y).max(initial=0.0)
+        if is_slope or not largest:
+            return ""
+        density = np.square(self.y / largest)
+        top = np.abs(self.x[np.argmax(density)])
+        far = within if top < 18.0 else 38.0
+        left = float(density[np.abs(self.x) > far].max())
+        if bad.any() and top >= 18.0:
+            left = 1.0
+        if left <= 1e-13:
+            return ""
+        return (
+            "`f` must be square integrable, f(x)^2 exp(-x^2/2) -> 0, but it is still"
+            f" {left:.1g} of its maximum beyond |x| = {far:g} deviations"
+        )
+
+    def mean(self) -> float:
+        """E s(Z)."""
+        return math.fsum(self.y * self.root)
+
+    def mean_about(self, m: float, b: float) -> float:
+        """E[s(Z) - m - b Z]."""
+        return math.fsum((self.y - (m + b * self.x) * self.root) * self.root)
+
+    def energy_about(self, m: float, b: float) -> float:
+        """E[(s(Z) - m - b Z)^2]."""
+        y = self.y
+        if m or b:
+            y = y - (m + b * self.x) * self.root
+        return math.fsum(y * y)
+
+    def opposite(self, f: Function) -> float:
+        """E s(Z) s(-Z)."""
+        with np.errstate(all="ignore"):
+            other = np.asarray(f(-self.x), dtype=np.float64) * self.root
+        return math.fsum(np.where(np.isfinite(other), other, 0.0) * self.y)
+
+    def coefficients(self, order: int) -> Array:
+        """E[s(Z) h_k(Z)] for k <= order."""
+        out = np.empty(order + 1)
+        low, high = np.zeros_like(self.x), self.root
+        out[0] = self.mean()
+        for n in range(1, order + 1):
+            step = (self.x * high - math.sqrt(n - 1) * low) / math.sqrt(n)
+            low, high = high, step
+            out[n] = float(np.sum(self.y * high))
+        return out
+
+
+def second_moment(
+    name: str, f: Function, edges: Array, kinks: tuple[float, ...], tolerance: float
+) -> float:
+    """E s(Z)^2 where s may grow without bound towards a kink; infinite if it diverges.
+
+    There the energies of octaves of the distance are a geometric series in the end: its
+    sum is known from the last ratio.
+
+    Raises
+    ------
+    ValueError
+        If values so close to the kink are too inaccurate for that.
+    """
+    sides = [
+        (c, sign, 0.25 * min([1.0, *(abs(c - d) for d in kinks if d != c)]))
+        for c in kinks
+        for sign in (1.0, -1.0)
+        if abs(c) < 30.0 and _grows(f, c, sign)
+    ]
+    if not sides:
+        return _energy(*_values(f, edges), sides)
+    octaves = [_octaves(f, edges, *side) for side in sides]
+    if any(math.isinf(whole) for whole, _ in octaves):
+        return math.inf
+    ends = [c + sign * width for c, sign, width in sides]
+    rest = _energy(*_values(f, np.concatenate([edges, ends])), sides)
+    out = math.fsum([rest, *(whole for whole, _ in octaves)])
+    for (c, _, _), (_, error) in zip(sides, octaves, strict=True):
+        if error > tolerance * out:
+            raise ValueError(
+                f"{name}: `f` must not be as steep as it is near x = {c:.6g} for the"
+                f" second moment to be known to {tolerance:g}; it is known to"
+                f" {error / out:.1g}."
+            )
+    return out
+
+
+def _values(f: Function, edges: Array) -> tuple[Array, Array]:
+    samples = Samples.of(f, edges, 20)
+    samples.trouble(is_slope=True)
+    return samples.x, samples.y
+
+
+def _energy(x: Array, y: Array, sides: list[tuple[float, float, float]]) -> float:
+    """Sum y^2 outside of the sides."""
+    kept = np.ones(x.size, dtype=bool)
+    for c, sign, width in sides:
+        kept &= (sign * (x - c) <= 0.0) | (sign * (x - c) >= width)
+    return math.fsum(np.square(y[kept]))
+
+
+def _grows(f: Function, c: float, sign: float) -> bool:
+    """Whether |f| still grows from 2^-14 over 2^-20 to 2^-26 of a deviation next to c."""
+    steps = np.array([1.0, 0.75, 0.55])
+    u = np.concatenate([h * steps for h in (2.0**-14, 2.0**-20, 2.0**-26)])
+    with np.errstate(all="ignore"):
+        values = np.asarray(f(c + sign * u), dtype=np.float64)
+    far, middle, near = np.abs(values).reshape(3, -1).max(axis=1).tolist()
+    return near > ROUGH * middle and middle > ROUGH * far
+
+
+def _octaves(
+    f: Function, edges: Array, c: float, sign: float, width: float
+) -> tuple[float, float]:
+    """E f(Z)^2 on one side of c up to a width, and the error of that."""
+    apart = sign * (edges - c)
+    innermost = float(apart[apart > 4.0 * math.ulp(c)].min(initial=width))
+    # Next to a kink that is not zero arguments are rounded too much.
+    least = max(2.0 * innermost, 2.0**-26 * abs(c))
+    tops = width * 2.0 ** -np.arange(max(math.floor(math.log2(width / least)), 6))
+    y, w = gaussian.legendre(20)
+    u = tops[:, None] * (0.75 + 0.25 * y)
+    with np.errstate(all="ignore"):
+        values = np.asarray(f((c + sign * u).ravel()), dtype=np.float64)
+    density = gaussian.pdf(c + sign * u)
+    energy = (np.square(values.reshape(u.shape)) * density) @ w * (0.25 * tops)
+    sums = []
+    for last in (energy.size, energy.size - 3):
+        e = energy[:last]
+        ratio = float(e[-1] / e[-2]) if e[-2] else 0.0
+        if ratio >= LOGARITHMIC:
+            return math.inf, 0.0
+        sums.append(math.fsum(e) + float(e[-1]) * ratio / (1.0 - ratio))
+    # Three octaves more gain at least a factor of two.
+    return sums[0], abs(sums[0] - sums[1])

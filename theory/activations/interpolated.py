@@ -1,0 +1,66 @@
+"""Derivatives read off the panels on which a function is resolved."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _breaks
+from theory.activations._octaves import Octaves
+from theory.meshes import DEVIATIONS, Mesh
+
+Array = npt.NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+NODES = 20
+"""Chebyshev nodes of a panel: what is below rounding of f is not below that of f'."""
+
+
+@dataclass(frozen=True)
+class Differentiated:
+    """The derivative of the Chebyshev interpolants on the panels of a function's mesh.
+
+    The error is about 1e-13 of the function's size on a panel over the panel's width; at
+    a kink it is the derivative from the right. No values are taken across a kink. The
+    mesh is that for a Gaussian of deviation sigma, or a wider one for arguments beyond.
+    """
+
+    octaves: Octaves
+    order: int = 1
+    sigma: float = 1.0
+
+    @cached_property
+    def _tables(self) -> dict[int, Array]:
+        return {}
+
+    def _table(self, mesh: Mesh) -> Array:
+        key = id(mesh)
+        if key not in self._tables:
+            low, high = mesh.edges[:-1], mesh.edges[1:]
+            table = _breaks.series(self.octaves.f, low, high, NODES)
+            # The last coefficients, at the level of rounding, would only grow.
+            size = np.maximum.accumulate(np.abs(table[:, ::-1]), axis=1)[:, ::-1]
+            floor = np.maximum(2.0 * size[:, -4:-3], EPS * size[:, :1])
+            table[size <= floor] = 0.0
+            for _ in range(self.order):
+                slope = np.polynomial.chebyshev.chebder(table, axis=1)
+                table = np.pad(slope / (0.5 * (high - low)[:, None]), ((0, 0), (0, 1)))
+            self._tables[key] = np.ascontiguousarray(table[:, : -self.order].T)
+        return self._tables[key]
+
+    def __call__(self, x: Array) -> Array:
+        """Return the derivative at x."""
+        x = np.asarray(x, dtype=np.float64)
+        farthest = float(np.abs(x).max(initial=0.0))
+        mesh = self.octaves.at(max(farthest / DEVIATIONS, self.sigma))
+        table = self._table(mesh)
+        edges = mesh.edges
+        cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
+        low, high = edges[cell], edges[cell + 1]
+        y = ((x - low) - (high - x)) / (high - low)
+        twice = 2.0 * y
+        b1, b2 = np.zeros_like(x), np.zeros_like(x)
+        for k in range(len(table) - 1, 0, -1):
+            b1, b2 = twice * b1 - b2 + table[k].take(cell), b1
+        return y * b1 - b2 + table[0].take(cell)

@@ -1,0 +1,103 @@
+"""Activations that are not centred: correlations go to a fixed point."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from theory import _arrays, _checks
+from theory.activations import Activation
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    r"""Convergence of an uncentred activation to its fixed point (Theorem 3.10).
+
+    ``|dual^(L)(rho) - point| <= rate**(L - start)`` for ``L >= start`` and
+    ``|rho| <= 1 - delta``; `start` is an array where delta was.
+    """
+
+    point: float
+    slope: float
+    rate: float
+    start: Any
+
+
+def fixed_point_convergence(activation: Activation, delta: Any) -> FixedPoint:
+    r"""Return the constants of Lemma C.30 for ``activation / sqrt(E activation^2)``.
+
+    With D > 1, distance :math:`\bar\delta = 1 - \bar\rho` and non-affinity nu:
+    ``rate = 1 - nu * bar_delta / 2`` and ``start = max(ceil(1/a_0^2),
+    ceil(log(bar_delta / (2 delta)) / log(1 + nu bar_delta / 2)))``. With D < 1 the fixed
+    point is 1 and the rate D.
+
+    Parameters
+    ----------
+    activation : Activation
+        Not centred; its slope at one, D, not 1.
+    delta : float or array
+        In (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the activation is centred (`correlation_bound` applies) or D = 1, where
+        convergence is only algebraic (`unit_slope_bound`).
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> fixed_point_convergence(act.gelu, [0.01, 0.5]).start.tolist()
+    [94, 6]
+    """
+    who = "fixed_point_convergence"
+    d = _arrays.separation(who, delta)
+    total = activation.second_moment
+    mean_share = activation.mean**2 / total
+    if mean_share == 0.0:
+        raise ValueError(f"{who}: `activation` must not be centred.")
+    slope = activation.derivative_second_moment / total
+    first = np.full(d.shape, math.ceil(1.0 / mean_share), dtype=object)
+    if abs(slope - 1.0) <= 1e-12:
+        raise ValueError(f"{who}: `activation` must have slope D != 1, got {slope}.")
+    if slope < 1.0:
+        return FixedPoint(1.0, slope, slope, _arrays.integers(who, "delta", first))
+    point = activation.fixed_point()
+    gap = 1.0 - point
+    growth = activation.nu * gap / 2.0
+    local = float(activation.dual_derivative(point)) / total
+    wait = _arrays.least_layers(2.0 * d / gap, growth)
+    start = np.asarray(np.maximum(first, wait), dtype=object)
+    return FixedPoint(
+        point, local, max(1.0 - growth, local), _arrays.integers(who, "delta", start)
+    )
+
+
+def unit_slope_bound(depth: Any, nu: Any, *, wait: Any = 0) -> Any:
+    """Bound ``1 - dual^(L)(rho) <= 1 / (1 + nu (L - wait))`` when D = 1 (Lemma C.32).
+
+    Parameters
+    ----------
+    depth : float or array
+        At least 0.
+    nu : float or array
+        Coefficient of non-affinity, in [0, 1].
+    wait : int or array of int
+        0 for rho >= 0, else ``ceil(1 / a_0^2)``. Up to there the bound is 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    Examples
+    --------
+    >>> unit_slope_bound([0, 2, 6], 0.5).tolist()
+    [1.0, 0.5, 0.25]
+    """
+    who = "unit_slope_bound"
+    l = _checks.interval(who, "depth", depth, 0.0, math.inf)
+    m = _checks.interval(who, "nu", nu, 0.0, 1.0)
+    first = _arrays.whole(who, "wait", wait, 0)
+    return _checks.plain(1.0 / (1.0 + m * np.maximum(l - first, 0.0)))

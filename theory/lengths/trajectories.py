@@ -1,0 +1,193 @@
+"""Lengths and correlations layer by layer, and what an activation is at one length."""
+
+from typing import Any
+
+import numpy as np
+
+from theory import _checks
+from theory._arrays import Array
+from theory.activations import Activation
+
+
+def chord_rate(activation: Activation) -> float:
+    r"""Return ``alpha = 2 (1 - length_map(1/2))``, the contraction rate of Theorem D.1.
+
+    For activations that are non-decreasing, vanish at zero, are concave on the right,
+    convex on the left and have unit second moment, ``|gamma_L - 1| <= alpha^L |gamma_0
+    - 1|`` from every ``gamma_0 >= 1/2``. It is 1 for positively homogeneous ones.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> round(chord_rate(act.tanh.normalized()), 12)
+    0.611817742314
+    """
+    return 2.0 * (1.0 - float(activation.length_map(0.5)))
+
+
+def length_trajectory(activation: Activation, gamma: Any, depth: int) -> Array:
+    """Return squared lengths ``gamma_0, ..., gamma_depth``.
+
+    Parameters
+    ----------
+    activation : Activation
+        Taken as it is.
+    gamma : float or array
+        Squared lengths of the inputs, positive.
+    depth : int
+        Hidden layers, at least 0.
+
+    Returns
+    -------
+    array, shape (depth + 1, ...)
+        The shape of `gamma` behind the layers.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, or a length leaves float64.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> length_trajectory(act.relu, [1.0, 4.0], 2).round(12).tolist()
+    [[1.0, 4.0], [0.5, 2.0], [0.25, 1.0]]
+    """
+    who = "length_trajectory"
+    layers = _checks.integer(who, "depth", depth, 0)
+    out = [_checks.positive(who, "gamma", gamma)]
+    for layer in range(layers):
+        with np.errstate(over="ignore"):
+            out.append(np.asarray(activation.length_map(out[-1])))
+        _within(who, layer + 1, out[-1])
+    return np.array(out)
+
+
+def _within(who: str, layer: int, gamma: Array) -> None:
+    bad = ~(np.isfinite(gamma) & (gamma > 0.0))
+    _checks.reject(
+        who, "depth", "keep lengths within float64", bad, gamma, f"Layer {layer}."
+    )
+
+
+def joint_trajectory(
+    activation: Activation, gamma_x: Any, gamma_y: Any, rho: Any, depth: int
+) -> tuple[Array, Array, Array]:
+    """Return both squared lengths and the correlation after 0..depth layers.
+
+    Parameters
+    ----------
+    activation : Activation
+        Taken as it is.
+    gamma_x, gamma_y : float or array
+        Squared lengths of the inputs, positive.
+    rho : float or array
+        Correlation of the inputs, in [-1, 1].
+    depth : int
+        Hidden layers, at least 0.
+
+    Returns
+    -------
+    x, y, rho : arrays, shape (depth + 1, ...)
+        The common shape of the arguments behind the layers.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, or a length leaves float64.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> x, y, rho = joint_trajectory(act.tanh.normalized(), 2.0, 0.5, [0.9, 1.0], 3)
+    >>> x.shape, rho[1].round(6).tolist()
+    ((4, 2), [0.874999, 0.986199])
+    """
+    who = "joint_trajectory"
+    layers = _checks.integer(who, "depth", depth, 0)
+    starts = (
+        _checks.positive(who, "gamma_x", gamma_x),
+        _checks.positive(who, "gamma_y", gamma_y),
+        _checks.correlation(who, rho),
+    )
+    gx, gy, r = np.broadcast_arrays(*starts)
+    x = length_trajectory(activation, gx, layers)
+    y = length_trajectory(activation, gy, layers)
+    found = np.empty((layers + 1, *r.shape))
+    found[0] = r
+    for l in range(layers):
+        for i in np.ndindex(r.shape):
+            dual = activation.dual(
+                float(found[(l, *i)]),
+                var_x=float(x[(l, *i)]),
+                var_y=float(y[(l, *i)]),
+            )
+            size = np.sqrt(x[(l + 1, *i)]) * np.sqrt(y[(l + 1, *i)])
+            # A quotient of rounded numbers may exceed one.
+            found[(l + 1, *i)] = np.clip(float(dual) / size, -1.0, 1.0)
+    return x, y, found
+
+
+def generalised_mu(activation: Activation, gamma: Any) -> Any:
+    r"""Return ``mu(gamma) = 1 - a_1(gamma)^2 / length_map(gamma)`` (Lemma D.6).
+
+    Parameters
+    ----------
+    activation : Activation
+        Not zero.
+    gamma : float or array
+        Squared length, positive.
+
+    Returns
+    -------
+    float or array
+        In [0, 1], to a relative 1e-13: the rest energy plus the mean's share, not a
+        difference of nearly equal numbers.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> round(generalised_mu(act.tanh, 2.0), 12)
+    0.113715258174
+    """
+
+    def share(gamma: float) -> float:
+        at = _at(activation, gamma)
+        return min(at.nu + at.mean**2 / at.second_moment, 1.0)
+
+    return _each("generalised_mu", share, gamma)
+
+
+def rest_share(activation: Activation, gamma: Any) -> Any:
+    r"""Return ``1 - (a_0(gamma)^2 + a_1(gamma)^2) / length_map(gamma)``.
+
+    Parameters
+    ----------
+    activation : Activation
+        Not zero.
+    gamma : float or array
+        Squared length, positive.
+
+    Returns
+    -------
+    float or array
+        In [0, 1].
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> round(rest_share(act.normrelu(), 0.5), 12)
+    0.002585799741
+    """
+    return _each("rest_share", lambda g: _at(activation, g).nu, gamma)
+
+
+def _at(activation: Activation, gamma: float) -> Activation:
+    # What is known of the activation itself is not found again by quadrature.
+    return activation if gamma == 1.0 else activation.scaled(gamma)
+
+
+def _each(who: str, function: Any, gamma: Any) -> Any:
+    g = _checks.positive(who, "gamma", gamma)
+    out = np.array([function(float(v)) for v in g.flat])
+    return _checks.plain(out.reshape(g.shape))

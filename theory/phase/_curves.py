@@ -1,0 +1,293 @@
+r"""Moments of pre-activations as functions of the log of their variance.
+
+:math:`E\,f(\sqrt q Z)` with f >= 0 is analytic in log q wherever ``|Im log q| < pi/2``,
+whatever f is: there the Gaussian density is at most ``(cos arg q)^(-1/2)`` times the one of
+variance ``|q| / cos(arg q)``. On a panel of width one a Chebyshev series therefore
+converges like ``6.4^-n``, and `NODES` terms leave rounding only, except where a moment
+grows by many powers of ten within a panel; such a panel is halved.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+from theory.activations import Activation, Affine, PiecewisePolynomial
+from theory.activations.custom import FromFunction
+
+Array = npt.NDArray[np.float64]
+
+NODES = 20
+LOW, HIGH = -37, 19
+"""Range of log q: variances from 8.5e-17 to 1.8e8."""
+
+FINEST = 5
+"""How often a panel is halved."""
+
+NEAR = 3
+"""The end of the range of log q in which `Moments.second_slope` is resolved."""
+
+UNRESOLVED = 1e-6
+"""Last coefficients of a panel on which the moments are not to be relied on."""
+
+_Y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+
+
+def nodes(low: float, high: float) -> Array:
+    """Return Chebyshev nodes of an interval."""
+    return 0.5 * (low + high) + 0.5 * (high - low) * _Y
+
+
+def basis(y: Array) -> Array:
+    """Return the values at y of the polynomials that are one at one node, (..., NODES)."""
+    k = np.arange(NODES)
+    weights = np.where(k == 0, 1.0, 2.0) / NODES
+    to_nodes = np.cos(np.outer(k, np.pi * (k + 0.5) / NODES)) * weights[:, None]
+    # T_k(y) = cos(k arccos y), without a loop.
+    angle = np.arccos(np.clip(y, -1.0, 1.0))
+    return np.cos(angle[..., None] * k) @ to_nodes
+
+
+@dataclass(frozen=True, eq=False)
+class _Panel:
+    """exp(p (t - middle)) times a series on each part of [k, k + 1]."""
+
+    edges: Array  # (parts + 1,)
+    rows: Array  # (parts, NODES)
+    power: Array  # (parts,)
+
+    def read(self, t: Array) -> tuple[Array, Array]:
+        i = np.searchsorted(self.edges[1:-1], t, side="right")
+        low, high = self.edges[i], self.edges[i + 1]
+        half, middle = 0.5 * (high - low), 0.5 * (low + high)
+        y = (t - middle) / half
+        c = self.rows[i].T
+        # Clenshaw's recurrence, and its derivative in y.
+        b1, b2, d1, d2 = (np.zeros_like(t) for _ in range(4))
+        for k in range(NODES - 1, 0, -1):
+            d1, d2 = 2.0 * b1 + 2.0 * y * d1 - d2, d1
+            b1, b2 = 2.0 * y * b1 - b2 + c[k], b1
+        value = y * b1 - b2 + c[0]
+        slope = (b1 + y * d1 - d2) / half
+        growth = np.exp(self.power[i] * (t - middle))
+        return growth * value, growth * (slope + self.power[i] * value)
+
+
+@dataclass(eq=False)
+class Curve:
+    """A function of q, tabulated in t = log q panel by panel on demand.
+
+    To rounding of its smallest value on a panel, or, with `signed`, of its largest.
+    """
+
+    function: Callable[[float], float]
+    signed: bool = False
+    panels: dict[int, _Panel | None] = field(default_factory=dict[int, "_Panel | None"])
+
+    def panel(self, k: int) -> _Panel | None:
+        """Return the panel [k, k + 1]; None where the function is not known."""
+        if k not in self.panels:
+            self.panels[k] = self._build(float(k), float(k + 1), FINEST)
+        return self.panels[k]
+
+    def _build(self, low: float, high: float, halvings: int) -> _Panel | None:
+        panel, tail = self._series(low, high)
+        if panel is None or tail <= 1e-13:
+            return panel
+        middle = 0.5 * (low + high)
+        # Where half a panel has the same tail, it is rounding of the moments themselves.
+        if not halvings or self._series(low, middle)[1] > 0.25 * tail:
+            return panel if tail < UNRESOLVED else None
+        left = self._build(low, middle, halvings - 1)
+        right = self._build(middle, high, halvings - 1)
+        if left is None or right is None:
+            return None
+        return _Panel(
+            np.concatenate([left.edges, right.edges[1:]]),
+            np.concatenate([left.rows, right.rows]),
+            np.concatenate([left.power, right.power]),
+        )
+
+    def _series(self, low: float, high: float) -> tuple[_Panel | None, float]:
+        """Return one series and its last coefficients over the scale."""
+        t = nodes(low, high)
+        values = np.array([self.function(math.exp(v)) for v in t])
+        if not np.isfinite(values).all():
+            return None, math.inf
+        power = 0.0
+        if values.min() > 1e-300:
+            power = math.log(values[0] / values[-1]) / float(t[0] - t[-1])
+        flat = values * np.exp(-power * (t - 0.5 * (low + high)))
+        fit = np.polynomial.chebyshev.chebfit(_Y, flat, NODES - 1)
+        row = np.asarray(fit, dtype=np.float64)
+        sizes = np.abs(flat)
+        scale = max(float(sizes.max() if self.signed else sizes.min()), 1e-300)
+        panel = _Panel(np.array([low, high]), row[None, :], np.array([power]))
+        return panel, float(np.abs(row[-3:]).max()) / scale
+
+    def read(self, t: Array) -> tuple[Array, Array]:
+        """Return the function and its derivative in t; infinite where it is not known."""
+        value, slope = np.full(t.shape, np.inf), np.full(t.shape, np.inf)
+        which = np.clip(np.floor(t), LOW, HIGH - 1).astype(int)
+        for k in np.unique(which):
+            panel, mask = self.panel(int(k)), which == k
+            if panel is not None:
+                value[mask], slope[mask] = panel.read(t[mask])
+        return value, slope
+
+
+@dataclass(eq=False)
+class Moments:
+    """What one activation does to pre-activations of every variance."""
+
+    activation: Activation
+    corners: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """Tables of the correlation map, kept by `theory.phase._correlations`."""
+
+    def at(self, q: float) -> Activation:
+        """Return x -> s(sqrt(q) x)."""
+        return _within_reach(self.activation, q).scaled(q)
+
+    @cached_property
+    def second(self) -> Curve:
+        """E s(sqrt(q) Z)^2."""
+        return Curve(lambda q: _finite(lambda: _energy(self.at(q))))
+
+    @cached_property
+    def slope(self) -> Curve:
+        """E s'(sqrt(q) Z)^2."""
+        if self.slope_top < HIGH:
+            # One table of the derivative for every q.
+            slope = self.activation.derivative
+            return Curve(lambda q: _finite(lambda: slope.scaled(q).second_moment))
+        return Curve(lambda q: _finite(lambda: _slope_energy(self.at(q)) / q))
+
+    @cached_property
+    def second_slope(self) -> Curve:
+        """Derivative of E s^2 in log q, E s s'(sqrt(q) Z) sqrt(q) Z, below `NEAR`.
+
+        A table of its own: that of E s^2 loses two digits when it is differentiated.
+        """
+        a = self.activation
+        return Curve(
+            lambda q: _finite(lambda: q * float(a.length_map_derivative(q))),
+            signed=True,
+        )
+
+    @cached_property
+    def slope_top(self) -> int:
+        """The end of the range of log q on which s' is known as far as Z reaches.
+
+        A derivative that `from_function` interpolated ends at 40, nine standard deviations
+        here.
+        """
+        a = self.activation
+        while isinstance(a, Affine):
+            a = a.base
+        return 3 if isinstance(a, FromFunction) and a.df is None else HIGH
+
+    @cached_property
+    def at_zero(self) -> tuple[float, float]:
+        """Limits of E s^2 and of E s'^2 as q -> 0."""
+        sides = np.array([-1e-300, 1e-300])
+        a = self.activation
+        value = 0.5 * float(np.sum(np.square(a(sides))))
+        if not math.isfinite(a.derivative_second_moment):
+            return value, math.inf
+        with np.errstate(all="ignore"):
+            slopes = np.asarray(a.derivative._value(sides))
+        slope = 0.5 * float(np.sum(np.square(slopes)))
+        return value, slope if math.isfinite(slope) else math.inf
+
+    @cached_property
+    def proportional(self) -> float | None:
+        """V such that E s(sqrt(q) Z)^2 = V q for every q, or None: ReLU and its kin."""
+        a = self.activation
+        if not isinstance(a, PiecewisePolynomial) or a.m != 1:
+            return None
+        if any(c != 0.0 for c in a.kinks) or a.poly[0] != 0.0:
+            return None
+        return float(a.second_moment)
+
+    @cached_property
+    def top(self) -> int:
+        """The end of the range of log q on which E s^2 is finite."""
+        k = HIGH
+        while self.second.panel(k - 1) is None and k > LOW + 1:
+            k -= 1
+        return k
+
+    @cached_property
+    def rises(self) -> bool:
+        """Whether E s^2 rises with q, but for rounding."""
+        for k in range(LOW, self.top):
+            value, slope = self.second.read(np.array([k + 0.25, k + 0.75]))
+            if (slope < -1e-13 * value).any():
+                return False
+        return True
+
+
+@lru_cache(maxsize=16)
+def moments(activation: Activation) -> Moments:
+    """Return the tables of an activation, empty at first."""
+    return Moments(activation)
+
+
+def _finite(function: Callable[[], float]) -> float:
+    try:
+        with np.errstate(all="ignore"):
+            return float(function())
+    except OverflowError:
+        return math.inf
+
+
+def _energy(a: Activation) -> float:
+    """E s(Z)^2; of pieces without their dual's closed form, which takes longer."""
+    if isinstance(a, PiecewisePolynomial) and any(a.kinks):
+        return gaussian.expectation(lambda x: a._value(x) ** 2, a.kinks)
+    return a.second_moment
+
+
+def _slope_energy(a: Activation) -> float:
+    if isinstance(a, Affine):
+        return a.scale**2 * _slope_energy(a.base)
+    if isinstance(a, PiecewisePolynomial) and a.m:
+        return _energy(a.derivative)
+    return a.derivative_second_moment
+
+
+def _within_reach(activation: Activation, q: float) -> Activation:
+    """Replace kinks that no pre-activation reaches by the branch around zero.
+
+    P(|Z| > 40) = 1e-349: what lies beyond is nothing in float64, but panels would be laid
+    from zero to it.
+    """
+    a = activation
+    if isinstance(a, Affine):
+        return Affine(_within_reach(a.base, q), a.scale, a.shift)
+    if not isinstance(a, PiecewisePolynomial):
+        return a
+    reach = 40.0 * math.sqrt(q)
+    if all(abs(c) <= reach for c in a.kinks):
+        return a
+    poly = np.zeros(a.m + 1)
+    poly[: len(a.poly)] = a.poly
+    kept: list[tuple[float, float]] = []
+    for c, jump in zip(a.kinks, a.jumps, strict=True):
+        if abs(c) <= reach:
+            kept.append((c, jump))
+        elif c < 0.0:
+            branch = np.polynomial.polynomial.polypow([-c, 1.0], a.m)
+            poly += jump * np.asarray(branch) / math.factorial(a.m)
+    return PiecewisePolynomial(
+        a.name,
+        a.m,
+        tuple(float(p) for p in poly),
+        tuple(c for c, _ in kept),
+        tuple(j for _, j in kept),
+    )

@@ -1,0 +1,213 @@
+"""Where variances go: fixed points of the variance map from signs on a grid of log q."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from theory.phase import _roots
+from theory.phase._curves import HIGH, LOW, NEAR, Moments
+
+Array = npt.NDArray[np.float64]
+
+PER_PANEL = 8
+"""Points of the grid on which fixed points are bracketed, for each factor e of q."""
+
+NOISE = 4e-15
+"""Relative error of the tabulated moments: below it a difference has no sign."""
+
+ROWS = 1 << 19
+"""Numbers held at once by a search."""
+
+
+def variance_slope(m: Moments, q: Array, w: Array) -> Array:
+    """Return the derivative of the variance map at q; its limit at 0, nan at infinity."""
+    if m.proportional is not None:
+        return w * m.proportional
+    out = np.full(q.shape, np.nan)
+    zero, inside = q < math.exp(LOW), (q >= math.exp(LOW)) & np.isfinite(q)
+    out[zero] = w[zero] * m.at_zero[1]
+    t = np.log(q[inside])
+    change = m.second.read(t)[1]
+    if math.isfinite(m.activation.derivative_second_moment):
+        change[t < NEAR] = m.second_slope.read(t[t < NEAR])[0]
+    out[inside] = w[inside] * change / q[inside]
+    return out
+
+
+def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
+    """Return the variance that layers converge to, for flat arrays of parameters."""
+    if m.proportional is not None:
+        return _proportional_limit(w * m.proportional, b, start)
+    out = np.empty(w.shape)
+    step = max(1, ROWS // (PER_PANEL * (HIGH - LOW)))
+    for i in range(0, w.size, step):
+        part = slice(i, i + step)
+        out[part] = _settle(m, w[part], b[part], start)
+    return out
+
+
+def _settle(m: Moments, w: Array, b: Array, start: float) -> Array:
+    t = _first_layers(m, w, b, math.log(start))
+    grid = Grid.of(m, w, b)
+    out = np.full(w.shape, np.nan)
+    # Where an extremum between two points of the grid may reach the diagonal, alone.
+    doubtful = grid.doubtful()
+    for i in np.flatnonzero(doubtful):
+        alone = Grid.of(m, w[i : i + 1], b[i : i + 1]).with_extrema()
+        out[i] = alone.march(t[i : i + 1])[0]
+    clear = np.flatnonzero(~doubtful)
+    if clear.size:
+        out[clear] = grid.take(clear).march(t[clear])
+    return out
+
+
+def _first_layers(m: Moments, w: Array, b: Array, t: float) -> Array:
+    """Iterate a few layers where the map may fall: there variances can overtake."""
+    end = np.array([float(LOW), float(m.top)])
+    now = np.full(w.shape, t)
+    if m.rises:
+        return now
+    for _ in range(30):
+        value = w * m.second.read(np.clip(now, *end))[0] + b
+        now = np.clip(np.log(np.maximum(value, 1e-300)), *end)
+    return now
+
+
+def _proportional_limit(slope: Array, b: Array, start: float) -> Array:
+    neutral = np.abs(slope - 1.0) <= NOISE
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fixed = np.where(slope < 1.0, b / (1.0 - slope), np.inf)
+    return np.where(neutral, np.where(b > 0.0, np.inf, start), fixed)
+
+
+def below_the_range(m: Moments, w: Array, b: Array) -> Array:
+    """Return fixed points below the table: there the map is a line."""
+    value, slope = m.at_zero
+    return (b + w * value) / (1.0 - w * slope)
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Signs of (map - q) / q on a grid of log q, one row for each pair of parameters."""
+
+    m: Moments
+    w: Array
+    b: Array
+    t: Array  # (points,)
+    second: Array  # E s^2 there, and its derivative in t
+    second_slope: Array
+    sign: npt.NDArray[np.int8]  # (rows, points)
+
+    @classmethod
+    def of(cls, m: Moments, w: Array, b: Array, t: Array | None = None) -> "Grid":
+        if t is None:
+            # No fixed point lies below bias_var.
+            lowest = math.log(max(float(b.min()), 1e-300)) if b.size else LOW
+            k = min(max(LOW, math.floor(lowest) - 1), m.top - 1)
+            t = np.linspace(k, m.top, PER_PANEL * (m.top - k) + 1)
+        v, slope = m.second.read(np.minimum(t, np.nextafter(float(m.top), -np.inf)))
+        one, two = w[:, None] * v / np.exp(t), b[:, None] / np.exp(t)
+        sign = _roots.signs(one + two - 1.0, NOISE * (one + two + 1.0))
+        return cls(m, w, b, t, v, slope, sign)
+
+    @property
+    def floor(self) -> Array:
+        """The map's limit at variance 0."""
+        return self.b + self.w * self.m.at_zero[0]
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "Grid":
+        """Return some of the rows."""
+        return Grid(
+            self.m,
+            self.w[rows],
+            self.b[rows],
+            self.t,
+            self.second,
+            self.second_slope,
+            self.sign[rows],
+        )
+
+    def _turns(self) -> npt.NDArray[np.bool_]:
+        """Cells without a change of sign in which the excess turns towards zero."""
+        one = self.w[:, None] * (self.second_slope - self.second)
+        slope = (one - self.b[:, None]) * self.sign
+        return (
+            (slope[:, :-1] < 0.0)
+            & (slope[:, 1:] > 0.0)
+            & (self.sign[:, :-1] == self.sign[:, 1:])
+        )
+
+    def doubtful(self) -> npt.NDArray[np.bool_]:
+        """Rows in which two fixed points may lie within one cell."""
+        value = (self.w[:, None] * self.second + self.b[:, None]) / np.exp(self.t)
+        # Within a cell an excess of second derivative 10 moves by 0.08 from an extremum.
+        near = np.abs(value - 1.0) < 0.1
+        found = self._turns() & (near[:, :-1] | near[:, 1:])
+        return np.asarray(np.any(found, axis=1))
+
+    def with_extrema(self) -> "Grid":
+        """Return the grid of one row with a point more at every such turn."""
+        cells = np.flatnonzero(self._turns()[0])
+        if not cells.size:
+            return self
+
+        def slope(t: Array) -> tuple[Array, Array]:
+            v, dv = self.m.second.read(t)
+            return self.w[0] * (dv - v) - self.b[0], np.full(t.shape, np.nan)
+
+        more = _roots.refine(slope, self.t[cells], self.t[cells + 1])
+        t = np.sort(np.concatenate([self.t, more]))
+        return Grid.of(self.m, self.w, self.b, t)
+
+    def excess(self, rows: npt.NDArray[np.intp]) -> _roots.Function:
+        """Return (map - q)/q and its derivative, at one point of each of the rows."""
+
+        def function(t: Array) -> tuple[Array, Array]:
+            v, dv = self.m.second.read(t)
+            w, b, q = self.w[rows], self.b[rows], np.exp(t)
+            return (w * v + b) / q - 1.0, (w * (dv - v) - b) / q
+
+        return function
+
+    def roots(self, rows: npt.NDArray[np.intp], cells: npt.NDArray[np.intp]) -> Array:
+        """Return the fixed points in cells where the sign changes."""
+        low, high = self.t[cells], self.t[cells + 1]
+        return np.exp(_roots.refine(self.excess(rows), low, high))
+
+    def march(self, start: Array) -> Array:
+        """Return where variances go from `start` (log q), one for each row."""
+        rows = np.arange(self.w.size)
+        s, t = self.sign, self.t
+        first = np.clip(np.searchsorted(t, start), 1, t.size - 1)
+        value = self.excess(rows)(np.clip(start, t[0], np.nextafter(t[-1], t[0])))[0]
+        up = np.where(np.abs(value) <= NOISE, s[rows, first - 1], np.sign(value)) > 0
+        index = np.arange(t.size)
+        # Upwards: the first point above that is not rising; downwards: the last that is.
+        above = (index >= first[:, None]) & (s <= 0)
+        below = (index < first[:, None]) & (s >= 0)
+        out = np.full(self.w.size, np.inf)
+        found = above.any(axis=1)
+        stop = np.argmax(above, axis=1)
+        go = np.flatnonzero(up & found)
+        out[go] = self._between(go, np.maximum(t[stop[go] - 1], start[go]), t[stop[go]])
+        found = below.any(axis=1)
+        stop = t.size - 1 - np.argmax(below[:, ::-1], axis=1)
+        go = np.flatnonzero(~up & found)
+        out[go] = self._between(
+            go,
+            t[stop[go]],
+            np.minimum(t[np.minimum(stop[go] + 1, t.size - 1)], start[go]),
+        )
+        down = np.flatnonzero(~up & ~found)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limit = below_the_range(self.m, self.w, self.b)
+        out[down] = np.where(self.floor[down] > 0.0, limit[down], 0.0)
+        still = (s == 0).all(axis=1)
+        return np.where(still, np.exp(start), out)
+
+    def _between(self, rows: npt.NDArray[np.intp], low: Array, high: Array) -> Array:
+        if not rows.size:
+            return np.empty(0)
+        return np.exp(_roots.refine(self.excess(rows), low, high))

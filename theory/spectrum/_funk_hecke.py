@@ -1,0 +1,270 @@
+r"""Gegenbauer eigenvalues by two routes: a kernel's values, or its Taylor coefficients.
+
+With t the cosine of two uniform points of the sphere in d dimensions and P_k the
+Gegenbauer polynomial that is one at one, the eigenvalue is :math:`\lambda_k = E[\kappa(t)
+P_k(t)]`. Integrating by parts k times turns a power of t into a positive number,
+
+.. math::
+
+   E[t^n P_k(t)] = \frac{n!\, \Gamma(d/2)}{2^n\, j!\, \Gamma(d/2 + k + j)},
+   \qquad n = k + 2j,
+
+so that a series without negative coefficients loses nothing, however small the sum.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+
+Array = npt.NDArray[np.float64]
+
+NODES = 20
+ROUNDING = 2e-14
+"""Error of one value of a kernel, relative to its root mean square: tables included."""
+
+ULPS = 1e-13
+"""Rounding of a kernel's diagonal and of the sum of its Taylor coefficients."""
+
+FIT = 8
+"""Terms of the expansion in 1/n that continues a series beyond its last coefficient."""
+
+
+def orthonormal(degree: int, dim: int, t: Array) -> Array:
+    """Return p_k(t) = sqrt(N(d, k)) P_k(t) for k <= degree, orthonormal; (degree + 1, m).
+
+    The three-term recurrence in its symmetric form, forward: stable on [-1, 1].
+    """
+    out = np.empty((degree + 1, t.size))
+    out[0] = 1.0
+    step = _recurrence(degree, dim)
+    if degree:
+        out[1] = t / step[1]
+    for k in range(1, degree):
+        out[k + 1] = (t * out[k] - step[k] * out[k - 1]) / step[k + 1]
+    return out
+
+
+def _recurrence(degree: int, dim: int) -> Array:
+    k = np.arange(degree + 2, dtype=np.float64)
+    k[0] = 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = k * (k + dim - 3.0) / ((2.0 * k + dim - 4.0) * (2.0 * k + dim - 2.0))
+    square[1] = 1.0 / dim  # the limit, also where it is 0/0
+    return np.sqrt(square)
+
+
+def rule(degree: int, dim: int) -> tuple[Array, Array]:
+    """Return cosines t and weights that sum to one, for products with P_k, k <= degree.
+
+    Panels in the angle: so short that a polynomial turns at most once in each, as short
+    as the measure's width around the equator, and halved again and again towards both
+    poles, where kernels may be singular.
+    """
+    width = min(0.25, 3.0 / (degree + 1.0), 1.5 / math.sqrt(dim))
+    count = math.ceil(0.5 * math.pi / width)
+    edges = np.linspace(0.0, 0.5 * math.pi, count + 1)
+    cuts = np.concatenate([[0.0], edges[1] * 2.0 ** np.arange(-45.0, 0.0), edges[1:]])
+    x, w = gaussian.legendre(NODES)
+    half, mid = 0.5 * np.diff(cuts), 0.5 * (cuts[1:] + cuts[:-1])
+    angle = (mid[:, None] + half[:, None] * x).ravel()
+    t = np.cos(angle)
+    # Around the equator a power of the sine would lose as many ulps as its exponent.
+    near = np.log(np.sin(angle))
+    sine = np.where(angle > 0.8, 0.5 * np.log1p(-(np.minimum(t, 0.8) ** 2)), near)
+    weights = (half[:, None] * w).ravel() * np.exp((dim - 2) * sine)
+    kept = weights > weights.max() * 1e-40
+    t, weights = t[kept], weights[kept]
+    total = 2.0 * math.fsum(weights)
+    return np.concatenate([t, -t]), np.concatenate([weights, weights]) / total
+
+
+def by_quadrature(
+    kernel: Callable[[Array], Array], degree: int, dim: int
+) -> tuple[Array, float]:
+    """Return E[kernel(t) p_k(t)], k <= degree, and a bound of their rounding."""
+    t, weights = rule(degree, dim)
+    values = np.asarray(kernel(t), dtype=np.float64)
+    if values.shape != t.shape or not np.isfinite(values).all():
+        raise ValueError(
+            "eigenvalues: `kernel` must send an array of correlations to an array of"
+            " finite numbers of its shape."
+        )
+    out = np.zeros(degree + 1)
+    for part in np.array_split(np.arange(t.size), max(1, t.size * degree >> 22)):
+        out += orthonormal(degree, dim, t[part]) @ (weights[part] * values[part])
+    return out, ROUNDING * math.sqrt(float(weights @ values**2))
+
+
+# --- from Taylor coefficients ----------------------------------------------------------
+
+
+def log_weights(degree: int, dim: int, count: int) -> Array:
+    """Return log E[t^n P_k(t)] for n = k, k + 2, ..., `count` of them."""
+    i = np.arange(degree, dtype=np.longdouble)
+    n = degree + 2.0 * np.arange(count - 1, dtype=np.longdouble)
+    # Quotients of neighbours, added up in extended precision where there is one.
+    start = np.log((1.0 + i) / (dim + 2.0 * i)).sum()
+    top, bottom = (n + 1.0) * (n + 2.0), (n - degree + 2.0) * (n + degree + dim)
+    steps = np.log1p((top - bottom) / bottom)
+    return np.concatenate([[start], start + np.cumsum(steps)]).astype(np.float64)
+
+
+def by_series(
+    b: Array, degree: int, dim: int, total: float = 0.0
+) -> tuple[float, float]:
+    """Return log lambda_k and its relative error.
+
+    Minus infinity where the eigenvalue is zero. With a `total`, the sum of the whole
+    series, the series goes on beyond `b`: by its law where it has found one.
+    """
+    mine = b[degree::2]
+    if not mine.any():
+        return -math.inf, math.inf if total and not _ended(b, degree % 2) else 0.0
+    weights = log_weights(degree, dim, mine.size)
+    with np.errstate(divide="ignore"):
+        logs = weights + np.log(mine)
+    top = float(logs.max())
+    head = float(np.exp(logs - top).sum())
+    tail, error = 0.0, 0.0
+    if total:
+        rest = max(total - math.fsum(b), ULPS * total)
+        tail, error = _tail(b, degree, dim, float(weights[-1]) - top, rest)
+    rounding = 1e-15 * (degree + 10.0) + 2e-16 * abs(top)
+    return top + math.log(head + tail), error / (head + tail) + rounding
+
+
+def _ended(b: Array, parity: int) -> bool:
+    """Whether coefficients of a parity stop at one that is no rounding, or are none."""
+    found = parity + 2 * np.flatnonzero(b[parity::2])
+    if not found.size:
+        return True
+    return found[-1] < b.size - 20 and b[found[-1]] > 1e-20 * b.sum()
+
+
+def _tail(
+    b: Array, degree: int, dim: int, log_last: float, missing: float
+) -> tuple[float, float]:
+    """Return the rest of the series in units of e^top, and its error."""
+    order = b.size - 1
+    last = order - (order - degree) % 2
+    if last < degree + 16:
+        return 0.0, math.inf
+    n = np.arange(last, max(order // 8, 1), -2)[::-1]
+
+    def log_weight(x: Array) -> Array:
+        return log_last + _log_ratio(x, last, degree, dim)
+
+    # Weights are largest where two neighbours are equal, or at the beginning.
+    peak = max(float(last), degree + (degree * (degree - 1.0) - 2 * dim) / (dim - 1.0))
+    bound = missing * _exp(log_weight(np.array([peak])))[0]
+    law = _law(n / last, b[n])
+    if law is None or bound < 1e-18 or (law.power and last < 2 * degree + 16):
+        return 0.0, float(bound)
+
+    def model(x: Array) -> Array:
+        return _exp(law.log(x / last) + log_weight(x))
+
+    # Euler and Maclaurin from half a step beyond the last term, in z = log x: terms rise
+    # to a peak, then fall like e^(-pace z): by e^-10 a panel at most.
+    pace = 0.5 * (dim - 1.0) + law.pace - 1.0
+    rise = math.log1p(degree * (degree + dim) / (pace * last))
+    span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
+    nodes, weights = gaussian.legendre(NODES)
+    panels = math.ceil(span * max(1.0, 0.1 * pace))
+    z = (np.arange(panels)[:, None] + 0.5 * (nodes + 1.0)).ravel() * span / panels
+    x = (last + 1.0) * np.exp(z)
+    rest = 0.25 * span / panels * float(np.tile(weights, panels) @ (model(x) * x))
+    third, first = _differences(model(last + np.array([-2.0, 0.0, 2.0, 4.0])))
+    rest = max(rest + first / 24.0 - 17.0 * third / 5760.0, 0.0)
+    # Outside its range, towards n = infinity, the fit is less sure than inside it.
+    return (
+        (rest, min(300.0 * law.misfit, 1.0) * rest) if law.power else (0.0, 3.0 * rest)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """Coefficients beyond the last one, as a function of x = n / last.
+
+    A power law, x^power (c_0 + c_1/x + ...), or, with power 0, the exponential of
+    c_0 + c_1 log x + c_2 sqrt(x) + c_3 x, which is good for an estimate.
+    """
+
+    power: float
+    fit: Array
+    scale: float  # log of the last coefficient
+    pace: float  # how fast it falls in log x
+    misfit: float
+
+    def log(self, x: Array) -> Array:
+        """Return the logarithm of the coefficients at x."""
+        if not self.power:
+            return self.scale + _basis(x) @ self.fit
+        trend = np.polynomial.polynomial.polyval(1.0 / x, self.fit)
+        return self.scale + self.power * np.log(x) + np.log(np.maximum(trend, 1e-300))
+
+
+def _differences(y: Array) -> tuple[float, float]:
+    """Return the third difference of four values and the first of the middle two."""
+    return float(np.diff(y, 3)[0]), float(y[2] - y[1])
+
+
+def _basis(x: Array) -> Array:
+    return np.column_stack([np.ones_like(x), np.log(x), np.sqrt(x), x])
+
+
+def _law(x: Array, y: Array) -> _Law | None:
+    """Find the law of coefficients y, last one at x = 1; None where there is none."""
+    middle = y.size // 2
+    if y.size < 4 * FIT or not y.all():
+        return None
+    scale = math.log(y[-1])
+    fall = math.log(y[middle]) - scale
+    slope = -fall / math.log(x[-1] / x[middle])
+    power = round(2.0 * slope) / 2.0
+    if -12.0 < power < -1.0:
+        ratios = y / y[-1] * x**-power
+        basis = np.vander(1.0 / x, FIT, increasing=True)
+        fit = np.asarray(np.linalg.lstsq(basis, ratios, rcond=None)[0], np.float64)
+        misfit = float(np.abs(basis @ fit / ratios - 1.0).max())
+        return _Law(power, fit, scale, -power, misfit) if misfit < 1e-3 else None
+    # A pole beside the axis leaves the root alone, a finite radius the linear term.
+    for terms in (4, 3):
+        fit = np.zeros(4)
+        basis = _basis(x)[:, :terms]
+        fit[:terms] = np.linalg.lstsq(basis, np.log(y) - scale, rcond=None)[0]
+        misfit = float(np.abs(basis @ fit[:terms] - np.log(y) + scale).max())
+        if misfit < 0.3 and fit[3] <= 0.0 and fit[2] + fit[3] < 0.0:
+            return _Law(0.0, fit, scale, -slope, misfit)
+    return None
+
+
+def _exp(log: Array) -> Array:
+    return np.exp(np.minimum(log, 700.0))
+
+
+def _log_ratio(x: Array, start: float, degree: int, dim: int) -> Array:
+    """Return log of E[t^x P_k] / E[t^start P_k] for large x and start."""
+
+    def log(n: Array) -> Array:
+        up = _log_gamma_ratio(0.5 * (n - degree) + 1.0, 0.5 * (degree - 1.0))
+        return up - _log_gamma_ratio(0.5 * n + 1.0, 0.5 * (degree + dim) - 1.0)
+
+    return log(x) - log(np.array(float(start)))
+
+
+def _log_gamma_ratio(y: Array, gap: float) -> Array:
+    """Return log Gamma(y + gap) - log Gamma(y), both arguments 8 and more."""
+
+    def rest(z: Array) -> Array:
+        u = 1.0 / (z * z)
+        terms = 1 / 12 - u * (1 / 360 - u * (1 / 1260 - u * (1 / 1680 - u / 1188)))
+        return terms / z
+
+    x = y + gap
+    return (x - 0.5) * np.log1p(gap / y) + gap * (np.log(y) - 1.0) + rest(x) - rest(y)

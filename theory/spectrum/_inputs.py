@@ -1,0 +1,42 @@
+"""Degrees and dimensions: their checks, and the number of harmonics."""
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+
+MOST = 10_000
+"""Largest degree: quadrature would take minutes."""
+
+
+def degrees(who: str, degree: Any) -> npt.NDArray[np.int64]:
+    """Return checked degrees, in the shape they came in."""
+    k = np.asarray(degree)
+    if k.size and k.dtype.kind not in "iu":
+        raise ValueError(
+            f"{who}: `degree` must be a whole number or an array of them, got"
+            f" {degree!r:.80}."
+        )
+    need = f"lie in 0, ..., {MOST}"
+    _checks.reject(who, "degree", need, (k < 0) | (k > MOST), k, "")
+    return k.astype(np.int64)
+
+
+def dimension(who: str, dim: int) -> int:
+    """Return the dimension of the space around the sphere."""
+    return _checks.integer(who, "dim", dim, 2)
+
+
+def largest(k: npt.NDArray[np.int64]) -> int:
+    """Return the largest of the degrees, 0 for none."""
+    return int(k.max()) if k.size else 0
+
+
+@lru_cache(maxsize=4096)
+def count(k: int, d: int) -> int:
+    """Return N(d, k), a whole number."""
+    return (2 * k + d - 2) * math.comb(k + d - 3, k - 1) // k if k else 1

@@ -1,0 +1,178 @@
+r"""Taylor coefficients of deep duals, by composition of series without negative terms.
+
+Layer l sends the correlation c to :math:`f_l(c)/q_l`, with :math:`f_l(c) = \sum_n a_n^2
+c^n` the dual of x -> s(sqrt(q_{l-1}) x) and q_l = f_l(1) the squared length. No
+coefficient is negative, so sums and products keep the relative accuracy of every one.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import kernels
+from theory.activations import Activation
+
+Array = npt.NDArray[np.float64]
+
+PRECISE = 200
+"""Order to which `Activation.hermite` has relative accuracy for smooth functions."""
+
+NOISE = 1e-29
+"""Share of E s^2 below which a squared coefficient of higher order is rounding."""
+
+SAFE = 1e4
+"""How far above what is left out a coefficient has to be."""
+
+MOST = 4500
+"""Coefficients of an activation with kinks that quadrature gives."""
+
+CHECK = (0.0, 0.5, 0.9)
+"""Correlations at which series and maps are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Coefficients of the NNGP and the tangent kernel, read-only.
+
+    Attributes
+    ----------
+    nngp, ntk : array
+        As many as are known to relative accuracy, up to the order that was asked; the
+        second is empty when the derivative is not square integrable.
+    agrees : bool
+        Whether they reproduce the kernel maps; a kernel of which hardly anything but a
+        constant is left asks for more of the activation's coefficients than there are.
+    """
+
+    nngp: Array
+    ntk: Array
+    agrees: bool
+
+
+@lru_cache(maxsize=32)
+def series(activation: Activation, depth: int, order: int) -> Series:
+    """Return the Taylor series; ValueError where the kernel maps raise it."""
+    kernels.nngp_map(1.0, activation, depth)  # complains about lengths that diverge
+    smooth = math.isfinite(activation.derivative_second_moment)
+    correlation = np.zeros(order + 1)
+    correlation[1:2] = 1.0
+    tangent = correlation.copy()
+    length, pace, known = 1.0, 1.0, True
+    exact, floor = order, 0.0
+    nngp = correlation
+    for layer in range(depth):
+        here = activation if length == 1.0 else activation.scaled(length)
+        need = _outer(order, pace) if layer else order
+        b, rest = _energies(here, int(min(need, MOST)))
+        known = known and (need <= MOST or b.size <= MOST)
+        if rest:
+            # Higher terms of the outer function reach degrees below their own only by
+            # way of the inner one's constant.
+            exact = min(exact, 0 if correlation[0] else b.size - 1)
+            floor += rest / here.second_moment
+        slopes = np.arange(1, b.size) * b[1:] / length
+        pace *= slopes.sum() * length / here.second_moment
+        nngp, gain = _compose((b, slopes), correlation)
+        if smooth:
+            tangent = nngp + _product(tangent, gain)
+        length = here.second_moment
+        correlation = nngp / length
+    nngp = _cut(nngp, exact, SAFE * floor)
+    tangent = _cut(tangent, exact, SAFE * floor) if smooth else np.empty(0)
+    nngp.flags.writeable = tangent.flags.writeable = False
+    known = known and _agree(activation, depth, nngp, tangent)
+    return Series(nngp, tangent, known)
+
+
+def _cut(b: Array, exact: int, floor: float) -> Array:
+    """Return the coefficients that what is left out of every layer does not reach."""
+    if not floor:
+        return b
+    above = np.flatnonzero(b > floor * b.sum())
+    return b[: max(exact, int(above[-1]) if above.size else 0) + 1].copy()
+
+
+def _outer(order: int, pace: float) -> float:
+    """Return how many coefficients of the outer function the result asks for.
+
+    A power m of the inner series begins to count at degree m times its mean degree,
+    `pace`, give or take a spread that a factor of two covers.
+    """
+    return 2.0 / min(pace, 1.0) * order + PRECISE
+
+
+def _energies(activation: Activation, order: int) -> tuple[Array, float]:
+    """Return a_n^2, n <= order, as far as known, and the size of those beyond.
+
+    For the relative accuracy of all, orders above 200 are taken from quadrature only
+    where they are above its rounding. The second is 0 where nothing is left out: for
+    polynomials, and where `order` is reached.
+    """
+    b = activation.hermite(min(order, PRECISE)) ** 2
+    energy = activation.second_moment
+    noise = NOISE * energy
+    slow = b[-10:].max() > noise or energy - math.fsum(b) > 1e-12 * energy
+    if order > PRECISE and slow:
+        more = activation.hermite(order) ** 2
+        more[more < noise] = 0.0
+        b = np.concatenate([b, more[b.size :]])
+    for parity in (0, 1):
+        # Of an even or odd function quadrature leaves rounding where there is nothing.
+        if b[parity::2].sum() < 10.0 * noise:
+            b[parity::2] = 0.0
+    b = np.trim_zeros(b, "b") if b.any() else b[:1]
+    last = float(b[-10:].max())
+    polynomial = b.size <= 0.9 * min(order, PRECISE) and last > 1e-60 * energy
+    if b.size >= order or polynomial or not last:
+        return b, 0.0
+    return b, 100.0 * last
+
+
+def _product(a: Array, b: Array) -> Array:
+    return np.convolve(a, b)[: a.size]
+
+
+def _compose(outers: tuple[Array, ...], inner: Array) -> tuple[Array, ...]:
+    """Return the outer polynomials of the inner one, truncated to its order.
+
+    Baby steps and giant steps (Brent, Kung 1978): 2 sqrt(m) products for m terms.
+    """
+    if not inner[0] and inner[1:2] == 1.0 and not inner[2:].any():
+        return tuple(np.resize(_padded(b, inner.size), inner.size) for b in outers)
+    size = max(1, math.isqrt(max(b.size for b in outers)))
+    powers = np.zeros((size, inner.size))
+    powers[0, 0] = 1.0
+    for i in range(1, size):
+        powers[i] = _product(powers[i - 1], inner)
+    giant = _product(powers[-1], inner)
+    out: list[Array] = []
+    for b in outers:
+        rows = _padded(b, -(-b.size // size) * size).reshape(-1, size) @ powers
+        total = rows[-1]
+        for row in rows[-2::-1]:
+            total = _product(total, giant) + row
+        out.append(total)
+    return tuple(out)
+
+
+def _padded(b: Array, size: int) -> Array:
+    return np.concatenate([b, np.zeros(max(0, size - b.size))])
+
+
+def _agree(activation: Activation, depth: int, nngp: Array, tangent: Array) -> bool:
+    """Compare with the maps where the truncation leaves out less than rounding."""
+    for b, which in ((nngp, kernels.nngp_map), (tangent, kernels.ntk_map)):
+        if not b.size:
+            continue
+        top = float(which(1.0, activation, depth))
+        for rho in CHECK:
+            if rho**b.size > 1e-13:
+                continue
+            value = float(np.polynomial.polynomial.polyval(rho, b))
+            known = float(which(rho, activation, depth))
+            if abs(value - known) > 1e-10 * top:
+                return False
+    return True

@@ -1,0 +1,241 @@
+"""Spectra of the NNGP and tangent kernels of deep networks."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks, kernels
+from theory.activations import Activation
+from theory.spectrum import _funk_hecke
+from theory.spectrum._inputs import count, degrees, dimension
+from theory.spectrum._taylor_series import Series, series
+from theory.spectrum.harmonics import log_multiplicity
+
+Array = npt.NDArray[np.float64]
+
+ORDER = 2048
+"""Taylor coefficients behind the eigenvalues; what is beyond is extrapolated."""
+
+GOOD, WORST = 1e-10, 1e-6
+"""Relative errors: where quadrature is not asked, and the largest ever returned."""
+
+KERNELS = ("nngp", "ntk")
+
+
+def taylor_coefficients(
+    activation: Activation, depth: int, order: int, *, kernel: str = "nngp"
+) -> Array:
+    r"""Return b_0, ..., b_order of a deep kernel, :math:`K(\rho) = \sum_n b_n \rho^n`.
+
+    The mass of degree n of the dual applied `depth` times: b_n = a_n^2 for one layer,
+    composed for more; none is negative, and they add up to the diagonal.
+
+    Parameters
+    ----------
+    activation : Activation
+        Used as it is.
+    depth : int
+        Hidden layers, at least 1.
+    order : int
+        From 0 to 2048.
+    kernel : {"nngp", "ntk"}
+
+    Returns
+    -------
+    array, (order + 1,)
+        Relative error 1e-12, each; for an activation made of a function of one's own, of
+        those above 1e-24 of the largest. Beyond order 200 those of smooth activations are
+        zero from where rounding would hide them, below about 1e-24 of the diagonal.
+
+    Raises
+    ------
+    ValueError
+        As `theory.kernels.nngp_map` and `ntk_map`; for an order out of range; and for
+        depths that leave hardly anything but a constant, whose coefficients would ask
+        for more of the activation's than are known.
+
+    Notes
+    -----
+    Definition C.1 and equation 7 of Agarwal, Awasthi, Kale (2020). Composition by baby
+    and giant steps (Brent and Kung 1978), products by direct convolution.
+
+    Examples
+    --------
+    Depth moves mass from the linear part to higher degrees:
+
+    >>> from theory import activations as act
+    >>> relu = act.relu.normalized()
+    >>> taylor_coefficients(relu, 1, 3).round(6).tolist()
+    [0.0, 0.733471, 0.233471, 0.0]
+    >>> taylor_coefficients(relu, 5, 3).round(6).tolist()
+    [0.0, 0.212283, 0.199706, 0.143418]
+    """
+    layers = _checks.integer("taylor_coefficients", "depth", depth, 1)
+    top = _checks.integer("taylor_coefficients", "order", order, 0)
+    if top > ORDER:
+        raise ValueError(
+            f"taylor_coefficients: `order` must be at most {ORDER}, got {top}."
+        )
+    _checks.choice("taylor_coefficients", "kernel", kernel, KERNELS)
+    _kernel_map(kernel, activation, layers)(0.0)  # complains as the maps do
+    found = series(activation, layers, 128 if top <= 128 else ORDER)
+    if not found.agrees:
+        raise ValueError(
+            "taylor_coefficients: `depth` must leave more of the kernel than a constant,"
+            f" got {layers} layers of {activation.name}."
+        )
+    b = _part(found, kernel)[: top + 1]
+    return np.concatenate([b, np.zeros(top + 1 - b.size)])
+
+
+def nngp_eigenvalues(
+    activation: Activation, depth: int, degree: Any, dim: int, *, log: bool = False
+) -> Any:
+    """Return the eigenvalues of the NNGP kernel of `depth` layers on the sphere.
+
+    Parameters
+    ----------
+    activation : Activation
+        Used as it is.
+    depth : int
+        Hidden layers, at least 1.
+    degree : int or array_like of int
+        k, at least 0; several at once cost hardly more than one.
+    dim : int
+        d, at least 2.
+    log : bool
+        Return the logarithms, which do not underflow; minus infinity for zero.
+
+    Returns
+    -------
+    float or array
+        Not negative. Relative error at most 1e-10, and mostly 1e-13, up to k = 500 for
+        activations without kinks, and for kinks at zero and up to five layers, in any
+        dimension; elsewhere at most 1e-6. Of a function of one's own, relative errors
+        also are those of its Hermite coefficients, 1e-16 of the largest.
+
+    Raises
+    ------
+    ValueError
+        As `theory.kernels.nngp_map`; for a degree that neither the series nor the
+        quadrature gives to 1e-6; for a degree or a dimension out of range.
+
+    Notes
+    -----
+    From 2,049 Taylor coefficients, whose tail is continued by a fitted power law, or
+    from the quadrature of `eigenvalues`, whichever knows its error to be smaller.
+
+    Examples
+    --------
+    Odd degrees from 3 are not in one layer of ReLU, and in every deeper network:
+
+    >>> from theory import activations as act
+    >>> nngp_eigenvalues(act.relu, 1, [0, 1, 2, 3], 10).round(9).tolist()
+    [0.167301212, 0.025, 0.001382655, 0.0]
+    >>> nngp_eigenvalues(act.relu, 2, 3, 10) > 1e-5
+    True
+    """
+    return _deep("nngp_eigenvalues", "nngp", activation, depth, degree, dim, log=log)
+
+
+def ntk_eigenvalues(
+    activation: Activation, depth: int, degree: Any, dim: int, *, log: bool = False
+) -> Any:
+    """Return the eigenvalues of the tangent kernel of `depth` hidden layers.
+
+    Parameters, accuracy and errors as `nngp_eigenvalues` and `theory.kernels.ntk_map`.
+
+    Examples
+    --------
+    On the circle a network of two ReLU layers learns frequency 30 slower than frequency
+    10, by a factor of nine: the tangent kernel's exponent is d = 2.
+
+    >>> from theory import activations as act
+    >>> slow = ntk_eigenvalues(act.relu, 2, [10, 30], 2)
+    >>> round(float(slow[0] / slow[1]), 2)
+    9.43
+    """
+    return _deep("ntk_eigenvalues", "ntk", activation, depth, degree, dim, log=log)
+
+
+def degree_shares(
+    activation: Activation, depth: int, degree: Any, dim: int, *, kernel: str = "nngp"
+) -> Any:
+    r"""Return the share of the trace in each degree, :math:`N(d, k) \lambda_k / \kappa(1)`.
+
+    The variance of a random function of that kernel that its part of degree k has; over
+    all degrees they add up to one. Finite where eigenvalues underflow.
+
+    Parameters, accuracy and errors as `nngp_eigenvalues`.
+
+    Examples
+    --------
+    Depth flattens the spectrum:
+
+    >>> from theory import activations as act
+    >>> relu = act.relu.normalized()
+    >>> for depth in (1, 4, 16):
+    ...     print(degree_shares(relu, depth, [0, 1, 2, 3, 4], 20).round(3))
+    [0.012 0.733 0.227 0.    0.018]
+    [0.013 0.312 0.258 0.152 0.09 ]
+    [0.    0.008 0.011 0.012 0.012]
+    """
+    _checks.choice("degree_shares", "kernel", kernel, KERNELS)
+    who = "degree_shares"
+    logs = np.asarray(_deep(who, kernel, activation, depth, degree, dim, log=True))
+    top = float(_kernel_map(kernel, activation, depth)(1.0))
+    counts = np.asarray(log_multiplicity(degree, dim))
+    return _checks.like(degree, np.asarray(np.exp(logs + counts) / top, np.float64))
+
+
+def _kernel_map(kernel: str, activation: Activation, depth: int) -> Callable[..., Any]:
+    which = kernels.nngp_map if kernel == "nngp" else kernels.ntk_map
+    return lambda rho: which(rho, activation, depth)
+
+
+def _part(found: Series, kernel: str) -> Array:
+    return found.nngp if kernel == "nngp" else found.ntk
+
+
+def _deep(
+    who: str,
+    kernel: str,
+    activation: Activation,
+    depth: int,
+    degree: Any,
+    dim: int,
+    *,
+    log: bool,
+) -> Any:
+    layers = _checks.integer(who, "depth", depth, 1)
+    k, d = degrees(who, degree), dimension(who, dim)
+    kappa = _kernel_map(kernel, activation, layers)
+    total = float(kappa(1.0))
+    found = series(activation, layers, ORDER)
+    logs, errors = np.full(k.size, -math.inf), np.full(k.size, math.inf)
+    for i, v in enumerate(k.ravel()):
+        if found.agrees:
+            b = _part(found, kernel)
+            logs[i], errors[i] = _funk_hecke.by_series(b, int(v), d, total)
+    unsure = np.flatnonzero(errors > GOOD)
+    if unsure.size:
+        asked = k.ravel()[unsure]
+        values, rounding = _funk_hecke.by_quadrature(kappa, int(asked.max()), d)
+        for i, v in zip(unsure, asked, strict=True):
+            value = float(values[v])
+            if rounding < errors[i] * value:
+                errors[i] = rounding / value
+                logs[i] = math.log(value) - 0.5 * math.log(count(int(v), d))
+    _checks.reject(
+        who,
+        "degree",
+        "be so low that the eigenvalue is known to 1e-6",
+        errors > WORST,
+        k.ravel(),
+        "Neither the Taylor series nor quadrature resolves it.",
+    )
+    out = logs if log else np.exp(logs)
+    return _checks.like(degree, out.reshape(k.shape))

@@ -1,0 +1,539 @@
+"""Networks with biases at great depth: fixed points, the edge of chaos, depth scales.
+
+The measured side takes its integrals from `verify.integrals` and its roots from secants,
+and draws wide networks layer by layer.
+"""
+
+import dataclasses
+import math
+from functools import lru_cache
+from typing import Any
+
+import flint
+import mpmath as mp
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from theory import activations as act
+from theory import phase
+from verify import integrals
+from verify.claim import Claim, Evidence, Source
+from verify.compare import AgreesTo, Estimate, MeanEquals
+
+Array = npt.NDArray[np.float64]
+
+_POOLE, _SCHOENHOLZ = "poole2016exponential", "schoenholz2017deep"
+
+# --- the measured side: integrals -------------------------------------------------------
+
+_DIGITS = 60
+
+
+@lru_cache(maxsize=256)
+def _law(name: str, q: str) -> Any:
+    """Return the dual of s(sqrt(q) X), with its slope, in ball arithmetic."""
+    if name in integrals.PIECES:
+        return dataclasses.replace(integrals.PIECES[name], variance=q)
+    a = integrals.smooth_coefficients(name, q)
+    with flint.ctx.workprec(integrals.BITS):
+        return integrals.Series(tuple(v * v for v in a))
+
+
+def _at(name: str, q: Any) -> Any:
+    return _law(name, mp.nstr(q, _DIGITS))
+
+
+def _fixed(name: str, w: Any, b: Any, start: float) -> Any:
+    """Return q* by secants."""
+    return mp.findroot(
+        lambda q: w * _at(name, q).dual(1) + b - q,
+        (0.9 * start, 1.1 * start),
+        tol=1e-38,
+    )
+
+
+def _slope(name: str, q: Any) -> Any:
+    """Return the derivative of E s^2 in q, by differences over four points."""
+    # Truncation h^4/30 = 3e-18; the series' 1e-22 over h is 1e-18.
+    h = mp.mpf(10) ** -4
+    one, two = (
+        _at(name, q * (1 + k * h)).dual(1) - _at(name, q * (1 - k * h)).dual(1)
+        for k in (1, 2)
+    )
+    return (8 * one - two) / (12 * q * h)
+
+
+def _measure_state(
+    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+) -> list[Any]:
+    """q*, chi_q, chi_1, 1 - c* (found near `apart`) and the slope there."""
+    with mp.workdps(_DIGITS):
+        w, b = mp.mpf(weight_var), mp.mpf(bias_var)
+        q = _fixed(name, w, b, start)
+        law = _at(name, q)
+        first = w * law.slope(1) / q
+        delta, slope = mp.mpf(0), first
+        if first > 1:
+
+            def excess(d: Any) -> Any:
+                return (w * law.dual(1 - d) + b) / q - 1 + d
+
+            delta = mp.findroot(excess, (0.9 * apart, 1.1 * apart), tol=1e-38)
+            slope = w * law.slope(1 - delta) / q
+        return [q, w * _slope(name, q), first, delta, slope]
+
+
+def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
+    """weight_var, q* and chi_q where chi_1 = 1."""
+    with mp.workdps(_DIGITS):
+        b = mp.mpf(bias_var)
+
+        def parts(q: Any) -> tuple[Any, Any]:
+            law = _at(name, q)
+            return q / law.slope(1), law.dual(1)
+
+        def excess(q: Any) -> Any:
+            w, v = parts(q)
+            return q - w * v - b
+
+        q = mp.findroot(excess, (0.9 * start, 1.1 * start), tol=1e-38)
+        w = parts(q)[0]
+        return [w, q, w * _slope(name, q)]
+
+
+def _measure_layer(
+    *,
+    name: str,
+    weight_var: float,
+    bias_var: float,
+    start: float,
+    rho: float,
+    delta: float,
+) -> list[Any]:
+    """One layer's variance from `start`, correlation and distance."""
+    with mp.workdps(_DIGITS):
+        w, b = mp.mpf(weight_var), mp.mpf(bias_var)
+        q = _fixed(name, w, b, start)
+        law, d = _at(name, q), mp.mpf(delta)
+        return [
+            w * _at(name, mp.mpf(start)).dual(1) + b,
+            (w * law.dual(mp.mpf(rho)) + b) / q,
+            w * (law.dual(1) - law.dual(1 - d)) / q,
+        ]
+
+
+# --- the measured side: networks --------------------------------------------------------
+
+_FUNCTIONS = {
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "erf": special.erf,
+    "relu": lambda x: np.maximum(x, 0.0),
+}
+
+
+def _chains(
+    *,
+    name: str,
+    weight_var: float,
+    bias_var: float,
+    start: float,
+    deltas: list[float],
+    width: int,
+    depth: int,
+    draws: int,
+    seed: int,
+) -> tuple[Array, Array]:
+    """Variances and 1 - correlation of two inputs, (depth + 1, draws, starts).
+
+    Given the features of a layer, the next pre-activations W h + beta of two inputs are
+    independent Gaussian pairs with the covariance weight_var h.h' / width + bias_var, so
+    the law is that of networks with their matrices and bias vectors. All starts see the
+    same random numbers: their laws are untouched, their differences vary less.
+    """
+    rng, s = np.random.default_rng(seed), _FUNCTIONS[name]
+    shape = (draws, len(deltas))
+    x, y = np.full(shape, start), np.full(shape, start)
+    d = np.broadcast_to(np.asarray(deltas), shape)
+    variances, distances = [x], [d]
+    for _ in range(depth):
+        g, h = rng.standard_normal((2, draws, width))
+        new = [np.empty(shape) for _ in range(3)]
+        for k in range(len(deltas)):
+            one, two, gap = x[:, k, None], y[:, k, None], d[:, k, None]
+            u = s(np.sqrt(one) * g)
+            v = s(np.sqrt(two) * ((1.0 - gap) * g + np.sqrt(gap * (2.0 - gap)) * h))
+            new[0][:, k] = weight_var * np.mean(u * u, axis=1) + bias_var
+            new[1][:, k] = weight_var * np.mean(v * v, axis=1) + bias_var
+            # |u - v|^2 keeps the digits of a small distance.
+            new[2][:, k] = 0.5 * weight_var * np.mean((u - v) ** 2, axis=1)
+        x, y, half = new
+        d = (half - 0.5 * (np.sqrt(x) - np.sqrt(y)) ** 2) / np.sqrt(x * y)
+        variances.append(x)
+        distances.append(d)
+    return np.array(variances), np.array(distances)
+
+
+def _measure_limit(*, far: list[float], **case: Any) -> Estimate:
+    variances, distances = _chains(deltas=far, **case)
+    return Estimate.of(np.stack([variances[-1], 1.0 - distances[-1]], axis=1))
+
+
+def _measure_rate(*, depth: int, near: list[float], **case: Any) -> Estimate:
+    """Layers' mean of -log of the factor by which two starts come closer."""
+    _, distances = _chains(deltas=near, depth=depth, **case)
+    gaps = distances[:, :, 0] - distances[:, :, 1]
+    return Estimate.of(-np.log(gaps[-1] / gaps[0]) / depth)
+
+
+# --- the predicted side -----------------------------------------------------------------
+
+
+def _predict_state(
+    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+) -> Array:
+    p = phase.classify(act.CATALOGUE[name], weight_var, bias_var, start=start)
+    return np.array([p.variance, p.chi_q, p.chi_1, p.distance, p.chi_c])
+
+
+def _wrong_state(
+    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+) -> Array:
+    # The last variance that is not the fixed one: ten layers from the start.
+    a, q = act.CATALOGUE[name], start
+    for _ in range(10):
+        q = phase.variance_map(q, a, weight_var, bias_var)
+    out = _predict_state(
+        name=name, weight_var=weight_var, bias_var=bias_var, start=start
+    )
+    out[0] = q
+    return out
+
+
+def _predict_functions(
+    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+) -> Array:
+    a = act.CATALOGUE[name]
+    where = (a, weight_var, bias_var)
+    point = min(
+        phase.fixed_variances(*where), key=lambda p: abs(math.log(p.variance / start))
+    )
+    return np.array(
+        [
+            phase.fixed_variance(*where, start=start),
+            point.slope,
+            phase.chi_1(*where, start=start),
+            phase.fixed_distance(*where, start=start),
+            phase.classify(*where, start=start).chi_c,
+        ]
+    )
+
+
+def _wrong_functions(**case: Any) -> Array:
+    # 1 - c* of networks without biases.
+    a = act.CATALOGUE[case["name"]]
+    out = _predict_functions(**case)
+    out[3] = 1.0 - phase.fixed_correlation(a, case["weight_var"], 0.0)
+    return out
+
+
+def _predict_edge(*, name: str, bias_var: float, start: float) -> Array:
+    a = act.CATALOGUE[name]
+    (point,) = phase.edge_points(a, bias_var)
+    return np.array([phase.edge_of_chaos(a, bias_var), point.variance, point.chi_q])
+
+
+def _wrong_edge(*, name: str, bias_var: float, start: float) -> Array:
+    # The weights alone: chi_1 = 1 at the variance without biases.
+    return np.array(
+        [phase.edge_of_chaos(act.CATALOGUE[name], 0.0), *_predict_edge(**locals())[1:]]
+    )
+
+
+def _predict_curve(*, name: str, bias_var: float, start: float) -> Array:
+    a = act.CATALOGUE[name]
+    (point,) = phase.edge_points(a, bias_var)
+    edge = phase.edge_curve(point.variance, a)
+    # Where the curve has the bias variance asked for: its own is compared through q*.
+    return np.array(
+        [edge.weight_var, point.variance * edge.bias_var / bias_var, edge.chi_q]
+    )
+
+
+def _predict_layer(
+    *,
+    name: str,
+    weight_var: float,
+    bias_var: float,
+    start: float,
+    rho: float,
+    delta: float,
+) -> Array:
+    a = act.CATALOGUE[name]
+    where = (a, weight_var, bias_var)
+    return np.array(
+        [
+            phase.variance_map(start, *where),
+            phase.correlation_map(rho, *where, start=start),
+            phase.correlation_distance_map(delta, *where, start=start),
+        ]
+    )
+
+
+def _wrong_layer(**case: Any) -> Array:
+    # The dual at unit variance instead of q*.
+    a = act.CATALOGUE[case["name"]]
+    out = _predict_layer(**case)
+    q = phase.fixed_variance(a, case["weight_var"], case["bias_var"])
+    out[1] = (case["weight_var"] * a.dual(case["rho"]) + case["bias_var"]) / q
+    return out
+
+
+def _limit(name: str, weight_var: float, bias_var: float, starts: int) -> Array:
+    a = act.CATALOGUE[name]
+    pair = [
+        phase.fixed_variance(a, weight_var, bias_var),
+        phase.fixed_correlation(a, weight_var, bias_var),
+    ]
+    return np.array([[v] * starts for v in pair])
+
+
+def _predict_limit(
+    *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
+) -> Array:
+    return _limit(name, weight_var, bias_var, len(far))
+
+
+def _wrong_limit(
+    *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
+) -> Array:
+    # Biases left out.
+    return _limit(name, weight_var, 0.0, len(far))
+
+
+def _predict_rate(*, name: str, weight_var: float, bias_var: float, **_: Any) -> float:
+    a = act.CATALOGUE[name]
+    return 1.0 / phase.classify(a, weight_var, bias_var).correlation_depth
+
+
+def _wrong_rate(**case: Any) -> float:
+    # A depth scale 10 % too long.
+    return _predict_rate(**case) / 1.1
+
+
+# --- the claims -------------------------------------------------------------------------
+
+_STATES = (
+    {"name": "tanh", "weight_var": 2.5, "bias_var": 0.05, "start": 1.06, "apart": 0.55},
+    {"name": "tanh", "weight_var": 0.8, "bias_var": 0.1, "start": 0.3},
+    {"name": "erf", "weight_var": 2.0, "bias_var": 0.1, "start": 1.0, "apart": 0.35},
+    {"name": "gelu", "weight_var": 1.7, "bias_var": 0.1, "start": 0.5},
+    {"name": "softplus", "weight_var": 1.0, "bias_var": 0.0, "start": 1.0},
+    {"name": "sin", "weight_var": 2.5, "bias_var": 0.2, "start": 1.3, "apart": 0.5},
+    {"name": "relu", "weight_var": 1.6, "bias_var": 0.3, "start": 1.3},
+    {
+        "name": "hard_tanh",
+        "weight_var": 2.0,
+        "bias_var": 0.1,
+        "start": 1.2,
+        "apart": 0.5,
+    },
+    {"name": "selu", "weight_var": 0.5, "bias_var": 0.05, "start": 0.17},
+)
+
+_MAP = r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2"
+
+STATE = Claim(
+    id="dc/D.0-phase",
+    items=("D.0", "Thm3.10"),
+    title="Networks with biases: fixed variance, chi_1 and fixed correlation",
+    statement=_MAP + r", \quad \chi_1 = \sigma_w^2\, \mathbb{E}\,"
+    r" \sigma'(\sqrt{q^*} Z)^2, \quad c^* = \frac{\sigma_w^2\, \mathbb{E}\,"
+    r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
+    assumptions=("infinite width", "independent Gaussian weights and biases"),
+    source=Source(_POOLE, "Section 3, equations 3 to 6"),
+    evidence=Evidence.NUMERIC,
+    cases=_STATES,
+    predict=_predict_state,
+    measure=_measure_state,
+    # Rounding of one layer, 1e-14, over 1 - chi_q > 0.05 and chi_1 - 1 > 0.05.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_state,
+)
+
+FUNCTIONS = Claim(
+    id="dc/D.0-phase-functions",
+    items=("D.0", "Thm3.10"),
+    title="Networks with biases: the same numbers, one function for each",
+    statement=_MAP + r", \quad \chi_q, \chi_1, 1 - c^*, \chi_{c^*}",
+    assumptions=STATE.assumptions,
+    source=Source(_SCHOENHOLZ, "Sections 2 and 3"),
+    evidence=Evidence.NUMERIC,
+    cases=(_STATES[0], _STATES[2]),
+    predict=_predict_functions,
+    measure=_measure_state,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_functions,
+    uses=("dc/D.0-phase",),
+)
+
+_EDGES = (
+    {"name": "tanh", "bias_var": 0.05, "start": 0.6},
+    {"name": "erf", "bias_var": 0.5, "start": 1.8},
+    {"name": "hard_tanh", "bias_var": 0.1, "start": 0.6},
+)
+
+EDGE = Claim(
+    id="dc/D.0-edge",
+    items=("D.0", "Thm3.10"),
+    title="The edge of chaos: weights whose chi_1 is one with given biases",
+    statement=r"\sigma_w^2\, \mathbb{E}\, \sigma'(\sqrt{q^*} Z)^2 = 1, \quad " + _MAP,
+    assumptions=STATE.assumptions,
+    source=Source(_SCHOENHOLZ, "Section 2"),
+    evidence=Evidence.NUMERIC,
+    cases=_EDGES,
+    predict=_predict_edge,
+    measure=_measure_edge,
+    # Rounding 1e-14 of one layer; db/dq > 0.05 along these curves.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_edge,
+    uses=("dc/D.0-phase",),
+)
+
+CURVE = dataclasses.replace(
+    EDGE,
+    id="dc/D.0-edge-curve",
+    title="The edge of chaos with its variance as parameter",
+    predict=_predict_curve,
+    must_refute=_wrong_edge,
+    uses=("dc/D.0-edge",),
+)
+
+LAYER = Claim(
+    id="dc/D.0-phase-maps",
+    items=("D.0",),
+    title="One layer with biases: variance, correlation and small distances",
+    statement=r"q \mapsto \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q} Z)^2 + \sigma_b^2,"
+    r" \quad c \mapsto \frac{\sigma_w^2\, \mathbb{E}\, \sigma(u) \sigma(v)"
+    r" + \sigma_b^2}{q^*}",
+    assumptions=STATE.assumptions,
+    source=Source(_POOLE, "Equations 3 and 5"),
+    evidence=Evidence.NUMERIC,
+    cases=tuple(
+        {
+            **{k: v for k, v in case.items() if k != "apart"},
+            "rho": rho,
+            "delta": delta,
+        }
+        for case, rho, delta in (
+            (_STATES[0], -0.4, 1e-15),
+            (_STATES[3], 0.7, 1e-6),
+            (_STATES[7], 0.2, 1e-9),
+            (_STATES[8], 0.95, 1.3),
+        )
+    ),
+    predict=_predict_layer,
+    measure=_measure_layer,
+    # The maps' 1e-13, with q*'s error of 1e-13.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_layer,
+    uses=("dc/D.0-phase",),
+)
+
+LIMIT = Claim(
+    id="dc/thm3.10-phase-limit",
+    items=("Thm3.10", "D.0"),
+    title="Wide networks with biases forget their inputs: variance q*, correlation c*",
+    statement=r"q_L \to q^*, \quad c_L \to c^* \quad \text{from every start}",
+    assumptions=("width 1000", "Gaussian weights and biases"),
+    source=Source(_SCHOENHOLZ, "Section 3"),
+    evidence=Evidence.STATISTICAL,
+    cases=tuple(
+        {
+            **case,
+            "far": [0.02, 1.5],
+            "width": 1000,
+            "draws": 120,
+            "seed": 41,
+        }
+        for case in (
+            {
+                "name": "sin",
+                "weight_var": 2.5,
+                "bias_var": 0.2,
+                "start": 1.0,
+                "depth": 25,
+            },
+            {
+                "name": "tanh",
+                "weight_var": 1.0,
+                "bias_var": 0.2,
+                "start": 3.0,
+                "depth": 20,
+            },
+            {
+                "name": "relu",
+                "weight_var": 1.2,
+                "bias_var": 0.3,
+                "start": 0.5,
+                "depth": 20,
+            },
+        )
+    ),
+    predict=_predict_limit,
+    measure=_measure_limit,
+    # A layer's statistics vary by 2/sqrt(1000), a chain's by twice that: 0.13 over
+    # sqrt(120) draws, times t quantiles of 10: 0.12. Width's bias: a few thousandths.
+    # Discrepancy: without biases c* is 0 for sin, and q* is 0 for tanh and ReLU.
+    compare=MeanEquals(discrepancy=0.15, rounding=0.02),
+    must_refute=_wrong_limit,
+    uses=("dc/D.0-phase",),
+)
+
+RATE = Claim(
+    id="dc/thm3.10-phase-rate",
+    items=("Thm3.10", "LemC.30"),
+    title="Wide networks with biases: correlations converge like exp(-layers / xi_c)",
+    statement=r"c_L - c^* \propto e^{-L/\xi_c}, \quad \xi_c = -1/\log \chi_{c^*}",
+    assumptions=("width 4000", "starts close to the fixed point", "Gaussian weights"),
+    source=Source(_SCHOENHOLZ, "Equations 9 and 13"),
+    evidence=Evidence.STATISTICAL,
+    # Starts at the fixed point but for its fourth digit, and on both sides of it.
+    cases=tuple(
+        {**case, "width": 4000, "depth": 5, "draws": 160, "seed": 43}
+        for case in (
+            {
+                "name": "sin",
+                "weight_var": 2.5,
+                "bias_var": 0.2,
+                "start": 1.3692,
+                "near": [0.557, 0.537],
+            },
+            {
+                "name": "erf",
+                "weight_var": 6.0,
+                "bias_var": 0.5,
+                "start": 4.8327,
+                "near": [0.624, 0.604],
+            },
+            {
+                "name": "relu",
+                "weight_var": 1.2,
+                "bias_var": 0.3,
+                "start": 0.75,
+                "near": [2e-8, 1e-8],
+            },
+        )
+    ),
+    predict=_predict_rate,
+    measure=_measure_rate,
+    # A layer's factor varies by 2/sqrt(4000), the mean over 5 layers and 160 draws
+    # by 0.0011, times t quantiles of 10: 0.011. The factor at a correlation that fluctuates
+    # by sqrt(xi_c / 4000), and the mean of its logarithm: below 0.003.
+    compare=MeanEquals(discrepancy=0.02, rounding=0.003),
+    must_refute=_wrong_rate,
+    uses=("dc/thm3.10-phase-limit",),
+)
+
+CLAIMS = (STATE, FUNCTIONS, EDGE, CURVE, LAYER, LIMIT, RATE)

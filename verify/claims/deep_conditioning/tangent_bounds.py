@@ -1,0 +1,645 @@
+"""How fast depth makes the tangent kernel diagonal: printed, sharp and best possible."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import conditioning as dc
+from theory import kernels
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._subjects import (
+    KEY,
+    Subject,
+    law,
+    mixtures,
+    separations,
+    subject,
+)
+from verify.claims.deep_conditioning.conditioning import extremal, quadratic_law
+from verify.compare import AgreesTo, AtLeast, AtMost
+from verify.integrals import BITS
+
+FIVE_PERCENT = 1.05
+"""What every wrong prediction here adds to mu, in a bound that is attained."""
+
+
+def _mu(activation: Subject, factor: float = 1.0) -> float:
+    return min(factor * subject(activation).mu, 1.0)
+
+
+# --- the ratio off the diagonal ---------------------------------------------------------
+
+
+def _ratio(found: Any, rho: Any, depth: int) -> Any:
+    """|T_ij| / T_11 layer by layer, at 60 digits."""
+    with mpmath.workprec(BITS):
+        slope, t, top = found.normalised_slope(1), rho, mpmath.mpf(1)
+        # T_l = K_l + s'(rho_{l-1}) T_{l-1}, over the diagonal at the end.
+        for _ in range(depth):
+            t = t * found.normalised_slope(rho)
+            rho = found.normalised_dual(rho)
+            t, top = t + rho, 1 + slope * top
+        return abs(t) / top
+
+
+def _measure_ratio(*, activation: Subject, delta: float, sign: int, depth: int) -> Any:
+    with mpmath.workprec(BITS):
+        return _ratio(law(activation), sign * (1 - mpmath.mpf(delta)), depth)
+
+
+def _predict_printed(
+    *, activation: Subject, delta: float, sign: int, depth: int
+) -> float:
+    del sign
+    return dc.ntk_ratio_bound(depth, delta, _mu(activation))
+
+
+def _predict_maximum(
+    *, activation: Subject, delta: float, sign: int, depth: int
+) -> float:
+    del sign
+    return dc.ntk_ratio_bound(depth, delta, _mu(activation), form="attained")
+
+
+def _wrong_maximum(
+    *, activation: Subject, delta: float, sign: int, depth: int
+) -> float:
+    del sign
+    mu = _mu(activation, FIVE_PERCENT)
+    return dc.ntk_ratio_bound(depth, delta, mu, form="attained")
+
+
+def _ratios(most: int = 40) -> Any:
+    from hypothesis import strategies as st
+
+    # Close to the quadratic, where the maximum is; and anything.
+    near = st.tuples(
+        st.floats(0.01, 0.9),
+        st.lists(st.floats(-4.0, 0.0), min_size=1, max_size=5),
+    ).map(
+        lambda t: {
+            "a": [
+                0.0,
+                (1.0 - t[0]) ** 0.5,
+                t[0] ** 0.5,
+                *(round(10.0**e * t[0] ** 0.5, 6) for e in t[1]),
+            ]
+        }
+    )
+    return st.fixed_dictionaries(
+        {
+            "activation": st.one_of(near, mixtures(centred=True)),
+            "delta": separations(),
+            "sign": st.sampled_from((1, -1)),
+            "depth": st.integers(1, most),
+        }
+    )
+
+
+_ANY = (
+    *grid(
+        activation=("relu", "tanh", "gelu"), delta=(0.5,), sign=(1, -1), depth=(9, 20)
+    ),
+    *grid(
+        activation=({"a": [0.0, 0.9, 0.4, 0.05]}, {"a": [0.0, 0.9, 0.1, 0.4]}),
+        delta=(0.1, 0.5),
+        sign=(1, -1),
+        depth=(2, 9, 30),
+    ),
+)
+
+THM_34 = Claim(
+    id="dc/thm3.4",
+    items=("Thm3.4", "E5"),
+    title="Depth makes the tangent kernel diagonal: the printed rate",
+    statement=r"\frac{|T_{ij}|}{T_{11}} \le 2 B(L/2, \delta), \quad L \ge 2 L_0(\delta)",
+    assumptions=("assumption A", "L/2 need not be whole (E5)"),
+    source=Source(KEY, "Theorem 3.4"),
+    evidence=Evidence.SEARCH,
+    # Twice the burn-in depth and more, where the bound is below one.
+    cases=(
+        *grid(
+            activation=(extremal(0.05), extremal(0.3)),
+            delta=(0.5,),
+            sign=(1,),
+            depth=(2, 13, 60),
+        ),
+        *grid(
+            activation=(extremal(0.3), extremal(1.0)),
+            delta=(0.01,),
+            sign=(1,),
+            depth=(60, 75),
+        ),
+        *_ANY,
+    ),
+    predict=_predict_printed,
+    measure=_measure_ratio,
+    compare=AtMost(rounding=1e-13),
+    must_refute=_wrong_maximum,
+    examples=_ratios,
+    max_examples=100,
+    uses=("dc/lemC.14", "dc/thm3.2"),
+)
+
+
+def _predict_attained(*, mu: float, delta: float, depth: int) -> list[float]:
+    case = depth, delta, mu
+    return [
+        dc.ntk_ratio_bound(*case, form="attained"),
+        dc.ntk_min_eigenvalue_bound(*case, form="attained"),
+    ]
+
+
+def _measure_attained(*, mu: float, delta: float, depth: int) -> list[Any]:
+    with mpmath.workprec(BITS):
+        t = _ratio(quadratic_law(mu), 1 - mpmath.mpf(delta), depth)
+        return [t, 1 - t]
+
+
+def _wrong_attained(*, mu: float, delta: float, depth: int) -> list[float]:
+    return _predict_attained(mu=min(FIVE_PERCENT * mu, 1.0), delta=delta, depth=depth)
+
+
+THM_34_ATTAINED = Claim(
+    id="dc/thm3.4-attained",
+    items=("Thm3.4", "E6"),
+    title="The ratio of the quadratic activation, at every depth",
+    statement=r"t_L = \frac{\sum_h r_h \prod_{l=h}^{L-1} (1 - \mu + 2\mu r_l)}"
+    r"{\sum_h (1 + \mu)^h}, \quad r_{l+1} = r_l (1 - \mu (1 - r_l))",
+    assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
+    source=Source(KEY, "Theorem 3.4 (sharpened)"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        mu=(0.015, 0.2665, 0.9, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(0, 1, 2, 30, 200)
+    ),
+    predict=_predict_attained,
+    measure=_measure_attained,
+    # Ten roundings a layer in sums of positive terms: 200 * 10 * 1.1e-16. Below 1e-290
+    # numbers have left float64's range.
+    compare=AgreesTo(relative=3e-13, absolute=1e-290),
+    must_refute=_wrong_attained,
+    figure="ntk_ratio",
+)
+
+THM_34_MAXIMUM = Claim(
+    id="dc/thm3.4-maximum",
+    items=("Thm3.4", "E6"),
+    title="No activation with the same mu has a larger tangent ratio than the quadratic",
+    statement=r"\frac{|T_{ij}|}{T_{11}} \le t_L, \quad L \ge 0",
+    assumptions=("assumption A", "square-integrable derivative"),
+    source=Source(KEY, "Theorem 3.4 (sharpened)"),
+    evidence=Evidence.SEARCH,
+    cases=(
+        *grid(
+            activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
+            delta=(1e-4, 0.01, 0.5),
+            sign=(1,),
+            depth=(1, 13, 60),
+        ),
+        *_ANY,
+    ),
+    predict=_predict_maximum,
+    measure=_measure_ratio,
+    # mu to 1e-13; t falls by (1 - mu)/(1 + mu) a layer, 60 of which make at most 2 * 60
+    # * 0.9/0.19 of it.
+    compare=AtMost(rounding=1e-13, relative=1e-10),
+    must_refute=_wrong_maximum,
+    examples=_ratios,
+    max_examples=100,
+    uses=("dc/lemC.14-sharp", "dc/lemC.14-certificate", "dc/thm3.2-sharp"),
+    finding=(
+        "The best bound in delta and mu, at every depth: the activation with energies"
+        " (0, 1 - mu, mu) has the largest correlations, the slopes that fall least, and"
+        " the smallest D. For normalised ReLU at rho = 0.99 and L = 100 the printed bound"
+        " is 0.076, that of the correlations 3.0e-5, the largest ratio 1.2e-19, and"
+        " ReLU's own 9.1e-27."
+    ),
+)
+
+
+def _predict_envelope(
+    *, activation: Subject, delta: float, sign: int, depth: int
+) -> list[float]:
+    del sign
+    case = depth, delta, _mu(activation)
+    return [dc.correlation_envelope(*case), dc.ntk_ratio_bound(*case, form="sharp")]
+
+
+def _measure_twice(**case: Any) -> list[Any]:
+    t = _measure_ratio(**case)
+    return [t, t]
+
+
+def _wrong_envelope(
+    *, activation: Subject, delta: float, sign: int, depth: int
+) -> list[float]:
+    # The exponent doubled.
+    del sign
+    mu = _mu(activation)
+    return [
+        dc.correlation_envelope(2 * depth, delta, mu),
+        dc.ntk_ratio_bound(2 * depth, delta, mu, form="sharp"),
+    ]
+
+
+THM_34_ENVELOPE = Claim(
+    id="dc/thm3.4-envelope",
+    items=("Thm3.4", "E6"),
+    title="The tangent ratio obeys the bound of the correlations, at every depth",
+    statement=r"\frac{|T_{ij}|}{T_{11}} \le r_L \le B(L, \delta), \quad L \ge 0",
+    assumptions=("assumption A", "square-integrable derivative"),
+    source=Source(KEY, "Theorem 3.4 (sharpened)"),
+    evidence=Evidence.SEARCH,
+    cases=(
+        # From the first layer on; at delta = 1/2 nothing has to be waited for.
+        *grid(
+            activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
+            delta=(1e-4, 0.1, 0.5),
+            sign=(1,),
+            depth=(1, 4, 20),
+        ),
+        *_ANY,
+    ),
+    predict=_predict_envelope,
+    measure=_measure_twice,
+    compare=AtMost(rounding=1e-13),
+    must_refute=_wrong_envelope,
+    examples=_ratios,
+    max_examples=100,
+    uses=("dc/thm3.4-maximum", "dc/thm3.2"),
+    finding=(
+        "Half of (1 - mu/2)^(L - L_0), without a threshold depth: each term of the sum"
+        " over layers is at most D^(L - h) r_L."
+    ),
+)
+
+# --- matrices ---------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _inputs(kind: str, n: int, delta: float, seed: int) -> tuple[Any, float, float]:
+    """A Gram matrix, the separation of its inputs and its smallest eigenvalue."""
+    if kind == "random":
+        points = recursion.unit_points(n, 2 * n, 1.0, seed)
+        gram = recursion.exact_gram(n, 2 * n, 1.0, seed)
+        least = float(np.nextafter(float(recursion.eigenvalues(gram)[0]), 0.0))
+        return gram, kernels.separation(points), least
+    with mpmath.workprec(BITS):
+        gram = mpmath.matrix(n)
+        for i in range(n):
+            for j in range(n):
+                gram[i, j] = 1 if i == j else 1 - mpmath.mpf(delta)
+    return gram, delta, delta
+
+
+def _depth(activation: Subject, n: int, delta: float, extra: int, form: Any) -> int:
+    return max(dc.ntk_threshold_depth(delta, _mu(activation), n, form=form), 1) + extra
+
+
+def _tangent_matrix(activation: Subject, gram: Any, depth: int) -> Any:
+    found = law(activation)
+
+    # Many entries are equal.
+    @lru_cache
+    def entry(rho: Any) -> Any:
+        return recursion.tangent(found, rho, depth)
+
+    return recursion.entrywise(gram, entry)
+
+
+def _measure_condition(case: Mapping[str, Any], form: str) -> Any:
+    a, n = case["activation"], case["n"]
+    gram, delta, _ = _inputs(case["kind"], n, case["delta"], case["seed"])
+    depth = _depth(a, n, delta, case["extra"], form)
+    return recursion.condition_number(_tangent_matrix(a, gram, depth))
+
+
+def _predict_condition(case: Mapping[str, Any], form: Any) -> float:
+    a, n = case["activation"], case["n"]
+    _, delta, _ = _inputs(case["kind"], n, case["delta"], case["seed"])
+    depth = _depth(a, n, delta, case["extra"], form)
+    return dc.ntk_condition_bound(depth, delta, _mu(a), n, form=form)
+
+
+def _wrong_condition(case: Mapping[str, Any], form: str) -> float:
+    # The largest condition number under assumption B, with too large a mu.
+    a, n = case["activation"], case["n"]
+    _, delta, least = _inputs(case["kind"], n, case["delta"], case["seed"])
+    depth = _depth(a, n, delta, case["extra"], form)
+    return dc.ntk_condition_bound(
+        depth, least, _mu(a, FIVE_PERCENT), n, assumption="B", form="attained"
+    )
+
+
+def _measure_printed_condition(**case: Any) -> Any:
+    return _measure_condition(case, "printed")
+
+
+def _predict_printed_condition(**case: Any) -> float:
+    return _predict_condition(case, "printed")
+
+
+def _wrong_printed_condition(**case: Any) -> float:
+    return _wrong_condition(case, "printed")
+
+
+def _measure_sharp_condition(**case: Any) -> Any:
+    return _measure_condition(case, "sharp")
+
+
+def _predict_sharp_condition(**case: Any) -> float:
+    return _predict_condition(case, "sharp")
+
+
+def _wrong_sharp_condition(**case: Any) -> float:
+    return _wrong_condition(case, "sharp")
+
+
+def _measure_best_condition(**case: Any) -> Any:
+    return _measure_condition(case, "attained")
+
+
+def _predict_best_condition(**case: Any) -> float:
+    return _predict_condition(case, "attained")
+
+
+def _wrong_best_condition(**case: Any) -> float:
+    return _wrong_condition(case, "attained")
+
+
+_A_CASES = (
+    *grid(
+        activation=(extremal(0.05), extremal(0.3), extremal(0.6)),
+        kind=("equal",),
+        n=(2, 5),
+        delta=(0.1, 0.5),
+        seed=(0,),
+        extra=(0, 1, 12),
+    ),
+    *grid(
+        activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
+        kind=("random",),
+        n=(5,),
+        delta=(0.0,),
+        seed=(38,),
+        extra=(0, 3),
+    ),
+)
+
+COR_35 = Claim(
+    id="dc/cor3.5",
+    items=("Cor3.5", "AsmA"),
+    title="The condition number of the tangent kernel, printed",
+    statement=r"\kappa(T) \le 1 + 4n (1 - \mu/2)^{L/2 - L_0}",
+    assumptions=("assumption A", "L at least the printed threshold"),
+    source=Source(KEY, "Corollary 3.5"),
+    evidence=Evidence.SEARCH,
+    cases=_A_CASES,
+    predict=_predict_printed_condition,
+    measure=_measure_printed_condition,
+    compare=AtMost(relative=1e-12),
+    must_refute=_wrong_printed_condition,
+    uses=("dc/thm3.4",),
+    version=2,
+    finding=(
+        "Loose: where it starts to hold the condition number is one to several digits."
+    ),
+)
+
+COR_35_SHARP = Claim(
+    id="dc/cor3.5-sharp",
+    items=("Cor3.5", "E6", "AsmA"),
+    title="The tangent kernel's condition number obeys the top-layer kernel's bound",
+    statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_1"
+    r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
+    assumptions=("assumption A",),
+    source=Source(KEY, "Corollary 3.5 (sharpened)"),
+    evidence=Evidence.SEARCH,
+    cases=_A_CASES,
+    predict=_predict_sharp_condition,
+    measure=_measure_sharp_condition,
+    compare=AtMost(relative=1e-12),
+    must_refute=_wrong_sharp_condition,
+    uses=("dc/thm3.4-envelope", "dc/cor3.3"),
+)
+
+COR_35_MAXIMUM = Claim(
+    id="dc/cor3.5-maximum",
+    items=("Cor3.5", "E6", "AsmA"),
+    title="The condition number from the largest ratio: equality for two inputs",
+    statement=r"\kappa(T) \le \frac{1 + (n - 1) t_L}{1 - (n - 1) t_L},"
+    r" \quad (n - 1) t_L < 1",
+    assumptions=("assumption A",),
+    source=Source(KEY, "Corollary 3.5 (sharpened)"),
+    evidence=Evidence.SEARCH,
+    cases=_A_CASES,
+    predict=_predict_best_condition,
+    measure=_measure_best_condition,
+    # t to 1e-13 and mu to 1e-13 of subjects found by quadrature; where rows are barely
+    # dominant the quotient of a difference 1 - (n - 1) t above 1e-3.
+    compare=AtMost(relative=1e-9),
+    must_refute=_wrong_best_condition,
+    uses=("dc/thm3.4-maximum",),
+)
+
+
+def _b(case: Mapping[str, Any], factor: float = 1.0) -> tuple[int, float, float]:
+    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    return case["depth"], least, _mu(case["activation"], factor)
+
+
+def _matrix_b(case: Mapping[str, Any]) -> Any:
+    gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    return _tangent_matrix(case["activation"], gram, case["depth"])
+
+
+def _predict_eigenvalue(**case: Any) -> float:
+    return dc.ntk_min_eigenvalue_bound(*_b(case))
+
+
+def _predict_best_eigenvalue(**case: Any) -> list[float]:
+    return [
+        dc.ntk_min_eigenvalue_bound(*_b(case), form="sharp"),
+        dc.ntk_min_eigenvalue_bound(*_b(case), form="attained"),
+    ]
+
+
+def _measure_eigenvalue(**case: Any) -> Any:
+    matrix = _matrix_b(case)
+    with mpmath.workprec(BITS):
+        return recursion.eigenvalues(matrix)[0] / matrix[0, 0]
+
+
+def _measure_eigenvalue_twice(**case: Any) -> list[Any]:
+    found = _measure_eigenvalue(**case)
+    return [found, found]
+
+
+def _wrong_eigenvalue(**case: Any) -> float:
+    return dc.ntk_min_eigenvalue_bound(*_b(case, FIVE_PERCENT), form="attained")
+
+
+def _wrong_best_eigenvalue(**case: Any) -> list[float]:
+    wrong = _wrong_eigenvalue(**case)
+    return [wrong, wrong]
+
+
+_B_CASES = (
+    *grid(
+        activation=(extremal(0.05), extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
+        kind=("equal",),
+        n=(2, 5),
+        delta=(0.01, 0.5),
+        seed=(0,),
+        depth=(2, 9, 40),
+    ),
+    *grid(
+        activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
+        kind=("random",),
+        n=(5,),
+        delta=(0.0,),
+        seed=(38, 39),
+        depth=(2, 24),
+    ),
+)
+
+THM_38 = Claim(
+    id="dc/thm3.8",
+    items=("Thm3.8", "AsmB"),
+    title="The smallest eigenvalue of the tangent kernel, printed",
+    statement=r"\lambda_{\min}(T) \ge \left(1 - 2 B(L/2, \delta)\right) T_{11},"
+    r" \quad L \ge 2 L_0(\delta)",
+    assumptions=("assumption B",),
+    source=Source(KEY, "Theorem 3.8"),
+    evidence=Evidence.SEARCH,
+    cases=_B_CASES,
+    predict=_predict_eigenvalue,
+    measure=_measure_eigenvalue,
+    compare=AtLeast(rounding=1e-13),
+    must_refute=_wrong_eigenvalue,
+    uses=("dc/lemC.8",),
+    version=2,
+)
+
+THM_38_MAXIMUM = Claim(
+    id="dc/thm3.8-maximum",
+    items=("Thm3.8", "AsmB", "E6"),
+    title="The smallest eigenvalue from the largest ratio: equality for equal correlations",
+    statement=r"\lambda_{\min}(T) \ge (1 - t_L)\, T_{11} \ge (1 - B(L, \delta))\, T_{11},"
+    r" \quad L \ge 0",
+    assumptions=("assumption B",),
+    source=Source(KEY, "Theorem 3.8 (sharpened)"),
+    evidence=Evidence.SEARCH,
+    cases=_B_CASES,
+    predict=_predict_best_eigenvalue,
+    measure=_measure_eigenvalue_twice,
+    # As dc/thm3.4-maximum.
+    compare=AtLeast(rounding=1e-11),
+    must_refute=_wrong_best_eigenvalue,
+    uses=("dc/lemC.8", "dc/thm3.4-maximum"),
+)
+
+
+def _predict_condition_b(**case: Any) -> float:
+    return dc.ntk_condition_bound(*_b(case), case["n"], assumption="B")
+
+
+def _predict_best_condition_b(**case: Any) -> list[float]:
+    return [
+        dc.ntk_condition_bound(*_b(case), case["n"], assumption="B", form="sharp"),
+        dc.ntk_condition_bound(*_b(case), case["n"], assumption="B", form="attained"),
+    ]
+
+
+def _measure_condition_b(**case: Any) -> Any:
+    return recursion.condition_number(_matrix_b(case))
+
+
+def _measure_condition_b_twice(**case: Any) -> list[Any]:
+    found = _measure_condition_b(**case)
+    return [found, found]
+
+
+def _wrong_condition_b(**case: Any) -> float:
+    return dc.ntk_condition_bound(
+        *_b(case, FIVE_PERCENT), case["n"], assumption="B", form="attained"
+    )
+
+
+def _wrong_best_condition_b(**case: Any) -> list[float]:
+    wrong = _wrong_condition_b(**case)
+    return [wrong, wrong]
+
+
+COR_39 = Claim(
+    id="dc/cor3.9",
+    items=("Cor3.9", "AsmB"),
+    title="The condition number of the tangent kernel under assumption B, printed",
+    statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}",
+    assumptions=("assumption B", "L at least the printed threshold"),
+    source=Source(KEY, "Corollary 3.9"),
+    evidence=Evidence.SEARCH,
+    # From the threshold on: 2 log 2 / -log(1 - mu/2) layers past twice the burn-in.
+    cases=(
+        *grid(
+            activation=(extremal(0.05), extremal(0.4)),
+            kind=("equal",),
+            n=(2, 5),
+            delta=(0.5,),
+            seed=(0,),
+            depth=(56, 70),
+        ),
+        *grid(
+            activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
+            kind=("random",),
+            n=(5,),
+            delta=(0.0,),
+            seed=(38,),
+            depth=(40,),
+        ),
+    ),
+    predict=_predict_condition_b,
+    measure=_measure_condition_b,
+    compare=AtMost(relative=1e-12),
+    must_refute=_wrong_condition_b,
+    uses=("dc/thm3.8",),
+    version=2,
+)
+
+COR_39_MAXIMUM = Claim(
+    id="dc/cor3.9-maximum",
+    items=("Cor3.9", "AsmB", "E6"),
+    title="Condition numbers from the largest ratio: equality for equal correlations",
+    statement=r"\kappa(T) \le 1 + \frac{n t_L}{1 - t_L} \le \begin{cases}"
+    r" 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
+    r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
+    r" \end{cases}",
+    assumptions=("assumption B",),
+    source=Source(KEY, "Corollary 3.9 (sharpened)"),
+    evidence=Evidence.SEARCH,
+    cases=_B_CASES,
+    predict=_predict_best_condition_b,
+    measure=_measure_condition_b_twice,
+    # 1 - t above 1e-2, t to 1e-11.
+    compare=AtMost(relative=1e-9),
+    must_refute=_wrong_best_condition_b,
+    uses=("dc/thm3.8-maximum",),
+)
+
+CLAIMS = (
+    THM_34,
+    THM_34_ATTAINED,
+    THM_34_MAXIMUM,
+    THM_34_ENVELOPE,
+    COR_35,
+    COR_35_SHARP,
+    COR_35_MAXIMUM,
+    THM_38,
+    THM_38_MAXIMUM,
+    COR_39,
+    COR_39_MAXIMUM,
+)
