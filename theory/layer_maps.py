@@ -246,7 +246,9 @@ class Interpolated:
             close &= rho < 0.0
         p, s = np.divmod(np.flatnonzero(close), rho.shape[1])
         if len(p):
-            self._one_by_one(rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope))
+            self._one_by_one(
+                rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope)
+            )
         return after, gap, slope
 
     @cached_property
@@ -274,7 +276,9 @@ class Interpolated:
             # Means are of the sum of both.
             share = shift * np.exp(-self.rows.high)
             rest = means - share
-            after += share[rows, None] * means[columns] + rest[rows, None] * share[columns]
+            after += (
+                share[rows, None] * means[columns] + rest[rows, None] * share[columns]
+            )
         np.clip(after, -1.0, 1.0, out=after)
         gap = 1.0 - np.abs(after)
         p, s = np.divmod(np.flatnonzero((d < CLOSE) & (rho > 0.0)), rho.shape[1])
@@ -294,7 +298,7 @@ class Interpolated:
         # The slope varies over an angle of one over the lengths.
         layers = float((t * np.maximum(r, other)).max())
         octaves = np.arange(max(1.0, 2.0 + math.log2(max(layers, 0.5))))
-        edges = [0.0, *(2.0**-octaves[::-1])]
+        edges = [0.0, *(2.0 ** -octaves[::-1])]
         out = np.zeros_like(t)
         for low, high in itertools.pairwise(edges):
             for node, weight in zip(x, w, strict=True):
@@ -449,8 +453,10 @@ class Interpolated:
         delta = factor * float(e.distance(np.array([d]))[0])
         delta += float(self._turned(np.array([i]), np.array([j]))[0])
         after = 1.0 - delta
-        return after, delta if delta < 0.5 else 1.0 - abs(after), slope / float(
-            r[0] * r[1]
+        return (
+            after,
+            delta if delta < 0.5 else 1.0 - abs(after),
+            slope / float(r[0] * r[1]),
         )
 
 

@@ -159,8 +159,17 @@ class LengthPanel:
         r = np.exp(self.interval.nodes(NODES))
         z, w = rule(cuts(self.activation, r))
         x = r[:, None] * z
-        slope = self.activation.derivative._value(x) if self.has_slope else 0.0 * x
-        return r, w * gaussian.pdf(z), self.activation._value(x), x * slope
+        w = w * gaussian.pdf(z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            s = self.activation._value(x)
+            if not np.isfinite(s * s @ w).all():
+                raise ValueError(
+                    "kernels: `depth` must keep the kernel within float64, but"
+                    f" {self.activation.name} leaves it at length {r.max():.3g}. Use"
+                    " `activation.normalized()`."
+                )
+            slope = self.activation.derivative._value(x) if self.has_slope else 0.0 * x
+        return r, w, s, x * slope
 
     @property
     def has_slope(self) -> bool:

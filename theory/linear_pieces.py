@@ -99,9 +99,7 @@ def angle_integrals(
     count = max(1, math.ceil(math.log2(0.5 * math.pi / max(float(t.min()), 1e-9))))
     at = np.maximum(t, 1e-300)
     for k in range(count):
-        low, high = (
-            at * (0.5 * np.pi / at) ** (share / count) for share in (k, k + 1)
-        )
+        low, high = (at * (0.5 * np.pi / at) ** (share / count) for share in (k, k + 1))
         for node, weight in zip(x, w, strict=True):
             u = low + 0.5 * (high - low) * (1.0 + node)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
