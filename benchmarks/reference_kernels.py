@@ -2,18 +2,18 @@ r"""Kernels of pairs of inputs of any lengths, layer by layer, to at least 30 di
 
 ``python benchmarks/reference_kernels.py`` writes tests/theory/data/kernels.json and
 duals.json (about ten minutes on one core), ``--only relu tanh`` replaces some functions
-in them; ``--check`` computes them again with 20 more digits, and more nodes, and prints
-the largest relative differences from the files.
+in them; ``--check tanh`` computes with two precisions and numbers of nodes, 20 digits
+apart, and prints the largest relative differences.
 
 Inputs are floats, taken as exact. The recursion is that of `theory.kernels`,
 
     K^(l) = E s(u)s(v),  T^(l) = K^(l) + T^(l-1) E s'(u)s'(v),
 
 with (u, v) of covariance K^(l-1); the expectations are those of `reference_laws` (130
-digits carried, 80 off zero, 60 in the integrals of exponential units beyond variance 40) and
-`reference_smooth` (36 digits of 1 - correlation). The files hold 17 digits of kernels,
-13 of 1 - correlation. `growth` is what a relative change of the inputs' squared lengths
-is multiplied by, in the kernels' diagonals, at that depth.
+digits carried; 80 for kinks off zero; exponential units beyond variance 40 as smooth
+ones) and `reference_smooth` (at least 30 digits of 1 - correlation). The files hold 15
+digits of kernels, 13 of 1 - correlation. `growth` is what a relative change of the
+inputs' squared lengths is multiplied by, in the kernels' diagonals, at that depth.
 """
 
 import argparse
@@ -59,7 +59,10 @@ CASES: dict[str, Callable[[float], Pair]] = {
     "wide, 1.5": lambda r: _turned(1.0, r, 1.5 * r),
     "antipodes": lambda r: ([0.6 * r, 0.8 * r], [-0.6 * r, -0.8 * r]),
     "orthogonal": lambda r: ([r, 0.0], [0.0, r]),
-    "generic": lambda r: ([r / 7, 2 * r / 7, 6 * r / 7], [6 * r / 7, r / 7, -2 * r / 7]),
+    "generic": lambda r: (
+        [r / 7, 2 * r / 7, 6 * r / 7],
+        [6 * r / 7, r / 7, -2 * r / 7],
+    ),
     "uneven": lambda r: ([r, 0.0, 0.0], [0.3 * r, -0.5 * r, 0.2 * r]),
 }
 
@@ -105,10 +108,13 @@ class Recursion:
         if min(map(len, both)) <= depth:
             return math.inf
         one, two = (rows[depth] for rows in both)
-        return max(abs(float((b / a - 1) / small)) for a, b in zip(one[:2], two[:2]))
+        return max(
+            abs(float((b / a - 1) / small))
+            for a, b in zip(one[:2], two[:2], strict=True)
+        )
 
     def pair(self, x: list[float], y: list[float], depths: tuple[int, ...]) -> Any:
-        """Rows (depth, K_ii, K_jj, 1 - corr, K_ij, T_ij, T_ii, T_jj, growth)."""
+        """Rows (depth, K_ii, K_jj, 1 - corr, K_ij, T_ij, T_ii, T_jj, growth) of balls."""
         dot = [
             sum((arb(a) * arb(b) for a, b in zip(*both, strict=True)), arb(0)).mid()
             for both in ((x, x), (y, y), (x, y))
@@ -133,16 +139,23 @@ class Recursion:
                 growth = max(self.growth(v, depth) for v in dot[:2])
                 if not growth < STABLE:
                     break
-                row = [*map(digits, (p, q)), self._distance(p, q, k), digits(k)]
-                row += [None] * 3 if slope is None else map(digits, (t, *ends[2:]))
-                out.append([depth, *row, float(f"{growth:.1e}")])
+                tangent = [None] * 3 if slope is None else [t, *ends[2:]]
+                away = 1 - k / (p * q).sqrt()
+                out.append([depth, p, q, away, k, *tangent, growth])
         return out
 
-    @staticmethod
-    def _distance(p: Ball, q: Ball, k: Ball) -> float:
-        distance = 1 - k / (p * q).sqrt()
-        # Below this only rounding is left of pairs that are the same.
-        return 0.0 if distance < arb("1e-30") else float(distance.mid().str(13, radius=False))
+
+def written(row: list[Any]) -> list[Any]:
+    """A row in 15 digits, and 13 of the distance."""
+    depth, p, q, away, k, t, t_i, t_j, growth = row
+    out = [depth, digits(p), digits(q), digits(away, 13, 1), digits(k, 15, size(p, q))]
+    out += [t if t is None else digits(t, 15, size(t_i, t_j))]
+    out += [v if v is None else digits(v) for v in (t_i, t_j)]
+    return [*out, float(f"{growth:.1e}")]
+
+
+def size(p: Ball, q: Ball) -> Ball:
+    return (p * q).sqrt()
 
 
 def _apart(p: Ball, q: Ball, k: Ball) -> Ball:
@@ -155,20 +168,22 @@ def inside(x: Ball) -> bool:
     return bool(arb("1e-290") < x < arb("1e290"))
 
 
-def digits(x: Ball) -> float:
-    """The nearest float, to 17 digits; zero where an expectation vanishes."""
-    return float(x.mid().str(17, radius=False)) if abs(x) > arb("1e-300") else 0.0
+def digits(x: Ball, count: int = 15, scale: Any = 0) -> float:
+    """A float of some digits; zero where only rounding is left of `scale`."""
+    if abs(x) <= scale * arb("1e-30"):
+        return 0.0
+    return float(x.mid().str(count, radius=False))
 
 
 def depths_of(name: str, bits: int, square: float) -> tuple[int, ...]:
     if name in SLOW:
         return (1, 3) if square in (1.0, 1e4) else (1,)
     if bits < CLOSED:
-        return (1, 3, 20) if square in (1.0, 1e4) else (1, 3)
+        return (1, 3, 20) if square == 1.0 else (1, 3)
     if name in ("elu", "selu") and square > 1000.0:
         return (1,)
     deep = (1, 3, 20, 200) if name in OFF_ZERO else (1, 3, 20, 200, 300)
-    return deep if square in (1.0, 784.0) else (1, 20)
+    return deep if square == 1.0 else (1, 20)
 
 
 def inputs() -> dict[str, dict[str, Pair]]:
@@ -204,7 +219,14 @@ def kernels(name: str, bits: int, law: Law) -> dict[str, Any]:
 # --- duals ----------------------------------------------------------------------------
 
 VARIANCES = (1e-8, 1e-4, 1.0, 100.0, 784.0, 1e4, 1e6, 1e8)
-UNEQUAL = ((1e-8, 1.0), (1e-4, 1e4), (1.0, 2.25), (1.0, 784.0), (100.0, 1e4), (1.0, 1e8))
+UNEQUAL = (
+    (1e-8, 1.0),
+    (1e-4, 1e4),
+    (1.0, 2.25),
+    (1.0, 784.0),
+    (100.0, 1e4),
+    (1.0, 1e8),
+)
 RHO = (-1.0, -0.9, 0.0, 0.3, 0.9, 1.0 - 1e-6)
 
 
@@ -227,9 +249,9 @@ def duals(name: str, law: Law) -> dict[str, Any]:
                 both = law.two(p, q, _apart(p, q, k))
             except smooth.TooManyNodes:
                 continue
-            rows.append(
-                [var_x, var_y, rho, *(v if v is None else digits(v) for v in both)]
-            )
+            ends = zip(law.one(p), law.one(q), both, strict=True)
+            both = (v if v is None else digits(v, 15, size(a, b)) for a, b, v in ends)
+            rows.append([var_x, var_y, rho, *both])
     return {"moments": moments, "rows": rows}
 
 
@@ -244,17 +266,33 @@ def compact(tree: Any, level: int) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def generate(
-    name: str, bits: int, law: Law, extra: int
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def generate(name: str, bits: int, law: Law) -> tuple[dict[str, Any], dict[str, Any]]:
     """Kernels and duals of one function."""
     start = time.perf_counter()
-    deep = kernels(name, bits - 4 * extra, law)
+    deep = {
+        form: {
+            case: {
+                square: [written(r) for r in rows] for square, rows in lengths.items()
+            }
+            for case, lengths in found.items()
+        }
+        for form, found in kernels(name, bits, law).items()
+    }
     middle = time.perf_counter()
+    smooth.MOST[0], most = 400_000, smooth.MOST[0]
     flat = duals(name, law)
+    smooth.MOST[0] = most
     end = time.perf_counter()
     print(f"{name}: {middle - start:.1f} s, {end - middle:.1f} s", flush=True)
     return deep, {name: flat}
+
+
+def rounded(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {k: rounded(v) for k, v in tree.items()}
+    if isinstance(tree, list):
+        return [rounded(v) for v in tree]
+    return float(f"{tree:.15g}") if isinstance(tree, float) else tree
 
 
 def stored() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -267,37 +305,49 @@ def store(deep: dict[str, Any], flat: dict[str, Any]) -> None:
     """Put one function into the files."""
     DATA.mkdir(parents=True, exist_ok=True)
     old = stored()
-    both = {"inputs": inputs(), "kernels": old[0] | deep}
+    both = {"inputs": inputs(), "kernels": rounded(old[0] | deep)}
     FILES[0].write_text(compact(both, 3) + "\n", encoding="utf-8")
-    FILES[1].write_text(compact(old[1] | flat, 2) + "\n", encoding="utf-8")
+    FILES[1].write_text(compact(rounded(old[1] | flat), 2) + "\n", encoding="utf-8")
 
 
-def difference(a: Any, b: Any) -> float:
-    """Largest relative difference of two trees of numbers."""
-    if isinstance(a, dict):
-        return max((difference(a[k], b[k]) for k in a if k in b), default=0.0)
-    if isinstance(a, list):
-        return max((difference(x, y) for x, y in zip(a, b, strict=True)), default=0.0)
-    if not a or not b:
-        return 0.0 if a == b else abs(a or b)
-    return abs(a / b - 1.0)
+def apart(one: list[Any], two: list[Any]) -> dict[str, float]:
+    """Relative differences of two rows: kernels over their diagonals, the distance."""
+    k, t = size(one[1], one[2]), None if one[5] is None else size(one[6], one[7])
+    out = {"K": (one[4] - two[4]) / k, "K_ii": one[1] / two[1] - 1}
+    if one[3] > arb("1e-30"):
+        out["1 - correlation"] = one[3] / two[3] - 1
+    if t is not None:
+        out["T"] = (one[5] - two[5]) / t
+    return {what: abs(float(v)) for what, v in out.items()}
+
+
+def check(name: str) -> None:
+    """Print how far apart two precisions and numbers of nodes are."""
+    found: list[dict[str, Any]] = []
+    for extra in (0, 20):
+        for other, bits, law in functions(extra):
+            if other == name:
+                found.append(kernels(name, bits - 4 * extra, law))
+    worst: dict[str, float] = {}
+    for form in found[0]:
+        for case, lengths in found[0][form].items():
+            for square, rows in lengths.items():
+                for one, two in zip(rows, found[1][form][case][square], strict=True):
+                    for what, value in apart(one, two).items():
+                        worst[what] = max(worst.get(what, 0.0), value)
+    print(name, {what: f"{value:.0e}" for what, value in worst.items()}, flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", default=[])
-    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--check", nargs="+", default=[])
     options = parser.parse_args()
-    extra = 20 if options.check else 0
-    kept = stored()
-    for name, bits, law in functions(extra):
-        if options.only and name not in options.only:
-            continue
-        deep, flat = generate(name, bits, law, extra)
-        if options.check:
-            print(f"  {difference(deep, kept[0]):.1e} {difference(flat, kept[1]):.1e}")
-        else:
-            store(deep, flat)
+    for name in options.check:
+        check(name)
+    for name, bits, law in () if options.check else functions():
+        if not options.only or name in options.only:
+            store(*generate(name, bits, law))
     return 0
 
 

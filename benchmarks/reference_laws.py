@@ -49,10 +49,10 @@ class Law:
 
 def kept(two: Callable[..., Both]) -> Callable[..., Both]:
     """Keep the costly expectations: the first layer's serve every form of a law."""
-    found: dict[Any, Both] = {}
 
     def look_up(self: Law, p: Ball, q: Ball, k: Ball) -> Both:
-        key = (id(self), p.str(40), q.str(40), k.str(70))
+        found = self.__dict__.setdefault("found", {})
+        key = (p.str(40), q.str(40), k.str(70))
         if key not in found:
             found[key] = two(self, p, q, k)
         return found[key]
@@ -216,7 +216,9 @@ def _orthant(a: Ball, b: Ball, p: Ball, q: Ball, k: Ball) -> Ball:
         return _owen(x, (y - rho * x) / (x * spread))
 
     less = h * l < 0 or (h * l == 0 and h + l < 0)
-    return (_upper(-h) + _upper(-l)) / 2 - part(h, l) - part(l, h) - (0.5 if less else 0)
+    return (
+        (_upper(-h) + _upper(-l)) / 2 - part(h, l) - part(l, h) - (0.5 if less else 0)
+    )
 
 
 def _powers(m: Ball, var: Ball, b: Ball | None, n: int) -> list[Ball]:
@@ -273,7 +275,9 @@ class HalfLines(Law):
         self.terms = value, slope
 
     def mean(self, p: Ball) -> Ball:
-        return sum((_single(t, (arb_poly([1]), 0, None), p) for t in self.terms[0]), arb(0))
+        return sum(
+            (_single(t, (arb_poly([1]), 0, None), p) for t in self.terms[0]), arb(0)
+        )
 
     def one(self, p: Ball) -> Both:
         return self._each(lambda s, t: _single(s, t, p))
@@ -283,7 +287,9 @@ class HalfLines(Law):
 
     def _each(self, f: Callable[[Term, Term], Ball]) -> Both:
         value, slope = (
-            None if terms is None else sum((f(s, t) for s in terms for t in terms), arb(0))
+            None
+            if terms is None
+            else sum((f(s, t) for s in terms for t in terms), arb(0))
             for terms in self.terms
         )
         return value, slope
@@ -292,10 +298,16 @@ class HalfLines(Law):
 def _single(s: Term, t: Term, p: Ball) -> Ball:
     rate = s[1] + t[1]
     cuts = [c for c in (s[2], t[2]) if c is not None]
-    cut = None if not cuts else cuts[0] if len(cuts) == 1 or cuts[0] > cuts[1] else cuts[1]
+    cut = (
+        None
+        if not cuts
+        else cuts[0]
+        if len(cuts) == 1 or cuts[0] > cuts[1]
+        else cuts[1]
+    )
     product = s[0] * t[0]
     moments = _powers(rate * p, p, cut, max(product.degree(), 0))
-    total = sum((c * m for c, m in zip(product, moments)), arb(0))
+    total = sum((c * m for c, m in zip(product, moments, strict=False)), arb(0))
     return (rate * rate * p / 2).exp() * total
 
 
@@ -391,6 +403,7 @@ FLOAT_SELU = (1.6732632423543772, 1.0507009873554805)  # alpha, scale as floats
 
 def half_lines(digits: int) -> dict[str, Callable[[], Law]]:
     """Laws of sums over half-lines, and of exponential units."""
+
     def hermite(n: int) -> Law:
         f = [[-1, 0, 1], [0, -3, 0, 1], [3, 0, -6, 0, 1]][n - 2]
         return pieces(([c / arb(math.factorial(n)).sqrt() for c in f], None))

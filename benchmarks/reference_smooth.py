@@ -1,5 +1,6 @@
 """Laws without a formula: smooth functions, and softsign; see `reference_laws`."""
 
+import cmath
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -60,6 +61,10 @@ POLE = {
 """s with its derivative, and how far from the axis it is analytic."""
 
 
+MOST = [4_000_000]
+"""Products of nodes to be spent on a pair."""
+
+
 class TooManyNodes(Exception):
     """A pair whose distance and lengths are too far apart for both rules."""
 
@@ -114,9 +119,7 @@ class Smooth(Law):
             self._values[key] = tuple(t.mid() for t in total)
         return self._values[key]
 
-    def _line(
-        self, p: Ball, digits: float, spread: float
-    ) -> list[tuple[Ball, Ball]]:
+    def _line(self, p: Ball, digits: float, spread: float) -> list[tuple[Ball, Ball]]:
         """Nodes of N(0, p); `spread` is that of an inner variable about its mean."""
         need, var = digits * LOG10, float(p)
         step = max(
@@ -140,13 +143,13 @@ class Smooth(Law):
         # Distances lose digits of the covariance: as many as 1 - |rho| is small.
         ratio = max(float(det / (p * q)), 1e-60)
         loss = -math.log10(ratio)
-        digits = min(self.digits, 0.58 * self.digits + loss)
-        inner, outer = self._conditional_size(p, q, k, det, digits)
+        digits = min(self.digits, 0.53 * self.digits + loss)
+        inner, outer = self._conditional_size(p, k, det, digits)
         plane = self._plane_steps(p, q, ratio, digits)
-        if min(inner * outer, plane[2] or inner * outer) > 4_000_000:
+        if min(inner * outer, plane[2] or inner * outer) > MOST[0]:
             raise TooManyNodes
         if inner * outer * 5 < plane[2] or plane[0] == 0.0:
-            return self._conditional(p, q, k, det, digits)
+            return self._conditional(p, k, det, digits)
         return self._plane(p, q, k, det, plane)
 
     # v given u
@@ -157,7 +160,7 @@ class Smooth(Law):
         return max(2 * math.pi * b / (need + b * b / 2) for b in _angles(top))
 
     def _conditional_size(
-        self, p: Ball, q: Ball, k: Ball, det: Ball, digits: float
+        self, p: Ball, k: Ball, det: Ball, digits: float
     ) -> tuple[int, int]:
         sd = math.sqrt(float(det / p))
         step = self._inner_step(sd, digits)
@@ -167,9 +170,7 @@ class Smooth(Law):
             return inner, 10**9
         return inner, len(self._line(p, digits, spread))
 
-    def _conditional(
-        self, p: Ball, q: Ball, k: Ball, det: Ball, digits: float
-    ) -> Both:
+    def _conditional(self, p: Ball, k: Ball, det: Ball, digits: float) -> Both:
         sd, slope = (det / p).sqrt(), k / p
         h = arb(_round(self._inner_step(float(sd), digits)))
         count = int(math.sqrt(2 * digits * LOG10) / float(h)) + 1 if sd > 0 else 0
@@ -237,8 +238,6 @@ class Smooth(Law):
 
 
 def _imaginary_asinh(x: float, y: float) -> float:
-    import cmath
-
     return cmath.asinh(complex(x, y)).imag
 
 
@@ -269,13 +268,17 @@ class SoftSign(Law):
         det = p * q - k * k
         width = _angle(k, det.sqrt() if det > 0 else arb(0))
         loss = -math.log10(max(float(det / (p * q)), 1e-60))
-        digits = min(self.digits, 0.58 * self.digits + loss)
+        digits = min(self.digits, 0.53 * self.digits + loss)
         value, slope = arb(0), arb(0)
         for sector, sign in ((arb.pi() - width, 1), (width, -1)):
             if not sector > 0:
                 continue
             edges = [
-                (w * sector, p.sqrt() * (x * sector).sin(), q.sqrt() * (y * sector).sin())
+                (
+                    w * sector,
+                    p.sqrt() * (x * sector).sin(),
+                    q.sqrt() * (y * sector).sin(),
+                )
                 for x, y, w in self._sector(digits)
             ]
             for r, weight in self._radii(digits):

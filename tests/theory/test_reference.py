@@ -63,7 +63,10 @@ def errors(name: str, case: str, square: str) -> dict[str, float]:
             k, t = kernels.nngp(x, activation(name), depth), None
         else:
             k, t = kernels.nngp_ntk(x, activation(name), depth)
-        for label, matrix, true in (("K", k, (k00, k01, k11)), ("T", t, (t00, t01, t11))):
+        for label, matrix, true in (
+            ("K", k, (k00, k01, k11)),
+            ("T", t, (t00, t01, t11)),
+        ):
             if matrix is None:
                 continue
             size = math.sqrt(true[0]) * math.sqrt(true[2])
