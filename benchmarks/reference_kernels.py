@@ -125,10 +125,13 @@ class Recursion:
             if depth >= min(len(one), len(two)):
                 break
             p, q = one[depth - 1][0], two[depth - 1][0]
-            if x == y or (k - p == 0 and k - q == 0):
-                value, slope = self.law.one(p)
-            else:
-                value, slope = self.law.two(p, q, _apart(p, q, k))
+            try:
+                if x == y or (k - p == 0 and k - q == 0):
+                    value, slope = self.law.one(p)
+                else:
+                    value, slope = self.law.two(p, q, _apart(p, q, k))
+            except smooth.TooManyNodes:
+                break
             k = value.mid()
             t = (k + t * (0 if slope is None else slope)).mid()
             p, q = one[depth][0], two[depth][0]
@@ -279,9 +282,7 @@ def generate(name: str, bits: int, law: Law) -> tuple[dict[str, Any], dict[str, 
         for form, found in kernels(name, bits, law).items()
     }
     middle = time.perf_counter()
-    smooth.MOST[0], most = 400_000, smooth.MOST[0]
     flat = duals(name, law)
-    smooth.MOST[0] = most
     end = time.perf_counter()
     print(f"{name}: {middle - start:.1f} s, {end - middle:.1f} s", flush=True)
     return deep, {name: flat}

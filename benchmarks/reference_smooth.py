@@ -61,7 +61,7 @@ POLE = {
 """s with its derivative, and how far from the axis it is analytic."""
 
 
-MOST = [4_000_000]
+MOST = 300_000
 """Products of nodes to be spent on a pair."""
 
 
@@ -146,7 +146,7 @@ class Smooth(Law):
         digits = min(self.digits, 0.53 * self.digits + loss)
         inner, outer = self._conditional_size(p, k, det, digits)
         plane = self._plane_steps(p, q, ratio, digits)
-        if min(inner * outer, plane[2] or inner * outer) > MOST[0]:
+        if min(inner * outer, plane[2] or inner * outer) > MOST:
             raise TooManyNodes
         if inner * outer * 5 < plane[2] or plane[0] == 0.0:
             return self._conditional(p, k, det, digits)
