@@ -1,7 +1,7 @@
 r"""Kernels of pairs of inputs of any lengths, layer by layer, to at least 30 digits.
 
 ``python benchmarks/reference_kernels.py`` writes tests/theory/data/kernels.json and
-duals.json (about ten minutes on one core), ``--only relu tanh`` replaces some functions
+duals.json (about fifteen minutes on one core), ``--only relu tanh`` replaces some functions
 in them; ``--check tanh`` computes with two precisions and numbers of nodes, 20 digits
 apart, and prints the largest relative differences.
 
@@ -271,7 +271,7 @@ def compact(tree: Any, level: int) -> str:
 
 def generate(name: str, bits: int, law: Law) -> tuple[dict[str, Any], dict[str, Any]]:
     """Kernels and duals of one function."""
-    start = time.perf_counter()
+    start = time.process_time()
     deep = {
         form: {
             case: {
@@ -281,9 +281,9 @@ def generate(name: str, bits: int, law: Law) -> tuple[dict[str, Any], dict[str, 
         }
         for form, found in kernels(name, bits, law).items()
     }
-    middle = time.perf_counter()
+    middle = time.process_time()
     flat = duals(name, law)
-    end = time.perf_counter()
+    end = time.process_time()
     print(f"{name}: {middle - start:.1f} s, {end - middle:.1f} s", flush=True)
     return deep, {name: flat}
 

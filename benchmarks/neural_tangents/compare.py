@@ -168,7 +168,7 @@ def one_of_the_catalogue(name: str, depth: int, n: int) -> None:
             start = time.process_time()
             both(rows, activation, depth)
             times.append(time.process_time() - start)
-        print(f"{min(times):.4f}", flush=True)
+        print(f"{min(times):.6f}", flush=True)
 
 
 def catalogue(depth: int, n: int) -> None:
@@ -179,13 +179,14 @@ def catalogue(depth: int, n: int) -> None:
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         lines = run.stdout.split()
         if len(lines) == 2:
-            end = f"{float(lines[1]) / float(lines[0]):.3g}"
+            end = f"{float(lines[1]) / max(float(lines[0]), 1e-6):.3g}"
         elif run.returncode < 0:
             end = f"> {CATALOGUE_LIMIT} s"
         else:
             end = run.stderr.strip().splitlines()[-1].partition(":")[0]
         lines += [""] * (2 - len(lines))
-        print(f"| {name} | {lines[0]} | {lines[1]} | {end} |", flush=True)
+        cells = [f"{float(v):.3g}" if v else "" for v in lines]
+        print(f"| {name} | {' | '.join(cells)} | {end} |", flush=True)
 
 
 def main() -> None:
@@ -193,7 +194,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--depths", type=int, nargs="+", default=[1, 20])
     parser.add_argument("--uneven", action="store_true")
-    parser.add_argument("--others", type=int, default=200, help="n of the catalogue")
+    parser.add_argument("--others", type=int, default=50, help="n of the catalogue")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -207,6 +208,8 @@ def main() -> None:
         print(f"| --- |{' ---: |' * 7}")
         for name in LAYERS if options.n else ():
             uneven_speed(name, options.depths[-1], options.n)
+        if not options.others:
+            return
         print(
             f"\n| theory, normalised, n = {options.others} | sphere | uneven | ratio |"
         )
