@@ -163,12 +163,12 @@ def one_of_the_catalogue(name: str, depth: int, n: int) -> None:
     smooth = np.isfinite(activation.derivative_second_moment)
     both = kernels.nngp_ntk if smooth else kernels.nngp
     for rows in (x / np.linalg.norm(x, axis=1, keepdims=True), x):
-        times = []
-        for _ in range(2):
-            start = time.process_time()
+        both(rows, activation, depth)
+        start, count = time.process_time(), 0
+        while count == 0 or time.process_time() < start + 0.3:
             both(rows, activation, depth)
-            times.append(time.process_time() - start)
-        print(f"{min(times):.6f}", flush=True)
+            count += 1
+        print(f"{(time.process_time() - start) / count:.6f}", flush=True)
 
 
 def catalogue(depth: int, n: int) -> None:
@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--depths", type=int, nargs="+", default=[1, 20])
     parser.add_argument("--uneven", action="store_true")
-    parser.add_argument("--others", type=int, default=50, help="n of the catalogue")
+    parser.add_argument("--others", type=int, default=100, help="n of the catalogue")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
