@@ -22,7 +22,7 @@ EPS = 2.0**-53
 KERNEL = 1e-12
 DISTANCE = 1e-10
 ROUNDING = 8.0 * EPS
-"""Of 1 - correlation from three stored entries: each is rounded a few times."""
+"""Of 1 - correlation from three stored entries: each layer rounds each a few times."""
 
 DEEP = json.loads((DATA / "kernels.json").read_text(encoding="utf-8"))
 FLAT = json.loads((DATA / "duals.json").read_text(encoding="utf-8"))
@@ -77,7 +77,7 @@ def errors(name: str, case: str, square: str) -> dict[str, float]:
                 abs(matrix[0, 1] - matrix[1, 0]) / size,
             )
             out[f"{label}, depth {depth}"] = max(gaps) / (KERNEL + carried)
-        allowed = DISTANCE * away + ROUNDING + carried * away
+        allowed = DISTANCE * away + depth * ROUNDING + carried * away
         out[f"1 - correlation, depth {depth}"] = abs(distance(k) - away) / allowed
     return out
 
