@@ -1,4 +1,4 @@
-r"""Kernels of pairs of inputs of any lengths, layer by layer, to at least 30 digits.
+r"""Kernels of pairs of inputs of any lengths, layer by layer, to at least 28 digits.
 
 ``python benchmarks/reference_kernels.py`` writes tests/theory/data/kernels.json and
 duals.json (about fifteen minutes on one core), ``--only relu tanh`` replaces some functions
@@ -11,7 +11,7 @@ Inputs are floats, taken as exact. The recursion is that of `theory.kernels`,
 
 with (u, v) of covariance K^(l-1); the expectations are those of `reference_laws` (130
 digits carried; 80 for kinks off zero; exponential units beyond variance 40 as smooth
-ones) and `reference_smooth` (at least 30 digits of 1 - correlation). The files hold 15
+ones) and `reference_smooth` (28 digits of 1 - correlation). The files hold 15
 digits of kernels, 13 of 1 - correlation. `growth` is what a relative change of the
 inputs' squared lengths is multiplied by, in the kernels' diagonals, at that depth.
 """

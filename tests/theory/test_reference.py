@@ -1,4 +1,4 @@
-"""Kernels and duals of any lengths against tables computed to at least 30 digits.
+"""Kernels and duals of any lengths against tables computed to at least 28 digits.
 
 `benchmarks/reference_kernels.py` wrote the tables and says how. A kernel is measured on
 the geometric mean of its two diagonal entries, a dual on that of its two second moments.
