@@ -132,7 +132,7 @@ class Recursion:
                     value, slope = self.law.two(p, q, _apart(p, q, k))
             except smooth.TooManyNodes:
                 break
-            k = value.mid()
+            k = _snapped(one[depth][0], two[depth][0], value.mid())
             t = (k + t * (0 if slope is None else slope)).mid()
             p, q = one[depth][0], two[depth][0]
             ends = p, q, one[depth][1], two[depth][1]
@@ -159,6 +159,17 @@ def written(row: list[Any]) -> list[Any]:
 
 def size(p: Ball, q: Ball) -> Ball:
     return (p * q).sqrt()
+
+
+def _snapped(p: Ball, q: Ball, k: Ball) -> Ball:
+    """k, exactly sqrt(pq) or its negative where only rounding is between.
+
+    Depth would grow the rounding of pairs that stay parallel to a distance of one.
+    """
+    top = p if p - q == 0 else size(p, q).mid()
+    if 1 - abs(k) / top > arb("1e-45"):
+        return k
+    return top if k > 0 else -top
 
 
 def _apart(p: Ball, q: Ball, k: Ball) -> Ball:
