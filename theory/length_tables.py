@@ -219,7 +219,7 @@ class LengthPanel:
 
     @cached_property
     def _angles(self) -> Array:
-        """lambda / (l_i - l_j)^2 in polynomials of the shorter and the gap, (n, n)."""
+        """Lambda / (l_i - l_j)^2 in polynomials of the shorter and the gap, (n, n)."""
         width = self.interval.high - self.interval.low
         n = FEWER
         gaps = 0.5 * width * (1.0 + np.cos(np.pi * (np.arange(n) + 0.5) / n))
@@ -242,7 +242,7 @@ class LengthPanel:
 
 
 def turned(activation: Activation, low: float, gaps: Array) -> Array:
-    """Return lambda of lengths e^low and e^(low + gap), for gaps of shape (m,), positive."""
+    """Return lambda of lengths e^low and e^(low + gap), for positive gaps (m,)."""
     r = np.exp(low + np.concatenate([[0.0], gaps]))
     z, w = rule(cuts(activation, r))
     w = w * gaussian.pdf(z)

@@ -359,7 +359,7 @@ def test_maps_fix_their_fixed_points():
         (lambda: phase.edge_of_chaos(act.tanh, -1.0), "`bias_var` must be at least 0"),
         (
             lambda: phase.chi_1(act.from_function(lambda x: np.sin(x) + x), 0.99, 1.0),
-            "`derivative` must be given",
+            "from_function: `f` must be smooth",
         ),
     ],
 )

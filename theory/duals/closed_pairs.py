@@ -47,7 +47,8 @@ def gelu(r: Array, other: Array, rho: Array, sine: Array) -> tuple[Array, Array]
        P + \rho J \left(1 + 2c + a^2 b^2 \frac{1 + c \rho^2}{1 - z^2}\right),
 
     with :math:`P = E\,\Phi(u) \Phi(v) = \frac14 + \frac{1}{2\pi} \arcsin z`,
-    :math:`J = a b / (2 \pi \sqrt{1 - z^2})` and :math:`c = 1 - a^2 - b^2`: by Stein's lemma.
+    :math:`J = a b / (2 \pi \sqrt{1 - z^2})` and :math:`c = 1 - a^2 - b^2`
+    by Stein's lemma.
     """
     z, cosine, both, (p, q) = _noisy(r, other, rho, sine, 1.0)
     c = p + q - 1.0
