@@ -55,8 +55,8 @@ class ArcCosine:
     >>> relu = ArcCosine.build(1, (np.zeros(2), 1.0), (np.zeros(2), 1.0))
     >>> relu.dual(np.array([0.0, 1.0])).round(15).tolist()  # 1 / 2 pi and 1/2
     [0.159154943091895, 0.5]
-    >>> relu.opposite(np.array([1e-200]))[1].tolist()  # angle / 2 pi at -1 + 1e-200
-    [2.2507907903927653e-101]
+    >>> float(relu.opposite(np.array(2e-200))[1]) * np.pi  # the angle at -1 + d is 2e-100
+    1e-100
     """
 
     m: int
@@ -169,7 +169,9 @@ def _sine(rho: Array) -> Array:
 def _angle(d: Array) -> tuple[Array, Array]:
     """Return the angle whose cosine is 1 - d, and its sine."""
     # The square root first: half of the least number is zero.
-    return 2.0 * np.arcsin(0.5 * np.sqrt(2.0 * d)), np.sqrt(d) * np.sqrt(2.0 - d)
+    half = np.arcsin(0.5 * np.sqrt(2.0 * np.minimum(d, 1.0)))
+    angle = np.where(d < 1.0, 2.0 * half, np.arccos(1.0 - d))
+    return angle, np.sqrt(d) * np.sqrt(2.0 - d)
 
 
 # sin w - w cos w = w^3 sum_n (-1)^n (2n + 2) / (2n + 3)! w^2n, and
