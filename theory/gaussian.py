@@ -1,7 +1,6 @@
 """Standard Gaussian: density, tail moments, expectations split at kinks."""
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -113,9 +112,3 @@ def composite(edges: Array) -> tuple[Array, Array]:
     half = 0.5 * np.diff(edges)
     mid = 0.5 * (edges[1:] + edges[:-1])
     return (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
-
-
-def expectation(f: Callable[[Array], Array], kinks: tuple[float, ...] = ()) -> float:
-    """Return E f(Z), Z standard normal, with panels that end at the kinks."""
-    x, w = panels(tuple(kinks))
-    return math.fsum(w * f(x) * pdf(x))

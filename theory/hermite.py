@@ -32,18 +32,25 @@ def _rows(order: int, x: Array, start: Array) -> Array:
 
 
 @lru_cache(maxsize=256)
-def weighted_at(order: int, x: float) -> tuple[float, ...]:
-    """Return ``h_k(x) phi(x)``, k <= order, each to the last digit, also near a zero."""
+def weighted_at(
+    order: int, points: tuple[float, ...], weights: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Return ``sum_j w_j h_k(x_j) phi(x_j)``, k <= order, each to the last digit.
+
+    Also near a zero of the polynomial, and where the terms cancel.
+    """
     with decimal.localcontext(prec=40):
-        point = decimal.Decimal(x)
         root_two_pi = decimal.Decimal("2.506628274631000502415765284811045253006987")
-        low, high = decimal.Decimal(0), (-point * point / 2).exp() / root_two_pi
         roots = [decimal.Decimal(n).sqrt() for n in range(order + 2)]
-        out = []
-        for n in range(order + 1):
-            out.append(float(high))
-            low, high = high, (point * high - roots[n] * low) / roots[n + 1]
-    return tuple(out)
+        out = [decimal.Decimal(0)] * (order + 1)
+        for x, w in zip(points, weights, strict=True):
+            point, weight = decimal.Decimal(x), decimal.Decimal(w)
+            low = decimal.Decimal(0)
+            high = weight * (-point * point / 2).exp() / root_two_pi
+            for n in range(order + 1):
+                out[n] += high
+                low, high = high, (point * high - roots[n] * low) / roots[n + 1]
+    return tuple(map(float, out))
 
 
 @lru_cache(maxsize=8)
@@ -85,17 +92,17 @@ def expansion(
 
 
 def precise_coefficients(
-    f: Callable[[Any], Any], order: int, digits: int, steps: int = 24
+    f: Callable[[Any], Any], order: int, digits: int, steps: int = 10
 ) -> Array:
     """Coefficients of a function analytic in a strip, by the trapezoid rule in mpmath.
 
     With a step of 1 / steps the error is exp(-2 pi d steps) for singularities at
-    distance d of the real line. Beyond 2 sqrt(k) the terms fall as exp(-x^2 / 4), and
-    nodes end where that has left the digits. For coefficients far below the rounding of f.
+    distance d of the real line. The terms are below exp(-x^2 / 4), and nodes end where
+    that has left the digits. For coefficients far below the rounding of f.
     """
     import mpmath as mp
 
-    reach = max(30, math.ceil(math.sqrt(4.0 * math.log(10.0) * digits)))
+    reach = math.ceil(math.sqrt(4.0 * math.log(10.0) * digits))
     with mp.workdps(digits):
         h = mp.mpf(1) / steps
         root = [mp.sqrt(n) for n in range(order + 2)]

@@ -50,8 +50,7 @@ class Activation(GaussianFunction):
         degrees = [f.degree for f in (self, other) if f.degree is not None]
         if degrees:
             n = max(min(degrees), 1)
-            p = self._coefficients(n) * other._coefficients(n)
-            return duals.Series(tuple(p.tolist()))
+            return _sum_of(self._coefficients(n) * other._coefficients(n))
         if not (self.kinks or other.kinks):
             series = _series(self, other)
             if series is not None:
@@ -210,7 +209,7 @@ class Activation(GaussianFunction):
         low = 1e-3
         while gap(low) <= 0.0:
             low /= 8.0
-        return 1.0 - float(brentq(gap, low, 0.5, xtol=1e-16, rtol=1e-15))
+        return 1.0 - float(brentq(gap, low, 1.0, xtol=1e-16, rtol=1e-15))
 
     # --- lengths ------------------------------------------------------------------
 
@@ -250,12 +249,12 @@ class Activation(GaussianFunction):
 
     def _lengths(self, q: Array) -> Array:
         if q.size > moments.FEW:
-            return moments.Table(self).lengths(q)
+            return moments.lengths(self, q)
         return np.array([self._at(v, "length_map", "q").second_moment for v in q])
 
     def _length_slopes(self, q: Array) -> Array:
         if q.size > moments.FEW:
-            return moments.Table(self).slopes(q)
+            return moments.length_slopes(self, q)
         at = [self._at(v, "length_map_derivative", "q") for v in q]
         slopes = [moments.length_slope(a) for a in at]
         return np.array(slopes) / q
@@ -322,11 +321,6 @@ class Affine(Activation):
         return out
 
     @cached_property
-    def variance(self) -> float:
-        """That of the base times the square of the scale."""
-        return 1.0 if self.is_normalized else self.scale**2 * self.base.variance
-
-    @cached_property
     def _rest(self) -> float:
         return self.scale**2 * self.base._rest
 
@@ -359,7 +353,12 @@ def _series(a: Activation, b: Activation) -> duals.Engine | None:
     if float(np.abs(p[-40:]).max()) * ORDER**2 > 1e-17 * scale:
         return None
     last = int(np.max(np.nonzero(k * np.abs(p) > 1e-19 * scale)[0], initial=1))
-    return duals.Series(tuple(p[: last + 1].tolist()))
+    return _sum_of(p[: last + 1])
+
+
+def _sum_of(p: Array) -> duals.Engine:
+    """Return the engine of sum_k p_k rho^k."""
+    return duals.Series(tuple(p.tolist()))
 
 
 def _tabulated(a: Activation, b: Activation) -> duals.Engine:

@@ -73,6 +73,12 @@ def _softplus(x: Array) -> Array:
     return np.logaddexp(0.0, x)
 
 
+def _log_cosh(x: Array) -> Array:
+    size = np.abs(x)
+    near = 0.5 * np.log1p(np.sinh(np.minimum(size, 1.0)) ** 2)
+    return np.where(size < 1.0, near, size + np.log1p(0.5 * np.expm1(-2.0 * size)))
+
+
 def _sech_squared(x: Array) -> Array:
     e = np.exp(-2.0 * np.abs(x))
     return 4.0 * e / (1.0 + e) ** 2
@@ -221,7 +227,7 @@ asinh = Smooth(
 log_cosh = Smooth(
     Definition(
         name="log_cosh",
-        f=lambda x: np.abs(x) + np.log1p(0.5 * np.expm1(-2.0 * np.abs(x))),
+        f=_log_cosh,
         df=np.tanh,
         precise=lambda mp, x: mp.log(mp.cosh(x)),
         parity=EVEN,

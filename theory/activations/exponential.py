@@ -47,7 +47,7 @@ class ExponentialUnit(Activation):
     @property
     def derivative(self) -> Activation:
         """s', which jumps at zero unless alpha is one."""
-        return ExponentialSlope(self, math.sqrt(self.var))
+        return _ExponentialSlope(self, math.sqrt(self.var))
 
     def _coefficients(self, order: int) -> Array:
         # With c_k = E[e^{rX} h_k(X) 1{X < 0}], by parts, and x + alpha (e^x - 1 - x)
@@ -68,7 +68,7 @@ class ExponentialUnit(Activation):
 
 
 @dataclass(frozen=True)
-class ExponentialSlope(Activation):
+class _ExponentialSlope(Activation):
     """factor * u', u an exponential unit: scale * (1 for x > 0, alpha e^x below)."""
 
     unit: ExponentialUnit
@@ -98,9 +98,9 @@ class ExponentialSlope(Activation):
     def _edges(self, reach: float) -> Array:
         return _edges(self.unit.var, reach)
 
-    def scaled(self, var: float) -> "ExponentialSlope":
+    def scaled(self, var: float) -> "_ExponentialSlope":
         """Return x -> s(sqrt(var) x)."""
-        return ExponentialSlope(self.unit.scaled(var), self.factor)
+        return _ExponentialSlope(self.unit.scaled(var), self.factor)
 
     @property
     def derivative(self) -> Activation:

@@ -119,9 +119,9 @@ class GaussianFunction(ABC):
         Returns
         -------
         array, (order + 1,)
-            Relative error 1e-13 (1e-12 for variances from 1e-8 to 1e8), for
-            coefficients that vanish relative to the largest one of the tail that
-            starts there. The first is `mean`.
+            Relative error 1e-13, for coefficients that vanish relative to the largest
+            one of the tail that starts there; for variances from 1e-8 to 1e8 it is 1e-12
+            of that one. The first is `mean`.
 
         Raises
         ------

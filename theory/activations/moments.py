@@ -55,32 +55,33 @@ class Samples:
 
     Attributes
     ----------
+    of : Sampled
+        The function s.
     x, w : array
         E g(Z) is ``w @ g(x)``.
     s : array
         The values s(x).
-    rise : array
-        s(x) less the constant `start`.
-    bend : array
-        s(x) less an affine function.
     """
 
+    of: Sampled
     x: Array
     w: Array
     s: Array
-    rise: Array
-    start: float
-    bend: Array
+
+    @cached_property
+    def _rise(self) -> tuple[Array, float]:
+        return self.of._rise(self.x)
 
     @cached_property
     def mean(self) -> float:
         """E s(Z)."""
-        return math.fsum([self.start, math.fsum(self.w * self.rise)])
+        rise, start = self._rise
+        return math.fsum([start, math.fsum(self.w * rise)])
 
     @cached_property
     def linear(self) -> float:
         """E s(Z) Z."""
-        return math.fsum(self.w * self.rise * self.x)
+        return math.fsum(self.w * self._rise[0] * self.x)
 
     @property
     def second_moment(self) -> float:
@@ -90,12 +91,13 @@ class Samples:
     @property
     def variance(self) -> float:
         """E (s(Z) - E s(Z))^2."""
-        return math.fsum(self.w * (self.rise - math.fsum(self.w * self.rise)) ** 2)
+        rise, _ = self._rise
+        return math.fsum(self.w * (rise - math.fsum(self.w * rise)) ** 2)
 
     @property
     def rest(self) -> float:
         """E (s(Z) - a_0 - a_1 Z)^2."""
-        k = self.bend
+        k = self.of._bend(self.x)
         line = math.fsum(self.w * k) + math.fsum(self.w * k * self.x) * self.x
         return math.fsum(self.w * (k - line) ** 2)
 
@@ -117,7 +119,7 @@ def sample(a: Sampled) -> Samples:
         total = float(energy.sum())
         outside = float(energy[np.abs(x) > reach - 2.0].sum())
         if math.isfinite(total) and outside <= TAIL * total:
-            return Samples(x, w, s, *a._rise(x), a._bend(x))
+            return Samples(a, x, w, s)
     raise ValueError(
         f"{a.name}: `var` must leave E s(sqrt(var) Z)^2 within float64, but the"
         f" activation grows too fast: {total:.3g} on |Z| < {REACHES[-1]:g}."
@@ -131,30 +133,25 @@ def length_slope(s: Any) -> float:
     return math.fsum(w * s._value(x) * slope._value(x) * x)
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Maps of lengths of one activation, read from Chebyshev series in log q."""
+def lengths(a: Any, q: Array) -> Array:
+    """Return E s(sqrt(q) Z)^2 for many q, (n,), from Chebyshev series in log q."""
+    return _read(q, lambda j: _panel(a, j))
 
-    activation: Any
 
-    def lengths(self, q: Array) -> Array:
-        """Return E s(sqrt(q) Z)^2 for q (n,)."""
-        return self._read(q, lambda j: _panel(self.activation, j))
+def length_slopes(a: Any, q: Array) -> Array:
+    """Return its derivative in q."""
+    return _read(q, lambda j: _panel(a, j, by="slope")) / q
 
-    def slopes(self, q: Array) -> Array:
-        """Return its derivative in q."""
-        return self._read(q, lambda j: _panel(self.activation, j, by="slope")) / q
 
-    @staticmethod
-    def _read(q: Array, panel: Callable[[int], Array]) -> Array:
-        u = 0.5 * np.log(q)
-        cell = np.floor(u).astype(np.int64)
-        out = np.empty_like(q)
-        for j in np.unique(cell):
-            at = cell == j
-            y = 2.0 * (u[at] - float(j)) - 1.0
-            out[at] = np.polynomial.chebyshev.chebval(y, panel(int(j)))
-        return out
+def _read(q: Array, panel: Callable[[int], Array]) -> Array:
+    u = 0.5 * np.log(q)
+    cell = np.floor(u).astype(np.int64)
+    out = np.empty_like(q)
+    for j in np.unique(cell):
+        at = cell == j
+        y = 2.0 * (u[at] - float(j)) - 1.0
+        out[at] = np.polynomial.chebyshev.chebval(y, panel(int(j)))
+    return out
 
 
 @lru_cache(maxsize=2048)

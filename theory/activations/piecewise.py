@@ -150,9 +150,8 @@ class PiecewisePolynomial(Activation):
             fall = np.ones(len(k))
             for i in range(self.m + 1):
                 fall *= k - i
-            for c, j in zip(self.kinks, self.jumps, strict=True):
-                h = np.array(_hermite.weighted_at(order - self.m - 1, c))
-                out[self.m + 1 :] += j * h / np.sqrt(fall)
+            h = _hermite.weighted_at(order - self.m - 1, self.kinks, self.jumps)
+            out[self.m + 1 :] = np.array(h) / np.sqrt(fall)
         return self._with_parity(out)
 
     # --- moments ------------------------------------------------------------------
@@ -234,7 +233,8 @@ class PiecewisePolynomial(Activation):
                 return found
         # Nearly affine: kinks so far out that the densities at them do not cancel.
         a = self._coefficients(max(self.m, 1))
-        return self._remainder + float(np.sum(a[2:] ** 2)) - (not self.m) * a[1] ** 2
+        rest = self._remainder + float(np.sum(a[2:] ** 2))
+        return rest if self.m else rest - float(a[1]) ** 2
 
     @property
     def _has_exact_rest(self) -> bool:

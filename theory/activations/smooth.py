@@ -87,7 +87,7 @@ class Definition:
     closed: Closed | None = None
 
     @property
-    def radius(self) -> float:
+    def _radius(self) -> float:
         """Of Taylor's series at zero; 4 for an entire function."""
         least = min([self.strip, *map(abs, self.kinks)])
         return least if math.isfinite(least) else 4.0
@@ -167,7 +167,7 @@ class Smooth(Activation):
             return self.factor * (
                 left + (u * d.df(zero) if terms + self.order < 2 else 0.0)
             )
-        reach = 0.25 * d.radius
+        reach = 0.25 * d._radius
         if self._root > 0.5 * reach:
             # No digits to lose.
             slope = d.df(zero) if terms == 2 and not self.order else 0.0
@@ -187,8 +187,7 @@ class Smooth(Activation):
         if closed is not None and n >= first:
             with np.errstate(over="ignore", invalid="ignore"):
                 out = self._lowered(closed.coefficients(self.var, n))
-            if not np.isfinite(out).all():
-                raise self._too_large()
+            self._finite(out, "var")
         elif self._needs_digits(n):
             size = 12 if n <= 12 else PRECISE
             found = _precise_coefficients(self.definition, self.var, size)
@@ -241,8 +240,10 @@ class Smooth(Activation):
 
     # --- moments ------------------------------------------------------------------
 
-    def _too_large(self, name: str = "var") -> ValueError:
-        return ValueError(
+    def _finite(self, values: Array, name: str = "q") -> Array:
+        if np.isfinite(values).all():
+            return values
+        raise ValueError(
             f"{self.definition.name}: `{name}` must leave the moments within float64."
         )
 
@@ -253,14 +254,11 @@ class Smooth(Activation):
         if not known:
             return None
         with np.errstate(over="ignore"):
-            out = self.factor**2 * known(v) / (v if self.order else 1.0)
-        if not np.isfinite(out).all():
-            raise self._too_large("var" if q.size == 1 else "q")
-        return out
+            return self.factor**2 * known(v) / (v if self.order else 1.0)
 
     @cached_property
     def second_moment(self) -> float:
-        """E s(Z)^2."""
+        """E s(Z)^2; infinite beyond float64."""
         known = self._energy(np.ones(1))
         return super().second_moment if known is None else float(known[0])
 
@@ -273,8 +271,8 @@ class Smooth(Activation):
         if closed is None or closed.variance is None:
             return super().variance
         if not self.order:
-            self._energy(np.ones(1))  # raises where it leaves float64
-            return self.factor**2 * float(closed.variance(np.array(self.var)))
+            with np.errstate(over="ignore"):
+                return self.factor**2 * float(closed.variance(np.array(self.var)))
         if self.var <= 4.0:
             return super().variance
         return self.second_moment - self.mean**2
@@ -303,16 +301,18 @@ class Smooth(Activation):
 
     def _lengths(self, q: Array) -> Array:
         known = self._energy(q)
-        return super()._lengths(q) if known is None else known
+        return super()._lengths(q) if known is None else self._finite(known)
 
     def _length_slopes(self, q: Array) -> Array:
         closed = self.definition.closed
         if self.order or closed is None or closed.energy_slope is None:
             return super()._length_slopes(q)
-        self._energy(q)  # raises where it leaves float64
-        return self.factor**2 * self.var * closed.energy_slope(self.var * q)
+        with np.errstate(over="ignore"):
+            slope = closed.energy_slope(self.var * q)
+        return self.factor**2 * self.var * self._finite(slope)
 
     def _engine(self, other: Activation) -> duals.Engine:
+        self._finite(np.array([self.second_moment, other.second_moment]), "var")
         closed = self.definition.closed
         if closed and closed.dual and isinstance(other, Smooth):
             same = self.definition == other.definition
@@ -350,9 +350,10 @@ def _precise_coefficients(definition: Definition, var: float, order: int) -> Arr
         below = d * math.sqrt(order) / math.log(10.0)
     else:
         below = order * math.log10(d) - 0.5 * math.lgamma(order + 1.0) / math.log(10.0)
-    digits = 45 + math.ceil(min(below, 330.0))
-    # The rule's error is e^(-2 pi d / h) for a step h.
-    steps = max(24, math.ceil(digits * math.log(10.0) / (2.0 * math.pi * d)))
+    digits = 35 + math.ceil(min(below, 330.0))
+    # The rule's error is e^(-2 pi d / h) for a step h. An entire function needs 1/10:
+    # of order 256 that leaves 1e-600.
+    steps = max(10, math.ceil(digits * math.log(10.0) / (2.0 * math.pi * d)))
     with mp.workdps(digits):
         r = mp.sqrt(mp.mpf(var))
         f = definition.precise
