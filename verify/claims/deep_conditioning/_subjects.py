@@ -22,8 +22,8 @@ Array = npt.NDArray[np.float64]
 Subject = str | Mapping[str, Any]
 KEY = "agarwal2021deep"
 
-# The cases of a claim stay what they were: what joined the catalogue since is compared
-# with its definition in `tests/theory`.
+# The cases of most claims stay what they were: what joined the catalogue since is in the
+# table of activations, `dc/tab2`, alone.
 NEWER = ("quick_gelu", "log_cosh", "relu6", "hard_sigmoid", "hard_swish")
 SMOOTH = tuple(n for n in integrals.SMOOTH if n not in NEWER)
 KINKED = tuple(n for n in integrals.PIECES if n not in NEWER)
