@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory.activations import Activation, pair
-from theory.duals import Truncated
+from theory.duals import ArcCosine, Truncated
 from theory.grids import COARSE, SMALLEST, Grid, clenshaw
 
 Array = npt.NDArray[np.float64]
@@ -95,7 +95,7 @@ def one_layer(activation: Activation) -> Layers:
         if sign > 0.0:
             # Close to one the distance is the accurate form.
             value = np.where(d < 0.25, 1.0 - d * spread, value)
-        elif isinstance(e, Truncated):
+        elif isinstance(e, (Truncated, ArcCosine)):
             # Close to minus one too: the dual of ReLU vanishes there.
             value = np.where(
                 d < 0.25, e.opposite(flat)[0].reshape(d.shape) / total, value
@@ -107,7 +107,7 @@ def one_layer(activation: Activation) -> Layers:
             t = 2.0 * np.arcsin(np.sqrt(0.5 * flat))
             t = t if sign > 0.0 else np.pi - t
             p = e.slope(rho.ravel(), t) / total
-            if sign < 0.0 and isinstance(e, Truncated):
+            if sign < 0.0 and isinstance(e, (Truncated, ArcCosine)):
                 p = np.where(flat < 0.25, e.opposite(flat)[1] / total, p)
             p = p.reshape(d.shape)
             tables[2].append(p / slope)

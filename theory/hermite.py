@@ -36,26 +36,26 @@ def _rows(order: int, x: Array, start: Array) -> Array:
     return out
 
 
-def weighted_at(order: int, x: float) -> tuple[float, ...]:
-    """Return ``h_k(x) phi(x)``, k <= order, each to the last digit, also near a zero."""
-    who = "weighted_at"
-    return _weighted_at(
-        _checks.integer(who, "order", order, 0, MOST), _checks.number(who, "x", x)
-    )
-
-
 @lru_cache(maxsize=256)
-def _weighted_at(order: int, x: float) -> tuple[float, ...]:
+def weighted_at(
+    order: int, points: tuple[float, ...], weights: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Return ``sum_j w_j h_k(x_j) phi(x_j)``, k <= order, each to the last digit.
+
+    Also near a zero of the polynomial, and where the terms cancel.
+    """
     with decimal.localcontext(prec=40):
-        point = decimal.Decimal(x)
         root_two_pi = decimal.Decimal("2.506628274631000502415765284811045253006987")
-        low, high = decimal.Decimal(0), (-point * point / 2).exp() / root_two_pi
         roots = [decimal.Decimal(n).sqrt() for n in range(order + 2)]
-        out = []
-        for n in range(order + 1):
-            out.append(float(high))
-            low, high = high, (point * high - roots[n] * low) / roots[n + 1]
-    return tuple(out)
+        out = [decimal.Decimal(0)] * (order + 1)
+        for x, w in zip(points, weights, strict=True):
+            point, weight = decimal.Decimal(x), decimal.Decimal(w)
+            low = decimal.Decimal(0)
+            high = weight * (-point * point / 2).exp() / root_two_pi
+            for n in range(order + 1):
+                out[n] += high
+                low, high = high, (point * high - roots[n] * low) / roots[n + 1]
+    return tuple(map(float, out))
 
 
 def weighted_basis(order: int, kinks: Sequence[float] = ()) -> tuple[Array, Array]:
@@ -88,11 +88,33 @@ def coefficients(
     return basis @ _checks.values(who, "f", f(x), x)
 
 
-def precise_coefficients(f: Callable[[Any], Any], order: int, digits: int) -> Array:
+def expansion(
+    f: Callable[[Array], Array], order: int, edges: Array, reach: float = 20.0
+) -> Array:
+    """Return E[f(Z) h_k(Z)] for k <= order, with panels that end at the edges.
+
+    Examples
+    --------
+    >>> expansion(np.abs, 2, np.zeros(1)).round(15).tolist()
+    [0.797884560802865, 0.0, 0.564189583547756]
+    """
+    x, w = gaussian.rule(edges, reach)
+    low, high = np.zeros_like(x), w * f(x)
+    out = np.empty(order + 1)
+    for n in range(order + 1):
+        out[n] = high.sum()
+        low, high = high, (x * high - math.sqrt(n) * low) / math.sqrt(n + 1)
+    return out
+
+
+def precise_coefficients(
+    f: Callable[[Any], Any], order: int, digits: int, steps: int = 10
+) -> Array:
     """Coefficients of a function analytic in a strip, by the trapezoid rule in mpmath.
 
-    With step 1/24 the error is exp(-48 pi d) for singularities at distance d of the real
-    line; nodes to 30 leave exp(-225). For coefficients far below the rounding of f.
+    With a step of 1 / steps the error is exp(-2 pi d steps) for singularities at
+    distance d of the real line. The terms are below exp(-x^2 / 4), and nodes end where
+    that has left the digits. For coefficients far below the rounding of f.
     """
     import mpmath as mp
 
@@ -100,11 +122,12 @@ def precise_coefficients(f: Callable[[Any], Any], order: int, digits: int) -> Ar
     _checks.function(who, "f", f)
     order = _checks.integer(who, "order", order, 0, MOST)
     digits = _checks.integer(who, "digits", digits, 1, MOST)
+    reach = math.ceil(math.sqrt(4.0 * math.log(10.0) * digits))
     with mp.workdps(digits):
-        h = mp.mpf(1) / 24
+        h = mp.mpf(1) / steps
         root = [mp.sqrt(n) for n in range(order + 2)]
         total = [mp.mpf(0)] * (order + 1)
-        for j in range(24 * 30 + 1):
+        for j in range(steps * reach + 1):
             x = j * h
             weight = h * mp.npdf(x) / (2 if j == 0 else 1)
             up, down = f(x), f(-x)

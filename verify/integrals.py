@@ -78,6 +78,8 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
     "asinh": _asinh,
     "gaussian": lambda x: (-x * x / 2).exp(),
     "mish": lambda x: x * _softplus(x).tanh(),
+    "quick_gelu": lambda x: x * _sigmoid(arb(1.702) * x),
+    "log_cosh": lambda x: x.cosh().log(),
 }
 
 
@@ -148,7 +150,7 @@ class Pieces:
     """b_0 + b_1 x + sum_j J_j (x - c_j)_+^m / m! + elu * (e^x - 1) 1{x < 0}.
 
     Numbers are decimal text, exact floats or balls. `variance` is that of the argument,
-    which is sqrt(variance) X.
+    which is sqrt(variance) X. `orders` are the m of the kinks where they differ.
     """
 
     order: int
@@ -157,6 +159,13 @@ class Pieces:
     jumps: tuple[Any, ...] = ()
     elu: Any = 0
     variance: Any = 1
+    orders: tuple[int, ...] = ()
+
+    @property
+    def terms(self) -> list[tuple[Any, Any, int]]:
+        """Kink, jump and order of each power."""
+        orders = self.orders or (self.order,) * len(self.kinks)
+        return list(zip(self.kinks, self.jumps, orders, strict=True))
 
     def dual(self, rho: Any, other: "Pieces | None" = None) -> Any:
         """E s(X) s(Y), or E s(X) t(Y) for another function t."""
@@ -190,10 +199,10 @@ def _value(piece: Pieces, x: Any, side: Any, level: int) -> Any:
     y, at = root * x, root * side
     b0, b1 = (arb(b) for b in piece.line)
     out = b0 + b1 * y if level == 0 else b1 + 0 * y
-    power = piece.order - level
-    if power < 0:
-        raise ValueError("Pieces: a function with a jump has no derivative")
-    for c, jump in zip(piece.kinks, piece.jumps, strict=True):
+    for c, jump, order in piece.terms:
+        power = order - level
+        if power < 0:
+            raise ValueError("Pieces: a function with a jump has no derivative")
         if at > arb(c):
             out += arb(jump) * (y - arb(c)) ** power / math.factorial(power)
     if piece.elu and at < 0:
@@ -207,9 +216,8 @@ def _mean(piece: Pieces, centre: Any, spread: Any, level: int) -> Any:
     m, s = root * centre, root * spread
     b0, b1 = (arb(b) for b in piece.line)
     out = b0 + b1 * m if level == 0 else b1 + 0 * m
-    power = piece.order - level
     half = flint.arb(2).sqrt()
-    for c, jump in zip(piece.kinks, piece.jumps, strict=True):
+    for c, jump, order in piece.terms:
         t = (m - arb(c)) / s
         upper = (-t / half).erfc() / 2
         density = (-t * t / 2).exp() / (2 * flint.arb.pi()).sqrt()
@@ -217,7 +225,7 @@ def _mean(piece: Pieces, centre: Any, spread: Any, level: int) -> Any:
             upper,
             s * (density + t * upper),
             s * s * ((1 + t * t) * upper + t * density) / 2,
-        )[power]
+        )[order - level]
         out += arb(jump) * moment
     if piece.elu:
         t = m / s
@@ -274,8 +282,8 @@ def _coefficient(piece: Pieces, k: int) -> Any:
     x = flint.arb_poly([0, 1])
     b0, b1 = (arb(b) for b in piece.line)
     total = b0 * (k == 0) + b1 * root * (k == 1)
-    for c, jump in zip(piece.kinks, piece.jumps, strict=True):
-        power = (root * x - arb(c)) ** piece.order * (1 / flint.arb.fac_ui(piece.order))
+    for c, jump, order in piece.terms:
+        power = (root * x - arb(c)) ** order * (1 / flint.arb.fac_ui(order))
         total += arb(jump) * _tail(he * power, arb(c) / root)
     if piece.elu:
         # X < 0 is -X > 0; e^{-root x} phi(x) = e^{root^2/2} phi(x + root).
@@ -309,6 +317,8 @@ def _tail(polynomial: Any, c: Any) -> Any:
     )
 
 
+_SIXTH = Fraction(1, 6)
+
 PIECES: dict[str, Pieces] = {
     "relu": Pieces(1, (0, 0), (0,), (1,)),
     "abs": Pieces(1, (0, -1), (0,), (2,)),
@@ -319,6 +329,16 @@ PIECES: dict[str, Pieces] = {
     "step": Pieces(0, (0, 0), (0,), (1,)),
     "sign": Pieces(0, (-1, 0), (0,), (2,)),
     "hard_tanh": Pieces(1, (-1, 0), (-1, 1), (1, -1)),
+    "relu6": Pieces(1, (0, 0), (0, 6), (1, -1)),
+    "hard_sigmoid": Pieces(1, (0, 0), (-3, 3), (_SIXTH, -_SIXTH)),
+    # x min(max(x + 3, 0), 6) / 6: its slope jumps down by 1/2 at either kink.
+    "hard_swish": Pieces(
+        2,
+        (0, 0),
+        (-3, -3, 3, 3),
+        (Fraction(1, 3), Fraction(-1, 2), Fraction(-1, 3), Fraction(-1, 2)),
+        orders=(2, 1, 2, 1),
+    ),
     "elu": Pieces(1, (0, 0), (0,), (1,), elu=1),
     # Klambauer et al. 2017: the fixed point's scale and alpha, rounded to float64.
     "selu": Pieces(
@@ -406,9 +426,71 @@ def of_coefficients(values: Sequence[Any]) -> Law:
     )
 
 
+ODD: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "softsign": (lambda x: x / (1 + x), lambda x: 1 / (1 + x) ** 2),
+}
+"""Odd functions with a kink at zero: the function and its derivative for x > 0."""
+
+
+def of_odd(f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Law:
+    """Law of an odd function given for x > 0: 30 digits by nested quadrature (slow)."""
+
+    def expectation(g: Callable[[Any], Any], parity: int, rho: Any) -> Any:
+        r = mpmath.mpf(rho)
+        spread = mpmath.sqrt((1 - r) * (1 + r))
+
+        def whole(x: Any) -> Any:
+            return g(abs(x)) * (mpmath.sign(x) if parity else 1)
+
+        def mean(x: Any) -> Any:
+            if not spread:
+                return whole(r * x)
+            cut = -r * x / spread
+            ends = [-9, cut, 9] if abs(cut) < 9 else [-9, 9]
+            return mpmath.quad(
+                lambda z: whole(r * x + spread * z) * mpmath.npdf(z), ends, maxdegree=5
+            )
+
+        def integrand(x: Any) -> Any:
+            return 2 * g(x) * mean(x) * mpmath.npdf(x)
+
+        return mpmath.quad(integrand, [0, 1, 2, 4, 9, 18], maxdegree=5)
+
+    def coefficient(k: int) -> Any:
+        with flint.ctx.workprec(2048):
+            he = _hermite_polynomial(k)
+            parts = [
+                flint.acb.integral(
+                    lambda x, _: f(x) * he(x) * _density(x),
+                    flint.acb(a),
+                    flint.acb(a + 2),
+                )
+                for a in range(0, 40 if k % 2 else 0, 2)
+            ]
+            total = sum(parts, flint.acb(0)).real
+            return mpf(2 * total / flint.arb.fac_ui(k).sqrt())
+
+    def at(g: Callable[[Any], Any], parity: int) -> Callable[[Any], Any]:
+        def value(rho: Any) -> Any:
+            with mpmath.workdps(30):
+                return expectation(g, parity, rho)
+
+        return lru_cache(None)(value)
+
+    return Law(at(f, 1), at(df, 0), lru_cache(None)(coefficient))
+
+
 @lru_cache(maxsize=64)
 def law(name: str) -> Law:
-    """Law of a function by its name in `SMOOTH`, in `PIECES` or as ``normrelu(c)``."""
+    """Law of a function by its name in the tables here, ``normrelu(c)``, ``hermite(k)``.
+
+    Raises
+    ------
+    ValueError
+        For any other name.
+    """
+    if name in ODD:
+        return of_odd(*ODD[name])
     if name in PIECES:
         return of_pieces(PIECES[name])
     if name.startswith("normrelu("):
@@ -416,6 +498,8 @@ def law(name: str) -> Law:
     if name.startswith("hermite("):
         degree = int(name[len("hermite(") : -1])
         return of_coefficients([0] * degree + [1])
+    if name not in SMOOTH:
+        raise ValueError(f"law: no function is called {name!r} here")
     a = smooth_coefficients(name)
     with flint.ctx.workprec(BITS):
         series = Series(tuple(value * value for value in a))

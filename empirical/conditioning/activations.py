@@ -106,23 +106,58 @@ def shifted_relu(kink: float) -> Elementwise:
     return lambda z: torch.relu(z - kink)
 
 
+def _hermite(*polynomial: float) -> Elementwise:
+    """Return sum_k c_k z^k by Horner's rule."""
+
+    def f(z: Tensor) -> Tensor:
+        out = torch.full_like(z, polynomial[-1])
+        for c in polynomial[-2::-1]:
+            out = out * z + c
+        return out
+
+    return f
+
+
+_F = torch.nn.functional
+
 _KNOWN: dict[str, tuple[Elementwise, tuple[float, ...]]] = {
     "relu": (torch.relu, (0.0,)),
+    "identity": (lambda z: z, ()),
+    "relu6": (_F.relu6, (0.0, 6.0)),
+    "relu_squared": (lambda z: torch.relu(z).square(), (0.0,)),
+    "leaky_relu(0.01)": (_F.leaky_relu, (0.0,)),
     "abs": (torch.abs, (0.0,)),
+    "step": (lambda z: (z > 0.0).to(z.dtype), (0.0,)),
     "sign": (torch.sign, (0.0,)),
+    "hard_tanh": (_F.hardtanh, (-1.0, 1.0)),
+    "hard_sigmoid": (_F.hardsigmoid, (-3.0, 3.0)),
+    "hard_swish": (_F.hardswish, (-3.0, 3.0)),
     "tanh": (torch.tanh, ()),
     "tanh3": (lambda z: torch.tanh(3.0 * z), ()),
     "erf": (torch.special.erf, ()),
     "sin": (torch.sin, ()),
-    "gelu": (torch.nn.functional.gelu, ()),
-    "silu": (torch.nn.functional.silu, ()),
-    "elu": (torch.nn.functional.elu, (0.0,)),
-    "selu": (torch.nn.functional.selu, (0.0,)),
-    "hermite2": (lambda z: (z * z - 1.0) / math.sqrt(2.0), ()),
+    "cos": (torch.cos, ()),
+    "exp": (torch.exp, ()),
+    "arctan": (torch.arctan, ()),
+    "asinh": (torch.asinh, ()),
+    "gaussian": (lambda z: torch.exp(-0.5 * z.square()), ()),
+    "sigmoid": (torch.sigmoid, ()),
+    "softplus": (_F.softplus, ()),
+    "softsign": (_F.softsign, (0.0,)),
+    "log_cosh": (lambda z: torch.log(torch.cosh(z)), ()),
+    "gelu": (_F.gelu, ()),
+    "quick_gelu": (lambda z: z * torch.sigmoid(1.702 * z), ()),
+    "silu": (_F.silu, ()),
+    "mish": (_F.mish, ()),
+    "elu": (_F.elu, (0.0,)),
+    "selu": (_F.selu, (0.0,)),
+    "hermite2": (_hermite(-(0.5**0.5), 0.0, 0.5**0.5), ()),
+    "hermite3": (_hermite(0.0, -(1.5**0.5), 0.0, 6.0**-0.5), ()),
+    "hermite4": (_hermite(0.375**0.5, 0.0, -(1.5**0.5), 0.0, 24.0**-0.5), ()),
 }
 
 NAMES = (*_KNOWN, "relu<kink>")
-"""What `named` understands; ``relu-1.6`` has its kink at -1.6."""
+"""What `named` understands; ``relu-1.6`` has its kink at -1.6, ``relu6.0`` at 6."""
 
 
 def named(name: str) -> Standardised:

@@ -70,6 +70,11 @@ VALUES = {
     "normrelu": lambda x: (
         1.0507009873554805 * (max(x + 1.59076585644126852, 0.0) - 1.61451860134731268)
     ),
+    "relu6": lambda x: min(max(x, 0.0), 6.0),
+    "hard_sigmoid": lambda x: min(max(x + 3.0, 0.0), 6.0) / 6.0,
+    "hard_swish": lambda x: x * min(max(x + 3.0, 0.0), 6.0) / 6.0,
+    "quick_gelu": lambda x: x / (1 + math.exp(-1.702 * x)),
+    "log_cosh": lambda x: float(mpmath.log(mpmath.cosh(x))),
     "hermite(2)": lambda x: (x * x - 1) / math.sqrt(2),
     "hermite(3)": lambda x: (x**3 - 3 * x) / math.sqrt(6),
     "hermite(4)": lambda x: (x**4 - 6 * x * x + 3) / math.sqrt(24),

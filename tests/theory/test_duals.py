@@ -256,3 +256,17 @@ def test_the_default_kink_has_the_scale_of_selu():
     assert act.normrelu(scale=1.0507009873554805).kinks == act.normrelu().kinks
     scale = act.normrelu_constants(act.normrelu().kinks[0]).scale
     assert scale == pytest.approx(1.0507009873554805, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["hard_tanh", "relu6", "normrelu"])
+def test_values_beside_minus_one(name, law, error):
+    # The dual and its slope at -1 + d, d too small to be told in a float.
+    a, ref = act.CATALOGUE[name], law(name)
+    e = act.pair(a, a)
+    scale = 1 / ref.variance() if name == "normrelu" else 1
+    shift = ref.coefficient(0) ** 2 if name == "normrelu" else 0
+    for d in (1e-20, 1e-9, 1e-3, 0.2):
+        value, slope = e.opposite(np.array(d))
+        rho = mpmath.mpf(d) - 1
+        assert error(value, (ref.dual(rho) - shift) * scale, 1) < TOLERANCE, d
+        assert error(slope, ref.slope(rho) * scale, 1) < TOLERANCE, d

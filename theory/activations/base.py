@@ -1,23 +1,22 @@
-"""What every activation offers: moments, Hermite coefficients, duals, lengths."""
+"""What every activation offers: Hermite coefficients, duals, maps of lengths."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, gaussian, meshes
-from theory.duals import Engine
+from theory import _checks, duals, gaussian
+from theory.activations import moments
+from theory.activations.function import ODD, ORDER, GaussianFunction
 
 Array = npt.NDArray[np.float64]
 
-LINEAR = 1e-28
-"""Non-linear share of the energy below which a function is affine to rounding."""
 
-
-class Activation(ABC):
+class Activation(GaussianFunction):
     """A square-integrable function s of a standard Gaussian Z, and what follows from it.
 
     Moments and coefficients are with respect to Z ~ N(0, 1); a coefficient a_k belongs to
@@ -33,15 +32,6 @@ class Activation(ABC):
         Whether E s = 0 and E s^2 = 1 by construction.
     """
 
-    name: str
-    kinks: tuple[float, ...]
-    is_normalized: bool
-
-    # --- what a concrete activation defines ---------------------------------------
-
-    @abstractmethod
-    def _value(self, x: Array) -> Array: ...
-
     @abstractmethod
     def scaled(self, var: float) -> "Activation":
         """Return x -> s(sqrt(var) x), the activation as inputs of variance var see it."""
@@ -51,146 +41,25 @@ class Activation(ABC):
     def derivative(self) -> "Activation":
         """S' as an activation; where s jumps it is not square integrable."""
 
-    @abstractmethod
-    def _coefficients(self, order: int) -> Array: ...
+    def _parts(self) -> tuple["Activation", float, float]:
+        """Return (b, scale, mean) with s = scale * b + shift and E s = mean."""
+        return self, 1.0, self.mean
 
-    def _edges(self, reach: float) -> Array:
-        """Edges of panels that resolve s, within [-reach, reach]."""
-        return meshes.resolve(self._value, self.kinks, reach=reach).edges
-
-    # --- values -------------------------------------------------------------------
-
-    def __call__(self, x: Any) -> Any:
-        """Return s(x); a float for a float, an array for an array.
-
-        Raises
-        ------
-        ValueError
-            If `x` is not finite.
-        """
-        v = _checks.real(self.name, "x", x)
-        return _checks.like(x, np.asarray(self._value(v)))
-
-    def hermite(self, order: int, *, var: float = 1.0) -> Array:
-        r"""Return the coefficients :math:`a_k = E[s(\sqrt{var} Z) h_k(Z)]`, k <= order.
-
-        Parameters
-        ----------
-        order : int
-            At least 0; to 200 the accuracy below holds.
-        var : float
-            Variance of the argument, positive.
-
-        Returns
-        -------
-        array, (order + 1,)
-            Relative error 1e-13, for coefficients that vanish relative to the largest
-            one of the tail that starts there.
-
-        Raises
-        ------
-        ValueError
-            For an order that is not a whole number, or a variance that is not positive.
-
-        Examples
-        --------
-        >>> from theory import activations as act
-        >>> act.hermite(3).hermite(4).tolist()
-        [0.0, 0.0, 0.0, 1.0, 0.0]
-        """
-        order = _checks.integer(f"{self.name}.hermite", "order", order, 0)
-        return self._at(var, "hermite")._coefficients(order)
+    def _engine(self, other: "Activation") -> duals.Engine:
+        """Return the covariance function of s(X) and t(Y), t another activation."""
+        degrees = [f.degree for f in (self, other) if f.degree is not None]
+        if degrees:
+            n = max(min(degrees), 1)
+            return _sum_of(self._coefficients(n) * other._coefficients(n))
+        if not (self.kinks or other.kinks):
+            series = _series(self, other)
+            if series is not None:
+                return series
+        return _tabulated(self, other)
 
     def _at(self, var: float, who: str, name: str = "var") -> "Activation":
         v = float(_checks.positive(f"{self.name}.{who}", name, var))
         return self if v == 1.0 else self.scaled(v)
-
-    # --- moments ------------------------------------------------------------------
-
-    @cached_property
-    def mean(self) -> float:
-        """E s(Z) = a_0."""
-        return 0.0 if self.is_normalized else float(self._coefficients(0)[0])
-
-    @cached_property
-    def second_moment(self) -> float:
-        """E s(Z)^2; infinite where not square integrable."""
-        if self.is_normalized:
-            return 1.0
-        return gaussian.expectation(lambda x: self._value(x) ** 2, self.kinks)
-
-    @cached_property
-    def variance(self) -> float:
-        """E s(Z)^2 - (E s(Z))^2, without the cancellation."""
-        if self.is_normalized:
-            return 1.0
-        m = self.mean
-        return gaussian.expectation(lambda x: (self._value(x) - m) ** 2, self.kinks)
-
-    @cached_property
-    def derivative_second_moment(self) -> float:
-        """D = E s'(Z)^2: the slope of the dual at 1; infinite where s jumps."""
-        return self.derivative.second_moment
-
-    def _rest_by_quadrature(self) -> float:
-        a = self._coefficients(1)
-        m, b = float(a[0]), float(a[1])
-        return gaussian.expectation(
-            lambda x: (self._value(x) - m - b * x) ** 2, self.kinks
-        )
-
-    @cached_property
-    def _rest(self) -> float:
-        """sum_{k>=2} a_k^2."""
-        return self._rest_by_quadrature()
-
-    @property
-    def _linear(self) -> float:
-        """Share of `_rest` that may be rounding; 0 where it is a sum of exact terms."""
-        return LINEAR
-
-    @cached_property
-    def mu(self) -> float:
-        r"""Coefficient of non-linearity of the normalised activation, in (0, 1].
-
-        .. math:: \mu = 1 - \frac{a_1^2}{\mathrm{Var}\,s(Z)}
-                      = \frac{\sum_{k \ge 2} a_k^2}{\sum_{k \ge 1} a_k^2}
-
-        Agarwal, Awasthi, Kale (2020), Definition 3.1. Relative accuracy 1e-13, however
-        small.
-
-        Raises
-        ------
-        ValueError
-            For a constant, and for an affine activation: depth does nothing to it, and
-            no bound of the paper applies.
-
-        Examples
-        --------
-        >>> from theory import activations as act
-        >>> round(act.relu.mu, 12), act.absolute.mu
-        (0.266528896538, 1.0)
-        """
-        if not self.variance > 0.0:
-            raise ValueError(f"{self.name}.mu: activation must not be constant.")
-        if self._rest <= self._linear * self.variance:
-            raise ValueError(
-                f"{self.name}.mu: activation must not be affine; mu would be 0, and no"
-                " rate follows from it."
-            )
-        return min(self._rest / self.variance, 1.0)
-
-    @cached_property
-    def nu(self) -> float:
-        r"""Coefficient of non-affinity, in [0, 1) for a mean that is not zero.
-
-        .. math:: \nu = 1 - \frac{a_0^2 + a_1^2}{E\,s(Z)^2}
-
-        Agarwal, Awasthi, Kale (2020), Definition C.20; 0 for an affine activation.
-        """
-        if not self.second_moment > 0.0:
-            raise ValueError(f"{self.name}.nu: activation must not be zero.")
-        return min(self._rest / self.second_moment, 1.0)
 
     def normalized(self) -> "Activation":
         """Return (s - E s) / sd(s); exactly itself when it is normalised already.
@@ -213,8 +82,6 @@ class Activation(ABC):
             raise ValueError(
                 f"{self.name}.normalized: activation must not be constant."
             )
-        from theory.activations.affine import Affine
-
         scale = 1.0 / math.sqrt(self.variance)
         return Affine(self, scale, -self.mean * scale, is_normalized=True)
 
@@ -270,11 +137,9 @@ class Activation(ABC):
         >>> act.relu.dual_derivative(0.0)
         0.25
         """
-        r = _checks.correlation(f"{self.name}.dual_derivative", rho)
-        e = pair(
-            self._at(var_x, "dual_derivative", "var_x"),
-            self._at(var_y, "dual_derivative", "var_y"),
-        )
+        who = "dual_derivative"
+        r = _checks.correlation(f"{self.name}.{who}", rho)
+        e = pair(self._at(var_x, who, "var_x"), self._at(var_y, who, "var_y"))
         return _checks.like(rho, np.asarray(e.slope(r)))
 
     def distance_map(self, delta: Any) -> Any:
@@ -344,7 +209,7 @@ class Activation(ABC):
         low = 1e-3
         while gap(low) <= 0.0:
             low /= 8.0
-        return 1.0 - float(brentq(gap, low, 0.5, xtol=1e-16, rtol=1e-15))
+        return 1.0 - float(brentq(gap, low, 1.0, xtol=1e-16, rtol=1e-15))
 
     # --- lengths ------------------------------------------------------------------
 
@@ -356,10 +221,17 @@ class Activation(ABC):
         q : float or array_like
             Positive.
 
+        Returns
+        -------
+        float or array
+            Relative error 1e-12 for q from 1e-8 to 1e8. Many entries are read from a
+            Chebyshev series in log q.
+
         Raises
         ------
         ValueError
-            If an entry is not positive.
+            If an entry is not positive, or the activation grows so fast that E s^2 is
+            not within float64.
 
         Examples
         --------
@@ -368,27 +240,139 @@ class Activation(ABC):
         [0.5, 2.0]
         """
         v = _checks.positive(f"{self.name}.length_map", "q", q)
-        out = np.array(
-            [self._at(float(s), "length_map").second_moment for s in v.ravel()]
-        )
-        return _checks.like(q, out.reshape(v.shape))
+        return _checks.like(q, self._lengths(v.ravel()).reshape(v.shape))
 
     def length_map_derivative(self, q: Any) -> Any:
         r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`."""
         v = _checks.positive(f"{self.name}.length_map_derivative", "q", q)
-        slope = self.derivative
-        out = np.empty(v.size)
-        for k, s in enumerate(v.ravel()):
-            root = math.sqrt(s)
-            x, w = gaussian.panels(tuple(c / root for c in self.kinks))
-            product = self._value(root * x) * slope._value(root * x)
-            out[k] = math.fsum(w * gaussian.pdf(x) * product * x) / root
-        return _checks.like(q, out.reshape(v.shape))
+        return _checks.like(q, self._length_slopes(v.ravel()).reshape(v.shape))
+
+    def _lengths(self, q: Array) -> Array:
+        if q.size > moments.FEW:
+            return moments.lengths(self, q)
+        return np.array([self._at(v, "length_map", "q").second_moment for v in q])
+
+    def _length_slopes(self, q: Array) -> Array:
+        if q.size > moments.FEW:
+            return moments.length_slopes(self, q)
+        at = [self._at(v, "length_map_derivative", "q") for v in q]
+        slopes = [moments.length_slope(a) for a in at]
+        return np.array(slopes) / q
+
+
+@dataclass(frozen=True)
+class Affine(Activation):
+    """scale * base + shift, above all the normalisation of an activation."""
+
+    base: Activation
+    scale: float
+    shift: float
+    is_normalized: bool = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The base's name, marked when normalised."""
+        return f"normalized {self.base.name}" if self.is_normalized else self.base.name
+
+    @property
+    def kinks(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Those of the base."""
+        return self.base.kinks
+
+    @property
+    def parity(self) -> int | None:  # type: ignore[override]
+        """That of the base; a shifted odd function has none."""
+        return None if self.shift and self.base.parity == ODD else self.base.parity
+
+    @property
+    def degree(self) -> int | None:  # type: ignore[override]
+        """That of the base."""
+        return self.base.degree
+
+    def _value(self, x: Array) -> Array:
+        return self.scale * self.base._value(x) + self.shift
+
+    def _edges(self, reach: float) -> Array:
+        return self.base._edges(reach)
+
+    def _rise(self, x: Array) -> tuple[Array, float]:
+        rise, c = self.base._rise(x)
+        return self.scale * rise, self.scale * c + self.shift
+
+    def _bend(self, x: Array) -> Array:
+        return self.scale * self.base._bend(x)
+
+    def _parts(self) -> tuple[Activation, float, float]:
+        base, scale, _ = self.base._parts()
+        return base, self.scale * scale, self.mean
+
+    def scaled(self, var: float) -> "Affine":
+        """Return x -> s(sqrt(var) x)."""
+        return Affine(self.base.scaled(var), self.scale, self.shift)
+
+    @property
+    def derivative(self) -> Activation:
+        """The base's derivative times the scale."""
+        return Affine(self.base.derivative, self.scale, 0.0)
+
+    def _coefficients(self, order: int) -> Array:
+        out = self.scale * self.base._coefficients(order)
+        out[0] = 0.0 if self.is_normalized else out[0] + self.shift
+        return out
+
+    @cached_property
+    def _rest(self) -> float:
+        return self.scale**2 * self.base._rest
+
+    @property
+    def _linear(self) -> float:
+        return self.base._linear
+
+    @cached_property
+    def derivative_second_moment(self) -> float:
+        """D = E s'(Z)^2."""
+        return self.scale**2 * self.base.derivative_second_moment
 
 
 @lru_cache(maxsize=512)
-def pair(a: Activation, b: Activation) -> Engine:
+def pair(a: Activation, b: Activation) -> duals.Engine:
     """Return the engine that evaluates E[a(X) b(Y)], whatever the correlation."""
-    from theory.activations.pairs import engine
+    (f, p, mean_a), (g, q, mean_b) = a._parts(), b._parts()
+    if f is a and g is b:
+        return f._engine(g)
+    return duals.Rescaled(pair(f, g), p * q, mean_a * mean_b)
 
-    return engine(a, b)
+
+def _series(a: Activation, b: Activation) -> duals.Engine | None:
+    """Return the series of a_k b_k rho^k; None where its tail is not rounding."""
+    x = a._series_coefficients()
+    p = x * (x if a == b else b._series_coefficients())
+    # Geometric tails: the last entries bound what is missing, relative to the slope.
+    k = np.arange(len(p))
+    scale = float(k @ np.abs(p))
+    if float(np.abs(p[-40:]).max()) * ORDER**2 > 1e-17 * scale:
+        return None
+    last = int(np.max(np.nonzero(k * np.abs(p) > 1e-19 * scale)[0], initial=1))
+    return _sum_of(p[: last + 1])
+
+
+def _sum_of(p: Array) -> duals.Engine:
+    """Return the engine of sum_k p_k rho^k."""
+    return duals.Series(tuple(p.tolist()))
+
+
+def _tabulated(a: Activation, b: Activation) -> duals.Engine:
+    """Integrate the slope E a'(X) b'(Y), which is tabulated in the angle."""
+    edges = np.union1d(a._edges(20.0), b._edges(20.0))
+    x, w = gaussian.rule(np.union1d(edges, -edges))
+    centred = a._value(x) - a.mean
+    f = duals.Broken(a.derivative._value, a.kinks, a.derivative._edges)
+    g = f if a == b else duals.Broken(b.derivative._value, b.kinks, b.derivative._edges)
+    return duals.Tabulated.build(
+        (f, g),
+        who=f"{a.name}.dual",
+        size=math.sqrt(a.variance * b.variance),
+        mean=a.mean * b.mean,
+        at_one=math.fsum(w * centred * (b._value(x) - b.mean)),
+        at_minus_one=math.fsum(w * centred * (b._value(-x) - b.mean)),
+    )

@@ -1,7 +1,8 @@
 """Piecewise polynomials: ReLU and its kin, in closed form."""
 
+import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,9 +10,16 @@ import numpy.typing as npt
 
 from theory import duals, gaussian
 from theory import hermite as _hermite
-from theory.activations.base import Activation, pair
+from theory.activations.base import Activation
+from theory.duals.arc_cosine import REST, ArcCosine
 
 Array = npt.NDArray[np.float64]
+
+FAR = 39.0
+"""Kinks beyond it are not seen: the density there is zero in float64."""
+
+OUTER = 8.0
+"""Kinks beyond it are seen by closed forms only: the axis of a quadrature ends at 20."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +33,54 @@ class PiecewisePolynomial(Activation):
     jumps: tuple[float, ...] = ()
     is_normalized: bool = False
     known: tuple[float, ...] = ()  # a_0.. a_m when better known than by the formula
+    parity: int | None = None
+
+    @property
+    def degree(self) -> int | None:  # type: ignore[override]
+        """Of the polynomial that a Gaussian sees, if no kink is near."""
+        return None if self._near.kinks else self.m
+
+    @cached_property
+    def _local(self) -> tuple[Array, Array, Array]:
+        """Kinks in order, and of each piece its centre and its Taylor coefficients there.
+
+        Beyond several kinks the powers (x - c)_+^m cancel; these do not.
+        """
+        order = np.argsort(self.kinks)
+        kinks, jumps = np.array(self.kinks)[order], np.array(self.jumps)[order]
+        centres = np.concatenate([kinks[:1], kinks])
+        rows = np.zeros((len(centres), self.m + 1))
+        rows[0, : len(self.poly)] = self.poly
+        rows[0] = _moved(rows[0], float(centres[0]))
+        for i, (c, jump) in enumerate(zip(kinks, jumps, strict=True)):
+            rows[i + 1] = _moved(rows[i], float(c - centres[i]))
+            rows[i + 1, self.m] += jump / math.factorial(self.m)
+        return kinks, centres, rows
 
     def _value(self, x: Array) -> Array:
-        out: Array = np.zeros_like(x)
-        for p in reversed(self.poly):
-            out = out * x + p
+        if len(self.kinks) > 1:
+            kinks, centres, rows = self._local
+            piece = np.searchsorted(kinks, x, side="left")
+            y = x - centres[piece]
+            out: Array = rows[piece, self.m]
+            for p in range(self.m - 1, -1, -1):
+                out = out * y + rows[piece, p]
+            # Before the first kink the polynomial is given at zero.
+            return np.where(piece == 0, self._polynomial(x), out)
+        out = self._polynomial(x)
         for c, j in zip(self.kinks, self.jumps, strict=True):
             up = (x > c) if self.m == 0 else np.maximum(x - c, 0.0) ** self.m
             out = out + j * up / math.factorial(self.m)
         return out
+
+    def _polynomial(self, x: Array) -> Array:
+        out: Array = np.zeros_like(x)
+        for p in reversed(self.poly):
+            out = out * x + p
+        return out
+
+    def _edges(self, reach: float) -> Array:
+        return np.unique([c for c in (-reach, *self.kinks, reach) if abs(c) <= reach])
 
     def scaled(self, var: float) -> "PiecewisePolynomial":
         """Return x -> s(sqrt(var) x): kinks divided by sqrt(var)."""
@@ -44,47 +91,53 @@ class PiecewisePolynomial(Activation):
             tuple(p * r**i for i, p in enumerate(self.poly)),
             tuple(c / r for c in self.kinks),
             tuple(j * r**self.m for j in self.jumps),
+            parity=self.parity,
         )
 
     @property
     def derivative(self) -> Activation:
         """s': one order lower, with the same kinks."""
+        parity = None if self.parity is None else 1 - self.parity
         if self.m == 0:
             if self.jumps:
                 return Undefined(f"{self.name}'")
-            return PiecewisePolynomial(f"{self.name}'", 0, (0.0,))
+            return PiecewisePolynomial(f"{self.name}'", 0, (0.0,), parity=parity)
         return PiecewisePolynomial(
             f"{self.name}'",
             self.m - 1,
             tuple(i * p for i, p in enumerate(self.poly))[1:],
             self.kinks,
             self.jumps,
+            parity=parity,
         )
 
+    # --- coefficients -------------------------------------------------------------
+
     def _low(self) -> Array:
-        out = np.zeros(self.m + 1)
+        """a_0, ..., a_m; constants that cancel are summed exactly."""
+        terms: list[list[float]] = [[] for _ in range(self.m + 1)]
         for i, p in enumerate(self.poly):
             for k in range(i % 2, i + 1, 2):
                 # x^i = sum_k i! / (2^((i-k)/2) ((i-k)/2)! sqrt k!) h_k ...
                 half = (i - k) // 2
-                out[k] += (
-                    p
-                    * math.factorial(i)
-                    / (2.0**half * math.factorial(half) * math.sqrt(math.factorial(k)))
-                )
+                root = math.sqrt(math.factorial(k))
+                count = 2.0**half * math.factorial(half) * root
+                terms[k].append(p * math.factorial(i) / count)
         for c, j in zip(self.kinks, self.jumps, strict=True):
             for k in range(self.m + 1):
                 n = self.m - k
-                out[k] += (
-                    j
-                    * gaussian.tail_moment(n, c)
-                    / math.factorial(n)
-                    / math.sqrt(math.factorial(k))
-                )
-        if self.is_normalized:
-            out[0] = 0.0
+                scale = math.factorial(n) * math.sqrt(math.factorial(k))
+                terms[k] += [j * t / scale for t in gaussian.tail_terms(n, c)]
+        out = np.array([math.fsum(t) for t in terms])
         if self.known:
             out[: len(self.known)] = self.known
+        if self.is_normalized:
+            out[0] = 0.0
+        return self._with_parity(out)
+
+    def _with_parity(self, out: Array) -> Array:
+        if self.parity is not None:
+            out[1 - self.parity :: 2] = 0.0
         return out
 
     def _coefficients(self, order: int) -> Array:
@@ -97,10 +150,11 @@ class PiecewisePolynomial(Activation):
             fall = np.ones(len(k))
             for i in range(self.m + 1):
                 fall *= k - i
-            for c, j in zip(self.kinks, self.jumps, strict=True):
-                h = np.array(_hermite.weighted_at(order - self.m - 1, c))
-                out[self.m + 1 :] += j * h / np.sqrt(fall)
-        return out
+            h = _hermite.weighted_at(order - self.m - 1, self.kinks, self.jumps)
+            out[self.m + 1 :] = np.array(h) / np.sqrt(fall)
+        return self._with_parity(out)
+
+    # --- moments ------------------------------------------------------------------
 
     @property
     def quadrature_error(self) -> float:
@@ -108,23 +162,57 @@ class PiecewisePolynomial(Activation):
         return 0.0
 
     @cached_property
+    def _near(self) -> "PiecewisePolynomial":
+        """Itself without the kinks that a Gaussian does not see."""
+        if all(abs(c) <= FAR for c in self.kinks):
+            return self
+        near = [(c, j) for c, j in zip(self.kinks, self.jumps, strict=True) if c <= FAR]
+        poly = np.zeros(self.m + 1)
+        poly[: len(self.poly)] = self.poly
+        for c, j in near:
+            if c < -FAR:
+                # Almost every argument is above this one.
+                share = np.polynomial.polynomial.polypow([-c, 1.0], self.m)
+                poly += j * share / math.factorial(self.m)
+        kept = [(c, j) for c, j in near if c >= -FAR]
+        return replace(
+            self,
+            poly=tuple(self._with_parity(poly).tolist()),
+            kinks=tuple(c for c, _ in kept),
+            jumps=tuple(j for _, j in kept),
+        )
+
+    @property
+    def _is_homogeneous(self) -> bool:
+        return not any(self._near.kinks)
+
+    @property
+    def _is_outer(self) -> bool:
+        return any(abs(c) > OUTER for c in self.kinks)
+
+    @cached_property
     def variance(self) -> float:
         """Energy above order 0: low orders plus Taylor's remainder of the dual."""
         if self.is_normalized:
             return 1.0
-        return float(np.sum(self._low()[1:] ** 2)) + self._remainder
+        if self._is_homogeneous or self._is_outer:
+            return float(np.sum(self._low()[1:] ** 2)) + self._remainder
+        return super().variance
 
     @cached_property
     def second_moment(self) -> float:
         """E s^2; to the last digit when every kink is at zero."""
         if self.is_normalized:
             return 1.0
-        if any(self.kinks):
-            return self.variance + self.mean**2
+        if not self._is_homogeneous:
+            if self._is_outer:
+                return self.variance + float(self._low()[0]) ** 2
+            return super().second_moment
+        near = self._near
         below = np.zeros(self.m + 1)
-        below[: len(self.poly)] = self.poly
+        below[: len(near.poly)] = near.poly
         above = below.copy()
-        above[self.m] += sum(self.jumps) / math.factorial(self.m)
+        above[self.m] += sum(near.jumps) / math.factorial(self.m)
         below *= (-1.0) ** np.arange(self.m + 1)
         # Half the energy of each branch, a polynomial of |Z|.
         squares = np.convolve(above, above) + np.convolve(below, below)
@@ -133,32 +221,108 @@ class PiecewisePolynomial(Activation):
     @cached_property
     def _remainder(self) -> float:
         """Energy above order m: Taylor's remainder of the dual at one."""
-        e = pair(self, self)
-        assert isinstance(e, duals.Truncated)
-        return e.remainder()
+        if self._is_homogeneous:
+            return math.fsum(self._near.jumps) ** 2 * REST[self.m]
+        return _truncated(self._near, self._near).remainder()
 
     @cached_property
     def _rest(self) -> float:
-        if not self.kinks:
-            return float(self._low()[2] ** 2) if self.m >= 2 else 0.0
-        if self._is_convex:
-            return self._remainder + float(np.sum(self._low()[2:] ** 2))
-        return self._rest_by_quadrature()
+        if not self._has_exact_rest and not self._is_outer:
+            found = super()._rest
+            if found > 1e-4 * self.variance:
+                return found
+        # Nearly affine: kinks so far out that the densities at them do not cancel.
+        a = self._coefficients(max(self.m, 1))
+        rest = self._remainder + float(np.sum(a[2:] ** 2))
+        return rest if self.m else rest - float(a[1]) ** 2
 
     @property
-    def _is_convex(self) -> bool:
+    def _has_exact_rest(self) -> bool:
         # Then the remainder is an integral of positive terms, however small.
-        return self.m >= 1 and all(j > 0 for j in self.jumps)
+        same = all(j > 0.0 for j in self.jumps) or all(j < 0.0 for j in self.jumps)
+        return self._is_homogeneous or (self.m >= 1 and same)
 
     @property
     def _linear(self) -> float:
-        return 0.0 if self._is_convex else super()._linear
+        return 0.0 if self._has_exact_rest else super()._linear
+
+    def _lengths(self, q: Array) -> Array:
+        if not self._is_homogeneous or self._near is not self:
+            return super()._lengths(q)
+        below = np.zeros(self.m + 1)
+        below[: len(self.poly)] = self.poly
+        above = below.copy()
+        above[self.m] += math.fsum(self.jumps) / math.factorial(self.m)
+        below *= (-1.0) ** np.arange(self.m + 1)
+        squares = np.convolve(above, above) + np.convolve(below, below)
+        moments = [0.5 * v * _absolute_moment(k) for k, v in enumerate(squares)]
+        return np.asarray(np.polynomial.polynomial.polyval(np.sqrt(q), moments), float)
+
+    def _engine(self, other: Activation) -> duals.Engine:
+        if not isinstance(other, PiecewisePolynomial) or self.m != other.m:
+            return super()._engine(other)
+        a, b = self._near, other._near
+        if not (a.kinks and b.kinks):
+            return super()._engine(other)
+        if any(a.kinks) or any(b.kinks):
+            return _truncated(a, b)
+        rows = [np.array(f._polynomial_coefficients()) for f in (a, b)]
+        tops = [math.fsum(f.jumps) for f in (a, b)]
+        return ArcCosine.build(self.m, (rows[0], tops[0]), (rows[1], tops[1]))
+
+    def _polynomial_coefficients(self) -> Array:
+        """a_0, ..., a_m of the polynomial below the first kink."""
+        return PiecewisePolynomial(self.name, self.m, self.poly)._low()
+
+
+def _moved(poly: Array, to: float) -> Array:
+    """Return the coefficients of the polynomial in powers of x - to."""
+    n = len(poly)
+    return np.array(
+        [
+            math.fsum(math.comb(j, p) * poly[j] * to ** (j - p) for j in range(p, n))
+            for p in range(n)
+        ]
+    )
 
 
 def _absolute_moment(k: int) -> float:
     """E |Z|^k: (k - 1)!! for even k, sqrt(2/pi) (k - 1)!! for odd k."""
     return float(math.prod(range(k - 1, 0, -2))) * (
         math.sqrt(2.0 / math.pi) if k % 2 else 1.0
+    )
+
+
+def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncated:
+    m = a.m
+    low = tuple((a._coefficients(m) * b._coefficients(m)).tolist())
+    kinks = (*a.kinks, *b.kinks)
+    both = tuple(sorted({*kinks, *(-k for k in kinks)}))
+    reach = max([20.0, *(abs(k) + 12.0 for k in kinks)])
+    x, w = gaussian.panels(both, reach)
+    weight = w * gaussian.pdf(x)
+    one, minus = [], []
+    f: Activation = a
+    g: Activation = b
+    for k in range(m + 1):
+        fx = f._value(x)
+        one.append(float(np.sum(weight * fx * g._value(x))))
+        minus.append(float(np.sum(weight * fx * g._value(-x))))
+        if k < m:
+            f, g = f.derivative, g.derivative
+    if a.is_normalized and a is b:
+        one[0] = 1.0
+    pairs = tuple(
+        (ja * jb, ca, cb)
+        for (ca, ja), (cb, jb) in itertools.product(
+            zip(a.kinks, a.jumps, strict=True), zip(b.kinks, b.jumps, strict=True)
+        )
+    )
+    odd = 0.5 * np.sum(
+        weight * (a._value(x) - a._value(-x)) * (b._value(x) - b._value(-x))
+    )
+    return duals.Truncated(
+        m, pairs, low, tuple(one), tuple(minus), one[0] - low[0], float(odd)
     )
 
 

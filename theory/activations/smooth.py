@@ -1,196 +1,362 @@
-"""Smooth activations: the dual is the Hermite series."""
+"""Activations given by one definition: a function, its slope, and what is known of it."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian
+from theory import duals, meshes
 from theory import hermite as _hermite
 from theory.activations.base import Activation
+from theory.activations.function import ORDER
 
 Array = npt.NDArray[np.float64]
+Function = Callable[[Array], Array]
+
+DEGREE = 31
+"""Of the Taylor polynomials used within a quarter of the radius: 4^-32 is rounding."""
+
+PRECISE = 256
+"""Hermite coefficients up to this order are known to the last digit."""
 
 
-@dataclass(frozen=True)
-class Formula:
-    """A smooth function with its derivative and, for high orders, in mpmath."""
+@dataclass(frozen=True, kw_only=True)
+class Closed:
+    """Closed forms of s(sqrt(q) Z), as functions of the variance q.
+
+    Attributes
+    ----------
+    coefficients : callable
+        (q, order) -> a_0, ..., a_order.
+    first : int
+        The coefficients before this one are integrated.
+    energy, energy_slope : callable, optional
+        E s^2 and its derivative in q, of arrays.
+    variance : callable, optional
+    slope_energy : callable, optional
+        E (d/dZ s(sqrt(q) Z))^2.
+    dual : callable, optional
+        (q, q') -> the engine of two variances.
+    """
+
+    coefficients: Callable[[float, int], Array]
+    first: int = 0
+    energy: Function | None = None
+    energy_slope: Function | None = None
+    variance: Function | None = None
+    slope_energy: Function | None = None
+    dual: Callable[[float, float], duals.Engine] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """Everything that is written down of an activation.
+
+    Attributes
+    ----------
+    name : str
+    f, df : callable
+        The function and its derivative, of arrays.
+    precise : callable
+        (mpmath, x) -> f(x) at the working precision: Taylor and high Hermite
+        coefficients are made from it.
+    parity : int, optional
+        `EVEN` (0) or `ODD` (1).
+    kinks : tuple of float
+        Where the derivative, or one of its derivatives, jumps.
+    strip : float
+        Distance of the nearest singularity from the real line, kinks aside.
+    bend : tuple of callable, optional
+        For a kink at zero: f(x) - f(0) - f'(0) x to a relative accuracy, and its
+        derivative. Elsewhere Taylor's polynomial gives them.
+    closed : Closed, optional
+    """
 
     name: str
-    f: Callable[[Array], Array] = field(compare=False)
-    df: Callable[[Array], Array] | None = field(default=None, compare=False)
-    parity: int | None = None  # 0 even, 1 odd
-    precise: Callable[[Any], Any] | None = field(default=None, compare=False)
-    exact: Callable[[float, int], Array] | None = field(default=None, compare=False)
-    key: Any = None
+    f: Function
+    df: Function
+    precise: Callable[[Any, Any], Any]
+    parity: int | None = None
+    kinks: tuple[float, ...] = ()
+    strip: float = math.inf
+    bend: tuple[Function, Function] | None = None
+    closed: Closed | None = None
+
+    @property
+    def _radius(self) -> float:
+        """Of Taylor's series at zero; 4 for an entire function."""
+        least = min([self.strip, *map(abs, self.kinks)])
+        return least if math.isfinite(least) else 4.0
 
 
 @dataclass(frozen=True)
 class Smooth(Activation):
-    """An entire or meromorphic activation: its dual is its Hermite series."""
+    """factor * f^(order)(sqrt(var) x), f smooth between its kinks, order 0 or 1."""
 
-    formula: Formula
+    definition: Definition
     var: float = 1.0
     order: int = 0
+    factor: float = 1.0
     is_normalized: bool = False
+
+    # A mean that is not zero is known to its last digit.
+    rounded = False
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The formula's name, with primes and the variance."""
-        n = self.formula.name + "'" * self.order
+        """The definition's name, with primes and the variance."""
+        n = self.definition.name + "'" * self.order
         return n if self.var == 1.0 else f"{n}[var={self.var:g}]"
 
     @property
     def kinks(self) -> tuple[float, ...]:  # type: ignore[override]
-        """None."""
-        return ()
+        """Those of the definition, over sqrt(var)."""
+        return tuple(c / self._root for c in self.definition.kinks)
+
+    @property
+    def parity(self) -> int | None:  # type: ignore[override]
+        """That of the definition, turned over by each derivative."""
+        p = self.definition.parity
+        return None if p is None else (p + self.order) % 2
+
+    @property
+    def _root(self) -> float:
+        return math.sqrt(self.var)
+
+    def _raw(self, u: Array) -> Array:
+        return (self.definition.df if self.order else self.definition.f)(u)
 
     def _value(self, x: Array) -> Array:
-        r = math.sqrt(self.var)
-        return self.formula.f(r * x)
+        return self.factor * self._raw(self._root * x)
 
     def scaled(self, var: float) -> "Smooth":
         """Return x -> s(sqrt(var) x)."""
-        return Smooth(self.formula, self.var * var, self.order)
+        return replace(self, var=self.var * var)
 
     @property
     def derivative(self) -> Activation:
-        """The derivative s' as an activation."""
-        f = self.formula
-        if f.df is None:
+        """The derivative s' as an activation; that of a derivative is not available."""
+        if self.order:
             raise ValueError(f"{self.name}.derivative: not available.")
-        r = math.sqrt(self.var)
-        df = f.df
-        p = None if f.parity is None else 1 - f.parity
-        g = Formula(
-            f"{self.name}'",
-            (lambda x, r=r: r * df(r * x)),
-            parity=p,
-            key=(f, self.var),
-        )
-        return Smooth(g, 1.0, self.order)
+        return replace(self, order=1, factor=self.factor * self._root)
+
+    def _edges(self, reach: float) -> Array:
+        octave = max(math.ceil(math.log2(reach * self._root)), 5)
+        edges = _mesh(self.definition, self.order, octave) / self._root
+        return edges[np.abs(edges) <= reach]
+
+    # --- near zero ----------------------------------------------------------------
+
+    def _rise(self, x: Array) -> tuple[Array, float]:
+        return self._without(x, 1), self.factor * float(self._raw(np.zeros(1))[0])
+
+    def _bend(self, x: Array) -> Array:
+        # A tangent helps where most of the Gaussian is near zero.
+        return self._without(x, 2 if self._root < 1.0 else 1)
+
+    def _without(self, x: Array, terms: int) -> Array:
+        """Return s less the first terms of its Taylor polynomial at 0, 1 or 2."""
+        d, u, zero = self.definition, self._root * x, np.zeros(1)
+        if d.bend is not None:
+            # The kink is at zero: what the tangent leaves is known by a formula.
+            left = d.bend[self.order](u)
+            return self.factor * (
+                left + (u * d.df(zero) if terms + self.order < 2 else 0.0)
+            )
+        reach = 0.25 * d._radius
+        if self._root > 0.5 * reach:
+            # No digits to lose.
+            slope = d.df(zero) if terms == 2 and not self.order else 0.0
+            return self.factor * (self._raw(u) - self._raw(zero) - slope * u)
+        c = np.array(_taylor(d, self.order))
+        far = self._raw(u) - np.polynomial.polynomial.polyval(u, c[:terms])
+        c[:terms] = 0.0
+        inside = np.clip(u, -reach, reach)
+        near = np.polynomial.polynomial.polyval(inside, c)
+        return self.factor * np.where(u == inside, near, far)
+
+    # --- coefficients -------------------------------------------------------------
 
     def _coefficients(self, order: int) -> Array:
-        f = self.formula
-        # Coefficients that decay below the rounding of the first need more digits; the
-        # lowest are read by every moment and have all of theirs.
-        if f.exact is not None:
-            return f.exact(self.var, order)
-        if f.precise is None or not 8 < order <= 256:
-            return self._quadrature_coefficients(order)
-        out = _precise_coefficients(f, self.var, 256)[: order + 1].copy()
+        closed, n = self.definition.closed, order + self.order
+        first = 2 if closed is None else closed.first
+        if closed is not None and n >= first:
+            with np.errstate(over="ignore", invalid="ignore"):
+                out = self._lowered(closed.coefficients(self.var, n))
+            self._finite(out, "var")
+        elif self._needs_digits(n):
+            size = 12 if n <= 12 else PRECISE
+            found = _precise_coefficients(self.definition, self.var, size)
+            out = self._lowered(found[: n + 1])
+        else:
+            out = self._quadrature_coefficients(order)
+        low = min(out.size, first - self.order if closed else first)
+        if low > 0:
+            # These are known to a relative accuracy however small the variance.
+            out[:low] = self._quadrature_coefficients(low - 1)
         return self._with_parity(out)
 
-    def _quadrature_coefficients(self, order: int) -> Array:
-        if self.formula.exact is not None:
-            return self.formula.exact(self.var, order)
-        return self._with_parity(_hermite.coefficients(self._value, order))
+    def _needs_digits(self, n: int) -> bool:
+        """Whether a_n is so far below a_0 that float64 has lost it.
 
-    def _with_parity(self, out: Array) -> Array:
-        if self.formula.parity is not None:
-            out[1 - self.formula.parity :: 2] = 0.0
+        With a singularity at distance d of the real line it is about e^(-d sqrt(n)), or
+        sqrt(n!) / d^n for a larger d.
+        """
+        d = self.definition.strip / self._root
+        if self.definition.kinks or not 1 < n <= PRECISE:
+            return False
+        return d > 3.3 if n <= 8 else d * math.sqrt(n) > 7.0
+
+    def _lowered(self, a: Array) -> Array:
+        """Coefficients of this activation from those of f: sqrt(k) a_k is of its slope."""
+        if not self.order:
+            return self.factor * a
+        scale = self.factor / self._root
+        return scale * np.sqrt(np.arange(1.0, len(a))) * a[1:]
+
+    def _quadrature_coefficients(self, order: int) -> Array:
+        reach = 30.0 if order > 100 else 20.0
+        out = _hermite.expansion(self._bend, order, self._edges(reach), reach)
+        out[0] = self._samples.mean
+        if order:
+            out[1] = self._samples.linear
         return out
 
-    @cached_property
-    def _energies(self) -> Array | None:
-        """a_k^2 to order 640, or nothing when that is not all of the energy."""
-        a = self._quadrature_coefficients(640)
-        k = np.arange(641.0)
-        p = a * a
-        if float(np.max(p[-40:])) * 641.0**2 > 1e-17 * float(k @ p):
+    def _series_coefficients(self) -> Array:
+        closed = self.definition.closed
+        if closed is None or closed.first:
+            return self._with_parity(self._quadrature_coefficients(ORDER))
+        a = closed.coefficients(self.var, ORDER + self.order)
+        return self._with_parity(self._lowered(a))
+
+    def _with_parity(self, out: Array) -> Array:
+        if self.parity is not None:
+            out[1 - self.parity :: 2] = 0.0
+        return out
+
+    # --- moments ------------------------------------------------------------------
+
+    def _finite(self, values: Array, name: str = "q") -> Array:
+        if np.isfinite(values).all():
+            return values
+        raise ValueError(
+            f"{self.definition.name}: `{name}` must leave the moments within float64."
+        )
+
+    def _energy(self, q: Array) -> Array | None:
+        """E s(sqrt(q) Z)^2 in closed form."""
+        closed, v = self.definition.closed, self.var * q
+        known = closed and (closed.slope_energy if self.order else closed.energy)
+        if not known:
             return None
-        return p
+        with np.errstate(over="ignore"):
+            return self.factor**2 * known(v) / (v if self.order else 1.0)
 
     @cached_property
     def second_moment(self) -> float:
-        """E s(Z)^2."""
-        if self._energies is None:
-            return gaussian.expectation(lambda x: self._value(x) ** 2)
-        return math.fsum(self._energies)
+        """E s(Z)^2; infinite beyond float64."""
+        known = self._energy(np.ones(1))
+        return super().second_moment if known is None else float(known[0])
 
     @cached_property
     def variance(self) -> float:
         """E s(Z)^2 - (E s(Z))^2."""
-        if self._energies is None:
-            m = self.mean
-            return gaussian.expectation(lambda x: (self._value(x) - m) ** 2)
-        return math.fsum(self._energies[1:])
+        closed = self.definition.closed
+        if self.parity == 1:
+            return self.second_moment
+        if closed is None or closed.variance is None:
+            return super().variance
+        if not self.order:
+            with np.errstate(over="ignore"):
+                return self.factor**2 * float(closed.variance(np.array(self.var)))
+        if self.var <= 4.0:
+            return super().variance
+        return self.second_moment - self.mean**2
 
     @cached_property
     def _rest(self) -> float:
-        if self._energies is None:
-            return self._rest_by_quadrature()
-        return math.fsum(self._energies[2:])
+        closed = self.definition.closed
+        if closed is None or closed.variance is None or self.var <= 4.0:
+            return super()._rest
+        return self.variance - float(self._coefficients(1)[1]) ** 2
 
     @cached_property
     def derivative_second_moment(self) -> float:
-        """D = E s'(Z)^2."""
-        if self._energies is not None:
-            return math.fsum(np.arange(641.0) * self._energies)
-        if self.formula.df is not None:
-            r = math.sqrt(self.var)
-            df = self.formula.df
-            return gaussian.expectation(lambda x: self.var * df(r * x) ** 2)
-        a = self._coefficients(512)
-        return float(np.sum(np.arange(513) * a * a))
+        """D = E s'(Z)^2, of a derivative by its Hermite series."""
+        if not self.order:
+            return self.derivative.second_moment
+        a = self._series_coefficients()
+        k = np.arange(len(a))
+        total = float(k @ a**2)
+        if (
+            self.definition.kinks
+            or float((k * a**2)[-40:].max()) * ORDER > 1e-16 * total
+        ):
+            raise ValueError(f"{self.name}.derivative_second_moment: not available.")
+        return total
+
+    def _lengths(self, q: Array) -> Array:
+        known = self._energy(q)
+        return super()._lengths(q) if known is None else self._finite(known)
+
+    def _length_slopes(self, q: Array) -> Array:
+        closed = self.definition.closed
+        if self.order or closed is None or closed.energy_slope is None:
+            return super()._length_slopes(q)
+        with np.errstate(over="ignore"):
+            slope = closed.energy_slope(self.var * q)
+        return self.factor**2 * self.var * self._finite(slope)
+
+    def _engine(self, other: Activation) -> duals.Engine:
+        self._finite(np.array([self.second_moment, other.second_moment]), "var")
+        closed = self.definition.closed
+        if closed and closed.dual and isinstance(other, Smooth):
+            same = self.definition == other.definition
+            if same and not (self.order or other.order):
+                return closed.dual(self.var, other.var)
+        return super()._engine(other)
+
+
+@lru_cache(maxsize=1024)
+def _mesh(definition: Definition, order: int, octave: int) -> Array:
+    f = definition.df if order else definition.f
+    return meshes.resolve(f, definition.kinks, reach=2.0**octave).edges
+
+
+@lru_cache(maxsize=128)
+def _taylor(definition: Definition, order: int) -> tuple[float, ...]:
+    """Taylor coefficients at zero, c_0 + c_1 x + ..."""
+    import mpmath as mp
+
+    with mp.workdps(60):
+        c = mp.taylor(lambda x: definition.precise(mp, x), 0, DEGREE + order)
+        if order:
+            c = [k * v for k, v in enumerate(c)][1:]
+        return tuple(float(v) for v in c)
 
 
 @lru_cache(maxsize=256)
-def _precise_coefficients(f: Formula, var: float, order: int) -> Array:
+def _precise_coefficients(definition: Definition, var: float, order: int) -> Array:
+    """a_0, ..., a_order of f(sqrt(var) Z) by the trapezoid rule in mpmath."""
     import mpmath as mp
 
-    assert f.precise is not None
-    g = f.precise
-    with mp.workdps(70):
+    d = definition.strip / math.sqrt(var)
+    # Digits below a_0 at which the last one starts, as in `Smooth._needs_digits`.
+    if d < math.sqrt(order):
+        below = d * math.sqrt(order) / math.log(10.0)
+    else:
+        below = order * math.log10(d) - 0.5 * math.lgamma(order + 1.0) / math.log(10.0)
+    digits = 35 + math.ceil(min(below, 330.0))
+    # The rule's error is e^(-2 pi d / h) for a step h. An entire function needs 1/10:
+    # of order 256 that leaves 1e-600.
+    steps = max(10, math.ceil(digits * math.log(10.0) / (2.0 * math.pi * d)))
+    with mp.workdps(digits):
         r = mp.sqrt(mp.mpf(var))
-        return _hermite.precise_coefficients(lambda x: g(r * x), order, 70)
-
-
-@dataclass(frozen=True)
-class HermiteMixture(Activation):
-    """sum_k a_k h_k with finitely many terms."""
-
-    a: tuple[float, ...]
-    name: str = "hermite mixture"
-    kinks: tuple[float, ...] = ()
-    is_normalized: bool = False
-
-    def _value(self, x: Array) -> Array:
-        rows = _hermite._rows(len(self.a) - 1, np.asarray(x), np.ones_like(x))
-        return np.tensordot(np.array(self.a), rows, 1)
-
-    def scaled(self, var: float) -> "HermiteMixture":
-        """Return x -> s(sqrt(var) x), again with finitely many terms."""
-        r = math.sqrt(var)
-        a = _hermite.coefficients(lambda x: self._value(r * x), len(self.a) - 1)
-        return HermiteMixture(tuple(float(v) for v in a), f"{self.name}[var={var:g}]")
-
-    @property
-    def derivative(self) -> Activation:
-        """The derivative s' as an activation."""
-        b = [math.sqrt(k) * v for k, v in enumerate(self.a)][1:] or [0.0]
-        return HermiteMixture(tuple(b), f"{self.name}'")
-
-    def _coefficients(self, order: int) -> Array:
-        out = np.zeros(order + 1)
-        n = min(order + 1, len(self.a))
-        out[:n] = self.a[:n]
-        return out
-
-    @cached_property
-    def second_moment(self) -> float:
-        """E s(Z)^2."""
-        return float(np.sum(np.square(self.a)))
-
-    @cached_property
-    def variance(self) -> float:
-        """E s(Z)^2 - (E s(Z))^2."""
-        return float(np.sum(np.square(self.a[1:])))
-
-    @cached_property
-    def _rest(self) -> float:
-        return float(np.sum(np.square(self.a[2:])))
+        f = definition.precise
+        return _hermite.precise_coefficients(
+            lambda x: f(mp, r * x), order, digits, steps
+        )

@@ -1,5 +1,6 @@
 """Dual activations by three engines: piecewise polynomial, series, quadrature."""
 
+from theory.duals.arc_cosine import ArcCosine as ArcCosine
 from theory.duals.engine import Engine as Engine
 from theory.duals.engine import Rescaled as Rescaled
 from theory.duals.planes import Broken as Broken

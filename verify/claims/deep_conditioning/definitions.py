@@ -494,7 +494,8 @@ _TABLE_2 = (
     *("relu", "abs", "leaky_relu(0.01)", "leaky_relu(0.1)", "leaky_relu(0.2)"),
     *("relu_squared", "step", "exp", "erf", "tanh", "arctan", "asinh", "softsign"),
     *("hard_tanh", "sin", "cos", "gaussian", "sigmoid", "softplus", "silu", "gelu"),
-    *("mish", "elu", "selu"),
+    *("mish", "elu", "selu", "relu6", "hard_sigmoid", "hard_swish", "quick_gelu"),
+    "log_cosh",
 )
 
 
@@ -545,7 +546,7 @@ def _wrong_table_2(*, activation: str) -> list[float]:
 TAB_2 = Claim(
     id="dc/tab2",
     items=("Tab2",),
-    title="Variance, mu, nu, mean and slope of two dozen activations",
+    title="Variance, mu, nu, mean and slope of thirty activations",
     statement=r"\mathrm{Var}\,s, \quad \mu, \quad \nu, \quad \mathbb{E}\,s, \quad"
     r" D = \mathbb{E}[\sigma'^2]",
     source=Source(KEY, "Table 1, continued"),

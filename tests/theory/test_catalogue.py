@@ -1,0 +1,204 @@
+"""Every activation of the catalogue: it has its twins, and every method answers.
+
+The twins are written by hand elsewhere, because a prediction shares no code with what it
+is compared with; here the names are compared both ways.
+"""
+
+import inspect
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+
+from empirical.conditioning import activations as measured
+from theory import activations as act
+from verify import integrals
+
+NAMES = sorted(act.CATALOGUE)
+JUMPS = {"step", "sign"}
+
+# --- twins ----------------------------------------------------------------------------
+
+BY_RULE = {"normrelu", "hermite(2)", "hermite(3)", "hermite(4)"}
+"""Families that `integrals.law` reads from the name."""
+
+FAMILIES = {"leaky_relu(0.1)", "leaky_relu(0.2)"}
+"""Further members of a factory of the catalogue."""
+
+
+def test_the_definitions_of_the_ledger_are_those_of_the_catalogue():
+    tables = {*integrals.SMOOTH, *integrals.PIECES, *integrals.ODD}
+    assert tables - FAMILIES == set(NAMES) - BY_RULE
+    with pytest.raises(ValueError, match="no function is called 'swish'"):
+        integrals.law("swish")
+
+
+def _measured_name(name):
+    if name == "normrelu":
+        return f"relu{act.CATALOGUE[name].kinks[0]!r}"
+    return name.replace("(", "").replace(")", "") if name in BY_RULE else name
+
+
+def test_the_networks_know_the_names_of_the_catalogue():
+    # Besides: a steeper tanh, and NormReLU by its kink.
+    known = set(measured.NAMES) - {"tanh3", "relu<kink>"}
+    assert known == {_measured_name(name) for name in NAMES if name != "normrelu"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_networks_compute_the_same_function(name):
+    # Away from the kink of step, where torch has its own value; each formula rounds a
+    # few times: 4 ulp of the largest term, up to 65 for h_4.
+    x = np.array([-5.5, -2.9, -1.0, -0.3, 1e-3, 0.7, 1.0, 3.1, 7.5])
+    twin = measured.named(_measured_name(name))
+    found = twin(torch.from_numpy(x)).numpy() * twin.deviation + twin.mean
+    expected = act.CATALOGUE[name](x)
+    if name == "normrelu":
+        mean, deviation = act.CATALOGUE[name](0.0), act.CATALOGUE[name].jumps[0]
+        expected, found = expected - mean, deviation * (found - found[0])
+        found += expected[0]
+    slack = 1e-15 * (np.abs(expected) + 70.0 * name.startswith("hermite") + 1.0) * 4
+    # SELU's constants have one more digit in torch.
+    assert np.all(np.abs(found - expected) <= slack)
+
+
+# --- names ----------------------------------------------------------------------------
+
+
+def test_names_are_attributes():
+    assert set(act.NAMES) <= set(dir(act))
+    assert all(getattr(act, name) in act.CATALOGUE.values() for name in act.NAMES)
+    assert act.gaussian_bump is act.CATALOGUE["gaussian"]
+    with pytest.raises(AttributeError, match="no attribute 'swishy'"):
+        _ = act.swishy
+
+
+def test_one_definition_is_all_that_is_needed():
+    a = act.Smooth(
+        act.Definition(
+            name="bent_identity",
+            f=lambda x: x + 0.5 * (np.sqrt(x * x + 1.0) - 1.0),
+            df=lambda x: 1.0 + 0.5 * x / np.sqrt(x * x + 1.0),
+            precise=lambda mp, x: x + (mp.sqrt(x * x + 1) - 1) / 2,
+            strip=1.0,
+        )
+    )
+    _answers(a)
+    # E (x + g)^2 = 1 + E g^2 for an even g; that by Gauss-Hermite with 150 nodes, which
+    # leaves e^(-2 sqrt(2 * 150)) = 1e-15 for poles at distance 1.
+    x, w = np.polynomial.hermite_e.hermegauss(150)
+    g = w @ (0.5 * (np.sqrt(x * x + 1.0) - 1.0)) ** 2 / math.sqrt(2.0 * math.pi)
+    assert a.second_moment == pytest.approx(1.0 + g, rel=1e-13)
+    with mpmath.workdps(40):
+        exact = mpmath.quad(
+            lambda x: (
+                (mpmath.sqrt(x * x + 1) - 1)
+                * mpmath.hermite(20, x / mpmath.sqrt(2))
+                * mpmath.npdf(x)
+            ),
+            mpmath.linspace(0, 18, 37),
+        )
+        exact /= 2**10 * mpmath.sqrt(mpmath.factorial(20))
+    assert a.hermite(20)[20] == pytest.approx(float(exact), rel=1e-13)
+
+
+# --- every method ---------------------------------------------------------------------
+
+PROPERTIES = {"mean", "second_moment", "variance", "derivative_second_moment"}
+SHARES = {"mu", "nu"}
+CALLS = {
+    "hermite": (200,),
+    "scaled": (2.0,),
+    "normalized": (),
+    "dual": ([-1.0, 0.3, 1.0],),
+    "dual_derivative": ([-0.9, 0.3],),
+    "distance_map": ([0.0, 1e-9, 2.0],),
+    "fixed_point": (),
+    "length_map": ([0.5, 2.0],),
+    "length_map_derivative": ([0.5, 2.0],),
+}
+ATTRIBUTES = {"name", "kinks", "is_normalized", "parity", "degree", "rounded"}
+
+
+def test_the_list_of_methods_is_whole():
+    public = {n for n, _ in inspect.getmembers(act.Activation) if not n.startswith("_")}
+    known = {*PROPERTIES, *SHARES, *CALLS, *ATTRIBUTES, "derivative"}
+    assert public | ATTRIBUTES == known
+
+
+def _numbers(value):
+    if isinstance(value, act.Activation):
+        value = value(np.array([-0.7, 0.2]))
+    return np.asarray(value, dtype=np.float64)
+
+
+def _ask(a, what, arguments=None):
+    """Answer of a property or a method, or the message of a ValueError."""
+    try:
+        found = getattr(a, what)
+        return _numbers(found if arguments is None else found(*arguments))
+    except ValueError as error:
+        return str(error)
+
+
+def _answers(a):
+    """Assert that everything of an activation answers; return what refused."""
+    refused = {}
+    assert isinstance(a.name, str)
+    assert repr(a)
+    assert hash(a) == hash(a)
+    for what in PROPERTIES | SHARES:
+        refused[what] = _ask(a, what)
+    for what, arguments in CALLS.items():
+        refused[what] = _ask(a, what, arguments)
+    label = a.name.removeprefix("normalized ").partition("[")[0].partition("'")[0]
+    for what, value in refused.items():
+        if isinstance(value, str):
+            assert label in value, what
+        else:
+            infinite = what == "derivative_second_moment"
+            assert np.all(np.isfinite(value) | (infinite & (value > 0.0))), what
+    return {k: v for k, v in refused.items() if isinstance(v, str)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_answers(name):
+    refused = _answers(act.CATALOGUE[name])
+    allowed = {"mu"} if name == "identity" else set()
+    allowed |= {"length_map_derivative"} if name in JUMPS else set()
+    assert set(refused) == allowed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_answers_after_another(name):
+    # The slope of a step is none, of the exponential units it jumps, and smooth slopes
+    # have no further one: messages then, never a KeyError.
+    a = act.CATALOGUE[name]
+    scaled, normal = a.scaled(3.0), a.normalized()
+    for other in (scaled, normal, normal.scaled(0.5), scaled.normalized()):
+        assert set(_answers(other)) <= {"mu", "length_map_derivative"}
+    if name in JUMPS:
+        with pytest.raises(ValueError, match="a function with a jump"):
+            a.derivative(0.5)
+        return
+    slope = a.derivative
+    for other in (slope, slope.scaled(2.0)):
+        _answers(other)
+    refused = _answers(slope)
+    assert not set(refused) & {"mean", "second_moment", "variance", "hermite", "scaled"}
+    if isinstance(slope, act.Smooth):
+        with pytest.raises(ValueError, match=r"'\.derivative: not available"):
+            _ = slope.derivative
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - JUMPS))
+def test_coefficients_of_the_slope_are_those_of_the_function(name):
+    # E s'(Z) h_k(Z) = sqrt(k + 1) a_{k+1}, by parts; the slope's quadrature has 1e-16 of
+    # its energy.
+    a = act.CATALOGUE[name]
+    k = np.arange(61)
+    expected = np.sqrt(k + 1.0) * a.hermite(61)[1:]
+    slack = 1e-14 * math.sqrt(a.derivative_second_moment)
+    assert np.abs(a.derivative.hermite(60) - expected).max() <= slack

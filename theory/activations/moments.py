@@ -1,0 +1,180 @@
+r"""Moments by quadrature on the panels that the function and the Gaussian both need.
+
+At the variance q the map of lengths is :math:`E\,s(\sqrt q Z)^2`. As a function of
+log q it is analytic in the strip of half-width pi/2, because the density of
+:math:`\sqrt q Z` is: many values are read from Chebyshev series on panels of width 2.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+
+Array = npt.NDArray[np.float64]
+
+FEW = 64
+"""Lengths up to this many are computed one by one."""
+
+REACHES = (20.0, 37.0)
+"""Half-widths of the axis that are tried; the density is 1e-298 at the last."""
+
+TAIL = 1e-17
+"""Share of the energy that may lie within two of the end of the axis."""
+
+NODES = 32
+"""Of a panel of log q of width 2: the Bernstein ellipse of semi-axis 1.5 leaves
+(1.5 + sqrt(1 + 1.5^2))^-32 = 1e-17."""
+
+
+class Sampled(Protocol):
+    """What is integrated."""
+
+    @property
+    def name(self) -> str:
+        """Shown in messages."""
+        ...
+
+    def _value(self, x: Array) -> Array: ...
+
+    def _rise(self, x: Array) -> tuple[Array, float]: ...
+
+    def _bend(self, x: Array) -> Array: ...
+
+    def _edges(self, reach: float) -> Array: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A function on nodes of the standard Gaussian, (n,) each.
+
+    Attributes
+    ----------
+    of : Sampled
+        The function s.
+    x, w : array
+        E g(Z) is ``w @ g(x)``.
+    s : array
+        The values s(x).
+    """
+
+    of: Sampled
+    x: Array
+    w: Array
+    s: Array
+
+    @cached_property
+    def _rise(self) -> tuple[Array, float]:
+        return self.of._rise(self.x)
+
+    @cached_property
+    def mean(self) -> float:
+        """E s(Z)."""
+        rise, start = self._rise
+        return math.fsum([start, math.fsum(self.w * rise)])
+
+    @cached_property
+    def linear(self) -> float:
+        """E s(Z) Z."""
+        return math.fsum(self.w * self._rise[0] * self.x)
+
+    @property
+    def second_moment(self) -> float:
+        """E s(Z)^2."""
+        return math.fsum(self.w * self.s**2)
+
+    @property
+    def variance(self) -> float:
+        """E (s(Z) - E s(Z))^2."""
+        rise, _ = self._rise
+        return math.fsum(self.w * (rise - math.fsum(self.w * rise)) ** 2)
+
+    @property
+    def rest(self) -> float:
+        """E (s(Z) - a_0 - a_1 Z)^2."""
+        k = self.of._bend(self.x)
+        line = math.fsum(self.w * k) + math.fsum(self.w * k * self.x) * self.x
+        return math.fsum(self.w * (k - line) ** 2)
+
+
+def sample(a: Sampled) -> Samples:
+    """Evaluate an activation where its moments are integrated.
+
+    Raises
+    ------
+    ValueError
+        If its energy is not inside the axis.
+    """
+    total = 0.0
+    for reach in REACHES:
+        x, w = gaussian.rule(a._edges(reach), reach)
+        with np.errstate(over="ignore", invalid="ignore"):
+            s = a._value(x)
+            energy = w * s * s
+        total = float(energy.sum())
+        outside = float(energy[np.abs(x) > reach - 2.0].sum())
+        if math.isfinite(total) and outside <= TAIL * total:
+            return Samples(a, x, w, s)
+    raise ValueError(
+        f"{a.name}: `var` must leave E s(sqrt(var) Z)^2 within float64, but the"
+        f" activation grows too fast: {total:.3g} on |Z| < {REACHES[-1]:g}."
+    )
+
+
+def length_slope(s: Any) -> float:
+    """Return E s(Z) s'(Z) Z of an activation: the slope of its map of lengths at 1."""
+    slope = s.derivative
+    x, w = gaussian.rule(np.union1d(s._edges(20.0), slope._edges(20.0)))
+    return math.fsum(w * s._value(x) * slope._value(x) * x)
+
+
+def lengths(a: Any, q: Array) -> Array:
+    """Return E s(sqrt(q) Z)^2 for many q, (n,), from Chebyshev series in log q."""
+    return _read(q, lambda j: _panel(a, j))
+
+
+def length_slopes(a: Any, q: Array) -> Array:
+    """Return its derivative in q."""
+    return _read(q, lambda j: _panel(a, j, by="slope")) / q
+
+
+def _read(q: Array, panel: Callable[[int], Array]) -> Array:
+    u = 0.5 * np.log(q)
+    cell = np.floor(u).astype(np.int64)
+    out = np.empty_like(q)
+    for j in np.unique(cell):
+        at = cell == j
+        y = 2.0 * (u[at] - float(j)) - 1.0
+        out[at] = np.polynomial.chebyshev.chebval(y, panel(int(j)))
+    return out
+
+
+@lru_cache(maxsize=2048)
+def _panel(a: Any, j: int, by: str = "value") -> Array:
+    """Chebyshev coefficients of E s(r Z)^2 or E s(r Z) s'(r Z) r Z, r = e^j to e^(j+1)."""
+    slope = by == "slope"
+    y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+    r = np.exp(j + 0.5 * (1.0 + y))[:, None]
+    for reach in REACHES:
+        low, top = math.exp(j), reach * math.exp(j + 1)
+        count = math.ceil(top / low)
+        own = low * np.arange(-count, count + 1, dtype=np.float64)
+        both = [a, a.derivative] if slope else [a]
+        edges = np.unique(np.concatenate([own, *(f._edges(top) for f in both)]))
+        x, w = gaussian.composite(edges[np.abs(edges) <= top])
+        with np.errstate(over="ignore", invalid="ignore"):
+            f = a._value(x) * (a.derivative._value(x) * x if slope else a._value(x))
+        density = w * gaussian.pdf(x / r) / r
+        total = density @ f
+        outside = density @ np.where(np.abs(x) > top - 2.0 * low, np.abs(f), 0.0)
+        if np.isfinite(total).all() and np.all(outside <= TAIL * (density @ np.abs(f))):
+            return np.polynomial.chebyshev.chebfit(y, total, NODES - 1)
+    raise ValueError(
+        f"{a.name}.length_map: `q` must leave E s(sqrt(q) Z)^2 within float64, but the"
+        f" activation grows too fast for {math.exp(2 * j + 2):.3g}."
+    )
