@@ -1,9 +1,10 @@
 """Measured accuracy of `theory`: the catalogue against its definitions to 40 digits.
 
 ``python benchmarks/accuracy.py`` prints the tables of docs/accuracy.md (about two
-minutes); ``--write docs/accuracy.md`` puts them there. Every number is the largest
-relative error over the points below, ends and near-duplicates included. The definitions
-come from `verify.integrals`, which shares no code with `theory`.
+minutes); ``--write docs/accuracy.md`` puts them there; ``--hard`` does the table of hard
+cases instead (see `hard_cases`). Every number of the first is the largest relative
+error over the points below, ends and near-duplicates included. The definitions come
+from `verify.integrals`, which shares no code with `theory`.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import flint
+import hard_cases
 import mpmath
 import numpy as np
 
@@ -36,7 +38,7 @@ DELTA = np.array(
         *(1.99, 2.0 - 1e-6, 2.0 - 1e-12, 2.0),
     ]
 )
-_BLOCK = re.compile(r"(<!-- accuracy: start -->\n).*?(<!-- accuracy: end -->)", re.S)
+_BLOCK = r"(<!-- {0}: start -->\n).*?(<!-- {0}: end -->)"
 
 
 def relative(got: Any, true: Any, size: Any = None) -> float:
@@ -311,12 +313,16 @@ def tables() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, help="a page with the two markers")
-    page: Path | None = parser.parse_args().write
-    text = tables()
+    parser.add_argument("--hard", action="store_true", help="the table of hard cases")
+    options = parser.parse_args()
+    page: Path | None = options.write
+    name = "hard cases" if options.hard else "accuracy"
+    text = hard_cases.table() if options.hard else tables()
     print(text)
     if page is not None:
         old = page.read_text(encoding="utf-8")
-        new = _BLOCK.sub(lambda m: f"{m[1]}{text}\n{m[2]}", old)
+        block = re.compile(_BLOCK.format(name), re.S)
+        new = block.sub(lambda m: f"{m[1]}{text}\n{m[2]}", old)
         page.write_text(new, encoding="utf-8")
     return 0
 

@@ -302,7 +302,14 @@ def ntk(
     given = (y, weight_var, bias_var, sphere)
     _checks.flag("ntk", "normalized", normalized)
     t = _kernels(
-        "ntk", x, activation, depth, given, tangent=True, relative=normalized, trained=trained
+        "ntk",
+        x,
+        activation,
+        depth,
+        given,
+        tangent=True,
+        relative=normalized,
+        trained=trained,
     )[1]
     assert t is not None
     return t
@@ -375,7 +382,9 @@ def _needs_slope(who: str, layers: Runs) -> None:
 def _inputs(who: str, x: Any, name: str = "x") -> tuple[Array, Array]:
     v = _checks.real(who, name, x)
     if v.ndim != 2 or v.size == 0:
-        raise ValueError(f"{who}: `{name}` must have shape (n, d), got shape {v.shape}.")
+        raise ValueError(
+            f"{who}: `{name}` must have shape (n, d), got shape {v.shape}."
+        )
     with np.errstate(over="ignore", under="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", v, v))
     bad = ~((norms > 1e-150) & (norms < 1e150))
@@ -441,7 +450,11 @@ def _kernels(
     m = degrees[0] if len(layers) == 1 and layers[0][0].plain and not b else None
     if not easy or not (same or m is not None):
         deep = [layer for layer, count in layers for _ in range(count)]
-        each = [d for d, (_, count) in zip(degrees, layers, strict=True) for _ in range(count)]
+        each = [
+            d
+            for d, (_, count) in zip(degrees, layers, strict=True)
+            for _ in range(count)
+        ]
         recursion = layer_recursion.prepare(
             *(v if not nearly else v / norms[:, None] * math.sqrt(start), deep, each),
             tangent=tangent,

@@ -5,7 +5,9 @@ each with its correlation and its distance from the nearer of +-1, and returns t
 after the activation, with the mean products of the slopes, :math:`E\,s'(u) s'(v)`.
 """
 
+import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Protocol
@@ -13,10 +15,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian
-from theory.activations import Activation, pair
-from theory.duals.planes import rule
-from theory.length_tables import WIDE, Interval, Lengths, Slopes, cuts
+from theory import activations, gaussian
+from theory.activations import Activation, Affine, PiecewisePolynomial, pair
+from theory.duals import closed_pairs
+from theory.length_tables import Interval, Lengths, Slopes
+from theory.linear_pieces import angle_integrals
 from theory.rows import Index, LogLengths
 
 Array = npt.NDArray[np.float64]
@@ -27,8 +30,23 @@ CLOSE = 2.0**-6
 MANY = 0.2
 """Share of a block's pairs that makes it worth evaluating them all by their distance."""
 
+FEW = 8
+"""Different lengths up to this number are tabulated themselves."""
+
+SAME = 1e-14
+"""Log lengths this close share a table of slopes."""
+
 SHARED = 0.0625
 """Least width in log length of tables of slopes, so that layers share them."""
+
+
+Formula = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+
+FORMULAS: dict[Activation, Formula] = {
+    activations.erf: closed_pairs.error_function,
+    activations.gelu: closed_pairs.gelu,
+}
+"""Activations whose dual at unequal lengths is written with elementary functions."""
 
 
 class LayerMap(Protocol):
@@ -117,10 +135,18 @@ class Interpolated:
         return self._range.rounded(SHARED if self._at_zero else 0.0)
 
     @cached_property
+    def _few(self) -> tuple[float, ...]:
+        """The log lengths themselves where they are few, else none."""
+        found = np.sort(self.before.high)
+        found = found[np.diff(found, prepend=-np.inf) > SAME]
+        return tuple(found.tolist()) if len(found) <= FEW else ()
+
+    @cached_property
     def _start(self) -> float:
         """Angle below which kinks meet at different places for different lengths."""
-        wide = 2.0 * (self._interval.high - self._interval.low)
-        return 0.0 if self._at_zero else min(wide, 1.0)
+        if self._at_zero or len(self._few) == 1:
+            return 0.0
+        return min(2.0 * (self._interval.high - self._interval.low), 1.0)
 
     @cached_property
     def _close(self) -> float:
@@ -128,22 +154,28 @@ class Interpolated:
 
     @cached_property
     def _lengths(self) -> Lengths:
-        return lengths_of(self.activation, self._range.rounded(WIDE))
+        return Lengths(self.activation)
 
     @cached_property
     def _slopes(self) -> Slopes:
+        if self._few:
+            return Slopes.at(self.activation, self._few, start=self._start)
         return slopes_of(self.activation, self._interval, self._start)
 
     @cached_property
     def rows(self) -> LogLengths:
         """Log lengths after the activation."""
         table, order = self._lengths, self.before.order
-        low, gaps = self.before.high[order[:-1]], self.before.gaps
+        logs, gaps = self.before.high[order], self.before.gaps
+        after = table.log_length(logs)
+        rise = np.diff(after)
+        # Over a narrow gap, the integral of the slope in the place of a difference.
+        small = np.abs(gaps) < 0.02
         x, w = gaussian.legendre(6)
-        at = low[:, None] + 0.5 * gaps[:, None] * (1.0 + x)
+        at = logs[:-1][small, None] + 0.5 * gaps[small, None] * (1.0 + x)
         rate = table.growth(at.ravel()).reshape(at.shape) @ (0.5 * w)
-        first = float(table.log_length(self.before.high[order[:1]])[0])
-        return self.before.after(first, gaps * rate)
+        rise[small] = gaps[small] * rate
+        return self.before.after(float(after[0]), rise)
 
     @cached_property
     def slopes(self) -> Array:
@@ -193,6 +225,8 @@ class Interpolated:
         self, rows: slice, columns: slice, rho: Array, d: Array, *, tangent: bool
     ) -> tuple[Array, Array, Array | None]:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
+        if self._formula is not None:
+            return self._in_closed_form(rows, columns, rho, d)
         low = math.acos(1.0 - self._close)
         y = np.arccos(rho)
         np.clip(y, low, math.pi - low, out=y)
@@ -212,8 +246,71 @@ class Interpolated:
             close &= rho < 0.0
         p, s = np.divmod(np.flatnonzero(close), rho.shape[1])
         if len(p):
-            self._one_by_one(rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope))
+            self._one_by_one(
+                rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope)
+            )
         return after, gap, slope
+
+    @cached_property
+    def _formula(self) -> Formula | None:
+        return FORMULAS.get(self._base[0])
+
+    @cached_property
+    def _base(self) -> tuple[Activation, float, float]:
+        a = self.activation
+        return (a.base, a.scale, a.shift) if isinstance(a, Affine) else (a, 1.0, 0.0)
+
+    def _in_closed_form(
+        self, rows: slice, columns: slice, rho: Array, d: Array
+    ) -> tuple[Array, Array, Array]:
+        """Evaluate a block by the formula of both lengths."""
+        assert self._formula is not None
+        _, scale, shift = self._base
+        r = self._sizes
+        means, factors = self._after
+        after, slope = self._formula(r[rows, None], r[columns], rho, d * (2.0 - d))
+        scaled = scale * factors
+        after *= scaled[rows, None] * scaled[columns]
+        slope *= scale * scale
+        if shift:
+            # Means are of the sum of both.
+            share = shift * np.exp(-self.rows.high)
+            rest = means - share
+            after += (
+                share[rows, None] * means[columns] + rest[rows, None] * share[columns]
+            )
+        np.clip(after, -1.0, 1.0, out=after)
+        gap = 1.0 - np.abs(after)
+        p, s = np.divmod(np.flatnonzero((d < CLOSE) & (rho > 0.0)), rho.shape[1])
+        if len(p):
+            i, j = rows.start + p, columns.start + s
+            delta = scaled[i] * scaled[j] * self._lost(r[i], r[j], d[p, s])
+            delta += self._turned(i, j)
+            after[p, s] = 1.0 - delta
+            gap[p, s] = np.where(delta <= 0.5, delta, 1.0 - np.abs(1.0 - delta))
+        return after, gap, slope
+
+    def _lost(self, r: Array, other: Array, d: Array) -> Array:
+        """Integral of the slopes over correlations from 1 - d to 1."""
+        assert self._formula is not None
+        t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
+        x, w = gaussian.legendre(16)
+        # The slope varies over an angle of one over the lengths.
+        layers = float((t * np.maximum(r, other)).max())
+        octaves = np.arange(max(1.0, 2.0 + math.log2(max(layers, 0.5))))
+        edges = [0.0, *(2.0 ** -octaves[::-1])]
+        out = np.zeros_like(t)
+        for low, high in itertools.pairwise(edges):
+            for node, weight in zip(x, w, strict=True):
+                u = t * (low + 0.5 * (high - low) * (1.0 + node))
+                sine = np.sin(u)
+                _, slope = self._formula(r, other, np.cos(u), sine * sine)
+                out += 0.5 * (high - low) * weight * t * sine * slope
+        return out
+
+    @cached_property
+    def _sizes(self) -> Array:
+        return np.exp(self.before.high)
 
     def _near(
         self,
@@ -231,9 +328,9 @@ class Interpolated:
         delta = self._polynomial("to_end", rows, columns, y, near=True)
         delta *= d
         delta *= factors[rows, None] * factors[columns]
-        logs = self.before.high
-        gaps = self.before.block(rows, columns)
-        delta += gaps * gaps * self._lengths.angles(logs[rows], logs[columns])
+        i, j = (np.arange(v.start, v.stop) for v in (rows, columns))
+        a, b = np.repeat(i, len(j)), np.tile(j, len(i))
+        delta += self._turned(a, b).reshape(delta.shape)
         np.copyto(out[0], 1.0 - delta, where=at)
         np.copyto(out[1], 1.0 - np.abs(1.0 - delta), where=at & (delta > 0.5))
         np.copyto(out[1], delta, where=at & (delta <= 0.5))
@@ -255,7 +352,11 @@ class Interpolated:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         here = np.flatnonzero(t >= self._start)
         self._read(i[here], j[here], (rho[here], d[here], t[here]), at, here, out)
-        for k in np.flatnonzero(t < self._start):
+        below = np.flatnonzero(t < self._start)
+        if isinstance(self.activation, PiecewisePolynomial) and self.activation.m == 1:
+            self._at_kinks(i[below], j[below], (rho[below], d[below]), at, below, out)
+            return
+        for k in below:
             where = at[0][k], at[1][k]
             found = self._exactly(int(i[k]), int(j[k]), float(rho[k]), float(d[k]))
             for values, value in zip(out, found, strict=True):
@@ -293,13 +394,41 @@ class Interpolated:
         if out[2] is not None:
             out[2][where] = self._slopes.read("slope", left, right, t, far)
 
+    def _at_kinks(
+        self,
+        i: Index,
+        j: Index,
+        given: tuple[Array, Array],
+        at: tuple[Index, Index],
+        here: Index,
+        out: tuple[Array, Array, Array | None],
+    ) -> None:
+        """Integrate pairs of a piecewise linear activation over the angle."""
+        if not len(i):
+            return
+        rho, d = given
+        r, where = np.exp(self.before.high), (at[0][here], at[1][here])
+        means, factors = self._after
+        factor = factors[i] * factors[j]
+        mean, whole, slope = angle_integrals(self.activation, r[i], r[j], rho, d)
+        n = rho > 0.0
+        after, gap = means[i] * means[j] + factor * mean, np.empty_like(d)
+        gap[~n] = 1.0 - np.abs(after[~n])
+        delta = factor[n] * whole[n] + self._turned(i[n], j[n])
+        after[n] = 1.0 - delta
+        gap[n] = np.where(delta <= 0.5, delta, 1.0 - np.abs(1.0 - delta))
+        out[0][where], out[1][where] = np.clip(after, -1.0, 1.0), gap
+        if out[2] is not None:
+            out[2][where] = slope
+
     def _turned(self, i: Index, j: Index) -> Array:
         """Lambda of pairs of rows: their distance when rho is 1."""
-        gaps, logs = self.before.differences(i, j), self.before.high
-        if self._at_zero:
-            return gaps * gaps * self._lengths.angles_of(logs[i], logs[j])
-        pairs = zip(np.minimum(logs[i], logs[j]), np.abs(gaps), strict=True)
-        return np.array([turned(self.activation, float(l), float(g)) for l, g in pairs])
+        gaps = np.abs(self.before.differences(i, j))
+        out = np.zeros_like(gaps)
+        some = np.flatnonzero(gaps)
+        lows = np.minimum(self.before.high[i[some]], self.before.high[j[some]])
+        out[some] = self._lengths.turned(lows, gaps[some])
+        return out
 
     def _exactly(
         self, i: int, j: int, rho: float, d: float
@@ -308,7 +437,6 @@ class Interpolated:
         if d == 0.0 and rho > 0.0 and self.before.high[i] == self.before.high[j]:
             return 1.0, 0.0, float(self.slopes[i])
         r = np.exp(self.before.high[[i, j]])
-        gap = abs(float(self.before.differences(np.array([i]), np.array([j]))[0]))
         e = pair(*(self.activation.scaled(float(v * v)) for v in sorted(r)))
         _, factors = self._after
         factor = float(factors[i] * factors[j]) / float(r[0] * r[1])
@@ -323,46 +451,13 @@ class Interpolated:
             after += factor * float(e.covariance(np.array([rho]))[0])
             return after, 1.0 - abs(after), slope / float(r[0] * r[1])
         delta = factor * float(e.distance(np.array([d]))[0])
-        delta += turned(self.activation, float(self.before.high[[i, j]].min()), gap)
+        delta += float(self._turned(np.array([i]), np.array([j]))[0])
         after = 1.0 - delta
-        return after, delta if delta < 0.5 else 1.0 - abs(after), slope / float(
-            r[0] * r[1]
+        return (
+            after,
+            delta if delta < 0.5 else 1.0 - abs(after),
+            slope / float(r[0] * r[1]),
         )
-
-
-@lru_cache(maxsize=4096)
-def turned(activation: Activation, log: float, gap: float) -> float:
-    """Return lambda of lengths e^log and e^(log + gap), gap >= 0, kinks anywhere."""
-    if gap == 0.0:
-        return 0.0
-    r = np.exp(np.array([log, log + gap]))
-    z, w = rule(cuts(activation, r))
-    w = w * gaussian.pdf(z)
-    low, high = r[0] * z, (r[0] * z) * math.exp(gap)
-    # s(high) - s(low) as an integral over a stretch that may have kinks inside.
-    wide = (r[0] * z) * math.expm1(gap)
-    x, share = gaussian.legendre(8)
-    stops = [np.zeros_like(z), np.ones_like(z)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for c in sorted(activation.kinks):
-            stops.insert(1, np.clip(np.nan_to_num((c - low) / wide), 0.0, 1.0))
-    stops = np.sort(np.array(stops), axis=0)
-    change = np.zeros_like(z)
-    for a, b in zip(stops[:-1], stops[1:], strict=True):
-        at = low + wide * (a + 0.5 * (b - a) * (1.0 + x[:, None]))
-        part = activation.derivative._value(at)
-        change += 0.5 * (b - a) * wide * (share @ part)
-    one, two = activation._value(low), activation._value(high)
-    sizes = math.sqrt(one * one @ w), math.sqrt(two * two @ w)
-    fall = float((change * (one + two)) @ w) / (sizes[0] + sizes[1])
-    rest = float((change * change) @ w) - fall * fall
-    return max(rest, 0.0) / (2.0 * sizes[0] * sizes[1])
-
-
-@lru_cache(maxsize=64)
-def lengths_of(activation: Activation, interval: Interval) -> Lengths:
-    """Return tables on an interval that is wide enough to divide by differences."""
-    return Lengths(activation, interval)
 
 
 @lru_cache(maxsize=64)

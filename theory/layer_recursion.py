@@ -61,9 +61,7 @@ def _sum(parts: Sequence[Part], like: LogLengths) -> LogLengths:
     logs = np.array([p.log(like.order, n) for p in parts])
     whole = 0.5 * np.logaddexp.reduce(2.0 * logs, axis=0)
     share = np.exp(2.0 * (logs - whole))[:, :-1]
-    gaps = np.array(
-        [np.zeros(n - 1) if p.rows is None else p.rows.gaps for p in parts]
-    )
+    gaps = np.array([np.zeros(n - 1) if p.rows is None else p.rows.gaps for p in parts])
     rise = 0.5 * np.log1p((share * np.expm1(2.0 * gaps)).sum(axis=0))
     return like.after(float(whole[0]), rise)
 
@@ -205,6 +203,11 @@ def fill(
     t = np.empty(shape) if tangent else None
     unit = inputs.v / inputs.norms[:, None]
     last = np.exp(recursion.steps[-1].rows.high)
+    if tangent and not relative and recursion.scales[-1] > 600.0:
+        raise ValueError(
+            "kernels: `depth` must keep the tangent kernel within float64, got a diagonal"
+            f" of e^{recursion.scales[-1]:.0f}. Use `normalized=True`."
+        )
     size = max(1, BLOCK // shape[1])
 
     def block(start: int) -> None:

@@ -17,10 +17,11 @@ All are analytic in the logarithms of the lengths as long as the angle is not sm
 kinks are at zero: interpolated between a few lengths, on panels of the angle.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +34,15 @@ from theory.duals.planes import Broken, Plane, chebyshev, rule
 
 Array = npt.NDArray[np.float64]
 
-WIDE = 0.125
-"""Least width in log length of tables whose values are divided by a difference."""
+NODES = 32
+"""Nodes in log length of a panel of width one: functions of one length are analytic in
+the strip of half-width pi/4, where Gaussian densities of complex length decay."""
 
-NODES = 12
-"""Nodes of those tables on a width of `WIDE`."""
+FEWER = 20
+"""Nodes of the distances of two lengths, which are promised fewer digits."""
+
+ALONE = 50
+"""Pairs whose lengths' own distance is integrated one by one, at most."""
 
 ROUNDING = 1e-15
 """Chebyshev coefficients below it, over the largest, are rounding."""
@@ -45,7 +50,7 @@ ROUNDING = 1e-15
 ORDER = 640
 """Order of a Hermite series of the slopes that is tried first."""
 
-MOST = 24
+MOST = 64
 """Nodes in log length of tables of slopes, at most."""
 
 MOST_ANGLES = 384
@@ -90,25 +95,81 @@ class Interval:
         return Interval(low, low + 2.0 * step)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Lengths:
-    """Functions of one or two lengths, for an activation on an interval of log lengths."""
+    """Functions of one or two lengths of an activation, on panels of log lengths."""
+
+    activation: Activation
+
+    def log_length(self, logs: Array) -> Array:
+        """Return log r' at log lengths of shape (m,)."""
+        return self._read(logs, lambda p, x: p.log_length(x))
+
+    def mean(self, logs: Array) -> Array:
+        """Return E s(r Z)."""
+        return self._read(logs, lambda p, x: p.mean(x))
+
+    def slope(self, logs: Array) -> Array:
+        """Return E s'(r Z)^2."""
+        return self._read(logs, lambda p, x: p.slope(x))
+
+    def growth(self, logs: Array) -> Array:
+        """Return the derivative of log r' in log r."""
+        return self._read(logs, lambda p, x: p.growth(x))
+
+    def turned(self, low: Array, gap: Array) -> Array:
+        """Return lambda of pairs, from the shorter's log length and the gap, positive."""
+        out = np.empty_like(gap)
+        alone = gap > 1.0
+        if np.count_nonzero(~alone) <= ALONE:
+            alone[:] = True
+        for k in np.flatnonzero(alone):
+            out[k] = float(turned(self.activation, float(low[k]), gap[k : k + 1])[0])
+        cell = np.floor(low)
+        for k in np.unique(cell[~alone]):
+            at = ~alone & (cell == k)
+            out[at] = panel(self.activation, int(k)).turned(low[at], gap[at])
+        return out
+
+    def _read(self, logs: Array, f: Callable[["LengthPanel", Array], Array]) -> Array:
+        out = np.empty_like(logs)
+        cell = np.floor(logs)
+        for k in np.unique(cell):
+            at = cell == k
+            out[at] = f(panel(self.activation, int(k)), logs[at])
+        return out
+
+
+@lru_cache(maxsize=256)
+def panel(activation: Activation, k: int) -> "LengthPanel":
+    """Return the tables on log lengths from k to k + 1."""
+    return LengthPanel(activation, Interval(float(k), float(k + 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class LengthPanel:
+    """Functions of one or two lengths, on an interval of log lengths."""
 
     activation: Activation
     interval: Interval
 
     @cached_property
-    def _n(self) -> int:
-        return NODES + int(16.0 * (self.interval.high - self.interval.low))
-
-    @cached_property
     def _sampled(self) -> tuple[Array, Array, Array, Array]:
         """Lengths r (n,), weights (m,), and s(r z) and r z s'(r z), (n, m)."""
-        r = np.exp(self.interval.nodes(self._n))
+        r = np.exp(self.interval.nodes(NODES))
         z, w = rule(cuts(self.activation, r))
         x = r[:, None] * z
-        slope = self.activation.derivative._value(x) if self.has_slope else 0.0 * x
-        return r, w * gaussian.pdf(z), self.activation._value(x), x * slope
+        w = w * gaussian.pdf(z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            s = self.activation._value(x)
+            if not np.isfinite(s * s @ w).all():
+                raise ValueError(
+                    "kernels: `depth` must keep the kernel within float64, but"
+                    f" {self.activation.name} leaves it at length {r.max():.3g}. Use"
+                    " `activation.normalized()`."
+                )
+            slope = self.activation.derivative._value(x) if self.has_slope else 0.0 * x
+        return r, w, s, x * slope
 
     @property
     def has_slope(self) -> bool:
@@ -117,7 +178,7 @@ class Lengths:
 
     def _fit(self, values: Array) -> Array:
         """Coefficients from values at the nodes, along every axis."""
-        to = chebyshev(self._n)
+        to = chebyshev(NODES)
         for axis in range(values.ndim):
             values = np.moveaxis(np.tensordot(to, values, (1, axis)), 0, axis)
         return values
@@ -134,15 +195,15 @@ class Lengths:
 
     def log_length(self, logs: Array) -> Array:
         """Return log r' at log lengths of shape (m,)."""
-        return 0.5 * self.interval.basis(logs, self._n) @ self._rows[0]
+        return 0.5 * self.interval.basis(logs, NODES) @ self._rows[0]
 
     def mean(self, logs: Array) -> Array:
         """Return E s(r Z)."""
-        return self.interval.basis(logs, self._n) @ self._rows[1]
+        return self.interval.basis(logs, NODES) @ self._rows[1]
 
     def slope(self, logs: Array) -> Array:
         """Return E s'(r Z)^2."""
-        return self.interval.basis(logs, self._n) @ self._energy
+        return self.interval.basis(logs, NODES) @ self._energy
 
     @cached_property
     def _energy(self) -> Array:
@@ -154,36 +215,59 @@ class Lengths:
 
     def growth(self, logs: Array) -> Array:
         """Return the derivative of log r' in log r."""
-        return self.interval.basis(logs, self._n) @ self._slope
+        return self.interval.basis(logs, NODES) @ self._slope
 
     @cached_property
     def _angles(self) -> Array:
-        """lambda / (l_i - l_j)^2 in polynomials of both, (n, n)."""
-        r, w, s, h = self._sampled
-        n, l = self._n, np.log(r)
-        size = np.sqrt(s * s @ w)
-        out = np.empty((n, n))
-        for i in range(n):
-            for j in range(i + 1):
-                if i == j:
-                    gap, fall = h[i], (s[i] * h[i]) @ w / size[i]
-                else:
-                    gap = (s[i] - s[j]) / (l[i] - l[j])
-                    fall = (gap * (s[i] + s[j])) @ w / (size[i] + size[j])
-                # Of the change of s, what does not go along with s.
-                rest = (gap * gap) @ w - fall * fall
-                out[i, j] = out[j, i] = max(rest, 0.0) / (2.0 * size[i] * size[j])
-        return self._fit(out)
+        """Lambda / (l_i - l_j)^2 in polynomials of the shorter and the gap, (n, n)."""
+        width = self.interval.high - self.interval.low
+        n = FEWER
+        gaps = 0.5 * width * (1.0 + np.cos(np.pi * (np.arange(n) + 0.5) / n))
+        rows = [
+            turned(self.activation, low, gaps) / (gaps * gaps)
+            for low in self.interval.nodes(n).tolist()
+        ]
+        to = chebyshev(n)
+        return to @ np.array(rows) @ to.T
 
-    def angles(self, rows: Array, columns: Array) -> Array:
-        """Return lambda / (l_i - l_j)^2 of all pairs of log lengths."""
-        left, right = (self.interval.basis(v, self._n) for v in (rows, columns))
-        return left @ self._angles @ right.T
+    def turned(self, low: Array, gap: Array) -> Array:
+        """Return lambda of pairs, from the shorter's log length and a gap of at most one.
 
-    def angles_of(self, i: Array, j: Array) -> Array:
-        """Return the same for pairs (l_i, l_j) of shape (m,)."""
-        left, right = (self.interval.basis(v, self._n) for v in (i, j))
-        return np.einsum("ma,ab,mb->m", left, self._angles, right)
+        One-sided, it is smooth in the gap wherever the kinks are.
+        """
+        width = self.interval.high - self.interval.low
+        left = self.interval.basis(low, FEWER)
+        right = np.polynomial.chebyshev.chebvander(2.0 * gap / width - 1.0, FEWER - 1)
+        return gap * gap * np.einsum("ma,ma->m", left @ self._angles, right)
+
+
+def turned(activation: Activation, low: float, gaps: Array) -> Array:
+    """Return lambda of lengths e^low and e^(low + gap), for positive gaps (m,)."""
+    r = np.exp(low + np.concatenate([[0.0], gaps]))
+    z, w = rule(cuts(activation, r))
+    w = w * gaussian.pdf(z)
+    start, wide = r[0] * z, (r[0] * z) * np.expm1(gaps)[:, None]
+    # s(r z) - s(r_0 z) as an integral over a stretch that may have kinks inside.
+    linear = isinstance(activation, PiecewisePolynomial) and activation.m == 1
+    x, share = gaussian.legendre(1 if linear else 12)
+    stops = [np.zeros_like(wide), np.ones_like(wide)]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        stops += [
+            np.clip(np.nan_to_num((c - start) / wide), 0.0, 1.0)
+            for c in activation.kinks
+        ]
+    stops = np.sort(np.array(stops), axis=0)
+    change = np.zeros_like(wide)
+    for a, b in itertools.pairwise(stops):
+        for node, weight in zip(x, share, strict=True):
+            at = start + wide * (a + 0.5 * (b - a) * (1.0 + node))
+            change += 0.5 * weight * (b - a) * wide * activation.derivative._value(at)
+    first, both = activation._value(start), activation._value(r[1:, None] * z)
+    sizes = math.sqrt(first * first @ w), np.sqrt(both * both @ w)
+    fall = (change * (first + both)) @ w / (sizes[0] + sizes[1])
+    # Of the change of s, what does not go along with s.
+    rest = (change * change) @ w - fall * fall
+    return np.maximum(rest, 0.0) / (2.0 * sizes[0] * sizes[1])
 
 
 def cuts(activation: Activation, r: Array) -> Array:
@@ -206,40 +290,62 @@ class Slopes:
     to the nearer end, and of both log lengths.
     """
 
-    interval: Interval
+    lengths: Interval | tuple[float, ...]
     n: int
     near: Panels
     far: Panels
 
     @classmethod
+    def at(
+        cls, activation: Activation, logs: tuple[float, ...], *, start: float
+    ) -> "Slopes":
+        """Tabulate at a few log lengths, for angles of at least `start` to both ends."""
+        sides = _sides(activation, np.exp(np.array(logs)), start)
+        return cls(logs, len(logs), *sides)
+
+    @classmethod
     def build(
         cls, activation: Activation, interval: Interval, *, start: float
     ) -> "Slopes":
-        """Tabulate for angles of at least `start` to both ends."""
+        """Tabulate for interpolation between all lengths of an interval.
+
+        Raises
+        ------
+        ValueError
+            If `MOST` lengths do not resolve it.
+        """
         n = _needed(activation, interval)
-        while True:
-            r = np.exp(interval.nodes(n))
-            build = _by_kinks(activation, r) or _by_series(activation, r)
-            build = build or _by_plane(activation, r)
+        while n <= MOST:
+            at = _sides(activation, np.exp(interval.nodes(n)), start)
             to = chebyshev(n)
-            sides: list[Panels] = []
-            for mirrored in (False, True):
-                slope, gap = build(mirrored)
-                at = Panels.build(slope, gap=np.inf if start else gap, start=start)
-                rows = (
-                    np.einsum("ai,pkij,bj->pkab", to, v, to)
-                    for v in (at.slope, at.to_end, at.to_zero)
+            sides = [
+                Panels(
+                    p.edges,
+                    *(
+                        np.einsum("ai,pkij,bj->pkab", to, v, to, optimize=True)
+                        for v in (p.slope, p.to_end, p.to_zero)
+                    ),
                 )
-                sides.append(Panels(at.edges, *rows))
+                for p in at
+            ]
             used = [p.slope[p.edges[1:] > start] for p in sides]
             tail = max(np.abs(c[:, :, -1:]).max() for c in used) if n > 1 else 0.0
-            if tail <= 1e-13 * max(np.abs(c).max() for c in used) or n > MOST:
+            if tail <= 1e-13 * max(np.abs(c).max() for c in used):
                 return cls(interval, n, *sides)
             n += 4
+        raise ValueError(
+            f"kernels: `x` must have lengths between which {activation.name} is smooth,"
+            f" but {MOST} lengths do not resolve it between {math.exp(interval.low):.3g}"
+            f" and {math.exp(interval.high):.3g}. Rescale the inputs."
+        )
 
     def basis(self, logs: Array) -> Array:
-        """Return the polynomials of log lengths, shape (m, n)."""
-        return self.interval.basis(logs, self.n)
+        """Return the polynomials of log lengths, or which length it is, (m, n)."""
+        if isinstance(self.lengths, Interval):
+            return self.lengths.basis(logs, self.n)
+        at = np.array(self.lengths)
+        nearest = np.abs(np.subtract.outer(logs, at)).argmin(axis=1)
+        return np.eye(len(at))[nearest]
 
     def read(self, name: str, left: Array, right: Array, t: Array, far: Array) -> Array:
         """Evaluate a table at pairs (m,) given by their bases, t the angle to an end."""
@@ -288,6 +394,17 @@ class Slopes:
                 keep = np.flatnonzero(each > ROUNDING * each.max())
                 return c[: int(keep[-1]) + 1 if keep.size else 1]
             degree *= 2
+
+
+def _sides(activation: Activation, r: Array, start: float) -> tuple[Panels, Panels]:
+    """Tabulate slopes at lengths r towards both ends of the correlation."""
+    build = _by_kinks(activation, r) or _by_series(activation, r)
+    build = build or _by_plane(activation, r)
+    near, far = (build(mirrored) for mirrored in (False, True))
+    return (
+        Panels.build(near[0], gap=np.inf if start else near[1], start=start),
+        Panels.build(far[0], gap=np.inf if start else far[1], start=start),
+    )
 
 
 def _needed(activation: Activation, interval: Interval) -> int:

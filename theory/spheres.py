@@ -5,6 +5,8 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.depth_maps import DepthMap, depth_map
 from theory.layers import Layer, Runs
@@ -75,7 +77,8 @@ def sphere(runs: Runs, start: float, weight_var: float, bias_var: float) -> Sphe
                     length = within(here.second_moment * length**m)
                 break
             here = _at(layer, length)
-            new = within(here.second_moment)
+            with np.errstate(over="ignore", invalid="ignore"):
+                new = within(here.second_moment)
             if abs(new - length) <= 2.0 * math.ulp(length):
                 steps.append((here, count - done))  # a fixed point, to rounding
                 break

@@ -170,12 +170,16 @@ class Plane:
         edges, coefficients = _resolved(self._inner, start, 2.0 * np.pi * self.size)
         # The density of q narrows with t, and is read off the same polynomials.
         least = min(np.abs(edges[edges != 0.0]).min(), 0.01 * self.gap)
-        octaves = reach * 2.0 ** -np.arange(1.0, math.ceil(math.log2(reach / least)) + 26)
+        octaves = reach * 2.0 ** -np.arange(
+            1.0, math.ceil(math.log2(reach / least)) + 26
+        )
         fine = np.concatenate([octaves, np.arange(0.5, reach, 0.5)])
         fine = np.concatenate([fine, -fine[-fine >= low]])
         q, w = rule(np.unique(np.concatenate([edges, fine])))
         cell = np.clip(np.searchsorted(edges, q) - 1, 0, len(edges) - 2)
-        y = ((q - edges[cell]) - (edges[cell + 1] - q)) / (edges[cell + 1] - edges[cell])
+        y = ((q - edges[cell]) - (edges[cell + 1] - q)) / (
+            edges[cell + 1] - edges[cell]
+        )
         powers = np.polynomial.chebyshev.chebvander(y, meshes.NODES - 1)
         inner = np.empty((len(q), coefficients.shape[2]))
         for k in np.unique(cell):

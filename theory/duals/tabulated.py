@@ -53,7 +53,9 @@ class Tabulated:
         for mirrored, end in ((False, at_one), (True, -at_minus_one)):
             plane = Plane(f, size, mirrored)
             whole = Panels.build(lambda t, p=plane: p(t)[:, 0, -1], gap=plane.gap)
-            error = abs(float(whole.read(whole.to_end, np.full(1, 0.5 * np.pi))[0]) - end)
+            error = abs(
+                float(whole.read(whole.to_end, np.full(1, 0.5 * np.pi))[0]) - end
+            )
             if error > PROMISED * size:
                 raise ValueError(
                     f"{who}: the activation must be smooth between its `kinks`, but its"
