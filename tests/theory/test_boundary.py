@@ -42,6 +42,7 @@ LATER = (
     "theory.layer_recursion",
     "theory.layers",
     "theory.length_tables",
+    "theory.linear_pieces",
     "theory.meshes",
     "theory.phase",
     "theory.rows",
