@@ -26,7 +26,7 @@ def rate(who: str, mu: Any, name: str = "mu") -> Array:
 
 def whole(who: str, name: str, value: Any, least: int) -> Array:
     """Return whole numbers of at least `least` as float64: exact up to 2^53."""
-    if np.ndim(value) == 0:
+    if not isinstance(value, (list, tuple)) and np.ndim(value) == 0:
         return np.asarray(float(_checks.integer(who, name, value, least)))
     out = _checks.counts(who, name, value, -(2**63), 2**63 - 1)
     _checks.reject(who, name, f"be at least {least}", out < least, out, "")
@@ -54,7 +54,10 @@ def power(base_less_one: Any, exponent: Any) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # What 1 + b lost by rounding, put back: n times it may be of order one.
         lost = np.where(base > 0.0, (b - (base - 1.0)) / base, 0.0)
-        return base**n * np.exp(n * lost)
+        whole = base**n
+        # Where the power is beyond float64, what was lost does not bring it back.
+        held = (whole > 0.0) & np.isfinite(whole)
+        return np.where(held, whole * np.exp(np.where(held, n * lost, 0.0)), whole)
 
 
 def least_layers(size: Any, growth: Any) -> npt.NDArray[np.object_]:

@@ -16,8 +16,8 @@ def merged(meshes: Sequence[Array], kinks: Iterable[float] = ()) -> Array:
 
     Examples
     --------
-    >>> merged([np.array([-1.0, 0.0, 1.0]), np.array([-1.0, 0.1, 1.0])]).tolist()
-    [-1.0, 0.0, 1.0]
+    >>> merged([np.array([-1.0, 0.0, 1.0]), np.array([-1.0, 0.005, 1.0])]).tolist()
+    [-1.0, 0.005, 1.0]
     """
     edges = np.unique(np.concatenate(meshes))
     middle = 0.5 * (edges[1:] + edges[:-1])

@@ -37,8 +37,9 @@ def residual_pair(
     rate = _checks.positive(who, "learning_rate", learning_rate)
     g = _checks.interval(who, "curvature", curvature, 0.0, np.inf)
     m = checked_momentum(who, momentum)
-    product = rate * g
-    need = "keep learning_rate * curvature at most 1e100"
+    with np.errstate(over="ignore"):
+        product = rate * g
+    need = "keep its product with the `curvature` at most 1e100"
     _checks.reject(who, "learning_rate", need, product > 1e100, product, "")
     count, rate, g, m, low = np.broadcast_arrays(count, rate, g, m, low)
     shape = count.shape
@@ -144,4 +145,5 @@ def checked_momentum(who: str, momentum: Any) -> Array:
 
 def rate_limit(curvature: Array, momentum: Array) -> Array:
     """Return the rate from which on descent does not converge."""
-    return np.asarray(2.0 * (1.0 + momentum) / curvature)
+    with np.errstate(over="ignore"):
+        return np.asarray(2.0 * (1.0 + momentum) / curvature)

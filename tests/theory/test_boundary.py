@@ -3,7 +3,8 @@
 One valid call a function; then every argument in turn is replaced by every value of
 `BAD`. The call must raise ValueError or TypeError, with a message that starts with the
 function's name and names the argument in backticks, or, where the value is listed as fine
-for this argument, return finite numbers. Nothing warns, nothing takes long.
+for this argument, return finite numbers. A `FlowWarning` or a `StabilityWarning` whose
+message does the same counts as refusal; nothing else warns, and nothing takes long.
 """
 
 import dataclasses
@@ -22,25 +23,35 @@ import pytest
 
 import theory
 from theory import activations as act
-from theory import gaussian, hermite, matrices, mmd
+from theory import conditioning as dc
+from theory import gaussian, hermite, lengths, matrices, mmd
+from theory import identity_map as im
 from theory import neural_collapse as nc
 from theory import optimization as opt
 from theory import square_loss as sl
+from theory.identity_map import ranks
 
 LATER = (
     "theory.activations",
     "theory.compositions",
-    "theory.conditioning",
     "theory.depth_maps",
     "theory.duals",
     "theory.grids",
-    "theory.identity_map",
     "theory.kernels",
+    "theory.layer_maps",
     "theory.layer_recursion",
-    "theory.lengths",
+    "theory.layers",
+    "theory.length_tables",
+    "theory.linear_pieces",
+    "theory.meshes",
+    "theory.phase",
+    "theory.rows",
+    "theory.spectrum",
+    "theory.spheres",
+    "theory.width",
 )
 """Modules not walked yet. Remove a name, and `test_every_public_function_has_a_call`
-lists what needs one; when the list is empty, remove it and `_walked`'s use of it."""
+lists what needs one; when the list is empty, remove it and `_public`'s use of it."""
 
 INNER = {
     "theory.matrices.fill",
@@ -49,8 +60,9 @@ INNER = {
     "theory.matrices.Inputs.distances",
     "theory.matrices.dot",
     "theory.matrices.each",
+    "theory.identity_map.ranks.Rank.require_decided",
 }
-"""Called for every panel of a matrix, with what `Inputs` and `fill` have checked."""
+"""Called with what was checked before: of a matrix, for every panel."""
 
 LONGEST = 2.0
 """Seconds of processor time a call may take: thousands of times what a refusal takes."""
@@ -173,8 +185,13 @@ class Call(NamedTuple):
 
 
 def call(function: Any, fine: dict[str, frozenset[str]], **arguments: Any) -> Call:
-    # Its documented result is infinite where every norm collapses.
-    return Call(function, arguments, fine, function is sl.unnormalised_barrier)
+    # Documented results: a norm's collapse, and condition numbers beyond float64.
+    infinite = (
+        sl.unnormalised_barrier,
+        dc.nngp_condition_bound,
+        dc.ntk_condition_bound,
+    )
+    return Call(function, arguments, fine, function in infinite)
 
 
 # --- the calls ------------------------------------------------------------------------
@@ -841,14 +858,682 @@ SQUARE_LOSS = (
 MATRICES = (
     call(
         matrices.Inputs,
-        {"v": OWN - AXIS, "norms": OWN_HUGE},
+        {"v": OWN - AXIS, "norms": OWN_HUGE, "share": UNIT & ONE},
         v=X,
         norms=np.ones(3),
+        share=0.5,
     ),
     call(matrices.least_distance, {}, inputs=matrices.Inputs(W, np.ones(2))),
 )
 
-CALLS = MATRICES + GAUSSIAN + OPTIMIZATION + COLLAPSE + MMD + SQUARE_LOSS
+D: Any = {"delta": 0.1, "mu": 0.3}
+BOUND: Any = {"depth": 5, **D}
+IMAGE = np.arange(1.0, 50.0).reshape(7, 7) % 8
+FILTER = np.ones((9, 1))
+STEPS: Any = {
+    "steps": 3,
+    "learning_rate": 1e-4,
+    "momentum": 0.5,
+    "loss": "mean",
+}
+TANH = act.tanh.normalized()
+
+CONDITIONING = (
+    call(
+        dc.correlation_bound,
+        {"depth": NOT_NEGATIVE, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
+        **BOUND,
+    ),
+    call(dc.correlation_envelope, {"depth": COUNT, "delta": UNIT, "mu": UNIT}, **BOUND),
+    call(
+        dc.one_layer_bound,
+        {"delta": UNIT, "mu": UNIT, "middle": FLAG},
+        **D,
+        middle=False,
+    ),
+    call(
+        dc.depth_for_condition_number,
+        {
+            "delta": UNIT - {"zero"},
+            "mu": ARRAYS | {"half"},
+            "n": WHOLE,
+            "target": POSITIVE & ONE - {"half", "tiny"} | {"empty", "none"},
+        },
+        **D,
+        n=3,
+        target=2.0,
+        assumption="A",
+    ),
+    call(
+        dc.eigenvalue_transfer,
+        {"value_at_one": REAL, "value_at_rest": REAL},
+        value_at_one=1.0,
+        value_at_rest=0.25,
+    ),
+    call(
+        dc.nngp_condition_bound,
+        {
+            "depth": COUNT,
+            "delta": UNIT - {"zero"},
+            "mu": ARRAYS | {"half"},
+            "n": WHOLE,
+        },
+        **BOUND,
+        n=3,
+        assumption="B",
+        form="attained",
+    ),
+    call(
+        dc.nngp_min_eigenvalue_bound,
+        {"depth": COUNT, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
+        **BOUND,
+        form="attained",
+    ),
+    call(
+        dc.fixed_point_convergence,
+        {"delta": UNIT - {"zero"}},
+        activation=act.gelu,
+        delta=0.1,
+    ),
+    call(
+        dc.unit_slope_bound,
+        {"depth": NOT_NEGATIVE, "nu": UNIT, "wait": COUNT},
+        depth=5,
+        nu=0.3,
+        wait=2,
+    ),
+    call(dc.burn_in_depth, {"delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}}, **D),
+    call(
+        dc.derivative_bound, {"delta": UNIT - {"zero"}, "mu": UNIT}, **D, form="sharp"
+    ),
+    call(
+        dc.ntk_condition_bound,
+        {
+            "depth": WHOLE,
+            "delta": UNIT - {"zero"},
+            "mu": ARRAYS | {"half"},
+            "n": WHOLE,
+        },
+        **BOUND,
+        n=3,
+        assumption="B",
+        form="sharp",
+    ),
+    call(
+        dc.ntk_diagonal,
+        {"depth": WHOLE, "slope": POSITIVE, "log": FLAG},
+        depth=5,
+        slope=1.5,
+        log=True,
+    ),
+    call(
+        dc.ntk_min_eigenvalue_bound,
+        {"depth": COUNT, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
+        **BOUND,
+        form="attained",
+    ),
+    call(
+        dc.ntk_ratio_bound,
+        {"depth": COUNT, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
+        **BOUND,
+        form="attained",
+    ),
+    call(
+        dc.ntk_threshold_depth,
+        {"delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}, "n": WHOLE},
+        **D,
+        n=3,
+        assumption="A",
+        form="sharp",
+    ),
+)
+
+LENGTHS = (
+    call(
+        lengths.normrelu_bias,
+        {"gamma": POSITIVE, "c": REAL - {"giant", "huge"}},
+        gamma=0.5,
+        c=-1.0,
+    ),
+    call(
+        lengths.normrelu_length,
+        {"gamma": POSITIVE, "c": REAL - {"giant", "huge"}},
+        gamma=0.5,
+        c=-1.0,
+    ),
+    call(
+        lengths.normrelu_length_slope,
+        {"gamma": POSITIVE, "c": REAL - {"giant", "huge"}},
+        gamma=0.5,
+        c=-1.0,
+    ),
+    call(
+        lengths.normrelu_decay,
+        {
+            "gamma_x": ARRAYS | {"half"},
+            "gamma_y": ARRAYS | {"half"},
+            "delta": ARRAYS | {"half"},
+        },
+        gamma_x=0.5,
+        gamma_y=1.5,
+        delta=0.5,
+        activation=act.normrelu(),
+    ),
+    call(
+        lengths.NormReLUDecay(0.5, 0.1, 0.2, 0.9).bound,
+        {"rho": UNIT | {"minus"}, "depth": COUNT},
+        rho=0.5,
+        depth=3,
+    ),
+    call(
+        lengths.unstable_length,
+        {"c": frozenset({"empty"}), "excess": FLAG},
+        c=-0.1,
+        excess=True,
+    ),
+    call(
+        lengths.odd_correlation_bound,
+        {"rho": UNIT | {"minus"}, "mu_x": UNIT, "mu_y": UNIT},
+        rho=0.5,
+        mu_x=0.2,
+        mu_y=0.3,
+    ),
+    call(
+        lengths.correlation_bound_any_length,
+        {
+            "gamma_x": POSITIVE - {"huge", "tiny"},
+            "gamma_y": POSITIVE - {"huge", "tiny"},
+            "delta": UNIT - {"zero"},
+            "depth": COUNT,
+        },
+        activation=TANH,
+        gamma_x=2.0,
+        gamma_y=0.5,
+        delta=0.1,
+        depth=7,
+    ),
+    call(
+        lengths.settling_depth,
+        {
+            "gamma_x": POSITIVE - {"huge", "tiny"},
+            "gamma_y": POSITIVE - {"huge", "tiny"},
+        },
+        activation=TANH,
+        gamma_x=2.0,
+        gamma_y=1.0,
+    ),
+    call(lengths.chord_rate, {}, activation=TANH),
+    call(
+        lengths.generalised_mu,
+        {"gamma": POSITIVE - {"tiny"}},
+        activation=act.tanh,
+        gamma=2.0,
+    ),
+    call(
+        lengths.joint_trajectory,
+        {
+            "gamma_x": ARRAYS | WHOLE | {"half"},
+            "gamma_y": ARRAYS | WHOLE | {"half"},
+            "rho": UNIT | {"minus"},
+            "depth": COUNT,
+        },
+        activation=TANH,
+        gamma_x=2.0,
+        gamma_y=0.5,
+        rho=0.9,
+        depth=2,
+    ),
+    call(
+        lengths.length_trajectory,
+        {"gamma": POSITIVE - {"tiny"}, "depth": COUNT},
+        activation=act.relu,
+        gamma=1.0,
+        depth=2,
+    ),
+    call(
+        lengths.rest_share,
+        {"gamma": POSITIVE - {"tiny"}},
+        activation=act.normrelu(),
+        gamma=0.5,
+    ),
+)
+
+COUNTS: Any = {"nullity": 10, "channels": 3}
+IDENTITY = (
+    call(
+        im.fcn_parameter_count,
+        {
+            "input_dim": WHOLE,
+            "width": WHOLE,
+            "layers": WHOLE,
+            "output_dim": NONE | WHOLE,
+        },
+        input_dim=7,
+        width=8,
+        layers=4,
+        output_dim=3,
+    ),
+    call(
+        im.cnn_parameter_count,
+        {
+            "kernel_size": WHOLE,
+            "channels": WHOLE,
+            "layers": WHOLE,
+            "image_channels": WHOLE,
+        },
+        kernel_size=5,
+        channels=8,
+        layers=4,
+        image_channels=1,
+    ),
+    call(
+        im.coverage,
+        {
+            "kernel_size": WHOLE,
+            "height": WHOLE,
+            "width": WHOLE,
+            "row": COUNT,
+            "column": COUNT,
+        },
+        kernel_size=5,
+        height=7,
+        width=7,
+        row=0,
+        column=0,
+    ),
+    call(
+        im.initial_variance,
+        {"fan_in": WHOLE, "fan_out": WHOLE},
+        scheme="default",
+        fan_in=6,
+        fan_out=10,
+    ),
+    call(
+        im.relu_shrink,
+        {"fan_in": WHOLE, "fan_out": WHOLE},
+        scheme="default",
+        fan_in=6,
+        fan_out=10,
+    ),
+    call(
+        im.receptive_field,
+        {"kernel_size": WHOLE, "layers": WHOLE},
+        kernel_size=5,
+        layers=4,
+    ),
+    call(
+        im.direction_bound,
+        {
+            "nullity": COUNT,
+            "channels": WHOLE,
+            "delta": frozenset({"half"}),
+            "constant": NONE | {"giant", "huge"},
+        },
+        **COUNTS,
+        delta=0.05,
+        constant=20.0,
+        form="printed",
+    ),
+    call(
+        im.mse_bound,
+        {
+            "nullity": COUNT,
+            "channels": WHOLE,
+            "kernel_size": WHOLE,
+            "pixel_bound": NOT_NEGATIVE & ONE - {"huge"},
+            "scale": POSITIVE & ONE - {"huge"},
+            "delta": frozenset({"half"}),
+            "constant": NONE | {"giant", "huge"},
+        },
+        **COUNTS,
+        kernel_size=3,
+        pixel_bound=1.0,
+        scale=0.1,
+        delta=0.05,
+        constant=20.0,
+        form="printed",
+    ),
+    call(
+        im.mse_order,
+        {"kernel_size": WHOLE, "channels": WHOLE, "rank": COUNT},
+        kernel_size=3,
+        channels=3,
+        rank=12,
+    ),
+    call(
+        im.patch_norm_bound,
+        {
+            "kernel_size": WHOLE,
+            "channels": WHOLE,
+            "pixel_bound": NOT_NEGATIVE & ONE - {"huge"},
+        },
+        kernel_size=3,
+        channels=3,
+        pixel_bound=0.5,
+    ),
+    call(
+        im.selector_norm_bound,
+        {"nullity": COUNT, "channels": WHOLE},
+        **COUNTS,
+        form="sharp",
+    ),
+    call(
+        im.split_patch_bound,
+        {
+            "image": frozenset({"own shorter"}),
+            "kernel_size": WHOLE,
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        image=W,
+        kernel_size=3,
+        w0=FILTER,
+        form="corrected",
+        rank_tolerance=1e-9,
+    ),
+    call(
+        im.worst_patch_error,
+        {
+            "image": frozenset({"own shorter"}),
+            "kernel_size": WHOLE,
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        image=W,
+        kernel_size=3,
+        w0=FILTER,
+        rank_tolerance=1e-9,
+    ),
+    call(
+        im.chi_square_tail,
+        {"zeta": NOT_NEGATIVE, "dof": POSITIVE - {"tiny"}},
+        zeta=4.0,
+        dof=3,
+    ),
+    call(
+        im.chi_square_tail_bound,
+        {
+            "zeta": POSITIVE & ONE - {"half", "tiny"} | {"empty"},
+            "dof": POSITIVE - {"tiny"},
+        },
+        zeta=4.0,
+        dof=3,
+    ),
+    call(
+        im.least_constant,
+        {"nullity": WHOLE, "channels": WHOLE, "delta": UNIT & ONE - {"zero"}},
+        **COUNTS,
+        delta=0.05,
+    ),
+    call(
+        im.least_failure_probability,
+        {"nullity": COUNT, "channels": WHOLE, "constant": WHOLE | {"giant", "huge"}},
+        **COUNTS,
+        constant=20.0,
+        form="sharp",
+    ),
+    call(
+        im.linear_convolution_identity,
+        {"kernel_size": WHOLE, "layers": WHOLE, "channels": NONE | WHOLE},
+        kernel_size=3,
+        image_channels=1,
+        layers=2,
+        channels=2,
+    ),
+    call(
+        im.relu_convolution_identity,
+        {"kernel_size": WHOLE, "layers": WHOLE, "channels": NONE | WHOLE},
+        kernel_size=3,
+        image_channels=1,
+        layers=2,
+        channels=2,
+    ),
+    call(
+        im.linear_identity,
+        {"dim": WHOLE, "layers": WHOLE, "width": NONE | WHOLE},
+        dim=2,
+        layers=2,
+        width=4,
+    ),
+    call(im.relu_identity, {"layers": WHOLE, "width": NONE}, dim=2, layers=2, width=4),
+    call(
+        im.expected_mse,
+        {
+            "image": frozenset({"own shorter"}),
+            "kernel_size": WHOLE,
+            "test_image": frozenset({"own shorter"}),
+            "scale": POSITIVE & ONE - {"huge"},
+            "steps": COUNT | NONE,
+            "learning_rate": UNIT - {"zero"} | {"three"},
+            "momentum": UNIT,
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        image=IMAGE,
+        kernel_size=3,
+        test_image=W,
+        scale=0.5,
+        **STEPS,
+        rank_tolerance=1e-9,
+    ),
+    call(
+        im.one_layer_conv_mse,
+        {
+            "image": frozenset({"own shorter"}),
+            "test_image": frozenset({"own shorter"}),
+            "w0": AXIS,
+            "steps": COUNT | NONE,
+            "learning_rate": UNIT - {"zero"} | {"three"},
+            "momentum": UNIT,
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        image=IMAGE,
+        test_image=W,
+        w0=FILTER,
+        **STEPS,
+        rank_tolerance=1e-9,
+    ),
+    call(
+        im.one_layer_conv_prediction,
+        {
+            "image": frozenset({"own shorter"}),
+            "test_image": frozenset({"own shorter"}),
+            "w0": AXIS,
+            "steps": COUNT | NONE,
+            "learning_rate": POSITIVE - {"huge"},
+            "momentum": UNIT,
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        image=IMAGE,
+        test_image=W,
+        w0=FILTER,
+        **STEPS,
+        rank_tolerance=1e-9,
+    ),
+    call(
+        im.one_layer_conv_weights,
+        {
+            "image": frozenset({"own shorter"}),
+            "kernel_size": WHOLE,
+            "w0": AXIS,
+            "steps": COUNT | NONE,
+            "learning_rate": POSITIVE - {"huge"},
+            "momentum": UNIT,
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        image=IMAGE,
+        kernel_size=3,
+        w0=FILTER,
+        **STEPS,
+        rank_tolerance=1e-9,
+    ),
+    call(
+        im.expected_cosine_to_input,
+        {"rho": UNIT | {"minus"}, "scale": POSITIVE & ONE, "dim": WHOLE},
+        rho=0.5,
+        scale=0.5,
+        dim=9,
+        form="exact",
+    ),
+    call(
+        im.expected_cosine_to_train,
+        {"rho": UNIT | {"minus"}, "scale": POSITIVE & ONE, "dim": WHOLE},
+        rho=0.5,
+        scale=0.5,
+        dim=9,
+        form="exact",
+    ),
+    call(
+        im.expected_squared_cosine_to_train,
+        {"rho": UNIT | {"minus"}, "scale": POSITIVE & ONE, "dim": WHOLE},
+        rho=0.5,
+        scale=0.5,
+        dim=9,
+    ),
+    call(
+        im.expected_squared_norm,
+        {"rho": UNIT | {"minus"}, "scale": POSITIVE & ONE - {"huge"}, "dim": WHOLE},
+        rho=0.5,
+        scale=0.5,
+        dim=9,
+    ),
+    call(
+        im.learning_rate_limit,
+        {"curvature": POSITIVE - {"tiny"}, "momentum": UNIT},
+        curvature=2.0,
+        momentum=0.5,
+    ),
+    call(
+        im.least_squares_weights,
+        {
+            "y": OWN_HUGE,
+            "w0": OWN_HUGE,
+            "steps": COUNT | NONE,
+            "learning_rate": POSITIVE - {"huge"},
+            "momentum": UNIT,
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        x=X,
+        y=X,
+        w0=W,
+        **{**STEPS, "learning_rate": 0.1},
+        rank_tolerance=1e-9,
+    ),
+    call(
+        im.residual_factors,
+        {
+            "steps": COUNT,
+            "learning_rate": POSITIVE - {"huge"},
+            "curvature": NOT_NEGATIVE - {"huge"},
+            "momentum": UNIT,
+        },
+        steps=2,
+        learning_rate=0.5,
+        curvature=1.0,
+        momentum=0.5,
+    ),
+    call(
+        im.curvature,
+        {"x_train": frozenset({"own shorter", "pair"})},
+        x_train=F,
+        loss="mean",
+    ),
+    call(
+        im.one_layer_prediction,
+        {"x": LEADING | OWN_HUGE, "x_train": OWN_HUGE | {"pair"}, "w0": OWN_HUGE},
+        x=X,
+        x_train=F,
+        w0=W,
+    ),
+    call(
+        im.one_layer_weights,
+        {
+            "x_train": frozenset({"pair"}),
+            "w0": OWN_HUGE,
+            "steps": COUNT | NONE,
+            "learning_rate": POSITIVE - {"huge"},
+            "momentum": UNIT,
+        },
+        x_train=F,
+        w0=W,
+        **STEPS,
+    ),
+    call(
+        im.orthogonal_law,
+        {"x": frozenset({"own shorter", "pair"}), "scale": POSITIVE & ONE - {"huge"}},
+        x=F,
+        scale=0.5,
+    ),
+    call(
+        im.orthogonal_prediction,
+        {"x": AXIS | OWN_HUGE, "x_train": OWN_HUGE},
+        x=[0.0, 2.0],
+        x_train=[1.0, 0.0],
+        w0=W,
+    ),
+    call(
+        im.two_layer_orthogonal_law,
+        {
+            "x": frozenset({"own shorter", "pair"}),
+            "scale": POSITIVE & ONE - {"huge"},
+            "readout": frozenset({"own shorter", "pair"}),
+        },
+        x=F,
+        scale=0.5,
+        readout=Y,
+    ),
+    call(
+        im.centre_selector,
+        {"kernel_size": WHOLE, "channels": WHOLE},
+        kernel_size=3,
+        channels=2,
+    ),
+    call(
+        im.patch_rank,
+        {
+            "image": OWN - {"own huge"},
+            "kernel_size": WHOLE,
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        image=IMAGE,
+        kernel_size=3,
+        rank_tolerance=1e-9,
+    ),
+    call(
+        im.patches,
+        {"image": OWN - {"own huge"}, "kernel_size": WHOLE},
+        image=IMAGE,
+        kernel_size=3,
+    ),
+    call(
+        im.weights_from_framework, {"weights": OWN_HUGE}, weights=np.ones((2, 2, 3, 3))
+    ),
+    call(
+        im.weights_to_framework,
+        {"weights": OWN_HUGE, "kernel_size": WHOLE},
+        weights=FILTER,
+        kernel_size=3,
+    ),
+    call(
+        ranks.decide_rank,
+        {
+            "singular_values": NOT_NEGATIVE & ONE | {"empty", "own shorter"},
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        singular_values=F[:1],
+        shape=(3, 1),
+        rank_tolerance=1e-9,
+    ),
+)
+
+CALLS = (
+    *MATRICES,
+    *GAUSSIAN,
+    *OPTIMIZATION,
+    *COLLAPSE,
+    *MMD,
+    *SQUARE_LOSS,
+    *CONDITIONING,
+    *LENGTHS,
+    *IDENTITY,
+)
 
 
 # --- the walk -------------------------------------------------------------------------

@@ -226,8 +226,8 @@ CASES = [
         lambda v: idm.decide_rank([1.0], v),
         ((3,), (3, 3, 3), 5, None),
     ),
-    ("decide_rank", "rows", lambda v: idm.decide_rank([1.0], (v, 3)), WHOLE),
-    ("decide_rank", "columns", lambda v: idm.decide_rank([1.0], (3, v)), WHOLE),
+    ("decide_rank", "shape", lambda v: idm.decide_rank([1.0], (v, 3)), WHOLE),
+    ("decide_rank", "shape", lambda v: idm.decide_rank([1.0], (3, v)), WHOLE),
     ("patches", "image", lambda v: idm.patches(v, 3), IMAGES),
     ("patches", "kernel_size", lambda v: idm.patches(IMAGE, v), KERNEL),
     (

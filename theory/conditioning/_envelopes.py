@@ -49,7 +49,7 @@ def correlations(depth: Any, delta: Any, mu: Any) -> Pair:
     shape = l.shape
     l, d, m = (v.astype(np.float64).ravel() for v in (l, d, m))
     # Far below one a distance grows by a constant factor.
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         jump = np.floor(np.log(NEGLIGIBLE / d) / np.log1p(m))
     jump = np.where((d > 0.0) & (d < NEGLIGIBLE) & (m > 0.0), np.minimum(jump, l), 0.0)
     half = power(m, 0.5 * jump)

@@ -52,6 +52,7 @@ def fixed_point_convergence(activation: Activation, delta: Any) -> FixedPoint:
     [94, 6]
     """
     who = "fixed_point_convergence"
+    _checks.instance(who, "activation", activation, Activation)
     d = _arrays.separation(who, delta)
     total = activation.second_moment
     mean_share = activation.mean**2 / total

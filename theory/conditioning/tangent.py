@@ -99,8 +99,8 @@ def ntk_diagonal(depth: Any, slope: Any, *, log: bool = False) -> Any:
     l, d = np.broadcast_arrays(l, d)
     # The larger of D and 1/D out of the sum, so that powers fall.
     lead = np.where(d > 1.0, l * np.log(d), 0.0)
-    gap = np.where(d > 1.0, (d - 1.0) / d, 1.0 - d)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gap = np.where(d > 1.0, (d - 1.0) / d, 1.0 - d)
         last = (l + 1.0) * np.log1p(-gap)
         rest = np.where(gap > 0.0, -np.expm1(last) / gap, l + 1.0)
         if logarithm:

@@ -13,6 +13,9 @@ Array = npt.NDArray[np.float64]
 LOSSES = ("half_sum", "mean")
 FORMS = ("printed", "sharp")
 
+MOST = 1e70
+"""The largest pixel or weight: squares of products of two are within float64."""
+
 
 def kernel(who: str, kernel_size: Any) -> int:
     """Return an odd kernel size; an even kernel has no centre."""
@@ -56,6 +59,14 @@ def broadcast(who: str, **arrays: npt.NDArray[Any]) -> None:
         ) from None
 
 
+def within(who: str, name: str, value: Array) -> None:
+    """Refuse entries whose products with others would leave float64."""
+    bad = np.abs(value) > MOST
+    _checks.reject(
+        who, name, f"have entries of at most {MOST:g} in size", bad, value, ""
+    )
+
+
 def image(who: str, name: str, value: Any) -> Array:
     """Return an image as (H, W, C), with at least one pixel, all finite."""
     out = _checks.real(who, name, value)
@@ -67,6 +78,7 @@ def image(who: str, name: str, value: Any) -> Array:
         raise ValueError(
             f"{who}: `{name}` must have at least one pixel, got shape {out.shape}."
         )
+    within(who, name, out)
     return out if out.ndim == 3 else out[:, :, np.newaxis]
 
 
@@ -90,10 +102,11 @@ def filters(who: str, w0: Any, channels: int, size: int | None) -> tuple[Array, 
         need = (
             f"(..., K * K * {channels}, {channels}) with an odd K"
             if size is None
-            else f"(..., {k**2 * channels}, {channels}) for kernel {k} and {channels}"
-            " channels"
+            else f"(..., {k**2 * channels}, {channels}) for kernel {k} and the"
+            f" {channels} channels of `image`"
         )
         raise ValueError(f"{who}: `w0` must have shape {need}, got {w.shape}.")
+    within(who, "w0", w)
     return w, k
 
 
@@ -106,14 +119,19 @@ def vector(who: str, name: str, value: Any) -> Array:
 
 
 def matrix(
-    who: str, name: str, value: Any, rows: int | None, columns: int | None
+    who: str,
+    name: str,
+    value: Any,
+    rows: int | None,
+    columns: int | None,
+    hint: str = "",
 ) -> Array:
     """Return a matrix of the shape that the other arguments ask for; None is any."""
     out = _checks.real(who, name, value)
     sides = zip(out.shape, (rows, columns), strict=False)
     if out.ndim != 2 or out.size == 0 or any(m not in (None, n) for n, m in sides):
         need = f"({rows or 'any'}, {columns or 'any'})"
-        raise ValueError(f"{who}: `{name}` must have shape {need}, got {out.shape}.")
+        raise _checks.misshapen(who, name, f"have shape {need}", out, hint)
     return out
 
 

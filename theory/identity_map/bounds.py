@@ -126,7 +126,7 @@ def patch_norm_bound(kernel_size: int, channels: int, pixel_bound: float) -> flo
     size = _inputs.kernel(who, kernel_size)
     (depth,) = _inputs.whole(who, channels=(channels, 1))
     top = _checks.scalar(who, "pixel_bound", pixel_bound)
-    return top * size * math.sqrt(depth)
+    return _checks.result(who, top * size * math.sqrt(depth), "pixel_bound")
 
 
 def selector_norm_bound(nullity: int, channels: int, *, form: Form = "sharp") -> float:
@@ -287,7 +287,7 @@ def mse_bound(
     n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
     size = _inputs.kernel(who, kernel_size)
     top = _checks.scalar(who, "pixel_bound", pixel_bound)
-    patch = patch_norm_bound(size, depth, top)
+    patch = top * size * math.sqrt(depth)
     _checks.reject(
         who,
         "nullity",
@@ -301,14 +301,19 @@ def mse_bound(
     m = None if constant is None else _inputs.above_one(who, "constant", constant)
     _checks.choice(who, "form", form, _inputs.FORMS)
     if n == 0:
-        return ErrorBound(0.0, 0.0, patch, depth, p)
+        return _finite(ErrorBound(0.0, 0.0, patch, depth, p))
     if form == "sharp":
         root = math.sqrt(2.0 * float(sp.gammainccinv(0.5 * n * depth, p)))
         spectral = math.sqrt(n) + math.sqrt(depth) + math.sqrt(-2.0 * math.log(p))
-        return ErrorBound(sigma * min(root, spectral), 1.0, patch, depth, p)
+        return _finite(ErrorBound(sigma * min(root, spectral), 1.0, patch, depth, p))
     rho = _every_direction(who, n, depth, p, m)
     selector = selector_norm_bound(n, depth, form="printed")
-    return ErrorBound(sigma * math.sqrt(n * rho), selector, patch, depth, p)
+    return _finite(ErrorBound(sigma * math.sqrt(n * rho), selector, patch, depth, p))
+
+
+def _finite(bound: ErrorBound) -> ErrorBound:
+    _checks.result("mse_bound", bound.total, "pixel_bound", "scale")
+    return bound
 
 
 def mse_order(kernel_size: int, channels: int, rank: int) -> float:

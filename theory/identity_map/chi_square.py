@@ -71,7 +71,8 @@ def chi_square_tail(zeta: Any, dof: Any) -> Any:
     0.007383
     """
     z, c = _arguments("chi_square_tail", zeta, dof, 0.0)
-    out = np.asarray(sp.gammaincc(0.5 * c, 0.5 * c * z))
+    with np.errstate(over="ignore"):
+        out = np.asarray(sp.gammaincc(0.5 * c, 0.5 * c * z))
     return out if out.ndim else float(out)
 
 
@@ -79,6 +80,7 @@ def _arguments(who: str, zeta: Any, dof: Any, least: float) -> tuple[Array, Arra
     z = _checks.real(who, "zeta", zeta)
     _checks.reject(who, "zeta", f"be at least {least:g}", z < least, z, "")
     c = _checks.positive(who, "dof", dof)
+    _checks.reject(who, "dof", "be at least 1e-300", c < 1e-300, c, "")
     _inputs.broadcast(who, zeta=z, dof=c)
     return z, c
 
@@ -156,7 +158,7 @@ def least_constant(nullity: int, channels: int, delta: float) -> float:
     """
     who = "least_constant"
     n, depth = _inputs.whole(who, nullity=(nullity, 1), channels=(channels, 1))
-    y = 2.0 / depth * math.log(n / _inputs.probability(who, "delta", delta))
+    y = 2.0 / depth * (math.log(n) - math.log(_inputs.probability(who, "delta", delta)))
     # u - log1p(u) = y, from the right of the root: Newton's steps fall monotonically.
     u = y + math.sqrt(2.0 * y)
     for _ in range(60):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from theory import _checks
 from theory.identity_map import _inputs
 
 Array = npt.NDArray[np.float64]
@@ -160,7 +161,10 @@ def _sizes(
     """Return inputs, layers and hidden units, at least `times` the inputs."""
     d, depth = _inputs.whole(who, **{name: (dim, 1), "layers": (layers, 1)})
     least = times * d
-    (h,) = _inputs.whole(who, **{hidden: (least if width is None else width, least)})
+    h = _checks.integer(who, hidden, least if width is None else width, 1)
+    if h < least:
+        need = f"be at least {least} for {d} of `{name}`"
+        raise _checks.refuse(who, hidden, need, h)
     return d, depth, h
 
 

@@ -84,7 +84,9 @@ def one_layer_conv_weights(
     span = _span(who, image, size, loss, rank_tolerance)
     left = span.left(who, steps, learning_rate, momentum)
     start, _ = _inputs.filters(who, w0, span.channels, size)
-    return span.selector + span.remaining(start - span.selector, left)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = span.selector + span.remaining(start - span.selector, left)
+    return _checks.result(who, out, "w0", "steps", "learning_rate")
 
 
 def one_layer_conv_prediction(
@@ -131,8 +133,10 @@ def one_layer_conv_prediction(
     test, start, size = _tested(who, image, test_image, w0)
     span = _span(who, image, size, loss, rank_tolerance)
     left = span.left(who, steps, learning_rate, momentum)
-    weights = span.selector + span.remaining(start - span.selector, left)
-    out = _convolve(test, weights, size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights = span.selector + span.remaining(start - span.selector, left)
+        out = _convolve(test, weights, size)
+    _checks.result(who, out, "test_image", "w0", "steps", "learning_rate")
     return out.reshape(*weights.shape[:-2], *np.shape(test_image))
 
 
@@ -175,8 +179,10 @@ def one_layer_conv_mse(
     test, start, size = _tested(who, image, test_image, w0)
     span = _span(who, image, size, loss, rank_tolerance)
     left = span.left(who, steps, learning_rate, momentum)
-    missing = span.remaining(start - span.selector, left)
-    out = np.mean(_convolve(test, missing, size) ** 2, axis=(-2, -1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        missing = span.remaining(start - span.selector, left)
+        out = np.mean(_convolve(test, missing, size) ** 2, axis=(-2, -1))
+    _checks.result(who, out, "test_image", "w0", "steps", "learning_rate")
     return float(out) if np.ndim(out) == 0 else out
 
 
@@ -237,6 +243,7 @@ def expected_mse(
     span = _span(who, image, size, loss, rank_tolerance)
     test = _inputs.test_image(who, test_image, span.channels)
     sigma = _checks.scalar(who, "scale", scale, positive=True)
+    _inputs.within(who, "scale", np.asarray(sigma))
     left = span.left(who, steps, learning_rate, momentum)
     if left is None:
         if span.rank.full:
@@ -253,9 +260,11 @@ def expected_mse(
         centre = unseen @ selector
         for index in np.ndindex(left.shape[:-1]):
             a = left[index]
-            off = centre + (a * seen) @ reach.T
-            total[index] += sigma**2 * (fixed + energy @ (a * a))
-            total[index] += np.sum(off**2) / span.channels
+            with np.errstate(over="ignore", invalid="ignore"):
+                off = centre + (a * seen) @ reach.T
+                total[index] += sigma**2 * (fixed + energy @ (a * a))
+                total[index] += np.sum(off**2) / span.channels
+    _checks.result(who, total, "test_image", "scale", "steps", "learning_rate")
     out = total / (test.shape[0] * test.shape[1])
     return float(out) if out.ndim == 0 else out
 

@@ -38,7 +38,9 @@ def expected_squared_norm(rho: Any, *, scale: float, dim: int) -> Any:
     array([2., 1.])
     """
     r, s, d = _arguments("expected_squared_norm", rho, scale, dim)
-    return _checks.like(rho, r * r + s * s * d * ((1.0 - r) * (1.0 + r)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = r * r + s * s * d * ((1.0 - r) * (1.0 + r))
+    return _checks.like(rho, _checks.result("expected_squared_norm", out, "scale"))
 
 
 def expected_cosine_to_train(

@@ -123,7 +123,7 @@ def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
     g = _checks.positive(who, "curvature", curvature)
     m = checked_momentum(who, momentum)
     _inputs.broadcast(who, curvature=g, momentum=m)
-    out = rate_limit(g, m)
+    out = _checks.result(who, rate_limit(g, m), "curvature")
     return out if out.ndim else float(out)
 
 
@@ -184,8 +184,10 @@ def least_squares_weights(
     """
     who = "least_squares_weights"
     data = _inputs.matrix(who, "x", x, None, None)
+    _inputs.within(who, "x", data)
     target = _inputs.matrix(who, "y", y, data.shape[0], None)
-    start = _inputs.matrix(who, "w0", w0, data.shape[1], target.shape[1])
+    hint = "Its rows are the columns of `x`, its columns those of `y`."
+    start = _inputs.matrix(who, "w0", w0, data.shape[1], target.shape[1], hint)
     _checks.choice(who, "loss", loss, _inputs.LOSSES)
     scale = loss_scale(who, loss, target.size)
     u, s, v = row_space(data)

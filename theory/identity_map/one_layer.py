@@ -123,7 +123,8 @@ def one_layer_weights(
     """
     who = "one_layer_weights"
     example, unit = _inputs.direction(who, "x_train", x_train)
-    w = _inputs.matrix(who, "w0", w0, unit.size, unit.size)
+    hint = "`x_train` has as many entries."
+    w = _inputs.matrix(who, "w0", w0, unit.size, unit.size, hint)
     _checks.choice(who, "loss", loss, _inputs.LOSSES)
     g, low = curvature_pair(who, loss, example)
     change = np.outer(unit - w @ unit, unit)
@@ -204,7 +205,8 @@ def orthogonal_prediction(x: Any, x_train: Any, w0: Any) -> Array:
         cosine,
         "These are cosines; for other inputs use `one_layer_prediction`.",
     )
-    return rows @ w.T
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _checks.result(who, rows @ w.T, "x", "w0")
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ def two_layer_orthogonal_law(x: Any, scale: float, readout: Any) -> Moments:
     who = "two_layer_orthogonal_law"
     size = _deviation(who, x, scale)
     alpha = _inputs.vector(who, "readout", readout)
-    _small(who, "readout", "max(1, scale |x|) |readout|", max(1.0, size), alpha)
+    _small(who, "readout", "max(1, `scale` |x|) |readout|", max(1.0, size), alpha)
     spread = 0.5 - 0.5 / math.pi
     return Moments(
         size / math.sqrt(2.0 * math.pi) * math.fsum(alpha),
@@ -268,7 +270,7 @@ def two_layer_orthogonal_law(x: Any, scale: float, readout: Any) -> Moments:
 
 def _deviation(who: str, x: Any, scale: Any) -> float:
     s = _checks.scalar(who, "scale", scale, positive=True)
-    return _small(who, "x", "scale |x|", s, _inputs.vector(who, "x", x))
+    return _small(who, "x", "`scale` |x|", s, _inputs.vector(who, "x", x))
 
 
 def _small(who: str, name: str, what: str, factor: float, x: Array) -> float:

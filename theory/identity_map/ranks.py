@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.identity_map import _inputs
 
 Array = npt.NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
@@ -105,9 +104,10 @@ def decide_rank(
     True
     """
     who = "decide_rank"
-    if np.shape(shape) != (2,):
-        raise ValueError(f"{who}: `shape` must be (rows, columns), got {shape!r:.80}.")
-    rows, columns = _inputs.whole(who, rows=(shape[0], 1), columns=(shape[1], 1))
+    sides = _checks.listed(who, "shape", shape, "rows and columns")
+    if len(sides) != 2:
+        raise _checks.refuse(who, "shape", "be (rows, columns)", shape)
+    rows, columns = (_checks.integer(who, "shape", v, 1) for v in sides)
     s = np.atleast_1d(_checks.not_negative(who, "singular_values", singular_values))
     if s.ndim > 1 or s.size > min(rows, columns):
         raise ValueError(

@@ -96,8 +96,9 @@ def normrelu_length_slope(gamma: Any, c: Any) -> Any:
 
     def slope(gamma: float, c: float) -> float:
         k, s = normrelu_constants(c), math.sqrt(gamma)
-        upper = gaussian.tail_moment(0, c / s)
-        return k.scale**2 * (upper + k.shift * float(gaussian.pdf(c / s)) / s)
+        at = max(c / s, -1e100)  # all of the Gaussian lies above
+        upper = gaussian.tail_moment(0, at)
+        return k.scale**2 * (upper + k.shift * float(gaussian.pdf(at)) / s)
 
     return _each("normrelu_length_slope", slope, gamma, c)
 
@@ -211,7 +212,7 @@ def normrelu_decay(
     x = _checks.interval(who, "gamma_x", gamma_x, 0.5, 1.5)
     y = _checks.interval(who, "gamma_y", gamma_y, 0.5, 1.5)
     d = _checks.interval(who, "delta", delta, 0.0, 1.0)
-    c = _kink(who, activation)
+    c = _kink(who, _checks.instance(who, "activation", activation, Activation))
     alpha = 2.0 * (1.0 - normrelu_length(0.5, c))
     beta = 2.0 * max(normrelu_bias(0.5, c), normrelu_bias(1.5, c))
     start = np.maximum(np.abs(x - 1.0), np.abs(y - 1.0))

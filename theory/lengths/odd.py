@@ -1,6 +1,5 @@
 """Odd activations: correlations fall at every length, once lengths have settled."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,9 @@ from theory import _arrays, _checks
 from theory.activations import Activation
 from theory.conditioning import correlation_bound
 from theory.lengths.trajectories import chord_rate
+
+LONGEST = 1e150
+"""The largest squared length: over mu it stays within float64."""
 
 
 def odd_correlation_bound(rho: Any, mu_x: Any, mu_y: Any) -> Any:
@@ -59,7 +61,7 @@ def settling_depth(activation: Activation, gamma_x: Any, gamma_y: Any) -> Any:
     activation : Activation
         As `chord_rate` assumes, with unit second moment; its rate alpha below one.
     gamma_x, gamma_y : float or array
-        Squared lengths, at least 1/2.
+        Squared lengths, in [1/2, 1e150].
 
     Returns
     -------
@@ -80,8 +82,9 @@ def settling_depth(activation: Activation, gamma_x: Any, gamma_y: Any) -> Any:
 
 
 def _settling(who: str, activation: Activation, gamma_x: Any, gamma_y: Any) -> Any:
-    x = _checks.interval(who, "gamma_x", gamma_x, 0.5, math.inf)
-    y = _checks.interval(who, "gamma_y", gamma_y, 0.5, math.inf)
+    _checks.instance(who, "activation", activation, Activation)
+    x = _checks.interval(who, "gamma_x", gamma_x, 0.5, LONGEST)
+    y = _checks.interval(who, "gamma_y", gamma_y, 0.5, LONGEST)
     if abs(activation.second_moment - 1.0) > 1e-9:
         raise ValueError(
             f"{who}: `activation` must have unit second moment, got"
@@ -108,7 +111,7 @@ def correlation_bound_any_length(
     activation : Activation
         Odd, non-decreasing, concave on the right, with unit second moment.
     gamma_x, gamma_y : float or array
-        Squared lengths, at least 1/2.
+        Squared lengths, in [1/2, 1e150].
     delta : float or array
         Of the inputs' correlation, in (0, 1].
     depth : int or array of int
@@ -133,6 +136,7 @@ def correlation_bound_any_length(
     [1.0, 0.9, 0.002642]
     """
     who = "correlation_bound_any_length"
+    _checks.instance(who, "activation", activation, Activation)
     _shaped(who, activation)
     layers = _arrays.whole(who, "depth", depth, 0)
     settle = np.asarray(_settling(who, activation, gamma_x, gamma_y), dtype=np.float64)

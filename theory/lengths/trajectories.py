@@ -8,6 +8,9 @@ from theory import _checks
 from theory._arrays import Array
 from theory.activations import Activation
 
+LEAST = 1e-290
+"""The least squared length: a kink over a smaller length is beyond what is known."""
+
 
 def chord_rate(activation: Activation) -> float:
     r"""Return ``alpha = 2 (1 - length_map(1/2))``, the contraction rate of Theorem D.1.
@@ -22,6 +25,7 @@ def chord_rate(activation: Activation) -> float:
     >>> round(chord_rate(act.tanh.normalized()), 12)
     0.611817742314
     """
+    _checks.instance("chord_rate", "activation", activation, Activation)
     return 2.0 * (1.0 - float(activation.length_map(0.5)))
 
 
@@ -54,20 +58,23 @@ def length_trajectory(activation: Activation, gamma: Any, depth: int) -> Array:
     [[1.0, 4.0], [0.5, 2.0], [0.25, 1.0]]
     """
     who = "length_trajectory"
+    _checks.instance(who, "activation", activation, Activation)
     layers = _checks.integer(who, "depth", depth, 0)
-    out = [_checks.positive(who, "gamma", gamma)]
+    start = _checks.positive(who, "gamma", gamma)
+    return _lengths(who, "gamma", activation, start, layers)
+
+
+def _lengths(
+    who: str, name: str, activation: Activation, start: Array, layers: int
+) -> Array:
+    out = [start]
     for layer in range(layers):
         with np.errstate(over="ignore"):
             out.append(np.asarray(activation.length_map(out[-1])))
-        _within(who, layer + 1, out[-1])
+        bad = ~(np.isfinite(out[-1]) & (out[-1] > 0.0))
+        hint = f"Layer {layer + 1}, from `{name}`."
+        _checks.reject(who, "depth", "keep lengths within float64", bad, out[-1], hint)
     return np.array(out)
-
-
-def _within(who: str, layer: int, gamma: Array) -> None:
-    bad = ~(np.isfinite(gamma) & (gamma > 0.0))
-    _checks.reject(
-        who, "depth", "keep lengths within float64", bad, gamma, f"Layer {layer}."
-    )
 
 
 def joint_trajectory(
@@ -104,6 +111,7 @@ def joint_trajectory(
     ((4, 2), [0.874999, 0.986199])
     """
     who = "joint_trajectory"
+    _checks.instance(who, "activation", activation, Activation)
     layers = _checks.integer(who, "depth", depth, 0)
     starts = (
         _checks.positive(who, "gamma_x", gamma_x),
@@ -111,17 +119,23 @@ def joint_trajectory(
         _checks.correlation(who, rho),
     )
     gx, gy, r = np.broadcast_arrays(*starts)
-    x = length_trajectory(activation, gx, layers)
-    y = length_trajectory(activation, gy, layers)
+    x = _lengths(who, "gamma_x", activation, gx, layers)
+    y = _lengths(who, "gamma_y", activation, gy, layers)
     found = np.empty((layers + 1, *r.shape))
     found[0] = r
     for l in range(layers):
         for i in np.ndindex(r.shape):
-            dual = activation.dual(
-                float(found[(l, *i)]),
-                var_x=float(x[(l, *i)]),
-                var_y=float(y[(l, *i)]),
-            )
+            try:
+                dual = activation.dual(
+                    float(found[(l, *i)]),
+                    var_x=float(x[(l, *i)]),
+                    var_y=float(y[(l, *i)]),
+                )
+            except ValueError as error:
+                raise ValueError(
+                    f"{who}: `gamma_x` and `gamma_y` must keep duals computable, but in"
+                    f" layer {l + 1}: {error}"
+                ) from error
             size = np.sqrt(x[(l + 1, *i)]) * np.sqrt(y[(l + 1, *i)])
             # A quotient of rounded numbers may exceed one.
             found[(l + 1, *i)] = np.clip(float(dual) / size, -1.0, 1.0)
@@ -136,7 +150,7 @@ def generalised_mu(activation: Activation, gamma: Any) -> Any:
     activation : Activation
         Not zero.
     gamma : float or array
-        Squared length, positive.
+        Squared length, at least 1e-290.
 
     Returns
     -------
@@ -155,6 +169,7 @@ def generalised_mu(activation: Activation, gamma: Any) -> Any:
         at = _at(activation, gamma)
         return min(at.nu + at.mean**2 / at.second_moment, 1.0)
 
+    _checks.instance("generalised_mu", "activation", activation, Activation)
     return _each("generalised_mu", share, gamma)
 
 
@@ -166,7 +181,7 @@ def rest_share(activation: Activation, gamma: Any) -> Any:
     activation : Activation
         Not zero.
     gamma : float or array
-        Squared length, positive.
+        Squared length, at least 1e-290.
 
     Returns
     -------
@@ -179,6 +194,7 @@ def rest_share(activation: Activation, gamma: Any) -> Any:
     >>> round(rest_share(act.normrelu(), 0.5), 12)
     0.002585799741
     """
+    _checks.instance("rest_share", "activation", activation, Activation)
     return _each("rest_share", lambda g: _at(activation, g).nu, gamma)
 
 
@@ -189,5 +205,6 @@ def _at(activation: Activation, gamma: float) -> Activation:
 
 def _each(who: str, function: Any, gamma: Any) -> Any:
     g = _checks.positive(who, "gamma", gamma)
+    _checks.reject(who, "gamma", f"be at least {LEAST:g}", g < LEAST, g, "")
     out = np.array([function(float(v)) for v in g.flat])
     return _checks.plain(out.reshape(g.shape))

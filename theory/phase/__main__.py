@@ -128,12 +128,8 @@ def _edges(
         return ((np.array([w]), np.array([0.0])),) if inside else ()
     # As far as 1e4 times the largest bias in variance; a curve of no return beyond.
     top = min(1e7, 1e4 * biases[1])
-    try:
-        q = np.geomspace(1e-7, top, 3000)
-        edge = edge_curve(q, activation)
-    except ValueError:  # an interpolated derivative ends
-        q = np.geomspace(1e-7, 20.0, 3000)
-        edge = edge_curve(q, activation)
+    q = np.geomspace(1e-7, top, 3000)
+    edge = edge_curve(q, activation)
     w, b = np.asarray(edge.weight_var), np.asarray(edge.bias_var)
     keep = np.asarray(edge.stable) & (b >= 0.0) & (b <= 1.5 * biases[1])
     keep &= (w >= 0.0) & (w <= 3.0 * weights[1])

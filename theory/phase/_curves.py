@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from theory import gaussian
 from theory.activations import Activation, Affine, PiecewisePolynomial
-from theory.activations.custom import FromFunction
 
 Array = npt.NDArray[np.float64]
 
@@ -116,9 +115,11 @@ class Curve:
     def _series(self, low: float, high: float) -> tuple[_Panel | None, float]:
         """Return one series and its last coefficients over the scale."""
         t = nodes(low, high)
-        values = np.array([self.function(math.exp(v)) for v in t])
-        if not np.isfinite(values).all():
-            return None, math.inf
+        values = np.empty(t.size)
+        for i, v in enumerate(t):
+            values[i] = self.function(math.exp(v))
+            if not math.isfinite(values[i]):
+                return None, math.inf
         power = 0.0
         if values.min() > 1e-300:
             power = math.log(values[0] / values[-1]) / float(t[0] - t[-1])
@@ -149,6 +150,9 @@ class Moments:
     corners: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """Tables of the correlation map, kept by `theory.phase._correlations`."""
 
+    unresolved: list[str] = field(default_factory=list[str])
+    """Why a function has no moments at large variances, where it has none."""
+
     def at(self, q: float) -> Activation:
         """Return x -> s(sqrt(q) x)."""
         return _within_reach(self.activation, q).scaled(q)
@@ -156,15 +160,19 @@ class Moments:
     @cached_property
     def second(self) -> Curve:
         """E s(sqrt(q) Z)^2."""
-        return Curve(lambda q: _finite(lambda: _energy(self.at(q))))
+        return Curve(lambda q: _finite(lambda: self._resolved(q)))
+
+    def _resolved(self, q: float) -> float:
+        """E s^2; infinite, with a note, where a function is not resolved that far out."""
+        try:
+            return _energy(self.at(q))
+        except ValueError as error:
+            self.unresolved.append(str(error))
+            return math.inf
 
     @cached_property
     def slope(self) -> Curve:
         """E s'(sqrt(q) Z)^2."""
-        if self.slope_top < HIGH:
-            # One table of the derivative for every q.
-            slope = self.activation.derivative
-            return Curve(lambda q: _finite(lambda: slope.scaled(q).second_moment))
         return Curve(lambda q: _finite(lambda: _slope_energy(self.at(q)) / q))
 
     @cached_property
@@ -178,18 +186,6 @@ class Moments:
             lambda q: _finite(lambda: q * float(a.length_map_derivative(q))),
             signed=True,
         )
-
-    @cached_property
-    def slope_top(self) -> int:
-        """The end of the range of log q on which s' is known as far as Z reaches.
-
-        A derivative that `from_function` interpolated ends at 40, nine standard deviations
-        here.
-        """
-        a = self.activation
-        while isinstance(a, Affine):
-            a = a.base
-        return 3 if isinstance(a, FromFunction) and a.df is None else HIGH
 
     @cached_property
     def at_zero(self) -> tuple[float, float]:

@@ -45,6 +45,8 @@ def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
     for i in range(0, w.size, step):
         part = slice(i, i + step)
         out[part] = _settle(m, w[part], b[part], start)
+    if m.unresolved and np.isinf(out).any():
+        raise ValueError(m.unresolved[-1])  # not known to diverge
     return out
 
 

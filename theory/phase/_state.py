@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory.phase import _correlations
-from theory.phase._curves import HIGH, LOW, Moments
+from theory.phase._curves import LOW, Moments
 from theory.phase._settling import settle, variance_slope
 
 Array = npt.NDArray[np.float64]
@@ -50,12 +50,6 @@ def first_slope(m: Moments, q: Array, w: Array) -> Array:
     out = np.full(q.shape, np.nan)
     out[q < math.exp(LOW)] = m.at_zero[1]
     inside = (q >= math.exp(LOW)) & np.isfinite(q)
-    beyond = inside & (q >= math.exp(m.slope_top))
-    if m.slope_top < HIGH and beyond.any():
-        raise ValueError(
-            "from_function: `derivative` must be given for pre-activations of variance"
-            f" {q[beyond].max():.3g}: the interpolated one ends at |x| = 40."
-        )
     if math.isinf(m.activation.derivative_second_moment):
         out[inside] = np.inf
     else:

@@ -83,7 +83,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     """
     who = "edge_curve"
     m = _smooth_enough(who, activation)
-    high = min(1e8, math.exp(m.slope_top))
+    high = 1e8
     v = _checks.interval(who, "q", q, math.exp(LOW), high)
     w, b, _ = _curve(m, np.log(v.ravel()))
     chi = variance_slope(m, v.ravel(), w)
@@ -205,7 +205,7 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
         w = 1.0 / m.proportional
         at_zero = (Edge(math.nan, w, 0.0, 1.0, stable=True),)
         return [at_zero if b == 0.0 else () for b in targets]
-    top = min(m.top, m.slope_top)
+    top = m.top
     while m.slope.panel(top - 1) is None:
         top -= 1
     t = np.linspace(LOW, top, PER_PANEL * (top - LOW) + 1)
