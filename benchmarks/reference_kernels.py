@@ -1,7 +1,7 @@
 r"""Kernels of pairs of inputs of any lengths, layer by layer, to at least 28 digits.
 
 ``python benchmarks/reference_kernels.py`` writes tests/theory/data/kernels.json and
-duals.json (about fifteen minutes on one core), ``--only relu tanh`` replaces some functions
+duals.json (six minutes on one core), ``--only relu tanh`` replaces some functions
 in them; ``--check tanh`` computes with two precisions and numbers of nodes, 20 digits
 apart, and prints the largest relative differences.
 
