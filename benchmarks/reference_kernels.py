@@ -167,7 +167,7 @@ def _snapped(p: Ball, q: Ball, k: Ball) -> Ball:
     Depth would grow the rounding of pairs that stay parallel to a distance of one.
     """
     top = p if p - q == 0 else size(p, q).mid()
-    if 1 - abs(k) / top > arb("1e-45"):
+    if not 1 - abs(k) / top < arb("1e-45"):
         return k
     return top if k > 0 else -top
 
@@ -184,6 +184,8 @@ def inside(x: Ball) -> bool:
 
 def digits(x: Ball, count: int = 15, scale: Any = 0) -> float:
     """A float of some digits; zero where only rounding is left of `scale`."""
+    if not x.is_finite():
+        raise ArithmeticError(f"reference: {x}")
     if abs(x) <= scale * arb("1e-30"):
         return 0.0
     return float(x.mid().str(count, radius=False))
