@@ -368,13 +368,12 @@ class ExponentialUnit(Law):
         return self.scale**2 * value, self.scale**2 * slope
 
     def _outer(self, p: Ball, q: Ball, k: Ball) -> list[Ball]:
+        var = (q - k * k / p).mid()  # may be 1e-100 of q
         with flint.ctx.workprec(int(self.digits * 3.33) + 40):
-            return self._sums(p, q, k)
+            return self._sums(p, k, var, -math.log10(max(float(var / q), 1e-60)))
 
-    def _sums(self, p: Ball, q: Ball, k: Ball) -> list[Ball]:
+    def _sums(self, p: Ball, k: Ball, var: Ball, loss: float) -> list[Ball]:
         """E f(u) g(v) for (e^u - 1, v_+), (e^u, 1{v > 0}) and both with themselves."""
-        var = q - k * k / p
-        loss = -math.log10(max(float(var / q), 1e-60))
         need = min(self.digits, 0.58 * self.digits + loss) * math.log(10)
         step = arb(2 * math.pi * math.pi / 4 / need)
         # (e^u - 1) du is e^{2 t} dt; slopes, with e^t, need half of the digits.

@@ -138,4 +138,5 @@ def test_the_tables_go_through_the_whole_catalogue() -> None:
         for row in found
     ]
     assert len(rows) > 5000
+    assert all(v is None or math.isfinite(v) for row in rows for v in row)
     assert {row[0] for row in rows} == {1, 3, 20, 200, 300}
