@@ -1,7 +1,7 @@
 """Standard Gaussian: density, tail moments, expectations split at kinks."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -95,14 +95,6 @@ def _panels(kinks: tuple[float, ...], reach: float) -> tuple[Array, Array]:
     nodes, weights = composite(edges[np.abs(edges) <= reach])
     nodes.flags.writeable = weights.flags.writeable = False
     return nodes, weights
-
-
-def expectation(f: Callable[[Array], Array], kinks: Sequence[float] = ()) -> float:
-    """Return E f(Z), Z standard normal, with panels that end at the kinks."""
-    who = "expectation"
-    _checks.function(who, "f", f)
-    x, w = panels(_checks.vector(who, "kinks", kinks).tolist())
-    return math.fsum(w * _checks.values(who, "f", f(x), x) * pdf(x))
 
 
 def graded(kinks: tuple[float, ...], reach: float) -> Array:

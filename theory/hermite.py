@@ -122,6 +122,7 @@ def precise_coefficients(
     _checks.function(who, "f", f)
     order = _checks.integer(who, "order", order, 0, MOST)
     digits = _checks.integer(who, "digits", digits, 1, MOST)
+    steps = _checks.integer(who, "steps", steps, 1, MOST)
     reach = math.ceil(math.sqrt(4.0 * math.log(10.0) * digits))
     with mp.workdps(digits):
         h = mp.mpf(1) / steps

@@ -360,7 +360,7 @@ class _Sweep:
         fine |= (new.error <= self.noise * size) & (new.error >= 0.6 * before)
         fine &= self._confirmed(new, fine, size)
         near, far = np.sort(np.abs([new.low, new.high]), axis=0)
-        near = np.where(new.low * new.high < 0.0, 0.0, near)
+        near = np.where((new.low < 0.0) & (new.high > 0.0), 0.0, near)
         share = new.error * new._root(near)
         ignored = share <= NEGLIGIBLE * everything._top
         floor = np.where(gap < 16.0 * width, 4.0 * near, unit + far) * NARROWEST

@@ -38,22 +38,29 @@ LATER = (
     "theory.duals",
     "theory.grids",
     "theory.kernels",
-    "theory.layer_maps",
-    "theory.layer_recursion",
-    "theory.layers",
-    "theory.length_tables",
-    "theory.linear_pieces",
+    "theory.kernel_maps",
+    "theory._layer_maps",
+    "theory._layer_recursion",
+    "theory._layers",
+    "theory._length_tables",
+    "theory._linear_pieces",
     "theory.meshes",
     "theory.phase",
-    "theory.rows",
+    "theory._rows",
     "theory.spectrum",
-    "theory.spheres",
+    "theory._spheres",
     "theory.width",
 )
 """Modules not walked yet. Remove a name, and `test_every_public_function_has_a_call`
 lists what needs one; when the list is empty, remove it and `_public`'s use of it."""
 
 INNER = {
+    "theory.hermite.weighted_at",
+    "theory.gaussian.composite",
+    "theory.gaussian.graded",
+    "theory.gaussian.rule",
+    "theory.gaussian.tail_terms",
+    "theory.hermite.expansion",
     "theory.matrices.fill",
     "theory.matrices.Inputs.pairs",
     "theory.matrices.Inputs.panel",
@@ -236,16 +243,7 @@ GAUSSIAN = (
         kinks=(0.5, 1.0),
         reach=20.0,
     ),
-    call(
-        gaussian.expectation,
-        {"f": FUNCTION, "kinks": frozenset({"empty", "pair"}) | OWN - {"own axis"}},
-        f=_square,
-        kinks=(0.5, 1.0),
-    ),
     call(hermite.hermite, {"k": COUNT, "x": REAL - HUGE}, k=2, x=0.5),
-    call(
-        hermite.weighted_at, {"order": COUNT, "x": ONE | {"own huge"}}, order=2, x=0.5
-    ),
     call(
         hermite.weighted_basis,
         {"order": COUNT, "kinks": frozenset({"empty", "pair"}) | OWN - {"own axis"}},
@@ -265,10 +263,11 @@ GAUSSIAN = (
     ),
     call(
         hermite.precise_coefficients,
-        {"f": FUNCTION, "order": COUNT, "digits": WHOLE},
+        {"f": FUNCTION, "order": COUNT, "digits": WHOLE, "steps": WHOLE},
         f=_square,
         order=2,
         digits=20,
+        steps=10,
     ),
 )
 
@@ -1065,7 +1064,7 @@ LENGTHS = (
     call(lengths.chord_rate, {}, activation=TANH),
     call(
         lengths.generalised_mu,
-        {"gamma": POSITIVE - {"tiny"}},
+        {"gamma": POSITIVE - {"tiny", "huge", "giant"}},
         activation=act.tanh,
         gamma=2.0,
     ),
@@ -1092,7 +1091,7 @@ LENGTHS = (
     ),
     call(
         lengths.rest_share,
-        {"gamma": POSITIVE - {"tiny"}},
+        {"gamma": POSITIVE - {"tiny", "huge", "giant"}},
         activation=act.normrelu(),
         gamma=0.5,
     ),

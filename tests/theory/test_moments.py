@@ -160,7 +160,7 @@ def test_what_grows_too_fast_is_named():
     grows = act.from_function(lambda x: np.exp(x * x / 8.0), name="grows")
     # E e^(q Z^2 / 4) = (1 - q / 2)^(-1/2).
     assert grows.length_map(1.0) == pytest.approx(2**0.5, rel=TOLERANCE)
-    with pytest.raises(ValueError, match="grows: `var` must leave"):
+    with pytest.raises(ValueError, match="grows: `f` must be square integrable"):
         grows.length_map(3.0)
 
 
@@ -209,7 +209,7 @@ def test_selu_is_centred():
     wide = act.from_function(lambda x: x + 1e-12 * x**2, name="wide")
     assert wide.mean == pytest.approx(1e-12, rel=1e-3)
     wide = act.from_function(lambda x: np.sinh(x / 4) + 1e-17, name="odd")
-    assert wide.mean == 0.0
+    assert abs(wide.mean) <= 4.0 * np.finfo(float).eps * wide.second_moment**0.5
 
 
 @pytest.mark.parametrize("var", [1e-8, 1e-3, 1.0, 1e4, 1e8])

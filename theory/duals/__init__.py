@@ -1,10 +1,10 @@
 """Dual activations by three engines: piecewise polynomial, series, quadrature."""
 
+from theory.duals._planes import Broken as Broken
+from theory.duals._planes import rule as rule
 from theory.duals.arc_cosine import ArcCosine as ArcCosine
 from theory.duals.engine import Engine as Engine
 from theory.duals.engine import Rescaled as Rescaled
-from theory.duals.planes import Broken as Broken
-from theory.duals.planes import rule as rule
 from theory.duals.series import Arcsine as Arcsine
 from theory.duals.series import Series as Series
 from theory.duals.tabulated import Tabulated as Tabulated

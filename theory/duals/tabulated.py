@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from theory.duals.panels import Panels
-from theory.duals.planes import Broken, Plane
+from theory.duals._panels import Panels
+from theory.duals._planes import Broken, Plane
 
 Array = npt.NDArray[np.float64]
 

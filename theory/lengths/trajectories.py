@@ -11,6 +11,9 @@ from theory.activations import Activation
 LEAST = 1e-290
 """The least squared length: a kink over a smaller length is beyond what is known."""
 
+MOST = 1e16
+"""The largest squared length at which duals are tabulated."""
+
 
 def chord_rate(activation: Activation) -> float:
     r"""Return ``alpha = 2 (1 - length_map(1/2))``, the contraction rate of Theorem D.1.
@@ -87,7 +90,7 @@ def joint_trajectory(
     activation : Activation
         Taken as it is.
     gamma_x, gamma_y : float or array
-        Squared lengths of the inputs, positive.
+        Squared lengths of the inputs, in [1e-290, 1e16].
     rho : float or array
         Correlation of the inputs, in [-1, 1].
     depth : int
@@ -114,8 +117,8 @@ def joint_trajectory(
     _checks.instance(who, "activation", activation, Activation)
     layers = _checks.integer(who, "depth", depth, 0)
     starts = (
-        _checks.positive(who, "gamma_x", gamma_x),
-        _checks.positive(who, "gamma_y", gamma_y),
+        _checks.interval(who, "gamma_x", gamma_x, LEAST, MOST),
+        _checks.interval(who, "gamma_y", gamma_y, LEAST, MOST),
         _checks.correlation(who, rho),
     )
     gx, gy, r = np.broadcast_arrays(*starts)
@@ -150,7 +153,7 @@ def generalised_mu(activation: Activation, gamma: Any) -> Any:
     activation : Activation
         Not zero.
     gamma : float or array
-        Squared length, at least 1e-290.
+        Squared length, in [1e-290, 1e16].
 
     Returns
     -------
@@ -181,7 +184,7 @@ def rest_share(activation: Activation, gamma: Any) -> Any:
     activation : Activation
         Not zero.
     gamma : float or array
-        Squared length, at least 1e-290.
+        Squared length, in [1e-290, 1e16].
 
     Returns
     -------
@@ -205,6 +208,7 @@ def _at(activation: Activation, gamma: float) -> Activation:
 
 def _each(who: str, function: Any, gamma: Any) -> Any:
     g = _checks.positive(who, "gamma", gamma)
-    _checks.reject(who, "gamma", f"be at least {LEAST:g}", g < LEAST, g, "")
+    need = f"lie in [{LEAST:g}, {MOST:g}]"
+    _checks.reject(who, "gamma", need, (g < LEAST) | (g > MOST), g, "")
     out = np.array([function(float(v)) for v in g.flat])
     return _checks.plain(out.reshape(g.shape))

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian
 from theory.activations import Activation, Affine, PiecewisePolynomial
 
 Array = npt.NDArray[np.float64]
@@ -165,7 +164,7 @@ class Moments:
     def _resolved(self, q: float) -> float:
         """E s^2; infinite, with a note, where a function is not resolved that far out."""
         try:
-            return _energy(self.at(q))
+            return self.at(q).second_moment
         except ValueError as error:
             self.unresolved.append(str(error))
             return math.inf
@@ -242,18 +241,11 @@ def _finite(function: Callable[[], float]) -> float:
         return math.inf
 
 
-def _energy(a: Activation) -> float:
-    """E s(Z)^2; of pieces without their dual's closed form, which takes longer."""
-    if isinstance(a, PiecewisePolynomial) and any(a.kinks):
-        return gaussian.expectation(lambda x: a._value(x) ** 2, a.kinks)
-    return a.second_moment
-
-
 def _slope_energy(a: Activation) -> float:
     if isinstance(a, Affine):
         return a.scale**2 * _slope_energy(a.base)
     if isinstance(a, PiecewisePolynomial) and a.m:
-        return _energy(a.derivative)
+        return a.derivative.second_moment
     return a.derivative_second_moment
 
 

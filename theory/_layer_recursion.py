@@ -1,8 +1,8 @@
 r"""Kernels of inputs of any lengths, one layer after another.
 
 A pair is carried as its correlation and its distance from the nearer of +-1, a row as the
-logarithm of its length, whose differences keep their digits (`theory.rows`). One layer is
-a map of these (`theory.layer_maps`); weights, biases and residual connections then add
+logarithm of its length, whose differences keep their digits (`theory._rows`). One layer is
+a map of these (`theory._layer_maps`); weights, biases and residual connections then add
 kernels up: for lengths :math:`R_{p,i}` and distances :math:`\delta_p` of the parts p,
 
 .. math::
@@ -22,9 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import matrices
-from theory.layer_maps import CLOSE, LayerMap, layer_map
-from theory.layers import Layer
-from theory.rows import LogLengths
+from theory._homogeneous_maps import Homogeneous, LayerMap
+from theory._layer_maps import Interpolated
+from theory._layers import Layer
+from theory._rows import LogLengths
+from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 
@@ -78,7 +80,8 @@ class Step:
     @classmethod
     def build(cls, layer: Layer, before: LogLengths, m: int | None) -> "Step":
         """Build the layer's map for rows of these lengths."""
-        each = layer_map(layer.activation, before, m)
+        a = layer.activation
+        each = Interpolated(a, before) if m is None else Homogeneous(a, before, m)
         parts = [Part(each.rows, layer.weight_var)]
         if layer.bias_var:
             parts.append(Part(None, layer.bias_var))

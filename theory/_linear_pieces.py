@@ -28,7 +28,7 @@ def density(
     activation: PiecewisePolynomial, r: Array, other: Array, t: Array, sign: Array
 ) -> Array:
     """Return w at angles to the nearer end; `sign` is -1 where that is rho = -1."""
-    out = np.zeros(np.broadcast_shapes(r.shape, t.shape))
+    out = np.zeros(np.broadcast_shapes(r.shape, other.shape, t.shape))
     sine, half = np.sin(t), np.sin(0.5 * t)
     kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
     for c, a in kinks:

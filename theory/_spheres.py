@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from theory._layers import Layer, Runs
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.depth_maps import DepthMap, depth_map
-from theory.layers import Layer, Runs
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
-from theory.duals.planes import chebyshev
+from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 

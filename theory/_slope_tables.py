@@ -1,0 +1,247 @@
+"""Mean products of slopes as functions of two lengths and of the angle."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian, hermite
+from theory._length_tables import Interval, cuts
+from theory._linear_pieces import density, mean_slope
+from theory.activations import Activation, PiecewisePolynomial
+from theory.duals._panels import NODES as ANGLES
+from theory.duals._panels import Panels
+from theory.duals._planes import Broken, Plane, chebyshev, rule
+
+Array = npt.NDArray[np.float64]
+
+ROUNDING = 1e-15
+"""Chebyshev coefficients below it, over the largest, are rounding."""
+
+ORDER = 640
+"""Order of a Hermite series of the slopes that is tried first."""
+
+MOST = 64
+"""Nodes in log length of tables of slopes, at most."""
+
+MOST_ANGLES = 384
+"""Degree in the angle of one polynomial for all correlations, at most."""
+
+Build = Callable[[bool], tuple[Callable[[Array], Array], float]]
+"""Whether rho is negative -> slopes at angles to that end (m, n, n), and the kinks' gap."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """S(l_i, l_j, t) and its means, for pairs of log lengths of an interval.
+
+    Coefficients are of shape (panels, nodes, n, n): Chebyshev polynomials of the angle
+    to the nearer end, and of both log lengths.
+    """
+
+    lengths: Interval | tuple[float, ...]
+    n: int
+    near: Panels
+    far: Panels
+
+    @classmethod
+    def at(
+        cls, activation: Activation, logs: tuple[float, ...], *, start: float
+    ) -> "Slopes":
+        """Tabulate at a few log lengths, for angles of at least `start` to both ends."""
+        sides = _sides(activation, np.exp(np.array(logs)), start)
+        return cls(logs, len(logs), *sides)
+
+    @classmethod
+    def build(
+        cls, activation: Activation, interval: Interval, *, start: float
+    ) -> "Slopes":
+        """Tabulate for interpolation between all lengths of an interval.
+
+        Raises
+        ------
+        ValueError
+            If `MOST` lengths do not resolve it.
+        """
+        n = _needed(activation, interval)
+        while n <= MOST:
+            at = _sides(activation, np.exp(interval.nodes(n)), start)
+            to = chebyshev(n)
+            sides = [
+                Panels(
+                    p.edges,
+                    *(
+                        np.einsum("ai,pkij,bj->pkab", to, v, to, optimize=True)
+                        for v in (p.slope, p.to_end, p.to_zero)
+                    ),
+                )
+                for p in at
+            ]
+            used = [p.slope[p.edges[1:] > start] for p in sides]
+            tail = max(np.abs(c[:, :, -1:]).max() for c in used) if n > 1 else 0.0
+            if tail <= 1e-13 * max(np.abs(c).max() for c in used):
+                return cls(interval, n, *sides)
+            n += 4
+        raise ValueError(
+            f"kernels: `x` must have lengths between which {activation.name} is smooth,"
+            f" but {MOST} lengths do not resolve it between {math.exp(interval.low):.3g}"
+            f" and {math.exp(interval.high):.3g}. Rescale the inputs."
+        )
+
+    def basis(self, logs: Array) -> Array:
+        """Return the polynomials of log lengths, or which length it is, (m, n)."""
+        if isinstance(self.lengths, Interval):
+            return self.lengths.basis(logs, self.n)
+        at = np.array(self.lengths)
+        nearest = np.abs(np.subtract.outer(logs, at)).argmin(axis=1)
+        return np.eye(len(at))[nearest]
+
+    def read(self, name: str, left: Array, right: Array, t: Array, far: Array) -> Array:
+        """Evaluate a table at pairs (m,) given by their bases, t the angle to an end."""
+        out = np.empty_like(t)
+        for side, at in ((self.near, ~far), (self.far, far)):
+            panel, y = side.locate(t)
+            for p in np.unique(panel[at]):
+                here = np.flatnonzero(at & (panel == p))
+                c = getattr(side, name)[p].reshape(-1, self.n * self.n)
+                v = np.polynomial.chebyshev.chebvander(y[here], len(c) - 1) @ c
+                v = v.reshape(-1, self.n, self.n)
+                out[here] = np.einsum("ma,mab,mb->m", left[here], v, right[here])
+        return out
+
+    @cached_property
+    def _fitted(self) -> dict[tuple[str, float, float], Array]:
+        return {}
+
+    def dense(self, name: str, low: float, high: float) -> Array:
+        """Return one polynomial in the angle on [low, high], shape (degree + 1, n, n).
+
+        Angles are those of the correlation, 0 to pi.
+        """
+        key = (name, low, high)
+        if key not in self._fitted:
+            self._fitted[key] = self._fit_angle(*key)
+        return self._fitted[key]
+
+    def _fit_angle(self, name: str, low: float, high: float) -> Array:
+        degree = 24
+        n = self.n
+        while True:
+            y = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
+            t = 0.5 * (low + high) + 0.5 * (high - low) * y
+            far = t > 0.5 * np.pi
+            values = np.empty((degree, n, n))
+            for side, at in ((self.near, ~far), (self.far, far)):
+                angle = np.where(far, np.pi - t, t)
+                panel, place = side.locate(angle)
+                for k in np.flatnonzero(at):
+                    v = np.polynomial.chebyshev.chebvander(place[k], ANGLES - 1)
+                    values[k] = np.tensordot(v, getattr(side, name)[panel[k]], 1)
+            c = np.tensordot(chebyshev(degree), values, 1)
+            each = np.abs(c).max(axis=(1, 2))
+            if each[-3:].max() <= 4.0 * ROUNDING * each.max() or degree >= MOST_ANGLES:
+                keep = np.flatnonzero(each > ROUNDING * each.max())
+                return c[: int(keep[-1]) + 1 if keep.size else 1]
+            degree *= 2
+
+
+def _sides(activation: Activation, r: Array, start: float) -> tuple[Panels, Panels]:
+    """Tabulate slopes at lengths r towards both ends of the correlation."""
+    build = _by_kinks(activation, r) or _by_series(activation, r)
+    build = build or _by_plane(activation, r)
+    near, far = (build(mirrored) for mirrored in (False, True))
+    return (
+        Panels.build(near[0], gap=np.inf if start else near[1], start=start),
+        Panels.build(far[0], gap=np.inf if start else far[1], start=start),
+    )
+
+
+def _needed(activation: Activation, interval: Interval) -> int:
+    """Return the nodes in log length that resolve the slopes' energy."""
+    if interval.high - interval.low <= 1e-15:
+        return 1
+    n = MOST
+    r = np.exp(interval.nodes(n))
+    z, w = rule(cuts(activation, r))
+    f = activation.derivative._value(r[:, None] * z)
+    c = np.abs(chebyshev(n) @ (f * f @ (w * gaussian.pdf(z))))
+    return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2, MOST)
+
+
+def _by_kinks(activation: Activation, r: Array) -> Build | None:
+    """Piecewise linear: the slope's derivative in t is a sum of normal densities."""
+    if not isinstance(activation, PiecewisePolynomial) or activation.m != 1:
+        return None
+    first = mean_slope(activation, r)
+    x, share = gaussian.legendre(ANGLES)
+
+    def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
+        sign = np.array(-1.0 if mirrored else 1.0)
+
+        def slope(t: Array) -> Array:
+            out = np.tile(np.outer(first, first), (len(t), 1, 1))
+            for k, low in enumerate(t):
+                count = max(1, math.ceil(math.log(0.5 * np.pi / low, 3.0)))
+                edges = low * (0.5 * np.pi / low) ** (np.arange(count + 1.0) / count)
+                wide = 0.5 * np.diff(edges)[:, None]
+                at = (edges[:-1, None] + wide * (1.0 + x)).ravel()[:, None, None]
+                each = density(activation, r[:, None], r, at, sign)
+                out[k] += sign * np.tensordot((wide * share).ravel(), each, 1)
+            return out
+
+        return slope, 0.0
+
+    return build
+
+
+def _by_series(activation: Activation, r: Array) -> Build | None:
+    """Hermite series of the slopes at every length; None where they converge slowly."""
+    if activation.kinks:
+        return None
+    z, basis = hermite.weighted_basis(ORDER)
+    b = activation.derivative._value(r[:, None] * z) @ basis.T
+    energy = b * b
+    # What is missing is some 20 times the last, as coefficients fall like e^(-c sqrt k).
+    if np.any(20.0 * energy[:, -20:].max(axis=1) > 1e-15 * energy.sum(axis=1)):
+        return None
+    most = energy.max(axis=0)
+    last = int(np.flatnonzero(most > 1e-18 * most.max())[-1])
+    b = b[:, : last + 1].T
+    both = (b[:, :, None] * b[:, None, :]).reshape(last + 1, -1)
+
+    def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
+        sign = -1.0 if mirrored else 1.0
+
+        def slope(t: Array) -> Array:
+            powers = np.vander(sign * np.cos(t), last + 1, increasing=True)
+            return (powers @ both).reshape(-1, len(r), len(r))
+
+        return slope, np.inf
+
+    return build
+
+
+def _by_plane(activation: Activation, r: Array) -> Build:
+    """Quadrature of the slopes at every length, whatever the kinks."""
+    df = activation.derivative
+    f = [
+        Broken(
+            lambda z, v=v: df._value(v * z),
+            tuple(c / v for c in activation.kinks),
+            lambda reach, v=v: df._edges(reach * v) / v,
+        )
+        for v in r
+    ]
+    z, w = rule(cuts(activation, r))
+    s = activation._value(r[:, None] * z)
+    w = w * gaussian.pdf(z)
+    variance = (s - (s @ w)[:, None]) ** 2 @ w / (r * r)
+
+    def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
+        plane = Plane(f, float(variance.min()), mirrored)
+        return plane, plane.gap
+
+    return build

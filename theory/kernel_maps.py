@@ -1,0 +1,154 @@
+"""Kernels of unit inputs as functions of their correlation."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks
+from theory._layers import Network, Runs
+from theory._layers import runs as _runs
+from theory._spheres import Sphere, sphere
+
+Array = npt.NDArray[np.float64]
+
+
+def nngp_map(
+    rho: Any,
+    activation: Network,
+    depth: int | None = None,
+    *,
+    weight_var: float = 1.0,
+    bias_var: float = 0.0,
+) -> Any:
+    r"""Return the top-layer (NNGP) kernel of two unit inputs of correlation `rho`.
+
+    The dual activation composed with itself `depth` times, when E s^2 = 1.
+
+    Parameters
+    ----------
+    rho : float or array_like
+        Correlations in [-1, 1].
+    activation : Activation, or a list of Activation or `Layer`, one for each layer
+        Used as it is; see `Activation.normalized`.
+    depth : int
+        Hidden layers, at least 1; not needed with a list.
+    weight_var, bias_var : float
+        Variances sigma_w^2 > 0 and sigma_b^2 >= 0 of every layer's weights and biases.
+
+    Returns
+    -------
+    float or array
+        Relative accuracy 1e-12 of the layer-by-layer recursion from the given `rho`,
+        at any depth. For an activation without linear part (a_1 = 0), which sends
+        small correlations to their squares or cubes, 1e-13 of the diagonal.
+
+    Raises
+    ------
+    ValueError
+        For a correlation outside [-1, 1], a depth that is not a positive whole number
+        or a diagonal that leaves float64.
+
+    Notes
+    -----
+    Agarwal, Awasthi, Kale (2020), equation 1 and Definition C.1.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> round(nngp_map(0.9, act.relu.normalized(), 10), 12)
+    0.301609113383
+    """
+    r, deep = _map("nngp_map", rho, activation, depth, weight_var, bias_var)
+    k, _ = deep.map(r.ravel())
+    return _checks.like(rho, np.asarray(k * deep.length).reshape(r.shape))
+
+
+def ntk_map(
+    rho: Any,
+    activation: Network,
+    depth: int | None = None,
+    *,
+    normalized: bool = False,
+    weight_var: float = 1.0,
+    bias_var: float = 0.0,
+) -> Any:
+    r"""Return the tangent kernel of two unit inputs of correlation `rho`.
+
+    .. math::
+
+       T = \sum_{h=1}^{L+1} \hat s^{(h-1)}(\rho)
+           \prod_{l=h}^{L} \dot{\hat s}(\hat s^{(l-1)}(\rho))
+
+    Parameters
+    ----------
+    rho : float or array_like
+        Correlations in [-1, 1].
+    activation, depth, weight_var, bias_var
+        As `nngp_map`.
+    normalized : bool
+        Divide by the value at rho = 1, which grows like D^L: for great depth.
+
+    Returns
+    -------
+    float or array
+        Relative accuracy 1e-12 of the layer-by-layer recursion.
+
+    Raises
+    ------
+    ValueError
+        As `nngp_map`; also for a derivative that is not square integrable and, unless
+        `normalized`, a value beyond float64.
+
+    Notes
+    -----
+    Agarwal, Awasthi, Kale (2020), equation 7; Jacot, Gabriel, Hongler (2018).
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> round(ntk_map(0.9, act.relu.normalized(), 10), 10)
+    8.8257790835
+    """
+    _checks.flag("ntk_map", "normalized", normalized)
+    r, deep = _map(
+        "ntk_map", rho, activation, depth, weight_var, bias_var, tangent=True
+    )
+    _, t = deep.map(r.ravel())
+    t *= 1.0 if normalized else deep.tangent("ntk_map")
+    return _checks.like(rho, t.reshape(r.shape))
+
+
+def _map(
+    who: str,
+    rho: Any,
+    activation: Network,
+    depth: Any,
+    weight_var: Any,
+    bias_var: Any,
+    *,
+    tangent: bool = False,
+) -> tuple[Array, Sphere]:
+    """Return correlations at the first activation, and what maps them."""
+    r = _checks.correlation(who, rho)
+    layers = _runs(who, activation, depth, weight_var, bias_var)
+    if tangent:
+        needs_slope(who, layers)
+    if any(layer.skip for layer, _ in layers):
+        raise ValueError(
+            f"{who}: `activation` must not have residual layers, got one with `skip`. Use"
+            " `nngp` or `ntk`."
+        )
+    deep = sphere(layers, 1.0, float(weight_var), float(bias_var))
+    return r * deep.share + (1.0 - deep.share), deep
+
+
+def needs_slope(who: str, layers: Runs) -> None:
+    """Raise for an activation without tangent kernel."""
+    for layer, _ in layers:
+        if not math.isfinite(layer.activation.derivative_second_moment):
+            raise ValueError(
+                f"{who}: `activation` must have a square-integrable derivative, got"
+                f" {layer.activation.name}."
+            )
