@@ -259,6 +259,7 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
 def cuts(activation: Activation, r: Array) -> Array:
     """Edges of panels in z for s(r z) at every length r, within `REACH`."""
     grid = np.arange(-REACH, REACH + 0.5, 0.5)
-    own = [activation._edges(REACH * v) / v for v in r]
+    ends = [-REACH, REACH]
+    own = [np.union1d(ends, activation._edges(REACH * v) / v) for v in r]
     kinks = {c / v for v in r for c in activation.kinks}
     return np.union1d(grid, meshes.merged(own, kinks))

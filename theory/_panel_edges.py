@@ -20,6 +20,8 @@ def merged(meshes: Sequence[Array], kinks: Iterable[float] = ()) -> Array:
     [-1.0, 0.005, 1.0]
     """
     edges = np.unique(np.concatenate(meshes))
+    if len(edges) < 2:
+        return edges
     middle = 0.5 * (edges[1:] + edges[:-1])
     widths = np.full(len(middle), np.inf)
     for m in meshes:

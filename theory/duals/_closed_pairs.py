@@ -18,7 +18,8 @@ def _noisy(
 ) -> tuple[Array, Array, Array, tuple[Array, Array]]:
     """Return z, sqrt(1 - z^2), a b, and the shares 1 - a^2 and 1 - b^2 of noise."""
     p, q = 1.0 / (1.0 + factor * r * r), 1.0 / (1.0 + factor * other * other)
-    both = np.sqrt((1.0 - p) * (1.0 - q))
+    # a^2 = factor r^2 p, without the cancellation of 1 - p.
+    both = (factor * r * other) * np.sqrt(p * q)
     # 1 - z^2 = p + q (1 - p) + a^2 b^2 sin^2 t, of positive terms.
     cosine = np.sqrt((p + q * (1.0 - p)) + np.square(both) * sine)
     return both * rho, cosine, both, (p, q)

@@ -104,7 +104,10 @@ class Plane:
         grid = np.linspace(start, self._reach, math.ceil(self._reach - start) + 1)
         far = 2.0 * self._reach
         f, g = (
-            meshes.merged([h.edges(far) for h in hs], {c for h in hs for c in h.kinks})
+            meshes.merged(
+                [np.union1d([-far, far], h.edges(far)) for h in hs],
+                {c for h in hs for c in h.kinks},
+            )
             for hs in (self.f, self._g)
         )
         return grid, f, g
