@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,26 +12,6 @@ from theory.activations import Activation, pair
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
-
-
-class LayerMap(Protocol):
-    """Rows' lengths after an activation, and the map of their pairs."""
-
-    @property
-    def rows(self) -> LogLengths:
-        """Log lengths after the activation: half the log of E s(r Z)^2."""
-        ...
-
-    @property
-    def slopes(self) -> Array:
-        """E s'(r Z)^2 of each row."""
-        ...
-
-    def block(
-        self, rows: slice, columns: slice, rho: Array, d: Array, *, tangent: bool
-    ) -> tuple[Array, Array, Array | None]:
-        """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +26,7 @@ class Homogeneous:
     def rows(self) -> LogLengths:
         """Log lengths after the activation."""
         start = 0.5 * math.log(self.activation.second_moment)
-        first = self.before.high[self.before.order[0]]
+        first = float(self.before.high[self.before.order[0]])
         return self.before.after(start + self.m * first, self.m * self.before.gaps)
 
     @cached_property

@@ -287,7 +287,11 @@ class Interpolated:
         here = np.flatnonzero(t >= self._start)
         self._read(i[here], j[here], (rho[here], d[here], t[here]), at, here, out)
         below = np.flatnonzero(t < self._start)
-        if isinstance(self.activation, PiecewisePolynomial) and self.activation.m == 1:
+        if (
+            len(below)
+            and isinstance(self.activation, PiecewisePolynomial)
+            and self.activation.m == 1
+        ):
             self._at_kinks(i[below], j[below], (rho[below], d[below]), at, below, out)
             return
         for k in below:
@@ -338,13 +342,13 @@ class Interpolated:
         out: tuple[Array, Array, Array | None],
     ) -> None:
         """Integrate pairs of a piecewise linear activation over the angle."""
-        if not len(i):
-            return
         rho, d = given
         r, where = np.exp(self.before.high), (at[0][here], at[1][here])
         means, factors = self._after
         factor = factors[i] * factors[j]
-        mean, whole, slope = angle_integrals(self.activation, r[i], r[j], rho, d)
+        pieces = self.activation
+        assert isinstance(pieces, PiecewisePolynomial)
+        mean, whole, slope = angle_integrals(pieces, r[i], r[j], rho, d)
         n = rho > 0.0
         after, gap = means[i] * means[j] + factor * mean, np.empty_like(d)
         gap[~n] = 1.0 - np.abs(after[~n])

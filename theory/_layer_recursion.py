@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import matrices
-from theory._homogeneous_maps import Homogeneous, LayerMap
+from theory._homogeneous_maps import Homogeneous
 from theory._layer_maps import Interpolated
 from theory._layers import Layer
 from theory._rows import LogLengths
@@ -73,7 +73,7 @@ class Step:
     """One layer at the lengths that the rows have there."""
 
     layer: Layer
-    map: LayerMap
+    map: Homogeneous | Interpolated
     parts: tuple[Part, ...]
     rows: LogLengths  # after it
 

@@ -32,7 +32,7 @@ class Layer:
     skip: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.activation, Activation):
+        if not hasattr(self.activation, "_value"):
             raise TypeError(
                 "Layer: `activation` must be an Activation, as in `theory.activations`,"
                 f" got {self.activation!r:.80}. `from_function` makes one of a callable."
@@ -82,8 +82,10 @@ def runs(
         given = [activation]
     else:
         count = 1
-        given = list(activation) if isinstance(activation, (list, tuple)) else []
-        if not given or not all(isinstance(a, (Activation, Layer)) for a in given):
+        listed = isinstance(activation, (list, tuple))
+        entries: list[object] = list(activation) if listed else []
+        given = [a for a in entries if isinstance(a, (Activation, Layer))]
+        if not given or len(given) < len(entries):
             raise TypeError(
                 f"{who}: `activation` must be an Activation, as in `theory.activations`,"
                 f" or a list of them, one for each layer, got {activation!r:.80}."

@@ -62,7 +62,8 @@ class Interval:
         """Return the n polynomials at each log length, shape (len(logs), n)."""
         width = self.high - self.low
         y = ((logs - self.low) - (self.high - logs)) / width if width else 0.0 * logs
-        return np.polynomial.chebyshev.chebvander(np.clip(y, -1.0, 1.0), n - 1)
+        y = np.clip(y, -1.0, 1.0)
+        return np.asarray(np.polynomial.chebyshev.chebvander(y, n - 1), np.float64)
 
     def rounded(self, least: float = 0.0) -> "Interval":
         """Return an interval of a fixed family around this one, at least this wide.

@@ -17,6 +17,7 @@ from theory.duals._panels import Panels
 from theory.duals._planes import Broken, Plane, chebyshev, rule
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 ROUNDING = 1e-15
 """Chebyshev coefficients below it, over the largest, are rounding."""
@@ -99,7 +100,7 @@ class Slopes:
         nearest = np.abs(np.subtract.outer(logs, at)).argmin(axis=1)
         return np.eye(len(at))[nearest]
 
-    def read(self, name: str, left: Array, right: Array, t: Array, far: Array) -> Array:
+    def read(self, name: str, left: Array, right: Array, t: Array, far: Mask) -> Array:
         """Evaluate a table at pairs (m,) given by their bases, t the angle to an end."""
         out = np.empty_like(t)
         for side, at in ((self.near, ~far), (self.far, far)):

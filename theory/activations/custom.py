@@ -155,7 +155,7 @@ class FromFunction(Activation):
     # --- moments ------------------------------------------------------------------
 
     @cached_property
-    def _samples(self) -> Samples:
+    def _own_samples(self) -> Samples:
         """Values at the nodes of a rule whose panels end where those of the mesh do."""
         return self._sampled(20)
 
@@ -167,12 +167,12 @@ class FromFunction(Activation):
         return out
 
     def _coefficients(self, order: int) -> Array:
-        return self._samples.coefficients(order)
+        return self._own_samples.coefficients(order)
 
     @cached_property
     def mean(self) -> float:
         """E s(Z) = a_0."""
-        return 0.0 if self.is_normalized else self._samples.mean()
+        return 0.0 if self.is_normalized else self._own_samples.mean()
 
     @cached_property
     def second_moment(self) -> float:
@@ -184,17 +184,17 @@ class FromFunction(Activation):
             If s grows so fast towards a kink that the accuracy promised is out of reach,
             or is not square integrable at infinity.
         """
-        _ = self._samples  # says what is wrong with the values
+        _ = self._own_samples  # says what is wrong with the values
         edges = self._ends(DEVIATIONS, needed=False)
         return second_moment(self.name, self._value, edges, self.kinks, self.tolerance)
 
     @cached_property
     def variance(self) -> float:
         """E s(Z)^2 - (E s(Z))^2, without the cancellation."""
-        return self._samples.energy_about(self.mean, 0.0)
+        return self._own_samples.energy_about(self.mean, 0.0)
 
     def _rest_by_quadrature(self) -> float:
-        return self._rest_of(self._samples)
+        return self._rest_of(self._own_samples)
 
     def _rest_of(self, samples: Samples) -> float:
         m, b = samples.coefficients(1).tolist()
@@ -248,14 +248,14 @@ class FromFunction(Activation):
     @cached_property
     def _errors(self) -> tuple[float, float]:
         """Of the values, and of the derivative against them."""
-        whole = self._samples.energy_about(0.0, 0.0)
+        whole = self._own_samples.energy_about(0.0, 0.0)
         if not whole:
             return 0.0, 0.0
         other = self._sampled(16)
-        a, b = self._samples.coefficients(LOW) ** 2, other.coefficients(LOW) ** 2
+        a, b = self._own_samples.coefficients(LOW) ** 2, other.coefficients(LOW) ** 2
         ends = [
             abs(other.energy_about(0.0, 0.0) - whole),
-            abs(self._samples.opposite(self._value) - other.opposite(self._value)),
+            abs(self._own_samples.opposite(self._value) - other.opposite(self._value)),
         ]
         rho = 0.9 * np.cos(np.linspace(0.0, np.pi, 33))
         powers = rho[:, None] ** np.arange(LOW + 1)

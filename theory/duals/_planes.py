@@ -153,6 +153,7 @@ class Plane:
             left *= weight[:, None]
             p *= -0.5 * p
             rows = out[i : i + block].reshape(len(at), KAPPAS, n, n)
+            part = np.ones_like(p)
             for m, kappa in enumerate(self._kappas):
                 part = np.exp(kappa * p)
                 both = (left * part[:, None]) @ right.transpose(0, 2, 1)

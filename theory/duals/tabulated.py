@@ -64,7 +64,8 @@ class Tabulated:
                     " jumps."
                 )
             tables.append(whole)
-        return cls(*tables, mean, at_one - at_minus_one)
+        near, far = tables
+        return cls(near, far, mean, at_one - at_minus_one)
 
     def _either(self, rho: Array, which: str, t: Array | None = None) -> Array:
         flat = rho.ravel()

@@ -216,7 +216,9 @@ def _predict_error(
     p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     rho = sl.rho_equilibrium(f, p.labels, weight_decay)
-    return weight_decay * abs(rho) / float(np.linalg.norm(f))
+    size = float(np.linalg.norm(f))
+    # A network whose units are all off at every input has no outputs, and no floor.
+    return weight_decay * abs(rho) / size if size else 0.0
 
 
 def _ten_times_more(
