@@ -286,12 +286,8 @@ class Interpolated:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         here = np.flatnonzero(t >= self._start)
         self._read(i[here], j[here], (rho[here], d[here], t[here]), at, here, out)
-        below = np.flatnonzero(t < self._start)
-        if (
-            len(below)
-            and isinstance(self.activation, PiecewisePolynomial)
-            and self.activation.m == 1
-        ):
+        below, a = np.flatnonzero(t < self._start), self.activation
+        if len(below) and isinstance(a, PiecewisePolynomial) and a.m == 1:
             self._at_kinks(i[below], j[below], (rho[below], d[below]), at, below, out)
             return
         for k in below:
