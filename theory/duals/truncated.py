@@ -13,12 +13,12 @@ from theory import gaussian
 Array = npt.NDArray[np.float64]
 
 
-CHUNK = 8192
-"""Points evaluated together: a quadrature's temporaries stay in cache."""
+CHUNK = 512
+"""Points evaluated together, at all nodes of a panel: temporaries stay in cache."""
 
 
 def _chunks(x: Array) -> list[Array]:
-    return np.array_split(x.ravel(), -(-x.size // CHUNK))
+    return np.array_split(np.ravel(x), max(1, -(-np.size(x) // CHUNK)))
 
 
 @dataclass(frozen=True)
@@ -71,19 +71,21 @@ class Truncated:
 
     def _kernel(self, u: Array) -> Array:
         # W(cos u) sin u
+        sine, cosine = np.sin(0.5 * u), np.cos(0.5 * u)
         total = np.zeros_like(u)
-        for weight, c, d in self._merged:
-            if c == d:
-                z = (c * np.tan(0.5 * u)) ** 2 / 2.0
-                total += weight * math.exp(-0.5 * c * c) * np.exp(-z)
-            else:
+        # Beyond what a float holds an exponent is infinite, and what it is for is 0.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for weight, c, d in self._merged:
+                if c == d:
+                    z = np.square(sine / cosine) * (0.5 * c * c)
+                    total += (weight * math.exp(-0.5 * c * c)) * np.exp(-z)
+                    continue
                 # (c^2 - 2 c d cos u + d^2) / (2 sin^2 u), as a sum of positive terms.
                 gap = c - d if c * d > 0.0 else c + d
-                near = np.cos if c * d > 0.0 else np.sin
-                # Beyond what a float holds it is infinite, and what it is for is 0.
-                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                    z = 0.5 * (gap / np.sin(u)) ** 2
-                    z += 0.5 * abs(c * d) / near(0.5 * u) ** 2
+                near = cosine if c * d > 0.0 else sine
+                z = np.square((0.5 * gap) / (sine * cosine))
+                z += abs(c * d) / np.square(near)
+                z *= 0.5
                 total += weight * np.where(np.isfinite(z), np.exp(-z), 0.0)
         return total / (2.0 * np.pi)
 
@@ -93,15 +95,18 @@ class Truncated:
         total = np.zeros_like(rho)
         for low, high in itertools.pairwise(self._cuts):
             a, b = np.clip(start, low, high), np.clip(stop, low, high)
-            half = 0.5 * (b - a)
-            if not half.any():
+            # Most panels lie outside the angles between which most points integrate.
+            live = np.flatnonzero(a != b)
+            if not live.size:
                 continue
-            for xi, wi in zip(x, w, strict=True):
-                u = a + half * (xi + 1.0)
-                factor = (
-                    2.0 * np.sin(0.5 * (u - stop)) * np.sin(0.5 * (u + stop))
-                ) ** power
-                total += wi * half * factor * self._kernel(u)
+            first, end = a[live], stop[live]
+            half = 0.5 * (b[live] - first)
+            u = first + half * (x[:, None] + 1.0)
+            values = self._kernel(u)
+            if power:
+                both = np.sin(0.5 * (u - end)) * np.sin(0.5 * (u + end))
+                values *= (2.0 * both) ** power
+            total[live] += half * (w @ values)
         return total / math.factorial(power)
 
     def remainder(self) -> float:
@@ -131,36 +136,62 @@ class Truncated:
 
         Of the two, the one with less cancellation: the smaller sum of magnitudes.
         """
-        if rho.size <= CHUNK:
-            return self._anchored_chunk(rho, t, order, mean)
         flat = zip(_chunks(rho), _chunks(t), strict=True)
         parts = [self._anchored_chunk(r, angle, order, mean) for r, angle in flat]
-        return np.concatenate(parts).reshape(rho.shape)
+        return np.concatenate(parts).reshape(np.shape(rho))
 
     def _anchored_chunk(self, rho: Array, t: Array, order: int, mean: float) -> Array:
-        power, s = self.m - order, 1.0 + rho
         terms = range(max(order, 1), self.m + 1)
-        base = [mean + 0.0 * rho] if order == 0 else []
+        base = [np.full_like(rho, mean)] if order == 0 else []
         base += [math.perm(k, order) * self.low[k] * rho ** (k - order) for k in terms]
-        base += [-self._integral(np.full_like(t, 0.5 * np.pi), t, rho, power)]
+        quarter = np.full_like(t, 0.5 * np.pi)
+        base += [-self._integral(quarter, t, rho, self.m - order)]
+        out, size = sum(base, np.zeros_like(rho)), sum(map(np.abs, base))
+        # From -1 there is more to cancel where rho > 0.
+        at = np.flatnonzero(rho < 0.0)
+        r = rho[at]
         start = self.at_minus_one[0] - (self.low[0] - mean)
-        other = [start + 0.0 * rho] if order == 0 else []
+        other = [np.full_like(r, start)] if order == 0 else []
         other += [
-            self.at_minus_one[k] * s ** (k - order) / math.factorial(k - order)
+            self.at_minus_one[k] * (1.0 + r) ** (k - order) / math.factorial(k - order)
             for k in terms
         ]
-        other += [-self._integral(np.full_like(t, np.pi), t, rho, power)]
-        near, far = sum(base, np.zeros_like(rho)), sum(other, np.zeros_like(rho))
-        size = [sum((np.abs(v) for v in parts), 0.0 * rho) for parts in (base, other)]
-        return np.where(size[1] < 0.5 * size[0], far, near)
+        other += [-self._integral(np.full_like(r, np.pi), t[at], r, self.m - order)]
+        better = sum(map(np.abs, other)) < 0.5 * size[at]
+        out[at] = np.where(better, sum(other, np.zeros_like(r)), out[at])
+        return out
 
     @cached_property
     def _mirror(self) -> "Truncated":
         """b(-Y) for b(Y): the angle pi - v becomes v."""
         return replace(self, pairs=tuple((j, c, -d) for j, c, d in self.pairs))
 
+    @property
+    def order(self) -> int:
+        """The least k >= 1 with a_k b_k other than 0, as far as m."""
+        terms = self.low[1 : self.m + 1]
+        return next((k for k, v in enumerate(terms, 1) if v), self.m + 1)
+
+    def mirrored(self) -> "Truncated":
+        """Return the engine of the dual at -rho: b(-Y) in the place of b(Y)."""
+        sign = (-1.0) ** (self.m + 1)
+
+        def turned(values: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple((-1.0) ** k * v for k, v in enumerate(values))
+
+        return Truncated(
+            self.m,
+            tuple((sign * j, c, -d) for j, c, d in self.pairs),
+            turned(self.low),
+            turned(self.at_minus_one),
+            turned(self.at_one),
+            self.variance - self.odd,
+            -self.odd,
+        )
+
     def opposite(self, d: Array) -> tuple[Array, Array]:
         """Return dual and slope at rho = -1 + d, relative accuracy kept as d -> 0."""
+        shape, d = np.shape(d), np.ravel(d)
         w = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         out: list[Array] = []
         for order in (0, 1):
@@ -174,15 +205,12 @@ class Truncated:
                 share = self.at_minus_one[k] / math.factorial(k - order)
                 total += share * d ** (k - order)
             out.append(total)
-        return out[0], out[1]
+        return out[0].reshape(shape), out[1].reshape(shape)
 
     def distance(self, delta: Array) -> Array:
         """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
-        flat = delta.ravel()
-        parts = (
-            [self._distance_chunk(d) for d in _chunks(flat)] if flat.size else [flat]
-        )
-        return np.concatenate(parts).reshape(delta.shape)
+        parts = [self._distance_chunk(d) for d in _chunks(delta)]
+        return np.concatenate(parts).reshape(np.shape(delta))
 
     def _distance_chunk(self, delta: Array) -> Array:
         out = np.empty_like(delta)
