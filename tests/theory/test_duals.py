@@ -5,6 +5,7 @@ relative for distances, however small.
 """
 
 import math
+import tracemalloc
 
 import mpmath
 import numpy as np
@@ -13,6 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theory import activations as act
+from theory import duals
+from theory.activations import Activation, PiecewisePolynomial
+from theory.activations.function import EVEN
 from verify import integrals
 
 TOLERANCE = 1e-13
@@ -270,3 +274,164 @@ def test_values_beside_minus_one(name, law, error):
         rho = mpmath.mpf(d) - 1
         assert error(value, (ref.dual(rho) - shift) * scale, 1) < TOLERANCE, d
         assert error(slope, ref.slope(rho) * scale, 1) < TOLERANCE, d
+
+
+def test_an_even_function_is_as_far_from_opposite_points():
+    a = MANY["trapezium"]
+    rest = 2.0 - (2.0 - np.geomspace(1e-15, 0.4, 200))
+    # Before, from the angle at 2 - d: 4e-9 at d = 2e-15.
+    found, exact = a.distance_map(2.0 - rest), a.distance_map(rest)
+    assert np.all(np.abs(found - exact) <= TOLERANCE * exact)
+
+
+# --- many values ----------------------------------------------------------------------
+
+CALLABLES = {
+    "smooth callable": act.from_function(lambda x: np.sin(3.0 * x) + x**2, kinks=()),
+    "kinked callable": act.from_function(
+        lambda x: np.abs(x - 0.5) + np.sin(x) * (x > 0.0), kinks=(0.0, 0.5)
+    ),
+    "even callable": act.from_function(lambda x: np.exp(-np.abs(x)), kinks=(0.0,)),
+}
+PIECES = {
+    "two steps": PiecewisePolynomial("two steps", 0, (0.3,), (-1.0, 1.0), (0.5, 1.0)),
+    "trapezium": PiecewisePolynomial(
+        *("trapezium", 1, (0.0,), (-2.0, -1.0, 1.0, 2.0), (1.0, -1.0, -1.0, 1.0)),
+        parity=EVEN,
+    ).normalized(),
+}
+MANY = {
+    **act.CATALOGUE,
+    **CALLABLES,
+    **PIECES,
+    "normrelu(-0.5)": act.normrelu(c=-0.5),
+    "elu(0.5)": act.elu(0.5),
+    "hermite(7)": act.hermite(7),
+    "hermite(100)": act.hermite(100),
+    "softplus, wide": act.softplus.scaled(9.0),
+    **{
+        f"normalized {name}": act.CATALOGUE[name].normalized()
+        for name in ("relu6", "gelu", "selu", "cos", "abs", "log_cosh")
+    },
+}
+CLOSE = np.geomspace(1e-16, 0.5, 300)
+CORRELATIONS = np.concatenate(
+    [1.0 - CLOSE, CLOSE - 1.0, CLOSE, -CLOSE, np.linspace(-1.0, 1.0, 301)]
+)
+DISTANCES = np.concatenate(
+    [np.geomspace(1e-19, 2.0, 600), 2.0 - np.geomspace(1e-15, 1.0, 300), [0.0, 2.0]]
+)
+
+
+def many(function, x):
+    """Values at x, asked for among 20,000."""
+    return function(np.resize(x, 20_000))[: len(x)]
+
+
+def apart(found, exact):
+    """Largest difference, equal infinities being none."""
+    return np.abs(found[found != exact] - exact[found != exact]).max(initial=0.0)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_values_are_those_of_few(name):
+    a = MANY[name]
+    found, exact = many(a.dual, CORRELATIONS), a.dual(CORRELATIONS)
+    assert apart(found, exact) <= TOLERANCE * a.second_moment
+    inside = CORRELATIONS[np.abs(CORRELATIONS) < 1.0]
+    exact = a.dual_derivative(inside)
+    scale = min(a.dual_derivative(1.0), np.abs(exact).max())
+    assert apart(many(a.dual_derivative, inside), exact) <= TOLERANCE * scale
+    ends = np.array([-1.0, 1.0])
+    exact = a.dual_derivative(ends)
+    assert apart(many(a.dual_derivative, ends), exact) <= TOLERANCE * scale
+    found, exact = many(a.distance_map, DISTANCES), a.distance_map(DISTANCES)
+    assert np.all(np.abs(found - exact) <= TOLERANCE * exact)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tanh", "hard_tanh", "sin", "hermite(7)", "hermite(100)"),
+        *(f"normalized {name}" for name in ("cos", "abs", "log_cosh", "gelu")),
+    ],
+)
+def test_many_values_keep_their_digits_where_the_dual_vanishes(name):
+    a = MANY[name]
+    rho = np.concatenate([np.geomspace(1e-40, 0.1, 200), -np.geomspace(1e-40, 0.1, 99)])
+    for function in (a.dual, a.dual_derivative):
+        exact = function(rho)
+        assert np.all(np.abs(many(function, rho) - exact) <= TOLERANCE * np.abs(exact))
+
+
+@pytest.mark.parametrize("name", ["hard_tanh", "softplus", "tanh"])
+def test_many_values_of_unequal_variances(name):
+    a = act.CATALOGUE[name]
+    for function in (a.dual, a.dual_derivative):
+
+        def values(rho, function=function):
+            return function(rho, var_x=0.3, var_y=2.5)
+
+        exact = values(CORRELATIONS)
+        scale = np.abs(exact).max()
+        assert apart(many(values, CORRELATIONS), exact) <= TOLERANCE * scale
+
+
+@pytest.mark.parametrize(
+    "name", ["hard_tanh", "two steps", "tanh", "exp", "selu", "even callable"]
+)
+def test_mirrored_engines(name):
+    # Of a(X) b(-Y), which correlations of the other sign belong to.
+    a = MANY[name]
+    b: Activation = a.scaled(2.0)
+    e = act.pair(a, b)
+    m = e.mirrored()
+    rho = np.linspace(-0.99, 0.99, 41)
+    size = math.sqrt(a.second_moment * b.second_moment)
+    for function in ("dual", "covariance"):
+        found, exact = getattr(m, function)(rho), getattr(e, function)(-rho)
+        assert apart(found, exact) <= TOLERANCE * size
+    steep = np.abs(e.slope(rho)).max()
+    assert apart(m.slope(rho), -e.slope(-rho)) <= TOLERANCE * steep
+    exact = e.dual(np.array(-1.0)) - e.dual(-rho)
+    assert apart(m.distance(1.0 - rho), exact) <= 2 * TOLERANCE * size
+
+
+@pytest.mark.parametrize("function", ["dual", "dual_derivative", "distance_map"])
+def test_many_values_cost_the_engine_a_table(function, monkeypatch):
+    asked = []
+
+    def counted(method):
+        def counting(self, x, *more):
+            asked.append(np.size(x))
+            return method(self, x, *more)
+
+        return counting
+
+    for name in ("covariance", "dual", "slope", "distance"):
+        method = getattr(duals.Truncated, name)
+        monkeypatch.setattr(duals.Truncated, name, counted(method))
+    a = act.hard_tanh.scaled(1.7)
+    x = np.geomspace(1e-18, 1e-3, 100_000)
+    getattr(a, function)(x)
+    # 96 nodes an octave of 64, towards both ends, and the ends themselves.
+    assert sum(asked) <= 2 * 96 * 64 + 4
+    asked.clear()
+    getattr(a, function)(x)
+    assert sum(asked) <= 4
+
+
+def test_many_values_take_little_memory():
+    rho = np.linspace(-1.0, 1.0, 1_000_000)
+    act.tanh.dual(rho[:20_000])
+    tracemalloc.start()
+    act.tanh.dual(rho)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # The result, the clipped argument, its checks, and chunks.
+    assert peak < 4 * rho.nbytes
+
+
+def test_a_step_without_a_common_jump_has_no_slope_at_minus_one():
+    step = PiecewisePolynomial("step at 1", 0, (0.0,), (1.0,), (1.0,))
+    assert step.dual_derivative([-1.0, 1.0]).tolist() == [0.0, math.inf]

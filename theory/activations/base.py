@@ -15,6 +15,9 @@ from theory.activations.function import ODD, ORDER, GaussianFunction
 
 Array = npt.NDArray[np.float64]
 
+FEW = 5
+"""A polynomial's degree from which on a single power is faster."""
+
 
 class Activation(GaussianFunction):
     """A square-integrable function s of a standard Gaussian Z, and what follows from it.
@@ -121,7 +124,7 @@ class Activation(GaussianFunction):
         [-1.0, 0.33333333333333, 1.0]
         """
         r = _checks.correlation(f"{self.name}.dual", rho)
-        e = pair(self._at(var_x, "dual", "var_x"), self._at(var_y, "dual", "var_y"))
+        e = _entries(self._at(var_x, "dual", "var_x"), self._at(var_y, "dual", "var_y"))
         return _checks.like(rho, np.asarray(e.dual(r)))
 
     def dual_derivative(
@@ -139,7 +142,7 @@ class Activation(GaussianFunction):
         """
         who = "dual_derivative"
         r = _checks.correlation(f"{self.name}.{who}", rho)
-        e = pair(self._at(var_x, who, "var_x"), self._at(var_y, who, "var_y"))
+        e = _entries(self._at(var_x, who, "var_x"), self._at(var_y, who, "var_y"))
         return _checks.like(rho, np.asarray(e.slope(r)))
 
     def distance_map(self, delta: Any) -> Any:
@@ -171,7 +174,7 @@ class Activation(GaussianFunction):
         2e-18
         """
         d = _checks.interval(f"{self.name}.distance_map", "delta", delta, 0.0, 2.0)
-        e = pair(self, self)
+        e = _entries(self, self)
         return _checks.like(delta, np.asarray(e.distance(d) / self.second_moment))
 
     def fixed_point(self) -> float:
@@ -343,6 +346,12 @@ def pair(a: Activation, b: Activation) -> duals.Engine:
     return duals.Rescaled(pair(f, g), p * q, mean_a * mean_b)
 
 
+@lru_cache(maxsize=512)
+def _entries(a: Activation, b: Activation) -> duals.Engine:
+    """Return the same for arrays of any size: many entries are read from tables."""
+    return duals.for_arrays(pair(a, b))
+
+
 def _series(a: Activation, b: Activation) -> duals.Engine | None:
     """Return the series of a_k b_k rho^k; None where its tail is not rounding."""
     x = a._series_coefficients()
@@ -358,6 +367,9 @@ def _series(a: Activation, b: Activation) -> duals.Engine | None:
 
 def _sum_of(p: Array) -> duals.Engine:
     """Return the engine of sum_k p_k rho^k."""
+    terms = np.flatnonzero(p)
+    if len(terms) == 1 and terms[0] >= FEW:
+        return duals.Monomial(float(p[terms[0]]), int(terms[0]))
     return duals.Series(tuple(p.tolist()))
 
 

@@ -3,9 +3,11 @@
 from theory.duals._planes import Broken as Broken
 from theory.duals._planes import rule as rule
 from theory.duals.arc_cosine import ArcCosine as ArcCosine
+from theory.duals.bulk import for_arrays as for_arrays
 from theory.duals.engine import Engine as Engine
 from theory.duals.engine import Rescaled as Rescaled
 from theory.duals.series import Arcsine as Arcsine
+from theory.duals.series import Monomial as Monomial
 from theory.duals.series import Series as Series
 from theory.duals.tabulated import Tabulated as Tabulated
 from theory.duals.truncated import Truncated as Truncated

@@ -102,6 +102,10 @@ class Panels:
         ends, zeros = (np.einsum("kj,pj...->pk...", fit, v) for v in (to_end, to_zero))
         return cls(edges, rows, ends, zeros)
 
+    def negated(self) -> "Panels":
+        """Return the tables of the slope's negative."""
+        return Panels(self.edges, -self.slope, -self.to_end, -self.to_zero)
+
     def locate(self, t: Array) -> tuple[npt.NDArray[np.intp], Array]:
         """Return each angle's panel and its place there, in [-1, 1]."""
         i = np.searchsorted(self.edges[1:-1], t, side="right")

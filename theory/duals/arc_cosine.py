@@ -119,18 +119,19 @@ class ArcCosine:
     def _distance(self, delta: Array) -> Array:
         # The half of [0, 2] in which the distance to the end is known.
         near = delta < 1.0
-        d = np.where(near, delta, 2.0 - delta)
-        angle, sine = _angle(d)
-        left = self.weight * _kernel(self.m, angle, sine, 1.0 - d)
-        square = d * (2.0 - d)  # 1 - rho^2
+        d = np.minimum(delta, 2.0 - delta)
+        left = self.weight * _kernel_series(self.m, _angle(d)[0])
         c = (*self.outer, 0.0, 0.0)
         # From rho = 1: J_m(0) - J_m(theta) is a polynomial +- J_m(pi - theta).
         linear = c[1] + (0.5 * self.weight if self.m == 1 else 0.0)
         quadratic = c[2] + (0.25 * self.weight if self.m == 2 else 0.0)
-        ahead = linear * d + quadratic * square + (-1.0) ** self.m * left
-        # From rho = -1, where the distance of an even function vanishes again.
-        behind = self._odd - c[1] * d + c[2] * square - left
-        return np.where(near, ahead, behind)
+        # From rho = -1 the distance of an even function vanishes again.
+        ahead, behind = linear * d, self._odd - c[1] * d
+        if self.m == 2:
+            square = d * (2.0 - d)  # 1 - rho^2
+            ahead += quadratic * square
+            behind += c[2] * square
+        return np.where(near, ahead + (-1.0) ** self.m * left, behind - left)
 
     @property
     def _odd(self) -> float:
@@ -169,14 +170,15 @@ def _sine(rho: Array) -> Array:
 def _angle(d: Array) -> tuple[Array, Array]:
     """Return the angle whose cosine is 1 - d, and its sine."""
     # The square root first: half of the least number is zero.
-    half = np.arcsin(0.5 * np.sqrt(2.0 * np.minimum(d, 1.0)))
-    angle = np.where(d < 1.0, 2.0 * half, np.arccos(1.0 - d))
+    angle = 2.0 * np.arcsin(0.5 * np.sqrt(2.0 * np.minimum(d, 1.0)))
+    far = np.flatnonzero(d >= 1.0)
+    angle[far] = np.arccos(1.0 - d[far])
     return angle, np.sqrt(d) * np.sqrt(2.0 - d)
 
 
 # sin w - w cos w = w^3 sum_n (-1)^n (2n + 2) / (2n + 3)! w^2n, and
 # w (2 + cos 2w) - 3/2 sin 2w = u^5 / 2 sum_n (-1)^n (2n + 2) / (2n + 5)! u^2n, u = 2 w.
-_FIRST = [(-1.0) ** n * (2 * n + 2) / math.factorial(2 * n + 3) for n in range(10)]
+_FIRST = [(-1.0) ** n * (2 * n + 2) / math.factorial(2 * n + 3) for n in range(12)]
 _SECOND = [(-1.0) ** n * (2 * n + 2) / math.factorial(2 * n + 5) for n in range(15)]
 _SMALL = (0.0, 1.0, 1.25)
 """Angles below which the closed form has lost digits, and the series is used."""
@@ -194,13 +196,20 @@ def _kernel(m: int, w: Array, sine: Array, cosine: Array) -> Array:
         )
     small = w < _SMALL[m]
     if small.any():
-        v = w[small]
-        if m == 1:
-            out[small] = v**3 * _series(_FIRST, v * v) / _TWO_PI
-        else:
-            u = 2.0 * v
-            out[small] = u**5 * _series(_SECOND, u * u) / (8.0 * _TWO_PI)
+        out[small] = _kernel_series(m, w[small])
     return out
+
+
+def _kernel_series(m: int, w: Array) -> Array:
+    """Return the same for w <= pi/2, where terms left out are below 1e-18 of it."""
+    if m == 0:
+        return w / _TWO_PI
+    # Products: a power of an array costs as much as the rest.
+    v = m * w
+    square = v * v
+    if m == 1:
+        return square * v * _series(_FIRST, square) / _TWO_PI
+    return square * square * v * _series(_SECOND, square) / (8.0 * _TWO_PI)
 
 
 # arcsin x - x = x^3 sum_n (2n + 1)!! / ((2n + 2)!! (2n + 3)) x^2n

@@ -22,6 +22,15 @@ class Series:
         c[0] = 0.0
         return c
 
+    @property
+    def order(self) -> int:
+        """The least k >= 1 with a term."""
+        return int(np.argmax(self._c != 0.0)) if self._c.any() else 1
+
+    def mirrored(self) -> "Series":
+        """Return the series of the dual at -rho."""
+        return Series(tuple((-1.0) ** k * p for k, p in enumerate(self.p)))
+
     @staticmethod
     def _poly(c: Array, rho: Array) -> Array:
         square = rho * rho
@@ -56,6 +65,31 @@ class Series:
         two = np.polynomial.polynomial.polyval(square, o)
         neg = one + (2.0 - delta) * two
         return delta * np.where(rho >= 0.0, pos, neg)
+
+
+@dataclass(frozen=True)
+class Monomial:
+    """c rho^k, of a Hermite polynomial; a series of one late term."""
+
+    c: float
+    k: int
+
+    def dual(self, rho: Array) -> Array:
+        """Return E[a(X) b(Y)]."""
+        return self.c * _power(rho, self.k)
+
+    covariance = dual
+
+    def slope(self, rho: Array, t: Array | None = None) -> Array:  # noqa: ARG002
+        """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
+        return self.c * self.k * _power(rho, self.k - 1)
+
+    def distance(self, delta: Array) -> Array:
+        """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
+        sign = (-1.0) ** self.k
+        with np.errstate(divide="ignore"):  # the logarithm of rho = 0
+            less = -np.expm1(self.k * np.log1p(-np.minimum(delta, 2.0 - delta)))
+        return self.c * np.where(delta < 1.0, less, 1.0 - sign + sign * less)
 
 
 @dataclass(frozen=True)
@@ -100,3 +134,9 @@ class Arcsine:
         near = np.arcsin(np.minimum(kappa * delta * (2.0 - delta) / lower, 1.0))
         one = self.dual(np.ones(()))
         return np.where(rho < 0.0, one - self.dual(rho), 2.0 / np.pi * near)
+
+
+def _power(rho: Array, k: int) -> Array:
+    # Of positive numbers: powers of negative ones take ten times as long.
+    out = np.abs(rho) ** k
+    return np.copysign(out, rho) if k % 2 else out

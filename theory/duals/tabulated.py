@@ -67,6 +67,14 @@ class Tabulated:
         near, far = tables
         return cls(near, far, mean, at_one - at_minus_one)
 
+    order = 1
+    """The covariance is given relative to this power of rho."""
+
+    def mirrored(self) -> "Tabulated":
+        """Return the engine of the dual at -rho."""
+        far, near = (side.negated() for side in (self.near, self.far))
+        return Tabulated(near, far, self.mean, -self.odd)
+
     def _either(self, rho: Array, which: str, t: Array | None = None) -> Array:
         flat = rho.ravel()
         angle = np.arccos(np.abs(flat))

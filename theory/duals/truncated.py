@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -125,10 +125,15 @@ class Truncated:
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
         """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
-        t = np.arccos(rho) if t is None else t
+        known, t = t, np.arccos(rho) if t is None else t
         if self.m == 0:
+            sine = np.sqrt((1.0 - rho) * (1.0 + rho)) if known is None else np.sin(t)
+            kernel = self._kernel(t)
             with np.errstate(divide="ignore"):
-                return self._kernel(t) / np.sqrt((1.0 - rho) * (1.0 + rho))
+                # No density at an end without a common jump, which is no 0/0.
+                return np.divide(
+                    kernel, sine, out=np.zeros_like(kernel), where=kernel != 0.0
+                )
         return self._anchored(rho, t, 1, 0.0)
 
     def _anchored(self, rho: Array, t: Array, order: int, mean: float) -> Array:
@@ -146,7 +151,8 @@ class Truncated:
         base += [math.perm(k, order) * self.low[k] * rho ** (k - order) for k in terms]
         quarter = np.full_like(t, 0.5 * np.pi)
         base += [-self._integral(quarter, t, rho, self.m - order)]
-        out, size = sum(base, np.zeros_like(rho)), sum(map(np.abs, base))
+        out = sum(base, np.zeros_like(rho))
+        size = sum(map(np.abs, base), np.zeros_like(rho))
         # From -1 there is more to cancel where rho > 0.
         at = np.flatnonzero(rho < 0.0)
         r = rho[at]
@@ -157,14 +163,9 @@ class Truncated:
             for k in terms
         ]
         other += [-self._integral(np.full_like(r, np.pi), t[at], r, self.m - order)]
-        better = sum(map(np.abs, other)) < 0.5 * size[at]
+        better = sum(map(np.abs, other), np.zeros_like(r)) < 0.5 * size[at]
         out[at] = np.where(better, sum(other, np.zeros_like(r)), out[at])
         return out
-
-    @cached_property
-    def _mirror(self) -> "Truncated":
-        """b(-Y) for b(Y): the angle pi - v becomes v."""
-        return replace(self, pairs=tuple((j, c, -d) for j, c, d in self.pairs))
 
     @property
     def order(self) -> int:
@@ -174,6 +175,11 @@ class Truncated:
 
     def mirrored(self) -> "Truncated":
         """Return the engine of the dual at -rho: b(-Y) in the place of b(Y)."""
+        return self._mirror
+
+    @cached_property
+    def _mirror(self) -> "Truncated":
+        # The angle pi - v becomes v.
         sign = (-1.0) ** (self.m + 1)
 
         def turned(values: tuple[float, ...]) -> tuple[float, ...]:
@@ -192,20 +198,15 @@ class Truncated:
     def opposite(self, d: Array) -> tuple[Array, Array]:
         """Return dual and slope at rho = -1 + d, relative accuracy kept as d -> 0."""
         shape, d = np.shape(d), np.ravel(d)
+        value = self.at_minus_one[0] - self._mirror._distance_from_one(d)
         w = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-        out: list[Array] = []
-        for order in (0, 1):
-            power = self.m - order
-            if power < 0:
-                out.append(self._mirror._kernel(w) / np.sqrt(d * (2.0 - d)))
-                continue
-            rest = self._mirror._integral(np.zeros_like(w), w, d, power)
-            total = (-1.0) ** power * rest
-            for k in range(order, self.m + 1):
-                share = self.at_minus_one[k] / math.factorial(k - order)
-                total += share * d ** (k - order)
-            out.append(total)
-        return out[0].reshape(shape), out[1].reshape(shape)
+        if self.m == 0:
+            slope = -self._mirror._kernel(w) / np.sqrt(d * (2.0 - d))
+        else:
+            slope = self._mirror._integral(np.zeros_like(w), w, d, self.m - 1)
+        for k in range(1, self.m + 1):
+            slope += self.at_minus_one[k] / math.factorial(k - 1) * d ** (k - 1)
+        return value.reshape(shape), slope.reshape(shape)
 
     def distance(self, delta: Array) -> Array:
         """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
@@ -216,7 +217,8 @@ class Truncated:
         out = np.empty_like(delta)
         near, far = delta < 1.0, delta >= 1.6
         out[near] = self._distance_from_one(delta[near])
-        out[far] = self._distance_from_minus_one(delta[far])
+        # Where the distance of an even function vanishes again.
+        out[far] = self.odd + self._mirror._distance_from_one(2.0 - delta[far])
         between = ~(near | far)
         out[between] = self.variance - self.covariance(1.0 - delta[between])
         return out
@@ -226,12 +228,4 @@ class Truncated:
         out = self._integral(np.zeros_like(t), t, 1.0 - delta, self.m)
         for k in range(1, self.m + 1):
             out -= self.at_one[k] * (-delta) ** k / math.factorial(k)
-        return out
-
-    def _distance_from_minus_one(self, delta: Array) -> Array:
-        # Where the distance of an even function vanishes again.
-        t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))
-        out = self.odd + self._integral(np.full_like(t, np.pi), t, 1.0 - delta, self.m)
-        for k in range(1, self.m + 1):
-            out -= self.at_minus_one[k] * (2.0 - delta) ** k / math.factorial(k)
         return out
