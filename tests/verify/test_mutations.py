@@ -3281,6 +3281,19 @@ EXEMPT = {
     "activations.length_slopes": "an interpolant, as `activations.lengths`",
     "activations.FromFunction.scaled": "`tests/theory/test_from_function.py` asks it",
     "duals.Truncated.opposite": "`tests/theory/test_duals.py` compares it",
+    **{
+        f"duals.{name}": "of tables for many values, which `tests/theory/test_duals.py`"
+        " compares with single ones"
+        for name in (
+            *("Series.order", "Series.mirrored", "Tabulated.mirrored"),
+            *("Truncated.order", "Truncated.mirrored"),
+        )
+    },
+    "grids.Grid.resampled": "an interpolant of those tables",
+    **{
+        f"duals.Monomial.{name}": "a power; `tests/theory/test_duals.py` compares it"
+        for name in ("dual", "covariance", "slope", "distance")
+    },
     "kernel_maps.needs_slope": "a refusal, not a formula",
     "matrices.Inputs.pairs": "correlations, which `tests/theory/test_kernels.py` asks for",
     "matrices.dot": "digits beyond float64, which `tests/theory/test_kernels.py` needs",
