@@ -106,7 +106,8 @@ class Activation(GaussianFunction):
         Returns
         -------
         float or array
-            Relative error 1e-13 of E s^2, ends included.
+            Relative error 1e-13 of E s^2, ends included. Thousands of entries are read
+            from tables, 0.1 s for a million.
 
         Raises
         ------

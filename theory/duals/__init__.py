@@ -1,9 +1,9 @@
 """Dual activations by three engines: piecewise polynomial, series, quadrature."""
 
+from theory.duals._bulk import for_arrays as for_arrays
 from theory.duals._planes import Broken as Broken
 from theory.duals._planes import rule as rule
 from theory.duals.arc_cosine import ArcCosine as ArcCosine
-from theory.duals._bulk import for_arrays as for_arrays
 from theory.duals.engine import Engine as Engine
 from theory.duals.engine import Rescaled as Rescaled
 from theory.duals.series import Arcsine as Arcsine

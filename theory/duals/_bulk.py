@@ -24,7 +24,7 @@ from theory.grids import COARSE, DEEP, SMALLEST
 
 Array = npt.NDArray[np.float64]
 
-MANY = 8192
+MANY = 4096
 """Entries from which on tables are faster than an engine."""
 CHUNK = 32768
 """Entries read together: temporaries stay in cache."""
