@@ -24,7 +24,7 @@ import pytest
 import theory
 from theory import activations as act
 from theory import conditioning as dc
-from theory import gaussian, hermite, lengths, matrices, mmd, regression
+from theory import gaussian, hermite, lengths, matrices, mmd
 from theory import identity_map as im
 from theory import neural_collapse as nc
 from theory import optimization as opt
@@ -46,6 +46,7 @@ LATER = (
     "theory._linear_pieces",
     "theory.meshes",
     "theory.phase",
+    "theory.regression",
     "theory._rows",
     "theory.spectrum",
     "theory._spheres",
@@ -1522,38 +1523,8 @@ IDENTITY = (
     ),
 )
 
-REGRESSION = (
-    call(
-        regression.predict,
-        x_train=np.eye(2),
-        targets=np.array([1.0, 2.0]),
-        x_test=np.array([[1.0, 1.0]]),
-        activation=act.relu,
-        depth=2,
-        times=1.0,
-        kernel="ntk",
-        noise_var=0.1,
-        ridge=0.1,
-        covariance=True,
-        weight_var=1.0,
-        bias_var=0.0,
-        sphere=False,
-        trained=None,
-    ),
-    call(
-        regression.predict_from_kernels,
-        targets=np.array([1.0, 2.0]),
-        ntk=np.eye(3),
-        nngp=np.eye(3),
-        times=1.0,
-        noise_var=0.1,
-        ridge=0.1,
-    ),
-)
-
 CALLS = (
     *MATRICES,
-    *REGRESSION,
     *GAUSSIAN,
     *OPTIMIZATION,
     *COLLAPSE,

@@ -242,6 +242,7 @@ def test_a_prior_without_variance_stays():
         ({"ridge": [0.1]}, "`ridge` must be a number"),
         ({"kernel": "NTK"}, "Did you mean 'ntk'"),
         ({"kernel": "nngp", "trained": [1]}, "`trained` must be left out"),
+        ({"trained": 2}, "`trained` must list weight layers"),
         ({"covariance": 1}, "`covariance` must be True or False"),
     ],
 )

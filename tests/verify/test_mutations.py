@@ -2667,7 +2667,9 @@ MUTATIONS += (
     Mutation(
         "regression.predict",
         "noise as a penalty only",
-        lambda f: lambda *args, noise_var=0.0, **rest: f(*args, ridge=noise_var, **rest),
+        lambda f: (
+            lambda *args, noise_var=0.0, **rest: f(*args, ridge=noise_var, **rest)
+        ),
         ("dc/eq1-posterior",),
     ),
     Mutation(
@@ -2682,9 +2684,7 @@ MUTATIONS += (
         argument(ntk=lambda v: 0.9 * v),
         ("dc/eq7-flow-kernels",),
     ),
-    Mutation(
-        "regression.Prediction.variance", "root", result(root), ("dc/eq7-flow",)
-    ),
+    Mutation("regression.Prediction.variance", "root", result(root), ("dc/eq7-flow",)),
 )
 
 MUTATIONS += (
