@@ -137,11 +137,11 @@ def predict(
     --------
     >>> from theory import activations as act
     >>> x, y = [[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0]
-    >>> found = predict(x, y, x, act.relu, 3, times=[0.0, 1.0, np.inf], weight_var=2.0)
+    >>> found = predict(x, y, x, act.relu, 3, times=[0.0, 0.2, np.inf], weight_var=2.0)
     >>> found.mean.round(4).tolist()
-    [[0.0, 0.0], [0.9972, -0.9972], [1.0, -1.0]]
+    [[0.0, 0.0], [0.6914, -0.6914], [1.0, -1.0]]
     >>> found.variance.round(4).tolist()
-    [[2.0, 2.0], [0.1023, 0.1023], [0.0, 0.0]]
+    [[2.0, 2.0], [0.0656, 0.0656], [0.0, 0.0]]
     """
     who = "predict"
     rows, y, counts, test = _given(who, x_train, targets, x_test)
