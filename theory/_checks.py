@@ -168,6 +168,14 @@ def not_negative(who: str, name: str, value: Any) -> Array:
     return out
 
 
+def times(who: str, name: str, value: Any) -> Array:
+    """Return an array of times: numbers that are at least 0, or infinite."""
+    out = _cast(who, name, value)
+    hint = "Infinity is the limit."
+    reject(who, name, "be at least 0", ~(out >= 0.0), out, hint)
+    return out
+
+
 def number(
     who: str, name: str, value: Any, low: float = -np.inf, high: float = np.inf
 ) -> float:
