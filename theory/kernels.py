@@ -21,6 +21,7 @@ inputs go through `theory._layer_recursion`, whose cost does.
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,10 @@ import numpy.typing as npt
 from theory import _checks, matrices
 from theory import _layer_recursion as layer_recursion
 from theory._layers import Layer as Layer
-from theory._layers import Network
-from theory._layers import runs as _runs
+from theory._layers import Layers, Network
 from theory._spheres import homogeneity as homogeneity
 from theory._spheres import sphere as _sphere
 from theory._spheres import within
-from theory.kernel_maps import needs_slope
 from theory.kernel_maps import nngp_map as nngp_map
 from theory.kernel_maps import ntk_map as ntk_map
 
@@ -72,7 +71,7 @@ def correlation(x: Any) -> Array:
     >>> correlation([[3.0, 0.0], [1.0, 1.0]]).round(6).tolist()
     [[1.0, 0.707107], [0.707107, 1.0]]
     """
-    v, norms = _inputs("correlation", x)
+    v, norms = _normed("correlation", "x", x)
     unit = v / norms[:, None]
     out = np.clip(unit @ unit.T, -1.0, 1.0)
     np.fill_diagonal(out, 1.0)
@@ -105,7 +104,7 @@ def separation(x: Any) -> float:
     >>> separation([[1.0, 0.0], [1.0, 2e-9]])
     2e-18
     """
-    v, norms = _inputs("separation", x)
+    v, norms = _normed("separation", "x", x)
     if len(v) < 2:
         raise ValueError("separation: `x` must have at least two rows, got 1.")
     return matrices.least_distance(matrices.Inputs(v, norms))
@@ -166,8 +165,11 @@ def nngp(
     >>> nngp([[1.0, 0.0]], act.relu, 2, y=[[2.0, 0.0]], weight_var=2.0).round(12)
     array([[4.]])
     """
-    given = (y, weight_var, bias_var, sphere)
-    return _kernels("nngp", x, activation, depth, given, tangent=False)[0]
+    network = Layers.read(
+        "nngp", activation, depth, weight_var, bias_var, tangent=False
+    )
+    rows = _Rows.read("nngp", x, y, sphere=sphere)
+    return _kernels("nngp", network, rows, frozenset())[0]
 
 
 def ntk(
@@ -199,19 +201,12 @@ def ntk(
     >>> bool(np.allclose(ntk(x, act.erf, 3, trained=[4]), nngp(x, act.erf, 3)))
     True
     """
-    given = (y, weight_var, bias_var, sphere)
-    _checks.flag("ntk", "normalized", normalized)
-    t = _kernels(
-        "ntk",
-        x,
-        activation,
-        depth,
-        given,
-        tangent=True,
-        relative=normalized,
-        trained=trained,
-    )[1]
-    assert t is not None
+    network = Layers.read("ntk", activation, depth, weight_var, bias_var, tangent=True)
+    relative = _checks.flag("ntk", "normalized", normalized)
+    which = _trained("ntk", trained, network.depth)
+    rows = _Rows.read("ntk", x, y, sphere=sphere)
+    _, t = _kernels("ntk", network, rows, which, relative=relative)
+    assert t is not None  # as asked for
     return t
 
 
@@ -231,22 +226,22 @@ def nngp_ntk(
 
     Peak memory is the two results and blocks of a few megabytes.
     """
-    given = (y, weight_var, bias_var, sphere)
-    _checks.flag("nngp_ntk", "normalized", normalized)
-    k, t = _kernels(
-        *("nngp_ntk", x, activation, depth, given),
-        tangent=True,
-        relative=normalized,
-        trained=trained,
+    network = Layers.read(
+        "nngp_ntk", activation, depth, weight_var, bias_var, tangent=True
     )
-    assert t is not None
+    relative = _checks.flag("nngp_ntk", "normalized", normalized)
+    which = _trained("nngp_ntk", trained, network.depth)
+    rows = _Rows.read("nngp_ntk", x, y, sphere=sphere)
+    k, t = _kernels("nngp_ntk", network, rows, which, relative=relative)
+    assert t is not None  # as asked for
     return k, t
 
 
 # --- what the functions share ---------------------------------------------------------
 
 
-def _inputs(who: str, x: Any, name: str = "x") -> tuple[Array, Array]:
+def _normed(who: str, name: str, x: Any) -> tuple[Array, Array]:
+    """Return rows and their norms."""
     v = _checks.real(who, name, x)
     if v.ndim != 2 or v.size == 0:
         raise ValueError(
@@ -258,6 +253,51 @@ def _inputs(who: str, x: Any, name: str = "x") -> tuple[Array, Array]:
     need = "have rows of norm between 1e-150 and 1e150 (none of zeros)"
     _checks.reject(who, name, need, bad, norms, "Drop or rescale such inputs.")
     return v, norms
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of `x`, followed by those of `y` from `split` on where there are any."""
+
+    v: Array
+    norms: Array
+    split: int | None
+    square: float | None  # the squared norm of all, None where they differ
+
+    @classmethod
+    def read(cls, who: str, x: Any, y: Any, *, sphere: bool) -> "_Rows":
+        """Check inputs; with `sphere` their norms become equal."""
+        _checks.flag(who, "sphere", sphere)
+        v, norms = _normed(who, "x", x)
+        split = None
+        if y is not None:
+            w, more = _normed(who, "y", y)
+            if w.shape[1] != v.shape[1]:
+                raise ValueError(
+                    f"{who}: `y` must have the columns of `x`, {v.shape[1]}, got"
+                    f" {w.shape[1]}."
+                )
+            split, v, norms = len(v), np.vstack([v, w]), np.concatenate([norms, more])
+        q = norms * norms
+        square = float(q.mean())
+        tolerance = 2.0 * NEARLY if sphere else SAME_LENGTH * math.sqrt(v.shape[1])
+        if float(np.ptp(q)) > tolerance * square:
+            if sphere:
+                raise ValueError(
+                    f"{who}: `sphere=True` needs rows whose norms agree to {NEARLY:g}, got"
+                    f" {norms.min():.9g} to {norms.max():.9g}. Normalise them, or leave it"
+                    " out."
+                )
+            return cls(v, norms, split, None)
+        # Norms are rounded: one from an exact unit vector is one.
+        return cls(v, norms, split, 1.0 if abs(square - 1.0) <= tolerance else square)
+
+    @property
+    def inputs(self) -> Array:
+        """The rows as the network sees them, exactly on the sphere if there is one."""
+        if self.square is None:
+            return self.v
+        return self.v * (math.sqrt(self.square) / self.norms)[:, None]
 
 
 def _trained(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[int]:
@@ -274,82 +314,55 @@ def _trained(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[i
 
 def _kernels(
     who: str,
-    x: Any,
-    activation: Network,
-    depth: Any,
-    given: tuple[Any, Any, Any, Any],
+    network: Layers,
+    rows: _Rows,
+    trained: frozenset[int],
     *,
-    tangent: bool,
     relative: bool = False,
-    trained: Iterable[int] | None = None,
 ) -> tuple[Array, Array | None]:
-    other, weight_var, bias_var, nearly = given
-    layers = _runs(who, activation, depth, weight_var, bias_var)
-    if tangent:
-        needs_slope(who, layers)
-    _checks.flag(who, "sphere", nearly)
-    v, norms = _inputs(who, x)
-    split = None
-    if other is not None:
-        w, more = _inputs(who, other, "y")
-        if w.shape[1] != v.shape[1]:
-            raise ValueError(
-                f"{who}: `y` must have the columns of `x`, {v.shape[1]}, got {w.shape[1]}."
-            )
-        split, v, norms = len(v), np.concatenate([v, w]), np.concatenate([norms, more])
-    w, b = float(weight_var), float(bias_var)
-    whole = sum(count for _, count in layers)
-    wanted = _trained(who, trained, whole)
-    q = norms * norms
-    start = float(q.mean())
-    tolerance = SAME_LENGTH * math.sqrt(v.shape[1])
-    same = float(np.ptp(q)) <= tolerance * start
-    if nearly:
-        tolerance = 2.0 * NEARLY
-        if float(np.ptp(q)) > tolerance * start:
-            raise ValueError(
-                f"{who}: `sphere=True` needs rows whose norms agree to {NEARLY:g}, got"
-                f" {norms.min():.9g} to {norms.max():.9g}. Normalise them, or leave it out."
-            )
-        same = True
-    degrees = [homogeneity(layer.activation) for layer, _ in layers]
-    easy = not any(layer.skip for layer, _ in layers) and len(wanted) == whole + 1
-    m = degrees[0] if len(layers) == 1 and layers[0][0].plain and not b else None
-    if not easy or not (same or m is not None):
-        deep = [layer for layer, count in layers for _ in range(count)]
-        each = [
-            d
-            for d, (_, count) in zip(degrees, layers, strict=True)
-            for _ in range(count)
-        ]
-        recursion = layer_recursion.prepare(
-            *(v if not nearly else v / norms[:, None] * math.sqrt(start), deep, each),
-            tangent=tangent,
-            trained=wanted,
-            weight_var=w,
-            bias_var=b,
-        )
-        return layer_recursion.fill(
-            *(matrices.Inputs(v, norms), recursion, split),
-            tangent=tangent,
-            relative=relative,
-        )
-    if m is None:
-        # Norms are rounded: one from an exact unit vector is one.
-        start = 1.0 if abs(start - 1.0) <= tolerance else start
-        net = _sphere(layers, start, w, b)
-        scale = np.full(len(v), math.sqrt(net.length))
-    else:
-        net = _sphere(layers, 1.0, w, b)
+    """Return K and, if any layer is trained, T: over its diagonal if `relative`."""
+    m = _degree(network)
+    partly = 0 < len(trained) <= network.depth
+    if network.residual or partly or (rows.square is None and m is None):
+        return _by_layers(network, rows, trained, relative=relative)
+    net = _sphere(network, 1.0 if m is not None else rows.square or 0.0)
+    scale = np.full(len(rows.v), math.sqrt(net.length))
+    if m is not None:
         # |s(r x)| = r^m |s(x)|: after `depth` layers norms are raised to m^depth.
         with np.errstate(over="ignore", under="ignore"):
-            scale = norms ** float(m**whole if m else 0) * math.sqrt(net.length)
+            scale *= rows.norms ** (np.float64(m) ** network.depth)
         for value in (scale.min(), scale.max()):
             within(float(value) ** 2)
-    growth = 1.0
-    if tangent and not relative:
-        growth = net.tangent(who) / net.length
-    inputs = matrices.Inputs(v, norms, net.share)
+    growth = net.tangent(who) / net.length if trained and not relative else 1.0
+    inputs = matrices.Inputs(rows.v, rows.norms, net.share)
     return matrices.fill(
-        *(inputs, net.map, scale, growth, split), tangent=tangent, relative=relative
+        *(inputs, net.map, scale, growth, rows.split),
+        tangent=bool(trained),
+        relative=relative,
+    )
+
+
+def _degree(network: Layers) -> int | None:
+    """Return m where all layers are one homogeneous function and nothing beside it."""
+    layer, count = network.runs[0]
+    alone = count == network.depth and layer.plain and not network.bias_var
+    return homogeneity(layer.activation) if alone else None
+
+
+def _by_layers(
+    network: Layers, rows: _Rows, trained: frozenset[int], *, relative: bool
+) -> tuple[Array, Array | None]:
+    each, tangent = network.each, bool(trained)
+    recursion = layer_recursion.prepare(
+        rows.inputs,
+        each,
+        [homogeneity(layer.activation) for layer in each],
+        tangent=tangent,
+        trained=trained,
+        weight_var=network.weight_var,
+        bias_var=network.bias_var,
+    )
+    inputs = matrices.Inputs(rows.v, rows.norms)
+    return layer_recursion.fill(
+        inputs, recursion, rows.split, tangent=tangent, relative=relative
     )
