@@ -236,7 +236,8 @@ def near_one() -> list[Case]:
         out.append(
             Case(
                 f"unstable length of NormReLU less one, kink {c:g}: error",
-                *("1e-12", before),
+                # The length is 1 - 5 c, and rounded to half a unit of 2e-16.
+                *(f"{1.1e-16 / (-5.0 * c):.0e}, its rounding", before),
                 lambda c=c: lengths.unstable_length(c) - 1.0,
                 relative(lambda c=c: _unstable(c)),
             )

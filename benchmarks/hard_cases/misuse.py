@@ -293,9 +293,9 @@ def tangent_bound() -> list[Case]:
         return bind(dc.ntk_ratio_bound, depth, 0.1, 0.2, form=form)
 
     return [
-        Case("depth 300, sharp", "5e-14", "1.1e-13", bound(300, "sharp")),
+        Case("depth 300, sharp", "half", "1.1e-13", bound(300, "sharp")),
         Case("depth 300, attained", "below sharp", "none", bound(300, "attained")),
-        Case("depth 20, sharp", "0.5 or less", "1", bound(20, "sharp")),
+        Case("depth 20, sharp", "below 1", "1", bound(20, "sharp")),
         Case("depth 20, attained", "below sharp", "none", bound(20, "attained")),
         Case(
             "largest ratio over the sharp bound, 100 random Hermite mixtures",
