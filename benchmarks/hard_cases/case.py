@@ -33,6 +33,8 @@ class Case:
         `theory`'s part, which is timed.
     judge : callable, optional
         From its answer to the number shown; None: the seconds of processor time.
+    limit : int
+        Seconds of processor time after which it is ended.
     """
 
     what: str
@@ -40,6 +42,7 @@ class Case:
     before: str
     call: Callable[[], Any]
     judge: Judge | None = value
+    limit: int = 30
 
     def run(self) -> tuple[str, str]:
         """Return what is shown, and the seconds that `theory` took."""

@@ -58,7 +58,8 @@ def _counts() -> str:
 def bad_calls() -> list[Case]:
     """All of them, counted."""
     before = "856 answered, 81 raw errors, 8 hang, of 8,786"
-    return [Case("bad calls of public functions", "0, 0, 0", before, _counts)]
+    # Each of thousands of calls has two seconds.
+    return [Case("of public functions", "0, 0, 0", before, _counts, limit=120)]
 
 
 def silent() -> list[Case]:

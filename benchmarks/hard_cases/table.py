@@ -13,8 +13,6 @@ from hard_cases import functions, misuse, rows, times
 from hard_cases.case import Case
 
 BEFORE = "2585c73"
-LIMIT = 30
-"""Seconds of processor time after which a case is ended."""
 
 GROUPS: dict[str, Callable[[], list[Case]]] = {
     "Kernels of rows of unequal lengths": rows.unequal,
@@ -34,7 +32,7 @@ GROUPS: dict[str, Callable[[], list[Case]]] = {
 
 
 def _answer(case: Case, send: Connection) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
+    resource.setrlimit(resource.RLIMIT_CPU, (case.limit, case.limit))
     with threadpool_limits(1):
         send.send(case.run())
 
@@ -49,7 +47,7 @@ def measured(case: Case) -> tuple[str, str]:
     try:
         return receive.recv()
     except EOFError:
-        return f"> {LIMIT} s", f"> {LIMIT}"
+        return f"> {case.limit} s", f"> {case.limit}"
     finally:
         worker.join()
 
