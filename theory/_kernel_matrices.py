@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,8 @@ import numpy.typing as npt
 
 from theory import _checks, matrices
 from theory import _layer_recursion as layer_recursion
-from theory._layers import Network, runs
+from theory._layers import Layers
 from theory._spheres import homogeneity, sphere, within
-from theory.kernel_maps import needs_slope
 
 Array = npt.NDArray[np.float64]
 
@@ -22,8 +22,8 @@ NEARLY = 1e-6
 """Relative spread of norms that `sphere=True` takes for one."""
 
 
-def inputs(who: str, x: Any, name: str = "x") -> tuple[Array, Array]:
-    """Return checked rows and their norms."""
+def normed(who: str, name: str, x: Any) -> tuple[Array, Array]:
+    """Return rows and their norms."""
     v = _checks.real(who, name, x)
     if v.ndim != 2 or v.size == 0:
         raise ValueError(
@@ -37,7 +37,53 @@ def inputs(who: str, x: Any, name: str = "x") -> tuple[Array, Array]:
     return v, norms
 
 
-def _trained(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[int]:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of `x`, followed by those of `y` from `split` on where there are any."""
+
+    v: Array
+    norms: Array
+    split: int | None
+    square: float | None  # the squared norm of all, None where they differ
+
+    @classmethod
+    def read(cls, who: str, x: Any, y: Any, *, sphere: bool) -> "Rows":
+        """Check inputs; with `sphere` their norms become equal."""
+        _checks.flag(who, "sphere", sphere)
+        v, norms = normed(who, "x", x)
+        split = None
+        if y is not None:
+            w, more = normed(who, "y", y)
+            if w.shape[1] != v.shape[1]:
+                raise ValueError(
+                    f"{who}: `y` must have the columns of `x`, {v.shape[1]}, got"
+                    f" {w.shape[1]}."
+                )
+            split, v, norms = len(v), np.vstack([v, w]), np.concatenate([norms, more])
+        q = norms * norms
+        square = float(q.mean())
+        tolerance = 2.0 * NEARLY if sphere else SAME_LENGTH * math.sqrt(v.shape[1])
+        if float(np.ptp(q)) > tolerance * square:
+            if sphere:
+                raise ValueError(
+                    f"{who}: `sphere=True` needs rows whose norms agree to {NEARLY:g}, got"
+                    f" {norms.min():.9g} to {norms.max():.9g}. Normalise them, or leave it"
+                    " out."
+                )
+            return cls(v, norms, split, None)
+        # Norms are rounded: one from an exact unit vector is one.
+        return cls(v, norms, split, 1.0 if abs(square - 1.0) <= tolerance else square)
+
+    @property
+    def inputs(self) -> Array:
+        """The rows as the network sees them, exactly on the sphere if there is one."""
+        if self.square is None:
+            return self.v
+        return self.v * (math.sqrt(self.square) / self.norms)[:, None]
+
+
+def chosen(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[int]:
+    """Return the weight layers that are trained, by default all."""
     if trained is None:
         return frozenset(range(1, depth + 2))
     layers = _checks.listed(who, "trained", trained, "weight layers")
@@ -52,86 +98,55 @@ def _trained(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[i
 
 def kernels(
     who: str,
-    x: Any,
-    activation: Network,
-    depth: Any,
-    given: tuple[Any, Any, Any, Any],
+    network: Layers,
+    rows: Rows,
+    trained: frozenset[int],
     *,
-    tangent: bool,
     relative: bool = False,
-    trained: Iterable[int] | None = None,
 ) -> tuple[Array, Array | None]:
-    """Return K and, with `tangent`, T: of all pairs of rows, or with those of `y`.
-
-    `given` are the keywords `y`, `weight_var`, `bias_var` and `sphere`.
-    """
-    other, weight_var, bias_var, nearly = given
-    layers = runs(who, activation, depth, weight_var, bias_var)
-    if tangent:
-        needs_slope(who, layers)
-    _checks.flag(who, "sphere", nearly)
-    v, norms = inputs(who, x)
-    split = None
-    if other is not None:
-        w, more = inputs(who, other, "y")
-        if w.shape[1] != v.shape[1]:
-            raise ValueError(
-                f"{who}: `y` must have the columns of `x`, {v.shape[1]}, got {w.shape[1]}."
-            )
-        split, v, norms = len(v), np.concatenate([v, w]), np.concatenate([norms, more])
-    w, b = float(weight_var), float(bias_var)
-    whole = sum(count for _, count in layers)
-    wanted = _trained(who, trained, whole)
-    q = norms * norms
-    start = float(q.mean())
-    tolerance = SAME_LENGTH * math.sqrt(v.shape[1])
-    same = float(np.ptp(q)) <= tolerance * start
-    if nearly:
-        tolerance = 2.0 * NEARLY
-        if float(np.ptp(q)) > tolerance * start:
-            raise ValueError(
-                f"{who}: `sphere=True` needs rows whose norms agree to {NEARLY:g}, got"
-                f" {norms.min():.9g} to {norms.max():.9g}. Normalise them, or leave it out."
-            )
-        same = True
-    degrees = [homogeneity(layer.activation) for layer, _ in layers]
-    easy = not any(layer.skip for layer, _ in layers) and len(wanted) == whole + 1
-    m = degrees[0] if len(layers) == 1 and layers[0][0].plain and not b else None
-    if not easy or not (same or m is not None):
-        deep = [layer for layer, count in layers for _ in range(count)]
-        each = [
-            d
-            for d, (_, count) in zip(degrees, layers, strict=True)
-            for _ in range(count)
-        ]
-        recursion = layer_recursion.prepare(
-            *(v if not nearly else v / norms[:, None] * math.sqrt(start), deep, each),
-            tangent=tangent,
-            trained=wanted,
-            weight_var=w,
-            bias_var=b,
-        )
-        return layer_recursion.fill(
-            *(matrices.Inputs(v, norms), recursion, split),
-            tangent=tangent,
-            relative=relative,
-        )
-    if m is None:
-        # Norms are rounded: one from an exact unit vector is one.
-        start = 1.0 if abs(start - 1.0) <= tolerance else start
-        net = sphere(layers, start, w, b)
-        scale = np.full(len(v), math.sqrt(net.length))
-    else:
-        net = sphere(layers, 1.0, w, b)
+    """Return K and, if any layer is trained, T: over its diagonal if `relative`."""
+    m = _degree(network)
+    partly = 0 < len(trained) <= network.depth
+    if network.residual or partly or (rows.square is None and m is None):
+        return _by_layers(network, rows, trained, relative=relative)
+    net = sphere(network, 1.0 if m is not None else rows.square or 0.0)
+    scale = np.full(len(rows.v), math.sqrt(net.length))
+    if m is not None:
         # |s(r x)| = r^m |s(x)|: after `depth` layers norms are raised to m^depth.
         with np.errstate(over="ignore", under="ignore"):
-            scale = norms ** float(m**whole if m else 0) * math.sqrt(net.length)
+            scale *= rows.norms ** (np.float64(m) ** network.depth)
         for value in (scale.min(), scale.max()):
             within(float(value) ** 2)
-    growth = 1.0
-    if tangent and not relative:
-        growth = net.tangent(who) / net.length
-    rows = matrices.Inputs(v, norms, net.share)
+    growth = net.tangent(who) / net.length if trained and not relative else 1.0
+    inputs = matrices.Inputs(rows.v, rows.norms, net.share)
     return matrices.fill(
-        *(rows, net.map, scale, growth, split), tangent=tangent, relative=relative
+        *(inputs, net.map, scale, growth, rows.split),
+        tangent=bool(trained),
+        relative=relative,
+    )
+
+
+def _degree(network: Layers) -> int | None:
+    """Return m where all layers are one homogeneous function and nothing beside it."""
+    layer, count = network.runs[0]
+    alone = count == network.depth and layer.plain and not network.bias_var
+    return homogeneity(layer.activation) if alone else None
+
+
+def _by_layers(
+    network: Layers, rows: Rows, trained: frozenset[int], *, relative: bool
+) -> tuple[Array, Array | None]:
+    each, tangent = network.each, bool(trained)
+    recursion = layer_recursion.prepare(
+        rows.inputs,
+        each,
+        [homogeneity(layer.activation) for layer in each],
+        tangent=tangent,
+        trained=trained,
+        weight_var=network.weight_var,
+        bias_var=network.bias_var,
+    )
+    inputs = matrices.Inputs(rows.v, rows.norms)
+    return layer_recursion.fill(
+        inputs, recursion, rows.split, tangent=tangent, relative=relative
     )

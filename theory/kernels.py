@@ -26,10 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, matrices
-from theory._kernel_matrices import inputs as _inputs
-from theory._kernel_matrices import kernels as _kernels
+from theory._kernel_matrices import Rows, chosen, kernels, normed
 from theory._layers import Layer as Layer
-from theory._layers import Network
+from theory._layers import Layers, Network
 from theory._spheres import homogeneity as homogeneity
 from theory.kernel_maps import nngp_map as nngp_map
 from theory.kernel_maps import ntk_map as ntk_map
@@ -64,7 +63,7 @@ def correlation(x: Any) -> Array:
     >>> correlation([[3.0, 0.0], [1.0, 1.0]]).round(6).tolist()
     [[1.0, 0.707107], [0.707107, 1.0]]
     """
-    v, norms = _inputs("correlation", x)
+    v, norms = normed("correlation", "x", x)
     unit = v / norms[:, None]
     out = np.clip(unit @ unit.T, -1.0, 1.0)
     np.fill_diagonal(out, 1.0)
@@ -97,7 +96,7 @@ def separation(x: Any) -> float:
     >>> separation([[1.0, 0.0], [1.0, 2e-9]])
     2e-18
     """
-    v, norms = _inputs("separation", x)
+    v, norms = normed("separation", "x", x)
     if len(v) < 2:
         raise ValueError("separation: `x` must have at least two rows, got 1.")
     return matrices.least_distance(matrices.Inputs(v, norms))
@@ -158,8 +157,11 @@ def nngp(
     >>> nngp([[1.0, 0.0]], act.relu, 2, y=[[2.0, 0.0]], weight_var=2.0).round(12)
     array([[4.]])
     """
-    given = (y, weight_var, bias_var, sphere)
-    return _kernels("nngp", x, activation, depth, given, tangent=False)[0]
+    network = Layers.read(
+        "nngp", activation, depth, weight_var, bias_var, tangent=False
+    )
+    rows = Rows.read("nngp", x, y, sphere=sphere)
+    return kernels("nngp", network, rows, frozenset())[0]
 
 
 def ntk(
@@ -191,19 +193,12 @@ def ntk(
     >>> bool(np.allclose(ntk(x, act.erf, 3, trained=[4]), nngp(x, act.erf, 3)))
     True
     """
-    given = (y, weight_var, bias_var, sphere)
-    _checks.flag("ntk", "normalized", normalized)
-    t = _kernels(
-        "ntk",
-        x,
-        activation,
-        depth,
-        given,
-        tangent=True,
-        relative=normalized,
-        trained=trained,
-    )[1]
-    assert t is not None
+    network = Layers.read("ntk", activation, depth, weight_var, bias_var, tangent=True)
+    relative = _checks.flag("ntk", "normalized", normalized)
+    which = chosen("ntk", trained, network.depth)
+    rows = Rows.read("ntk", x, y, sphere=sphere)
+    _, t = kernels("ntk", network, rows, which, relative=relative)
+    assert t is not None  # as asked for
     return t
 
 
@@ -223,13 +218,12 @@ def nngp_ntk(
 
     Peak memory is the two results and blocks of a few megabytes.
     """
-    given = (y, weight_var, bias_var, sphere)
-    _checks.flag("nngp_ntk", "normalized", normalized)
-    k, t = _kernels(
-        *("nngp_ntk", x, activation, depth, given),
-        tangent=True,
-        relative=normalized,
-        trained=trained,
+    network = Layers.read(
+        "nngp_ntk", activation, depth, weight_var, bias_var, tangent=True
     )
-    assert t is not None
+    relative = _checks.flag("nngp_ntk", "normalized", normalized)
+    which = chosen("nngp_ntk", trained, network.depth)
+    rows = Rows.read("nngp_ntk", x, y, sphere=sphere)
+    k, t = kernels("nngp_ntk", network, rows, which, relative=relative)
+    assert t is not None  # as asked for
     return k, t

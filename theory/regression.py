@@ -27,8 +27,8 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from theory import _checks
-from theory._kernel_matrices import inputs, kernels
-from theory._layers import Network
+from theory._kernel_matrices import Rows, chosen, kernels, normed
+from theory._layers import Layers, Network
 
 Array = npt.NDArray[np.float64]
 
@@ -154,10 +154,9 @@ def predict(
         )
     every = np.concatenate([rows, test])
     other = None if _checks.flag(who, "covariance", covariance) else rows
-    given = (other, weight_var, bias_var, sphere)
-    k, t = kernels(
-        who, every, activation, depth, given, tangent=tangent, trained=trained
-    )
+    network = Layers.read(who, activation, depth, weight_var, bias_var, tangent=tangent)
+    which = chosen(who, trained, network.depth) if tangent else frozenset[int]()
+    k, t = kernels(who, network, Rows.read(who, every, other, sphere=sphere), which)
     model = _Model(who, y, counts, k if t is None else t, k if covariance else None)
     return model.at(times, _penalty(who, ridge), _penalty(who, noise_var, "noise_var"))
 
@@ -232,8 +231,8 @@ def _given(
     who: str, x_train: Any, targets: Any, x_test: Any
 ) -> tuple[Array, Array, Array, Array]:
     """Return training rows that differ, mean targets and counts of each, test rows."""
-    x = inputs(who, x_train, "x_train")[0]
-    test = inputs(who, x_test, "x_test")[0]
+    x = normed(who, "x_train", x_train)[0]
+    test = normed(who, "x_test", x_test)[0]
     if x.shape[1] != test.shape[1]:
         need = f"have the columns of `x_train`, {x.shape[1]}"
         raise _checks.misshapen(who, "x_test", need, test)

@@ -3306,7 +3306,6 @@ EXEMPT = {
     "activations.length_slopes": "an interpolant, as `activations.lengths`",
     "activations.FromFunction.scaled": "`tests/theory/test_from_function.py` asks it",
     "duals.Truncated.opposite": "`tests/theory/test_duals.py` compares it",
-    "kernel_maps.needs_slope": "a refusal, not a formula",
     "matrices.Inputs.pairs": "correlations, which `tests/theory/test_kernels.py` asks for",
     "matrices.dot": "digits beyond float64, which `tests/theory/test_kernels.py` needs",
     "matrices.each": "calls a function on every item",
