@@ -1,10 +1,11 @@
 """Measured accuracy of `theory`: the catalogue against its definitions to 40 digits.
 
 ``python benchmarks/accuracy.py`` prints the tables of docs/accuracy.md (about two
-minutes); ``--write docs/accuracy.md`` puts them there; ``--hard`` does the table of hard
-cases instead (see `hard_cases`). Every number of the first is the largest relative
-error over the points below, ends and near-duplicates included. The definitions come
-from `verify.integrals`, which shares no code with `theory`.
+minutes); ``--write docs/accuracy.md`` puts them there; ``--hard`` does the tables of hard
+cases instead (see `hard_cases`), and ``--only kernels`` those with this in their heading.
+Every number of the first is the largest relative error over the points below, ends and
+near-duplicates included. The definitions come from `verify.integrals`, which shares no
+code with `theory`.
 """
 
 import argparse
@@ -15,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import flint
-import hard_cases
 import mpmath
 import numpy as np
+from hard_cases.table import table as hard_table
 
 from theory import activations as act
 from theory import conditioning, kernels
@@ -313,11 +314,14 @@ def tables() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, help="a page with the two markers")
-    parser.add_argument("--hard", action="store_true", help="the table of hard cases")
+    parser.add_argument("--hard", action="store_true", help="the tables of hard cases")
+    parser.add_argument("--only", default="", help="hard cases with this heading")
     options = parser.parse_args()
+    if options.only and options.write:
+        parser.error("--only shows a part, which --write would take for all")
     page: Path | None = options.write
     name = "hard cases" if options.hard else "accuracy"
-    text = hard_cases.table() if options.hard else tables()
+    text = hard_table(options.only) if options.hard else tables()
     print(text)
     if page is not None:
         old = page.read_text(encoding="utf-8")

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from theory import _spheres, compositions, depth_maps, kernels
 from theory import activations as act
-from theory import compositions, depth_maps, kernels
 
 Array = npt.NDArray[np.float64]
 N, D, DEPTH, ROUNDS = 2000, 100, 1000, 5
@@ -46,7 +46,7 @@ def seconds(function: Callable[[], object]) -> float:
 
 def forget() -> None:
     """Empty the caches of tables, as in a new process."""
-    kernels._deep.cache_clear()
+    _spheres.sphere.cache_clear()
     for cached in (*vars(compositions).values(), *vars(depth_maps).values()):
         if hasattr(cached, "cache_clear"):
             cached.cache_clear()

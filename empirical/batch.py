@@ -188,16 +188,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def code_digest() -> str:
-    """Return a SHA-256 over the sources of `empirical`, in order of their names."""
-    root = Path(__file__).resolve().parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
 def _kept(path: Path, identity: Mapping[str, Any], code: str) -> str | None:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

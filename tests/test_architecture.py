@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from empirical import digest
+
 ROOT = Path(__file__).resolve().parents[1]
 
 FORBIDDEN = {
@@ -112,6 +114,26 @@ def test_modules_stay_short():
 def test_exceptions_to_the_length_are_needed():
     for path in LONGER:
         assert len((ROOT / path).read_text().splitlines()) > LIMIT, path
+
+
+def test_claims_know_nothing_of_their_looks():
+    # A record is stale when code that a claim imports changes: a colour must not do so.
+    looks = ("verify.figures", "verify.report", "verify.command", "verify.run")
+    for path in _modules("verify"):
+        if ROOT / "verify" / "claims" not in path.parents:
+            continue
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        drawn = [m for m in digest.sources(name) if m.startswith(looks)]
+        assert drawn == [], name
+
+
+def test_what_trains_networks_knows_no_command_line():
+    papers = [p.parent.name for p in (ROOT / "empirical").glob("*/batch.py")]
+    assert len(papers) >= 4
+    for paper in papers:
+        behind = digest.sources(f"empirical.{paper}.batch")
+        assert f"empirical.{paper}.experiments" in behind
+        assert not {m for m in behind if m.endswith(("__main__", "command"))}
 
 
 LOADERS = {"load", "digit_problem"}

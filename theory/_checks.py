@@ -7,6 +7,7 @@ name the function, the argument, what was required and what came.
 """
 
 import difflib
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -168,10 +169,20 @@ def not_negative(who: str, name: str, value: Any) -> Array:
     return out
 
 
+def times(who: str, name: str, value: Any) -> Array:
+    """Return an array of times: numbers that are at least 0, or infinite."""
+    out = _cast(who, name, value)
+    hint = "Infinity is the limit."
+    reject(who, name, "be at least 0", ~(out >= 0.0), out, hint)
+    return out
+
+
 def number(
     who: str, name: str, value: Any, low: float = -np.inf, high: float = np.inf
 ) -> float:
     """Return one number of [low, high]."""
+    if type(value) is float and math.isfinite(value) and low <= value <= high:
+        return value  # an array for it costs more than most calls
     out = interval(who, name, value, low, high)
     if out.ndim:
         raise misshapen(who, name, "be a number", out)
@@ -181,8 +192,8 @@ def number(
 def scalar(who: str, name: str, value: Any, *, positive: bool = False) -> float:
     """Return one number that is at least 0, or above it."""
     out = number(who, name, value)
-    need = "be positive" if positive else "be at least 0"
-    reject(who, name, need, out <= 0.0 if positive else out < 0.0, out, "")
+    if out < 0.0 or (positive and out == 0.0):
+        raise refuse(who, name, "be positive" if positive else "be at least 0", out)
     return out
 
 

@@ -122,7 +122,7 @@ def combine(
             delta += size * np.where(r[a, b] > 0.0, e[a, b], 2.0 - e[a, b])
         gaps = [p.gaps(i, j) for p in parts]
         for p, o in itertools.combinations(range(len(parts)), 2):
-            turn = right[p] * right[o] * np.exp(gaps[o]) * np.expm1(gaps[p] - gaps[o])
+            turn = right[p] * left[o] * np.expm1(gaps[p] - gaps[o])
             delta += turn * turn / (1.0 + sum(both))
         rho[a, b], d[a, b] = 1.0 - delta, np.minimum(delta, 2.0 - delta)
     return rho, d

@@ -1,6 +1,7 @@
 """The layers of a network, as kernels see them."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,11 +33,8 @@ class Layer:
     skip: float = 0.0
 
     def __post_init__(self) -> None:
-        if not hasattr(self.activation, "_value"):
-            raise TypeError(
-                "Layer: `activation` must be an Activation, as in `theory.activations`,"
-                f" got {self.activation!r:.80}. `from_function` makes one of a callable."
-            )
+        hint = "`from_function` makes one of a callable."
+        _checks.instance("Layer", "activation", self.activation, Activation, hint)
         for name in ("weight_var", "bias_var", "skip"):
             value = getattr(self, name)
             number = _checks.scalar("Layer", name, value, positive=name == "weight_var")
@@ -51,52 +49,97 @@ class Layer:
 Network = Activation | Layer | Sequence[Activation | Layer]
 """One activation for all layers, or one for each, from the input up."""
 
-Runs = tuple[tuple[Layer, int], ...]
-"""Layers from the input up: a layer and how many equal ones follow."""
 
+@dataclass(frozen=True)
+class Layers:
+    """A network that was checked.
 
-def runs(
-    who: str,
-    activation: Network,
-    depth: Any,
-    weight_var: Any,
-    bias_var: Any,
-) -> Runs:
-    """Return a network's layers, of one activation or of one for each layer.
-
-    Raises
-    ------
-    TypeError
-        If `activation` is neither an Activation nor layers of them.
-    ValueError
-        If `depth` is missing, or is not the number of layers given.
+    Attributes
+    ----------
+    runs : tuple of (Layer, int)
+        From the inputs up: a layer and how many equal ones there are.
+    weight_var, bias_var : float
+        Of the weights that read the inputs.
     """
-    w = _checks.scalar(who, "weight_var", weight_var, positive=True)
-    b = _checks.scalar(who, "bias_var", bias_var)
+
+    runs: tuple[tuple[Layer, int], ...]
+    weight_var: float
+    bias_var: float
+
+    @classmethod
+    def read(
+        cls,
+        who: str,
+        activation: Network,
+        depth: Any,
+        weight_var: Any,
+        bias_var: Any,
+        *,
+        tangent: bool,
+    ) -> "Layers":
+        """Return a network of one activation or of one for each layer.
+
+        Raises
+        ------
+        TypeError
+            If `activation` is neither an Activation nor layers of them.
+        ValueError
+            If `depth` is missing, or is not the number of layers given; if `tangent` and
+            a derivative is not square integrable.
+        """
+        w = _checks.scalar(who, "weight_var", weight_var, positive=True)
+        b = _checks.scalar(who, "bias_var", bias_var)
+        given, count = _given(who, activation, depth)
+        each = [a if isinstance(a, Layer) else Layer(a, w, b) for a in given]
+        runs = tuple(
+            (a, count * len(list(same))) for a, same in itertools.groupby(each)
+        )
+        for layer, _ in runs:
+            if tangent and not math.isfinite(layer.activation.derivative_second_moment):
+                raise ValueError(
+                    f"{who}: `activation` must have a square-integrable derivative, got"
+                    f" {layer.activation.name}."
+                )
+        return cls(runs, w, b)
+
+    @property
+    def each(self) -> tuple[Layer, ...]:
+        """Layer by layer, from the inputs up."""
+        return tuple(layer for layer, count in self.runs for _ in range(count))
+
+    @property
+    def depth(self) -> int:
+        """How many hidden layers there are."""
+        return sum(count for _, count in self.runs)
+
+    @property
+    def residual(self) -> bool:
+        """Whether a connection passes a layer."""
+        return any(layer.skip for layer, _ in self.runs)
+
+
+def _given(
+    who: str, activation: Network, depth: Any
+) -> tuple[list[Activation | Layer], int]:
+    """Return the layers named, and how often they are repeated."""
     if isinstance(activation, (Activation, Layer)):
         if depth is None:
             raise ValueError(
                 f"{who}: `depth` must be given with one activation for all layers."
             )
-        count = _checks.integer(who, "depth", depth, 1)
-        given = [activation]
-    else:
-        count = 1
-        listed = isinstance(activation, (list, tuple))
-        entries: list[object] = list(activation) if listed else []
-        given = [a for a in entries if isinstance(a, (Activation, Layer))]
-        if not given or len(given) < len(entries):
-            raise TypeError(
-                f"{who}: `activation` must be an Activation, as in `theory.activations`,"
-                f" or a list of them, one for each layer, got {activation!r:.80}."
-                " `from_function` makes one of a callable."
-            )
-        if depth is not None and _checks.integer(who, "depth", depth, 1) != len(given):
-            raise ValueError(
-                f"{who}: `depth` must be the number of layers in `activation`,"
-                f" {len(given)}, got {depth}."
-            )
-    each = [a if isinstance(a, Layer) else Layer(a, w, b) for a in given]
-    if count > 1:
-        return ((each[0], count),)
-    return tuple((a, len(list(same))) for a, same in itertools.groupby(each))
+        return [activation], _checks.integer(who, "depth", depth, 1)
+    listed = isinstance(activation, (list, tuple))
+    entries: list[object] = list(activation) if listed else []
+    given = [a for a in entries if isinstance(a, (Activation, Layer))]
+    if not given or len(given) < len(entries):
+        raise TypeError(
+            f"{who}: `activation` must be an Activation, as in `theory.activations`,"
+            f" or a list of them, one for each layer, got {activation!r:.80}."
+            " `from_function` makes one of a callable."
+        )
+    if depth is not None and _checks.integer(who, "depth", depth, 1) != len(given):
+        raise ValueError(
+            f"{who}: `depth` must be the number of layers in `activation`,"
+            f" {len(given)}, got {depth}."
+        )
+    return given, 1

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from theory._layers import Layer, Runs
+from theory._layers import Layer, Layers
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.depth_maps import DepthMap, depth_map
 
@@ -57,15 +57,15 @@ def homogeneity(activation: Activation) -> int | None:
 
 
 @lru_cache(maxsize=64)
-def sphere(runs: Runs, start: float, weight_var: float, bias_var: float) -> Sphere:
+def sphere(network: Layers, start: float) -> Sphere:
     """Return a network's map for inputs of squared norm `start`.
 
     Equal neighbours become one step, once the length has come to rest.
     """
     steps: list[tuple[Activation, int]] = []
-    length = within(weight_var * start + bias_var)
-    share = weight_var * start / length
-    for layer, count in runs:
+    length = within(network.weight_var * start + network.bias_var)
+    share = network.weight_var * start / length
+    for layer, count in network.runs:
         m = homogeneity(layer.activation)
         done = 0
         while done < count:

@@ -1,14 +1,12 @@
 """Kernels of unit inputs as functions of their correlation."""
 
-import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory._layers import Network, Runs
-from theory._layers import runs as _runs
+from theory._layers import Layers, Network
 from theory._spheres import Sphere, sphere
 
 Array = npt.NDArray[np.float64]
@@ -62,7 +60,8 @@ def nngp_map(
     """
     r, deep = _map("nngp_map", rho, activation, depth, weight_var, bias_var)
     k, _ = deep.map(r.ravel())
-    return _checks.like(rho, np.asarray(k * deep.length).reshape(r.shape))
+    k *= deep.length
+    return _checks.like(rho, k.reshape(r.shape))
 
 
 def ntk_map(
@@ -132,23 +131,15 @@ def _map(
 ) -> tuple[Array, Sphere]:
     """Return correlations at the first activation, and what maps them."""
     r = _checks.correlation(who, rho)
-    layers = _runs(who, activation, depth, weight_var, bias_var)
-    if tangent:
-        needs_slope(who, layers)
-    if any(layer.skip for layer, _ in layers):
+    network = Layers.read(who, activation, depth, weight_var, bias_var, tangent=tangent)
+    if network.residual:
         raise ValueError(
             f"{who}: `activation` must not have residual layers, got one with `skip`. Use"
             " `nngp` or `ntk`."
         )
-    deep = sphere(layers, 1.0, float(weight_var), float(bias_var))
-    return r * deep.share + (1.0 - deep.share), deep
-
-
-def needs_slope(who: str, layers: Runs) -> None:
-    """Raise for an activation without tangent kernel."""
-    for layer, _ in layers:
-        if not math.isfinite(layer.activation.derivative_second_moment):
-            raise ValueError(
-                f"{who}: `activation` must have a square-integrable derivative, got"
-                f" {layer.activation.name}."
-            )
+    deep = sphere(network, 1.0)
+    if (
+        deep.share != 1.0
+    ):  # a pass over the correlations that networks without bias spare
+        r = r * deep.share + (1.0 - deep.share)
+    return r, deep

@@ -19,7 +19,6 @@ and read off once for each pair: the cost of a matrix does not grow with depth. 
 inputs go through `theory._layer_recursion`, whose cost does.
 """
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -27,24 +26,16 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, matrices
-from theory import _layer_recursion as layer_recursion
+from theory._kernel_matrices import Rows, chosen, kernels, normed
 from theory._layers import Layer as Layer
-from theory._layers import Network
-from theory._layers import runs as _runs
+from theory._layers import Layers, Network
 from theory._spheres import homogeneity as homogeneity
-from theory._spheres import sphere as _sphere
-from theory._spheres import within
-from theory.kernel_maps import needs_slope
 from theory.kernel_maps import nngp_map as nngp_map
 from theory.kernel_maps import ntk_map as ntk_map
+from theory.regression import Prediction as Prediction
+from theory.regression import predict as predict
 
 Array = npt.NDArray[np.float64]
-
-SAME_LENGTH = 1e-14
-"""Relative spread of squared norms, per input dimension, that counts as one sphere."""
-
-NEARLY = 1e-6
-"""Relative spread of norms that `sphere=True` takes for one."""
 
 
 def correlation(x: Any) -> Array:
@@ -72,7 +63,7 @@ def correlation(x: Any) -> Array:
     >>> correlation([[3.0, 0.0], [1.0, 1.0]]).round(6).tolist()
     [[1.0, 0.707107], [0.707107, 1.0]]
     """
-    v, norms = _inputs("correlation", x)
+    v, norms = normed("correlation", "x", x)
     unit = v / norms[:, None]
     out = np.clip(unit @ unit.T, -1.0, 1.0)
     np.fill_diagonal(out, 1.0)
@@ -105,7 +96,7 @@ def separation(x: Any) -> float:
     >>> separation([[1.0, 0.0], [1.0, 2e-9]])
     2e-18
     """
-    v, norms = _inputs("separation", x)
+    v, norms = normed("separation", "x", x)
     if len(v) < 2:
         raise ValueError("separation: `x` must have at least two rows, got 1.")
     return matrices.least_distance(matrices.Inputs(v, norms))
@@ -166,8 +157,11 @@ def nngp(
     >>> nngp([[1.0, 0.0]], act.relu, 2, y=[[2.0, 0.0]], weight_var=2.0).round(12)
     array([[4.]])
     """
-    given = (y, weight_var, bias_var, sphere)
-    return _kernels("nngp", x, activation, depth, given, tangent=False)[0]
+    network = Layers.read(
+        "nngp", activation, depth, weight_var, bias_var, tangent=False
+    )
+    rows = Rows.read("nngp", x, y, sphere=sphere)
+    return kernels("nngp", network, rows, frozenset())[0]
 
 
 def ntk(
@@ -199,19 +193,12 @@ def ntk(
     >>> bool(np.allclose(ntk(x, act.erf, 3, trained=[4]), nngp(x, act.erf, 3)))
     True
     """
-    given = (y, weight_var, bias_var, sphere)
-    _checks.flag("ntk", "normalized", normalized)
-    t = _kernels(
-        "ntk",
-        x,
-        activation,
-        depth,
-        given,
-        tangent=True,
-        relative=normalized,
-        trained=trained,
-    )[1]
-    assert t is not None
+    network = Layers.read("ntk", activation, depth, weight_var, bias_var, tangent=True)
+    relative = _checks.flag("ntk", "normalized", normalized)
+    which = chosen("ntk", trained, network.depth)
+    rows = Rows.read("ntk", x, y, sphere=sphere)
+    _, t = kernels("ntk", network, rows, which, relative=relative)
+    assert t is not None  # as asked for
     return t
 
 
@@ -231,125 +218,12 @@ def nngp_ntk(
 
     Peak memory is the two results and blocks of a few megabytes.
     """
-    given = (y, weight_var, bias_var, sphere)
-    _checks.flag("nngp_ntk", "normalized", normalized)
-    k, t = _kernels(
-        *("nngp_ntk", x, activation, depth, given),
-        tangent=True,
-        relative=normalized,
-        trained=trained,
+    network = Layers.read(
+        "nngp_ntk", activation, depth, weight_var, bias_var, tangent=True
     )
-    assert t is not None
+    relative = _checks.flag("nngp_ntk", "normalized", normalized)
+    which = chosen("nngp_ntk", trained, network.depth)
+    rows = Rows.read("nngp_ntk", x, y, sphere=sphere)
+    k, t = kernels("nngp_ntk", network, rows, which, relative=relative)
+    assert t is not None  # as asked for
     return k, t
-
-
-# --- what the functions share ---------------------------------------------------------
-
-
-def _inputs(who: str, x: Any, name: str = "x") -> tuple[Array, Array]:
-    v = _checks.real(who, name, x)
-    if v.ndim != 2 or v.size == 0:
-        raise ValueError(
-            f"{who}: `{name}` must have shape (n, d), got shape {v.shape}."
-        )
-    with np.errstate(over="ignore", under="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", v, v))
-    bad = ~((norms > 1e-150) & (norms < 1e150))
-    need = "have rows of norm between 1e-150 and 1e150 (none of zeros)"
-    _checks.reject(who, name, need, bad, norms, "Drop or rescale such inputs.")
-    return v, norms
-
-
-def _trained(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[int]:
-    if trained is None:
-        return frozenset(range(1, depth + 2))
-    found = frozenset(_checks.integer(who, "trained", v, 1) for v in trained)
-    if not found or max(found) > depth + 1:
-        raise ValueError(
-            f"{who}: `trained` must name weight layers from 1 to {depth + 1}, got"
-            f" {sorted(found)}."
-        )
-    return found
-
-
-def _kernels(
-    who: str,
-    x: Any,
-    activation: Network,
-    depth: Any,
-    given: tuple[Any, Any, Any, Any],
-    *,
-    tangent: bool,
-    relative: bool = False,
-    trained: Iterable[int] | None = None,
-) -> tuple[Array, Array | None]:
-    other, weight_var, bias_var, nearly = given
-    layers = _runs(who, activation, depth, weight_var, bias_var)
-    if tangent:
-        needs_slope(who, layers)
-    _checks.flag(who, "sphere", nearly)
-    v, norms = _inputs(who, x)
-    split = None
-    if other is not None:
-        w, more = _inputs(who, other, "y")
-        if w.shape[1] != v.shape[1]:
-            raise ValueError(
-                f"{who}: `y` must have the columns of `x`, {v.shape[1]}, got {w.shape[1]}."
-            )
-        split, v, norms = len(v), np.concatenate([v, w]), np.concatenate([norms, more])
-    w, b = float(weight_var), float(bias_var)
-    whole = sum(count for _, count in layers)
-    wanted = _trained(who, trained, whole)
-    q = norms * norms
-    start = float(q.mean())
-    tolerance = SAME_LENGTH * math.sqrt(v.shape[1])
-    same = float(np.ptp(q)) <= tolerance * start
-    if nearly:
-        tolerance = 2.0 * NEARLY
-        if float(np.ptp(q)) > tolerance * start:
-            raise ValueError(
-                f"{who}: `sphere=True` needs rows whose norms agree to {NEARLY:g}, got"
-                f" {norms.min():.9g} to {norms.max():.9g}. Normalise them, or leave it out."
-            )
-        same = True
-    degrees = [homogeneity(layer.activation) for layer, _ in layers]
-    easy = not any(layer.skip for layer, _ in layers) and len(wanted) == whole + 1
-    m = degrees[0] if len(layers) == 1 and layers[0][0].plain and not b else None
-    if not easy or not (same or m is not None):
-        deep = [layer for layer, count in layers for _ in range(count)]
-        each = [
-            d
-            for d, (_, count) in zip(degrees, layers, strict=True)
-            for _ in range(count)
-        ]
-        recursion = layer_recursion.prepare(
-            *(v if not nearly else v / norms[:, None] * math.sqrt(start), deep, each),
-            tangent=tangent,
-            trained=wanted,
-            weight_var=w,
-            bias_var=b,
-        )
-        return layer_recursion.fill(
-            *(matrices.Inputs(v, norms), recursion, split),
-            tangent=tangent,
-            relative=relative,
-        )
-    if m is None:
-        # Norms are rounded: one from an exact unit vector is one.
-        start = 1.0 if abs(start - 1.0) <= tolerance else start
-        net = _sphere(layers, start, w, b)
-        scale = np.full(len(v), math.sqrt(net.length))
-    else:
-        net = _sphere(layers, 1.0, w, b)
-        # |s(r x)| = r^m |s(x)|: after `depth` layers norms are raised to m^depth.
-        with np.errstate(over="ignore", under="ignore"):
-            scale = norms ** float(m**whole if m else 0) * math.sqrt(net.length)
-        for value in (scale.min(), scale.max()):
-            within(float(value) ** 2)
-    growth = 1.0
-    if tangent and not relative:
-        growth = net.tangent(who) / net.length
-    inputs = matrices.Inputs(v, norms, net.share)
-    return matrices.fill(
-        *(inputs, net.map, scale, growth, split), tangent=tangent, relative=relative
-    )

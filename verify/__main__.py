@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from verify import command, ledger, records, references
+from verify import command, ledger, paths, records, references
 from verify.claim import Claim
 from verify.compare import Outcome
 from verify.report import as_text, build
@@ -14,7 +14,7 @@ from verify.report import as_text, build
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code (see `verify.report`)."""
     options = _parser().parse_args(argv)
-    folder = records.folder_of(options.profile, options.records)
+    folder = paths.folder_of(options.profile, options.records)
     try:
         entries = ledger.select(options.claims, options.package)
     except ValueError as error:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.claim import Claim, Profile
+from verify.claim import Claim
 from verify.compare import Enclosure, Estimate, Outcome, Verdict
 
 SCHEMA = 1
@@ -89,7 +89,7 @@ class Record:
     control, control_passed : str, bool
         What the control showed, in words; whether it did what it must.
     code : str
-        Digest of the sources the claim depends on, see `verify.digest`.
+        Digest of the sources the claim depends on, see `empirical.digest`.
     """
 
     claim: str
@@ -202,11 +202,6 @@ def path_of(claim_id: str, folder: Path) -> Path:
     'dc-thm3.2.json'
     """
     return folder / f"{claim_id.replace('/', '-')}.json"
-
-
-def folder_of(profile: Profile, root: Path | None = None) -> Path:
-    """Return the folder of a profile's records, ``results/<profile>`` by default."""
-    return (root if root is not None else Path("results")) / profile.value
 
 
 def write(record: Record, folder: Path) -> Path:

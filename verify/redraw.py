@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from verify import command, ledger, records
+from verify import command, ledger, paths
 from verify.claim import Evidence
 from verify.claims._trained import REDRAW
 from verify.ledger import Entry
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.complain(str(error))
         return command.EXIT_USAGE
     found: dict[str, list[str]] = {e.claim.id: [] for e in entries}
-    root = records.folder_of(options.profile, options.records)
+    root = paths.folder_of(options.profile, options.records)
     before = os.environ.get(REDRAW)
     try:
         for draw in range(1, options.draws + 1):

@@ -17,10 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from empirical.digest import ROOT, code_digest
 from verify import ledger, records
 from verify.claim import Case, Claim, Profile
 from verify.compare import Comparison, Outcome
-from verify.digest import ROOT, code_digest
 from verify.records import CaseRecord, Record, SearchRecord
 from verify.workers import Report, run_jobs
 

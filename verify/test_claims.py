@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from verify import figures, ledger, records, run
+from verify import figures, ledger, paths, run
 from verify.claim import Profile
 from verify.compare import FALSE_ALARM_BUDGET
 from verify.items import PAPERS
@@ -18,7 +18,7 @@ CHECKED = [entry for entry in ENTRIES if not entry.claim.open_reason]
 @pytest.mark.parametrize("entry", CHECKED, ids=[e.claim.id for e in CHECKED])
 def test_claim(entry: ledger.Entry, pytestconfig: pytest.Config) -> None:
     """The claim is found as expected, and its control does its work."""
-    folder = records.folder_of(Profile.QUICK, Path(pytestconfig.rootpath) / "results")
+    folder = paths.folder_of(Profile.QUICK, Path(pytestconfig.rootpath) / "results")
     record = run.run_and_write(entry, Profile.QUICK, folder)
     row = Row(claim=entry.claim, record=record, outcome=record.outcome.value)
     assert record.green, explain(row)

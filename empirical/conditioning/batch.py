@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from empirical import batch, devices
-from empirical.batch import checked_name, code_digest
+from empirical.batch import checked_name
 from empirical.conditioning.experiments import EXPERIMENTS
+from empirical.digest import code_digest
 
 Scale = Literal["small", "large"]
 SCHEMA = 1
@@ -77,7 +78,7 @@ def run_configuration(
     return {
         **_identity(configuration, seed=seed, device=device),
         "schema": SCHEMA,
-        "code": code_digest(),
+        "code": code_digest(__name__),
         "environment": devices.describe(device),
         "seconds": time.perf_counter() - start,
         "result": result,
@@ -131,7 +132,7 @@ def run_batch(
         run=lambda configuration, _: run_configuration(
             configuration, seed=seed, device=device, directory=data
         ),
-        code=code_digest(),
+        code=code_digest(__name__),
         rerun=rerun,
         report=report,
     )

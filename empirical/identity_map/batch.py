@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from empirical import batch, devices
-from empirical.batch import code_digest, identity, numbers
+from empirical.batch import identity, numbers
 from empirical.data import Dataset, load
+from empirical.digest import code_digest
 from empirical.identity_map import images, measures
 from empirical.identity_map.experiments import Configuration
 from empirical.identity_map.images import Pictures
@@ -175,7 +176,7 @@ def trained_record(
     record = {
         **_identity(configuration, device),
         "schema": SCHEMA,
-        "code": code_digest(),
+        "code": code_digest(__name__),
         "environment": devices.describe(device),
         "seconds": {
             "training": trained_at - start,
@@ -216,7 +217,7 @@ def run_batch(
             progress=progress,
             checkpoint=checkpoint,
         ),
-        code=code_digest(),
+        code=code_digest(__name__),
         rerun=rerun,
         report=report,
     )

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from empirical import batch, devices
-from empirical.batch import code_digest, identity, numbers
+from empirical.batch import identity, numbers
+from empirical.digest import code_digest
 from empirical.mmd_init import records
 from empirical.mmd_init._adam import Progress
 from empirical.mmd_init.experiments import Configuration
@@ -95,7 +96,7 @@ def run_configuration(
     return {
         **identity(c, device=device),
         "schema": SCHEMA,
-        "code": code_digest(),
+        "code": code_digest(__name__),
         "environment": devices.describe(device),
         "seconds": {
             "pretraining": pretraining,
@@ -264,7 +265,7 @@ def run_batch(
             progress=progress,
             checkpoint=checkpoint,
         ),
-        code=code_digest(),
+        code=code_digest(__name__),
         rerun=rerun,
         report=report,
     )

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from empirical import batch, devices
-from empirical.batch import code_digest, identity, numbers
+from empirical.batch import identity, numbers
+from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration
@@ -172,7 +173,7 @@ def trained_record(
     record = {
         **identity(configuration, device=device),
         "schema": SCHEMA,
-        "code": code_digest(),
+        "code": code_digest(__name__),
         "environment": devices.describe(device),
         "seconds": {"training": seconds},
         "problem": learnt.source,
@@ -219,7 +220,7 @@ def run_batch(
             progress=progress,
             checkpoint=checkpoint,
         ),
-        code=code_digest(),
+        code=code_digest(__name__),
         rerun=rerun,
         report=report,
     )

@@ -115,7 +115,7 @@ class TestBatch:
         for path in tmp_path.iterdir():
             record, before = json.loads(path.read_text()), json.loads(first[path.name])
             assert record["result"] == before["result"]
-            assert record["code"] == batch.code_digest()
+            assert record["code"] == batch.code_digest(batch.__name__)
 
     def test_other_seeds_arguments_and_damage_run_again(self, tmp_path):
         self.run(tmp_path)
@@ -128,7 +128,7 @@ class TestBatch:
 
     def test_other_code_is_told(self, tmp_path, monkeypatch):
         self.run(tmp_path)
-        monkeypatch.setattr(batch, "code_digest", lambda: "other")
+        monkeypatch.setattr(batch, "code_digest", lambda _: "other")
         assert set(self.run(tmp_path).values()) == {"kept, of other code"}
 
     def test_a_failure_stops_nothing_else(self, tmp_path):

@@ -368,7 +368,7 @@ class TestBatch:
 
     def test_of_other_code(self, tmp_path, monkeypatch):
         self.batch(tmp_path, self.CHOSEN[:1])
-        monkeypatch.setattr(batch, "code_digest", lambda: "other")
+        monkeypatch.setattr(batch, "code_digest", lambda _: "other")
         kept = self.batch(tmp_path, self.CHOSEN[:1])
         assert kept == {"c0": "kept, of other code"}
 
@@ -460,7 +460,7 @@ class TestBatch:
             raise KeyboardInterrupt
 
         for code in ("one", "other", "one"):
-            monkeypatch.setattr(batch, "code_digest", lambda code=code: code)
+            monkeypatch.setattr(batch, "code_digest", lambda _, code=code: code)
             with pytest.raises(KeyboardInterrupt):
                 self.batch(tmp_path, self.CHOSEN[:1], progress=stop)
         assert seen == [3, 3, 6]

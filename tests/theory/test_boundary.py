@@ -46,6 +46,7 @@ LATER = (
     "theory._linear_pieces",
     "theory.meshes",
     "theory.phase",
+    "theory.regression",
     "theory._rows",
     "theory.spectrum",
     "theory._spheres",

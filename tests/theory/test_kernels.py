@@ -342,3 +342,19 @@ def test_kernel_maps_are_bounded_by_their_diagonal(rho, depth, name):
     a = act.CATALOGUE[name].normalized()
     assert abs(kernels.nngp_map(rho, a, depth)) <= 1.0 + TOLERANCE
     assert abs(kernels.ntk_map(rho, a, depth, normalized=True)) <= 1.0 + TOLERANCE
+
+
+@pytest.mark.parametrize("skip", [0.0, 0.7])
+@pytest.mark.parametrize(
+    "x", [[[1.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [3.0, 0.1]], [[0.1, 0.0], [9.0, 0.2]]]
+)
+def test_biases_and_branches_turn_rows_of_different_lengths(x, skip):
+    # Linear layers: the kernel of a pair is that of their inner product.
+    w, b, k = 1.5, 0.1, np.asarray(x) @ np.transpose(x)
+    k = w * k + b
+    for _ in range(2):
+        k = (w + skip**2) * k + b
+    layers = [kernels.Layer(act.identity, w, b, skip)] * 2
+    found = kernels.nngp(x, layers, weight_var=w, bias_var=b)
+    # A few roundings in each of three layers.
+    np.testing.assert_allclose(found, k, rtol=1e-14)

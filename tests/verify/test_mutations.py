@@ -45,7 +45,7 @@ _ABOVE = (
         "width.",
         "lengths.",
     ),
-    *("matrices.", "optimization.", "identity_map.", "phase."),
+    *("matrices.", "optimization.", "identity_map.", "phase.", "regression."),
     *("square_loss.", "neural_collapse.", "mmd."),
 )
 
@@ -2663,6 +2663,31 @@ PHASES: tuple[Mutation, ...] = (
 MUTATIONS += PHASES
 
 MUTATIONS += (
+    Mutation("regression.predict", "half", field("mean", half), ("dc/eq7-flow",)),
+    Mutation(
+        "regression.predict",
+        "noise as a penalty only",
+        lambda f: (
+            lambda *args, noise_var=0.0, **rest: f(*args, ridge=noise_var, **rest)
+        ),
+        ("dc/eq1-posterior",),
+    ),
+    Mutation(
+        "regression.predict_from_kernels",
+        "twice the time",
+        argument(times=twice),
+        ("dc/eq7-flow-kernels",),
+    ),
+    Mutation(
+        "regression.predict_from_kernels",
+        "a tenth of the kernel left out",
+        argument(ntk=lambda v: 0.9 * v),
+        ("dc/eq7-flow-kernels",),
+    ),
+    Mutation("regression.Prediction.variance", "root", result(root), ("dc/eq7-flow",)),
+)
+
+MUTATIONS += (
     Mutation("identity_map.one_layer_prediction", "half", times(0.5), ("id/thm1",)),
     Mutation(
         "identity_map.one_layer_prediction",
@@ -3294,7 +3319,6 @@ EXEMPT = {
         f"duals.Monomial.{name}": "a power; `tests/theory/test_duals.py` compares it"
         for name in ("dual", "covariance", "slope", "distance")
     },
-    "kernel_maps.needs_slope": "a refusal, not a formula",
     "matrices.Inputs.pairs": "correlations, which `tests/theory/test_kernels.py` asks for",
     "matrices.dot": "digits beyond float64, which `tests/theory/test_kernels.py` needs",
     "matrices.each": "calls a function on every item",

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from empirical.digest import code_digest
 from verify import ledger, redraw
 from verify.claims import _trained
 from verify.claims._trained import REDRAW, Trainer
+
+MODULE = "empirical.square_loss"
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,11 @@ class Tiny:
 
 def _batch(configurations, /, *, directory: Path, device: str, rerun: bool):
     (c,) = configurations
-    record = {"device": device, "code": _trained.code_digest(), "seeds": c.seeds}
+    record = {
+        "device": device,
+        "code": code_digest(f"{MODULE}.batch"),
+        "seeds": c.seeds,
+    }
     (directory / f"{c.name}.json").write_text(json.dumps(record), encoding="utf-8")
     assert rerun
     return {c.name: "done"}
@@ -39,7 +46,7 @@ def test_seeds_move_and_records_stay_apart(
         # As a process of its own has it.
         _trained._all.cache_clear()
         _trained._record.cache_clear()
-        trainer = Trainer("tiny", lambda _scale: (Tiny(),), _batch)
+        trainer = Trainer(MODULE, lambda _scale: (Tiny(),), _batch)
         found.append(tuple(trainer.record("tiny", "small")["seeds"]))
     assert found == [(0, 1), (0, 1), (1000, 1001), (2000, 2001)]
     names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.json")}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from verify import ledger, records, run
+from verify import ledger, paths, records, run
 from verify.claim import Profile
 from verify.compare import Outcome
 from verify.records import Record
@@ -134,7 +134,7 @@ def test_many_claims_run_in_workers_and_are_written(toy: Toy, tmp_path: Path) ->
         "CLAIMS = (Claim(id='dc/eq7', **COMMON | dict(measure=die)),)\n",
     )
     told: list[str] = []
-    folder = records.folder_of(Profile.QUICK, tmp_path)
+    folder = paths.folder_of(Profile.QUICK, tmp_path)
     with pytest.raises(
         RuntimeError, match=r"dc/eq7: the worker ended with exit code 3"
     ):

@@ -1,7 +1,7 @@
 """Networks that several claims look at: trained once a profile, kept as records.
 
 A run's record is kept beside those of the claims, in ``results/<profile>/runs``, and
-belongs to the code that made it: after any change of `empirical` it is trained again.
+belongs to the code that made it: after a change of what trains it, it is trained again.
 Workers that want the same run at once wait for the first of them.
 """
 
@@ -17,12 +17,11 @@ from typing import Any, Protocol
 
 import torch
 
-from empirical.batch import Named, code_digest
-from verify.claim import Profile
-from verify.figures.runs import FOLDER, SCALES
-from verify.records import folder_of
+from empirical.batch import Named
+from empirical.digest import code_digest
+from verify.paths import RUNS, SCALES, folder_of
 
-PROFILES = {scale: Profile(profile) for profile, scale in SCALES.items()}
+PROFILES = {scale: profile for profile, scale in SCALES.items()}
 """Where the runs of a scale are kept."""
 
 REDRAW = "DEEP_LEDGER_REDRAW"
@@ -66,6 +65,11 @@ class Trainer:
     configurations: Callable[[Any], Sequence[Named]]
     batch: Batch
 
+    @property
+    def code(self) -> str:
+        """Digest of the code that trains them."""
+        return code_digest(f"{self.module}.batch")
+
     def names(self, scale: str) -> tuple[str, ...]:
         """Return the names of the configurations of a scale."""
         return tuple(c.name for c in _all(self, scale))
@@ -103,7 +107,7 @@ class Trainer:
 def folder(scale: str) -> Path:
     """Return where the runs of a scale are kept."""
     draw = _draw()
-    return folder_of(PROFILES[scale]) / (f"{FOLDER}-{draw}" if draw else FOLDER)
+    return folder_of(PROFILES[scale]) / (f"{RUNS}-{draw}" if draw else RUNS)
 
 
 def _draw() -> int:
@@ -122,20 +126,22 @@ def _all(trainer: Trainer, scale: str) -> tuple[Any, ...]:
 def _record(trainer: Trainer, name: str, scale: str) -> dict[str, Any]:
     (configuration,) = (c for c in _all(trainer, scale) if c.name == name)
     path = folder(scale) / f"{name}.json"
-    record = _current(path)
+    record = _current(path, trainer)
     if record is None:
         with _held(path):
-            record = _current(path) or trainer._train(configuration, scale, path)
+            record = _current(path, trainer) or trainer._train(
+                configuration, scale, path
+            )
     return record
 
 
-def _current(path: Path) -> dict[str, Any] | None:
+def _current(path: Path, trainer: Trainer) -> dict[str, Any] | None:
     """Read a record of the code as it is; None where there is none."""
     if not path.exists():
         return None
     record = json.loads(path.read_text(encoding="utf-8"))
     # Records of a GPU are committed: they say which code they are of.
-    kept = record["device"] != "cpu" or record["code"] == code_digest()
+    kept = record["device"] != "cpu" or record["code"] == trainer.code
     return record if kept else None
 
 

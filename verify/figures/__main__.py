@@ -14,17 +14,12 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from empirical.digest import code_digest
 from verify.claim import Profile
 from verify.figures import Numbered, identity_map, mmd_init, square_loss
-from verify.figures.runs import (
-    SCALES,
-    Folder,
-    Missing,
-    beside,
-    training_command,
-)
+from verify.figures.runs import Folder, Missing, beside, training_command
 from verify.figures.style import as_svg, settled, styled
-from verify.records import folder_of
+from verify.paths import SCALES, folder_of
 
 EXIT_DONE, EXIT_MISSING, EXIT_INTERRUPTED = 0, 2, 130
 
@@ -108,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Those who choose figures want no tables.
     tables, lacking = ([], []) if options.only else _tables(paper, records)
     _index(paper, numbers, options.out, options.format, tables)
-    _note_other_code(records)
+    _note_other_code(records, paper)
     missing = _said(paper, absent, lacking, records)
     return EXIT_MISSING if missing else EXIT_DONE
 
@@ -242,11 +237,9 @@ def _index(
     (out / "index.md").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _note_other_code(records: Folder) -> None:
+def _note_other_code(records: Folder, paper: Paper) -> None:
     """Say on stderr which of the records that were drawn are of earlier code."""
-    from empirical.batch import code_digest
-
-    now = code_digest()
+    now = code_digest(f"{paper.module}.batch")
     # Records of a GPU are kept as they are: few can make them anew.
     old = [
         name

@@ -12,14 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from verify.paths import RUNS, SCALES
+
 Array = npt.NDArray[np.float64]
 Records = Mapping[str, Mapping[str, Any]]
-
-FOLDER = "runs"
-"""Of the runs' records, inside a profile's folder of records."""
-
-SCALES = {"quick": "small", "full": "full", "gpu": "paper"}
-"""Of the experiments, by profile."""
 
 
 class Missing(ValueError):
@@ -86,7 +82,7 @@ class Folder(Records):
 
 def beside(records: Path, profile: str) -> Folder:
     """Return the folder of runs inside a profile's folder of records."""
-    return Folder(records / FOLDER, scale=SCALES[profile])
+    return Folder(records / RUNS, scale=SCALES[profile])
 
 
 def training_command(module: str, records: Records, options: str = "") -> str:

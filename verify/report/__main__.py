@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from verify import command, ledger, records
+from verify import command, ledger, paths, records
 from verify.report import as_json, as_markdown, as_text
 from verify.report.rows import NOT_RUN, STALE, Row, build
 
@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: every claim is as expected; 1: some are not; 2: wrong usage; 130: interrupted.
     """
     options = _parser().parse_args(argv)
-    folder = records.folder_of(options.profile, options.records)
+    folder = paths.folder_of(options.profile, options.records)
     try:
         entries = ledger.select(options.claims, options.package)
     except ValueError as error:

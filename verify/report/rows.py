@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from empirical.digest import code_digest
 from verify import records
 from verify.claim import Claim
 from verify.compare import Outcome
-from verify.digest import code_digest
 from verify.ledger import Entry
 from verify.records import CaseRecord, Record
 from verify.run import roots_of
@@ -69,18 +69,18 @@ def build(entries: Sequence[Entry], folder: Path) -> tuple[Row, ...]:
     RecordError
         If a record cannot be read.
     """
-    return tuple(_row(entry, records.find(entry.claim, folder)) for entry in entries)
+    digests = {m: code_digest(m, roots_of(m)) for m in {e.module for e in entries}}
+    return tuple(
+        _row(e.claim, records.find(e.claim, folder), digests[e.module]) for e in entries
+    )
 
 
-def _row(entry: Entry, record: Record | None) -> Row:
-    claim = entry.claim
+def _row(claim: Claim, record: Record | None, code: str) -> Row:
     if claim.open_reason:
         outcome, record = Outcome.OPEN.value, None
     elif record is None:
         outcome = NOT_RUN
-    elif not record.is_current(
-        claim, code_digest(entry.module, roots_of(entry.module))
-    ):
+    elif not record.is_current(claim, code):
         outcome = STALE
     else:
         outcome = record.outcome.value

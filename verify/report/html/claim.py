@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from html import escape
 
+from empirical.digest import ROOT
 from verify import compare, references
 from verify.claim import Claim
 from verify.compare import Outcome
-from verify.digest import ROOT
 from verify.records import CaseRecord, Record, badness
 from verify.report import rows as values
 from verify.report.html.markup import anchor, arguments, formula, label, link, text

@@ -1,0 +1,152 @@
+"""Kernel matrices from inputs: checks, and which way computes them."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import _checks, matrices
+from theory import _layer_recursion as layer_recursion
+from theory._layers import Layers
+from theory._spheres import homogeneity, sphere, within
+
+Array = npt.NDArray[np.float64]
+
+SAME_LENGTH = 1e-14
+"""Relative spread of squared norms, per input dimension, that counts as one sphere."""
+
+NEARLY = 1e-6
+"""Relative spread of norms that `sphere=True` takes for one."""
+
+
+def normed(who: str, name: str, x: Any) -> tuple[Array, Array]:
+    """Return rows and their norms."""
+    v = _checks.real(who, name, x)
+    if v.ndim != 2 or v.size == 0:
+        raise ValueError(
+            f"{who}: `{name}` must have shape (n, d), got shape {v.shape}."
+        )
+    with np.errstate(over="ignore", under="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", v, v))
+    bad = ~((norms > 1e-150) & (norms < 1e150))
+    need = "have rows of norm between 1e-150 and 1e150 (none of zeros)"
+    _checks.reject(who, name, need, bad, norms, "Drop or rescale such inputs.")
+    return v, norms
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of `x`, followed by those of `y` from `split` on where there are any."""
+
+    v: Array
+    norms: Array
+    split: int | None
+    square: float | None  # the squared norm of all, None where they differ
+
+    @classmethod
+    def read(cls, who: str, x: Any, y: Any, *, sphere: bool) -> "Rows":
+        """Check inputs; with `sphere` their norms become equal."""
+        _checks.flag(who, "sphere", sphere)
+        v, norms = normed(who, "x", x)
+        split = None
+        if y is not None:
+            w, more = normed(who, "y", y)
+            if w.shape[1] != v.shape[1]:
+                raise ValueError(
+                    f"{who}: `y` must have the columns of `x`, {v.shape[1]}, got"
+                    f" {w.shape[1]}."
+                )
+            split, v, norms = len(v), np.vstack([v, w]), np.concatenate([norms, more])
+        q = norms * norms
+        square = float(q.mean())
+        tolerance = 2.0 * NEARLY if sphere else SAME_LENGTH * math.sqrt(v.shape[1])
+        if float(np.ptp(q)) > tolerance * square:
+            if sphere:
+                raise ValueError(
+                    f"{who}: `sphere=True` needs rows whose norms agree to {NEARLY:g}, got"
+                    f" {norms.min():.9g} to {norms.max():.9g}. Normalise them, or leave it"
+                    " out."
+                )
+            return cls(v, norms, split, None)
+        # Norms are rounded: one from an exact unit vector is one.
+        return cls(v, norms, split, 1.0 if abs(square - 1.0) <= tolerance else square)
+
+    @property
+    def inputs(self) -> Array:
+        """The rows as the network sees them, exactly on the sphere if there is one."""
+        if self.square is None:
+            return self.v
+        return self.v * (math.sqrt(self.square) / self.norms)[:, None]
+
+
+def chosen(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[int]:
+    """Return the weight layers that are trained, by default all."""
+    if trained is None:
+        return frozenset(range(1, depth + 2))
+    layers = _checks.listed(who, "trained", trained, "weight layers")
+    found = frozenset(_checks.integer(who, "trained", v, 1) for v in layers)
+    if not found or max(found) > depth + 1:
+        raise ValueError(
+            f"{who}: `trained` must name weight layers from 1 to {depth + 1}, got"
+            f" {sorted(found)}."
+        )
+    return found
+
+
+def kernels(
+    who: str,
+    network: Layers,
+    rows: Rows,
+    trained: frozenset[int],
+    *,
+    relative: bool = False,
+) -> tuple[Array, Array | None]:
+    """Return K and, if any layer is trained, T: over its diagonal if `relative`."""
+    m = _degree(network)
+    partly = 0 < len(trained) <= network.depth
+    if network.residual or partly or (rows.square is None and m is None):
+        return _by_layers(network, rows, trained, relative=relative)
+    net = sphere(network, 1.0 if m is not None else rows.square or 0.0)
+    scale = np.full(len(rows.v), math.sqrt(net.length))
+    if m is not None:
+        # |s(r x)| = r^m |s(x)|: after `depth` layers norms are raised to m^depth.
+        with np.errstate(over="ignore", under="ignore"):
+            scale *= rows.norms ** (np.float64(m) ** network.depth)
+        for value in (scale.min(), scale.max()):
+            within(float(value) ** 2)
+    growth = net.tangent(who) / net.length if trained and not relative else 1.0
+    inputs = matrices.Inputs(rows.v, rows.norms, net.share)
+    return matrices.fill(
+        *(inputs, net.map, scale, growth, rows.split),
+        tangent=bool(trained),
+        relative=relative,
+    )
+
+
+def _degree(network: Layers) -> int | None:
+    """Return m where all layers are one homogeneous function and nothing beside it."""
+    layer, count = network.runs[0]
+    alone = count == network.depth and layer.plain and not network.bias_var
+    return homogeneity(layer.activation) if alone else None
+
+
+def _by_layers(
+    network: Layers, rows: Rows, trained: frozenset[int], *, relative: bool
+) -> tuple[Array, Array | None]:
+    each, tangent = network.each, bool(trained)
+    recursion = layer_recursion.prepare(
+        rows.inputs,
+        each,
+        [homogeneity(layer.activation) for layer in each],
+        tangent=tangent,
+        trained=trained,
+        weight_var=network.weight_var,
+        bias_var=network.bias_var,
+    )
+    inputs = matrices.Inputs(rows.v, rows.norms)
+    return layer_recursion.fill(
+        inputs, recursion, rows.split, tangent=tangent, relative=relative
+    )

@@ -1,0 +1,199 @@
+"""What infinitely wide networks predict: gradient flow and Bayesian inference.
+
+The measured side runs the recursion of the kernels and the exponential of the flow's
+matrix, or linear solves, at 77 digits.
+"""
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+
+from theory import kernels
+from theory import regression as wide
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning._subjects import subject
+from verify.claims.deep_conditioning.tangent import _ARC
+from verify.compare import AgreesTo
+from verify.integrals import BITS
+
+Array = npt.NDArray[np.float64]
+
+_TRAIN = 3
+_TARGETS = (1.0, -2.0, 0.5)
+
+
+def _inputs(seed: int) -> Array:
+    return np.random.default_rng(seed).standard_normal((4, 3))
+
+
+# --- the measured side ------------------------------------------------------------------
+
+
+def _kernels(activation: str, depth: int, seed: int) -> tuple[Any, Any]:
+    """Both kernels of four inputs, layer by layer from closed forms."""
+    exact = [[mpmath.mpf(float(v)) for v in row] for row in _inputs(seed)]
+    k = [[mpmath.fdot(a, b) for b in exact] for a in exact]
+    t = [list(row) for row in k]
+    for _ in range(depth):
+        new, slope = _ARC[activation](k)
+        t = [[new[i][j] + t[i][j] * slope[i][j] for j in range(4)] for i in range(4)]
+        k = new
+    return mpmath.matrix(k), mpmath.matrix(t)
+
+
+def _spread(k: Any, a: Any, noise: Any) -> Any:
+    """Return the variance of the last output less `a` times the others and their noise."""
+    n = _TRAIN
+    square = (a * (k[:n, :n] + noise * mpmath.eye(n)) * a.T)[0, 0]
+    return k[n, n] - 2 * (a * k[:n, n])[0, 0] + square
+
+
+def _measure_flow(
+    *, activation: str, depth: int, time: float, ridge: float, seed: int
+) -> list[Any]:
+    with mpmath.workprec(BITS):
+        n, (k, t) = _TRAIN, _kernels(activation, depth, seed)
+        # exp [[-S, 1], [0, 0]] t has the integral of e^{-S u} over [0, t] at its corner.
+        block = mpmath.zeros(2 * n)
+        block[:n, :n] = -time * (t[:n, :n] + ridge * mpmath.eye(n))
+        block[:n, n:] = time * mpmath.eye(n)
+        a = t[n:, :n] * mpmath.expm(block, method="taylor")[:n, n:]
+        mean = (a * mpmath.matrix(_TARGETS))[0, 0]
+        return [mean, _spread(k, a, mpmath.mpf(0))]
+
+
+def _measure_posterior(
+    *, activation: str, depth: int, noise_var: float, seed: int
+) -> list[Any]:
+    """Mean and variance of the last output given the others, by Schur's complement."""
+    with mpmath.workprec(BITS):
+        n, (k, _) = _TRAIN, _kernels(activation, depth, seed)
+        noisy = k[:n, :n] + mpmath.mpf(noise_var) * mpmath.eye(n)
+        solved = mpmath.lu_solve(noisy, mpmath.matrix(_TARGETS))
+        across = mpmath.lu_solve(noisy, k[:n, n])
+        mean, drop = (k[n:, :n] * solved)[0, 0], (k[n:, :n] * across)[0, 0]
+        return [mean, k[n, n] - drop]
+
+
+# --- the predicted side -----------------------------------------------------------------
+
+
+def _found(activation: str, depth: int, seed: int, **given: Any) -> Array:
+    x, n = _inputs(seed), _TRAIN
+    found = wide.predict(x[:n], _TARGETS, x[n:], subject(activation), depth, **given)
+    return np.array([found.mean[0], found.variance[0]])
+
+
+def _predict_flow(
+    *, activation: str, depth: int, time: float, ridge: float, seed: int
+) -> Array:
+    return _found(activation, depth, seed, times=time, ridge=ridge)
+
+
+def _wrong_flow(
+    *, activation: str, depth: int, time: float, ridge: float, seed: int
+) -> Array:
+    # The formula of Bayesian inference: as if only the readout were trained.
+    return _found(activation, depth, seed, times=time, ridge=ridge, kernel="nngp")
+
+
+def _predict_kernels(
+    *, activation: str, depth: int, time: float, ridge: float, seed: int
+) -> Array:
+    k, t = kernels.nngp_ntk(_inputs(seed), subject(activation), depth)
+    found = wide.predict_from_kernels(_TARGETS, t, k, times=time, ridge=ridge)
+    return np.array([found.mean[0], found.variance[0]])
+
+
+def _wrong_kernels(
+    *, activation: str, depth: int, time: float, ridge: float, seed: int
+) -> Array:
+    # The spread of the linear response alone, without the covariance of A f_x with f_*.
+    k, t = kernels.nngp_ntk(_inputs(seed), subject(activation), depth)
+    n = _TRAIN
+    found = wide.predict_from_kernels(np.eye(n), t, k, times=time, ridge=ridge)
+    a = found.mean[0]
+    return np.array([a @ _TARGETS, k[n, n] + a @ k[:n, :n] @ a])
+
+
+def _predict_posterior(
+    *, activation: str, depth: int, noise_var: float, seed: int
+) -> Array:
+    return _found(activation, depth, seed, noise_var=noise_var, kernel="nngp")
+
+
+def _wrong_posterior(
+    *, activation: str, depth: int, noise_var: float, seed: int
+) -> Array:
+    # Noise as a penalty only: its share of the variance is missing.
+    return _found(activation, depth, seed, ridge=noise_var, kernel="nngp")
+
+
+# Kernels to 1e-12, times condition numbers of three inputs, at most 100.
+_CLOSE = AgreesTo(relative=1e-10, of_largest=True)
+_STATEMENT = (
+    r"\mu_t = A_t y, \quad C_t = \Sigma_{**} - A_t \Sigma_{x*} - \Sigma_{*x} A_t^T"
+    r" + A_t \Sigma_{xx} A_t^T, \quad A_t = T_{*x} \int_0^t e^{-(T_{xx} + \lambda) u} du"
+)
+_FLOWS = grid(
+    activation=("relu", "erf", "sin"),
+    depth=(1, 3),
+    time=(1e-3, 0.5, 20.0),
+    ridge=(0.0, 0.3),
+    seed=(7,),
+)
+
+FLOW = Claim(
+    id="dc/eq7-flow",
+    items=("Eq7", "D.0"),
+    title="Outputs of infinitely wide networks while they train",
+    statement=_STATEMENT,
+    assumptions=("gradient flow on half the sum of squares", "all layers are trained"),
+    source=Source("lee2019wide", "Equations 14 to 16, with the kernels of equation 7"),
+    evidence=Evidence.NUMERIC,
+    cases=_FLOWS,
+    predict=_predict_flow,
+    measure=_measure_flow,
+    compare=_CLOSE,
+    must_refute=_wrong_flow,
+)
+
+FLOW_OF_KERNELS = Claim(
+    id="dc/eq7-flow-kernels",
+    items=("Eq7", "D.0"),
+    title="Outputs of infinitely wide networks while they train, from kernel matrices",
+    statement=_STATEMENT,
+    assumptions=("gradient flow on half the sum of squares", "all layers are trained"),
+    source=Source("lee2019wide", "Equations 14 to 16, with the kernels of equation 7"),
+    evidence=Evidence.NUMERIC,
+    cases=_FLOWS,
+    predict=_predict_kernels,
+    measure=_measure_flow,
+    compare=_CLOSE,
+    must_refute=_wrong_kernels,
+)
+
+POSTERIOR = Claim(
+    id="dc/eq1-posterior",
+    items=("Eq1", "D.0"),
+    title="Networks trained in their readout to the end are draws from the posterior",
+    statement=r"\mu = \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} y, \quad"
+    r" C = \Sigma_{**} - \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} \Sigma_{x*}",
+    assumptions=("Gaussian noise of variance sigma^2 in the targets",),
+    source=Source("lee2018deep", "Equations 8 and 9, with the kernel of equation 1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        activation=("relu", "erf", "sin"),
+        depth=(1, 3),
+        noise_var=(0.0, 1e-3, 2.0),
+        seed=(7,),
+    ),
+    predict=_predict_posterior,
+    measure=_measure_posterior,
+    compare=_CLOSE,
+    must_refute=_wrong_posterior,
+)
+
+CLAIMS = (FLOW, FLOW_OF_KERNELS, POSTERIOR)
