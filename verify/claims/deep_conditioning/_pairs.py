@@ -144,8 +144,8 @@ class Plane:
     derivative is below 1e-17.
     """
 
-    value: Callable[[Array], Array]
-    slope: Callable[[Array], Array]
+    value: Callable[[Array], Any]
+    slope: Callable[[Array], Any]
     step: float
     reach: float
 

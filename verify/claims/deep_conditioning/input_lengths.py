@@ -26,8 +26,8 @@ SQUARES = (1e-4, 100.0, 784.0, 3072.0, 1e4)
 
 # --- what used to be computed ---------------------------------------------------------
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_RULE = np.polynomial.hermite_e.hermegauss(64)
+_NODES, _WEIGHTS = _RULE[0], _RULE[1] / math.sqrt(2.0 * math.pi)
 
 
 def _fixed_nodes(a: act.Activation, p: float, q: float, rho: float) -> Array:
@@ -454,24 +454,31 @@ DUPLICATES = Claim(
 _ULPS = (0, 1, 20, 60, 1000, 10**6)
 
 
+_RATIOS = tuple(1.0 + n * 2.0**-52 for n in _ULPS)
+
+
 def _predict_apart(*, activation: str, turn: float, depth: int) -> list[Any]:
-    case = {"activation": activation, "turn": turn, "depth": depth}
-    each = [_predict_near(ratio=1.0 + n * 2.0**-52, **case) for n in _ULPS]
-    return [distance for (distance,) in each]
+    return [
+        _predict_near(activation=activation, turn=turn, ratio=ratio, depth=depth)[0]
+        for ratio in _RATIOS
+    ]
 
 
 def _measure_apart(*, activation: str, turn: float, depth: int) -> list[Any]:
-    case = {"activation": activation, "turn": turn, "depth": depth}
-    each = [_measure_near(ratio=1.0 + n * 2.0**-52, **case) for n in _ULPS]
-    return [distance for (distance,) in each]
+    return [
+        _measure_near(activation=activation, turn=turn, ratio=ratio, depth=depth)[0]
+        for ratio in _RATIOS
+    ]
 
 
 def _wrong_apart(*, activation: str, turn: float, depth: int) -> list[Any]:
     # Equal lengths by the distance, others by the rounded entries.
-    case = {"activation": activation, "turn": turn, "depth": depth}
-    first, *_ = _predict_apart(**case)
-    rest = [_wrong_near(ratio=1.0 + n * 2.0**-52, **case) for n in _ULPS[1:]]
-    return [first, *(distance for (distance,) in rest)]
+    first = _predict_near(activation=activation, turn=turn, ratio=1.0, depth=depth)
+    rest = [
+        _wrong_near(activation=activation, turn=turn, ratio=ratio, depth=depth)[0]
+        for ratio in _RATIOS[1:]
+    ]
+    return [*first, *rest]
 
 
 CONTINUITY = Claim(
