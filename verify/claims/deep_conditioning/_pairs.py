@@ -177,7 +177,7 @@ class Plane:
     def _nodes(self, most: float, reach: float, shift: float) -> tuple[Array, float]:
         h = min(self.step, most)
         count = math.ceil(reach / h)
-        return h * (np.arange(-count, count + 1) + shift), h
+        return h * (np.arange(-count, count + 1, dtype=np.float64) + shift), h
 
     def _price(self, p: float, q: float, k: float, count: int, shift: float) -> Moments:
         """int_0^k E s'(u) s'(v) dc with Cov(u, v) = c, and the integrand at k."""

@@ -241,11 +241,11 @@ _KERNELS = (
     *_cases("relu", 3, *_EQUAL, *_UNEQUAL),
     *_cases("erf", 3, *_EQUAL, *_UNEQUAL),
     *_cases("erf", 20, (3072.0, 3072.0), *_UNEQUAL),
-    *_cases("tanh", 3, *_EQUAL, (1e-4, 1e4)),
+    *_cases("tanh", 3, *(b for b in _EQUAL if 3072.0 not in b), (1e-4, 1e4)),
     *_cases("tanh", 20, (3072.0, 3072.0)),
     *_cases("gelu", 1, *_EQUAL),
     *_cases("gelu", 20, *_UNEQUAL),
-    *_cases("selu", 1, (1e-4, 1e-4), (3072.0, 3072.0), (1e-4, 1e4)),
+    *_cases("selu", 1, (1e-4, 1e-4), (3072.0, 3072.0)),
 )
 _MORE = (
     *_KERNELS,
@@ -373,8 +373,8 @@ COPIES = Claim(
     uses=("dc/eq1-lengths",),
     finding=(
         "With entries rounded layer by layer the correlation of an input with its own"
-        " copy falls below 0.1 at depth 200: the slope at one, above one, makes a distance of"
-        " rounding size grow by that factor in each layer."
+        " copy falls below 0.1 at depth 200: a distance the size of rounding grows in each"
+        " layer by the slope at one."
     ),
 )
 
@@ -424,9 +424,8 @@ DUPLICATES = Claim(
             ratio=(1.0,),
             depth=(200,),
         ),
-        *grid(
-            activation=("erf",), turn=(0.0, _ANGLE), ratio=(_STEP, 1.5), depth=(200,)
-        ),
+        *grid(activation=("erf",), turn=(0.0, _ANGLE), ratio=(_STEP,), depth=(200,)),
+        {"activation": "erf", "turn": _ANGLE, "ratio": 1.5, "depth": 200},
     ),
     larger_cases={
         "full": (
