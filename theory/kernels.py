@@ -41,7 +41,7 @@ from theory.kernel_maps import ntk_map as ntk_map
 Array = npt.NDArray[np.float64]
 
 SAME_LENGTH = 1e-14
-"""Relative spread of squared norms, per input dimension, that counts as one sphere."""
+"""Relative spread of squared norms that counts as one sphere, times sqrt(dimension)."""
 
 NEARLY = 1e-6
 """Relative spread of norms that `sphere=True` takes for one."""
@@ -140,7 +140,8 @@ def nngp(
     sphere : bool
         Take rows whose norms agree to a relative 1e-6, as those normalised in float32
         do, for rows of one norm (of norm one, if theirs is one to 1e-6). The cost then
-        does not grow with depth. Without it lengths count as they are.
+        does not grow with depth. Without it lengths count as they are, but for squared
+        norms within a relative 1e-14 sqrt(d), their rounding.
 
     Returns
     -------
