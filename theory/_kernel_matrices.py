@@ -16,7 +16,7 @@ from theory._spheres import homogeneity, sphere, within
 Array = npt.NDArray[np.float64]
 
 SAME_LENGTH = 1e-14
-"""Relative spread of squared norms, per input dimension, that counts as one sphere."""
+"""Relative spread of squared norms that counts as one sphere, times sqrt(dimension)."""
 
 NEARLY = 1e-6
 """Relative spread of norms that `sphere=True` takes for one."""
