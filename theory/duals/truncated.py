@@ -91,17 +91,21 @@ class Truncated:
         # int (rho - cos u)^power / power! W(cos u) sin u du
         x, w = gaussian.legendre(self._nodes)
         total = np.zeros_like(rho)
+        # As many nodes together as stay in cache.
+        blocks = -(-x.size * rho.size // CHUNK) or 1
         for low, high in itertools.pairwise(self._cuts):
             a, b = np.clip(start, low, high), np.clip(stop, low, high)
             half = 0.5 * (b - a)
             if not half.any():
                 continue
-            for xi, wi in zip(x, w, strict=True):
-                u = a + half * (xi + 1.0)
+            for xs, ws in zip(
+                np.array_split(x, blocks), np.array_split(w, blocks), strict=True
+            ):
+                u = a + np.multiply.outer(xs + 1.0, half)
                 factor = (
                     2.0 * np.sin(0.5 * (u - stop)) * np.sin(0.5 * (u + stop))
                 ) ** power
-                total += wi * half * factor * self._kernel(u)
+                total += half * np.tensordot(ws, factor * self._kernel(u), 1)
         return total / math.factorial(power)
 
     def remainder(self) -> float:
