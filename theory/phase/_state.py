@@ -58,9 +58,19 @@ def first_slope(m: Moments, q: Array, w: Array) -> Array:
 
 
 class State:
-    """Fixed points and slopes, for flat arrays of parameters."""
+    """Fixed points and slopes, for flat arrays of parameters.
 
-    def __init__(self, m: Moments, w: Array, b: Array, start: float) -> None:
+    Correlations are interpolated between the variances on `panels`.
+    """
+
+    def __init__(
+        self,
+        m: Moments,
+        w: Array,
+        b: Array,
+        start: float,
+        panels: _correlations.Panels = _correlations.EXACT,
+    ) -> None:
         self.q = settle(m, w, b, start)
         self.chi_q = variance_slope(m, self.q, w)
         self.chi_1 = first_slope(m, self.q, w)
@@ -72,5 +82,13 @@ class State:
             known & (self.q >= math.exp(LOW)) & (self.chi_1 > 1.0 + EDGE)
         )
         if apart.size:
-            found = _correlations.fixed(m, self.q[apart], w[apart], b[apart])
+            found = _correlations.fixed(m, self.q[apart], w[apart], b[apart], panels)
             self.distance[apart], self.correlation[apart], self.chi_c[apart] = found
+
+    @property
+    def phase(self) -> npt.NDArray[np.str_]:
+        """Names of the phases."""
+        off = self.chi_1 - 1.0
+        phase = np.where(off > 0.0, "chaotic", "ordered")
+        phase = np.where(np.abs(off) <= EDGE, "critical", phase)
+        return np.where(np.isinf(self.q), "divergent", phase)

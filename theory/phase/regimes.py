@@ -18,7 +18,7 @@ from theory import _checks
 from theory.activations import Activation
 from theory.phase._curves import moments
 from theory.phase._settling import settle
-from theory.phase._state import EDGE, State, depth, first_slope, like, parameters
+from theory.phase._state import State, depth, first_slope, like, parameters
 
 Array = npt.NDArray[np.float64]
 
@@ -145,11 +145,7 @@ def classify(
     def shaped(values: Array) -> Any:
         return like(inputs, values.reshape(w.shape))
 
-    off = s.chi_1 - 1.0
-    near = np.abs(off) <= EDGE
-    phase = np.where(off > 0.0, "chaotic", "ordered")
-    phase = np.where(near, "critical", phase)
-    phase = np.where(np.isinf(s.q), "divergent", phase).reshape(w.shape)
+    phase = s.phase.reshape(w.shape)
     return Phase(
         weight_var=shaped(w),
         bias_var=shaped(b),
