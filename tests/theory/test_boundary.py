@@ -24,7 +24,17 @@ import pytest
 import theory
 from theory import activations as act
 from theory import conditioning as dc
-from theory import gaussian, hermite, kernels, lengths, matrices, mmd, phase, spectrum, width
+from theory import (
+    gaussian,
+    hermite,
+    kernels,
+    lengths,
+    matrices,
+    mmd,
+    phase,
+    spectrum,
+    width,
+)
 from theory import identity_map as im
 from theory import neural_collapse as nc
 from theory import optimization as opt
@@ -1524,19 +1534,68 @@ IDENTITY = (
 )
 
 ACTIVATIONS = (
-    call(act.from_function, {"f": FUNCTION, "kinks": ONE|ARRAYS-{"axes"} , "name": NONE | {"text"}, "derivative": NONE, "tolerance": frozenset()}, f=np.tanh, kinks=(0.5,), name="mine", derivative=None, tolerance=1e-10),
+    call(
+        act.from_function,
+        {
+            "f": FUNCTION,
+            "kinks": ONE | ARRAYS - {"axes"},
+            "name": NONE | {"text"},
+            "derivative": NONE,
+            "tolerance": frozenset(),
+        },
+        f=np.tanh,
+        kinks=(0.5,),
+        name="mine",
+        derivative=None,
+        tolerance=1e-10,
+    ),
     call(act.elu, {"alpha": ONE}, alpha=0.5),
     call(act.leaky_relu, {"slope": ONE}, slope=0.1),
     call(act.hermite, {"k": COUNT}, k=2),
     call(act.normrelu_constants, {"c": ONE - LARGE}, c=-1.0),
     call(act.normrelu, {"c": NONE, "scale": WHOLE}, c=None, scale=1.5),
-    call(kernels.Layer, {"weight_var": POSITIVE & ONE, "bias_var": NOT_NEGATIVE & ONE, "skip": NOT_NEGATIVE & ONE}, activation=act.relu, weight_var=2.0, bias_var=0.1, skip=0.5),
+    call(
+        kernels.Layer,
+        {
+            "weight_var": POSITIVE & ONE,
+            "bias_var": NOT_NEGATIVE & ONE,
+            "skip": NOT_NEGATIVE & ONE,
+        },
+        activation=act.relu,
+        weight_var=2.0,
+        bias_var=0.1,
+        skip=0.5,
+    ),
 )
-for _a in (act.relu, act.relu6, act.tanh, act.gelu, act.selu, act.sin, act.exp, act.hermite(3), act.step, TANH, MINE):
+for _a in (
+    act.relu,
+    act.relu6,
+    act.tanh,
+    act.gelu,
+    act.selu,
+    act.sin,
+    act.exp,
+    act.hermite(3),
+    act.step,
+    TANH,
+    MINE,
+):
     ACTIVATIONS += (
         call(_a.__call__, {"x": REAL}, x=0.5),
-        call(_a.dual, {"rho": UNIT | {"minus"}, "var_x": POSITIVE & ONE, "var_y": POSITIVE & ONE}, rho=0.5, var_x=2.0, var_y=0.5),
-        call(_a.dual_derivative, {"rho": UNIT | {"minus"}, "var_x": POSITIVE & ONE, "var_y": POSITIVE & ONE}, rho=0.5, var_x=2.0, var_y=0.5),
+        call(
+            _a.dual,
+            {"rho": UNIT | {"minus"}, "var_x": POSITIVE & ONE, "var_y": POSITIVE & ONE},
+            rho=0.5,
+            var_x=2.0,
+            var_y=0.5,
+        ),
+        call(
+            _a.dual_derivative,
+            {"rho": UNIT | {"minus"}, "var_x": POSITIVE & ONE, "var_y": POSITIVE & ONE},
+            rho=0.5,
+            var_x=2.0,
+            var_y=0.5,
+        ),
         call(_a.distance_map, {"delta": UNIT}, delta=0.5),
         call(_a.hermite, {"order": COUNT, "var": POSITIVE & ONE}, order=2, var=0.5),
         call(_a.length_map, {"q": POSITIVE}, q=2.0),
@@ -1546,18 +1605,76 @@ for _a in (act.relu, act.relu6, act.tanh, act.gelu, act.selu, act.sin, act.exp, 
 KERNEL: Any = {"activation": act.tanh, "depth": 2}
 VARIANCES = {"weight_var": POSITIVE & ONE, "bias_var": NOT_NEGATIVE & ONE}
 MAPS = {"rho": UNIT | {"minus"}, "depth": WHOLE}
-ROW_SETS = {"x": OWN, "y": NONE | OWN, "depth": WHOLE, "sphere": FLAG, "trained": NONE | {"pair"}, "normalized": FLAG}
+ROW_SETS = {
+    "x": OWN,
+    "y": NONE | OWN,
+    "depth": WHOLE,
+    "sphere": FLAG,
+    "trained": NONE | {"pair"},
+    "normalized": FLAG,
+}
 GIVEN: Any = {"y": W, "weight_var": 1.5, "bias_var": 0.1, "sphere": False}
 KERNELS = (
-    call(kernels.correlation, {"x": OWN-AXIS}, x=X),
-    call(kernels.separation, {"x": OWN-AXIS}, x=X),
-    call(kernels.nngp, {k: ROW_SETS[k] for k in ("x", "y", "depth", "sphere")} | VARIANCES, x=X, **KERNEL, **GIVEN),
-    call(kernels.ntk, ROW_SETS | VARIANCES, x=X, **KERNEL, **GIVEN, normalized=False, trained=[1]),
-    call(kernels.nngp_ntk, ROW_SETS | VARIANCES, x=X, **KERNEL, **GIVEN, normalized=False, trained=[1]),
-    call(kernels.nngp_map, MAPS | VARIANCES, rho=0.5, **KERNEL, weight_var=1.5, bias_var=0.1),
-    call(kernels.ntk_map, MAPS | VARIANCES | {"normalized": FLAG}, rho=0.5, **KERNEL, weight_var=1.5, bias_var=0.1, normalized=False),
-    *(call(f, MAPS | {"width": WHOLE}, rho=0.5, **KERNEL, width=9) for f in (width.nngp_mean, width.nngp_variance, width.ntk_mean, width.ntk_variance)),
-    call(width.length_moment, {"depth": WHOLE, "width": WHOLE}, activation=act.relu, depth=2, width=9),
+    call(kernels.correlation, {"x": OWN - AXIS}, x=X),
+    call(kernels.separation, {"x": OWN - AXIS}, x=X),
+    call(
+        kernels.nngp,
+        {k: ROW_SETS[k] for k in ("x", "y", "depth", "sphere")} | VARIANCES,
+        x=X,
+        **KERNEL,
+        **GIVEN,
+    ),
+    call(
+        kernels.ntk,
+        ROW_SETS | VARIANCES,
+        x=X,
+        **KERNEL,
+        **GIVEN,
+        normalized=False,
+        trained=[1],
+    ),
+    call(
+        kernels.nngp_ntk,
+        ROW_SETS | VARIANCES,
+        x=X,
+        **KERNEL,
+        **GIVEN,
+        normalized=False,
+        trained=[1],
+    ),
+    call(
+        kernels.nngp_map,
+        MAPS | VARIANCES,
+        rho=0.5,
+        **KERNEL,
+        weight_var=1.5,
+        bias_var=0.1,
+    ),
+    call(
+        kernels.ntk_map,
+        MAPS | VARIANCES | {"normalized": FLAG},
+        rho=0.5,
+        **KERNEL,
+        weight_var=1.5,
+        bias_var=0.1,
+        normalized=False,
+    ),
+    *(
+        call(f, MAPS | {"width": WHOLE}, rho=0.5, **KERNEL, width=9)
+        for f in (
+            width.nngp_mean,
+            width.nngp_variance,
+            width.ntk_mean,
+            width.ntk_variance,
+        )
+    ),
+    call(
+        width.length_moment,
+        {"depth": WHOLE, "width": WHOLE},
+        activation=act.relu,
+        depth=2,
+        width=9,
+    ),
 )
 NETWORKS: Any = {"activation": act.tanh, "weight_var": 2.0, "bias_var": 0.1}
 VARIED = {"weight_var": POSITIVE, "bias_var": NOT_NEGATIVE}
@@ -1565,24 +1682,112 @@ STARTED = VARIED | {"start": POSITIVE & ONE}
 PHASES = (
     call(phase.variance_map, VARIED | {"q": POSITIVE}, q=1.0, **NETWORKS),
     call(phase.fixed_variances, {k: v & ONE for k, v in VARIED.items()}, **NETWORKS),
-    *(call(f, STARTED, **NETWORKS, start=1.0) for f in (phase.fixed_variance, phase.fixed_correlation, phase.fixed_distance, phase.classify, phase.chi_1)),
-    call(phase.correlation_map, STARTED | {"rho": UNIT | {"minus"}}, rho=0.5, **NETWORKS, start=1.0),
-    call(phase.correlation_distance_map, STARTED | {"delta": UNIT}, delta=0.5, **NETWORKS, start=1.0),
+    *(
+        call(f, STARTED, **NETWORKS, start=1.0)
+        for f in (
+            phase.fixed_variance,
+            phase.fixed_correlation,
+            phase.fixed_distance,
+            phase.classify,
+            phase.chi_1,
+        )
+    ),
+    call(
+        phase.correlation_map,
+        STARTED | {"rho": UNIT | {"minus"}},
+        rho=0.5,
+        **NETWORKS,
+        start=1.0,
+    ),
+    call(
+        phase.correlation_distance_map,
+        STARTED | {"delta": UNIT},
+        delta=0.5,
+        **NETWORKS,
+        start=1.0,
+    ),
     call(phase.edge_curve, {"q": POSITIVE}, q=1.0, activation=act.tanh),
-    call(phase.edge_points, {"bias_var": NOT_NEGATIVE & ONE}, activation=act.tanh, bias_var=0.1),
-    call(phase.edge_of_chaos, {"bias_var": NOT_NEGATIVE}, activation=act.tanh, bias_var=0.1),
+    call(
+        phase.edge_points,
+        {"bias_var": NOT_NEGATIVE & ONE},
+        activation=act.tanh,
+        bias_var=0.1,
+    ),
+    call(
+        phase.edge_of_chaos,
+        {"bias_var": NOT_NEGATIVE},
+        activation=act.tanh,
+        bias_var=0.1,
+    ),
 )
 DEGREES = {"degree": COUNT | {"empty"}, "dim": WHOLE}
 SPECTRUM = (
-    call(spectrum.degree_shares, DEGREES | {"depth": WHOLE}, **KERNEL, degree=2, dim=4, kernel="ntk"),
-    call(spectrum.nngp_eigenvalues, DEGREES | {"depth": WHOLE, "log": FLAG}, **KERNEL, degree=2, dim=4, log=False),
-    call(spectrum.ntk_eigenvalues, DEGREES | {"depth": WHOLE, "log": FLAG}, **KERNEL, degree=2, dim=4, log=False),
-    call(spectrum.taylor_coefficients, {"depth": WHOLE, "order": COUNT}, **KERNEL, order=3, kernel="nngp"),
-    call(spectrum.effective_rank, {"kernel": FUNCTION, "dim": WHOLE}, kernel=_square, dim=4),
-    call(spectrum.eigenvalues, DEGREES | {"kernel": FUNCTION}, kernel=_square, degree=2, dim=4),
-    call(spectrum.power_eigenvalues, DEGREES | {"power": NOT_NEGATIVE & ONE}, power=0.5, degree=2, dim=4),
-    call(spectrum.series_eigenvalues, DEGREES | {"coefficients": NOT_NEGATIVE-ONE | {"own shorter"}, "log": FLAG}, coefficients=[1.0, 0.5], degree=2, dim=4, log=False),
-    call(spectrum.gegenbauer, {"degree": COUNT, "rho": UNIT | {"minus"}, "dim": WHOLE}, degree=2, rho=0.5, dim=4),
+    call(
+        spectrum.degree_shares,
+        DEGREES | {"depth": WHOLE},
+        **KERNEL,
+        degree=2,
+        dim=4,
+        kernel="ntk",
+    ),
+    call(
+        spectrum.nngp_eigenvalues,
+        DEGREES | {"depth": WHOLE, "log": FLAG},
+        **KERNEL,
+        degree=2,
+        dim=4,
+        log=False,
+    ),
+    call(
+        spectrum.ntk_eigenvalues,
+        DEGREES | {"depth": WHOLE, "log": FLAG},
+        **KERNEL,
+        degree=2,
+        dim=4,
+        log=False,
+    ),
+    call(
+        spectrum.taylor_coefficients,
+        {"depth": WHOLE, "order": COUNT},
+        **KERNEL,
+        order=3,
+        kernel="nngp",
+    ),
+    call(
+        spectrum.effective_rank,
+        {"kernel": FUNCTION, "dim": WHOLE},
+        kernel=_square,
+        dim=4,
+    ),
+    call(
+        spectrum.eigenvalues,
+        DEGREES | {"kernel": FUNCTION},
+        kernel=_square,
+        degree=2,
+        dim=4,
+    ),
+    call(
+        spectrum.power_eigenvalues,
+        DEGREES | {"power": NOT_NEGATIVE & ONE},
+        power=0.5,
+        degree=2,
+        dim=4,
+    ),
+    call(
+        spectrum.series_eigenvalues,
+        DEGREES | {"coefficients": NOT_NEGATIVE - ONE | {"own shorter"}, "log": FLAG},
+        coefficients=[1.0, 0.5],
+        degree=2,
+        dim=4,
+        log=False,
+    ),
+    call(
+        spectrum.gegenbauer,
+        {"degree": COUNT, "rho": UNIT | {"minus"}, "dim": WHOLE},
+        degree=2,
+        rho=0.5,
+        dim=4,
+    ),
     call(spectrum.log_multiplicity, DEGREES, degree=2, dim=4),
     call(spectrum.multiplicity, DEGREES, degree=2, dim=4),
 )

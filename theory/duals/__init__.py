@@ -9,3 +9,4 @@ from theory.duals.series import Arcsine as Arcsine
 from theory.duals.series import Series as Series
 from theory.duals.tabulated import Tabulated as Tabulated
 from theory.duals.truncated import Truncated as Truncated
+from theory.duals.waves import Wave as Wave

@@ -203,7 +203,7 @@ def rest_share(activation: Activation, gamma: Any) -> Any:
 
 def _at(activation: Activation, gamma: float) -> Activation:
     # What is known of the activation itself is not found again by quadrature.
-    return activation if gamma == 1.0 else activation.scaled(gamma)
+    return activation if gamma == 1.0 else activation._scaled(gamma)
 
 
 def _each(who: str, function: Any, gamma: Any) -> Any:

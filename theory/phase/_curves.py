@@ -153,7 +153,7 @@ class Moments:
 
     def at(self, q: float) -> Activation:
         """Return x -> s(sqrt(q) x)."""
-        return _within_reach(self.activation, q).scaled(q)
+        return _within_reach(self.activation, q)._scaled(q)
 
     @property
     def _is_own(self) -> bool:
