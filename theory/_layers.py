@@ -7,6 +7,10 @@ from typing import Any
 
 from theory import _checks
 from theory.activations import Activation
+from theory.activations.function import WIDEST
+
+LEAST = 1e-100
+"""Smallest variance of weights: that of several layers is within float64."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +36,26 @@ class Layer:
     skip: float = 0.0
 
     def __post_init__(self) -> None:
-        if not hasattr(self.activation, "_value"):
+        if not isinstance(self.activation, Activation):
             raise TypeError(
                 "Layer: `activation` must be an Activation, as in `theory.activations`,"
                 f" got {self.activation!r:.80}. `from_function` makes one of a callable."
             )
         for name in ("weight_var", "bias_var", "skip"):
             value = getattr(self, name)
-            number = _checks.scalar("Layer", name, value, positive=name == "weight_var")
+            positive = name == "weight_var"
+            number = _variance("Layer", name, value, positive=positive)
             object.__setattr__(self, name, number)
 
     @property
     def plain(self) -> bool:
         """Whether the layer is its activation alone."""
         return (self.weight_var, self.bias_var, self.skip) == (1.0, 0.0, 0.0)
+
+
+def _variance(who: str, name: str, value: Any, *, positive: bool = False) -> float:
+    """Return a number that is at least 0, or `LEAST`, and at most `WIDEST`."""
+    return _checks.number(who, name, value, LEAST if positive else 0.0, WIDEST)
 
 
 Network = Activation | Layer | Sequence[Activation | Layer]
@@ -71,8 +81,8 @@ def runs(
     ValueError
         If `depth` is missing, or is not the number of layers given.
     """
-    w = _checks.scalar(who, "weight_var", weight_var, positive=True)
-    b = _checks.scalar(who, "bias_var", bias_var)
+    w = _variance(who, "weight_var", weight_var, positive=True)
+    b = _variance(who, "bias_var", bias_var)
     if isinstance(activation, (Activation, Layer)):
         if depth is None:
             raise ValueError(

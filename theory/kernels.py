@@ -263,7 +263,8 @@ def _inputs(who: str, x: Any, name: str = "x") -> tuple[Array, Array]:
 def _trained(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[int]:
     if trained is None:
         return frozenset(range(1, depth + 2))
-    found = frozenset(_checks.integer(who, "trained", v, 1) for v in trained)
+    listed = _checks.listed(who, "trained", trained, "weight layers")
+    found = frozenset(_checks.integer(who, "trained", v, 1) for v in listed)
     if not found or max(found) > depth + 1:
         raise ValueError(
             f"{who}: `trained` must name weight layers from 1 to {depth + 1}, got"

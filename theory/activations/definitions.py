@@ -46,7 +46,7 @@ def leaky_relu(slope: float = 0.01) -> Activation:
     >>> leaky_relu(0.1)([-1.0, 2.0]).tolist()
     [-0.1, 2.0]
     """
-    s = float(_checks.real("leaky_relu", "slope", slope))
+    s = _checks.number("leaky_relu", "slope", slope)
     return Pieces(f"leaky_relu({s:g})", 1, (0.0, s), (0.0,), (1.0 - s,))
 
 
@@ -272,7 +272,7 @@ def elu(alpha: float = 1.0) -> Activation:
     >>> elu(2.0)(1.5)
     1.5
     """
-    alpha = float(_checks.real("elu", "alpha", alpha))
+    alpha = _checks.number("elu", "alpha", alpha)
     return ExponentialUnit(f"elu({alpha:g})", alpha)
 
 

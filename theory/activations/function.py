@@ -112,7 +112,7 @@ class GaussianFunction(ABC):
             If `x` is not finite.
         """
         v = _checks.real(self.name, "x", x)
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(all="ignore"):
             out = np.asarray(self._value(v))
         return _checks.like(x, _checks.result(self.name, out, "x"))
 

@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory.activations import Activation
 from theory.phase import _correlations
-from theory.phase._curves import LOW, Moments
+from theory.phase._curves import LOW, Moments, moments
 from theory.phase._settling import settle, variance_slope
 
 Array = npt.NDArray[np.float64]
@@ -21,14 +22,13 @@ def parameters(who: str, weight_var: Any, bias_var: Any) -> tuple[Array, Array]:
     """Return both variances, checked and broadcast."""
     w = _checks.positive(who, "weight_var", weight_var)
     b = _checks.not_negative(who, "bias_var", bias_var)
-    try:
-        w, b = np.broadcast_arrays(w, b)
-    except ValueError:
-        raise ValueError(
-            f"{who}: `weight_var` and `bias_var` must broadcast, got shapes {w.shape}"
-            f" and {b.shape}."
-        ) from None
-    return w.copy(), b.copy()
+    shape = _checks.broadcast(who, weight_var=w, bias_var=b)
+    return np.broadcast_to(w, shape).copy(), np.broadcast_to(b, shape).copy()
+
+
+def tables(who: str, activation: Any) -> Moments:
+    """Return the tables of an activation that is one."""
+    return moments(_checks.instance(who, "activation", activation, Activation))
 
 
 def like(inputs: tuple[Any, ...], out: Any) -> Any:
