@@ -1733,7 +1733,7 @@ SPECTRUM = (
     call(spectrum.eigenvalues, DEGREES | {"kernel": FUNCTION}, kernel=_square, **AT),
     call(
         spectrum.power_eigenvalues,
-        DEGREES | {"power": NOT_NEGATIVE & ONE},
+        DEGREES | {"power": (NOT_NEGATIVE - LARGE) & ONE},
         power=0.5,
         **AT,
     ),
