@@ -10,12 +10,15 @@ message does the same counts as refusal; nothing else warns, and nothing takes l
 import dataclasses
 import importlib
 import inspect
+import itertools
 import math
 import pkgutil
 import signal
+import sys
 import time
 import types
 import warnings
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -1883,3 +1886,96 @@ def test_boundary(c):
     assert _finite(valid)
     wrong = [trial for trial in trials(c) if trial[2] != trial[3]]
     assert wrong == []
+
+
+# --- arrays ---------------------------------------------------------------------------
+
+
+def _numbers(c: Call) -> list[str]:
+    """Arguments that take arrays, by their annotation, and have a number here."""
+    parameters = inspect.signature(c.function).parameters
+    return [
+        name
+        for name, value in c.arguments.items()
+        if parameters[name].annotation is Any and type(value) in (int, float)
+    ]
+
+
+BROADCAST = [
+    (c, pair) for c in CALLS for pair in itertools.combinations(_numbers(c), 2)
+]
+
+
+@pytest.mark.parametrize(
+    ("c", "names"), BROADCAST, ids=lambda v: v.who if isinstance(v, Call) else str(v)
+)
+def test_two_arrays_broadcast(c, names):
+    shapes = {names[0]: (2, 1), names[1]: (1, 3)}
+    arrays = {name: np.full(shapes[name], c.arguments[name]) for name in names}
+    out, one = c.function(**{**c.arguments, **arrays}), c.function(**c.arguments)
+    shapes = [np.shape(v) for v in _fields(out)]
+    assert any((2, 3) in itertools.pairwise(shape) for shape in shapes)
+    for many, single in zip(_fields(out), _fields(one), strict=True):
+        if np.shape(single) == ():
+            # The same formula: rounding of vectorised functions, or of a table.
+            np.testing.assert_allclose(many, single, rtol=1e-11)
+
+
+def _fields(out: Any) -> list[Any]:
+    """Numbers and arrays of numbers in a result."""
+    if dataclasses.is_dataclass(out):
+        out = tuple(getattr(out, f.name) for f in dataclasses.fields(out))
+    every = out if isinstance(out, tuple) else (out,)
+    return [v for v in every if np.asarray(v).dtype.kind == "f"]
+
+
+# --- cases that were answered once ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "text"),
+    [
+        (dc.ntk_ratio_bound, {"depth": 300, **D, "form": "Sharp"}, "'sharp'"),
+        (dc.ntk_threshold_depth, {**D, "n": 3, "form": "Sharp"}, "'sharp'"),
+        (dc.derivative_bound, {**D, "form": "Printed"}, "'printed'"),
+        (dc.one_layer_bound, {**D, "middle": "no"}, "`middle` must be True or False"),
+        (act.relu.dual, {"rho": "0.5"}, "`rho` must be real numbers"),
+        (act.relu.dual, {"rho": np.array([0.5 + 0.3j])}, "`rho` must be real numbers"),
+        (act.relu.dual, {"rho": 0.5, "var_x": [1.0, 2.0]}, "`var_x` must be a number"),
+        (kernels.ntk, {"x": X, **KERNEL, "normalized": "no"}, "True or False"),
+        (
+            sl.stability_limit,
+            {"outputs": F, "weight_decay": 0.1, "momentum": "abc"},
+            "`momentum` must",
+        ),
+        (
+            sl.rho_iterates,
+            {"steps": 2, "rho0": 1.0, **RHO, "weight_decay": 0.1, "rate": math.nan},
+            "`rate` must",
+        ),
+        (
+            mmd.simplex_sample,
+            {"count": 4, "classes": 3, "generator": "x"},
+            "`generator` must",
+        ),
+        (act.normrelu, {"scale": 1e308}, r"`scale` must lie in"),
+    ],
+    ids=lambda v: getattr(v, "__name__", None),
+)
+def test_named_cases_are_refused(function, arguments, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        function(**arguments)
+
+
+@pytest.mark.parametrize("stiff", ["rho0", "weight_decay", "t_end"])
+def test_stiff_flows_refuse_or_finish(stiff):
+    arguments = {"directions": V, "rho0": 1.0, **FLOWS, stiff: 1e9}
+    if stiff == "t_end":
+        arguments["t_eval"] = None
+    what = outcome(call(sl.gradient_flow, {}, **arguments), stiff, 1e9)
+    assert what in ("refused", "answered")  # not a hang
+
+
+if __name__ == "__main__":
+    counts = Counter(what.partition(":")[0] for c in CALLS for *_, what in trials(c))
+    sys.stdout.write(f"{sum(counts.values())} calls: {dict(counts)}\n")
