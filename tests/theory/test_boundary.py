@@ -1926,7 +1926,7 @@ def _fields(out: Any) -> list[Any]:
     if dataclasses.is_dataclass(out):
         out = tuple(getattr(out, f.name) for f in dataclasses.fields(out))
     every = out if isinstance(out, tuple) else (out,)
-    return [v for v in every if np.asarray(v).dtype.kind == "f"]
+    return [v for v in every if np.asarray(v).dtype.kind in "fiu"]
 
 
 # --- cases that were answered once ----------------------------------------------------

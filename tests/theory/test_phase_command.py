@@ -81,10 +81,10 @@ def test_grey_means_that_variances_diverge(name):
     step = (d.weights[1] - d.weights[0]) / 12
     alone = phase.classify(a, (j + 0.5) * step, (i + 0.5) * 0.5 / 12)
     assert alone.phase == "chaotic"
-    # 2e-5 of the slope chi_c, over 1 - chi_c: what -1/log of it is worth.
-    chi = alone.chi_c
-    error = 2e-5 / max(1.0 - chi, 2e-5) / max(-math.log(chi), 1e-5) + 1e-12
-    assert abs(d.depth[i, j] / alone.correlation_depth - 1.0) < error
+    # 2e-5 of the largest slope, and of c* by 1/(1 - chi_c) of it.
+    slope = math.exp(-1.0 / d.depth[i, j]) if d.depth[i, j] else 0.0
+    largest = min(alone.chi_1, 1e3)
+    assert abs(slope - alone.chi_c) < 2e-5 * largest / (1.0 - alone.chi_c)
 
 
 @pytest.mark.parametrize(

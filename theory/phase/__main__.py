@@ -93,7 +93,8 @@ def diagram(
     start, shown = time.monotonic(), False
     for block in np.array_split(np.arange(w.size), -(-w.size // BLOCK)):
         s = State(m, w[block], b[block], START, panels)
-        depth[block], phase[block] = depths(s.chi_c), s.phase
+        # A slope of nothing may be interpolated to less.
+        depth[block], phase[block] = depths(np.maximum(s.chi_c, 0.0)), s.phase
         if shown or time.monotonic() - start > 2.0:
             shown = True
             done = 100 * (int(block[-1]) + 1) // w.size
