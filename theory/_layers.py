@@ -36,7 +36,7 @@ class Layer:
     skip: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.activation, Activation):
+        if not hasattr(self.activation, "_value"):
             raise TypeError(
                 "Layer: `activation` must be an Activation, as in `theory.activations`,"
                 f" got {self.activation!r:.80}. `from_function` makes one of a callable."

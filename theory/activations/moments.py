@@ -186,7 +186,7 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
         total = density @ f
         outside = density @ np.where(np.abs(x) > top - 2.0 * low, np.abs(f), 0.0)
         if np.isfinite(total).all() and np.all(outside <= TAIL * (density @ np.abs(f))):
-            return total
+            return np.asarray(total, dtype=np.float64)
     raise ValueError(
         f"{a.name}.length_map: `q` must leave E s(sqrt(q) Z)^2 within float64, but the"
         f" activation grows too fast for {high * high:.3g}."
