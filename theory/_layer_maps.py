@@ -371,7 +371,7 @@ class Interpolated:
         if d == 0.0 and rho > 0.0 and self.before.high[i] == self.before.high[j]:
             return 1.0, 0.0, float(self.slopes[i])
         r = np.exp(self.before.high[[i, j]])
-        e = pair(*(self.activation.scaled(float(v * v)) for v in sorted(r)))
+        e = pair(*(self.activation._scaled(float(v * v)) for v in sorted(r)))
         _, factors = self._after
         factor = float(factors[i] * factors[j]) / float(r[0] * r[1])
         angle = 2.0 * math.asin(math.sqrt(0.5 * d))

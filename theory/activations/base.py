@@ -36,8 +36,8 @@ class Activation(GaussianFunction):
     """
 
     @abstractmethod
-    def scaled(self, var: float) -> "Activation":
-        """Return x -> s(sqrt(var) x), the activation as inputs of variance var see it."""
+    def _scaled(self, var: float) -> "Activation":
+        """Return x -> s(sqrt(var) x)."""
 
     @property
     @abstractmethod
@@ -60,9 +60,23 @@ class Activation(GaussianFunction):
                 return series
         return _tabulated(self, other)
 
+    def scaled(self, var: float) -> "Activation":
+        """Return x -> s(sqrt(var) x), the activation as inputs of variance var see it.
+
+        Raises
+        ------
+        ValueError
+            If `var` is not in the range where moments are known, 1e-300 to 1e12 or
+            what closed forms allow; if s is not resolved, or not finite, where a Gaussian
+            of that variance is.
+        """
+        return self._scaled(self._variance("scaled", "var", var))
+
+    def _one(self, var: float) -> "Activation":
+        return self if var == 1.0 else self._scaled(var)
+
     def _at(self, var: float, who: str, name: str = "var") -> "Activation":
-        v = float(_checks.positive(f"{self.name}.{who}", name, var))
-        return self if v == 1.0 else self.scaled(v)
+        return self._one(self._variance(who, name, var))
 
     def normalized(self) -> "Activation":
         """Return (s - E s) / sd(s); exactly itself when it is normalised already.
@@ -243,23 +257,23 @@ class Activation(GaussianFunction):
         >>> act.relu.length_map([1.0, 4.0]).tolist()
         [0.5, 2.0]
         """
-        v = _checks.positive(f"{self.name}.length_map", "q", q)
+        v = self._variances("length_map", "q", q)
         return _checks.like(q, self._lengths(v.ravel()).reshape(v.shape))
 
     def length_map_derivative(self, q: Any) -> Any:
         r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`."""
-        v = _checks.positive(f"{self.name}.length_map_derivative", "q", q)
+        v = self._variances("length_map_derivative", "q", q)
         return _checks.like(q, self._length_slopes(v.ravel()).reshape(v.shape))
 
     def _lengths(self, q: Array) -> Array:
         if q.size > moments.FEW:
             return moments.lengths(self, q)
-        return np.array([self._at(v, "length_map", "q").second_moment for v in q])
+        return np.array([self._one(v).second_moment for v in q.tolist()])
 
     def _length_slopes(self, q: Array) -> Array:
         if q.size > moments.FEW:
             return moments.length_slopes(self, q)
-        at = [self._at(v, "length_map_derivative", "q") for v in q]
+        at = [self._one(v) for v in q.tolist()]
         slopes = [moments.length_slope(a) for a in at]
         return np.array(slopes) / q
 
@@ -310,9 +324,12 @@ class Affine(Activation):
         base, scale, _ = self.base._parts()
         return base, self.scale * scale, self.mean
 
-    def scaled(self, var: float) -> "Affine":
-        """Return x -> s(sqrt(var) x)."""
-        return Affine(self.base.scaled(var), self.scale, self.shift)
+    def _scaled(self, var: float) -> "Affine":
+        return Affine(self.base._scaled(var), self.scale, self.shift)
+
+    @property
+    def _widest(self) -> float:
+        return self.base._widest
 
     @property
     def derivative(self) -> Activation:

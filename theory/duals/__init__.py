@@ -11,3 +11,4 @@ from theory.duals.series import Monomial as Monomial
 from theory.duals.series import Series as Series
 from theory.duals.tabulated import Tabulated as Tabulated
 from theory.duals.truncated import Truncated as Truncated
+from theory.duals.waves import Wave as Wave
