@@ -101,15 +101,19 @@ class Interpolated:
         """Log lengths after the activation."""
         table, order = self._lengths, self.before.order
         logs, gaps = self.before.high[order], self.before.gaps
-        after = table.log_length(logs)
-        rise = np.diff(after)
+        rise = gaps + np.diff(self._gains[order])
         # Over a narrow gap, the integral of the slope in the place of a difference.
         small = np.abs(gaps) < 0.02
         x, w = gaussian.legendre(6)
         at = logs[:-1][small, None] + 0.5 * gaps[small, None] * (1.0 + x)
         rate = table.growth(at.ravel()).reshape(at.shape) @ (0.5 * w)
         rise[small] = gaps[small] * rate
-        return self.before.after(float(after[0]), rise)
+        return self.before.after(self.before.start, rise, self._gains[order[0]])
+
+    @cached_property
+    def _gains(self) -> Array:
+        """Logarithms of what lengths are multiplied by."""
+        return self._lengths.gain(self.before.high)
 
     @cached_property
     def slopes(self) -> Array:
@@ -119,9 +123,8 @@ class Interpolated:
     @cached_property
     def _after(self) -> tuple[Array, Array]:
         """Rows' means and lengths, over the lengths after the activation."""
-        size = np.exp(self.rows.high)
-        means = self._lengths.mean(self.before.high) / size
-        return means, np.exp(self.before.high) / size
+        factors = np.exp(-self._gains)
+        return self._lengths.mean(self.before.high) * factors, factors
 
     def _polynomials(self, name: str, *, near: bool) -> Array:
         """Return a table as one polynomial in the angle, far from +-1 or near 1."""

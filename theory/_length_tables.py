@@ -88,12 +88,12 @@ class Lengths:
 
     activation: Activation
 
-    def log_length(self, logs: Array) -> Array:
-        """Return log r' at log lengths of shape (m,)."""
-        return self._read(logs, lambda p, x: p.log_length(x))
+    def gain(self, logs: Array) -> Array:
+        """Return log r' - log r at log lengths of shape (m,)."""
+        return self._read(logs, lambda p, x: p.gain(x))
 
     def mean(self, logs: Array) -> Array:
-        """Return E s(r Z)."""
+        """Return E s(r Z) / r."""
         return self._read(logs, lambda p, x: p.mean(x))
 
     def slope(self, logs: Array) -> Array:
@@ -172,20 +172,21 @@ class LengthPanel:
 
     @cached_property
     def _rows(self) -> tuple[Array, Array, Array]:
-        _, w, s, _ = self._sampled
-        return self._fit(np.log(s * s @ w)), self._fit(s @ w), self._slope
+        r, w, s, _ = self._sampled
+        one = s / r[:, None]
+        return self._fit(np.log(one * one @ w)), self._fit(one @ w), self._slope
 
     @cached_property
     def _slope(self) -> Array:
         _, w, s, h = self._sampled
         return self._fit((s * h) @ w / (s * s @ w))
 
-    def log_length(self, logs: Array) -> Array:
-        """Return log r' at log lengths of shape (m,)."""
+    def gain(self, logs: Array) -> Array:
+        """Return log r' - log r at log lengths of shape (m,)."""
         return 0.5 * self.interval.basis(logs, NODES) @ self._rows[0]
 
     def mean(self, logs: Array) -> Array:
-        """Return E s(r Z)."""
+        """Return E s(r Z) / r."""
         return self.interval.basis(logs, NODES) @ self._rows[1]
 
     def slope(self, logs: Array) -> Array:
