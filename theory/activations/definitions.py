@@ -165,6 +165,7 @@ exp = Smooth(
         precise=lambda mp, x: mp.exp(x),
         closed=Closed(
             coefficients=closed.exponential,
+            dual=duals.Exponential,
             energy=lambda q: np.exp(2.0 * q),
             energy_slope=lambda q: 2.0 * np.exp(2.0 * q),
             variance=lambda q: np.exp(q) * np.expm1(q),
@@ -181,6 +182,7 @@ sin = Smooth(
         parity=ODD,
         closed=Closed(
             coefficients=closed.sine,
+            dual=lambda v, w: duals.Trigonometric(v, w, odd=True),
             energy=lambda q: -0.5 * np.expm1(-2.0 * q),
             energy_slope=lambda q: np.exp(-2.0 * q),
             variance=lambda q: -0.5 * np.expm1(-2.0 * q),
@@ -197,6 +199,7 @@ cos = Smooth(
         parity=EVEN,
         closed=Closed(
             coefficients=closed.cosine,
+            dual=lambda v, w: duals.Trigonometric(v, w, odd=False),
             energy=lambda q: 0.5 * (1.0 + np.exp(-2.0 * q)),
             energy_slope=lambda q: -np.exp(-2.0 * q),
             variance=lambda q: 0.5 * np.expm1(-q) ** 2,
@@ -241,7 +244,7 @@ gaussian_bump = Smooth(
         df=lambda x: -x * np.exp(-0.5 * x * x),
         precise=lambda mp, x: mp.exp(-x * x / 2),
         parity=EVEN,
-        closed=Closed(coefficients=closed.bump),
+        closed=Closed(coefficients=closed.bump, dual=duals.Bump),
     )
 )
 
