@@ -123,8 +123,7 @@ class Interpolated:
     @cached_property
     def _after(self) -> tuple[Array, Array]:
         """Rows' means and lengths, over the lengths after the activation."""
-        factors = np.exp(-self._gains)
-        return self._lengths.mean(self.before.high) * factors, factors
+        return self._lengths.mean(self.before.high), np.exp(-self._gains)
 
     def _polynomials(self, name: str, *, near: bool) -> Array:
         """Return a table as one polynomial in the angle, far from +-1 or near 1."""

@@ -36,6 +36,12 @@ NODES = 32
 """Nodes in log length of a panel of width one: functions of one length are analytic in
 the strip of half-width pi/4, where Gaussian densities of complex length decay."""
 
+MOST = 256
+"""Nodes at most."""
+
+RESOLVED = 1e-15
+"""Last Chebyshev coefficients that are rounding, over the largest."""
+
 FEWER = 20
 """Nodes of the distances of two lengths, which are promised fewer digits."""
 
@@ -93,7 +99,7 @@ class Lengths:
         return self._read(logs, lambda p, x: p.gain(x))
 
     def mean(self, logs: Array) -> Array:
-        """Return E s(r Z) / r."""
+        """Return E s(r Z) / r'."""
         return self._read(logs, lambda p, x: p.mean(x))
 
     def slope(self, logs: Array) -> Array:
@@ -141,69 +147,109 @@ class LengthPanel:
     interval: Interval
 
     @cached_property
-    def _sampled(self) -> tuple[Array, Array, Array, Array]:
-        """Lengths r (n,), weights (m,), and s(r z) and r z s'(r z), (n, m)."""
-        r = np.exp(self.interval.nodes(NODES))
-        z, w = rule(cuts(self.activation, r))
-        x = r[:, None] * z
-        w = w * gaussian.pdf(z)
+    def _sampled(self) -> tuple[Array, Array, Array]:
+        """Nodes x (m,) for all lengths of the interval, weights, and s(x)."""
+        low, top = math.exp(self.interval.low), REACH * math.exp(self.interval.high)
+        count = math.ceil(top / low)
+        own = low * np.arange(-count, count + 1, dtype=np.float64)
+        edges = [own, self.activation._edges(top)]
+        if self.has_slope:
+            edges.append(self.activation.derivative._edges(top))
+        edges = np.unique(np.concatenate(edges))
+        x, w = gaussian.composite(edges[np.abs(edges) <= top])
+        with np.errstate(over="ignore"):
+            return x, w, self.activation._value(x)
+
+    def _averages(self, n: int, *functions: Array) -> tuple[Array, ...]:
+        """Log lengths at n nodes, and averages there of functions of x, (n,) each."""
+        x, w, _ = self._sampled
+        logs = self.interval.nodes(n)
+        r = np.exp(logs)[:, None]
+        density = w * gaussian.pdf(x / r) / r
         with np.errstate(over="ignore", invalid="ignore"):
-            s = self.activation._value(x)
-            if not np.isfinite(s * s @ w).all():
+            found = tuple(density @ f for f in functions)
+        for values in found:
+            if not np.isfinite(values).all():
                 raise ValueError(
                     "kernels: `depth` must keep the kernel within float64, but"
                     f" {self.activation.name} leaves it at length {r.max():.3g}. Use"
                     " `activation.normalized()`."
                 )
-            slope = self.activation.derivative._value(x) if self.has_slope else 0.0 * x
-        return r, w, s, x * slope
+        return logs, *found
 
     @property
     def has_slope(self) -> bool:
         """Whether s' is square integrable."""
         return bool(np.isfinite(self.activation.derivative_second_moment))
 
-    def _fit(self, values: Array) -> Array:
-        """Coefficients from values at the nodes, along every axis."""
-        to = chebyshev(NODES)
-        for axis in range(values.ndim):
-            values = np.moveaxis(np.tensordot(to, values, (1, axis)), 0, axis)
-        return values
+    def _read(self, c: Array, logs: Array) -> Array:
+        return self.interval.basis(logs, len(c)) @ c
 
     @cached_property
-    def _rows(self) -> tuple[Array, Array, Array]:
-        r, w, s, _ = self._sampled
-        one = s / r[:, None]
-        return self._fit(np.log(one * one @ w)), self._fit(one @ w), self._slope
+    def _gain(self) -> Array:
+        """Coefficients of the logarithm of r'^2 / r^2.
 
-    @cached_property
-    def _slope(self) -> Array:
-        _, w, s, h = self._sampled
-        return self._fit((s * h) @ w / (s * s @ w))
+        Its singularities are the complex zeros of r'^2, wherever they are.
+        """
+        s = self._sampled[2]
+        return _resolved(lambda n: self._log_energy(n, s * s))
+
+    def _log_energy(self, n: int, square: Array) -> Array:
+        # Logarithms of hundreds would not keep the digits of their difference.
+        low = self.interval.low
+        logs, energy = self._averages(n, square * math.exp(-2.0 * low))
+        return np.log(energy) - 2.0 * (logs - low)
 
     def gain(self, logs: Array) -> Array:
         """Return log r' - log r at log lengths of shape (m,)."""
-        return 0.5 * self.interval.basis(logs, NODES) @ self._rows[0]
+        return 0.5 * self._read(self._gain, logs)
+
+    @cached_property
+    def _means(self) -> tuple[Array, Array]:
+        """Of the mean over r', and of the variance over r'^2."""
+        x, w, s = self._sampled
+
+        def means(n: int) -> tuple[Array, Array]:
+            logs, mean, energy = self._averages(n, s, s * s)
+            spread = np.square(s - mean[:, None])
+            r = np.exp(logs)[:, None]
+            variance = (spread * gaussian.pdf(x / r) / r) @ w
+            return mean / np.sqrt(energy), variance / energy
+
+        return tuple(_resolved(lambda n, k=k: means(n)[k]) for k in (0, 1))
 
     def mean(self, logs: Array) -> Array:
-        """Return E s(r Z) / r."""
-        return self.interval.basis(logs, NODES) @ self._rows[1]
-
-    def slope(self, logs: Array) -> Array:
-        """Return E s'(r Z)^2."""
-        return self.interval.basis(logs, NODES) @ self._energy
+        """Return E s(r Z) / r'."""
+        mean, share = (self._read(c, logs) for c in self._means)
+        # Where it is nearly all of s, from the little that is not.
+        near = np.sqrt(1.0 - np.minimum(share, 0.5))
+        return np.where(share < 0.5, np.copysign(near, mean), mean)
 
     @cached_property
     def _energy(self) -> Array:
-        r, w, _, h = self._sampled
-        z = rule(cuts(self.activation, r))[0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            f = np.where(z == 0.0, 0.0, h / (r[:, None] * z))
-        return self._fit(f * f @ w)
+        slope = self.activation.derivative._value(self._sampled[0])
+        return chebyshev(NODES) @ self._averages(NODES, slope * slope)[1]
+
+    def slope(self, logs: Array) -> Array:
+        """Return E s'(r Z)^2."""
+        return self._read(self._energy, logs)
+
+    @cached_property
+    def _growth(self) -> Array:
+        x, _, s = self._sampled
+        if not self.has_slope:
+            return np.zeros(1)
+        both = s * x * self.activation.derivative._value(x)
+
+        def ratio(n: int) -> Array:
+            _, change, energy = self._averages(n, both, s * s)
+            return change / energy
+
+        return _resolved(ratio)
 
     def growth(self, logs: Array) -> Array:
         """Return the derivative of log r' in log r."""
-        return self.interval.basis(logs, NODES) @ self._slope
+        return self._read(self._growth, logs)
 
     @cached_property
     def _angles(self) -> Array:
@@ -229,6 +275,16 @@ class LengthPanel:
         return gap * gap * np.einsum("ma,ma->m", left @ self._angles, right)
 
 
+def _resolved(values: Callable[[int], Array]) -> Array:
+    """Coefficients from values at as many nodes as it takes."""
+    n = NODES
+    while True:
+        c = chebyshev(n) @ values(n)
+        if np.abs(c[-3:]).max() <= RESOLVED * np.abs(c).max() or n >= MOST:
+            return c
+        n *= 2
+
+
 def turned(activation: Activation, low: float, gaps: Array) -> Array:
     """Return lambda of lengths e^low and e^(low + gap), for positive gaps (m,)."""
     r = np.exp(low + np.concatenate([[0.0], gaps]))
@@ -251,11 +307,16 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
             at = start + wide * (a + 0.5 * (b - a) * (1.0 + node))
             change += 0.5 * weight * (b - a) * wide * activation.derivative._value(at)
     first, both = activation._value(start), activation._value(r[1:, None] * z)
-    sizes = math.sqrt(first * first @ w), np.sqrt(both * both @ w)
-    fall = (change * (first + both)) @ w / (sizes[0] + sizes[1])
-    # Of the change of s, what does not go along with s.
-    rest = (change * change) @ w - fall * fall
-    return np.maximum(rest, 0.0) / (2.0 * sizes[0] * sizes[1])
+    size, other = math.sqrt(first * first @ w), np.sqrt(both * both @ w)
+    # Of the change of s, what does not go along with s: with a = s(r_0 z) and
+    # b = (1 + share) a + across, 1 - a.b/|a||b| = |across|^2 / |b| (|b| + (1 + share) |a|).
+    share = ((change * first) @ w) / (size * size)
+    across = change - share[:, None] * first
+    along = (1.0 + share) * size
+    apart = (across * across) @ w
+    return np.where(
+        along > 0.0, apart / (other * (other + np.abs(along))), 1.0 - along / other
+    )
 
 
 def cuts(activation: Activation, r: Array) -> Array:
