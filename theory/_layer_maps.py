@@ -163,6 +163,26 @@ class Interpolated:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
         if self._formula is not None:
             return self._in_closed_form(rows, columns, rho, d)
+        close = d < self._close
+        if close.all():
+            after, gap = np.empty_like(rho), np.empty_like(rho)
+            slope = np.empty_like(rho) if tangent else None
+        else:
+            after, gap, slope = self._apart(rows, columns, rho, tangent=tangent)
+        if not self._start and np.count_nonzero(close) > MANY * d.size:
+            self._near(rows, columns, rho, d, (after, gap, slope))
+            close &= rho < 0.0
+        p, s = np.divmod(np.flatnonzero(close), rho.shape[1])
+        if len(p):
+            self._one_by_one(
+                rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope)
+            )
+        return after, gap, slope
+
+    def _apart(
+        self, rows: slice, columns: slice, rho: Array, *, tangent: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Evaluate a block by polynomials in the angle, right away from +-1."""
         low = math.acos(1.0 - self._close)
         y = np.arccos(rho)
         np.clip(y, low, math.pi - low, out=y)
@@ -175,17 +195,7 @@ class Interpolated:
         after += means[rows, None] * means[columns]
         np.clip(after, -1.0, 1.0, out=after)
         slope = self._polynomial("slope", rows, columns, y) if tangent else None
-        gap = 1.0 - np.abs(after)
-        close = d < self._close
-        if not self._start and np.count_nonzero(close) > MANY * d.size:
-            self._near(rows, columns, rho, d, (after, gap, slope))
-            close &= rho < 0.0
-        p, s = np.divmod(np.flatnonzero(close), rho.shape[1])
-        if len(p):
-            self._one_by_one(
-                rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope)
-            )
-        return after, gap, slope
+        return after, 1.0 - np.abs(after), slope
 
     @cached_property
     def _formula(self) -> Formula | None:

@@ -39,7 +39,7 @@ the strip of half-width pi/4, where Gaussian densities of complex length decay."
 MOST = 256
 """Nodes at most."""
 
-RESOLVED = 1e-15
+RESOLVED = 3e-15
 """Last Chebyshev coefficients that are rounding, over the largest."""
 
 FEWER = 20
@@ -147,109 +147,91 @@ class LengthPanel:
     interval: Interval
 
     @cached_property
-    def _sampled(self) -> tuple[Array, Array, Array]:
-        """Nodes x (m,) for all lengths of the interval, weights, and s(x)."""
-        low, top = math.exp(self.interval.low), REACH * math.exp(self.interval.high)
-        count = math.ceil(top / low)
-        own = low * np.arange(-count, count + 1, dtype=np.float64)
-        edges = [own, self.activation._edges(top)]
-        if self.has_slope:
-            edges.append(self.activation.derivative._edges(top))
-        edges = np.unique(np.concatenate(edges))
-        x, w = gaussian.composite(edges[np.abs(edges) <= top])
-        with np.errstate(over="ignore"):
-            return x, w, self.activation._value(x)
+    def _sampled(self) -> tuple[Array, Array, Array, Array]:
+        """Nodes y (m,) for all lengths of the interval, weights, s(r y) / r and s'(r y).
 
-    def _averages(self, n: int, *functions: Array) -> tuple[Array, ...]:
-        """Log lengths at n nodes, and averages there of functions of x, (n,) each."""
-        x, w, _ = self._sampled
-        logs = self.interval.nodes(n)
-        r = np.exp(logs)[:, None]
-        density = w * gaussian.pdf(x / r) / r
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = tuple(density @ f for f in functions)
-        for values in found:
-            if not np.isfinite(values).all():
-                raise ValueError(
-                    "kernels: `depth` must keep the kernel within float64, but"
-                    f" {self.activation.name} leaves it at length {r.max():.3g}. Use"
-                    " `activation.normalized()`."
-                )
-        return logs, *found
+        In units of r, the least length: of hundreds the logarithm has lost digits that
+        its differences have.
+        """
+        unit = math.exp(self.interval.low)
+        top = REACH * math.exp(self.interval.high - self.interval.low)
+        count = math.ceil(top)
+        edges = [np.arange(-count, count + 1, dtype=np.float64)]
+        edges.append(self.activation._edges(top * unit) / unit)
+        if self.has_slope:
+            edges.append(self.activation.derivative._edges(top * unit) / unit)
+        cuts = np.unique(np.concatenate(edges))
+        y, w = gaussian.composite(cuts[np.abs(cuts) <= top])
+        x = unit * y
+        with np.errstate(over="ignore"):
+            s = self.activation._value(x) / unit
+            if not self.has_slope:
+                return y, w, s, np.zeros_like(x)
+            return y, w, s, self.activation.derivative._value(x)
 
     @property
     def has_slope(self) -> bool:
         """Whether s' is square integrable."""
         return bool(np.isfinite(self.activation.derivative_second_moment))
 
-    def _read(self, c: Array, logs: Array) -> Array:
-        return self.interval.basis(logs, len(c)) @ c
-
     @cached_property
-    def _gain(self) -> Array:
-        """Coefficients of the logarithm of r'^2 / r^2.
+    def _rows(self) -> Array:
+        """Coefficients of all functions of one length, (nodes, 5).
 
-        Its singularities are the complex zeros of r'^2, wherever they are.
+        They are analytic but for the complex zeros of r'^2, wherever these are: nodes are
+        doubled until they are resolved.
         """
-        s = self._sampled[2]
-        return _resolved(lambda n: self._log_energy(n, s * s))
+        n = NODES
+        while True:
+            c = chebyshev(n) @ self._averages(n)
+            size = np.abs(c).max(axis=0)
+            size[1] = max(size[1], 1.0)  # a mean is added to correlations
+            if np.all(np.abs(c[-3:]).max(axis=0) <= RESOLVED * size) or n >= MOST:
+                return c
+            n *= 2
 
-    def _log_energy(self, n: int, square: Array) -> Array:
-        # Logarithms of hundreds would not keep the digits of their difference.
-        low = self.interval.low
-        logs, energy = self._averages(n, square * math.exp(-2.0 * low))
-        return np.log(energy) - 2.0 * (logs - low)
+    def _averages(self, n: int) -> Array:
+        """log r'^2/r^2, mean and variance over r', growth and slope at n nodes, (n, 5)."""
+        y, w, s, slope = self._sampled
+        shares = self.interval.nodes(n) - self.interval.low
+        r = np.exp(shares)[:, None]
+        density = w * gaussian.pdf(y / r) / r
+        with np.errstate(over="ignore", invalid="ignore"):
+            energy, slopes = density @ (s * s), density @ (slope * slope)
+        if not (np.isfinite(energy).all() and np.isfinite(slopes).all()):
+            raise ValueError(
+                "kernels: `depth` must keep the kernel within float64, but"
+                f" {self.activation.name} leaves it at length"
+                f" {math.exp(self.interval.high):.3g}. Use `activation.normalized()`."
+            )
+        gain = np.log(energy) - 2.0 * shares
+        mean, growth = density @ s, density @ (s * y * slope)
+        variance = np.einsum("nm,nm->n", density, np.square(s - mean[:, None]))
+        over = (mean / np.sqrt(energy), variance / energy, growth / energy)
+        return np.stack([gain, *over, slopes], axis=1)
+
+    def _read(self, which: int, logs: Array) -> Array:
+        c = self._rows[:, which]
+        return self.interval.basis(logs, len(c)) @ c
 
     def gain(self, logs: Array) -> Array:
         """Return log r' - log r at log lengths of shape (m,)."""
-        return 0.5 * self._read(self._gain, logs)
-
-    @cached_property
-    def _means(self) -> tuple[Array, Array]:
-        """Of the mean over r', and of the variance over r'^2."""
-        x, w, s = self._sampled
-
-        def means(n: int) -> tuple[Array, Array]:
-            logs, mean, energy = self._averages(n, s, s * s)
-            spread = np.square(s - mean[:, None])
-            r = np.exp(logs)[:, None]
-            variance = (spread * gaussian.pdf(x / r) / r) @ w
-            return mean / np.sqrt(energy), variance / energy
-
-        return tuple(_resolved(lambda n, k=k: means(n)[k]) for k in (0, 1))
+        return 0.5 * self._read(0, logs)
 
     def mean(self, logs: Array) -> Array:
         """Return E s(r Z) / r'."""
-        mean, share = (self._read(c, logs) for c in self._means)
+        mean, share = self._read(1, logs), self._read(2, logs)
         # Where it is nearly all of s, from the little that is not.
         near = np.sqrt(1.0 - np.minimum(share, 0.5))
         return np.where(share < 0.5, np.copysign(near, mean), mean)
 
-    @cached_property
-    def _energy(self) -> Array:
-        slope = self.activation.derivative._value(self._sampled[0])
-        return chebyshev(NODES) @ self._averages(NODES, slope * slope)[1]
+    def growth(self, logs: Array) -> Array:
+        """Return the derivative of log r' in log r."""
+        return self._read(3, logs)
 
     def slope(self, logs: Array) -> Array:
         """Return E s'(r Z)^2."""
-        return self._read(self._energy, logs)
-
-    @cached_property
-    def _growth(self) -> Array:
-        x, _, s = self._sampled
-        if not self.has_slope:
-            return np.zeros(1)
-        both = s * x * self.activation.derivative._value(x)
-
-        def ratio(n: int) -> Array:
-            _, change, energy = self._averages(n, both, s * s)
-            return change / energy
-
-        return _resolved(ratio)
-
-    def growth(self, logs: Array) -> Array:
-        """Return the derivative of log r' in log r."""
-        return self._read(self._growth, logs)
+        return self._read(4, logs)
 
     @cached_property
     def _angles(self) -> Array:
@@ -273,16 +255,6 @@ class LengthPanel:
         left = self.interval.basis(low, FEWER)
         right = np.polynomial.chebyshev.chebvander(2.0 * gap / width - 1.0, FEWER - 1)
         return gap * gap * np.einsum("ma,ma->m", left @ self._angles, right)
-
-
-def _resolved(values: Callable[[int], Array]) -> Array:
-    """Coefficients from values at as many nodes as it takes."""
-    n = NODES
-    while True:
-        c = chebyshev(n) @ values(n)
-        if np.abs(c[-3:]).max() <= RESOLVED * np.abs(c).max() or n >= MOST:
-            return c
-        n *= 2
 
 
 def turned(activation: Activation, low: float, gaps: Array) -> Array:

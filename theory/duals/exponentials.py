@@ -131,7 +131,10 @@ class Bump:
 
     def covariance(self, rho: Array) -> Array:
         """Return E s(X) s(Y) - E s E s, without cancellation."""
-        square, start = self._square((1.0 - rho) * (1.0 + rho)), self._square(np.ones(()))
+        square, start = (
+            self._square((1.0 - rho) * (1.0 + rho)),
+            self._square(np.ones(())),
+        )
         both = np.sqrt(square * start)
         return self._product * rho * rho / (both * (np.sqrt(square) + np.sqrt(start)))
 
