@@ -37,7 +37,6 @@ SAME = 1e-14
 SHARED = 0.0625
 """Least width in log length of tables of slopes, so that layers share them."""
 
-
 Formula = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 
 FORMULAS: dict[Activation, Formula] = {
@@ -87,10 +86,6 @@ class Interpolated:
         return max(CLOSE, 1.0 - math.cos(self._start))
 
     @cached_property
-    def _lengths(self) -> Lengths:
-        return Lengths(self.activation)
-
-    @cached_property
     def _slopes(self) -> Slopes:
         if self._few:
             return Slopes.at(self.activation, self._few, start=self._start)
@@ -99,7 +94,7 @@ class Interpolated:
     @cached_property
     def rows(self) -> LogLengths:
         """Log lengths after the activation."""
-        table, order = self._lengths, self.before.order
+        table, order = Lengths(self.activation), self.before.order
         logs, gaps = self.before.high[order], self.before.gaps
         rise = gaps + np.diff(self._gains[order])
         # Over a narrow gap, the integral of the slope in the place of a difference.
@@ -108,28 +103,27 @@ class Interpolated:
         at = logs[:-1][small, None] + 0.5 * gaps[small, None] * (1.0 + x)
         rate = table.growth(at.ravel()).reshape(at.shape) @ (0.5 * w)
         rise[small] = gaps[small] * rate
-        return self.before.after(self.before.start, rise, self._gains[order[0]])
+        return self.before.after(self.before.start, rise, float(self._gains[order[0]]))
 
     @cached_property
     def _gains(self) -> Array:
         """Logarithms of what lengths are multiplied by."""
-        return self._lengths.gain(self.before.high)
+        return Lengths(self.activation).gain(self.before.high)
 
     @cached_property
     def slopes(self) -> Array:
         """E s'(r Z)^2 of each row."""
-        return self._lengths.slope(self.before.high)
+        return Lengths(self.activation).slope(self.before.high)
 
     @cached_property
     def _after(self) -> tuple[Array, Array]:
         """Rows' means and lengths, over the lengths after the activation."""
-        return self._lengths.mean(self.before.high), np.exp(-self._gains)
+        return Lengths(self.activation).mean(self.before.high), np.exp(-self._gains)
 
     def _polynomials(self, name: str, *, near: bool) -> Array:
         """Return a table as one polynomial in the angle, far from +-1 or near 1."""
         low = math.acos(1.0 - self._close)
-        ends = (0.0, low) if near else (low, math.pi - low)
-        return self._slopes.dense(name, *ends)
+        return self._slopes.dense(name, *((0.0, low) if near else (low, math.pi - low)))
 
     @cached_property
     def _basis(self) -> Array:
@@ -221,10 +215,8 @@ class Interpolated:
         if shift:
             # Means are of the sum of both.
             share = shift * np.exp(-self.rows.high)
-            rest = means - share
-            after += (
-                share[rows, None] * means[columns] + rest[rows, None] * share[columns]
-            )
+            after += share[rows, None] * means[columns]
+            after += (means - share)[rows, None] * share[columns]
         np.clip(after, -1.0, 1.0, out=after)
         gap = 1.0 - np.abs(after)
         p, s = np.divmod(np.flatnonzero((d < CLOSE) & (rho > 0.0)), rho.shape[1])
@@ -350,8 +342,7 @@ class Interpolated:
         out: tuple[Array, Array, Array | None],
     ) -> None:
         """Integrate pairs of a piecewise linear activation over the angle."""
-        rho, d = given
-        r, where = np.exp(self.before.high), (at[0][here], at[1][here])
+        (rho, d), r, where = given, self._sizes, (at[0][here], at[1][here])
         means, factors = self._after
         factor = factors[i] * factors[j]
         pieces = self.activation
@@ -373,7 +364,7 @@ class Interpolated:
         out = np.zeros_like(gaps)
         some = np.flatnonzero(gaps)
         lows = np.minimum(self.before.high[i[some]], self.before.high[j[some]])
-        out[some] = self._lengths.turned(lows, gaps[some])
+        out[some] = Lengths(self.activation).turned(lows, gaps[some])
         return out
 
     def _exactly(
@@ -382,7 +373,7 @@ class Interpolated:
         """Integrate one pair at its own lengths."""
         if d == 0.0 and rho > 0.0 and self.before.high[i] == self.before.high[j]:
             return 1.0, 0.0, float(self.slopes[i])
-        r = np.exp(self.before.high[[i, j]])
+        r = self._sizes[[i, j]]
         e = pair(*(self.activation.scaled(float(v * v)) for v in sorted(r)))
         _, factors = self._after
         factor = float(factors[i] * factors[j]) / float(r[0] * r[1])
@@ -392,18 +383,15 @@ class Interpolated:
         if math.isfinite(self.activation.derivative_second_moment):
             slope = float(e.slope(np.array([rho]), np.array([angle]))[0])
         if rho < 0.0:
-            means, _ = self._after
+            means = self._after[0]
             after = float(means[i] * means[j])
             after += factor * float(e.covariance(np.array([rho]))[0])
             return after, 1.0 - abs(after), slope / float(r[0] * r[1])
         delta = factor * float(e.distance(np.array([d]))[0])
         delta += float(self._turned(np.array([i]), np.array([j]))[0])
         after = 1.0 - delta
-        return (
-            after,
-            delta if delta < 0.5 else 1.0 - abs(after),
-            slope / float(r[0] * r[1]),
-        )
+        gap = delta if delta < 0.5 else 1.0 - abs(after)
+        return after, gap, slope / float(r[0] * r[1])
 
 
 @lru_cache(maxsize=64)

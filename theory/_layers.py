@@ -32,10 +32,11 @@ class Layer:
     skip: float = 0.0
 
     def __post_init__(self) -> None:
-        if not hasattr(self.activation, "_value"):
+        given: object = self.activation
+        if not isinstance(given, Activation):
             raise TypeError(
                 "Layer: `activation` must be an Activation, as in `theory.activations`,"
-                f" got {self.activation!r:.80}. `from_function` makes one of a callable."
+                f" got {given!r:.80}. `from_function` makes one of a callable."
             )
         for name in ("weight_var", "bias_var", "skip"):
             value = getattr(self, name)

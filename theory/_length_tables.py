@@ -191,7 +191,7 @@ class LengthPanel:
             n *= 2
 
     def _averages(self, n: int) -> Array:
-        """log r'^2/r^2, mean and variance over r', growth and slope at n nodes, (n, 5)."""
+        """Return the functions at n nodes: `gain` and so on, (n, 5)."""
         y, w, s, slope = self._sampled
         shares = self.interval.nodes(n) - self.interval.low
         r = np.exp(shares)[:, None]

@@ -102,12 +102,29 @@ def test_kernels_of_any_lengths(name: str, case: str) -> None:
     assert not wrong
 
 
+OSCILLATING = {"sin(x) + x^2": 1e4}
+"""Callables with hundreds of oscillations, from these variances: refused, not guessed."""
+
+
+def _refused(name: str, *variances: float) -> bool:
+    return max(variances) >= OSCILLATING.get(name, math.inf)
+
+
+@pytest.mark.parametrize(("name", "least"), OSCILLATING.items())
+def test_duals_out_of_reach_are_refused(name: str, least: float) -> None:
+    for var in (least, 1e8):
+        with pytest.raises(ValueError, match="panels"):
+            activation(name).dual(0.3, var_x=var, var_y=var)
+
+
 @pytest.mark.parametrize("name", _names(FLAT))
 def test_duals_of_any_variances(name: str) -> None:
     a, moments = activation(name), FLAT[name]["moments"]
     smooth = math.isfinite(a.derivative_second_moment)
     wrong: dict[tuple[float, ...], tuple[float, float]] = {}
     for var_x, var_y, rho, value, slope in FLAT[name]["rows"]:
+        if _refused(name, var_x, var_y):
+            continue
         ends = [moments[f"{v:g}"] for v in (var_x, var_y)]
         got = a.dual(rho, var_x=var_x, var_y=var_y)
         error = abs(got - value) / math.sqrt(ends[0][0] * ends[1][0])
@@ -126,8 +143,9 @@ def test_duals_of_any_variances(name: str) -> None:
 @pytest.mark.parametrize("name", _names(FLAT))
 def test_length_maps(name: str) -> None:
     moments = FLAT[name]["moments"]
-    variances = [float(v) for v in moments]
-    true = np.array([m[0] for m in moments.values()])
+    # The length map, of one variable, reaches further than the duals.
+    variances = [float(v) for v in moments if not _refused(name, 1e-3 * float(v))]
+    true = np.array([moments[f"{v:g}"][0] for v in variances])
     got = np.asarray(activation(name).length_map(variances))
     assert (np.abs(got / true - 1.0) <= KERNEL).all(), dict(
         zip(variances, zip(got, true, strict=True), strict=True)

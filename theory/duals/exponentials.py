@@ -66,9 +66,8 @@ class Trigonometric:
     @property
     def _apart(self) -> float:
         """Half of e^(-(sqrt v - sqrt w)^2 / 2)."""
-        gap = (self.var_x - self.var_y) / (
-            math.sqrt(self.var_x) + math.sqrt(self.var_y)
-        )
+        whole = math.sqrt(self.var_x) + math.sqrt(self.var_y)
+        gap = (self.var_x - self.var_y) / whole
         return 0.5 * math.exp(-0.5 * gap * gap)
 
     def _sum(self, rho: Array, t: Array | None = None) -> Array:
@@ -122,7 +121,7 @@ class Bump:
         return self.var_x * self.var_y
 
     def _square(self, sine: Array) -> Array:
-        """The dual to the power -2, from 1 - rho^2."""
+        """Return the dual to the power -2, from 1 - rho^2."""
         return (1.0 + self.var_x + self.var_y) + self._product * sine
 
     def dual(self, rho: Array) -> Array:
