@@ -32,12 +32,8 @@ class Layer:
     skip: float = 0.0
 
     def __post_init__(self) -> None:
-        given: object = self.activation
-        if not isinstance(given, Activation):
-            raise TypeError(
-                "Layer: `activation` must be an Activation, as in `theory.activations`,"
-                f" got {given!r:.80}. `from_function` makes one of a callable."
-            )
+        hint = "`from_function` makes one of a callable."
+        _checks.instance("Layer", "activation", self.activation, Activation, hint)
         for name in ("weight_var", "bias_var", "skip"):
             value = getattr(self, name)
             number = _checks.scalar("Layer", name, value, positive=name == "weight_var")

@@ -58,15 +58,32 @@ def distance(k: Any) -> float:
     return float((1 - ratio) / Fraction(1.0 + root)) if root > -0.5 else 1.0 - root
 
 
+def amplified(depths: list[int], growth: list[float]) -> float:
+    r"""Sum over layers l = 0..L of what a relative change of a length there grows to at L.
+
+    By the chain rule that is g_L / g_l, g_l the growth of the inputs' change up to l and
+    g_0 = 1. Each layer rounds its lengths, so that the float64 recursion with one rounding
+    a layer is already off by this sum of roundings. Between the depths of the table, g is
+    taken for exponential.
+    """
+    if growth[-1] == 0.0:
+        return 0.0
+    # To the first layer from the inputs, whose growth is one.
+    logs = np.log([1.0, *growth])
+    between = np.interp(np.arange(depths[-1] + 1.0), [0, *depths], logs)
+    return float(np.exp(logs[-1] - between).sum())
+
+
 def errors(name: str, case: str, square: str) -> dict[str, float]:
     """Errors over what is allowed, by depth and kernel; at most 1 is right."""
     x = np.array(DEEP["inputs"][case][square])
     out: dict[str, float] = {}
-    for depth, k00, k11, away, k01, t01, t00, t11, growth in DEEP["kernels"][name][
-        case
-    ][square]:
+    rows = DEEP["kernels"][name][case][square]
+    for at, (depth, k00, k11, away, k01, t01, t00, t11, _) in enumerate(rows):
         # A rounding in a squared length is carried along by the layers after it.
-        carried = ROUNDING * growth
+        before = rows[: at + 1]
+        grown = amplified([row[0] for row in before], [row[-1] for row in before])
+        carried = ROUNDING * grown
         if t01 is None:
             k, t = kernels.nngp(x, activation(name), depth), None
         else:
