@@ -25,9 +25,10 @@ class Homogeneous:
     @cached_property
     def rows(self) -> LogLengths:
         """Log lengths after the activation."""
-        start = 0.5 * math.log(self.activation.second_moment)
-        first = float(self.before.high[self.before.order[0]])
-        return self.before.after(start + self.m * first, self.m * self.before.gaps)
+        gain = 0.5 * math.log(self.activation.second_moment)
+        high, low = self.before.start
+        start = self.m * high, self.m * low
+        return self.before.after(start, self.m * self.before.gaps, gain)
 
     @cached_property
     def slopes(self) -> Array:

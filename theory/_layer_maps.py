@@ -37,7 +37,6 @@ SAME = 1e-14
 SHARED = 0.0625
 """Least width in log length of tables of slopes, so that layers share them."""
 
-
 Formula = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 
 FORMULAS: dict[Activation, Formula] = {
@@ -87,10 +86,6 @@ class Interpolated:
         return max(CLOSE, 1.0 - math.cos(self._start))
 
     @cached_property
-    def _lengths(self) -> Lengths:
-        return Lengths(self.activation)
-
-    @cached_property
     def _slopes(self) -> Slopes:
         if self._few:
             return Slopes.at(self.activation, self._few, start=self._start)
@@ -99,35 +94,36 @@ class Interpolated:
     @cached_property
     def rows(self) -> LogLengths:
         """Log lengths after the activation."""
-        table, order = self._lengths, self.before.order
+        table, order = Lengths(self.activation), self.before.order
         logs, gaps = self.before.high[order], self.before.gaps
-        after = table.log_length(logs)
-        rise = np.diff(after)
+        rise = gaps + np.diff(self._gains[order])
         # Over a narrow gap, the integral of the slope in the place of a difference.
         small = np.abs(gaps) < 0.02
         x, w = gaussian.legendre(6)
         at = logs[:-1][small, None] + 0.5 * gaps[small, None] * (1.0 + x)
         rate = table.growth(at.ravel()).reshape(at.shape) @ (0.5 * w)
         rise[small] = gaps[small] * rate
-        return self.before.after(float(after[0]), rise)
+        return self.before.after(self.before.start, rise, float(self._gains[order[0]]))
+
+    @cached_property
+    def _gains(self) -> Array:
+        """Logarithms of what lengths are multiplied by."""
+        return Lengths(self.activation).gain(self.before.high)
 
     @cached_property
     def slopes(self) -> Array:
         """E s'(r Z)^2 of each row."""
-        return self._lengths.slope(self.before.high)
+        return Lengths(self.activation).slope(self.before.high)
 
     @cached_property
     def _after(self) -> tuple[Array, Array]:
         """Rows' means and lengths, over the lengths after the activation."""
-        size = np.exp(self.rows.high)
-        means = self._lengths.mean(self.before.high) / size
-        return means, np.exp(self.before.high) / size
+        return Lengths(self.activation).mean(self.before.high), np.exp(-self._gains)
 
     def _polynomials(self, name: str, *, near: bool) -> Array:
         """Return a table as one polynomial in the angle, far from +-1 or near 1."""
         low = math.acos(1.0 - self._close)
-        ends = (0.0, low) if near else (low, math.pi - low)
-        return self._slopes.dense(name, *ends)
+        return self._slopes.dense(name, *((0.0, low) if near else (low, math.pi - low)))
 
     @cached_property
     def _basis(self) -> Array:
@@ -161,6 +157,26 @@ class Interpolated:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
         if self._formula is not None:
             return self._in_closed_form(rows, columns, rho, d)
+        close = d < self._close
+        if close.all():
+            after, gap = np.empty_like(rho), np.empty_like(rho)
+            slope = np.empty_like(rho) if tangent else None
+        else:
+            after, gap, slope = self._apart(rows, columns, rho, tangent=tangent)
+        if not self._start and np.count_nonzero(close) > MANY * d.size:
+            self._near(rows, columns, rho, d, (after, gap, slope))
+            close &= rho < 0.0
+        p, s = np.divmod(np.flatnonzero(close), rho.shape[1])
+        if len(p):
+            self._one_by_one(
+                rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope)
+            )
+        return after, gap, slope
+
+    def _apart(
+        self, rows: slice, columns: slice, rho: Array, *, tangent: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Evaluate a block by polynomials in the angle, right away from +-1."""
         low = math.acos(1.0 - self._close)
         y = np.arccos(rho)
         np.clip(y, low, math.pi - low, out=y)
@@ -173,17 +189,7 @@ class Interpolated:
         after += means[rows, None] * means[columns]
         np.clip(after, -1.0, 1.0, out=after)
         slope = self._polynomial("slope", rows, columns, y) if tangent else None
-        gap = 1.0 - np.abs(after)
-        close = d < self._close
-        if not self._start and np.count_nonzero(close) > MANY * d.size:
-            self._near(rows, columns, rho, d, (after, gap, slope))
-            close &= rho < 0.0
-        p, s = np.divmod(np.flatnonzero(close), rho.shape[1])
-        if len(p):
-            self._one_by_one(
-                rows, columns, (p, s), rho[p, s], d[p, s], (after, gap, slope)
-            )
-        return after, gap, slope
+        return after, 1.0 - np.abs(after), slope
 
     @cached_property
     def _formula(self) -> Formula | None:
@@ -209,10 +215,8 @@ class Interpolated:
         if shift:
             # Means are of the sum of both.
             share = shift * np.exp(-self.rows.high)
-            rest = means - share
-            after += (
-                share[rows, None] * means[columns] + rest[rows, None] * share[columns]
-            )
+            after += share[rows, None] * means[columns]
+            after += (means - share)[rows, None] * share[columns]
         np.clip(after, -1.0, 1.0, out=after)
         gap = 1.0 - np.abs(after)
         p, s = np.divmod(np.flatnonzero((d < CLOSE) & (rho > 0.0)), rho.shape[1])
@@ -338,8 +342,7 @@ class Interpolated:
         out: tuple[Array, Array, Array | None],
     ) -> None:
         """Integrate pairs of a piecewise linear activation over the angle."""
-        rho, d = given
-        r, where = np.exp(self.before.high), (at[0][here], at[1][here])
+        (rho, d), r, where = given, self._sizes, (at[0][here], at[1][here])
         means, factors = self._after
         factor = factors[i] * factors[j]
         pieces = self.activation
@@ -361,7 +364,7 @@ class Interpolated:
         out = np.zeros_like(gaps)
         some = np.flatnonzero(gaps)
         lows = np.minimum(self.before.high[i[some]], self.before.high[j[some]])
-        out[some] = self._lengths.turned(lows, gaps[some])
+        out[some] = Lengths(self.activation).turned(lows, gaps[some])
         return out
 
     def _exactly(
@@ -370,7 +373,7 @@ class Interpolated:
         """Integrate one pair at its own lengths."""
         if d == 0.0 and rho > 0.0 and self.before.high[i] == self.before.high[j]:
             return 1.0, 0.0, float(self.slopes[i])
-        r = np.exp(self.before.high[[i, j]])
+        r = self._sizes[[i, j]]
         e = pair(*(self.activation._scaled(float(v * v)) for v in sorted(r)))
         _, factors = self._after
         factor = float(factors[i] * factors[j]) / float(r[0] * r[1])
@@ -380,18 +383,15 @@ class Interpolated:
         if math.isfinite(self.activation.derivative_second_moment):
             slope = float(e.slope(np.array([rho]), np.array([angle]))[0])
         if rho < 0.0:
-            means, _ = self._after
+            means = self._after[0]
             after = float(means[i] * means[j])
             after += factor * float(e.covariance(np.array([rho]))[0])
             return after, 1.0 - abs(after), slope / float(r[0] * r[1])
         delta = factor * float(e.distance(np.array([d]))[0])
         delta += float(self._turned(np.array([i]), np.array([j]))[0])
         after = 1.0 - delta
-        return (
-            after,
-            delta if delta < 0.5 else 1.0 - abs(after),
-            slope / float(r[0] * r[1]),
-        )
+        gap = delta if delta < 0.5 else 1.0 - abs(after)
+        return after, gap, slope / float(r[0] * r[1])
 
 
 @lru_cache(maxsize=64)

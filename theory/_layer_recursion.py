@@ -57,15 +57,14 @@ def _sum(parts: Sequence[Part], like: LogLengths) -> LogLengths:
     """Log lengths of a sum of kernels."""
     if len(parts) == 1 and parts[0].rows is not None:
         rows = parts[0].rows
-        start = rows.high[rows.order[0]] + 0.5 * math.log(parts[0].weight)
-        return rows.after(float(start), rows.gaps)
+        return rows.after(rows.start, rows.gaps, 0.5 * math.log(parts[0].weight))
     n = len(like.high)
     logs = np.array([p.log(like.order, n) for p in parts])
     whole = 0.5 * np.logaddexp.reduce(2.0 * logs, axis=0)
     share = np.exp(2.0 * (logs - whole))[:, :-1]
     gaps = np.array([np.zeros(n - 1) if p.rows is None else p.rows.gaps for p in parts])
     rise = 0.5 * np.log1p((share * np.expm1(2.0 * gaps)).sum(axis=0))
-    return like.after(float(whole[0]), rise)
+    return like.after((float(whole[0]), 0.0), rise)
 
 
 @dataclass(frozen=True, eq=False)

@@ -206,7 +206,8 @@ def evaluate(layers: Layers, rho: Array, d: Array) -> tuple[Array, Array, Array,
     if not layers.parity:
         usable &= rho > 0.0
     distance = np.where(usable, near, distance)
-    return f, np.clip(distance, SMALLEST, 1.0), p, a
+    # Less than the tables reach is kept: later layers multiply it.
+    return f, np.clip(distance, 0.0, 1.0), p, a
 
 
 def _compose(first: Layers, second: Layers) -> Layers:

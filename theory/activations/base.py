@@ -18,6 +18,14 @@ Array = npt.NDArray[np.float64]
 FEW = 5
 """A polynomial's degree from which on a single power is faster."""
 
+PARSEVAL = 1e-13
+"""Share of the slope's energy that a series may miss."""
+
+
+PANELS = 512
+"""Panels of the axis, at most, of a dual by quadrature in the plane: the work, seconds
+there, is their square. The catalogue needs a hundred at any variance."""
+
 
 class Activation(GaussianFunction):
     """A square-integrable function s of a standard Gaussian Z, and what follows from it.
@@ -379,6 +387,11 @@ def _series(a: Activation, b: Activation) -> duals.Engine | None:
     scale = float(k @ np.abs(p))
     if float(np.abs(p[-40:]).max()) * ORDER**2 > 1e-17 * scale:
         return None
+    # Energy beyond the last order, which a tail of zeros does not show, is missed.
+    for f, c in ((a, x),) if a == b else ((a, x), (b, b._series_coefficients())):
+        energy = f.derivative_second_moment
+        if not abs(float(k @ (c * c)) - energy) <= PARSEVAL * energy:
+            return None
     last = int(np.max(np.nonzero(k * np.abs(p) > 1e-19 * scale)[0], initial=1))
     return _sum_of(p[: last + 1])
 
@@ -394,6 +407,11 @@ def _sum_of(p: Array) -> duals.Engine:
 def _tabulated(a: Activation, b: Activation) -> duals.Engine:
     """Integrate the slope E a'(X) b'(Y), which is tabulated in the angle."""
     edges = np.union1d(a._edges(20.0), b._edges(20.0))
+    if len(edges) > PANELS:
+        raise ValueError(
+            f"{a.name}.dual: `var_x` and `var_y` must leave an activation that {PANELS}"
+            f" panels resolve, but it oscillates so often that it needs {len(edges)}."
+        )
     x, w = gaussian.rule(np.union1d(edges, -edges))
     centred = a._value(x) - a.mean
     f = duals.Broken(a.derivative._value, a.kinks, a.derivative._edges)

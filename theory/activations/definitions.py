@@ -168,6 +168,7 @@ exp = Smooth(
         widest=350.0,
         closed=Closed(
             coefficients=closed.exponential,
+            dual=duals.Exponential,
             energy=lambda q: np.exp(2.0 * q),
             energy_slope=lambda q: 2.0 * np.exp(2.0 * q),
             variance=lambda q: np.exp(q) * np.expm1(q),
@@ -182,10 +183,9 @@ sin = Smooth(
         df=np.cos,
         precise=lambda mp, x: mp.sin(x),
         parity=ODD,
-        widest=1400.0,
         closed=Closed(
             coefficients=closed.sine,
-            dual=lambda v, w: duals.Wave(v, w, odd=True),
+            dual=lambda v, w: duals.Trigonometric(v, w, odd=True),
             energy=lambda q: -0.5 * np.expm1(-2.0 * q),
             energy_slope=lambda q: np.exp(-2.0 * q),
             variance=lambda q: -0.5 * np.expm1(-2.0 * q),
@@ -200,10 +200,9 @@ cos = Smooth(
         df=lambda x: -np.sin(x),
         precise=lambda mp, x: mp.cos(x),
         parity=EVEN,
-        widest=1400.0,
         closed=Closed(
             coefficients=closed.cosine,
-            dual=lambda v, w: duals.Wave(v, w, odd=False),
+            dual=lambda v, w: duals.Trigonometric(v, w, odd=False),
             energy=lambda q: 0.5 * (1.0 + np.exp(-2.0 * q)),
             energy_slope=lambda q: -np.exp(-2.0 * q),
             variance=lambda q: 0.5 * np.expm1(-q) ** 2,
@@ -248,7 +247,7 @@ gaussian_bump = Smooth(
         df=lambda x: -x * np.exp(-0.5 * x * x),
         precise=lambda mp, x: mp.exp(-x * x / 2),
         parity=EVEN,
-        closed=Closed(coefficients=closed.bump),
+        closed=Closed(coefficients=closed.bump, dual=duals.Bump),
     )
 )
 

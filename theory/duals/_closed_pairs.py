@@ -44,23 +44,23 @@ def error_function(
 def gelu(r: Array, other: Array, rho: Array, sine: Array) -> tuple[Array, Array]:
     r"""Return E s(u) s(v) / (r o) and E s'(u) s'(v) for s(x) = x Phi(x).
 
-    .. math:: \rho P + J (1 + c \rho^2), \qquad
-       P + \rho J \left(1 + 2c + a^2 b^2 \frac{1 + c \rho^2}{1 - z^2}\right),
+    .. math:: \rho P + J (e \rho^2 + \sin^2 t), \qquad P + \rho J
+       \frac{e (1 - a^2 b^2) + (1 - a^2)(1 - b^2) + a^2 b^2 e \sin^2 t}{1 - z^2},
 
     with :math:`P = E\,\Phi(u) \Phi(v) = \frac14 + \frac{1}{2\pi} \arcsin z`,
-    :math:`J = a b / (2 \pi \sqrt{1 - z^2})` and :math:`c = 1 - a^2 - b^2`
-    by Stein's lemma.
+    :math:`J = a b / (2 \pi \sqrt{1 - z^2})` and :math:`e = 2 - a^2 - b^2`
+    by Stein's lemma: sums of positive terms, however long and close the arguments.
     """
     z, cosine, both, (p, q) = _noisy(r, other, rho, sine, 1.0)
-    c = p + q - 1.0
+    e = p + q
     area = np.arctan(z / cosine)
     area *= 0.5 / math.pi
     area += 0.25
     density = (both / (2.0 * math.pi)) / cosine
-    rest = 1.0 + c * np.square(rho)
-    value = rho * area + density * rest
-    rest *= np.square(both / cosine)
-    rest += 1.0 + 2.0 * c
+    value = rho * area + density * (e * np.square(rho) + sine)
+    rest = np.square(both) * e * sine
+    rest += e * (p + q * (1.0 - p)) + p * q
+    rest /= np.square(cosine)
     rest *= density
     rest *= rho
     rest += area
