@@ -40,7 +40,7 @@ FEWER = 20
 """Nodes of the distances of two lengths, which are promised fewer digits."""
 
 ALONE = 50
-"""Pairs whose lengths' own distance is integrated one by one, at most."""
+"""Pairs of lengths whose own distance is integrated for them alone, at most."""
 
 REACH = 20.0
 """Half-width, in standard deviations, of integrals over one variable."""
@@ -106,17 +106,20 @@ class Lengths:
 
     def turned(self, low: Array, gap: Array) -> Array:
         """Return lambda of pairs, from the shorter's log length and the gap, positive."""
+        pairs, where = np.unique(low + 1j * gap, return_inverse=True)
+        low, gap = pairs.real, pairs.imag
         out = np.empty_like(gap)
         alone = gap > 1.0
         if np.count_nonzero(~alone) <= ALONE:
             alone[:] = True
-        for k in np.flatnonzero(alone):
-            out[k] = float(turned(self.activation, float(low[k]), gap[k : k + 1])[0])
+        for least in np.unique(low[alone]):
+            at = alone & (low == least)
+            out[at] = turned(self.activation, float(least), gap[at])
         cell = np.floor(low)
         for k in np.unique(cell[~alone]):
             at = ~alone & (cell == k)
             out[at] = panel(self.activation, int(k)).turned(low[at], gap[at])
-        return out
+        return out[where]
 
     def _read(self, logs: Array, f: Callable[["LengthPanel", Array], Array]) -> Array:
         out = np.empty_like(logs)
@@ -142,7 +145,7 @@ class LengthPanel:
 
     @cached_property
     def _sampled(self) -> tuple[Array, Array, Array, Array]:
-        """Lengths r (n,), weights (m,), and s(r z) and r z s'(r z), (n, m)."""
+        """Arguments r z (n, m), weights (m,), and s(r z) and s'(r z), (n, m)."""
         r = np.exp(self.interval.nodes(NODES))
         z, w = rule(cuts(self.activation, r))
         x = r[:, None] * z
@@ -151,54 +154,49 @@ class LengthPanel:
             s = self.activation._value(x)
             if not np.isfinite(s * s @ w).all():
                 raise ValueError(
-                    "kernels: `depth` must keep the kernel within float64, but"
+                    "kernels: lengths must keep the kernel within float64, but"
                     f" {self.activation.name} leaves it at length {r.max():.3g}. Use"
                     " `activation.normalized()`."
                 )
             slope = self.activation.derivative._value(x) if self.has_slope else 0.0 * x
-        return r, w, s, x * slope
+        return x, w, s, slope
 
     @property
     def has_slope(self) -> bool:
         """Whether s' is square integrable."""
         return bool(np.isfinite(self.activation.derivative_second_moment))
 
-    def _fit(self, values: Array) -> Array:
-        """Coefficients from values at the nodes, along every axis."""
-        to = chebyshev(NODES)
-        for axis in range(values.ndim):
-            values = np.moveaxis(np.tensordot(to, values, (1, axis)), 0, axis)
-        return values
+    @cached_property
+    def _log_length(self) -> Array:
+        _, w, s, _ = self._sampled
+        return chebyshev(NODES) @ np.log(s * s @ w)
 
     @cached_property
-    def _rows(self) -> tuple[Array, Array, Array]:
+    def _mean(self) -> Array:
         _, w, s, _ = self._sampled
-        return self._fit(np.log(s * s @ w)), self._fit(s @ w), self._slope
+        return chebyshev(NODES) @ (s @ w)
 
     @cached_property
     def _slope(self) -> Array:
-        _, w, s, h = self._sampled
-        return self._fit((s * h) @ w / (s * s @ w))
+        x, w, s, f = self._sampled
+        return chebyshev(NODES) @ ((s * x * f) @ w / (s * s @ w))
+
+    @cached_property
+    def _energy(self) -> Array:
+        _, w, _, f = self._sampled
+        return chebyshev(NODES) @ (f * f @ w)
 
     def log_length(self, logs: Array) -> Array:
         """Return log r' at log lengths of shape (m,)."""
-        return 0.5 * self.interval.basis(logs, NODES) @ self._rows[0]
+        return 0.5 * self.interval.basis(logs, NODES) @ self._log_length
 
     def mean(self, logs: Array) -> Array:
         """Return E s(r Z)."""
-        return self.interval.basis(logs, NODES) @ self._rows[1]
+        return self.interval.basis(logs, NODES) @ self._mean
 
     def slope(self, logs: Array) -> Array:
         """Return E s'(r Z)^2."""
         return self.interval.basis(logs, NODES) @ self._energy
-
-    @cached_property
-    def _energy(self) -> Array:
-        r, w, _, h = self._sampled
-        z = rule(cuts(self.activation, r))[0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            f = np.where(z == 0.0, 0.0, h / (r[:, None] * z))
-        return self._fit(f * f @ w)
 
     def growth(self, logs: Array) -> Array:
         """Return the derivative of log r' in log r."""

@@ -16,7 +16,7 @@ with (u, v) Gaussian of covariance :math:`\Sigma^{(l)}`; the NNGP kernel is
 :math:`T^{(L+1)}`. On a sphere, and for homogeneous activations everywhere, both are
 functions of the input correlation, tabulated once for all layers (`theory.compositions`)
 and read off once for each pair: the cost of a matrix does not grow with depth. Other
-inputs go through `theory._layer_recursion`, whose cost does.
+inputs go through `theory._uneven`.
 """
 
 import math
@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, matrices
-from theory import _layer_recursion as layer_recursion
+from theory import _uneven as uneven
+from theory._layer_recursion import Stack
 from theory._layers import Layer as Layer
 from theory._layers import Network
 from theory._layers import runs as _runs
@@ -316,22 +317,12 @@ def _kernels(
     easy = not any(layer.skip for layer, _ in layers) and len(wanted) == whole + 1
     m = degrees[0] if len(layers) == 1 and layers[0][0].plain and not b else None
     if not easy or not (same or m is not None):
-        deep = [layer for layer, count in layers for _ in range(count)]
-        each = [
-            d
-            for d, (_, count) in zip(degrees, layers, strict=True)
-            for _ in range(count)
-        ]
-        recursion = layer_recursion.prepare(
-            *(v if not nearly else v / norms[:, None] * math.sqrt(start), deep, each),
-            tangent=tangent,
-            trained=wanted,
-            weight_var=w,
-            bias_var=b,
-        )
-        return layer_recursion.fill(
-            *(matrices.Inputs(v, norms), recursion, split),
-            tangent=tangent,
+        deep = tuple(layer for layer, count in layers for _ in range(count))
+        return uneven.fill(
+            matrices.Inputs(v, norms),
+            v if not nearly else v / norms[:, None] * math.sqrt(start),
+            Stack(deep, wanted if tangent else frozenset()),
+            *((w, b), split),
             relative=relative,
         )
     if m is None:
