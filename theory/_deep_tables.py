@@ -22,23 +22,25 @@ from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 
-NODES = 16
+NODES = 20
 """In log length, of a cell."""
 
-MOST_CELLS = 8
 MOST_ANGLES = 96
+
+FREE = 2**17
+"""Pairs at nodes that are worth it for any matrix."""
 
 TAIL = 1e-13
 """Last Chebyshev coefficients that are small enough, over the diagonal."""
 
-ROUNDING = 1e-16
+ROUNDING = 2e-15
 """Coefficients that are left out."""
 
 NARROW = 2.0**-10
 """Least width of an interval of log lengths."""
 
 ENDS = math.acos(1.0 - CLOSE)
-TURN = 0.7
+TURN = 1.0
 """Angles from which to which pairs have a table of their own: few are so close."""
 
 
@@ -164,8 +166,7 @@ class DeepTable:
                     slice(r.start - a.start, r.stop - a.start),
                     slice(c.start - b.start, c.stop - b.start),
                 )
-                for k in range(self.kernels):
-                    _clenshaw(each[:, k], y[here], out[k][here])
+                out[:, *here] = _clenshaw(each, y[here][:, None]).swapaxes(0, 1)
         return out
 
     def alone(self, rows: Placed) -> Array:
@@ -177,18 +178,20 @@ class DeepTable:
         return np.concatenate(found).T
 
 
-def _clenshaw(c: Array, y: Array, out: Array) -> None:
-    """Evaluate the series of coefficients (rows, degree, columns) at (rows, columns)."""
+def _clenshaw(c: Array, y: Array) -> Array:
+    """Evaluate series of coefficients (rows, kernels, degree, columns) at y."""
     twice = 2.0 * y
-    b1, b2, new = c[:, -1].copy(), np.zeros_like(y), np.empty_like(y)
-    for k in range(c.shape[1] - 2, 0, -1):
+    b1 = c[:, :, -1].copy()
+    b2, new = np.zeros_like(b1), np.empty_like(b1)
+    for k in range(c.shape[2] - 2, 0, -1):
         np.multiply(twice, b1, out=new)
         new -= b2
-        new += c[:, k]
+        new += c[:, :, k]
         b1, b2, new = new, b1, b2
     b1 *= y
     b1 -= b2
-    np.add(b1, c[:, 0], out=out)
+    b1 += c[:, :, 0]
+    return b1
 
 
 def odd(stack: Stack) -> bool:
@@ -197,8 +200,10 @@ def odd(stack: Stack) -> bool:
 
 
 @lru_cache(maxsize=64)
-def deep_table(stack: Stack, interval: Interval, angles: Angles) -> DeepTable:
-    """Run the recursion at nodes, as many as it takes."""
+def deep_table(
+    stack: Stack, interval: Interval, angles: Angles, most: int
+) -> DeepTable:
+    """Run the recursion at nodes, as many as it takes but at most `most` pairs."""
     cells, degree = Cells((interval.low, interval.high)), 14 if angles.folded else 28
     while True:
         recursion, values = _sampled(stack, cells, angles, degree)
@@ -217,20 +222,25 @@ def deep_table(stack: Stack, interval: Interval, angles: Angles) -> DeepTable:
         logs = [recursion.rows.high, *recursion.diagonals[-1:][: len(values) - 1]]
         alone = np.einsum("ai,fpi->paf", to, np.array(logs).reshape(-1, count, NODES))
         if not short and not coarse.any():
-            n = _used(np.maximum(size.max(axis=(0, 1, 3, 4, 5)), size.max(axis=(0,1,2,3,4))))
+            n = _used(
+                np.maximum(
+                    size.max(axis=(0, 1, 3, 4, 5)), size.max(axis=(0, 1, 2, 3, 4))
+                )
+            )
             c = c[:, :, :n, :, : _used(size.max(axis=(0, 1, 2, 3, 5))), :n]
             c = np.ascontiguousarray(c).reshape(count, count, n, -1)
             return DeepTable(angles, cells, c, len(values), alone)
         degree += degree // 2 if short else 0
         cells = cells.split(coarse)
-        if len(cells.intervals) > MOST_CELLS or degree > MOST_ANGLES:
+        pairs = (len(cells.intervals) * NODES) ** 2 // 2 * degree
+        if pairs > most or degree > MOST_ANGLES:
             return DeepTable(angles, cells, None, len(values), alone)
 
 
 def _used(size: Array) -> int:
-    """Coefficients up to the last that is more than rounding."""
+    """Coefficients up to the last that is more than rounding, at least two."""
     found = np.flatnonzero(size > ROUNDING)
-    return int(found[-1]) + 1 if found.size else 1
+    return max(2, int(found[-1]) + 1) if found.size else 2
 
 
 def _sampled(
@@ -245,8 +255,8 @@ def _sampled(
     rho, near = np.cos(t), np.minimum(t, np.pi - t)
     d = 2.0 * np.square(np.sin(0.5 * near))
     i, j = np.triu_indices(n)
-    many = [np.repeat(v, degree) for v in (i, j)]
-    found = recursion.pairs(*many, np.tile(rho, len(i)), np.tile(d, len(i)))
+    pairs = np.repeat(i, degree), np.repeat(j, degree)
+    found = recursion.pairs(*pairs, np.tile(rho, len(i)), np.tile(d, len(i)))
     out = np.empty((1 if found[1] is None else 2, n, n, degree))
     for values, kernel in zip(out, found, strict=False):
         assert kernel is not None

@@ -23,14 +23,18 @@ class Homogeneous:
     before: LogLengths
     m: int
 
-    @cached_property
+    @property
     def rows(self) -> LogLengths:
         """Log lengths after the activation."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> LogLengths:
         start = 0.5 * math.log(self.activation.second_moment)
         first = float(self.before.high[self.before.order[0]])
         return self.before.after(start + self.m * first, self.m * self.before.gaps)
 
-    @cached_property
+    @property
     def slopes(self) -> Array:
         """E s'(r Z)^2 of each row."""
         one = self.activation.derivative_second_moment

@@ -20,7 +20,7 @@ from theory._row_maps import Pairs, RowMap
 from theory._row_series import CLASSES, ROWS, RowSeries
 from theory._rows import Index, LogLengths
 from theory._slope_tables import Slopes
-from theory.activations import Activation, PiecewisePolynomial, pair
+from theory.activations import Activation, Affine, PiecewisePolynomial, pair
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
@@ -97,15 +97,17 @@ class Interpolated:
         self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
     ) -> Pairs:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
-        found = tuple(np.empty_like(rho) for _ in range(3))
+        found = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-        apart = d >= CLOSE
+        # An integral over the angle is shorter than a series of a high order.
+        apart = d >= (CLOSE if self._linear is None else CLASSES[0][0])
         if len(self.before.high) > ROWS:
             apart &= t < self._start
+        kinked = np.full(d.shape, self._linear is not None) & (d >= CLOSE)
         sources = (
             (apart, self._by_series),
-            (~apart & (t >= self._start), self._by_tables),
-            (~apart & (t < self._start), self._where_kinks_meet),
+            (~apart & (t >= self._start) & ~kinked, self._by_tables),
+            (~apart & ((t < self._start) | kinked), self._where_kinks_meet),
         )
         for mask, source in sources:
             at = np.flatnonzero(mask)
@@ -117,8 +119,17 @@ class Interpolated:
         after, gap = self._alone.moved(i, j, rho, inner, lost)
         return after, gap, slope if tangent else None
 
+    @cached_property
+    def _linear(self) -> tuple[PiecewisePolynomial, float] | None:
+        """The pieces of a piecewise linear activation, and the square of their scale."""
+        a, scale = self.activation, 1.0
+        if isinstance(a, Affine):
+            a, scale = a.base, a.scale
+        pieces = isinstance(a, PiecewisePolynomial) and a.m == 1
+        return (a, scale * scale) if pieces else None
+
     def _by_series(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
-        found = tuple(np.empty_like(rho) for _ in range(3))
+        found = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)
         above = math.inf
         for least, order in CLASSES:
             here = np.flatnonzero((d >= least) & (d < above))
@@ -141,12 +152,12 @@ class Interpolated:
         lost = d * self._slopes.read("to_end", left, right, t, far)
         return inner, lost, self._slopes.read("slope", left, right, t, far)
 
-    def _where_kinks_meet(
-        self, i: Index, j: Index, rho: Array, d: Array
-    ) -> Integrals:
-        a, r = self.activation, self._alone.sizes
-        if isinstance(a, PiecewisePolynomial) and a.m == 1:
-            return angle_integrals(a, r[i], r[j], rho, d)
+    def _where_kinks_meet(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
+        r = self._alone.sizes
+        if self._linear is not None:
+            pieces, power = self._linear
+            inner, lost, slope = angle_integrals(pieces, r[i], r[j], rho, d)
+            return power * inner, power * lost, power * slope
         each = [
             self._exactly(int(p), int(o), float(c), float(e))
             for p, o, c, e in zip(i, j, rho, d, strict=True)

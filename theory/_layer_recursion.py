@@ -83,7 +83,7 @@ def combine(
     if len(parts) == 1:
         return given[0]
     left, right = ([np.exp(p.log(k) - sums.high[k]) for p in parts] for k in (i, j))
-    both = [u * v for u, v in zip(left, right, strict=True)]
+    both = np.array([u * v for u, v in zip(left, right, strict=True)])
     rho = np.zeros_like(given[0][0])
     for size, (r, _) in zip(both, given, strict=True):
         rho += size * r
@@ -98,7 +98,7 @@ def combine(
         for p, o in itertools.combinations(range(len(parts)), 2):
             turn = right[p] * right[o]
             turn = turn[near] * np.exp(gaps[o]) * np.expm1(gaps[p] - gaps[o])
-            delta += turn * turn / (1.0 + sum(both)[near])
+            delta += turn * turn / (1.0 + both.sum(axis=0)[near])
         rho[near], d[near] = 1.0 - delta, np.minimum(delta, 2.0 - delta)
     return rho, d
 

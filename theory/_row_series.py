@@ -82,7 +82,7 @@ class RowSeries:
         self, i: Index, j: Index, rho: Array, d: Array
     ) -> tuple[Array, Array, Array]:
         """Return the integrals of S over [0, rho] and [rho, 1], and S."""
-        out = tuple(np.empty_like(rho) for _ in range(3))
+        out = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)
         for start in range(0, len(rho), TOGETHER):
             part = slice(start, start + TOGETHER)
             found = self._block(i[part], j[part], rho[part], d[part])

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from theory import matrices
 from theory._deep_tables import (
     ENDS,
+    FREE,
     TURN,
     Angles,
     DeepTable,
@@ -24,15 +25,17 @@ from theory._deep_tables import (
     odd,
 )
 from theory._layer_recursion import Part, Recursion, Stack, combine, total
-from theory._layers import Layer
 from theory._rows import Index, LogLengths
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-BLOCK = 8192
+BLOCK = 4096
 """Pairs evaluated together: their temporaries stay in cache."""
+
+ROWS = 64
+"""Rows of a panel."""
 
 LISTED = 32768
 """Pairs that go through the layers together."""
@@ -52,7 +55,11 @@ class Placement:
     @cached_property
     def table(self) -> DeepTable:
         """The table."""
-        return deep_table(self.stack, around(np.concatenate(self.logs)), self.angles)
+        # A table is not worth more pairs than it is for, rounded to be found again.
+        count = len(self.logs[0]) * len(self.logs[1]) // 2
+        most = max(FREE, 1 << count.bit_length())
+        both = around(np.concatenate(self.logs))
+        return deep_table(self.stack, both, self.angles, most)
 
     @cached_property
     def sides(self) -> tuple[Placed, Placed]:
@@ -133,7 +140,8 @@ class Uneven:
         ends = [(TURN, 0.5 * math.pi if folded else math.pi - TURN), (ENDS, TURN)]
         ends += [] if folded else [(math.pi - TURN, math.pi - ENDS)]
         return tuple(
-            Placement(self.stack, Angles(low, high, folded), sides) for low, high in ends
+            Placement(self.stack, Angles(low, high, folded), sides)
+            for low, high in ends
         )
 
     @cached_property
@@ -147,27 +155,18 @@ class Uneven:
         both = [self._recursion.rows.high, self._recursion.diagonals[-1]]
         return np.array(both[:count])
 
-    def block(self, rows: slice, columns: slice) -> Array:
-        """Return correlation and relative tangent kernel, (1 or 2, rows, columns)."""
-        unit = self._unit
-        rho, d = self.inputs.pairs(unit, rows, columns)
+    def panel(self, rows: slice, columns: slice, out: Sequence[Array]) -> None:
+        """Write correlation and relative tangent kernel of some rows."""
+        rho, d = self.inputs.pairs(self._unit, rows, columns)
         if len(self._parts) > 1:
-            i, j = (np.arange(s.start, s.stop) for s in (rows, columns))
-            one = (np.ones(rho.size), np.zeros(rho.size))
-            rho, d = (
-                v.reshape(rho.shape)
-                for v in combine(
-                    self._parts,
-                    self._start,
-                    [(rho.ravel(), d.ravel()), one],
-                    np.repeat(i, len(j)),
-                    np.tile(j, len(i)),
-                )
-            )
-        out = np.ones((2 if self.stack.trained else 1, *rho.shape))
+            rho, d = self._with_bias(rho, d, rows, columns)
         listed = np.full(rho.shape, not self._tables)
-        if self._tables:
-            self._read(rho, d, rows, columns, out, listed)
+        step = max(1, BLOCK // rho.shape[1]) if self._tables else len(rho)
+        for start in range(0, len(rho) if self._tables else 0, step):
+            part = slice(start, min(start + step, len(rho)))
+            here = slice(rows.start + part.start, rows.start + part.stop)
+            into = [values[part] for values in out]
+            self._read(rho[part], d[part], here, columns, into, listed[part])
         if self.split is None:
             # Each pair once; the diagonal is one.
             square = listed[:, : len(rho)]
@@ -181,7 +180,16 @@ class Uneven:
             for values, value in zip(out, found, strict=False):
                 assert value is not None
                 values[at] = value
-        return out
+
+    def _with_bias(
+        self, rho: Array, d: Array, rows: slice, columns: slice
+    ) -> tuple[Array, Array]:
+        i, j = (np.arange(s.start, s.stop) for s in (rows, columns))
+        pairs = np.repeat(i, len(j)), np.tile(j, len(i))
+        one = (np.ones(rho.size), np.zeros(rho.size))
+        given = [(rho.ravel(), d.ravel()), one]
+        found = combine(self._parts, self._start, given, *pairs)
+        return found[0].reshape(rho.shape), found[1].reshape(rho.shape)
 
     @cached_property
     def _unit(self) -> Array:
@@ -193,7 +201,7 @@ class Uneven:
         d: Array,
         rows: slice,
         columns: slice,
-        out: Array,
+        out: Sequence[Array],
         listed: Mask,
     ) -> None:
         """Read pairs off the tables, and list those that have none."""
@@ -207,7 +215,8 @@ class Uneven:
             if left is not None:
                 listed |= left
         if folded:
-            np.multiply(out, rho, out=out, where=~listed)
+            for values in out:
+                values *= rho
         np.clip(out[0], -1.0, 1.0, out=out[0])
 
 
@@ -250,21 +259,29 @@ def fill(
         scales.append(np.ones(len(x)) if relative else np.exp(0.5 * logs[1]))
     kernels = [np.empty((m, n)) for _ in scales]
     at = split or 0
-    size = max(1, BLOCK // n)
 
-    def block(start: int) -> None:
-        rows = slice(start, min(start + size, m))
-        columns = slice(start if split is None else at, len(x))
-        found = net.block(rows, columns)
-        i, j = order[rows], order[columns] - at
-        for out, part, scale in zip(kernels, found, scales, strict=True):
-            part *= scale[rows, None] * scale[columns]
+    def panel(first: int) -> None:
+        rows = slice(first, min(first + ROWS, m))
+        columns = slice(first if split is None else at, len(x))
+        upper = [k[rows, columns.start - at :] for k in kernels]
+        net.panel(rows, columns, upper)
+        for k, part, scale in zip(kernels, upper, scales, strict=True):
             if split is None:
                 # Rounding depends on the order of a pair: keep one of the two.
                 square = part[:, : len(part)]
+                np.einsum("ii->i", square)[:] = 1.0
                 square[:] = np.triu(square) + np.triu(square, 1).T
-                out[j[:, None], i] = part.T
-            out[i[:, None], j] = part
+            part *= scale[rows, None] * scale[columns]
+            if split is None:
+                k[rows.stop :, rows] = part[:, len(part) :].T
 
-    matrices.each(block, range(0, m, size))
-    return kernels[0], kernels[1] if len(kernels) > 1 else None
+    matrices.each(panel, range(0, m, ROWS))
+    back = np.argsort(order[:m]), np.argsort(order[at:])
+    found = [_reordered(k, *back) for k in kernels]
+    return found[0], found[1] if len(found) > 1 else None
+
+
+def _reordered(k: Array, rows: Index, columns: Index) -> Array:
+    for row in k:
+        row[:] = row[columns]
+    return k[rows]
