@@ -27,9 +27,6 @@ NODES = 20
 
 MOST_ANGLES = 96
 
-FREE = 2**17
-"""Pairs at nodes that are worth it for any matrix."""
-
 TAIL = 1e-13
 """Last Chebyshev coefficients that are small enough, over the diagonal."""
 
@@ -205,7 +202,11 @@ def deep_table(
 ) -> DeepTable:
     """Run the recursion at nodes, as many as it takes but at most `most` pairs."""
     cells, degree = Cells((interval.low, interval.high)), 14 if angles.folded else 28
+    kernels = 2 if stack.trained else 1
     while True:
+        pairs = (len(cells.intervals) * NODES) ** 2 // 2 * degree
+        if pairs > most or degree > MOST_ANGLES:
+            return DeepTable(angles, cells, None, kernels, np.zeros(0))
         recursion, values = _sampled(stack, cells, angles, degree)
         count = len(cells.intervals)
         to, turn = chebyshev(NODES)[:, ::-1], chebyshev(degree)
@@ -229,12 +230,9 @@ def deep_table(
             )
             c = c[:, :, :n, :, : _used(size.max(axis=(0, 1, 2, 3, 5))), :n]
             c = np.ascontiguousarray(c).reshape(count, count, n, -1)
-            return DeepTable(angles, cells, c, len(values), alone)
+            return DeepTable(angles, cells, c, kernels, alone)
         degree += degree // 2 if short else 0
         cells = cells.split(coarse)
-        pairs = (len(cells.intervals) * NODES) ** 2 // 2 * degree
-        if pairs > most or degree > MOST_ANGLES:
-            return DeepTable(angles, cells, None, len(values), alone)
 
 
 def _used(size: Array) -> int:

@@ -101,7 +101,7 @@ class Interpolated:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         # An integral over the angle is shorter than a series of a high order.
         apart = d >= (CLOSE if self._linear is None else CLASSES[0][0])
-        if len(self.before.high) > ROWS:
+        if len(np.union1d(i[apart], j[apart])) > 2 * ROWS:
             apart &= t < self._start
         kinked = np.full(d.shape, self._linear is not None) & (d >= CLOSE)
         sources = (
@@ -122,11 +122,11 @@ class Interpolated:
     @cached_property
     def _linear(self) -> tuple[PiecewisePolynomial, float] | None:
         """The pieces of a piecewise linear activation, and the square of their scale."""
-        a, scale = self.activation, 1.0
-        if isinstance(a, Affine):
-            a, scale = a.base, a.scale
-        pieces = isinstance(a, PiecewisePolynomial) and a.m == 1
-        return (a, scale * scale) if pieces else None
+        a = self.activation
+        base, scale = (a.base, a.scale) if isinstance(a, Affine) else (a, 1.0)
+        if isinstance(base, PiecewisePolynomial) and base.m == 1:
+            return base, scale * scale
+        return None
 
     def _by_series(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         found = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)

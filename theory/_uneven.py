@@ -15,7 +15,6 @@ import numpy.typing as npt
 from theory import matrices
 from theory._deep_tables import (
     ENDS,
-    FREE,
     TURN,
     Angles,
     DeepTable,
@@ -40,6 +39,9 @@ ROWS = 64
 LISTED = 32768
 """Pairs that go through the layers together."""
 
+SAMPLE = 200
+"""Rows whose pairs show how many there are at which angles."""
+
 DIRECT = 4096
 """Pairs up to this number need no tables."""
 
@@ -51,15 +53,13 @@ class Placement:
     stack: Stack
     angles: Angles
     logs: tuple[Array, Array]  # of rows and of columns, rising
+    most: int  # pairs at nodes that the table is worth
 
     @cached_property
     def table(self) -> DeepTable:
         """The table."""
-        # A table is not worth more pairs than it is for, rounded to be found again.
-        count = len(self.logs[0]) * len(self.logs[1]) // 2
-        most = max(FREE, 1 << count.bit_length())
         both = around(np.concatenate(self.logs))
-        return deep_table(self.stack, both, self.angles, most)
+        return deep_table(self.stack, both, self.angles, self.most)
 
     @cached_property
     def sides(self) -> tuple[Placed, Placed]:
@@ -140,9 +140,19 @@ class Uneven:
         ends = [(TURN, 0.5 * math.pi if folded else math.pi - TURN), (ENDS, TURN)]
         ends += [] if folded else [(math.pi - TURN, math.pi - ENDS)]
         return tuple(
-            Placement(self.stack, Angles(low, high, folded), sides)
-            for low, high in ends
+            Placement(self.stack, angles, sides, self._between(angles))
+            for angles in (Angles(low, high, folded) for low, high in ends)
         )
+
+    def _between(self, angles: Angles) -> int:
+        """Pairs at some angles, by a sample; a power of two, for tables to be shared."""
+        m, n = self.shape
+        rows = self._unit[: self.split][:: max(1, m // SAMPLE)]
+        columns = self._unit[self.split or 0 :][:: max(1, n // SAMPLE)]
+        rho = np.clip(rows @ columns.T, -1.0, 1.0)
+        t = np.arccos(np.abs(rho) if angles.folded else rho)
+        share = float(np.mean((t >= angles.low) & (t <= angles.high)))
+        return 1 << int(share * m * n / (1 if self.split else 2)).bit_length()
 
     @cached_property
     def logs(self) -> Array:
