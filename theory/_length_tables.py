@@ -46,7 +46,7 @@ FEWER = 20
 """Nodes of the distances of two lengths, which are promised fewer digits."""
 
 ALONE = 50
-"""Pairs whose lengths' own distance is integrated one by one, at most."""
+"""Pairs of lengths whose own distance is integrated for them alone, at most."""
 
 REACH = 20.0
 """Half-width, in standard deviations, of integrals over one variable."""
@@ -112,17 +112,20 @@ class Lengths:
 
     def turned(self, low: Array, gap: Array) -> Array:
         """Return lambda of pairs, from the shorter's log length and the gap, positive."""
+        pairs, where = np.unique(low + 1j * gap, return_inverse=True)
+        low, gap = pairs.real, pairs.imag
         out = np.empty_like(gap)
         alone = gap > 1.0
         if np.count_nonzero(~alone) <= ALONE:
             alone[:] = True
-        for k in np.flatnonzero(alone):
-            out[k] = float(turned(self.activation, float(low[k]), gap[k : k + 1])[0])
+        for least in np.unique(low[alone]):
+            at = alone & (low == least)
+            out[at] = turned(self.activation, float(least), gap[at])
         cell = np.floor(low)
         for k in np.unique(cell[~alone]):
             at = ~alone & (cell == k)
             out[at] = panel(self.activation, int(k)).turned(low[at], gap[at])
-        return out
+        return out[where]
 
     def _read(self, logs: Array, f: Callable[["LengthPanel", Array], Array]) -> Array:
         out = np.empty_like(logs)
@@ -200,7 +203,7 @@ class LengthPanel:
             energy, slopes = density @ (s * s), density @ (slope * slope)
         if not (np.isfinite(energy).all() and np.isfinite(slopes).all()):
             raise ValueError(
-                "kernels: `depth` must keep the kernel within float64, but"
+                "kernels: lengths must keep the kernel within float64, but"
                 f" {self.activation.name} leaves it at length"
                 f" {math.exp(self.interval.high):.3g}. Use `activation.normalized()`."
             )

@@ -85,8 +85,3 @@ class LogLengths:
     def differences(self, i: Index, j: Index) -> Array:
         """Return l_i - l_j."""
         return (self.high[i] - self.high[j]) + (self.low[i] - self.low[j])
-
-    def block(self, rows: slice, columns: slice) -> Array:
-        """Return l_i - l_j of all rows and columns."""
-        high = self.high[rows, None] - self.high[columns]
-        return high + (self.low[rows, None] - self.low[columns])
