@@ -125,7 +125,9 @@ def locate(
 
     Both sides have to be smooth over `WIDE` widths of the panel. The kink is where the
     two polynomials first agree: at a simple root of their difference for a jump of the
-    slope, of the difference's (m - 1)-st derivative for a jump of the m-th.
+    slope, of the difference's (m - 1)-st derivative for a jump of the m-th. Of several m
+    that rounding allows the highest counts: shifted by a rounding e, a double root is two
+    simple ones, sqrt(e) away.
     """
     width = high - low
     left, right = low - 2.0 * width, high + 2.0 * width
@@ -135,7 +137,7 @@ def locate(
         return None
     below, above = both
     wide, bracket = below.width, right - left
-    for order in range(1, HIGHEST + 1):
+    for order in range(HIGHEST, 0, -1):
         offset = _root(below, above, bracket / wide, order)
         if offset is None:
             continue

@@ -223,8 +223,8 @@ def test_scalars_in_floats_out():
     assert isinstance(spectrum.eigenvalues(np.exp, 2, 3), float)
     assert isinstance(spectrum.degree_shares(RELU, 1, 2, 3), float)
     assert spectrum.ntk_eigenvalues(RELU, 1, [[0, 1], [2, 4]], 3).shape == (2, 2)
-    assert spectrum.eigenvalues(np.exp, [], 3).shape == (0,)
-    assert spectrum.nngp_eigenvalues(RELU, 1, [], 3).shape == (0,)
+    assert spectrum.eigenvalues(np.exp, np.zeros(0, np.int64), 3).shape == (0,)
+    assert spectrum.nngp_eigenvalues(RELU, 1, np.zeros(0, np.int64), 3).shape == (0,)
 
 
 @pytest.mark.parametrize(

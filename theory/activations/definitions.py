@@ -135,7 +135,6 @@ gelu = Smooth(
         f=lambda x: x * gaussian.cdf(x),
         df=lambda x: gaussian.cdf(x) + x * gaussian.pdf(x),
         precise=lambda mp, x: x * mp.ncdf(x),
-        widest=1e100,
         closed=Closed(coefficients=closed.gaussian_linear),
     )
 )
@@ -165,7 +164,7 @@ exp = Smooth(
         f=np.exp,
         df=np.exp,
         precise=lambda mp, x: mp.exp(x),
-        widest=350.0,
+        widest=354.0,
         closed=Closed(
             coefficients=closed.exponential,
             dual=duals.Exponential,

@@ -74,8 +74,11 @@ def _lengths(
     out = [start]
     for layer in range(layers):
         with np.errstate(over="ignore"):
-            out.append(np.asarray(activation.length_map(out[-1])))
-        bad = ~(np.isfinite(out[-1]) & (out[-1] > 0.0))
+            after = activation._lengths(out[-1].ravel()).reshape(start.shape)
+        out.append(after)
+        # The last length may be larger than those whose layers are integrated.
+        most = np.finfo(np.float64).max if layer + 1 == layers else activation._widest
+        bad = ~((after > 0.0) & (after <= most))
         hint = f"Layer {layer + 1}, from `{name}`."
         _checks.reject(who, "depth", "keep lengths within float64", bad, out[-1], hint)
     return np.array(out)
