@@ -31,7 +31,7 @@ class Layers:
     ratio : array, (degree + 1, sides * cells)
         ``f(rho) / rho`` for a centred activation, ``f(rho)`` otherwise.
     spread : array
-        ``(1 - f(rho)) / (1 - rho)`` for rho >= 0.
+        ``(1 - f(rho)) / (1 - rho)``; for an even map of ``|rho|``.
     product : array
         Product of slopes over ``D^M``.
     tangent : array
@@ -88,9 +88,10 @@ def one_layer(activation: Activation) -> Layers:
     slope = activation.derivative_second_moment / total
     linear = _linear_share(activation)
     tables: list[list[Array]] = [[], [], [], []]
-    spread = (e.distance(flat) / total / flat).reshape(d.shape)
     for sign in sides(parity):
         rho = sign * (1.0 - d)
+        gap = _from_one(parity, rho, d)
+        spread = (e.distance(gap.ravel()) / total).reshape(d.shape) / gap
         value = (e.dual(rho.ravel()) / total).reshape(d.shape)
         if sign > 0.0:
             # Close to one the distance is the accurate form.
@@ -191,7 +192,11 @@ def _over_rho(value: Array, rho: Array, linear: float) -> Array:
 
 
 def evaluate(layers: Layers, rho: Array, d: Array) -> tuple[Array, Array, Array, Array]:
-    """Return f, 1 - |f|, product and tangent at correlations given with 1 - |rho|."""
+    """Return f, 1 - |f|, product and tangent at correlations given with 1 - |rho|.
+
+    The distance has its own table wherever f is nearer to 1: a mean brings inputs
+    together, and what is left of their distance is what later layers amplify.
+    """
     cell, y = layers._cell(d, rho < 0.0)
     f = clenshaw(layers.ratio, cell, y)
     a = clenshaw(layers.tangent, cell, y)
@@ -200,13 +205,16 @@ def evaluate(layers: Layers, rho: Array, d: Array) -> tuple[Array, Array, Array,
         a *= rho
     p = clenshaw(layers.product, cell, y)
     u = clenshaw(layers.spread, cell, y)
-    near = d * u
-    distance = 1.0 - np.abs(f)
-    usable = d < 0.5
-    if not layers.parity:
-        usable &= rho > 0.0
-    distance = np.where(usable, near, distance)
-    return f, np.clip(distance, SMALLEST, 1.0), p, a
+    u *= _from_one(layers.parity, rho, d)
+    # Only maps of neither parity change sides: elsewhere u is the distance sought.
+    distance = np.where(f < 0.0, 1.0 + f, u) if layers.parity == 0 else u
+    # Less than the tables reach is kept: later layers multiply it.
+    return f, np.clip(distance, 0.0, 1.0), p, a
+
+
+def _from_one(parity: int, rho: Array, d: Array) -> Array:
+    """1 - rho from ``d = 1 - |rho|``; odd and even maps see the mirror image, d."""
+    return d if parity else np.where(rho < 0.0, 2.0 - d, d)
 
 
 def _compose(first: Layers, second: Layers) -> Layers:
@@ -224,10 +232,12 @@ def _compose(first: Layers, second: Layers) -> Layers:
         f1, d1, p1, a1 = evaluate(first, rho, flat)
         f2, d2, p2, a2 = evaluate(second, f1, d1)
         a = w2 * a2 + w1 * p2 * a1
+        u = np.where(f2 < 0.0, 1.0 - f2, d2) if parity == 0 else d2
+        u /= _from_one(parity, rho, flat)
         if centred:
             # Division by rho on the nodes (never zero there) keeps relative accuracy.
             f2, a = f2 / rho, a / rho
-        for part, value in zip(parts, (f2, d2 / flat, p1 * p2, a), strict=True):
+        for part, value in zip(parts, (f2, u, p1 * p2, a), strict=True):
             part.append(value.reshape(d.shape))
     return _fitted(
         parts,

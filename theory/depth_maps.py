@@ -159,6 +159,7 @@ def _at_minus_one(steps: Steps) -> tuple[float, float]:
     e, total = pair(activation, activation), activation.second_moment
     minus = np.array([-1.0])
     k = np.clip(e.dual(minus) / total, -1.0, 1.0)
+    apart = e.distance(1.0 - minus) / total
     log, carried, own = weights(0.0, one_layer(activation))
     t = own * k
     if carried:
@@ -167,7 +168,7 @@ def _at_minus_one(steps: Steps) -> tuple[float, float]:
     rest = ((activation, count - 1), *later) if count > 1 else later
     if rest:
         deep = stack(rest)
-        k, _, p, a = evaluate(deep, k, np.maximum(1.0 - np.abs(k), SMALLEST))
+        k, _, p, a = evaluate(deep, k, np.where(k < 0.0, 1.0 + k, apart))
         _, carried, own = weights(log, deep)
         t = own * a + carried * p * t
     return float(k[0]), float(t[0])
