@@ -33,7 +33,6 @@ from theory.identity_map import ranks
 
 LATER = (
     "theory.activations",
-    "theory.compositions",
     "theory.depth_maps",
     "theory.duals",
     "theory.grids",
