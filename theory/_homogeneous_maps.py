@@ -1,4 +1,4 @@
-"""What a layer does to pairs of rows, and the maps that do not depend on lengths."""
+"""Layers of homogeneous activations, whose correlations do not depend on lengths."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory._rows import LogLengths
+from theory._row_maps import Pairs, settled
+from theory._rows import Index, LogLengths
 from theory.activations import Activation, pair
 from theory.grids import CLOSE
 
@@ -22,37 +23,39 @@ class Homogeneous:
     before: LogLengths
     m: int
 
-    @cached_property
+    @property
     def rows(self) -> LogLengths:
         """Log lengths after the activation."""
-        start = 0.5 * math.log(self.activation.second_moment)
-        first = float(self.before.high[self.before.order[0]])
-        return self.before.after(start + self.m * first, self.m * self.before.gaps)
+        return self._rows
 
     @cached_property
+    def _rows(self) -> LogLengths:
+        gain = 0.5 * math.log(self.activation.second_moment)
+        high, low = self.before.start
+        start = self.m * high, self.m * low
+        return self.before.after(start, self.m * self.before.gaps, gain)
+
+    @property
     def slopes(self) -> Array:
         """E s'(r Z)^2 of each row."""
         one = self.activation.derivative_second_moment
         return one * np.exp(2.0 * (self.m - 1) * self.before.high)
 
-    def block(
-        self, rows: slice, columns: slice, rho: Array, d: Array, *, tangent: bool
-    ) -> tuple[Array, Array, Array | None]:
+    def pairs(
+        self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
+    ) -> Pairs:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
         a = self.activation
         e, power = pair(a, a), a.second_moment
-        after = np.clip(e.dual(rho) / power, -1.0, 1.0)
-        gap = 1.0 - np.abs(after)
-        near = np.flatnonzero((d < CLOSE) & (rho > 0.0))
-        delta = e.distance(d.ravel()[near]) / power
-        after.ravel()[near], gap.ravel()[near] = 1.0 - delta, delta
+        delta = np.full_like(rho, math.inf)
+        near = (d < CLOSE) & (rho > 0.0)
+        delta[near] = e.distance(d[near]) / power
+        after, gap = settled(e.dual(rho) / power, delta)
         if not tangent:
             return after, gap, None
         slope = e.slope(rho)
-        slope.ravel()[near] = e.slope(
-            rho.ravel()[near], 2.0 * np.arcsin(np.sqrt(0.5 * d.ravel()[near]))
-        )
+        slope[near] = e.slope(rho[near], 2.0 * np.arcsin(np.sqrt(0.5 * d[near])))
         if self.m != 1:
             r = np.exp((self.m - 1) * self.before.high)
-            slope *= r[rows, None] * r[columns]
+            slope *= r[i] * r[j]
         return after, gap, slope

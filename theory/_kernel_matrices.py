@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, matrices
-from theory import _layer_recursion as layer_recursion
+from theory import _uneven as uneven
+from theory._layer_recursion import Stack
 from theory._layers import Layers
 from theory._spheres import homogeneity, sphere, within
 
@@ -108,7 +109,13 @@ def kernels(
     m = _degree(network)
     partly = 0 < len(trained) <= network.depth
     if network.residual or partly or (rows.square is None and m is None):
-        return _by_layers(network, rows, trained, relative=relative)
+        return uneven.fill(
+            matrices.Inputs(rows.v, rows.norms),
+            rows.inputs,
+            Stack(network.each, trained),
+            *((network.weight_var, network.bias_var), rows.split),
+            relative=relative,
+        )
     net = sphere(network, 1.0 if m is not None else rows.square or 0.0)
     scale = np.full(len(rows.v), math.sqrt(net.length))
     if m is not None:
@@ -131,22 +138,3 @@ def _degree(network: Layers) -> int | None:
     layer, count = network.runs[0]
     alone = count == network.depth and layer.plain and not network.bias_var
     return homogeneity(layer.activation) if alone else None
-
-
-def _by_layers(
-    network: Layers, rows: Rows, trained: frozenset[int], *, relative: bool
-) -> tuple[Array, Array | None]:
-    each, tangent = network.each, bool(trained)
-    recursion = layer_recursion.prepare(
-        rows.inputs,
-        each,
-        [homogeneity(layer.activation) for layer in each],
-        tangent=tangent,
-        trained=trained,
-        weight_var=network.weight_var,
-        bias_var=network.bias_var,
-    )
-    inputs = matrices.Inputs(rows.v, rows.norms)
-    return layer_recursion.fill(
-        inputs, recursion, rows.split, tangent=tangent, relative=relative
-    )

@@ -8,6 +8,10 @@ from typing import Any
 
 from theory import _checks
 from theory.activations import Activation
+from theory.activations.function import WIDEST
+
+LEAST = 1e-100
+"""Smallest variance of weights: that of several layers is within float64."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,19 @@ class Layer:
         _checks.instance("Layer", "activation", self.activation, Activation, hint)
         for name in ("weight_var", "bias_var", "skip"):
             value = getattr(self, name)
-            number = _checks.scalar("Layer", name, value, positive=name == "weight_var")
+            positive = name == "weight_var"
+            number = _variance("Layer", name, value, positive=positive)
             object.__setattr__(self, name, number)
 
     @property
     def plain(self) -> bool:
         """Whether the layer is its activation alone."""
         return (self.weight_var, self.bias_var, self.skip) == (1.0, 0.0, 0.0)
+
+
+def _variance(who: str, name: str, value: Any, *, positive: bool = False) -> float:
+    """Return a number that is at least 0, or `LEAST`, and at most `WIDEST`."""
+    return _checks.number(who, name, value, LEAST if positive else 0.0, WIDEST)
 
 
 Network = Activation | Layer | Sequence[Activation | Layer]
@@ -87,8 +97,8 @@ class Layers:
             If `depth` is missing, or is not the number of layers given; if `tangent` and
             a derivative is not square integrable.
         """
-        w = _checks.scalar(who, "weight_var", weight_var, positive=True)
-        b = _checks.scalar(who, "bias_var", bias_var)
+        w = _variance(who, "weight_var", weight_var, positive=True)
+        b = _variance(who, "bias_var", bias_var)
         given, count = _given(who, activation, depth)
         each = [a if isinstance(a, Layer) else Layer(a, w, b) for a in given]
         runs = tuple(

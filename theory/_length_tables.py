@@ -36,11 +36,17 @@ NODES = 32
 """Nodes in log length of a panel of width one: functions of one length are analytic in
 the strip of half-width pi/4, where Gaussian densities of complex length decay."""
 
+MOST = 256
+"""Nodes at most."""
+
+RESOLVED = 3e-15
+"""Last Chebyshev coefficients that are rounding, over the largest."""
+
 FEWER = 20
 """Nodes of the distances of two lengths, which are promised fewer digits."""
 
 ALONE = 50
-"""Pairs whose lengths' own distance is integrated one by one, at most."""
+"""Pairs of lengths whose own distance is integrated for them alone, at most."""
 
 REACH = 20.0
 """Half-width, in standard deviations, of integrals over one variable."""
@@ -88,12 +94,12 @@ class Lengths:
 
     activation: Activation
 
-    def log_length(self, logs: Array) -> Array:
-        """Return log r' at log lengths of shape (m,)."""
-        return self._read(logs, lambda p, x: p.log_length(x))
+    def gain(self, logs: Array) -> Array:
+        """Return log r' - log r at log lengths of shape (m,)."""
+        return self._read(logs, lambda p, x: p.gain(x))
 
     def mean(self, logs: Array) -> Array:
-        """Return E s(r Z)."""
+        """Return E s(r Z) / r'."""
         return self._read(logs, lambda p, x: p.mean(x))
 
     def slope(self, logs: Array) -> Array:
@@ -106,17 +112,20 @@ class Lengths:
 
     def turned(self, low: Array, gap: Array) -> Array:
         """Return lambda of pairs, from the shorter's log length and the gap, positive."""
+        pairs, where = np.unique(low + 1j * gap, return_inverse=True)
+        low, gap = pairs.real, pairs.imag
         out = np.empty_like(gap)
         alone = gap > 1.0
         if np.count_nonzero(~alone) <= ALONE:
             alone[:] = True
-        for k in np.flatnonzero(alone):
-            out[k] = float(turned(self.activation, float(low[k]), gap[k : k + 1])[0])
+        for least in np.unique(low[alone]):
+            at = alone & (low == least)
+            out[at] = turned(self.activation, float(least), gap[at])
         cell = np.floor(low)
         for k in np.unique(cell[~alone]):
             at = ~alone & (cell == k)
             out[at] = panel(self.activation, int(k)).turned(low[at], gap[at])
-        return out
+        return out[where]
 
     def _read(self, logs: Array, f: Callable[["LengthPanel", Array], Array]) -> Array:
         out = np.empty_like(logs)
@@ -142,67 +151,90 @@ class LengthPanel:
 
     @cached_property
     def _sampled(self) -> tuple[Array, Array, Array, Array]:
-        """Lengths r (n,), weights (m,), and s(r z) and r z s'(r z), (n, m)."""
-        r = np.exp(self.interval.nodes(NODES))
-        z, w = rule(cuts(self.activation, r))
-        x = r[:, None] * z
-        w = w * gaussian.pdf(z)
-        with np.errstate(over="ignore", invalid="ignore"):
-            s = self.activation._value(x)
-            if not np.isfinite(s * s @ w).all():
-                raise ValueError(
-                    "kernels: `depth` must keep the kernel within float64, but"
-                    f" {self.activation.name} leaves it at length {r.max():.3g}. Use"
-                    " `activation.normalized()`."
-                )
-            slope = self.activation.derivative._value(x) if self.has_slope else 0.0 * x
-        return r, w, s, x * slope
+        """Nodes y (m,) for all lengths of the interval, weights, s(r y) / r and s'(r y).
+
+        In units of r, the least length: of hundreds the logarithm has lost digits that
+        its differences have.
+        """
+        unit = math.exp(self.interval.low)
+        top = REACH * math.exp(self.interval.high - self.interval.low)
+        count = math.ceil(top)
+        edges = [np.arange(-count, count + 1, dtype=np.float64)]
+        edges.append(self.activation._edges(top * unit) / unit)
+        if self.has_slope:
+            edges.append(self.activation.derivative._edges(top * unit) / unit)
+        cuts = np.unique(np.concatenate(edges))
+        y, w = gaussian.composite(cuts[np.abs(cuts) <= top])
+        x = unit * y
+        with np.errstate(over="ignore"):
+            s = self.activation._value(x) / unit
+            if not self.has_slope:
+                return y, w, s, np.zeros_like(x)
+            return y, w, s, self.activation.derivative._value(x)
 
     @property
     def has_slope(self) -> bool:
         """Whether s' is square integrable."""
         return bool(np.isfinite(self.activation.derivative_second_moment))
 
-    def _fit(self, values: Array) -> Array:
-        """Coefficients from values at the nodes, along every axis."""
-        to = chebyshev(NODES)
-        for axis in range(values.ndim):
-            values = np.moveaxis(np.tensordot(to, values, (1, axis)), 0, axis)
-        return values
-
     @cached_property
-    def _rows(self) -> tuple[Array, Array, Array]:
-        _, w, s, _ = self._sampled
-        return self._fit(np.log(s * s @ w)), self._fit(s @ w), self._slope
+    def _rows(self) -> Array:
+        """Coefficients of all functions of one length, (nodes, 5).
 
-    @cached_property
-    def _slope(self) -> Array:
-        _, w, s, h = self._sampled
-        return self._fit((s * h) @ w / (s * s @ w))
+        They are analytic but for the complex zeros of r'^2, wherever these are: nodes are
+        doubled until they are resolved.
+        """
+        n = NODES
+        while True:
+            c = chebyshev(n) @ self._averages(n)
+            size = np.abs(c).max(axis=0)
+            size[1] = max(size[1], 1.0)  # a mean is added to correlations
+            if np.all(np.abs(c[-3:]).max(axis=0) <= RESOLVED * size) or n >= MOST:
+                return c
+            n *= 2
 
-    def log_length(self, logs: Array) -> Array:
-        """Return log r' at log lengths of shape (m,)."""
-        return 0.5 * self.interval.basis(logs, NODES) @ self._rows[0]
+    def _averages(self, n: int) -> Array:
+        """Return the functions at n nodes: `gain` and so on, (n, 5)."""
+        y, w, s, slope = self._sampled
+        shares = self.interval.nodes(n) - self.interval.low
+        r = np.exp(shares)[:, None]
+        density = w * gaussian.pdf(y / r) / r
+        with np.errstate(over="ignore", invalid="ignore"):
+            energy, slopes = density @ (s * s), density @ (slope * slope)
+        if not (np.isfinite(energy).all() and np.isfinite(slopes).all()):
+            raise ValueError(
+                "kernels: lengths must keep the kernel within float64, but"
+                f" {self.activation.name} leaves it at length"
+                f" {math.exp(self.interval.high):.3g}. Use `activation.normalized()`."
+            )
+        gain = np.log(energy) - 2.0 * shares
+        mean, growth = density @ s, density @ (s * y * slope)
+        variance = np.einsum("nm,nm->n", density, np.square(s - mean[:, None]))
+        over = (mean / np.sqrt(energy), variance / energy, growth / energy)
+        return np.stack([gain, *over, slopes], axis=1)
+
+    def _read(self, which: int, logs: Array) -> Array:
+        c = self._rows[:, which]
+        return self.interval.basis(logs, len(c)) @ c
+
+    def gain(self, logs: Array) -> Array:
+        """Return log r' - log r at log lengths of shape (m,)."""
+        return 0.5 * self._read(0, logs)
 
     def mean(self, logs: Array) -> Array:
-        """Return E s(r Z)."""
-        return self.interval.basis(logs, NODES) @ self._rows[1]
-
-    def slope(self, logs: Array) -> Array:
-        """Return E s'(r Z)^2."""
-        return self.interval.basis(logs, NODES) @ self._energy
-
-    @cached_property
-    def _energy(self) -> Array:
-        r, w, _, h = self._sampled
-        z = rule(cuts(self.activation, r))[0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            f = np.where(z == 0.0, 0.0, h / (r[:, None] * z))
-        return self._fit(f * f @ w)
+        """Return E s(r Z) / r'."""
+        mean, share = self._read(1, logs), self._read(2, logs)
+        # Where it is nearly all of s, from the little that is not.
+        near = np.sqrt(1.0 - np.minimum(share, 0.5))
+        return np.where(share < 0.5, np.copysign(near, mean), mean)
 
     def growth(self, logs: Array) -> Array:
         """Return the derivative of log r' in log r."""
-        return self.interval.basis(logs, NODES) @ self._slope
+        return self._read(3, logs)
+
+    def slope(self, logs: Array) -> Array:
+        """Return E s'(r Z)^2."""
+        return self._read(4, logs)
 
     @cached_property
     def _angles(self) -> Array:
@@ -250,11 +282,16 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
             at = start + wide * (a + 0.5 * (b - a) * (1.0 + node))
             change += 0.5 * weight * (b - a) * wide * activation.derivative._value(at)
     first, both = activation._value(start), activation._value(r[1:, None] * z)
-    sizes = math.sqrt(first * first @ w), np.sqrt(both * both @ w)
-    fall = (change * (first + both)) @ w / (sizes[0] + sizes[1])
-    # Of the change of s, what does not go along with s.
-    rest = (change * change) @ w - fall * fall
-    return np.maximum(rest, 0.0) / (2.0 * sizes[0] * sizes[1])
+    size, other = math.sqrt(first * first @ w), np.sqrt(both * both @ w)
+    # Of the change of s, what does not go along with s: with a = s(r_0 z) and
+    # b = (1 + share) a + across, 1 - a.b/|a||b| = |across|^2 / |b| (|b| + (1 + share) |a|).
+    share = ((change * first) @ w) / (size * size)
+    across = change - share[:, None] * first
+    along = (1.0 + share) * size
+    apart = (across * across) @ w
+    return np.where(
+        along > 0.0, apart / (other * (other + np.abs(along))), 1.0 - along / other
+    )
 
 
 def cuts(activation: Activation, r: Array) -> Array:

@@ -12,6 +12,17 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
 
+Start = tuple[float, float]
+"""An unevaluated sum of two floats."""
+
+
+def _plus(start: Start, gain: float) -> Start:
+    """Return the sum, to twice the digits."""
+    high, low = _twofold.add_exactly(np.array(start[0]), np.array(gain))
+    high, low = _twofold.add_exactly(high, low + start[1])
+    return float(high), float(low)
+
+
 @dataclass(frozen=True, eq=False)
 class LogLengths:
     """Logarithms of the lengths of rows, as unevaluated sums of two floats.
@@ -39,13 +50,14 @@ class LogLengths:
         high, low = q[0][order], q[1][order]
         rise, _ = _twofold.add((high[1:], low[1:]), (-high[:-1], -low[:-1]))
         gaps = 0.5 * np.log1p(rise / high[:-1])
-        return cls.from_gaps(0.5 * np.log(high[0]) + np.log(unit), gaps, order)
+        start = 0.5 * float(np.log(high[0])), 0.0
+        return cls.from_gaps(_plus(start, float(np.log(unit))), gaps, order)
 
     @classmethod
-    def from_gaps(cls, start: float, gaps: Array, order: Index) -> "LogLengths":
+    def from_gaps(cls, start: Start, gaps: Array, order: Index) -> "LogLengths":
         """Add up neighbours' differences from the log length of the first."""
-        high = np.concatenate([[start], gaps])
-        low = np.zeros_like(high)
+        high = np.concatenate([[start[0]], gaps])
+        low = np.concatenate([[start[1]], np.zeros_like(gaps)])
         step = 1
         while step < len(high):  # prefix sums by doubling
             head = (high[step:], low[step:]), (high[:-step], low[:-step])
@@ -56,15 +68,20 @@ class LogLengths:
         back = np.argsort(order)
         return cls(high[back], low[back], order, gaps)
 
-    def after(self, start: float, gaps: Array) -> "LogLengths":
-        """Return other lengths of the same rows in the same order."""
-        return LogLengths.from_gaps(start, gaps, self.order)
+    @property
+    def start(self) -> Start:
+        """Log length of the first row in the order of the gaps."""
+        first = self.order[0]
+        return float(self.high[first]), float(self.low[first])
+
+    def after(self, start: Start, gaps: Array, gain: float = 0.0) -> "LogLengths":
+        """Return other lengths of the same rows in the same order.
+
+        `start` is the first's log length, to which `gain` is added without a rounding:
+        through hundreds of layers it may grow to hundreds.
+        """
+        return LogLengths.from_gaps(_plus(start, gain), gaps, self.order)
 
     def differences(self, i: Index, j: Index) -> Array:
         """Return l_i - l_j."""
         return (self.high[i] - self.high[j]) + (self.low[i] - self.low[j])
-
-    def block(self, rows: slice, columns: slice) -> Array:
-        """Return l_i - l_j of all rows and columns."""
-        high = self.high[rows, None] - self.high[columns]
-        return high + (self.low[rows, None] - self.low[columns])

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +18,11 @@ from theory.duals._planes import Broken, Plane, chebyshev, rule
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-ROUNDING = 1e-15
-"""Chebyshev coefficients below it, over the largest, are rounding."""
-
 ORDER = 640
 """Order of a Hermite series of the slopes that is tried first."""
 
 MOST = 64
 """Nodes in log length of tables of slopes, at most."""
-
-MOST_ANGLES = 384
-"""Degree in the angle of one polynomial for all correlations, at most."""
 
 Build = Callable[[bool], tuple[Callable[[Array], Array], float]]
 """Whether rho is negative -> slopes at angles to that end (m, n, n), and the kinks' gap."""
@@ -112,41 +105,6 @@ class Slopes:
                 v = v.reshape(-1, self.n, self.n)
                 out[here] = np.einsum("ma,mab,mb->m", left[here], v, right[here])
         return out
-
-    @cached_property
-    def _fitted(self) -> dict[tuple[str, float, float], Array]:
-        return {}
-
-    def dense(self, name: str, low: float, high: float) -> Array:
-        """Return one polynomial in the angle on [low, high], shape (degree + 1, n, n).
-
-        Angles are those of the correlation, 0 to pi.
-        """
-        key = (name, low, high)
-        if key not in self._fitted:
-            self._fitted[key] = self._fit_angle(*key)
-        return self._fitted[key]
-
-    def _fit_angle(self, name: str, low: float, high: float) -> Array:
-        degree = 24
-        n = self.n
-        while True:
-            y = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
-            t = 0.5 * (low + high) + 0.5 * (high - low) * y
-            far = t > 0.5 * np.pi
-            values = np.empty((degree, n, n))
-            for side, at in ((self.near, ~far), (self.far, far)):
-                angle = np.where(far, np.pi - t, t)
-                panel, place = side.locate(angle)
-                for k in np.flatnonzero(at):
-                    v = np.polynomial.chebyshev.chebvander(place[k], ANGLES - 1)
-                    values[k] = np.tensordot(v, getattr(side, name)[panel[k]], 1)
-            c = np.tensordot(chebyshev(degree), values, 1)
-            each = np.abs(c).max(axis=(1, 2))
-            if each[-3:].max() <= 4.0 * ROUNDING * each.max() or degree >= MOST_ANGLES:
-                keep = np.flatnonzero(each > ROUNDING * each.max())
-                return c[: int(keep[-1]) + 1 if keep.size else 1]
-            degree *= 2
 
 
 def _sides(activation: Activation, r: Array, start: float) -> tuple[Panels, Panels]:

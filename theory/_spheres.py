@@ -94,7 +94,7 @@ def _at(layer: Layer, length: float) -> Activation:
     A constant added to s adds to its dual the change of (E s)^2: that of a bias.
     """
     here = layer.activation
-    here = here if length == 1.0 else here.scaled(length)
+    here = here if length == 1.0 else here._scaled(length)
     if layer.plain:
         return here
     scale, mean = math.sqrt(layer.weight_var), here.mean

@@ -206,6 +206,7 @@ def length_moment(activation: Activation, depth: int, width: int) -> float:
     >>> round(length_moment(act.relu, 10, 100), 9), round(1.05**10, 9)
     (1.628894627, 1.628894627)
     """
+    _checks.instance("length_moment", "activation", activation, Activation)
     layers = _checks.integer("length_moment", "depth", depth, 1)
     n = _checks.integer("length_moment", "width", width, 1)
     if kernels.homogeneity(activation) != 1:
@@ -333,6 +334,7 @@ def _over(
 ) -> tuple[Any, Any]:
     """Return mean and variance at `width`, in the shape of `rho`."""
     r = _checks.correlation(who, rho)
+    _checks.instance(who, "activation", activation, Activation)
     layers = _checks.integer(who, "depth", depth, 1)
     n = _checks.integer(who, "width", width, 1)
     limit = kernels.nngp_map if kernel == "nngp" else kernels.ntk_map

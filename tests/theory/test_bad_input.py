@@ -67,7 +67,7 @@ CASES = [
     Case("elu", "alpha", act.elu, _numbers()),
     Case("hermite", "k", act.hermite, COUNT),
     Case("normrelu_constants", "c", act.normrelu_constants, _numbers(-40.0, 40.0)),
-    Case("normrelu_constants", "c", act.normrelu, (50.0, NAN, INF, "x")),
+    Case("normrelu", "c", act.normrelu, (50.0, NAN, INF, "x")),
     Case("normrelu", "scale", lambda s: act.normrelu(scale=s), (0.0, -1.0, 1.0, NAN)),
     Case(
         "from_function",

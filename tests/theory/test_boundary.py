@@ -10,12 +10,15 @@ message does the same counts as refusal; nothing else warns, and nothing takes l
 import dataclasses
 import importlib
 import inspect
+import itertools
 import math
 import pkgutil
 import signal
+import sys
 import time
 import types
 import warnings
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,37 +27,37 @@ import pytest
 import theory
 from theory import activations as act
 from theory import conditioning as dc
-from theory import gaussian, hermite, lengths, matrices, mmd
+from theory import (
+    gaussian,
+    hermite,
+    kernels,
+    lengths,
+    matrices,
+    mmd,
+    phase,
+    regression,
+    spectrum,
+    width,
+)
 from theory import identity_map as im
 from theory import neural_collapse as nc
 from theory import optimization as opt
 from theory import square_loss as sl
 from theory.identity_map import ranks
 
-LATER = (
-    "theory.activations",
+INTERNAL = (
+    "theory.activations.closed",
+    "theory.activations.moments",
     "theory.depth_maps",
     "theory.duals",
     "theory.grids",
-    "theory.kernels",
-    "theory.kernel_maps",
-    "theory._layer_maps",
-    "theory._layer_recursion",
-    "theory._layers",
-    "theory._length_tables",
-    "theory._linear_pieces",
     "theory.meshes",
-    "theory.phase",
-    "theory.regression",
-    "theory._rows",
-    "theory.spectrum",
-    "theory._spheres",
-    "theory.width",
 )
-"""Modules not walked yet. Remove a name, and `test_every_public_function_has_a_call`
-lists what needs one; when the list is empty, remove it and `_public`'s use of it."""
+"""Modules whose functions get what others have checked: engines, tables and meshes are
+called with flat arrays of checked numbers, thousands of times for one public call."""
 
 INNER = {
+    "theory.activations.base.pair",
     "theory.hermite.weighted_at",
     "theory.gaussian.composite",
     "theory.gaussian.graded",
@@ -71,8 +74,8 @@ INNER = {
 }
 """Called with what was checked before: of a matrix, for every panel."""
 
-LONGEST = 2.0
-"""Seconds of processor time a call may take: thousands of times what a refusal takes."""
+LONGEST = 4.0
+"""Seconds of processor time a call may take, tables of a first call included."""
 
 
 def _square(x: Any) -> Any:
@@ -169,6 +172,8 @@ POSITIVE = NOT_NEGATIVE - {"zero"}
 UNIT = NOT_NEGATIVE - {"three", "huge", "giant"}
 COUNT = frozenset({"zero", "three"})
 WHOLE = frozenset({"three"})
+WEIGHT = POSITIVE - {"tiny", "huge", "giant"}
+BIAS = NOT_NEGATIVE - {"huge", "giant"}
 FLAG = frozenset({"true"})
 NONE = frozenset({"none"})
 FUNCTION = frozenset({"function"})
@@ -187,6 +192,15 @@ class Call(NamedTuple):
     infinite: bool = False
 
     @property
+    def who(self) -> str:
+        """What messages begin with: of a method of an activation, with its name."""
+        owner = getattr(self.function, "__self__", None)
+        if isinstance(owner, act.Activation):
+            name = self.function.__name__
+            return owner.name if name == "__call__" else f"{owner.name}.{name}"
+        return self.function.__qualname__
+
+    @property
     def key(self) -> str:
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
@@ -197,6 +211,12 @@ def call(function: Any, fine: dict[str, frozenset[str]], **arguments: Any) -> Ca
         sl.unnormalised_barrier,
         dc.nngp_condition_bound,
         dc.ntk_condition_bound,
+        # Variances beyond 1e8, slopes of jumps, logs of zero.
+        *(phase.fixed_variance, phase.fixed_correlation, phase.fixed_distance),
+        *(phase.chi_1, phase.classify),
+        act.step.dual_derivative,
+        *(spectrum.nngp_eigenvalues, spectrum.ntk_eigenvalues),
+        spectrum.series_eigenvalues,
     )
     return Call(function, arguments, fine, function in infinite)
 
@@ -211,6 +231,7 @@ H, C = (
     np.array([0, 0, 1, 1]),
 )
 W = np.array([[0.0, 1.0], [1.0, 0.0]])
+ROWS_2 = np.array([[0.6, 0.8, 0.1], [1.0, 0.2, 0.5]])
 LAYERS = [np.eye(2), np.ones((2, 2))]
 V = [np.array([[0.6, 0.8], [0.0, 0.0]]), np.array([[1.0, 0.0]])]
 F, Y, ROWS = np.array([0.5, -0.2]), np.array([1.0, -1.0]), np.eye(2)
@@ -876,6 +897,7 @@ STEPS: Any = {
     "loss": "mean",
 }
 TANH = act.tanh.normalized()
+MINE = act.from_function(lambda x: np.tanh(x) + 0.1 * x * x, name="mine")
 
 CONDITIONING = (
     call(
@@ -1522,6 +1544,253 @@ IDENTITY = (
     ),
 )
 
+ACTIVATIONS = (
+    call(
+        act.from_function,
+        {
+            "f": FUNCTION,
+            "kinks": ONE | {"empty", "pair", "set", "own shorter"},
+            "name": NONE | {"text"},
+            "derivative": NONE,
+        },
+        f=np.tanh,
+        kinks=(0.5,),
+        name="mine",
+        derivative=None,
+        tolerance=1e-10,
+    ),
+    call(act.elu, {"alpha": ONE}, alpha=0.5),
+    call(act.leaky_relu, {"slope": ONE}, slope=0.1),
+    call(act.hermite, {"k": COUNT}, k=2),
+    call(act.normrelu_constants, {"c": ONE - LARGE}, c=-1.0),
+    call(
+        act.normrelu, {"c": NONE, "scale": WHOLE | {"giant", "none"}}, c=None, scale=1.5
+    ),
+    call(act.normrelu, {"c": NONE | ONE - LARGE, "scale": NONE}, c=-1.0, scale=None),
+    call(
+        kernels.Layer,
+        {
+            "weight_var": WEIGHT & ONE,
+            "bias_var": BIAS & ONE,
+            "skip": BIAS & ONE,
+        },
+        activation=act.relu,
+        weight_var=2.0,
+        bias_var=0.1,
+        skip=0.5,
+    ),
+)
+
+
+def _methods(a: act.Activation) -> tuple[Call, ...]:
+    """Every method of an activation; the range of variances is its own."""
+    lists = POSITIVE - {"tiny", *LARGE}
+    wide = lists | {k for k in LARGE if SOMETIMES[k] <= a._widest}
+    one = wide & ONE
+    slopes = () if a is act.step else (a.length_map_derivative,)
+    top = {"exp": LARGE, "hermite(3)": HUGE, "mine": HUGE}.get(a.name, frozenset())
+    return (
+        call(a.__call__, {"x": REAL - top}, x=0.5),
+        *(
+            call(
+                f,
+                {"rho": UNIT | {"minus"}, "var_x": one, "var_y": one},
+                rho=0.5,
+                var_x=2.0,
+                var_y=0.5,
+            )
+            for f in (a.dual, a.dual_derivative)
+        ),
+        call(a.distance_map, {"delta": UNIT}, delta=0.5),
+        call(a.hermite, {"order": COUNT, "var": one}, order=2, var=0.5),
+        *(call(f, {"q": wide}, q=2.0) for f in (a.length_map, *slopes)),
+        call(a.scaled, {"var": one}, var=2.0),
+    )
+
+
+for _a in (
+    *(act.relu, act.relu6, act.step, act.tanh, TANH, act.gelu, act.selu),
+    *(act.sin, act.exp, act.hermite(3), MINE),
+):
+    ACTIVATIONS += _methods(_a)
+
+KERNEL: Any = {"activation": act.erf, "depth": 2}
+VARIANCES = {"weight_var": WEIGHT & ONE, "bias_var": BIAS & ONE}
+MAPS = {"rho": UNIT | {"minus"}, "depth": WHOLE}
+GIVEN: Any = {"weight_var": 1.5, "bias_var": 0.1}
+ROWS_OF = {"y": NONE, "depth": WHOLE, "sphere": FLAG}
+PARTS = {"trained": NONE, "normalized": FLAG}
+PRIOR = np.eye(3) + 0.5
+KERNELS = (
+    call(kernels.correlation, {"x": frozenset({"own shorter"})}, x=ROWS_2),
+    call(kernels.separation, {"x": frozenset({"own shorter"})}, x=X),
+    *(
+        call(f, ROWS_OF | VARIANCES | more, x=W, y=y, **KERNEL, **GIVEN, **rest)
+        for y in (W, None)
+        for f, more, rest in (
+            (kernels.nngp, {}, {"sphere": False}),
+            *(
+                (f, PARTS, {"sphere": False, "normalized": False, "trained": [1]})
+                for f in (kernels.ntk, kernels.nngp_ntk)
+            ),
+        )
+    ),
+    call(kernels.nngp_map, MAPS | VARIANCES, rho=0.5, **KERNEL, **GIVEN),
+    call(
+        kernels.ntk_map,
+        MAPS | VARIANCES | {"normalized": FLAG},
+        rho=0.5,
+        **KERNEL,
+        **GIVEN,
+        normalized=False,
+    ),
+    *(
+        call(f, MAPS | {"width": WHOLE}, rho=0.5, **KERNEL, width=9)
+        for f in (
+            *(width.nngp_mean, width.nngp_variance),
+            *(width.ntk_mean, width.ntk_variance),
+        )
+    ),
+    call(
+        width.length_moment,
+        {"depth": WHOLE, "width": WHOLE},
+        activation=act.relu,
+        depth=2,
+        width=9,
+    ),
+)
+
+PULL = (NOT_NEGATIVE & ONE) | OWN_HUGE
+AFTER = {"times": NOT_NEGATIVE | {"inf"}, "noise_var": PULL, "ridge": PULL}
+PULLS: Any = {"times": 2.0, "noise_var": 0.1, "ridge": 0.1}
+KERNELS += (
+    call(
+        regression.predict,
+        {"depth": WHOLE, "covariance": FLAG, "targets": OWN_HUGE | {"pair"}}
+        | {"trained": NONE}
+        | VARIANCES
+        | AFTER,
+        x_train=W,
+        targets=[1.0, -1.0],
+        x_test=X,
+        **KERNEL,
+        **GIVEN,
+        **PULLS,
+        kernel="ntk",
+        covariance=True,
+        sphere=False,
+        trained=[1],
+    ),
+    call(
+        regression.predict_from_kernels,
+        {"targets": OWN | {"pair"}, "ntk": OWN_HUGE | {"own shorter"}}
+        | {"nngp": NONE | OWN_HUGE}
+        | AFTER,
+        targets=[1.0, -1.0],
+        ntk=PRIOR,
+        nngp=PRIOR,
+        **PULLS,
+    ),
+)
+
+NETWORKS: Any = {"activation": act.erf, "weight_var": 2.0, "bias_var": 0.1}
+VARIED = {"weight_var": POSITIVE, "bias_var": NOT_NEGATIVE}
+STARTED = VARIED | {"start": POSITIVE & ONE}
+RESTING = {"weight_var": POSITIVE - LARGE, "bias_var": NOT_NEGATIVE - LARGE}
+RESTING |= {"start": POSITIVE & ONE}
+PHASES = (
+    call(
+        phase.variance_map,
+        VARIED | {"q": POSITIVE - {"tiny", "huge"}, "weight_var": POSITIVE},
+        q=1.0,
+        **NETWORKS,
+    ),
+    call(phase.fixed_variances, {k: v & ONE for k, v in VARIED.items()}, **NETWORKS),
+    *(
+        call(f, STARTED, **NETWORKS, start=1.0)
+        for f in (
+            *(phase.fixed_variance, phase.fixed_correlation),
+            *(phase.fixed_distance, phase.classify, phase.chi_1),
+        )
+    ),
+    call(
+        phase.correlation_map,
+        RESTING | {"rho": UNIT | {"minus"}},
+        rho=0.5,
+        **NETWORKS,
+        start=1.0,
+    ),
+    call(
+        phase.correlation_distance_map,
+        RESTING | {"delta": UNIT},
+        delta=0.5,
+        **NETWORKS,
+        start=1.0,
+    ),
+    call(
+        phase.edge_curve, {"q": POSITIVE - LARGE - {"tiny"}}, q=1.0, activation=act.erf
+    ),
+    call(
+        phase.edge_points,
+        {"bias_var": NOT_NEGATIVE & ONE},
+        activation=act.erf,
+        bias_var=0.1,
+    ),
+    call(
+        phase.edge_of_chaos,
+        {"bias_var": NOT_NEGATIVE - LARGE},
+        activation=act.erf,
+        bias_var=0.1,
+    ),
+)
+
+AT: Any = {"degree": 2, "dim": 4}
+DEGREES = {"degree": COUNT, "dim": WHOLE}
+DEEP = DEGREES | {"depth": WHOLE}
+SPECTRUM = (
+    call(spectrum.degree_shares, DEEP, **KERNEL, **AT, kernel="ntk"),
+    *(
+        call(f, DEEP | {"log": FLAG}, **KERNEL, **AT, log=False)
+        for f in (spectrum.nngp_eigenvalues, spectrum.ntk_eigenvalues)
+    ),
+    call(
+        spectrum.taylor_coefficients,
+        {"depth": WHOLE, "order": COUNT},
+        **KERNEL,
+        order=3,
+        kernel="nngp",
+    ),
+    call(
+        spectrum.effective_rank,
+        {"kernel": FUNCTION, "dim": WHOLE},
+        kernel=_square,
+        dim=4,
+    ),
+    call(spectrum.eigenvalues, DEGREES | {"kernel": FUNCTION}, kernel=_square, **AT),
+    call(
+        spectrum.power_eigenvalues,
+        DEGREES | {"power": (NOT_NEGATIVE - LARGE) & ONE},
+        power=0.5,
+        **AT,
+    ),
+    call(
+        spectrum.series_eigenvalues,
+        DEGREES
+        | {"coefficients": frozenset({"pair", "own shorter", "own huge"}), "log": FLAG},
+        coefficients=[1.0, 0.5],
+        **AT,
+        log=False,
+    ),
+    call(
+        spectrum.gegenbauer,
+        {"degree": COUNT, "rho": UNIT | {"minus"}, "dim": WHOLE},
+        rho=0.5,
+        **AT,
+    ),
+    call(spectrum.log_multiplicity, DEGREES, **AT),
+    call(spectrum.multiplicity, DEGREES, **AT),
+)
+
 CALLS = (
     *MATRICES,
     *GAUSSIAN,
@@ -1532,6 +1801,10 @@ CALLS = (
     *CONDITIONING,
     *LENGTHS,
     *IDENTITY,
+    *ACTIVATIONS,
+    *KERNELS,
+    *PHASES,
+    *SPECTRUM,
 )
 
 
@@ -1543,11 +1816,11 @@ def _public() -> set[str]:
     found: set[str] = set()
     for info in pkgutil.walk_packages(theory.__path__, "theory."):
         name = info.name
-        if "._" in name or any(f"{name}.".startswith(f"{m}.") for m in LATER):
+        if "._" in name or any(f"{name}.".startswith(f"{m}.") for m in INTERNAL):
             continue
         for part in vars(importlib.import_module(name)).values():
             own = getattr(part, "__module__", None) == name and callable(part)
-            if not own or getattr(part, "__name__", "_")[0] == "_":
+            if not own or part.__name__[0] == "_" or "<" in part.__qualname__:
                 continue
             key = f"{name}.{part.__qualname__}"
             if not inspect.isclass(part):
@@ -1561,6 +1834,8 @@ def _public() -> set[str]:
                 for v in methods
                 if v.__name__[0] != "_" and len(inspect.signature(v).parameters) > 1
             }
+    exposed = (kernels.Layer, act.Activation.__call__)
+    found |= {f"{part.__module__}.{part.__qualname__}" for part in exposed}
     return found - INNER
 
 
@@ -1580,7 +1855,7 @@ def _late(_signal: int, _frame: types.FrameType | None) -> None:
 
 def outcome(c: Call, name: str, value: Any) -> str:
     """Return "refused", "answered", or what is wrong with what the call does."""
-    who = c.function.__qualname__
+    who = c.who
     arguments = {**c.arguments, name: value}
     start = time.process_time()
     timed = hasattr(signal, "setitimer")
@@ -1591,7 +1866,7 @@ def outcome(c: Call, name: str, value: Any) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             out = c.function(**arguments)
-            finite = _finite(out) or (c.infinite and not np.isnan(out).any())
+            finite = c.infinite or _finite(out)
     except TimeoutError:
         return "hang"
     except (ValueError, TypeError, sl.StabilityWarning, sl.FlowWarning) as error:
@@ -1610,13 +1885,17 @@ def outcome(c: Call, name: str, value: Any) -> str:
 
 
 def _finite(out: Any) -> bool:
+    if isinstance(out, act.Activation):
+        return True  # finite values at finite arguments: its own business
     if isinstance(out, sl.Flow):
         return all(map(_finite, (out.t, out.rho, out.energy_error)))
     if dataclasses.is_dataclass(out):
         return all(_finite(getattr(out, f.name)) for f in dataclasses.fields(out))
     if isinstance(out, (tuple, list)):
         return all(map(_finite, out))
-    if isinstance(out, (str, int)):
+    if isinstance(out, np.ndarray) and out.dtype.kind == "U":
+        return True
+    if out is None or isinstance(out, (str, int)):
         return True
     return bool(np.all(np.isfinite(out)))
 
@@ -1640,3 +1919,96 @@ def test_boundary(c):
     assert _finite(valid)
     wrong = [trial for trial in trials(c) if trial[2] != trial[3]]
     assert wrong == []
+
+
+# --- arrays ---------------------------------------------------------------------------
+
+
+def _numbers(c: Call) -> list[str]:
+    """Arguments that take arrays, by their annotation, and have a number here."""
+    parameters = inspect.signature(c.function).parameters
+    return [
+        name
+        for name, value in c.arguments.items()
+        if parameters[name].annotation is Any and type(value) in (int, float)
+    ]
+
+
+BROADCAST = [
+    (c, pair) for c in CALLS for pair in itertools.combinations(_numbers(c), 2)
+]
+
+
+@pytest.mark.parametrize(
+    ("c", "names"), BROADCAST, ids=lambda v: v.who if isinstance(v, Call) else str(v)
+)
+def test_two_arrays_broadcast(c, names):
+    shapes = {names[0]: (2, 1), names[1]: (1, 3)}
+    arrays = {name: np.full(shapes[name], c.arguments[name]) for name in names}
+    out, one = c.function(**{**c.arguments, **arrays}), c.function(**c.arguments)
+    shapes = [np.shape(v) for v in _fields(out)]
+    assert any((2, 3) in itertools.pairwise(shape) for shape in shapes)
+    for many, single in zip(_fields(out), _fields(one), strict=True):
+        if np.shape(single) == ():
+            # The same formula: rounding of vectorised functions, or of a table.
+            np.testing.assert_allclose(many, single, rtol=1e-11)
+
+
+def _fields(out: Any) -> list[Any]:
+    """Numbers and arrays of numbers in a result."""
+    if dataclasses.is_dataclass(out):
+        out = tuple(getattr(out, f.name) for f in dataclasses.fields(out))
+    every = out if isinstance(out, tuple) else (out,)
+    return [v for v in every if np.asarray(v).dtype.kind in "fiu"]
+
+
+# --- cases that were answered once ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "text"),
+    [
+        (dc.ntk_ratio_bound, {"depth": 300, **D, "form": "Sharp"}, "'sharp'"),
+        (dc.ntk_threshold_depth, {**D, "n": 3, "form": "Sharp"}, "'sharp'"),
+        (dc.derivative_bound, {**D, "form": "Printed"}, "'printed'"),
+        (dc.one_layer_bound, {**D, "middle": "no"}, "`middle` must be True or False"),
+        (act.relu.dual, {"rho": "0.5"}, "`rho` must be real numbers"),
+        (act.relu.dual, {"rho": np.array([0.5 + 0.3j])}, "`rho` must be real numbers"),
+        (act.relu.dual, {"rho": 0.5, "var_x": [1.0, 2.0]}, "`var_x` must be a number"),
+        (kernels.ntk, {"x": X, **KERNEL, "normalized": "no"}, "True or False"),
+        (
+            sl.stability_limit,
+            {"outputs": F, "weight_decay": 0.1, "momentum": "abc"},
+            "`momentum` must",
+        ),
+        (
+            sl.rho_iterates,
+            {"steps": 2, "rho0": 1.0, **RHO, "weight_decay": 0.1, "rate": math.nan},
+            "`rate` must",
+        ),
+        (
+            mmd.simplex_sample,
+            {"count": 4, "classes": 3, "generator": "x"},
+            "`generator` must",
+        ),
+        (act.normrelu, {"scale": 1e308}, r"`scale` must lie in"),
+    ],
+    ids=lambda v: getattr(v, "__name__", None),
+)
+def test_named_cases_are_refused(function, arguments, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        function(**arguments)
+
+
+@pytest.mark.parametrize("stiff", ["rho0", "weight_decay", "t_end"])
+def test_stiff_flows_refuse_or_finish(stiff):
+    arguments = {"directions": V, "rho0": 1.0, **FLOWS, stiff: 1e9}
+    if stiff == "t_end":
+        arguments["t_eval"] = None
+    what = outcome(call(sl.gradient_flow, {}, **arguments), stiff, 1e9)
+    assert what in ("refused", "answered")  # not a hang
+
+
+if __name__ == "__main__":
+    counts = Counter(what.partition(":")[0] for c in CALLS for *_, what in trials(c))
+    sys.stdout.write(f"{sum(counts.values())} calls: {dict(counts)}\n")

@@ -271,6 +271,34 @@ def test_near_antipodes_are_told_apart():
     assert 1.0 + kernels.nngp(x, a, 200)[0, 1] == pytest.approx(delta, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", ["tanh", "gelu", "selu", "hard_tanh"])
+def test_tables_of_all_layers_agree_with_the_recursion(name):
+    # Many rows are read off tables in both lengths; few go through the layers one by
+    # one. Both keep 1e-12 of the diagonal.
+    x = _inputs(300, 40) * np.geomspace(0.5, 1.5, 300)[:, None]
+    some = np.arange(0, 300, 15)
+    many = kernels.nngp_ntk(x, act.CATALOGUE[name], 4)
+    for whole, part in zip(
+        many, kernels.nngp_ntk(x[some], act.CATALOGUE[name], 4), strict=True
+    ):
+        size = np.sqrt(np.outer(np.diag(part), np.diag(part)))
+        gap = np.abs(whole[np.ix_(some, some)] - part)
+        assert (gap <= 2.0 * TOLERANCE * size).all()
+        assert np.array_equal(whole, whole.T)
+
+
+def test_cross_kernels_are_blocks_of_square_ones():
+    x = _inputs(200, 40) * np.geomspace(0.5, 1.5, 200)[:, None]
+    x = x[np.random.default_rng(1).permutation(200)]
+    for whole, part in zip(
+        kernels.nngp_ntk(x, act.tanh, 4, bias_var=0.1),
+        kernels.nngp_ntk(x[:90], act.tanh, 4, y=x[90:], bias_var=0.1),
+        strict=True,
+    ):
+        size = np.sqrt(np.outer(np.diag(whole)[:90], np.diag(whole)[90:]))
+        assert (np.abs(whole[:90, 90:] - part) <= 2.0 * TOLERANCE * size).all()
+
+
 def test_memory_stays_within_three_matrices():
     n = 600
     x = _inputs(n, 40)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 
 import mpmath as mp
 import numpy as np
@@ -348,7 +349,10 @@ def test_maps_fix_their_fixed_points():
         (lambda: phase.fixed_variance(act.tanh, np.nan), "must be finite"),
         (lambda: phase.fixed_variance(act.tanh, 1.0, start=0.0), "`start` must be"),
         (lambda: phase.fixed_variances(act.tanh, [1.0]), "must be a number"),
-        (lambda: phase.variance_map(0.0, act.tanh, 1.0), "`q` must be positive"),
+        (
+            lambda: phase.variance_map(0.0, act.tanh, 1.0),
+            r"variance_map: `q` must lie in",
+        ),
         (lambda: phase.correlation_map(2.0, act.tanh, 2.0), r"lie in \[-1, 1\]"),
         (lambda: phase.correlation_map(0.5, act.tanh, 0.5), "variance above 0"),
         (
@@ -386,3 +390,42 @@ def test_a_function_that_is_not_resolved_far_out_is_not_said_to_diverge():
     assert phase.variance_map(q, activation, 0.3, 1.0) == pytest.approx(q, rel=1e-12)
     with pytest.raises(ValueError, match="`f` must be smooth between its `kinks`"):
         phase.fixed_variance(activation, 2.0, 1.0)
+
+
+def test_own_functions_take_no_longer_than_a_few_seconds():
+    own = act.from_function(lambda x: x + np.sin(x), name="x + sin")
+    start = time.process_time()
+    p = phase.classify(own, 0.5, 0.1)
+    # E s^2 = q + (1 - e^{-2q})/2 + 2 q e^{-q/2}, E s'^2 = 1 + 2 e^{-q/2} + (1 + e^{-2q})/2.
+    q = p.variance
+    energy = q - 0.5 * math.expm1(-2.0 * q) + 2.0 * q * math.exp(-0.5 * q)
+    slope = 1.5 + 2.0 * math.exp(-0.5 * q) + 0.5 * math.exp(-2.0 * q)
+    assert 0.5 * energy + 0.1 == pytest.approx(q, rel=1e-13)
+    assert p.chi_1 == pytest.approx(0.5 * slope, rel=1e-12)
+    assert time.process_time() - start < 10.0
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+@pytest.mark.parametrize("q", [1e-6, 0.3, 40.0, 900.0])
+def test_duals_of_waves_are_those_of_exponentials(name, q):
+    a = act.CATALOGUE[name]
+    with mp.workdps(DIGITS):
+        f = mp.sinh if name == "sin" else mp.cosh
+        g = mp.cosh if name == "sin" else mp.sinh
+        for rho in (-1.0, -0.5, 1e-9, 0.3, 0.999, 1.0):
+            dual = mp.exp(-mp.mpf(q)) * f(mp.mpf(q) * rho)
+            slope = mp.exp(-mp.mpf(q)) * mp.mpf(q) * g(mp.mpf(q) * rho)
+            # Exponents up to q are rounded: 4 of them. Nothing is below 1e-300.
+            error = 4.0 * (2.0 + q) * 2.0**-53
+            assert (
+                abs(a.dual(rho, var_x=q, var_y=q) - dual) <= error * abs(dual) + 1e-300
+            )
+            found = a.dual_derivative(rho, var_x=q, var_y=q)
+            assert abs(found - slope) <= error * abs(slope) + 1e-300
+            # The distance of x -> s(sqrt(q) x), however small.
+            delta = 1.0 - rho
+            rest = mp.exp(-mp.mpf(q)) * (
+                f(mp.mpf(q)) - f(mp.mpf(q) * (1 - mp.mpf(delta)))
+            )
+            away = a.scaled(q).distance_map(delta) * a.scaled(q).second_moment
+            assert abs(away - rest) <= 2.0 * error * abs(rest)

@@ -1,6 +1,7 @@
 """``python -m theory.phase``: tables, the diagram, and wrong usage."""
 
 import base64
+import math
 import re
 import struct
 import xml.etree.ElementTree as ET
@@ -58,7 +59,8 @@ def test_the_edge_lies_between_the_phases_of_a_diagram():
         cells = (np.arange(20) + 0.5) / 5
         assert ((cells > edge) == (d.phase[i] == "chaotic")).all()
         alone = phase.classify(act.erf, 3.1, bias)
-        assert d.depth[i, 15] == pytest.approx(alone.correlation_depth, rel=1e-10)
+        # A picture's panels leave 2.5^-12 = 2e-5 of the map's slope, over 1 - chi_c > 0.3.
+        assert d.depth[i, 15] == pytest.approx(alone.correlation_depth, rel=1e-4)
 
 
 def test_relu_has_one_critical_point_and_diverges_beyond():
@@ -67,6 +69,22 @@ def test_relu_has_one_critical_point_and_diverges_beyond():
     assert (w.tolist(), b.tolist()) == ([2.0], [0.0])
     assert set(d.phase[:, :4].ravel()) == {"ordered"}
     assert set(d.phase[:, 4:].ravel()) == {"divergent"}
+
+
+@pytest.mark.parametrize("name", ["relu6", "sigmoid", "selu", "sin", "sign"])
+def test_grey_means_that_variances_diverge(name):
+    a = act.CATALOGUE[name]
+    # As far as chaotic networks of variance 100.
+    d = diagram(a, (0.0, 200.0 if name in ("sigmoid", "sin") else 3.0), (0.0, 0.5), 12)
+    assert (np.isnan(d.depth) == (d.phase == "divergent")).all()
+    i, j = np.argwhere(d.phase == "chaotic")[-1]
+    step = (d.weights[1] - d.weights[0]) / 12
+    alone = phase.classify(a, (j + 0.5) * step, (i + 0.5) * 0.5 / 12)
+    assert alone.phase == "chaotic"
+    # 2e-5 of the largest slope, and of c* by 1/(1 - chi_c) of it.
+    slope = math.exp(-1.0 / d.depth[i, j]) if d.depth[i, j] else 0.0
+    largest = min(alone.chi_1, 1e3)
+    assert abs(slope - alone.chi_c) < 2e-5 * largest / (1.0 - alone.chi_c)
 
 
 @pytest.mark.parametrize(

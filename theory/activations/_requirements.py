@@ -1,6 +1,6 @@
 """What `from_function` requires of its arguments, and how it says what is missing."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -24,36 +24,16 @@ def name(value: Any) -> str | None:
 
 def tolerance(value: Any) -> float:
     """Return a number from 1e-14 to 0.01."""
-    if value is None or np.ndim(value):
-        raise ValueError(
-            f"from_function: `tolerance` must be a number, got {value!r:.80}."
-        )
-    return float(_checks.interval("from_function", "tolerance", value, 1e-14, 1e-2))
+    return _checks.number("from_function", "tolerance", value, 1e-14, 1e-2)
 
 
 def kinks(value: Any) -> tuple[float, ...]:
     """Return the kinks, one number or a row of them, as sorted floats."""
-    problem = ValueError(
-        f"from_function: `kinks` must be real numbers in one row, got {value!r:.80}."
-    )
-    if isinstance(value, (str, bytes, np.ma.MaskedArray)):
-        raise problem
-    try:
-        row = np.atleast_1d(
-            np.asarray(list(value) if np.ndim(value) or _is_row(value) else value)
-        )
-    except (ValueError, TypeError):
-        raise problem from None
-    if row.size == 0 and row.ndim == 1:
-        return ()
-    if row.ndim != 1 or row.dtype.kind not in "iuf":
-        raise problem
-    points = _checks.real("from_function", "kinks", row)
+    row = list(value) if isinstance(value, (Set, Iterator)) else value
+    points = np.atleast_1d(_checks.real("from_function", "kinks", row))
+    if points.ndim != 1:
+        raise _checks.misshapen("from_function", "kinks", "be in one row", points)
     return tuple(sorted({float(c) + 0.0 for c in points}))
-
-
-def _is_row(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, np.ndarray)
 
 
 def resolved(

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, duals, gaussian
+from theory import _checks, duals
+from theory.activations import _engines as engines
 from theory.activations import moments
-from theory.activations.function import ODD, ORDER, GaussianFunction
+from theory.activations.function import ODD, GaussianFunction
 
 Array = npt.NDArray[np.float64]
-
-FEW = 5
-"""A polynomial's degree from which on a single power is faster."""
 
 
 class Activation(GaussianFunction):
@@ -36,8 +34,8 @@ class Activation(GaussianFunction):
     """
 
     @abstractmethod
-    def scaled(self, var: float) -> "Activation":
-        """Return x -> s(sqrt(var) x), the activation as inputs of variance var see it."""
+    def _scaled(self, var: float) -> "Activation":
+        """Return x -> s(sqrt(var) x)."""
 
     @property
     @abstractmethod
@@ -53,16 +51,30 @@ class Activation(GaussianFunction):
         degrees = [f.degree for f in (self, other) if f.degree is not None]
         if degrees:
             n = max(min(degrees), 1)
-            return _sum_of(self._coefficients(n) * other._coefficients(n))
+            return engines.sum_of(self._coefficients(n) * other._coefficients(n))
         if not (self.kinks or other.kinks):
-            series = _series(self, other)
+            series = engines.series(self, other)
             if series is not None:
                 return series
-        return _tabulated(self, other)
+        return engines.tabulated(self, other)
+
+    def scaled(self, var: float) -> "Activation":
+        """Return x -> s(sqrt(var) x), the activation as inputs of variance var see it.
+
+        Raises
+        ------
+        ValueError
+            If `var` is not in the range where moments are known, 1e-300 to 1e12 or
+            what closed forms allow; if s is not resolved, or not finite, where a Gaussian
+            of that variance is.
+        """
+        return self._scaled(self._variance("scaled", "var", var))
+
+    def _one(self, var: float) -> "Activation":
+        return self if var == 1.0 else self._scaled(var)
 
     def _at(self, var: float, who: str, name: str = "var") -> "Activation":
-        v = float(_checks.positive(f"{self.name}.{who}", name, var))
-        return self if v == 1.0 else self.scaled(v)
+        return self._one(self._variance(who, name, var))
 
     def normalized(self) -> "Activation":
         """Return (s - E s) / sd(s); exactly itself when it is normalised already.
@@ -243,23 +255,23 @@ class Activation(GaussianFunction):
         >>> act.relu.length_map([1.0, 4.0]).tolist()
         [0.5, 2.0]
         """
-        v = _checks.positive(f"{self.name}.length_map", "q", q)
+        v = self._variances("length_map", "q", q)
         return _checks.like(q, self._lengths(v.ravel()).reshape(v.shape))
 
     def length_map_derivative(self, q: Any) -> Any:
         r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`."""
-        v = _checks.positive(f"{self.name}.length_map_derivative", "q", q)
+        v = self._variances("length_map_derivative", "q", q)
         return _checks.like(q, self._length_slopes(v.ravel()).reshape(v.shape))
 
     def _lengths(self, q: Array) -> Array:
         if q.size > moments.FEW:
             return moments.lengths(self, q)
-        return np.array([self._at(v, "length_map", "q").second_moment for v in q])
+        return np.array([self._one(v).second_moment for v in q.tolist()])
 
     def _length_slopes(self, q: Array) -> Array:
         if q.size > moments.FEW:
             return moments.length_slopes(self, q)
-        at = [self._at(v, "length_map_derivative", "q") for v in q]
+        at = [self._one(v) for v in q.tolist()]
         slopes = [moments.length_slope(a) for a in at]
         return np.array(slopes) / q
 
@@ -310,9 +322,12 @@ class Affine(Activation):
         base, scale, _ = self.base._parts()
         return base, self.scale * scale, self.mean
 
-    def scaled(self, var: float) -> "Affine":
-        """Return x -> s(sqrt(var) x)."""
-        return Affine(self.base.scaled(var), self.scale, self.shift)
+    def _scaled(self, var: float) -> "Affine":
+        return Affine(self.base._scaled(var), self.scale, self.shift)
+
+    @property
+    def _widest(self) -> float:
+        return self.base._widest
 
     @property
     def derivative(self) -> Activation:
@@ -351,41 +366,3 @@ def pair(a: Activation, b: Activation) -> duals.Engine:
 def _entries(a: Activation, b: Activation) -> duals.Engine:
     """Return the same for arrays of any size: many entries are read from tables."""
     return duals.for_arrays(pair(a, b))
-
-
-def _series(a: Activation, b: Activation) -> duals.Engine | None:
-    """Return the series of a_k b_k rho^k; None where its tail is not rounding."""
-    x = a._series_coefficients()
-    p = x * (x if a == b else b._series_coefficients())
-    # Geometric tails: the last entries bound what is missing, relative to the slope.
-    k = np.arange(len(p))
-    scale = float(k @ np.abs(p))
-    if float(np.abs(p[-40:]).max()) * ORDER**2 > 1e-17 * scale:
-        return None
-    last = int(np.max(np.nonzero(k * np.abs(p) > 1e-19 * scale)[0], initial=1))
-    return _sum_of(p[: last + 1])
-
-
-def _sum_of(p: Array) -> duals.Engine:
-    """Return the engine of sum_k p_k rho^k."""
-    terms = np.flatnonzero(p)
-    if len(terms) == 1 and terms[0] >= FEW:
-        return duals.Monomial(float(p[terms[0]]), int(terms[0]))
-    return duals.Series(tuple(p.tolist()))
-
-
-def _tabulated(a: Activation, b: Activation) -> duals.Engine:
-    """Integrate the slope E a'(X) b'(Y), which is tabulated in the angle."""
-    edges = np.union1d(a._edges(20.0), b._edges(20.0))
-    x, w = gaussian.rule(np.union1d(edges, -edges))
-    centred = a._value(x) - a.mean
-    f = duals.Broken(a.derivative._value, a.kinks, a.derivative._edges)
-    g = f if a == b else duals.Broken(b.derivative._value, b.kinks, b.derivative._edges)
-    return duals.Tabulated.build(
-        (f, g),
-        who=f"{a.name}.dual",
-        size=math.sqrt(a.variance * b.variance),
-        mean=a.mean * b.mean,
-        at_one=math.fsum(w * centred * (b._value(x) - b.mean)),
-        at_minus_one=math.fsum(w * centred * (b._value(-x) - b.mean)),
-    )

@@ -16,6 +16,7 @@ from theory.activations._callables import as_numpy
 from theory.activations._octaves import Octaves
 from theory.activations._samples import Samples, second_moment
 from theory.activations.base import Activation
+from theory.activations.function import WIDEST
 from theory.activations.interpolated import Differentiated
 from theory.meshes import DEVIATIONS
 
@@ -95,14 +96,11 @@ class FromFunction(Activation):
         every = np.unique(np.concatenate(parts))
         return every[np.abs(every) <= reach]
 
-    def scaled(self, var: float) -> "FromFunction":
-        """Return x -> s(sqrt(var) x).
+    @property
+    def _widest(self) -> float:
+        return WIDEST / self.var
 
-        Raises
-        ------
-        ValueError
-            If f is not resolved, or not finite, where a Gaussian of that variance is.
-        """
+    def _scaled(self, var: float) -> "FromFunction":
         total = self.var * var
         root, octaves = math.sqrt(total), self._octaves
         kinks, mesh = octaves.kinks(root), octaves.at(root)
@@ -120,7 +118,7 @@ class FromFunction(Activation):
             var=total,
             is_normalized=False,
             own=octaves,
-            of=None if self.of is None else self.of.scaled(var),
+            of=None if self.of is None else self.of._scaled(var),
         )
 
     @cached_property
@@ -224,10 +222,10 @@ class FromFunction(Activation):
 
     def length_map_derivative(self, q: Any) -> Any:
         r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`."""
-        v = _checks.positive(f"{self.name}.length_map_derivative", "q", q)
+        v = self._variances("length_map_derivative", "q", q)
         out = np.empty(v.size)
         for k, s in enumerate(v.ravel()):
-            a = self if s == 1.0 else self.scaled(float(s))
+            a = self if s == 1.0 else self._scaled(float(s))
             x, root = Samples.rule(a._slope._ends(DEVIATIONS, needed=False), 20)
             product = (a._value(x) * root) * (a._slope._value(x) * root)
             out[k] = math.fsum(np.nan_to_num(product * x)) / s

@@ -46,7 +46,7 @@ def leaky_relu(slope: float = 0.01) -> Activation:
     >>> leaky_relu(0.1)([-1.0, 2.0]).tolist()
     [-0.1, 2.0]
     """
-    s = float(_checks.real("leaky_relu", "slope", slope))
+    s = _checks.number("leaky_relu", "slope", slope)
     return Pieces(f"leaky_relu({s:g})", 1, (0.0, s), (0.0,), (1.0 - s,))
 
 
@@ -106,6 +106,7 @@ erf = Smooth(
         df=lambda x: _TWO_BY_ROOT_PI * np.exp(-x * x),
         precise=lambda mp, x: mp.erf(x),
         parity=ODD,
+        widest=1e100,
         closed=Closed(coefficients=closed.error_function, dual=duals.Arcsine),
     )
 )
@@ -134,6 +135,7 @@ gelu = Smooth(
         f=lambda x: x * gaussian.cdf(x),
         df=lambda x: gaussian.cdf(x) + x * gaussian.pdf(x),
         precise=lambda mp, x: x * mp.ncdf(x),
+        widest=1e100,
         closed=Closed(coefficients=closed.gaussian_linear),
     )
 )
@@ -163,8 +165,10 @@ exp = Smooth(
         f=np.exp,
         df=np.exp,
         precise=lambda mp, x: mp.exp(x),
+        widest=350.0,
         closed=Closed(
             coefficients=closed.exponential,
+            dual=duals.Exponential,
             energy=lambda q: np.exp(2.0 * q),
             energy_slope=lambda q: 2.0 * np.exp(2.0 * q),
             variance=lambda q: np.exp(q) * np.expm1(q),
@@ -181,6 +185,7 @@ sin = Smooth(
         parity=ODD,
         closed=Closed(
             coefficients=closed.sine,
+            dual=lambda v, w: duals.Trigonometric(v, w, odd=True),
             energy=lambda q: -0.5 * np.expm1(-2.0 * q),
             energy_slope=lambda q: np.exp(-2.0 * q),
             variance=lambda q: -0.5 * np.expm1(-2.0 * q),
@@ -197,6 +202,7 @@ cos = Smooth(
         parity=EVEN,
         closed=Closed(
             coefficients=closed.cosine,
+            dual=lambda v, w: duals.Trigonometric(v, w, odd=False),
             energy=lambda q: 0.5 * (1.0 + np.exp(-2.0 * q)),
             energy_slope=lambda q: -np.exp(-2.0 * q),
             variance=lambda q: 0.5 * np.expm1(-q) ** 2,
@@ -241,7 +247,7 @@ gaussian_bump = Smooth(
         df=lambda x: -x * np.exp(-0.5 * x * x),
         precise=lambda mp, x: mp.exp(-x * x / 2),
         parity=EVEN,
-        closed=Closed(coefficients=closed.bump),
+        closed=Closed(coefficients=closed.bump, dual=duals.Bump),
     )
 )
 
@@ -265,7 +271,7 @@ def elu(alpha: float = 1.0) -> Activation:
     >>> elu(2.0)(1.5)
     1.5
     """
-    alpha = float(_checks.real("elu", "alpha", alpha))
+    alpha = _checks.number("elu", "alpha", alpha)
     return ExponentialUnit(f"elu({alpha:g})", alpha)
 
 
@@ -292,7 +298,7 @@ _HARD_SWISH = (
 
 
 def _hard_swish_coefficients(q: float, order: int) -> Array:
-    ramps, squares = (p.scaled(q)._coefficients(order) for p in _HARD_SWISH)
+    ramps, squares = (p._scaled(q)._coefficients(order) for p in _HARD_SWISH)
     return ramps + squares
 
 

@@ -40,8 +40,7 @@ class ExponentialUnit(Activation):
     def _edges(self, reach: float) -> Array:
         return _edges(self.var, reach)
 
-    def scaled(self, var: float) -> "ExponentialUnit":
-        """Return x -> s(sqrt(var) x)."""
+    def _scaled(self, var: float) -> "ExponentialUnit":
         return ExponentialUnit(self.name, self.alpha, self.scale, self.var * var)
 
     @property
@@ -98,9 +97,8 @@ class _ExponentialSlope(Activation):
     def _edges(self, reach: float) -> Array:
         return _edges(self.unit.var, reach)
 
-    def scaled(self, var: float) -> "_ExponentialSlope":
-        """Return x -> s(sqrt(var) x)."""
-        return _ExponentialSlope(self.unit.scaled(var), self.factor)
+    def _scaled(self, var: float) -> "_ExponentialSlope":
+        return _ExponentialSlope(self.unit._scaled(var), self.factor)
 
     @property
     def derivative(self) -> Activation:

@@ -22,6 +22,9 @@ CENTRED = 4.0 * float(np.finfo(np.float64).eps)
 """Mean over root mean square that counts as zero: the constants of SELU, rounded to
 float64, leave 1.7e-16."""
 
+NARROWEST, WIDEST = 1e-300, 1e12
+"""Range of the variances of an argument, unless closed forms reach further."""
+
 ORDER = 640
 """Last Hermite coefficient of a series."""
 
@@ -60,8 +63,8 @@ class GaussianFunction(ABC):
     def _value(self, x: Array) -> Array: ...
 
     @abstractmethod
-    def scaled(self, var: float) -> "GaussianFunction":
-        """Return x -> s(sqrt(var) x), the activation as inputs of variance var see it."""
+    def _scaled(self, var: float) -> "GaussianFunction":
+        """Return x -> s(sqrt(var) x)."""
 
     @property
     @abstractmethod
@@ -72,6 +75,11 @@ class GaussianFunction(ABC):
     def _coefficients(self, order: int) -> Array: ...
 
     # --- what one may refine ------------------------------------------------------
+
+    @property
+    def _widest(self) -> float:
+        """Largest variance of the argument at which moments are known."""
+        return WIDEST
 
     def _edges(self, reach: float) -> Array:
         """Return rising points in [-reach, reach] between which s is resolved.
@@ -104,7 +112,19 @@ class GaussianFunction(ABC):
             If `x` is not finite.
         """
         v = _checks.real(self.name, "x", x)
-        return _checks.like(x, np.asarray(self._value(v)))
+        with np.errstate(all="ignore"):
+            out = np.asarray(self._value(v))
+        return _checks.like(x, _checks.result(self.name, out, "x"))
+
+    def _variance(self, who: str, name: str, value: Any) -> float:
+        """Return a checked variance of the argument."""
+        who = f"{self.name}.{who}"
+        return _checks.number(who, name, value, NARROWEST, self._widest)
+
+    def _variances(self, who: str, name: str, value: Any) -> Array:
+        """Return an array of them."""
+        who = f"{self.name}.{who}"
+        return _checks.interval(who, name, value, NARROWEST, self._widest)
 
     def hermite(self, order: int, *, var: float = 1.0) -> Array:
         r"""Return the coefficients :math:`a_k = E[s(\sqrt{var} Z) h_k(Z)]`, k <= order.
@@ -135,8 +155,8 @@ class GaussianFunction(ABC):
         [0.0, 0.0, 0.0, 1.0, 0.0]
         """
         order = _checks.integer(f"{self.name}.hermite", "order", order, 0)
-        v = float(_checks.positive(f"{self.name}.hermite", "var", var))
-        at = self if v == 1.0 else self.scaled(v)
+        v = self._variance("hermite", "var", var)
+        at = self if v == 1.0 else self._scaled(v)
         out = np.array(at._coefficients(order))
         out[0] = at.mean
         return out

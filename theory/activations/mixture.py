@@ -39,25 +39,18 @@ class HermiteMixture(Activation):
         rows = _hermite._rows(len(self.a) - 1, np.asarray(x), np.ones_like(x))
         return np.tensordot(np.array(self.a), rows, 1)
 
-    def scaled(self, var: float) -> "HermiteMixture":
-        """Return x -> s(sqrt(var) x), again with finitely many terms.
-
-        Raises
-        ------
-        ValueError
-            If a coefficient is not within float64.
-        """
+    def _scaled(self, var: float) -> "HermiteMixture":
+        # Again with finitely many terms.
         a = np.zeros(len(self.a))
-        with np.errstate(over="ignore", invalid="ignore"):
-            for n, value in enumerate(self.a):
-                if value:
-                    a[n::-2] += value * _rescaled(n, var)
-        name = f"{self.name}[var={var:g}]"
-        if not np.isfinite(a).all():
-            raise ValueError(
-                f"{name}: `var` must leave the coefficients within float64."
-            )
-        return HermiteMixture(tuple(a.tolist()), name)
+        for n, value in enumerate(self.a):
+            if value:
+                a[n::-2] += value * _rescaled(n, var)
+        return HermiteMixture(tuple(a.tolist()), f"{self.name}[var={var:g}]")
+
+    @property
+    def _widest(self) -> float:
+        # E s^2 has the degree's power of the variance.
+        return 10.0 ** (280.0 / max(self.degree, 1))
 
     @property
     def derivative(self) -> Activation:
@@ -91,7 +84,7 @@ class HermiteMixture(Activation):
         return 0.0
 
     def _lengths(self, q: Array) -> Array:
-        return np.array([self._at(v, "length_map", "q").second_moment for v in q])
+        return np.array([self._one(v).second_moment for v in q.tolist()])
 
     def _length_slopes(self, q: Array) -> Array:
         # By parts E s s'(Z) Z = E s'^2 + E s s'', in the coefficients of s at each q.
@@ -99,7 +92,7 @@ class HermiteMixture(Activation):
         lowered = np.sqrt(k * (k - 1.0))
         out = np.empty_like(q)
         for i, v in enumerate(q):
-            a = self._at(v, "length_map_derivative", "q")._coefficients(self.degree)
+            a = self._one(v)._coefficients(self.degree)
             out[i] = (k @ a**2 + a[:-2] @ (lowered * a)[2:]) / v
         return out
 

@@ -157,11 +157,24 @@ def _read(q: Array, panel: Callable[[int], Array]) -> Array:
 @lru_cache(maxsize=2048)
 def _panel(a: Any, j: int, by: str = "value") -> Array:
     """Chebyshev coefficients of E s(r Z)^2 or E s(r Z) s'(r Z) r Z, r = e^j to e^(j+1)."""
-    slope = by == "slope"
     y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
-    r = np.exp(j + 0.5 * (1.0 + y))[:, None]
+    total = together(a, np.exp(j + 0.5 * (1.0 + y)), slope=by == "slope")
+    return np.asarray(np.polynomial.chebyshev.chebfit(y, total, NODES - 1), np.float64)
+
+
+def together(a: Any, r: Array, *, slope: bool = False) -> Array:
+    """Return E s(r Z)^2, or E s(r Z) s'(r Z) r Z, for r within a few octaves, (n,).
+
+    By one rule for all of them: the function is evaluated once.
+
+    Raises
+    ------
+    ValueError
+        If the energy is not inside the axis.
+    """
+    low, high = float(r.min()), float(r.max())
     for reach in REACHES:
-        low, top = math.exp(j), reach * math.exp(j + 1)
+        top = reach * high
         count = math.ceil(top / low)
         own = low * np.arange(-count, count + 1, dtype=np.float64)
         both = [a, a.derivative] if slope else [a]
@@ -169,12 +182,12 @@ def _panel(a: Any, j: int, by: str = "value") -> Array:
         x, w = gaussian.composite(edges[np.abs(edges) <= top])
         with np.errstate(over="ignore", invalid="ignore"):
             f = a._value(x) * (a.derivative._value(x) * x if slope else a._value(x))
-        density = w * gaussian.pdf(x / r) / r
+        density = w * gaussian.pdf(x / r[:, None]) / r[:, None]
         total = density @ f
         outside = density @ np.where(np.abs(x) > top - 2.0 * low, np.abs(f), 0.0)
         if np.isfinite(total).all() and np.all(outside <= TAIL * (density @ np.abs(f))):
-            return np.polynomial.chebyshev.chebfit(y, total, NODES - 1)
+            return np.asarray(total, dtype=np.float64)
     raise ValueError(
         f"{a.name}.length_map: `q` must leave E s(sqrt(q) Z)^2 within float64, but the"
-        f" activation grows too fast for {math.exp(2 * j + 2):.3g}."
+        f" activation grows too fast for {high * high:.3g}."
     )

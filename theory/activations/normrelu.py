@@ -58,7 +58,7 @@ def normrelu_constants(c: float) -> NormReLUConstants:
     >>> round(k.scale, 12), round(k.mu, 12)
     (1.71285855045, 0.266528896538)
     """
-    c = float(_checks.interval("normrelu_constants", "c", c, -37.0, 37.0))
+    c = _checks.number("normrelu_constants", "c", c, -37.0, 37.0)
     if c > 0.0:
         p = float(gaussian.pdf(c))
         t0, t1, t2 = (gaussian.scaled_tail_moment(k, c) for k in range(3))
@@ -110,10 +110,12 @@ def normrelu(c: float | None = None, *, scale: float | None = None) -> Activatio
     if c is None and scale is None:
         c = SELU_KINK
     if c is None:
-        target = float(_checks.positive("normrelu", "scale", scale))
+        largest = normrelu_constants(37.0).scale
+        target = _checks.number("normrelu", "scale", scale, 1.0, largest)
         if target <= 1.0:
             raise ValueError(f"normrelu: `scale` must be greater than 1, got {scale}.")
         c = _kink_of_scale(target)
+    c = _checks.number("normrelu", "c", c, -37.0, 37.0)
     k = normrelu_constants(c)
     return PiecewisePolynomial(
         f"normrelu({c:.6g})",

@@ -82,8 +82,7 @@ class PiecewisePolynomial(Activation):
     def _edges(self, reach: float) -> Array:
         return np.unique([c for c in (-reach, *self.kinks, reach) if abs(c) <= reach])
 
-    def scaled(self, var: float) -> "PiecewisePolynomial":
-        """Return x -> s(sqrt(var) x): kinks divided by sqrt(var)."""
+    def _scaled(self, var: float) -> "PiecewisePolynomial":
         r = math.sqrt(var)
         return PiecewisePolynomial(
             f"{self.name}[var={var:g}]",
@@ -93,6 +92,11 @@ class PiecewisePolynomial(Activation):
             tuple(j * r**self.m for j in self.jumps),
             parity=self.parity,
         )
+
+    @property
+    def _widest(self) -> float:
+        # E s^2 has the m-th power of the variance.
+        return 10.0 ** (300.0 / self.m) if self.m > 1 else math.inf
 
     @property
     def derivative(self) -> Activation:
@@ -337,8 +341,7 @@ class Undefined(Activation):
     def _value(self, x: Array) -> Array:  # noqa: ARG002
         raise ValueError(f"{self.name}: a function with a jump has no derivative.")
 
-    def scaled(self, var: float) -> "Undefined":  # noqa: ARG002
-        """Return x -> s(sqrt(var) x)."""
+    def _scaled(self, var: float) -> "Undefined":  # noqa: ARG002
         return self
 
     @property

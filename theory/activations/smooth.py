@@ -12,7 +12,7 @@ import numpy.typing as npt
 from theory import duals, meshes
 from theory import hermite as _hermite
 from theory.activations.base import Activation
-from theory.activations.function import ORDER
+from theory.activations.function import ORDER, WIDEST
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -70,6 +70,8 @@ class Definition:
         Where the derivative, or one of its derivatives, jumps.
     strip : float
         Distance of the nearest singularity from the real line, kinks aside.
+    widest : float
+        Largest variance of the argument at which moments are within float64.
     bend : tuple of callable, optional
         For a kink at zero: f(x) - f(0) - f'(0) x to a relative accuracy, and its
         derivative. Elsewhere Taylor's polynomial gives them.
@@ -85,6 +87,7 @@ class Definition:
     strip: float = math.inf
     bend: tuple[Function, Function] | None = None
     closed: Closed | None = None
+    widest: float = WIDEST
 
     @property
     def _radius(self) -> float:
@@ -127,14 +130,17 @@ class Smooth(Activation):
     def _root(self) -> float:
         return math.sqrt(self.var)
 
+    @property
+    def _widest(self) -> float:
+        return self.definition.widest / self.var
+
     def _raw(self, u: Array) -> Array:
         return (self.definition.df if self.order else self.definition.f)(u)
 
     def _value(self, x: Array) -> Array:
         return self.factor * self._raw(self._root * x)
 
-    def scaled(self, var: float) -> "Smooth":
-        """Return x -> s(sqrt(var) x)."""
+    def _scaled(self, var: float) -> "Smooth":
         return replace(self, var=self.var * var)
 
     @property

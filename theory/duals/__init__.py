@@ -1,4 +1,4 @@
-"""Dual activations by three engines: piecewise polynomial, series, quadrature."""
+"""Dual activations: in closed form, of piecewise polynomials, by series, by quadrature."""
 
 from theory.duals._bulk import for_arrays as for_arrays
 from theory.duals._planes import Broken as Broken
@@ -6,6 +6,9 @@ from theory.duals._planes import rule as rule
 from theory.duals.arc_cosine import ArcCosine as ArcCosine
 from theory.duals.engine import Engine as Engine
 from theory.duals.engine import Rescaled as Rescaled
+from theory.duals.exponentials import Bump as Bump
+from theory.duals.exponentials import Exponential as Exponential
+from theory.duals.exponentials import Trigonometric as Trigonometric
 from theory.duals.series import Arcsine as Arcsine
 from theory.duals.series import Monomial as Monomial
 from theory.duals.series import Series as Series

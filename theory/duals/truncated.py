@@ -63,6 +63,17 @@ class Truncated:
             weights[key] = weights.get(key, 0.0) + weight
         return tuple((w, c, d) for (c, d), w in weights.items() if w)
 
+    @cached_property
+    def _balanced(self) -> bool:
+        """Whether weights add up to zero, as those of bounded functions do.
+
+        Next to each other the kinks' densities nearly cancel, and what is left of them
+        is what is left of each less one.
+        """
+        weights = [w for w, _, _ in self._merged]
+        size = math.fsum(map(abs, weights))
+        return abs(math.fsum(weights)) <= 1e-14 * size
+
     @property
     def _nodes(self) -> int:
         # With every kink at zero the density is constant: a trigonometric polynomial on
@@ -75,21 +86,27 @@ class Truncated:
         square = tangent * tangent
         sine = 2.0 * tangent / (1.0 + square)
         cosine = (1.0 - tangent) * (1.0 + tangent) / (1.0 + square)
-        total = np.zeros_like(u)
+        total, small = np.zeros_like(u), np.zeros_like(u)
+        largest = np.zeros_like(u)
         # Beyond what a float holds an exponent is infinite, and what it is for is 0.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for weight, c, d in self._merged:
-                if c == d:
-                    z = np.square(sine / cosine) * (0.5 * c * c)
-                    total += (weight * math.exp(-0.5 * c * c)) * np.exp(-z)
-                    continue
                 # (c^2 - 2 c d cos u + d^2) / (2 sin^2 u), as a sum of positive terms.
                 gap = c - d if c * d > 0.0 else c + d
                 near = cosine if c * d > 0.0 else sine
-                z = np.square((0.5 * gap) / (sine * cosine))
-                z += abs(c * d) / np.square(near)
-                z *= 0.5
-                total += weight * np.where(np.isfinite(z), np.exp(-z), 0.0)
+                if c == d:
+                    z = np.square(sine / cosine) * (0.5 * c * c) + 0.5 * c * c
+                else:
+                    z = np.square((0.5 * gap) / (sine * cosine))
+                    z += abs(c * d) / np.square(near)
+                    z *= 0.5
+                z = np.where(np.isfinite(z), z, np.inf)
+                total += weight * np.exp(-z)
+                if self._balanced:
+                    small += weight * np.expm1(-z)
+                    np.maximum(largest, z, out=largest)
+        if self._balanced:
+            total = np.where(largest < 1.0, small, total)
         return total / (2.0 * np.pi)
 
     def _integral(self, start: Array, stop: Array, rho: Array, power: int) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from theory import _checks
 from theory._arrays import Array
 from theory.activations import Activation
+from theory.activations.function import NARROWEST
 
 LEAST = 1e-290
 """The least squared length: a kink over a smaller length is beyond what is known."""
@@ -63,7 +64,7 @@ def length_trajectory(activation: Activation, gamma: Any, depth: int) -> Array:
     who = "length_trajectory"
     _checks.instance(who, "activation", activation, Activation)
     layers = _checks.integer(who, "depth", depth, 0)
-    start = _checks.positive(who, "gamma", gamma)
+    start = _checks.interval(who, "gamma", gamma, NARROWEST, np.inf)
     return _lengths(who, "gamma", activation, start, layers)
 
 
@@ -203,7 +204,7 @@ def rest_share(activation: Activation, gamma: Any) -> Any:
 
 def _at(activation: Activation, gamma: float) -> Activation:
     # What is known of the activation itself is not found again by quadrature.
-    return activation if gamma == 1.0 else activation.scaled(gamma)
+    return activation if gamma == 1.0 else activation._scaled(gamma)
 
 
 def _each(who: str, function: Any, gamma: Any) -> Any:

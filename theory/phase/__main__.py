@@ -12,22 +12,29 @@ import numpy as np
 import numpy.typing as npt
 
 from theory.activations import CATALOGUE, Activation
+from theory.phase._correlations import coarse
+from theory.phase._curves import moments
 from theory.phase._picture import Diagram, svg
+from theory.phase._settling import settle
+from theory.phase._state import State, first_slope
+from theory.phase._state import depth as depths
 from theory.phase.edges import edge_curve, edge_points
-from theory.phase.regimes import chi_1, classify
-from theory.phase.variances import fixed_variance
+from theory.phase.regimes import classify
 
 Array = npt.NDArray[np.float64]
 
-LARGEST = 20.0
-"""Chaotic networks of larger variances are left grey: their depth scales take long."""
+BLOCK = 20_000
+"""Networks that are classified together."""
+
+START = 1.0
+"""Variance of the first layer's pre-activations."""
 
 DESCRIPTION = """\
 Phase diagram of wide random networks: for every variance of the weights (times the
 width) and of the biases, whether inputs become parallel with depth (ordered) or part
 (chaotic), and over how many layers. Between them lies the edge of chaos, where the depth
 scale is infinite. Prints the edge and a few networks; draws the diagram with --output.
-Grey cells: variances that diverge, or chaotic ones above 20."""
+Grey: variances grow without bound there, and no correlation settles."""
 
 EPILOG = """\
 columns:
@@ -73,42 +80,34 @@ def diagram(
     biases: tuple[float, float],
     points: int,
 ) -> Diagram:
-    """Classify the centres of points x points cells and find the edge among them."""
+    """Classify the centres of points x points cells and find the edge among them.
+
+    Depth scales are as accurate as a picture needs: 1e-4 except next to the edge.
+    """
     w, b = (low + (high - low) * _centres(points) for low, high in (weights, biases))
-    depth = np.empty((points, points))
-    phase = np.empty((points, points), dtype="U9")
+    w, b = (v.ravel() for v in np.broadcast_arrays(w, b[:, None]))
+    m = moments(activation)
+    q = settle(m, w, b, START)
+    panels = coarse(q[first_slope(m, q, w) > 1.0])
+    depth, phase = np.empty(w.size), np.empty(w.size, dtype="U9")
     start, shown = time.monotonic(), False
-    for rows in np.array_split(np.arange(points), min(points, 20)):
-        depth[rows], phase[rows] = _cells(activation, w, b[rows, None])
+    for block in np.array_split(np.arange(w.size), -(-w.size // BLOCK)):
+        s = State(m, w[block], b[block], START, panels)
+        # A slope of nothing may be interpolated to less.
+        depth[block], phase[block] = depths(np.maximum(s.chi_c, 0.0)), s.phase
         if shown or time.monotonic() - start > 2.0:
             shown = True
-            done = 100 * (int(rows[-1]) + 1) // points
+            done = 100 * (int(block[-1]) + 1) // w.size
             sys.stderr.write(f"\rnetworks classified: {done:3d} %")
             sys.stderr.flush()
     if shown:
         sys.stderr.write("\n")
     title = f"Phases of deep random networks: {activation.name}"
     curves = _edges(activation, weights, biases)
-    return Diagram(title, weights, biases, depth, phase, curves)
-
-
-def _cells(
-    activation: Activation, w: Array, b: Array
-) -> tuple[Array, npt.NDArray[np.str_]]:
-    """Return depth scales and phases; those of large variances by chi_1 alone."""
-    q = np.asarray(fixed_variance(activation, w, b))
-    w, b = np.broadcast_arrays(w, b)
-    depth = np.full(q.shape, np.nan)
-    phase = np.where(np.isfinite(q), "chaotic", "divergent")
-    shown = q <= LARGEST
-    found = classify(activation, w[shown], b[shown])
-    depth[shown], phase[shown] = found.correlation_depth, found.phase
-    rest = np.isfinite(q) & ~shown
-    if rest.any():
-        slope = np.asarray(chi_1(activation, w[rest], b[rest]))
-        phase[rest] = np.where(slope < 1.0, "ordered", "chaotic")
-        depth[rest] = np.where(slope < 1.0, -1.0 / np.log(slope), np.nan)
-    return depth, phase
+    shape = (points, points)
+    return Diagram(
+        title, weights, biases, depth.reshape(shape), phase.reshape(shape), curves
+    )
 
 
 def _centres(points: int) -> Array:
@@ -244,8 +243,7 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=100,
         metavar="N",
-        help="cells a side (default: 100); tens of seconds for N = 100 of some"
-        " activations, most of them spent once",
+        help="cells a side (default: 100)",
     )
     return parser
 

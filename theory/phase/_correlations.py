@@ -10,6 +10,7 @@ analytic in log q as in `theory.phase._curves`, and in the log of the angle
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from theory.activations.base import pair
 from theory.duals import Engine
-from theory.phase._curves import NODES, Moments, basis, nodes
+from theory.phase._curves import LOW, NODES, Moments, basis, nodes
 
 Array = npt.NDArray[np.float64]
 Two = tuple[Array, Array]
@@ -25,6 +26,35 @@ Two = tuple[Array, Array]
 STEPS = 300
 SMALLEST = 1e-18
 """Distances below it count as none."""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Panels of log q on which both functions are interpolated, by so many variances."""
+
+    low: float = 0.0
+    width: float = 1.0
+    count: int = NODES
+
+
+EXACT = Panels()
+"""Leaves rounding only; a panel costs `NODES` engines."""
+
+COARSE = 12
+"""Variances on a panel of width at most `WIDE`: ``2.5^-COARSE`` = 2e-5, for pictures."""
+
+WIDE = 3.0
+
+
+def coarse(q: Array) -> Panels:
+    """Return wide panels that cover all the variances, positive or not, for pictures."""
+    known = q[np.isfinite(q) & (q >= math.exp(LOW))]
+    if not known.size:
+        return EXACT
+    low, high = math.log(float(known.min())), math.log(float(known.max()))
+    count = max(1, math.ceil((high - low) / WIDE))
+    # A little wider, so that the largest is not on a panel of its own.
+    return Panels(low, max(1.001 * (high - low) / count, 1e-3), COARSE)
 
 
 def near(engine: Engine, delta: Array) -> Two:
@@ -41,14 +71,15 @@ def far(engine: Engine, c: Array) -> Two:
 class Evaluator:
     """Both functions at one point for each of the variances q."""
 
-    def __init__(self, m: Moments, q: Array) -> None:
+    def __init__(self, m: Moments, q: Array, panels: Panels = EXACT) -> None:
         self.m = m
         self.q = q
-        self.t = np.log(q)
+        self.panels = panels
+        self.t = (np.log(q) - panels.low) / panels.width
         self.panel = np.floor(self.t).astype(int)
-        panels, counts = np.unique(self.panel, return_counts=True)
-        # A panel costs NODES engines; fewer variances take their own.
-        few = panels[counts <= NODES]
+        used, counts = np.unique(self.panel, return_counts=True)
+        # A panel costs so many engines; fewer variances take their own.
+        few = used[counts <= panels.count] if panels == EXACT else used[:0]
         self.alone = np.isin(self.panel, few)
 
     def near(self, rows: npt.NDArray[np.intp], delta: Array) -> Two:
@@ -81,33 +112,35 @@ class Evaluator:
         for k, j in keys.tolist():
             mask = ~alone & (panel == k) & (cell == j)
             table = self._table(function, int(k), int(j))
-            across = basis(2.0 * (self.t[rows[mask]] - k) - 1.0)
+            across = basis(2.0 * (self.t[rows[mask]] - k) - 1.0, self.panels.count)
             along = basis(2.0 * place[mask] - 1.0)
             both = np.einsum("ni,fij,nj->fn", across, table, along, optimize=True)
             value[mask], slope[mask] = both[0], both[1]
         return value, slope
 
     def _table(self, function: Any, k: int, j: int) -> Array:
-        """Values and slopes at the nodes of a panel, (2, NODES, NODES)."""
-        key = (function is near, k, j)
+        """Values and slopes at the nodes of a panel, (2, count, NODES)."""
+        key = (self.panels, function is near, k, j)
         if key not in self.m.corners:
             u = nodes(0.0, 1.0)
             x = 0.5 * np.exp(2.0 * (u + j)) if function is near else 0.5 * u
             rows = []
-            for t in nodes(k, k + 1.0):
-                a = self.m.at(math.exp(float(t)))
+            for t in nodes(k, k + 1.0, self.panels.count).tolist():
+                a = self.m.at(math.exp(self.panels.low + self.panels.width * t))
                 rows.append(np.stack(function(pair(a, a), x)))
             self.m.corners[key] = np.stack(rows, axis=1)
         return self.m.corners[key]
 
 
-def fixed(m: Moments, q: Array, w: Array, b: Array) -> tuple[Array, Array, Array]:
+def fixed(
+    m: Moments, q: Array, w: Array, b: Array, panels: Panels = EXACT
+) -> tuple[Array, Array, Array]:
     """Return the distances, correlations and slopes of the fixed points below one.
 
     For flat arrays of finite positive variances with chi_1 > 1. The map of correlations
     is convex on [0, 1]: Newton's steps from a side on which they cannot overshoot.
     """
-    e, every = Evaluator(m, q), np.arange(q.size)
+    e, every = Evaluator(m, q, panels), np.arange(q.size)
     scale = w / q
     delta, c, slope = np.empty(q.shape), np.empty(q.shape), np.empty(q.shape)
     half = np.full(q.shape, 0.5)

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from theory.activations import Activation, Affine, PiecewisePolynomial
+from theory.activations.custom import FromFunction
+from theory.activations.moments import together
 
 Array = npt.NDArray[np.float64]
 
@@ -33,19 +35,18 @@ NEAR = 3
 UNRESOLVED = 1e-6
 """Last coefficients of a panel on which the moments are not to be relied on."""
 
-_Y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
 
-
-def nodes(low: float, high: float) -> Array:
+def nodes(low: float, high: float, count: int = NODES) -> Array:
     """Return Chebyshev nodes of an interval."""
-    return 0.5 * (low + high) + 0.5 * (high - low) * _Y
+    y = np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    return 0.5 * (low + high) + 0.5 * (high - low) * y
 
 
-def basis(y: Array) -> Array:
-    """Return the values at y of the polynomials that are one at one node, (..., NODES)."""
-    k = np.arange(NODES)
-    weights = np.where(k == 0, 1.0, 2.0) / NODES
-    to_nodes = np.cos(np.outer(k, np.pi * (k + 0.5) / NODES)) * weights[:, None]
+def basis(y: Array, count: int = NODES) -> Array:
+    """Return the values at y of the polynomials that are one at one node, (..., count)."""
+    k = np.arange(count)
+    weights = np.where(k == 0, 1.0, 2.0) / count
+    to_nodes = np.cos(np.outer(k, np.pi * (k + 0.5) / count)) * weights[:, None]
     # T_k(y) = cos(k arccos y), without a loop.
     angle = np.arccos(np.clip(y, -1.0, 1.0))
     return np.cos(angle[..., None] * k) @ to_nodes
@@ -83,7 +84,7 @@ class Curve:
     To rounding of its smallest value on a panel, or, with `signed`, of its largest.
     """
 
-    function: Callable[[float], float]
+    function: Callable[[Array], Array]
     signed: bool = False
     panels: dict[int, _Panel | None] = field(default_factory=dict[int, "_Panel | None"])
 
@@ -114,16 +115,14 @@ class Curve:
     def _series(self, low: float, high: float) -> tuple[_Panel | None, float]:
         """Return one series and its last coefficients over the scale."""
         t = nodes(low, high)
-        values = np.empty(t.size)
-        for i, v in enumerate(t):
-            values[i] = self.function(math.exp(v))
-            if not math.isfinite(values[i]):
-                return None, math.inf
+        values = self.function(np.exp(t))
+        if not np.isfinite(values).all():
+            return None, math.inf
         power = 0.0
         if values.min() > 1e-300:
             power = math.log(values[0] / values[-1]) / float(t[0] - t[-1])
         flat = values * np.exp(-power * (t - 0.5 * (low + high)))
-        fit = np.polynomial.chebyshev.chebfit(_Y, flat, NODES - 1)
+        fit = np.polynomial.chebyshev.chebfit(nodes(-1.0, 1.0), flat, NODES - 1)
         row = np.asarray(fit, dtype=np.float64)
         sizes = np.abs(flat)
         scale = max(float(sizes.max() if self.signed else sizes.min()), 1e-300)
@@ -154,12 +153,19 @@ class Moments:
 
     def at(self, q: float) -> Activation:
         """Return x -> s(sqrt(q) x)."""
-        return _within_reach(self.activation, q).scaled(q)
+        return _within_reach(self.activation, q)._scaled(q)
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether it is the caller's own function, without closed forms."""
+        return isinstance(self.activation._parts()[0], FromFunction)
 
     @cached_property
     def second(self) -> Curve:
         """E s(sqrt(q) Z)^2."""
-        return Curve(lambda q: _finite(lambda: self._resolved(q)))
+        if self._is_own:
+            return Curve(self._together(self.activation))
+        return Curve(_each(self._resolved))
 
     def _resolved(self, q: float) -> float:
         """E s^2; infinite, with a note, where a function is not resolved that far out."""
@@ -169,10 +175,25 @@ class Moments:
             self.unresolved.append(str(error))
             return math.inf
 
+    def _together(self, a: Any, *, slope: bool = False) -> Callable[[Array], Array]:
+        """Return the moments of a function whose values cost most, by one rule for all."""
+
+        def function(q: Array) -> Array:
+            try:
+                self.at(float(q.max()))  # complains about what is not resolved
+                return together(a, np.sqrt(q), slope=slope)
+            except ValueError as error:
+                self.unresolved.append(str(error))
+                return np.full(q.shape, np.inf)
+
+        return function
+
     @cached_property
     def slope(self) -> Curve:
         """E s'(sqrt(q) Z)^2."""
-        return Curve(lambda q: _finite(lambda: _slope_energy(self.at(q)) / q))
+        if self._is_own:
+            return Curve(self._together(self.activation.derivative))
+        return Curve(_each(lambda q: _slope_energy(self.at(q)) / q))
 
     @cached_property
     def second_slope(self) -> Curve:
@@ -181,9 +202,10 @@ class Moments:
         A table of its own: that of E s^2 loses two digits when it is differentiated.
         """
         a = self.activation
+        if self._is_own:
+            return Curve(self._together(a, slope=True), signed=True)
         return Curve(
-            lambda q: _finite(lambda: q * float(a.length_map_derivative(q))),
-            signed=True,
+            _each(lambda q: q * float(a.length_map_derivative(q))), signed=True
         )
 
     @cached_property
@@ -233,12 +255,22 @@ def moments(activation: Activation) -> Moments:
     return Moments(activation)
 
 
-def _finite(function: Callable[[], float]) -> float:
-    try:
+def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
+    """Return a function of many variances from that of one; infinite once it overflows."""
+
+    def of_many(q: Array) -> Array:
+        out = np.full(q.shape, np.inf)
         with np.errstate(all="ignore"):
-            return float(function())
-    except OverflowError:
-        return math.inf
+            for i, v in enumerate(q.tolist()):
+                try:
+                    out[i] = function(v)
+                except OverflowError:
+                    break
+                if not math.isfinite(out[i]):
+                    break
+        return out
+
+    return of_many
 
 
 def _slope_energy(a: Activation) -> float:

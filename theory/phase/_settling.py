@@ -17,6 +17,9 @@ PER_PANEL = 8
 NOISE = 4e-15
 """Relative error of the tabulated moments: below it a difference has no sign."""
 
+CLEAR = 1e-3
+"""Excess at an estimated extremum above which there is no fixed point near it."""
+
 ROWS = 1 << 19
 """Numbers held at once by a search."""
 
@@ -143,11 +146,21 @@ class Grid:
 
     def doubtful(self) -> npt.NDArray[np.bool_]:
         """Rows in which two fixed points may lie within one cell."""
-        value = (self.w[:, None] * self.second + self.b[:, None]) / np.exp(self.t)
-        # Within a cell an excess of second derivative 10 moves by 0.08 from an extremum.
-        near = np.abs(value - 1.0) < 0.1
-        found = self._turns() & (near[:, :-1] | near[:, 1:])
-        return np.asarray(np.any(found, axis=1))
+        rows, cells = np.nonzero(self._turns())
+        ends = np.stack([cells, cells + 1])
+        q, w, b = np.exp(self.t[ends]), self.w[rows], self.b[rows]
+        value = (w * self.second[ends] + b) / q - 1.0
+        slope = (w * (self.second_slope - self.second)[ends] - b) / q
+        # The cubic through both ends, where a linear slope vanishes: cells of width 1/8
+        # leave it within 1e-4 of the extremum.
+        width = np.diff(self.t)[cells]
+        x = slope[0] / (slope[0] - slope[1])
+        y = 1.0 - x
+        top = y * y * ((1.0 + 2.0 * x) * value[0] + x * width * slope[0])
+        top += x * x * ((1.0 + 2.0 * y) * value[1] - y * width * slope[1])
+        out = np.zeros(self.w.shape, dtype=bool)
+        out[rows[np.sign(value[0]) * top < CLEAR]] = True
+        return out
 
     def with_extrema(self) -> "Grid":
         """Return the grid of one row with a point more at every such turn."""

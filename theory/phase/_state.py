@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory.activations import Activation
 from theory.phase import _correlations
-from theory.phase._curves import LOW, Moments
+from theory.phase._curves import LOW, Moments, moments
 from theory.phase._settling import settle, variance_slope
 
 Array = npt.NDArray[np.float64]
@@ -21,14 +22,13 @@ def parameters(who: str, weight_var: Any, bias_var: Any) -> tuple[Array, Array]:
     """Return both variances, checked and broadcast."""
     w = _checks.positive(who, "weight_var", weight_var)
     b = _checks.not_negative(who, "bias_var", bias_var)
-    try:
-        w, b = np.broadcast_arrays(w, b)
-    except ValueError:
-        raise ValueError(
-            f"{who}: `weight_var` and `bias_var` must broadcast, got shapes {w.shape}"
-            f" and {b.shape}."
-        ) from None
-    return w.copy(), b.copy()
+    shape = _checks.broadcast(who, weight_var=w, bias_var=b)
+    return np.broadcast_to(w, shape).copy(), np.broadcast_to(b, shape).copy()
+
+
+def tables(who: str, activation: Any) -> Moments:
+    """Return the tables of an activation that is one."""
+    return moments(_checks.instance(who, "activation", activation, Activation))
 
 
 def like(inputs: tuple[Any, ...], out: Any) -> Any:
@@ -58,9 +58,19 @@ def first_slope(m: Moments, q: Array, w: Array) -> Array:
 
 
 class State:
-    """Fixed points and slopes, for flat arrays of parameters."""
+    """Fixed points and slopes, for flat arrays of parameters.
 
-    def __init__(self, m: Moments, w: Array, b: Array, start: float) -> None:
+    Correlations are interpolated between the variances on `panels`.
+    """
+
+    def __init__(
+        self,
+        m: Moments,
+        w: Array,
+        b: Array,
+        start: float,
+        panels: _correlations.Panels = _correlations.EXACT,
+    ) -> None:
         self.q = settle(m, w, b, start)
         self.chi_q = variance_slope(m, self.q, w)
         self.chi_1 = first_slope(m, self.q, w)
@@ -72,5 +82,13 @@ class State:
             known & (self.q >= math.exp(LOW)) & (self.chi_1 > 1.0 + EDGE)
         )
         if apart.size:
-            found = _correlations.fixed(m, self.q[apart], w[apart], b[apart])
+            found = _correlations.fixed(m, self.q[apart], w[apart], b[apart], panels)
             self.distance[apart], self.correlation[apart], self.chi_c[apart] = found
+
+    @property
+    def phase(self) -> npt.NDArray[np.str_]:
+        """Names of the phases."""
+        off = self.chi_1 - 1.0
+        phase = np.where(off > 0.0, "chaotic", "ordered")
+        phase = np.where(np.abs(off) <= EDGE, "critical", phase)
+        return np.where(np.isinf(self.q), "divergent", phase)

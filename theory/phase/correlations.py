@@ -16,9 +16,8 @@ import numpy.typing as npt
 from theory import _checks
 from theory.activations import Activation
 from theory.activations.base import pair
-from theory.phase._curves import moments
 from theory.phase._settling import settle
-from theory.phase._state import State, like, parameters
+from theory.phase._state import State, like, parameters, tables
 
 Array = npt.NDArray[np.float64]
 
@@ -153,7 +152,7 @@ def _fixed(
 ) -> tuple[Any, Any]:
     w, b = parameters(who, weight_var, bias_var)
     q = _checks.scalar(who, "start", start, positive=True)
-    s = State(moments(activation), w.ravel(), b.ravel(), q)
+    s = State(tables(who, activation), w.ravel(), b.ravel(), q)
     inputs = (weight_var, bias_var)
     return (
         like(inputs, s.correlation.reshape(w.shape)),
@@ -172,22 +171,19 @@ def _one_layer(
 ) -> Array:
     w, b = parameters(who, weight_var, bias_var)
     s = _checks.scalar(who, "start", start, positive=True)
-    m = moments(activation)
+    m = tables(who, activation)
     q = settle(m, w.ravel(), b.ravel(), s).reshape(w.shape)
     _checks.reject(
         who,
-        "weight_var",
+        "weight_var` and `bias_var",
         "lead to a variance above 0 and below infinity",
         ~(np.isfinite(q) & (q > 1e-300)),
         q,
         "See `fixed_variance`.",
     )
-    try:
-        x, w, b, q = np.broadcast_arrays(x, w, b, q)
-    except ValueError:
-        raise ValueError(
-            f"{who}: the arguments must broadcast, got shapes {x.shape} and {w.shape}."
-        ) from None
+    name = "rho" if who == "correlation_map" else "delta"
+    _checks.broadcast(who, **{name: x, "weight_var": w})
+    x, w, b, q = np.broadcast_arrays(x, w, b, q)
     keys = np.stack([w.ravel(), b.ravel(), q.ravel()])
     kinds, which = np.unique(keys, axis=1, return_inverse=True)
     flat, values = np.empty(x.size), x.ravel()

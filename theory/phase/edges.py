@@ -19,9 +19,9 @@ import numpy.typing as npt
 from theory import _checks
 from theory.activations import Activation
 from theory.phase import _roots
-from theory.phase._curves import LOW, Moments, moments
+from theory.phase._curves import LOW, Moments
 from theory.phase._settling import NOISE, PER_PANEL, variance_slope
-from theory.phase._state import like
+from theory.phase._state import like, tables
 
 Array = npt.NDArray[np.float64]
 
@@ -178,12 +178,13 @@ def edge_of_chaos(activation: Activation, bias_var: Any = 0.0) -> Any:
 
 
 def _smooth_enough(who: str, activation: Activation) -> Moments:
+    m = tables(who, activation)
     if not math.isfinite(activation.derivative_second_moment):
         raise ValueError(
             f"{who}: `activation` must have a square-integrable derivative, got"
             f" {activation.name}: chi_1 is infinite everywhere."
         )
-    return moments(activation)
+    return m
 
 
 def _curve(m: Moments, t: Array) -> tuple[Array, Array, Array]:

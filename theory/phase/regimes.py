@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory.activations import Activation
-from theory.phase._curves import moments
 from theory.phase._settling import settle
-from theory.phase._state import EDGE, State, depth, first_slope, like, parameters
+from theory.phase._state import State, depth, first_slope, like, parameters, tables
 
 Array = npt.NDArray[np.float64]
 
@@ -139,17 +138,13 @@ def classify(
     who = "classify"
     w, b = parameters(who, weight_var, bias_var)
     q = _checks.scalar(who, "start", start, positive=True)
-    s = State(moments(activation), w.ravel(), b.ravel(), q)
+    s = State(tables(who, activation), w.ravel(), b.ravel(), q)
     inputs = (weight_var, bias_var)
 
     def shaped(values: Array) -> Any:
         return like(inputs, values.reshape(w.shape))
 
-    off = s.chi_1 - 1.0
-    near = np.abs(off) <= EDGE
-    phase = np.where(off > 0.0, "chaotic", "ordered")
-    phase = np.where(near, "critical", phase)
-    phase = np.where(np.isinf(s.q), "divergent", phase).reshape(w.shape)
+    phase = s.phase.reshape(w.shape)
     return Phase(
         weight_var=shaped(w),
         bias_var=shaped(b),
@@ -187,9 +182,10 @@ def chi_1(
     >>> chi_1(act.relu, [1.0, 2.0], 0.0).tolist()
     [0.5, 1.0]
     """
-    w, b = parameters("chi_1", weight_var, bias_var)
-    q = _checks.scalar("chi_1", "start", start, positive=True)
-    m = moments(activation)
+    who = "chi_1"
+    w, b = parameters(who, weight_var, bias_var)
+    q = _checks.scalar(who, "start", start, positive=True)
+    m = tables(who, activation)
     flat = w.ravel()
     out = first_slope(m, settle(m, flat, b.ravel(), q), flat)
     return like((weight_var, bias_var), out.reshape(w.shape))

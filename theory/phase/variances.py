@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory.activations import Activation
-from theory.phase._curves import moments
+from theory.activations.function import NARROWEST
 from theory.phase._settling import NOISE, Grid, below_the_range, settle, variance_slope
-from theory.phase._state import like, parameters
+from theory.phase._state import like, parameters, tables
 
 Array = npt.NDArray[np.float64]
 
@@ -79,9 +79,13 @@ def variance_map(
     [1.5, 4.5]
     """
     who = "variance_map"
-    v = _checks.positive(who, "q", q)
     w, b = parameters(who, weight_var, bias_var)
-    out = w * activation.length_map(v) + b
+    a = _checks.instance(who, "activation", activation, Activation)
+    v = _checks.interval(who, "q", q, NARROWEST, a._widest)
+    _checks.broadcast(who, q=v, weight_var=w, bias_var=b)
+    with np.errstate(over="ignore"):
+        out = w * a._lengths(v.ravel()).reshape(v.shape) + b
+    out = _checks.result(who, out, "q", "weight_var")
     return like((q, weight_var, bias_var), out)
 
 
@@ -121,7 +125,7 @@ def fixed_variances(
     who = "fixed_variances"
     w = _checks.scalar(who, "weight_var", weight_var, positive=True)
     b = _checks.scalar(who, "bias_var", bias_var)
-    m = moments(activation)
+    m = tables(who, activation)
     if m.proportional is not None:
         return _proportional_points(w * m.proportional, b)
     grid = Grid.of(m, np.array([w]), np.array([b])).with_extrema()
@@ -193,7 +197,7 @@ def fixed_variance(
     who = "fixed_variance"
     w, b = parameters(who, weight_var, bias_var)
     q = _checks.scalar(who, "start", start, positive=True)
-    out = settle(moments(activation), w.ravel(), b.ravel(), q).reshape(w.shape)
+    out = settle(tables(who, activation), w.ravel(), b.ravel(), q).reshape(w.shape)
     return like((weight_var, bias_var), out)
 
 

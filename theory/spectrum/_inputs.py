@@ -15,15 +15,7 @@ MOST = 10_000
 
 def degrees(who: str, degree: Any) -> npt.NDArray[np.int64]:
     """Return checked degrees, in the shape they came in."""
-    k = np.asarray(degree)
-    if k.size and k.dtype.kind not in "iu":
-        raise ValueError(
-            f"{who}: `degree` must be a whole number or an array of them, got"
-            f" {degree!r:.80}."
-        )
-    need = f"lie in 0, ..., {MOST}"
-    _checks.reject(who, "degree", need, (k < 0) | (k > MOST), k, "")
-    return k.astype(np.int64)
+    return _checks.counts(who, "degree", degree, 0, MOST).astype(np.int64)
 
 
 def dimension(who: str, dim: int) -> int:

@@ -64,7 +64,7 @@ def series(activation: Activation, depth: int, order: int) -> Series:
     exact, floor = order, 0.0
     nngp = correlation
     for layer in range(depth):
-        here = activation if length == 1.0 else activation.scaled(length)
+        here = activation if length == 1.0 else activation._scaled(length)
         need = _outer(order, pace) if layer else order
         b, rest = _energies(here, int(min(need, MOST)))
         known = known and (need <= MOST or b.size <= MOST)

@@ -73,6 +73,7 @@ def taylor_coefficients(
     >>> taylor_coefficients(relu, 5, 3).round(6).tolist()
     [0.0, 0.212283, 0.199706, 0.143418]
     """
+    _checks.instance("taylor_coefficients", "activation", activation, Activation)
     layers = _checks.integer("taylor_coefficients", "depth", depth, 1)
     top = _checks.integer("taylor_coefficients", "order", order, 0)
     if top > ORDER:
@@ -210,6 +211,8 @@ def _deep(
     *,
     log: bool,
 ) -> Any:
+    _checks.instance(who, "activation", activation, Activation)
+    _checks.flag(who, "log", log)
     layers = _checks.integer(who, "depth", depth, 1)
     k, d = degrees(who, degree), dimension(who, dim)
     kappa = _kernel_map(kernel, activation, layers)

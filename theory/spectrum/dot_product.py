@@ -14,6 +14,10 @@ from theory.spectrum._inputs import count, degrees, dimension, largest
 Array = npt.NDArray[np.float64]
 
 
+HIGHEST = 1000.0
+"""Largest power of 1 - t: eigenvalues are as large as its power of two."""
+
+
 def eigenvalues(kernel: Callable[[Any], Any], degree: Any, dim: int) -> Any:
     r"""Return the eigenvalues :math:`\lambda_k = E[\kappa(t) P_k(t)]` of any kernel.
 
@@ -53,6 +57,7 @@ def eigenvalues(kernel: Callable[[Any], Any], degree: Any, dim: int) -> Any:
     [0.333333333333, 0.0, 0.133333333333, 0.0]
     """
     k, d = degrees("eigenvalues", degree), dimension("eigenvalues", dim)
+    _checks.function("eigenvalues", "kernel", kernel)
     values, _ = _funk_hecke.by_quadrature(kernel, largest(k), d)
     scale = np.array([math.exp(-0.5 * math.log(count(int(v), d))) for v in k.ravel()])
     return _checks.like(degree, (values[k.ravel()] * scale).reshape(k.shape))
@@ -94,6 +99,7 @@ def series_eigenvalues(
     >>> series_eigenvalues([0.0, 0.0, 1.0], [0, 1, 2], 3).round(12).tolist()
     [0.333333333333, 0.0, 0.133333333333]
     """
+    _checks.flag("series_eigenvalues", "log", log)
     b = _checks.not_negative("series_eigenvalues", "coefficients", coefficients)
     if b.ndim != 1 or not b.size:
         raise ValueError(
@@ -141,7 +147,7 @@ def power_eigenvalues(power: float, degree: Any, dim: int) -> Any:
     >>> round(float(np.log2(big[0] / big[1])), 2)
     3.0
     """
-    p = _checks.scalar("power_eigenvalues", "power", power)
+    p = _checks.number("power_eigenvalues", "power", power, 0.0, HIGHEST)
     k, d = degrees("power_eigenvalues", degree), dimension("power_eigenvalues", dim)
     first = (p + d - 2.0) * math.log(2.0) - 0.5 * math.log(math.pi)
     first += math.lgamma(d / 2.0) + math.lgamma(p + (d - 1.0) / 2.0)
@@ -197,6 +203,7 @@ def effective_rank(kernel: Callable[[Any], Any], dim: int) -> float:
     20.0
     """
     d = dimension("effective_rank", dim)
+    _checks.function("effective_rank", "kernel", kernel)
     diagonal = np.asarray(kernel(np.ones(1)), dtype=np.float64).ravel()
     _checks.positive("effective_rank", "kernel(1)", diagonal)
 

@@ -1,0 +1,263 @@
+r"""Kernels of all layers as functions of both input lengths and the angle.
+
+Between +-1, correlation and relative tangent kernel after L layers are smooth in the
+lengths that the rows have before the first: the recursion is run at a few nodes in both
+logarithms and in the angle, and every pair is read off once, whatever the depth. Log
+lengths are split into cells until polynomials of a fixed degree resolve them.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from theory._layer_recursion import Recursion, Stack
+from theory._length_tables import Interval
+from theory._rows import LogLengths
+from theory.activations.function import ODD
+from theory.duals._planes import chebyshev
+from theory.grids import CLOSE
+
+Array = npt.NDArray[np.float64]
+
+NODES = 20
+"""In log length, of a cell."""
+
+MOST_ANGLES = 96
+
+TAIL = 1e-13
+"""Last Chebyshev coefficients that are small enough, over the diagonal."""
+
+ROUNDING = 2e-15
+"""Coefficients that are left out."""
+
+NARROW = 2.0**-10
+"""Least width of an interval of log lengths."""
+
+ENDS = math.acos(1.0 - CLOSE)
+TURN = 1.0
+"""Angles from which to which pairs have a table of their own: few are so close."""
+
+
+def around(logs: Array) -> Interval:
+    """Return an interval of a family around log lengths, so that tables are shared."""
+    low, high = float(logs.min()), float(logs.max())
+    step = 2.0 ** (math.ceil(math.log2(max(high - low, NARROW))) - 4)
+    return Interval(
+        step * math.floor(low / step), step * (math.floor(high / step) + 1.0)
+    )
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Neighbouring intervals of log length."""
+
+    edges: tuple[float, ...]
+
+    @property
+    def intervals(self) -> list[Interval]:
+        """The cells, rising."""
+        return [
+            Interval(a, b) for a, b in zip(self.edges, self.edges[1:], strict=False)
+        ]
+
+    def nodes(self) -> Array:
+        """Return the nodes of all, rising, shape (cells * NODES,)."""
+        return np.concatenate([c.nodes(NODES)[::-1] for c in self.intervals])
+
+    def split(self, coarse: npt.NDArray[np.bool_]) -> "Cells":
+        """Halve some cells."""
+        middles = [
+            0.5 * (c.low + c.high)
+            for c, halve in zip(self.intervals, coarse, strict=True)
+            if halve
+        ]
+        return Cells(tuple(sorted([*self.edges, *middles])))
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Rows of rising log lengths in their cells, and the polynomials there."""
+
+    ends: tuple[int, ...]
+    basis: Array  # (n, NODES)
+
+    @classmethod
+    def of(cls, logs: Array, cells: Cells) -> "Placed":
+        """Find the cells of log lengths (n,)."""
+        inner = np.searchsorted(logs, cells.edges[1:-1]).tolist()
+        ends = (0, *inner, len(logs))
+        basis = [
+            c.basis(logs[a:b], NODES)
+            for c, a, b in zip(cells.intervals, ends, ends[1:], strict=False)
+        ]
+        return cls(ends, np.concatenate(basis))
+
+    def parts(self, of: slice) -> list[tuple[int, slice]]:
+        """Return the cells that rows of a slice lie in, and which rows."""
+        found = [
+            (c, slice(max(a, of.start), min(b, of.stop)))
+            for c, (a, b) in enumerate(zip(self.ends, self.ends[1:], strict=False))
+        ]
+        return [(c, part) for c, part in found if part.start < part.stop]
+
+
+@dataclass(frozen=True)
+class Angles:
+    """Angles between which kernels are polynomials.
+
+    With `folded`, kernels are odd in rho: angles are those of |rho|, up to pi / 2, and
+    kernels over rho are even about there.
+    """
+
+    low: float
+    high: float
+    folded: bool
+
+    def at(self, y: Array) -> Array:
+        """Return the angles of places in [-1, 1]."""
+        if self.folded and self.high == 0.5 * math.pi:
+            return self.high - (self.high - self.low) * np.sqrt(0.5 * (1.0 + y))
+        return 0.5 * (self.low + self.high) + 0.5 * (self.high - self.low) * y
+
+    def place(self, t: Array) -> Array:
+        """Return the places of angles, in [-1, 1]."""
+        if self.folded and self.high == 0.5 * math.pi:
+            y = (self.high - t) * (1.0 / (self.high - self.low))
+            y *= y
+            y *= 2.0
+            y -= 1.0
+        else:
+            y = (2.0 * t - (self.low + self.high)) * (1.0 / (self.high - self.low))
+        return np.clip(y, -1.0, 1.0, out=y)
+
+
+@dataclass(frozen=True, eq=False)
+class DeepTable:
+    """Kernels between some angles; with no coefficients if they are not resolved."""
+
+    angles: Angles
+    cells: Cells
+    coefficients: Array | None
+    """(cells, cells, n, kernels * degree * n)"""
+    kernels: int
+    logs: Array
+    """Log lengths and log tangent diagonals of single rows, (cells, NODES, 1 or 2)."""
+
+    def read(
+        self, rows: Placed, columns: Placed, block: tuple[slice, slice], y: Array
+    ) -> Array:
+        """Return the kernels of a block of pairs at places y of the angle."""
+        assert self.coefficients is not None
+        out = np.empty((self.kernels, *y.shape))
+        a, b = block
+        n = self.coefficients.shape[2]
+        for p, r in rows.parts(a):
+            for q, c in columns.parts(b):
+                left = rows.basis[r, :n] @ self.coefficients[p, q]
+                each = left.reshape(-1, n) @ columns.basis[c, :n].T
+                each = each.reshape(r.stop - r.start, self.kernels, -1, each.shape[1])
+                here = (
+                    slice(r.start - a.start, r.stop - a.start),
+                    slice(c.start - b.start, c.stop - b.start),
+                )
+                out[:, *here] = _clenshaw(each, y[here][:, None]).swapaxes(0, 1)
+        return out
+
+    def alone(self, rows: Placed) -> Array:
+        """Return log lengths and log tangent diagonals of rows, (1 or 2, n)."""
+        found = [
+            rows.basis[a:b] @ c
+            for c, a, b in zip(self.logs, rows.ends, rows.ends[1:], strict=False)
+        ]
+        return np.concatenate(found).T
+
+
+def _clenshaw(c: Array, y: Array) -> Array:
+    """Evaluate series of coefficients (rows, kernels, degree, columns) at y."""
+    twice = 2.0 * y
+    b1 = c[:, :, -1].copy()
+    b2, new = np.zeros_like(b1), np.empty_like(b1)
+    for k in range(c.shape[2] - 2, 0, -1):
+        np.multiply(twice, b1, out=new)
+        new -= b2
+        new += c[:, :, k]
+        b1, b2, new = new, b1, b2
+    b1 *= y
+    b1 -= b2
+    b1 += c[:, :, 0]
+    return b1
+
+
+def odd(stack: Stack) -> bool:
+    """Whether kernels are odd functions of the correlation."""
+    return all(a.activation.parity == ODD and not a.bias_var for a in stack.layers)
+
+
+@lru_cache(maxsize=64)
+def deep_table(
+    stack: Stack, interval: Interval, angles: Angles, most: int
+) -> DeepTable:
+    """Run the recursion at nodes, as many as it takes but at most `most` pairs."""
+    cells, degree = Cells((interval.low, interval.high)), 14 if angles.folded else 28
+    kernels = 2 if stack.trained else 1
+    while True:
+        pairs = (len(cells.intervals) * NODES) ** 2 // 2 * degree
+        if pairs > most or degree > MOST_ANGLES:
+            return DeepTable(angles, cells, None, kernels, np.zeros(0))
+        recursion, values = _sampled(stack, cells, angles, degree)
+        count = len(cells.intervals)
+        to, turn = chebyshev(NODES)[:, ::-1], chebyshev(degree)
+        shape = (len(values), count, NODES, count, NODES, degree)
+        c = np.einsum(
+            "ai,fpiqjk,bj,lk->pqaflb",
+            *(to, values.reshape(shape), to, turn),
+            optimize=True,
+        )
+        size = np.abs(c)
+        short = size[..., -2:, :].max() > TAIL
+        coarse = size[:, :, -2:].max(axis=(1, 2, 3, 4, 5)) > TAIL
+        coarse |= size[..., -2:].max(axis=(0, 2, 3, 4, 5)) > TAIL
+        logs = [recursion.rows.high, *recursion.diagonals[-1:][: len(values) - 1]]
+        alone = np.einsum("ai,fpi->paf", to, np.array(logs).reshape(-1, count, NODES))
+        if not short and not coarse.any():
+            n = _used(
+                np.maximum(
+                    size.max(axis=(0, 1, 3, 4, 5)), size.max(axis=(0, 1, 2, 3, 4))
+                )
+            )
+            c = c[:, :, :n, :, : _used(size.max(axis=(0, 1, 2, 3, 5))), :n]
+            c = np.ascontiguousarray(c).reshape(count, count, n, -1)
+            return DeepTable(angles, cells, c, kernels, alone)
+        degree += degree // 2 if short else 0
+        cells = cells.split(coarse)
+
+
+def _used(size: Array) -> int:
+    """Coefficients up to the last that is more than rounding, at least two."""
+    found = np.flatnonzero(size > ROUNDING)
+    return max(2, int(found[-1]) + 1) if found.size else 2
+
+
+def _sampled(
+    stack: Stack, cells: Cells, angles: Angles, degree: int
+) -> tuple[Recursion, Array]:
+    """Return the kernels at nodes, (1 or 2, n, n, degree)."""
+    logs = cells.nodes()
+    n = len(logs)
+    rows = LogLengths.from_gaps((float(logs[0]), 0.0), np.diff(logs), np.arange(n))
+    recursion = Recursion.build(stack, rows)
+    t = angles.at(np.cos(np.pi * (np.arange(degree) + 0.5) / degree))
+    rho, near = np.cos(t), np.minimum(t, np.pi - t)
+    d = 2.0 * np.square(np.sin(0.5 * near))
+    i, j = np.triu_indices(n)
+    pairs = np.repeat(i, degree), np.repeat(j, degree)
+    found = recursion.pairs(*pairs, np.tile(rho, len(i)), np.tile(d, len(i)))
+    out = np.empty((1 if found[1] is None else 2, n, n, degree))
+    for values, kernel in zip(out, found, strict=False):
+        assert kernel is not None
+        part = kernel.reshape(-1, degree)
+        values[i, j] = values[j, i] = part / rho if angles.folded else part
+    return recursion, out

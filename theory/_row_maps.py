@@ -1,0 +1,134 @@
+r"""What a layer does to rows by themselves, and to pairs from the means of their slopes.
+
+With :math:`\lambda` the distance of two rows of one direction (`theory._length_tables`),
+:math:`m_i = E\,s(r_i Z) / r_i'` and :math:`f_i = r_i / r_i'`, a pair goes to
+
+.. math::
+
+   \rho' = m_i m_j + f_i f_j \int_0^\rho S\,d\rho, \qquad
+   1 - \rho' = \lambda_{ij} + f_i f_j \int_\rho^1 S\,d\rho .
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+from theory._length_tables import Lengths
+from theory._rows import Index, LogLengths
+from theory.activations import Activation
+from theory.grids import CLOSE
+
+Array = npt.NDArray[np.float64]
+
+Pairs = tuple[Array, Array, Array | None]
+"""Correlations, their distances from the nearer of +-1, and E s'(u) s'(v)."""
+
+
+class LayerMap(Protocol):
+    """One layer at the lengths that rows have there."""
+
+    @property
+    def rows(self) -> LogLengths:
+        """Log lengths after the activation."""
+        ...
+
+    @property
+    def slopes(self) -> Array:
+        """E s'(r Z)^2 of each row."""
+        ...
+
+    def pairs(
+        self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
+    ) -> Pairs:
+        """Take pairs of rows, of shape (m,), through the activation."""
+        ...
+
+
+def settled(after: Array, delta: Array) -> tuple[Array, Array]:
+    """Return correlations and their distances from +-1.
+
+    `delta` is 1 - rho where that is known better than the correlation, else infinite.
+    """
+    near = delta <= 0.5
+    rho = np.where(near, 1.0 - delta, np.clip(after, -1.0, 1.0))
+    return rho, np.where(near, delta, 1.0 - np.abs(rho))
+
+
+@dataclass(frozen=True, eq=False)
+class RowMap:
+    """Rows of given lengths before an activation, and after it."""
+
+    activation: Activation
+    before: LogLengths
+
+    @cached_property
+    def _lengths(self) -> Lengths:
+        return Lengths(self.activation)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Lengths before the activation."""
+        return np.exp(self.before.high)
+
+    @cached_property
+    def rows(self) -> LogLengths:
+        """Log lengths after the activation."""
+        table, order = self._lengths, self.before.order
+        logs, gaps = self.before.high[order], self.before.gaps
+        rise = gaps + np.diff(self._gains[order])
+        # Over a narrow gap, the integral of the slope in the place of a difference.
+        small = np.abs(gaps) < 0.02
+        x, w = gaussian.legendre(6)
+        at = logs[:-1][small, None] + 0.5 * gaps[small, None] * (1.0 + x)
+        rate = table.growth(at.ravel()).reshape(at.shape) @ (0.5 * w)
+        rise[small] = gaps[small] * rate
+        return self.before.after(self.before.start, rise, float(self._gains[order[0]]))
+
+    @cached_property
+    def _gains(self) -> Array:
+        """Logarithms of what lengths are multiplied by."""
+        return self._lengths.gain(self.before.high)
+
+    @cached_property
+    def slopes(self) -> Array:
+        """E s'(r Z)^2 of each row."""
+        return self._lengths.slope(self.before.high)
+
+    @cached_property
+    def means(self) -> Array:
+        """E s(r Z) / r' of each row."""
+        return self._lengths.mean(self.before.high)
+
+    @cached_property
+    def factors(self) -> Array:
+        """Lengths before over lengths after."""
+        return np.exp(-self._gains)
+
+    def turned(self, i: Index, j: Index) -> Array:
+        """Lambda of pairs of rows: their distance when rho is 1."""
+        gaps = np.abs(self.before.differences(i, j))
+        out = np.zeros_like(gaps)
+        some = np.flatnonzero(gaps)
+        lows = np.minimum(self.before.high[i[some]], self.before.high[j[some]])
+        out[some] = self._lengths.turned(lows, gaps[some])
+        return out
+
+    def moved(
+        self, i: Index, j: Index, rho: Array, inner: Array, lost: Array
+    ) -> tuple[Array, Array]:
+        """Return correlations after the layer and their distances from +-1.
+
+        `inner` and `lost` are the integrals of S over [0, rho] and over [rho, 1], the
+        second for positive rho.
+        """
+        factor = self.factors[i] * self.factors[j]
+        after = self.means[i] * self.means[j] + factor * inner
+        delta = np.full_like(after, math.inf)
+        near = np.flatnonzero((rho > 0.0) & (after > 1.0 - CLOSE))
+        delta[near] = factor[near] * lost[near] + self.turned(i[near], j[near])
+        return settled(after, delta)

@@ -1,0 +1,297 @@
+"""Kernel matrices of rows of any lengths: blocks of pairs, read off or run through.
+
+Pairs that are apart are read off tables of all layers (`theory._deep_tables`). The others,
+and all where rows are few, go through the layers one by one (`theory._layer_recursion`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import matrices
+from theory._deep_tables import (
+    ENDS,
+    TURN,
+    Angles,
+    DeepTable,
+    Placed,
+    around,
+    deep_table,
+    odd,
+)
+from theory._layer_recursion import Part, Recursion, Stack, combine, total
+from theory._rows import Index, LogLengths
+from theory.grids import CLOSE
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+BLOCK = 4096
+"""Pairs evaluated together: their temporaries stay in cache."""
+
+ROWS = 64
+"""Rows of a panel."""
+
+LISTED = 32768
+"""Pairs that go through the layers together."""
+
+SAMPLE = 200
+"""Rows whose pairs show how many there are at which angles."""
+
+DIRECT = 4096
+"""Pairs up to this number need no tables."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A table of some angles, made when a pair needs it, and the rows in its cells."""
+
+    stack: Stack
+    angles: Angles
+    logs: tuple[Array, Array]  # of rows and of columns, rising
+    most: int  # pairs at nodes that the table is worth
+
+    @cached_property
+    def table(self) -> DeepTable:
+        """The table."""
+        both = around(np.concatenate(self.logs))
+        return deep_table(self.stack, both, self.angles, self.most)
+
+    @cached_property
+    def sides(self) -> tuple[Placed, Placed]:
+        """Rows and columns."""
+        rows, columns = (Placed.of(v, self.table.cells) for v in self.logs)
+        return rows, columns
+
+    def read(
+        self, block: tuple[slice, slice], t: Array, out: Sequence[Array]
+    ) -> Mask | None:
+        """Write kernels at angles t; return which pairs it has no table for, if any."""
+        low, high = self.angles.low, self.angles.high
+        here = (t >= low) & (t <= high)
+        if not here.any():
+            return None
+        if self.table.coefficients is None:
+            return here
+        found = self.table.read(*self.sides, block, self.angles.place(t))
+        for values, value in zip(out, found, strict=True):
+            np.copyto(values, value, where=here)
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Uneven:
+    """Rows of any lengths that enter a network, both sides of a matrix in rising length.
+
+    Attributes
+    ----------
+    inputs : Inputs
+    x : array, (n, d)
+        The inputs at the lengths that count.
+    stack : Stack
+    first : Layer
+        Its variances are those of the weights that read the inputs.
+    split : int or None
+        Rows of the matrix, the rest are its columns; None for all with all.
+    """
+
+    inputs: matrices.Inputs
+    x: Array
+    stack: Stack
+    variances: tuple[float, float]
+    split: int | None
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        """Kernels that add up before the first layer."""
+        weight_var, bias_var = self.variances
+        own = Part(LogLengths.of_rows(self.x), weight_var)
+        return (own, Part(None, bias_var)) if bias_var else (own,)
+
+    @cached_property
+    def _start(self) -> LogLengths:
+        rows = self._parts[0].rows
+        assert rows is not None
+        return total(self._parts, rows)
+
+    @cached_property
+    def _recursion(self) -> Recursion:
+        return Recursion.build(self.stack, self._start)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix."""
+        n = len(self.x)
+        return (n, n) if self.split is None else (self.split, n - self.split)
+
+    @cached_property
+    def _tables(self) -> tuple[Placement, ...]:
+        """Of the angles in the middle and towards both ends; none for few pairs."""
+        m, n = self.shape
+        if m * n <= DIRECT * (1 if self.split else 2):
+            return ()
+        logs, at = self._start.high, self.split or 0
+        sides = (logs[: self.split], logs[at:])
+        folded = odd(self.stack)
+        ends = [(TURN, 0.5 * math.pi if folded else math.pi - TURN), (ENDS, TURN)]
+        ends += [] if folded else [(math.pi - TURN, math.pi - ENDS)]
+        return tuple(
+            Placement(self.stack, angles, sides, self._between(angles))
+            for angles in (Angles(low, high, folded) for low, high in ends)
+        )
+
+    def _between(self, angles: Angles) -> int:
+        """Pairs at some angles, by a sample; a power of two, for tables to be shared."""
+        m, n = self.shape
+        rows = self._unit[: self.split][:: max(1, m // SAMPLE)]
+        columns = self._unit[self.split or 0 :][:: max(1, n // SAMPLE)]
+        rho = np.clip(rows @ columns.T, -1.0, 1.0)
+        t = np.arccos(np.abs(rho) if angles.folded else rho)
+        share = float(np.mean((t >= angles.low) & (t <= angles.high)))
+        return 1 << int(share * m * n / (1 if self.split else 2)).bit_length()
+
+    @cached_property
+    def logs(self) -> Array:
+        """Log lengths after all layers, and log diagonals of the tangent kernel."""
+        for middle in self._tables[:1]:
+            if middle.table.coefficients is not None:
+                alone = [middle.table.alone(side) for side in middle.sides]
+                return alone[0] if self.split is None else np.concatenate(alone, axis=1)
+        count = 2 if self.stack.trained else 1
+        both = [self._recursion.rows.high, self._recursion.diagonals[-1]]
+        return np.array(both[:count])
+
+    def panel(self, rows: slice, columns: slice, out: Sequence[Array]) -> None:
+        """Write correlation and relative tangent kernel of some rows."""
+        rho, d = self.inputs.pairs(self._unit, rows, columns)
+        if len(self._parts) > 1:
+            rho, d = self._with_bias(rho, d, rows, columns)
+        listed = np.full(rho.shape, not self._tables)
+        step = max(1, BLOCK // rho.shape[1]) if self._tables else len(rho)
+        for start in range(0, len(rho) if self._tables else 0, step):
+            part = slice(start, min(start + step, len(rho)))
+            here = slice(rows.start + part.start, rows.start + part.stop)
+            into = [values[part] for values in out]
+            self._read(rho[part], d[part], here, columns, into, listed[part])
+        if self.split is None:
+            # Each pair once; the diagonal is one.
+            square = listed[:, : len(rho)]
+            square &= ~np.tri(*square.shape, dtype=bool)
+        p, s = np.divmod(np.flatnonzero(listed), rho.shape[1])
+        for start in range(0, len(p), LISTED):
+            at = p[start : start + LISTED], s[start : start + LISTED]
+            found = self._recursion.pairs(
+                *(rows.start + at[0], columns.start + at[1], rho[at], d[at])
+            )
+            for values, value in zip(out, found, strict=False):
+                assert value is not None
+                values[at] = value
+
+    def _with_bias(
+        self, rho: Array, d: Array, rows: slice, columns: slice
+    ) -> tuple[Array, Array]:
+        i, j = (np.arange(s.start, s.stop) for s in (rows, columns))
+        pairs = np.repeat(i, len(j)), np.tile(j, len(i))
+        one = (np.ones(rho.size), np.zeros(rho.size))
+        given = [(rho.ravel(), d.ravel()), one]
+        found = combine(self._parts, self._start, given, *pairs)
+        return found[0].reshape(rho.shape), found[1].reshape(rho.shape)
+
+    @cached_property
+    def _unit(self) -> Array:
+        return self.inputs.v / self.inputs.norms[:, None]
+
+    def _read(
+        self,
+        rho: Array,
+        d: Array,
+        rows: slice,
+        columns: slice,
+        out: Sequence[Array],
+        listed: Mask,
+    ) -> None:
+        """Read pairs off the tables, and list those that have none."""
+        at = self.split or 0
+        block = rows, slice(columns.start - at, columns.stop - at)
+        folded = self._tables[0].angles.folded
+        t = np.arccos(np.abs(rho) if folded else rho)
+        np.less(d, CLOSE, out=listed)
+        for table in self._tables:
+            left = table.read(block, t, out)
+            if left is not None:
+                listed |= left
+        if folded:
+            for values in out:
+                values *= rho
+        np.clip(out[0], -1.0, 1.0, out=out[0])
+
+
+def _by_length(inputs: matrices.Inputs, split: int | None) -> Index:
+    """Order of rows, or of both parts of them, in rising length."""
+    if split is None:
+        return np.argsort(inputs.norms, kind="stable")
+    parts = (inputs.norms[:split], inputs.norms[split:])
+    first, second = (np.argsort(v, kind="stable") for v in parts)
+    return np.concatenate([first, split + second])
+
+
+def fill(
+    inputs: matrices.Inputs,
+    x: Array,
+    stack: Stack,
+    variances: tuple[float, float],
+    split: int | None,
+    *,
+    relative: bool,
+) -> tuple[Array, Array | None]:
+    """Return (K, T) of all rows, or of rows before `split` with those from it on.
+
+    `x` are the rows of the inputs at the lengths that count, `variances` those of the
+    first layer's weights and biases. T is over the geometric mean of its diagonal entries
+    if `relative`.
+    """
+    order = _by_length(inputs, split)
+    again = matrices.Inputs(inputs.v[order], inputs.norms[order], inputs.share)
+    net = Uneven(again, x[order], stack, variances, split)
+    m, n = net.shape
+    logs = net.logs
+    if len(logs) > 1 and not relative and logs[1].max() > 709.0:
+        raise ValueError(
+            "kernels: `depth` must keep the tangent kernel within float64, got a diagonal"
+            f" of e^{logs[1].max():.0f}. Use `normalized=True`."
+        )
+    scales = [np.exp(logs[0])]
+    if len(logs) > 1:
+        scales.append(np.ones(len(x)) if relative else np.exp(0.5 * logs[1]))
+    kernels = [np.empty((m, n)) for _ in scales]
+    at = split or 0
+
+    def panel(first: int) -> None:
+        rows = slice(first, min(first + ROWS, m))
+        columns = slice(first if split is None else at, len(x))
+        upper = [k[rows, columns.start - at :] for k in kernels]
+        net.panel(rows, columns, upper)
+        for k, part, scale in zip(kernels, upper, scales, strict=True):
+            if split is None:
+                # Rounding depends on the order of a pair: keep one of the two.
+                square = part[:, : len(part)]
+                np.einsum("ii->i", square)[:] = 1.0
+                square[:] = np.triu(square) + np.triu(square, 1).T
+            part *= scale[rows, None] * scale[columns]
+            if split is None:
+                k[rows.stop :, rows] = part[:, len(part) :].T
+
+    matrices.each(panel, range(0, m, ROWS))
+    back = np.argsort(order[:m]), np.argsort(order[at:])
+    found = [_reordered(k, *back) for k in kernels]
+    return found[0], found[1] if len(found) > 1 else None
+
+
+def _reordered(k: Array, rows: Index, columns: Index) -> Array:
+    for row in k:
+        row[:] = row[columns]
+    return k[rows]
