@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -83,22 +83,7 @@ class DepthMap:
     @classmethod
     def of_layer(cls, activation: Activation) -> "DepthMap":
         """Tabulate one layer of ``activation / sqrt(E activation^2)``."""
-        parity = _one_layer.parity_of(activation)
-
-        def values(rho: Array, d: Array) -> Values:
-            f, distance, p = _one_layer.values(activation, parity, rho, d)
-            return f, distance, p, f
-
-        return _tabulate(
-            values,
-            steps=((activation, 1),),
-            parity=parity,
-            # An odd function's mean is zero, whatever rounding has left of it.
-            centred=parity == -1 or activation.mean == 0.0,
-            linear=_one_layer.linear_share(activation),
-            growth=_growth(activation),
-            total=0.0,
-        )
+        return _of_layer(activation)
 
     @classmethod
     def of_layers(cls, steps: Steps) -> "DepthMap":
@@ -229,6 +214,27 @@ class DepthMap:
             found.append(tuple(FINE.taylor(v.reshape(d.shape) / over) for v in both))
         k, t = (np.concatenate(tables, axis=1) for tables in zip(*found, strict=True))
         return k, t
+
+
+@lru_cache(maxsize=64)
+def _of_layer(activation: Activation) -> DepthMap:
+    """Tabulate a layer; its quadratures take as long as many compositions."""
+    parity = _one_layer.parity_of(activation)
+
+    def values(rho: Array, d: Array) -> Values:
+        f, distance, p = _one_layer.values(activation, parity, rho, d)
+        return f, distance, p, f
+
+    return _tabulate(
+        values,
+        steps=((activation, 1),),
+        parity=parity,
+        # An odd function's mean is zero, whatever rounding has left of it.
+        centred=parity == -1 or activation.mean == 0.0,
+        linear=_one_layer.linear_share(activation),
+        growth=_growth(activation),
+        total=0.0,
+    )
 
 
 def _merged(steps: Steps) -> Steps:
