@@ -65,6 +65,20 @@ def test_maps_follow_the_recursion(name, depth):
             assert gap <= TOLERANCE * abs(reference) + FLOOR[name], (rho, depth)
 
 
+@pytest.mark.parametrize("rho", [-1.0, -1 + 2.0**-53, -0.999, 0.3])
+@pytest.mark.parametrize("names", [["erf", "relu"], ["erf"] * 2 + ["relu"] * 2])
+def test_antipodes_reach_a_later_layer_that_is_not_odd(names, rho):
+    # The slope of ReLU has a square root at minus one: no table reaches it.
+    k = t = mpmath.mpf(rho)
+    with mpmath.workdps(60):
+        for name in names:
+            k, slope = CLOSED[name][1](k)
+            t = k + slope * t
+    network = [CLOSED[name][0] for name in names]
+    assert abs(kernels.nngp_map(rho, network) - k) <= TOLERANCE * abs(k)
+    assert abs(kernels.ntk_map(rho, network) - t) <= TOLERANCE * abs(t)
+
+
 @pytest.mark.parametrize("name", sorted(CLOSED))
 def test_scalars_and_arrays_agree(name):
     a, _ = CLOSED[name]
