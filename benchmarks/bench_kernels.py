@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from theory import _spheres, compositions, depth_maps, kernels
+from theory import _spheres, depth_maps, kernels
 from theory import activations as act
 
 Array = npt.NDArray[np.float64]
@@ -47,9 +47,7 @@ def seconds(function: Callable[[], object]) -> float:
 def forget() -> None:
     """Empty the caches of tables, as in a new process."""
     _spheres.sphere.cache_clear()
-    for cached in (*vars(compositions).values(), *vars(depth_maps).values()):
-        if hasattr(cached, "cache_clear"):
-            cached.cache_clear()
+    depth_maps._of_layer.cache_clear()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,5 @@
 """Networks whose inputs are all of one length: a function of the correlation alone."""
 
-import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,12 +8,14 @@ import numpy as np
 
 from theory._layers import Layer, Layers
 from theory.activations import Activation, Affine, PiecewisePolynomial
-from theory.depth_maps import DepthMap, depth_map
+from theory.depth_maps import DepthMap
 
 
 @dataclass(frozen=True, eq=False)
 class Sphere:
     """Depth map of inputs of one length, with the length it leads to.
+
+    Depth maps compose because they know correlations alone; lengths are kept apart.
 
     Attributes
     ----------
@@ -84,11 +85,7 @@ def sphere(network: Layers, start: float) -> Sphere:
                 break
             steps.append((here, 1))
             length, done = new, done + 1
-    merged = (
-        (a, sum(n for _, n in group))
-        for a, group in itertools.groupby(steps, key=lambda step: step[0])
-    )
-    return Sphere(depth_map(tuple(merged)), length, share)
+    return Sphere(DepthMap.of_layers(tuple(steps)), length, share)
 
 
 def _at(layer: Layer, length: float) -> Activation:

@@ -14,7 +14,7 @@ biases by default,
 with (u, v) Gaussian of covariance :math:`\Sigma^{(l)}`; the NNGP kernel is
 :math:`\Sigma^{(L+1)}`, the covariance of the outputs, the tangent kernel
 :math:`T^{(L+1)}`. On a sphere, and for homogeneous activations everywhere, both are
-functions of the input correlation, tabulated once for all layers (`theory.compositions`)
+functions of the input correlation, tabulated once for all layers (`theory.depth_maps`)
 and read off once for each pair: the cost of a matrix does not grow with depth. For
 inputs of other lengths the table has both lengths as well (`theory._uneven`), but for pairs
 near +-1, which go through the layers one by one.

@@ -48,7 +48,6 @@ from theory.identity_map import ranks
 INTERNAL = (
     "theory.activations.closed",
     "theory.activations.moments",
-    "theory.compositions",
     "theory.depth_maps",
     "theory.duals",
     "theory.grids",

@@ -65,6 +65,20 @@ def test_maps_follow_the_recursion(name, depth):
             assert gap <= TOLERANCE * abs(reference) + FLOOR[name], (rho, depth)
 
 
+@pytest.mark.parametrize("rho", [-1.0, -1 + 2.0**-53, -0.999, 0.3])
+@pytest.mark.parametrize("names", [["erf", "relu"], ["erf"] * 2 + ["relu"] * 2])
+def test_antipodes_reach_a_later_layer_that_is_not_odd(names, rho):
+    # The slope of ReLU has a square root at minus one: no table reaches it.
+    k = t = mpmath.mpf(rho)
+    with mpmath.workdps(60):
+        for name in names:
+            k, slope = CLOSED[name][1](k)
+            t = k + slope * t
+    network = [CLOSED[name][0] for name in names]
+    assert abs(kernels.nngp_map(rho, network) - k) <= TOLERANCE * abs(k)
+    assert abs(kernels.ntk_map(rho, network) - t) <= TOLERANCE * abs(t)
+
+
 @pytest.mark.parametrize("name", sorted(CLOSED))
 def test_scalars_and_arrays_agree(name):
     a, _ = CLOSED[name]
@@ -386,3 +400,43 @@ def test_biases_and_branches_turn_rows_of_different_lengths(x, skip):
     found = kernels.nngp(x, layers, weight_var=w, bias_var=b)
     # A few roundings in each of three layers.
     np.testing.assert_allclose(found, k, rtol=1e-14)
+
+
+def _of_short_rows(cosine, square, depth):
+    """K and T of two rows of normalised ReLU, and K on the diagonal: arc-cosine formula.
+
+    s = (max(x, 0) - m) / sd, with m and sd for variance one.
+    """
+    with mpmath.workdps(60):
+        m = 1 / mpmath.sqrt(2 * mpmath.pi)
+        spread = mpmath.mpf(1) / 2 - m * m
+        q = mpmath.mpf(square)
+        k = t = q * mpmath.mpf(cosine)
+        for _ in range(depth):
+            angle = mpmath.acos(k / q)
+            left = (mpmath.pi - angle) / (2 * mpmath.pi)
+            kernel = q * mpmath.sin(angle) / (2 * mpmath.pi) + left * k
+            shift = m * m - 2 * m * m * mpmath.sqrt(q)
+            k, q = (kernel + shift) / spread, (q / 2 + shift) / spread
+            t = k + t * left / spread
+        return k, t, q
+
+
+@pytest.mark.parametrize("depth", [1, 3, 20, 40])
+@pytest.mark.parametrize("square", [1e-8, 1e-6, 1e-4, 1.0])
+@pytest.mark.parametrize("cosine", ["0.96", "0.28", "0", "-0.28", "-0.96", "-1"])
+def test_a_mean_brings_short_rows_together(cosine, square, depth):
+    # Far apart as inputs, nearly equal after a layer: the mean is most of it.
+    sine = mpmath.sqrt(1 - mpmath.mpf(cosine) ** 2)
+    r = math.sqrt(square)
+    x = np.array([[r, 0.0], [r * float(cosine), r * float(sine)]])
+    k, t = kernels.nngp_ntk(x, act.relu.normalized(), depth)
+    off, tangent, diagonal = _of_short_rows(cosine, square, depth)
+    assert abs(k[0, 1] - off) <= 1e-12 * diagonal
+    assert abs(t[0, 1] - tangent) <= 1e-12 * t[0, 0]
+    # What float64 holds of a difference of entries: K is read off a table fitted to what
+    # another gives, each with two roundings of its values, two of its evaluation.
+    apart = mpmath.mpf(k[0, 0]) - mpmath.mpf(k[0, 1])
+    distance = diagonal - off
+    rounding = 8 * np.finfo(np.float64).eps * diagonal
+    assert abs(apart - distance) <= 1e-10 * distance + rounding

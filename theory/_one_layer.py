@@ -1,0 +1,72 @@
+"""One layer of ``s / sqrt(E s^2)``, from the closed form or quadrature of its dual."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from theory.activations import Activation, pair
+from theory.duals import ArcCosine, Truncated
+
+Array = npt.NDArray[np.float64]
+
+
+def values(
+    activation: Activation, parity: int, rho: Array, d: Array
+) -> tuple[Array, Array, Array]:
+    """Return f, 1 - |f| and the slope over that at one, from ``d = 1 - |rho|``.
+
+    Shapes (m,); the slope is zero where that at one is infinite.
+    """
+    e, total = pair(activation, activation), activation.second_moment
+    negative = rho < 0.0
+    distance = e.distance(from_one(parity, rho, d)) / total
+    f = e.dual(rho) / total
+    # Close to one, and to minus one where that is its image, distances are accurate.
+    sign = np.where(negative, float(parity), 1.0)
+    f = np.where((d < 0.25) & (sign != 0.0), sign * (1.0 - distance), f)
+    d_one = activation.derivative_second_moment
+    p = np.zeros_like(d)
+    if math.isfinite(d_one / total):
+        angle = 2.0 * np.arcsin(np.sqrt(0.5 * d))
+        p = e.slope(rho, np.where(negative, np.pi - angle, angle)) / d_one
+    if isinstance(e, (Truncated, ArcCosine)):
+        # The dual of ReLU vanishes at minus one.
+        far = np.flatnonzero(negative & (d < 0.25) & (d > 0.0))
+        if far.size:
+            value, slope = e.opposite(d[far])
+            f[far] = value / total
+            if math.isfinite(d_one / total):
+                p[far] = slope / d_one
+    return f, nearer(parity, f, distance), p
+
+
+def from_one(parity: int, rho: Array, d: Array) -> Array:
+    """1 - rho from ``d = 1 - |rho|``; odd and even maps see the mirror image, d."""
+    return d if parity else np.where(rho < 0.0, 2.0 - d, d)
+
+
+def nearer(parity: int, f: Array, distance: Array) -> Array:
+    """1 - |f| from 1 - f; of odd and even maps that of the mirror image is given."""
+    return distance if parity else np.where(f < 0.0, 1.0 + f, distance)
+
+
+def parity_of(activation: Activation) -> int:
+    """Return -1 for an odd function, 1 for an even one, 0 for neither."""
+    x = np.linspace(0.0137, 7.0, 173)
+    up, down = activation(x), activation(-x)
+    size = 8.0 * np.finfo(np.float64).eps * float(np.abs(up).max())
+    for parity in (-1, 1):
+        if np.all(np.abs(up - parity * down) <= size):
+            return parity
+    return 0
+
+
+def linear_share(activation: Activation) -> float:
+    """a_1^2 / E s^2: raised to the power of the depth, so every digit counts."""
+    total = activation.second_moment
+    share = float(activation.hermite(1)[1]) ** 2 / total
+    # From the rest of the energy where that is the smaller part.
+    if activation.mean == 0.0 and 0.5 < share < 1.0 - 1e-9:
+        return 1.0 - activation.mu
+    return share
