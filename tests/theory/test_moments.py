@@ -153,7 +153,9 @@ def test_waves_at_large_variances(var):
 def test_what_grows_too_fast_is_named():
     # E e^(2 sqrt(q) Z) = e^(2 q) is within float64 to q = 354.
     assert act.exp.length_map(354.0) == pytest.approx(math.exp(708.0), rel=TOLERANCE)
-    with pytest.raises(ValueError, match=r"exp.scaled: `var` must lie in \[1e-300, 354\]"):
+    with pytest.raises(
+        ValueError, match=r"exp.scaled: `var` must lie in \[1e-300, 354\]"
+    ):
         _ = act.exp.scaled(1500.0).mean
     with pytest.raises(ValueError, match=r"exp.length_map: `q` must lie in \[1e-300,"):
         act.exp.length_map([1.0, 400.0])

@@ -3435,7 +3435,6 @@ SOURCES = (
         "dc/defC.1",
         "erf",
     ),
-    ("gaussian.py", "p - c * t", "p + c * t", "dc/eq4", ""),
     (
         "conditioning/correlations.py",
         "1.0 - (1.0 + m / 2.0) * d",
