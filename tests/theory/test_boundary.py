@@ -43,10 +43,10 @@ from theory import identity_map as im
 from theory import neural_collapse as nc
 from theory import optimization as opt
 from theory import square_loss as sl
+from theory.activations import closed
 from theory.identity_map import ranks
 
 INTERNAL = (
-    "theory.activations.closed",
     "theory.activations.moments",
     "theory.depth_maps",
     "theory.duals",
@@ -1613,6 +1613,19 @@ for _a in (
     *(act.sin, act.exp, act.hermite(3), MINE),
 ):
     ACTIVATIONS += _methods(_a)
+
+ACTIVATIONS += tuple(
+    call(
+        f,
+        {"q": (NOT_NEGATIVE - LARGE) & ONE, "order": COUNT},
+        q=0.5,
+        order=3,
+    )
+    for f in (
+        *(closed.exponential, closed.sine, closed.cosine, closed.bump),
+        *(closed.error_function, closed.gaussian_linear),
+    )
+)
 
 KERNEL: Any = {"activation": act.erf, "depth": 2}
 VARIANCES = {"weight_var": WEIGHT & ONE, "bias_var": BIAS & ONE}

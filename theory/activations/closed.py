@@ -6,6 +6,8 @@ From the generating function :math:`E[s(X) e^{tX - t^2/2}] = \sum_k a_k t^k/\sqr
 import numpy as np
 import numpy.typing as npt
 
+from theory import _checks
+
 Array = npt.NDArray[np.float64]
 
 
@@ -15,21 +17,25 @@ def exponential(q: float, order: int) -> Array:
     >>> exponential(1.0, 2).round(12).tolist()
     [1.6487212707, 1.6487212707, 1.165821990799]
     """
+    q, order = _checked("exponential", q, order)
     return np.exp(0.5 * q) * _powers(q, order)
 
 
 def sine(q: float, order: int) -> Array:
     """sin: (-1)^((k-1)/2) e^{-q/2} q^{k/2} / sqrt(k!) for odd k."""
+    q, order = _checked("sine", q, order)
     return np.exp(-0.5 * q) * _powers(q, order) * _cycle((0, 1, 0, -1), order)
 
 
 def cosine(q: float, order: int) -> Array:
     """cos: (-1)^(k/2) e^{-q/2} q^{k/2} / sqrt(k!) for even k."""
+    q, order = _checked("cosine", q, order)
     return np.exp(-0.5 * q) * _powers(q, order) * _cycle((1, 0, -1, 0), order)
 
 
 def bump(q: float, order: int) -> Array:
     """exp(-x^2/2): (1+q)^{-1/2} (-q / (2(1+q)))^j sqrt((2j)!) / j! for k = 2j."""
+    q, order = _checked("bump", q, order)
     out = np.zeros(order + 1)
     term = (1.0 + q) ** -0.5
     for k in range(0, order + 1, 2):
@@ -41,6 +47,7 @@ def bump(q: float, order: int) -> Array:
 
 def error_function(q: float, order: int) -> Array:
     """erf: sqrt(4 q / pi) bump(2 q)_{k-1} / sqrt(k), the coefficients of its slope."""
+    q, order = _checked("error_function", q, order)
     out = np.zeros(order + 1)
     if order:
         k = np.arange(1, order + 1)
@@ -50,6 +57,7 @@ def error_function(q: float, order: int) -> Array:
 
 def gaussian_linear(q: float, order: int) -> Array:
     """GELU, x Phi(x) = x (1 + erf(x / sqrt 2)) / 2, by x h_k = sqrt(k+1) h_{k+1} + ..."""
+    q, order = _checked("gaussian_linear", q, order)
     e = error_function(0.5 * q, order + 1)
     k = np.arange(order + 1)
     out = np.sqrt(k + 1.0) * e[1:]
@@ -57,6 +65,12 @@ def gaussian_linear(q: float, order: int) -> Array:
     if order:
         out[1] += 1.0
     return 0.5 * np.sqrt(q) * out
+
+
+def _checked(who: str, q: float, order: int) -> tuple[float, int]:
+    return _checks.number(who, "q", q, 0.0, 1e12), _checks.integer(
+        who, "order", order, 0
+    )
 
 
 def _powers(q: float, order: int) -> Array:
