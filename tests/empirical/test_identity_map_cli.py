@@ -203,7 +203,13 @@ class TestCommand:
     def test_interrupted_by_a_signal(self, tmp_path):
         argv = [sys.executable, "-m", "empirical.identity_map", "batch"]
         argv += ["--out", str(tmp_path), "--only", "cnn-depth"]
-        child = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+        # Children of what runs in the background ignore Ctrl-C.
+        child = subprocess.Popen(
+            argv,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         until = time.monotonic() + 60
         while not list(tmp_path.glob("*.json")) and time.monotonic() < until:
             time.sleep(0.05)

@@ -203,7 +203,13 @@ class TestCommand:
         out = tmp_path / "records"
         argv = [sys.executable, "-m", "empirical.square_loss", "batch"]
         argv += ["--out", str(out), "--only", "classes"]
-        child = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+        # Children of what runs in the background ignore Ctrl-C.
+        child = subprocess.Popen(
+            argv,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         # The folder is made when the batch begins.
         until = time.monotonic() + 60
         while not out.exists() and time.monotonic() < until:

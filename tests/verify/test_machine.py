@@ -51,7 +51,8 @@ def test_numbers(encoded: Any, number: Any, held: bool) -> None:
 
 def _shown(entry: Any, folder: Path, **fields: Any) -> dict[str, Any]:
     """Write a record whose one case has these fields; return what JSON shows."""
-    record = run.run_claim(entry.claim, Profile.QUICK, module=entry.module)
+    roots = run.roots_of(entry.module)
+    record = run.run_claim(entry.claim, Profile.QUICK, module=entry.module, roots=roots)
     case = CaseRecord(case={}, outcome=Outcome.HOLDS, **fields)
     records.write(type(record)(**{**vars(record), "cases": (case,)}), folder)
     (shown,) = json.loads(as_json(build((entry,), folder)))
