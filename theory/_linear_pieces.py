@@ -29,14 +29,16 @@ def density(
 ) -> Array:
     """Return w at angles to the nearer end; `sign` is -1 where that is rho = -1."""
     out = np.zeros(np.broadcast_shapes(r.shape, other.shape, t.shape))
-    sine, half = np.sin(t), np.sin(0.5 * t)
+    sine, cosine = np.sin(t), np.cos(0.5 * t)
     kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
     for c, a in kinks:
         for d, b in kinks:
             near, far = c / r, sign * d / other
-            # Positive terms: (c - d)^2 + 4 c d sin^2(t/2).
-            gap = (near - far) ** 2 + 4.0 * near * far * half**2
-            out += a * b * np.exp(-0.5 * gap / sine**2)
+            # Positive terms: (c - d)^2 / sin^2 t + c d / cos^2(t/2). Next to the end the
+            # first is infinite, or nothing where kinks meet.
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                apart = np.square(np.where(near == far, 0.0, (near - far) / sine))
+            out += a * b * np.exp(-0.5 * (apart + near * far / np.square(cosine)))
     return out / (2.0 * np.pi)
 
 
@@ -86,8 +88,7 @@ def angle_integrals(
     for low, high in zip([*share[1:], 0.0], share, strict=True):
         for node, weight in zip(x, w, strict=True):
             u = t * (low + 0.5 * (high - low) * (1.0 + node))
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                each = np.nan_to_num(density(activation, r, other, u, sign))
+            each = density(activation, r, other, u, sign)
             each *= 0.5 * (high - low) * t * weight
             lost_slope += each
             lost += each * 2.0 * np.sin(0.5 * (t + u)) * np.sin(0.5 * (t - u))
@@ -102,8 +103,7 @@ def angle_integrals(
         low, high = (at * (0.5 * np.pi / at) ** (share / count) for share in (k, k + 1))
         for node, weight in zip(x, w, strict=True):
             u = low + 0.5 * (high - low) * (1.0 + node)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                each = np.nan_to_num(density(activation, r, other, u, sign))
+            each = density(activation, r, other, u, sign)
             each *= 0.5 * (high - low) * weight * sign
             gained_slope += each
             gained += each * sign * (np.cos(t) - np.cos(u))

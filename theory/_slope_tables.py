@@ -136,6 +136,7 @@ def _by_kinks(activation: Activation, r: Array) -> Build | None:
         return None
     first = mean_slope(activation, r)
     x, share = gaussian.legendre(ANGLES)
+    kinks = np.outer(activation.kinks, 1.0 / r).ravel()
 
     def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
         sign = np.array(-1.0 if mirrored else 1.0)
@@ -151,7 +152,9 @@ def _by_kinks(activation: Activation, r: Array) -> Build | None:
                 out[k] += sign * np.tensordot((wide * share).ravel(), each, 1)
             return out
 
-        return slope, 0.0
+        # Below angles like the least gap of kinks their density is constant or nothing.
+        gaps = np.abs(np.subtract.outer(kinks, sign * kinks))
+        return slope, float(gaps[gaps > 0.0].min(initial=np.inf))
 
     return build
 
