@@ -115,8 +115,11 @@ CLOSE = 2.0**-FINE.octaves
 def clenshaw(c: Array, cell: npt.NDArray[np.int64], y: Array) -> Array:
     """Evaluate the Chebyshev series of each point's cell, at y in [-1, 1]."""
     twice = 2.0 * y
-    b1 = c[-1].take(cell)
-    b2 = np.zeros_like(y)
+    b1, b2 = c[-1].take(cell), np.zeros_like(y)
+    new, term = np.empty_like(y), np.empty_like(y)
     for row in c[-2:0:-1]:
-        b1, b2 = twice * b1 - b2 + row.take(cell), b1
+        np.multiply(twice, b1, out=new)
+        new -= b2
+        new += row.take(cell, out=term, mode="clip")
+        b1, b2, new = new, b1, b2
     return y * b1 - b2 + c[0].take(cell)

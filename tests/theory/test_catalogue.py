@@ -119,7 +119,15 @@ CALLS = {
     "length_map": ([0.5, 2.0],),
     "length_map_derivative": ([0.5, 2.0],),
 }
-ATTRIBUTES = {"name", "kinks", "is_normalized", "parity", "degree", "rounded"}
+ATTRIBUTES = {
+    "name",
+    "kinks",
+    "is_normalized",
+    "parity",
+    "degree",
+    "rounded",
+    "tolerance",
+}
 
 
 def test_the_list_of_methods_is_whole():

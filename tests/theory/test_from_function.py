@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import time
 
 import mpmath
 import numpy as np
@@ -12,7 +13,7 @@ import sympy
 import torch
 
 from theory import activations as act
-from theory import kernels
+from theory import duals, kernels
 from theory.activations.piecewise import PiecewisePolynomial
 
 # Quadrature split at the kinks has no truncation error above rounding: 1e-13 as for the
@@ -418,10 +419,100 @@ def test_the_cube_root_has_an_infinite_slope():
     a = act.from_function(np.cbrt, kinks=(0,))
     assert a.derivative_second_moment == math.inf
     assert a.second_moment == pytest.approx(_absolute_moment(2 / 3), rel=TOLERANCE)
+    assert a.dual_derivative([1.0, -1.0]).tolist() == [math.inf, math.inf]
+    with pytest.raises(ValueError, match="must be equal for an activation whose slope"):
+        a.dual(0.5, var_x=2.0)
+    root = act.from_function(lambda v: np.sqrt(np.abs(v)), kinks=(0,))
+    assert root.dual_derivative([1.0, -1.0]).tolist() == [math.inf, -math.inf]
     b = act.from_function(lambda v: np.cbrt(v - 1.0), kinks=(1,))
     assert b.derivative_second_moment == math.inf
     with pytest.raises(ValueError, match=r"not resolved near x = .*kinks"):
         act.from_function(np.cbrt)
+
+
+def _even(a, b, rho):
+    """E |X|^a |Y|^b by the hypergeometric series of a pair of absolute moments."""
+    size = 2 ** ((a + b) / 2) * mpmath.gamma((a + 1) / 2) * mpmath.gamma((b + 1) / 2)
+    return size / mpmath.pi * mpmath.hyp2f1(-a / 2, -b / 2, 0.5, rho**2)
+
+
+def _odd(a, b, rho):
+    """E sign(X) |X|^a sign(Y) |Y|^b."""
+    size = 2 ** ((a + b) / 2 + 1) * mpmath.gamma(a / 2 + 1) * mpmath.gamma(b / 2 + 1)
+    return rho * size / mpmath.pi * mpmath.hyp2f1((1 - a) / 2, (1 - b) / 2, 1.5, rho**2)
+
+
+def _of_logarithm(moment, power):
+    """The same with factors log |X|, log |Y|: the derivative in both powers."""
+
+    def at(_, __, rho):
+        return mpmath.diff(lambda a, b: moment(a, b, rho), (power, power), (1, 1))
+
+    return at
+
+
+def _log(v):
+    return np.log(np.abs(np.where(v == 0.0, 1.0, v)))
+
+
+STEEP = {
+    "|x|^1.5": (lambda v: np.abs(v) ** 1.5, _even, 1.5),
+    "|x|^2.5": (lambda v: np.abs(v) ** 2.5, _even, 2.5),
+    "sign(x) |x|^1.2": (lambda v: np.sign(v) * np.abs(v) ** 1.2, _odd, 1.2),
+    "x log |x|": (lambda v: v * _log(v), _of_logarithm(_odd, 1), 1.0),
+    "x^2 log |x|": (lambda v: v * v * _log(v), _of_logarithm(_even, 2), 2.0),
+    "|x|^0.75": (lambda v: np.abs(v) ** 0.75, _even, 0.75),
+    "sqrt |x|": (lambda v: np.abs(v) ** 0.5, _even, 0.5),
+    "cbrt": (np.cbrt, _odd, mpmath.mpf(1) / 3),
+}
+
+
+@pytest.mark.parametrize("name", STEEP)
+def test_duals_of_functions_of_infinite_curvature(name):
+    f, moment, power = STEEP[name]
+    start = time.process_time()
+    a = act.from_function(f, kinks=0.0)
+    a.dual(0.5)
+    # Half a second on an idle machine; panels that shrank by halves took five.
+    assert time.process_time() - start < 2.0
+    rho = [-1.0, -1.0 + 1e-9, -0.99, -0.5, 0.0, 0.3, 0.9, 1.0 - 1e-9, 1.0]
+    delta = [1e-12, 1e-6, 1e-3, 0.3]
+    with mpmath.workdps(30):
+        whole = moment(mpmath.mpf(power), mpmath.mpf(power), mpmath.mpf(1))
+        true = [moment(mpmath.mpf(power), power, mpmath.mpf(r)) / whole for r in rho]
+        apart = [
+            1 - moment(mpmath.mpf(power), power, 1 - mpmath.mpf(d)) / whole
+            for d in delta
+        ]
+        gap = a.dual(np.array(rho)) / float(whole) - np.array(true, dtype=float)
+    assert np.abs(gap).max() < TOLERANCE
+    # The interpolated slope is known to 1e-12 of its size.
+    assert a.distance_map(delta) == pytest.approx(np.array(apart, float), rel=1e-12)
+
+
+def test_a_function_steep_on_one_side_of_a_kink_that_is_not_zero():
+    """Against Gauss rules graded towards the kink, in the values and not the slope."""
+    c, power = 0.4, 1.5
+    a = act.from_function(
+        lambda v: np.maximum(v - c, 0.0) ** power + 0.3 * v, kinks=(c,)
+    )
+    rho = 0.6
+    with mpmath.workdps(20):
+        # E a(X) a(Y) = E of the square of E[a(X) | M], M the common part of variance rho.
+        root = mpmath.sqrt(1 - mpmath.mpf(rho))
+
+        def smooth(m):
+            # E (m + root Z - c)_+^p by the parabolic cylinder function.
+            u = (mpmath.mpf(c) - m) / root
+            tail = mpmath.exp(-(u**2) / 4) * mpmath.pcfd(-power - 1, u)
+            tail *= mpmath.gamma(power + 1) / mpmath.sqrt(2 * mpmath.pi)
+            return root**power * tail + mpmath.mpf(3) / 10 * m
+
+        spread = mpmath.sqrt(mpmath.mpf(rho))
+        true = mpmath.quad(
+            lambda z: smooth(spread * z) ** 2 * mpmath.npdf(z), range(-12, 13, 2)
+        )
+    assert a.dual(rho) == pytest.approx(float(true), abs=1e-12 * a.second_moment)
 
 
 @pytest.mark.parametrize("shift", [1.0, 3.0])
@@ -547,6 +638,59 @@ def test_kinked_functions_at_any_variance(var):
     bent = act.from_function(lambda v: np.maximum(v, 0.0) ** 2)
     assert bent.length_map(var) == pytest.approx(1.5 * var**2, rel=TOLERANCE)
     assert bent.length_map_derivative(var) == pytest.approx(3.0 * var, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("var_x", "var_y"),
+    [(400.0, 400.0), (1e4, 1e4), (1e4, 1.0), (1e6, 1e6), (1e6, 3e5), (1e8, 1e8)],
+)
+def test_hundreds_of_oscillations(var_x, var_y):
+    """Against E sin X sin Y = exp(-(v + w)/2) sinh c of a covariance c."""
+    a = act.from_function(lambda v: np.sin(v) + v * v)
+    with mpmath.workdps(40):
+        both = mpmath.mpf(var_x) * mpmath.mpf(var_y)
+        damped = mpmath.exp(-(mpmath.mpf(var_x) + mpmath.mpf(var_y)) / 2)
+        for rho in (-1.0, -0.999, 0.0, 0.3, 1.0 - 1e-5, 1.0):
+            c = mpmath.mpf(rho) * mpmath.sqrt(both)
+            value = both + 2 * c**2 + damped * mpmath.sinh(c)
+            slope = 4 * c + damped * mpmath.cosh(c)
+            top = float(3 * both), float(4 * mpmath.sqrt(both))
+            got = a.dual(rho, var_x=var_x, var_y=var_y)
+            assert abs(got - float(value)) < 1e-12 * top[0]
+            got = a.dual_derivative(rho, var_x=var_x, var_y=var_y)
+            got /= math.sqrt(var_x * var_y)
+            assert abs(got - float(slope)) < 1e-12 * top[1]
+
+
+def test_frequencies_that_evenly_spaced_values_miss_are_refused():
+    """A step of width 1e-7 among hundreds of waves needs 2^20 values of a deviation."""
+    a = act.from_function(lambda v: np.sin(500.0 * v) + np.tanh(1e7 * v))
+    with pytest.raises(ValueError, match=r"evenly spaced values resolve"):
+        a.dual(0.3)
+
+
+def test_transforms_are_held_to_energies_and_to_values_between():
+    def wave(f, width):
+        return duals.Broken(
+            f, (), lambda reach: np.arange(-reach, reach + width, width)
+        )
+
+    def f(x):
+        return np.sin(40.0 * x)
+
+    # E sin(40 Z)^2, and a dual of slopes 1600 e^-1600 cosh(1600 rho).
+    energy = 0.5 * -math.expm1(-3200.0)
+    good = wave(f, 0.05)
+    near, far = duals.spectra(good, good, (energy, energy), 1e-12)
+    t = np.array([0.0, 1e-3, 0.03, 0.1, 1.0])
+    true = 800.0 * np.exp(-3200.0 * np.sin(0.5 * t) ** 2)
+    for side in (near, far):
+        assert np.abs(side(t) - true).max() < 1e-12 * 800.0
+    assert duals.spectra(good, good, (1.001 * energy,) * 2, 1e-12) is None
+    # Panels of many waves: more values are taken until those between are right.
+    coarse = wave(f, 1.0)
+    near, _ = duals.spectra(coarse, coarse, (energy, energy), 1e-12)
+    assert np.abs(near(t) - true).max() < 1e-12 * 800.0
 
 
 def test_a_narrow_step_under_a_wide_gaussian():

@@ -226,3 +226,15 @@ def test_kinks_far_out_and_close_together(var):
     if var > 1.0:
         lost = math.sqrt(2.0 / math.pi / var) * 2.0 / 3.0
         assert a.second_moment == pytest.approx(1.0 - lost, abs=0.1 / var**1.5 + 1e-15)
+
+
+@pytest.mark.parametrize("q", [1.0, 30.0, 100.0, 150.0])
+def test_lengths_after_a_shifted_exponential(q, error):
+    # s^2 has its weight at 2 sqrt(q) deviations.
+    a, x = act.Affine(act.exp, 0.5, -0.3), mpmath.mpf(q)
+    c, h = mpmath.mpf(0.5), mpmath.mpf(-0.3)
+    mixed = c * h * mpmath.exp(x / 2)
+    true = c * c * mpmath.exp(2 * x) + 2 * mixed + h * h
+    assert error(a.length_map(q), true) <= TOLERANCE
+    slope = 2 * c * c * mpmath.exp(2 * x) + mixed
+    assert error(a.length_map_derivative(q), slope) <= TOLERANCE

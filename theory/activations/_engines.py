@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import duals, gaussian
-from theory.activations.function import ORDER
+from theory.activations.function import EVEN, ODD, ORDER
 
 Array = npt.NDArray[np.float64]
 
@@ -21,9 +21,14 @@ PANELS = 512
 """Panels of the axis, at most, of a dual by quadrature in the plane: the work, seconds
 there, is their square. The catalogue needs a hundred at any variance."""
 
+OFTEN = 160
+"""Panels of the axis from which on transforms of even values are tried first."""
+
 
 def series(a: Any, b: Any) -> duals.Engine | None:
     """Return the series of a_k b_k rho^k; None where its tail is not rounding."""
+    if not (a._may_converge and b._may_converge):
+        return None
     x = a._series_coefficients()
     p = x * (x if a == b else b._series_coefficients())
     # Geometric tails: the last entries bound what is missing, relative to the slope.
@@ -50,21 +55,60 @@ def sum_of(p: Array) -> duals.Engine:
 
 def tabulated(a: Any, b: Any) -> duals.Engine:
     """Integrate the slope E a'(X) b'(Y), which is tabulated in the angle."""
-    edges = np.union1d(a._edges(20.0), b._edges(20.0))
-    if len(edges) > PANELS:
-        raise ValueError(
-            f"{a.name}.dual: `var_x` and `var_y` must leave an activation that {PANELS}"
-            f" panels resolve, but it oscillates so often that it needs {len(edges)}."
-        )
+    each = [f._edges(20.0) for f in (a, b)]
+    edges = np.union1d(*each)
     x, w = gaussian.rule(np.union1d(edges, -edges))
     centred = a._value(x) - a.mean
-    f = duals.Broken(a.derivative._value, a.kinks, a.derivative._edges)
-    g = f if a == b else duals.Broken(b.derivative._value, b.kinks, b.derivative._edges)
+    parity = _parity(a, x)
+    symmetric = parity is not None and a == b
     return duals.Tabulated.build(
-        (f, g),
+        _slope(a, b, max(map(len, each)), symmetric=symmetric),
         who=f"{a.name}.dual",
         size=math.sqrt(a.variance * b.variance),
         mean=a.mean * b.mean,
-        at_one=math.fsum(w * centred * (b._value(x) - b.mean)),
-        at_minus_one=math.fsum(w * centred * (b._value(-x) - b.mean)),
+        at_one=gaussian.total(w * centred * (b._value(x) - b.mean)),
+        at_minus_one=gaussian.total(w * centred * (b._value(-x) - b.mean)),
+        tolerance=max(a.tolerance, b.tolerance),
+        parity=parity,
     )
+
+
+def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
+    """Return the slope by quadrature in the plane, or by transforms of many panels."""
+    each = (a,) if a == b else (a, b)
+    if panels > OFTEN and not (a.kinks or b.kinks):
+        centred = [
+            duals.Broken(lambda x, f=f: f._value(x) - f.mean, (), f._edges)
+            for f in each
+        ]
+        energies, tolerance = (a.variance, b.variance), max(a.tolerance, b.tolerance)
+        found = duals.spectra(centred[0], centred[-1], energies, tolerance)
+        if found is not None:
+            return lambda mirrored: (found[mirrored], found[mirrored].gap)
+    if panels > PANELS:
+        raise ValueError(
+            f"{a.name}.dual: `var_x` and `var_y` must leave an activation that {PANELS}"
+            f" panels or {duals.MOST_VALUES:,} evenly spaced values resolve, but it needs"
+            f" {panels} panels."
+        )
+    if len(each) == 2 and any(math.isinf(f.derivative_second_moment) for f in each):
+        raise ValueError(
+            f"{a.name}.dual: `var_x` and `var_y` must be equal for an activation whose"
+            " slope is infinite somewhere: at two variances that takes minutes."
+        )
+    size = math.sqrt(a.variance * b.variance)
+    f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]
+
+    def in_the_plane(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001
+        plane = duals.Plane(f, size, mirrored, symmetric=symmetric)
+        return lambda t: plane(t)[:, 0, -1], plane.gap
+
+    return in_the_plane
+
+
+def _parity(a: Any, x: Array) -> int | None:
+    """Return `EVEN`, `ODD` or neither, as the values at all nodes have it."""
+    values, others = a._value(x), a._value(-x)
+    if np.array_equal(values, others):
+        return EVEN
+    return ODD if np.array_equal(values, -others) else None

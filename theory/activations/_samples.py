@@ -16,6 +16,9 @@ Function = Callable[[Array], Array]
 ROUGH = 1.01
 """Growth of a function over six halvings of the distance that counts as singular."""
 
+EXACT = 1024
+"""Order up to which terms are added pairwise; beyond, time counts."""
+
 LOGARITHMIC = 2.0**-0.015
 """Ratio of the energies of two octaves next to a kink at which the sum diverges."""
 
@@ -92,34 +95,40 @@ class Samples:
 
     def mean(self) -> float:
         """E s(Z)."""
-        return math.fsum(self.y * self.root)
+        return gaussian.total(self.y * self.root)
 
     def mean_about(self, m: float, b: float) -> float:
         """E[s(Z) - m - b Z]."""
-        return math.fsum((self.y - (m + b * self.x) * self.root) * self.root)
+        return gaussian.total((self.y - (m + b * self.x) * self.root) * self.root)
 
     def energy_about(self, m: float, b: float) -> float:
         """E[(s(Z) - m - b Z)^2]."""
         y = self.y
         if m or b:
             y = y - (m + b * self.x) * self.root
-        return math.fsum(y * y)
+        return gaussian.total(y * y)
 
     def opposite(self, f: Function) -> float:
         """E s(Z) s(-Z)."""
         with np.errstate(all="ignore"):
             other = np.asarray(f(-self.x), dtype=np.float64) * self.root
-        return math.fsum(np.where(np.isfinite(other), other, 0.0) * self.y)
+        return gaussian.total(np.where(np.isfinite(other), other, 0.0) * self.y)
 
     def coefficients(self, order: int) -> Array:
         """E[s(Z) h_k(Z)] for k <= order."""
         out = np.empty(order + 1)
-        low, high = np.zeros_like(self.x), self.root
         out[0] = self.mean()
+        # Where the values are nothing the rest of the integrand is bounded.
+        at = np.abs(self.y) > 1e-20 * np.abs(self.y).max(initial=0.0)
+        x, y, high = self.x[at], self.y[at], self.root[at]
+        low, step = np.zeros_like(x), np.empty_like(x)
         for n in range(1, order + 1):
-            step = (self.x * high - math.sqrt(n - 1) * low) / math.sqrt(n)
-            low, high = high, step
-            out[n] = float(np.sum(self.y * high))
+            np.multiply(x, high, out=step)
+            step *= 1.0 / math.sqrt(n)
+            low *= math.sqrt((n - 1) / n)
+            np.subtract(step, low, out=low)
+            low, high = high, low
+            out[n] = float(y @ high) if order > EXACT else float(np.sum(y * high))
         return out
 
 
@@ -171,7 +180,7 @@ def _energy(x: Array, y: Array, sides: list[tuple[float, float, float]]) -> floa
     kept = np.ones(x.size, dtype=bool)
     for c, sign, width in sides:
         kept &= (sign * (x - c) <= 0.0) | (sign * (x - c) >= width)
-    return math.fsum(np.square(y[kept]))
+    return gaussian.total(np.square(y[kept]))
 
 
 def _grows(f: Function, c: float, sign: float) -> bool:

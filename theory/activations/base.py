@@ -145,7 +145,8 @@ class Activation(GaussianFunction):
     ) -> Any:
         r"""Return the derivative of `dual` in rho: sqrt(var_x var_y) E[s'(X) s'(Y)].
 
-        Parameters, accuracy and errors as `dual`; infinite at rho = 1 where s jumps.
+        Parameters, accuracy and errors as `dual`. At rho = 1 infinite where E s'^2 is, and
+        at -1 for odd s; minus infinity there for even s.
 
         Examples
         --------
@@ -155,8 +156,15 @@ class Activation(GaussianFunction):
         """
         who = "dual_derivative"
         r = _checks.correlation(f"{self.name}.{who}", rho)
-        e = _entries(self._at(var_x, who, "var_x"), self._at(var_y, who, "var_y"))
-        return _checks.like(rho, np.asarray(e.slope(r)))
+        a, b = self._at(var_x, who, "var_x"), self._at(var_y, who, "var_y")
+        slope = np.asarray(_entries(a, b).slope(r))
+        if a == b and math.isinf(a.derivative_second_moment):
+            slope = np.where(r == 1.0, np.inf, slope)
+            values, others = a._value(_SOME), a._value(-_SOME)
+            for sign in (1.0, -1.0):
+                if np.array_equal(others, -sign * values):
+                    slope = np.where(r == -1.0, sign * np.inf, slope)
+        return _checks.like(rho, slope)
 
     def distance_map(self, delta: Any) -> Any:
         r"""Return one layer's map of the distance ``1 - rho``.
@@ -340,6 +348,18 @@ class Affine(Activation):
         return out
 
     @cached_property
+    def variance(self) -> float:
+        """E s(Z)^2 - (E s(Z))^2: the base's."""
+        return 1.0 if self.is_normalized else self.scale**2 * self.base.variance
+
+    @cached_property
+    def second_moment(self) -> float:
+        """E s(Z)^2, of positive terms; infinite beyond float64."""
+        if self.is_normalized or math.isinf(self.variance):
+            return self.variance
+        return self.variance + (self.scale * self.base.mean + self.shift) ** 2
+
+    @cached_property
     def _rest(self) -> float:
         return self.scale**2 * self.base._rest
 
@@ -366,3 +386,15 @@ def pair(a: Activation, b: Activation) -> duals.Engine:
 def _entries(a: Activation, b: Activation) -> duals.Engine:
     """Return the same for arrays of any size: many entries are read from tables."""
     return duals.for_arrays(pair(a, b))
+
+
+def split(activation: Activation) -> tuple[Activation, float, float]:
+    """Return b, c and h of c b(x) + h."""
+    if not isinstance(activation, Affine):
+        return activation, 1.0, 0.0
+    base, scale, shift = split(activation.base)
+    return base, activation.scale * scale, activation.scale * shift + activation.shift
+
+
+_SOME = np.linspace(0.1, 3.0, 30)
+"""Points at which values tell whether a function is even, odd or neither."""

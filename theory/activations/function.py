@@ -54,6 +54,8 @@ class GaussianFunction(ABC):
     is_normalized: bool
     parity: int | None = None
     degree: int | None = None
+    tolerance: float = 1e-12
+    """Error of a dual, over its size, above which it is refused."""
     rounded: ClassVar[bool] = True
     """Whether a mean as small as rounding counts as zero."""
 
@@ -96,6 +98,11 @@ class GaussianFunction(ABC):
     def _bend(self, x: Array) -> Array:
         """Return s(x) less an affine function: its tangent at 0 where known."""
         return self._value(x)
+
+    @property
+    def _may_converge(self) -> bool:
+        """Whether a Hermite series of order 640 is worth trying."""
+        return True
 
     def _series_coefficients(self) -> Array:
         """Return a_0, ..., a_640 to the rounding of the largest."""

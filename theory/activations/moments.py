@@ -128,9 +128,20 @@ def sample(a: Sampled) -> Samples:
 
 def length_slope(s: Any) -> float:
     """Return E s(Z) s'(Z) Z of an activation: the slope of its map of lengths at 1."""
-    slope = s.derivative
-    x, w = gaussian.rule(np.union1d(s._edges(20.0), slope._edges(20.0)))
-    return math.fsum(w * s._value(x) * slope._value(x) * x)
+    slope, total = s.derivative, 0.0
+    for reach in REACHES:
+        edges = np.union1d(s._edges(reach), slope._edges(reach))
+        x, w = gaussian.rule(edges, reach)
+        with np.errstate(over="ignore", invalid="ignore"):
+            f = w * s._value(x) * slope._value(x) * x
+        total = float(np.abs(f).sum())
+        outside = float(np.abs(f[np.abs(x) > reach - 2.0]).sum())
+        if math.isfinite(total) and outside <= TAIL * total:
+            return math.fsum(f)
+    raise ValueError(
+        f"{s.name}.length_map_derivative: `q` must leave E s(sqrt(q) Z)^2 within float64,"
+        f" but the activation grows too fast: {total:.3g} on |Z| < {REACHES[-1]:g}."
+    )
 
 
 def lengths(a: Any, q: Array) -> Array:

@@ -2,7 +2,9 @@
 
 from theory.duals._bulk import for_arrays as for_arrays
 from theory.duals._planes import Broken as Broken
-from theory.duals._planes import rule as rule
+from theory.duals._planes import Plane as Plane
+from theory.duals._spectra import MOST_VALUES as MOST_VALUES
+from theory.duals._spectra import spectra as spectra
 from theory.duals.arc_cosine import ArcCosine as ArcCosine
 from theory.duals.engine import Engine as Engine
 from theory.duals.engine import Rescaled as Rescaled
@@ -12,5 +14,6 @@ from theory.duals.exponentials import Trigonometric as Trigonometric
 from theory.duals.series import Arcsine as Arcsine
 from theory.duals.series import Monomial as Monomial
 from theory.duals.series import Series as Series
+from theory.duals.tabulated import Slope as Slope
 from theory.duals.tabulated import Tabulated as Tabulated
 from theory.duals.truncated import Truncated as Truncated

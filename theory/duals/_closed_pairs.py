@@ -1,4 +1,4 @@
-r"""Duals of pairs of lengths in closed form: the error function and GELU.
+r"""Duals of pairs of lengths in closed form: the error function, GELU, exponentials.
 
 For arguments of lengths r and o and correlation :math:`\rho = \cos t`. With
 :math:`a = r/\sqrt{1 + r^2}`, b likewise and :math:`z = \rho a b`, an angle of sine z is the
@@ -14,9 +14,12 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class _Noisy:
-    """Arguments with noise: z, sqrt(1 - z^2), a b, and the shares 1 - a^2 and 1 - b^2."""
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Arguments with noise of unit variance over `factor`, and sin^2 t.
+
+    z, sqrt(1 - z^2), a b, and the shares 1 - a^2 and 1 - b^2 of the noise.
+    """
 
     z: Array
     cosine: Array
@@ -26,8 +29,8 @@ class _Noisy:
     @classmethod
     def of(
         cls, r: Array, other: Array, rho: Array, sine: Array, factor: float
-    ) -> "_Noisy":
-        """Add noise of unit variance over `factor`."""
+    ) -> "Noisy":
+        """Add the noise to arguments of lengths r and o; `sine` is sin^2 t."""
         p, q = 1.0 / (1.0 + factor * r * r), 1.0 / (1.0 + factor * other * other)
         # a^2 = factor r^2 p, without the cancellation of 1 - p.
         both = (factor * r * other) * np.sqrt(p * q)
@@ -36,6 +39,7 @@ class _Noisy:
         return cls(both * rho, cosine, both, (p, q))
 
 
+@dataclass(frozen=True, eq=False)
 class ErrorFunction:
     r"""E erf(u) erf(v) / (r o) and E erf'(u) erf'(v).
 
@@ -45,19 +49,26 @@ class ErrorFunction:
     Williams (1997).
     """
 
-    @staticmethod
-    def value(r: Array, other: Array, rho: Array, sine: Array) -> Array:
-        """Return the first; `sine` is sin^2 t."""
-        u = _Noisy.of(r, other, rho, sine, 2.0)
-        return np.arctan(u.z / u.cosine) * ((2.0 / math.pi) / (r * other))
+    noisy: Noisy
+    size: Array  # r o
 
-    @staticmethod
-    def slope(r: Array, other: Array, rho: Array, sine: Array) -> Array:
+    @classmethod
+    def at(cls, r: Array, other: Array, rho: Array, sine: Array) -> "ErrorFunction":
+        """Take arguments of lengths r and o; `sine` is sin^2 t."""
+        return cls(Noisy.of(r, other, rho, sine, 2.0), r * other)
+
+    def value(self) -> Array:
+        """Return the first."""
+        u = self.noisy
+        return np.arctan(u.z / u.cosine) * ((2.0 / math.pi) / self.size)
+
+    def slope(self) -> Array:
         """Return the second."""
-        u = _Noisy.of(r, other, rho, sine, 2.0)
-        return ((4.0 / math.pi) * np.sqrt(u.shares[0] * u.shares[1])) / u.cosine
+        p, q = self.noisy.shares
+        return ((4.0 / math.pi) * np.sqrt(p * q)) / self.noisy.cosine
 
 
+@dataclass(frozen=True, eq=False)
 class Gelu:
     r"""E s(u) s(v) / (r o) and E s'(u) s'(v) for s(x) = x Phi(x).
 
@@ -69,27 +80,60 @@ class Gelu:
     by Stein's lemma: sums of positive terms, however long and close the arguments.
     """
 
-    @staticmethod
-    def _parts(u: "_Noisy") -> tuple[Array, Array, Array]:
-        """Return P, J and e."""
+    noisy: Noisy
+    rho: Array
+    sine: Array
+    area: Array  # P
+    density: Array  # J
+    rest: Array  # e
+
+    @classmethod
+    def at(cls, r: Array, other: Array, rho: Array, sine: Array) -> "Gelu":
+        """Take arguments of lengths r and o; `sine` is sin^2 t."""
+        u = Noisy.of(r, other, rho, sine, 1.0)
         area = 0.25 + (0.5 / math.pi) * np.arctan(u.z / u.cosine)
         density = (u.both / (2.0 * math.pi)) / u.cosine
-        return area, density, u.shares[0] + u.shares[1]
+        return cls(u, rho, sine, area, density, u.shares[0] + u.shares[1])
 
-    @staticmethod
-    def value(r: Array, other: Array, rho: Array, sine: Array) -> Array:
-        """Return the first; `sine` is sin^2 t."""
-        area, density, e = Gelu._parts(_Noisy.of(r, other, rho, sine, 1.0))
-        return rho * area + density * (e * np.square(rho) + sine)
+    def value(self) -> Array:
+        """Return the first."""
+        return self.rho * self.area + self.density * (
+            self.rest * np.square(self.rho) + self.sine
+        )
 
-    @staticmethod
-    def slope(r: Array, other: Array, rho: Array, sine: Array) -> Array:
+    def slope(self) -> Array:
         """Return the second."""
-        u = _Noisy.of(r, other, rho, sine, 1.0)
-        area, density, e = Gelu._parts(u)
+        u, e = self.noisy, self.rest
         p, q = u.shares
-        rest = np.square(u.both) * e * sine + (e * (p + q * (1.0 - p)) + p * q)
-        return area + rho * density * (rest / np.square(u.cosine))
+        part = np.square(u.both) * e * self.sine + (e * (p + q * (1.0 - p)) + p * q)
+        return self.area + self.rho * self.density * (part / np.square(u.cosine))
 
 
-Formula = type[ErrorFunction] | type[Gelu]
+@dataclass(frozen=True, eq=False)
+class Exponential:
+    r"""E e^u e^v / (r o) and E e^u e^v.
+
+    .. math:: E\,e^u e^v = e^{(r^2 + o^2)/2 + \rho r o}
+    """
+
+    mean: Array
+    size: Array  # r o
+
+    @classmethod
+    def at(cls, r: Array, other: Array, rho: Array, sine: Array) -> "Exponential":
+        """Take arguments of lengths r and o; `sine` is sin^2 t."""
+        del sine
+        size = r * other
+        return cls(np.exp(0.5 * (r * r + other * other) + rho * size), size)
+
+    def value(self) -> Array:
+        """Return the first."""
+        return self.mean / self.size
+
+    def slope(self) -> Array:
+        """Return the second."""
+        return self.mean
+
+
+Closed = ErrorFunction | Gelu | Exponential
+Formula = type[ErrorFunction] | type[Gelu] | type[Exponential]

@@ -22,12 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian, meshes
+from theory.duals import _graded as graded
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
 
 KAPPAS = 26
-"""Nodes in kappa: interpolation leaves 4^-26 of the integral."""
+"""Nodes in kappa between 1 and 2: interpolation leaves (3 + sqrt 8)^-26 of the integral,
+which is analytic up to kappa = 0."""
+DEVIATIONS = 12.0
+"""Of q, beyond which its density is nothing even beside growth of the inner integral."""
 MOST = 4096
 """Panels that one round may leave unresolved: more is noise."""
 
@@ -66,16 +70,19 @@ class Broken:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """E f_i(X) f_j(+-Y) at correlations cos t, 0 < t <= pi/2, for many t at once.
+    """E f_i(X) f_j(+-Y) at correlations cos t, 0 < t <= `widest`, for many t at once.
 
     `size` is that of the duals, which errors are measured against. The two orders of a
     pair give the same slope, so that half of the plane repeats the other: that of
-    negative q for f_j(Y), of negative p for f_j(-Y).
+    negative q for f_j(Y), of negative p for f_j(-Y); if the functions are `symmetric`,
+    all even or all odd, that of negative p for f_j(Y) too.
     """
 
     f: Sequence[Broken]
     size: float
     mirrored: bool = False
+    widest: float = 0.5 * math.pi
+    symmetric: bool = False
 
     @cached_property
     def _g(self) -> Sequence[Broken]:
@@ -93,24 +100,38 @@ class Plane:
     def _reach(self) -> float:
         return max(f.reach for f in self.f)
 
+    @property
+    def _half(self) -> float:
+        """Half the range of kappa at angles up to `widest`: it begins at 1."""
+        return 0.5 * math.tan(0.5 * self.widest) ** 2
+
     @cached_property
     def _kappas(self) -> Array:
-        return 1.5 + 0.5 * np.cos(np.pi * (np.arange(KAPPAS) + 0.5) / KAPPAS)
+        """Nodes in kappa, less 1 + `_half`, as many as leave what `KAPPAS` leave to 2."""
+        rate = math.acosh(3.0) / math.acosh(1.0 + 1.0 / self._half)
+        n = max(2, math.ceil(KAPPAS * rate - 1e-9))
+        return self._half * np.cos(np.pi * (np.arange(n) + 0.5) / n)
 
     @cached_property
     def _across(self) -> tuple[Array, Array, Array]:
         """Panels' edges in p before they move with q: the Gaussian's, f's and g's."""
-        start = 0.0 if self.mirrored else -self._reach
+        start = 0.0 if self.mirrored or self.symmetric else -self._reach
         grid = np.linspace(start, self._reach, math.ceil(self._reach - start) + 1)
-        far = 2.0 * self._reach
-        f, g = (
-            meshes.merged(
-                [np.union1d([-far, far], h.edges(far)) for h in hs],
-                {c for h in hs for c in h.kinks},
-            )
-            for hs in (self.f, self._g)
-        )
-        return grid, f, g
+        (f, _, ours), (g, _, theirs) = self._edges
+        # Half way between two steep points a panel's other end is no nearer to either.
+        between = [0.5 * (c + d) for c, _ in ours for d, _ in theirs]
+        inside = [p for p in between if start < p < self._reach]
+        return np.union1d(grid, inside), f, g
+
+    @cached_property
+    def _edges(self) -> list[tuple[Array, Array, list[graded.Side]]]:
+        """Edges of panels on which a Gauss rule integrates every f, and every g."""
+        far, out = 2.0 * self._reach, list[tuple[Array, Array, list[graded.Side]]]()
+        for hs in (self.f, self._g):
+            kinks = {c for h in hs for c in h.kinks}
+            each = [np.union1d([-far, far], h.edges(far)) for h in hs]
+            out.append(graded.graded(meshes.merged(each, kinks), kinks))
+        return out
 
     def _meetings(self) -> Array:
         """Points in q where a panel of f passes over one of g, a few for every width.
@@ -118,7 +139,7 @@ class Plane:
         While they pass, the inner integral varies over the wider of the two, and has a
         kink where kinks meet.
         """
-        _, ef, eg = self._across
+        (_, ef, _), (_, eg, _) = self._edges
         wide = np.maximum.outer(*(np.diff(e) for e in (ef, eg)))
         at = 0.5 * np.subtract.outer(ef[:-1], eg[:-1])
         octave = np.floor(np.log2(wide))
@@ -130,36 +151,87 @@ class Plane:
             out += (width * np.unique(np.round(at[octave == k] / width))).tolist()
         return np.concatenate([out, np.negative(out)])
 
-    def _inner(self, q: Array) -> tuple[Array, Array]:
-        """I(q, kappa) + the same for (j, i), shape (len(q), KAPPAS n n), and its size."""
+    @cached_property
+    def _steep(self) -> list[graded.Side]:
+        """Points in q where a kink passes over one at which a slope is infinite."""
+        (_, _, ours), (_, _, theirs) = self._edges
+        f = {c for h in self.f for c in h.kinks}
+        g = {c for h in self._g for c in h.kinks}
+        at = {0.5 * (c - d) for c, _ in ours for d in g}
+        at |= {0.5 * (c - d) for c in f for d, _ in theirs}
+        return [
+            (z, sign) for z in sorted(at | {-z for z in at}) for sign in (-1.0, 1.0)
+        ]
+
+    def _nodes(self, q: Array) -> tuple[Array, Array, Array]:
+        """Nodes p + q and p - q for every q (m, 1), and the rule's weights: (m, nodes).
+
+        What begins where f or g needs it begins exactly there: a panel next to a kink may
+        be far narrower than the rounding of p.
+        """
         grid, ef, eg = self._across
+        whole = np.broadcast_to(grid, (len(q), len(grid)))
+        p = np.concatenate([whole, ef - q, eg + q], axis=1)
+        source = np.repeat([0, 1, 2], [len(grid), len(ef), len(eg)])
+        source = np.where((p > grid[0]) & (p < grid[-1]), source, 0)
+        p = np.clip(p, grid[0], grid[-1])
+        own = np.concatenate(self._across)
+        first = np.where(source == 1, own, p + q)
+        second = np.where(source == 2, own, p - q)
+        order = np.argsort(p, axis=1, kind="stable")
+        p, first, second, source = (
+            np.take_along_axis(v, order, axis=1) for v in (p, first, second, source)
+        )
+        same = np.where(source[:, 1:] == source[:, :-1], source[:, 1:], 0)
+        width = np.choose(same, [np.diff(v, axis=1) for v in (p, first, second)])
+        live = np.flatnonzero(width.max(axis=0) > 0.0)
+        width = width[:, live, None]
+        y, w = gaussian.legendre(meshes.NODES)
+        ends = [(v[:, live, None], v[:, live + 1, None]) for v in (first, second)]
+        (_, _, ours), (_, _, theirs) = self._edges
+        near = [
+            graded.distances(*v, sides)
+            for v, sides in zip(ends, (ours, theirs), strict=True)
+        ]
+        d = graded.nearer(*near)
+        if not (ours or theirs):
+            offset, slope = 0.5 * width * (1.0 + y), width
+        else:
+            offset, slope = graded.spaced(width, d, 0.5 * (1.0 + y))
+        left = [
+            np.where(np.signbit(d), high - offset, low + offset).reshape(len(q), -1)
+            for low, high in ends
+        ]
+        return left[0], left[1], (0.5 * slope * w).reshape(len(q), -1)
+
+    def _inner(self, q: Array) -> tuple[Array, Array]:
+        """I(q, kappa) + the same for (j, i), shape (len(q), kappas n n), and its size."""
         n = len(self.f)
-        out, size = np.empty((len(q), KAPPAS * n * n)), np.empty(len(q))
-        x, w = gaussian.legendre(meshes.NODES)
-        width = len(grid) + len(ef) + len(eg)
-        block = max(1, 400_000 // (width * len(x) * n))
+        kappas, half_range = self._kappas, self._half
+        count = len(kappas)
+        out, size = np.empty((len(q), count * n * n)), np.empty(len(q))
+        width = sum(map(len, self._across))
+        block = max(1, 40_000 // (width * meshes.NODES * n))
         for i in range(0, len(q), block):
             at = q[i : i + block, None]
-            cuts = [np.broadcast_to(grid, (len(at), len(grid))), ef - at, eg + at]
-            cuts = [np.clip(c, grid[0], grid[-1]) for c in cuts]
-            edges = np.sort(np.concatenate(cuts, axis=1), axis=1)
-            half = 0.5 * np.diff(edges, axis=1)
-            live = np.flatnonzero(half.max(axis=0) > 0.0)
-            half = half[:, live, None]
-            p = (edges[:, live, None] + half * (1.0 + x)).reshape(len(at), -1)
-            weight = (half * w).reshape(len(at), -1)
-            left = np.stack([f.f(p + at) for f in self.f], axis=1)
-            right = np.stack([g.f(p - at) for g in self._g], axis=1)
-            left *= weight[:, None]
+            first, second, weight = self._nodes(at)
+            left = np.stack([f.f(first) for f in self.f], axis=1)
+            right = np.stack([g.f(second) for g in self._g], axis=1)
+            p = first - at
             p *= -0.5 * p
-            rows = out[i : i + block].reshape(len(at), KAPPAS, n, n)
-            part = np.ones_like(p)
-            for m, kappa in enumerate(self._kappas):
-                part = np.exp(kappa * p)
-                both = (left * part[:, None]) @ right.transpose(0, 2, 1)
-                rows[:, m] = both + both.transpose(0, 2, 1)
+            left *= (weight * np.exp((1.0 + half_range) * p))[:, None]
+            rows = out[i : i + block].reshape(len(at), count, n, n)
+            part, weighted = np.empty_like(p), np.empty_like(left)
+            # Nodes lie on both sides of the middle alike: one exponential serves two.
+            for m, kappa in enumerate(kappas[: (count + 1) // 2]):
+                np.exp(np.multiply(p, kappa, out=part), out=part)
+                for k in (m, count - 1 - m)[: 1 if 2 * m + 1 == count else 2]:
+                    np.multiply(left, part[:, None], out=weighted)
+                    both = weighted @ right.transpose(0, 2, 1)
+                    rows[:, k] = both + both.transpose(0, 2, 1)
+                    np.reciprocal(part, out=part)
             np.abs(left, out=left)
-            left *= part[:, None]
+            left *= np.exp(-half_range * p)[:, None]
             whole = left @ np.abs(right).transpose(0, 2, 1)
             size[i : i + block] = whole.max(axis=(1, 2))
         return out, 2.0 * size
@@ -167,23 +239,27 @@ class Plane:
     @cached_property
     def _outer(self) -> tuple[Array, Array, Array]:
         """Nodes and weights in q, and the inner integral there over kappa."""
-        reach = 0.75 * self._reach
+        deviation = math.sin(0.5 * self.widest)
+        reach = 0.75 * self._reach * math.sqrt(2.0) * deviation
         low = -reach if self.mirrored else 0.0
-        start = np.unique(np.concatenate([self._meetings(), [low, 0.0, reach]]))
-        start = start[(start >= low) & (start <= reach)]
-        edges, coefficients = _resolved(self._inner, start, 2.0 * np.pi * self.size)
+        rungs = graded.rungs(self._steep, reach)
+        start = np.concatenate([self._meetings(), rungs, [low, 0.0, reach]])
+        start = np.unique(start[(start >= low) & (start <= reach)])
+        edges, coefficients = _resolved(
+            self._inner, start, 2.0 * np.pi * self.size, self._steep
+        )
         # The density of q narrows with t, and is read off the same polynomials.
         least = min(np.abs(edges[edges != 0.0]).min(), 0.01 * self.gap)
         octaves = reach * 2.0 ** -np.arange(
             1.0, math.ceil(math.log2(reach / least)) + 26
         )
-        fine = np.concatenate([octaves, np.arange(0.5, reach, 0.5)])
+        step = min(0.5, deviation)
+        fine = np.concatenate([octaves, np.arange(step, reach, step)])
         fine = np.concatenate([fine, -fine[-fine >= low]])
-        q, w = rule(np.unique(np.concatenate([edges, fine])))
+        every = np.unique(np.concatenate([edges, fine]))
+        q, w = gaussian.composite(every, meshes.NODES)
         cell = np.clip(np.searchsorted(edges, q) - 1, 0, len(edges) - 2)
-        y = ((q - edges[cell]) - (edges[cell + 1] - q)) / (
-            edges[cell + 1] - edges[cell]
-        )
+        y = _coordinate(q, edges[cell], edges[cell + 1], self._steep)
         powers = np.polynomial.chebyshev.chebvander(y, meshes.NODES - 1)
         inner = np.empty((len(q), coefficients.shape[2]))
         for k in np.unique(cell):
@@ -195,11 +271,16 @@ class Plane:
         q, w, inner = self._outer
         n = len(self.f)
         s, c = np.sin(0.5 * t), np.cos(0.5 * t)
-        y = 2.0 / (c * c) - 3.0
-        over = np.polynomial.chebyshev.chebvander(y, KAPPAS - 1) @ chebyshev(KAPPAS)
-        density = w * np.exp(-0.5 * np.square(q / s[:, None]))
-        along = (density @ inner).reshape(len(t), KAPPAS, n * n)
-        whole = np.einsum("ik,ikj->ij", over, along) / (2.0 * np.pi * s * c)[:, None]
+        kappas = len(self._kappas)
+        y = 2.0 * np.square(np.tan(0.5 * t) / math.tan(0.5 * self.widest)) - 1.0
+        over = np.polynomial.chebyshev.chebvander(y, kappas - 1) @ chebyshev(kappas)
+        most = DEVIATIONS * float(s.max())
+        live = slice(*np.searchsorted(q, [-most, most]).tolist())
+        density = w[live] * np.exp(-0.5 * np.square(q[live] / s[:, None]))
+        along = (density @ inner[live]).reshape(len(t), kappas, n * n)
+        halves = 2.0 if self.symmetric and not self.mirrored else 1.0
+        over *= halves / (2.0 * np.pi * s * c)[:, None]
+        whole = np.einsum("ik,ikj->ij", over, along)
         return whole.reshape(len(t), n, n)
 
 
@@ -212,11 +293,15 @@ def chebyshev(n: int) -> Array:
 
 
 def _resolved(
-    f: Callable[[Array], tuple[Array, Array]], start: Array, floor: float
+    f: Callable[[Array], tuple[Array, Array]],
+    start: Array,
+    floor: float,
+    steep: Sequence[graded.Side],
 ) -> tuple[Array, Array]:
     """Halve panels until a vector-valued f is a polynomial on each.
 
-    Returns edges and Chebyshev coefficients (panels, NODES, components). The size that
+    A polynomial of the `_coordinate`. Returns edges and Chebyshev coefficients (panels,
+    NODES, components). The size that
     rounding is measured against is the largest at arguments up to |q|, as for a mesh, and
     at least `floor` times exp(q^2), which the density of q takes away again.
     """
@@ -227,40 +312,75 @@ def _resolved(
     at, most = np.zeros(0), np.zeros(0)
     while todo:
         low, high = np.array(todo).T
-        half = 0.5 * (high - low)
-        q = low[:, None] + half[:, None] * (1.0 + y)
+        q = _points(low[:, None], high[:, None], y, steep)
         values, sizes = f(q.ravel())
         c = np.einsum("kj,ijm->ikm", to, values.reshape(len(low), n, -1))
         at = np.concatenate([at, np.abs(q).max(axis=1)])
-        most = np.concatenate([most, sizes.reshape(len(low), n).max(axis=1)])
+        own = sizes.reshape(len(low), n).max(axis=1)
+        weight = _weights(low, high, steep)
+        most = np.concatenate([most, own * weight])
         order = np.argsort(at)
         at, most = at[order], np.maximum.accumulate(most[order])
         scale = most[np.searchsorted(at, np.abs(q).max(axis=1), side="right") - 1]
+        # The panels of p next to a steep point leave as much.
+        scale = np.maximum(scale, own / weight**graded.FALL)
         nearest = np.where(low * high > 0.0, np.minimum(np.abs(low), np.abs(high)), 0.0)
         scale = np.maximum(scale, floor * np.exp(np.square(nearest)))
         tail = np.abs(c[:, -3:]).max(axis=(1, 2))
-        narrow = 2.0 * half <= meshes.NARROWEST * (1.0 + np.abs(low))
+        narrow = high - low <= meshes.NARROWEST * (1.0 + np.abs(low))
+        narrow |= _touching(low, high, steep)
         fine = (tail <= 4.0 * meshes.RESOLVED * scale) | narrow
         if np.count_nonzero(~fine) > MOST:
             raise ValueError(
                 "dual: the activation must be smooth between its `kinks`, but"
-                f" {np.count_nonzero(~fine)} panels of width {2.0 * half.min():.1g} do not"
-                " resolve it."
+                f" {np.count_nonzero(~fine)} panels of width {(high - low).min():.1g} do"
+                " not resolve it."
             )
         todo = []
         for i, (a, b) in enumerate(zip(low, high, strict=True)):
             if fine[i]:
                 done[a] = b, c[i]
             else:
-                middle = 0.5 * (a + b)
+                ends = (np.array(a), np.array(b))
+                middle = float(_points(*ends, np.array(0.0), steep))
                 todo += [(a, middle), (middle, b)]
     lows = sorted(done)
     edges = np.array([*lows, done[lows[-1]][0]])
     return edges, np.array([done[a][1] for a in lows])
 
 
-def rule(edges: Array) -> tuple[Array, Array]:
-    """Gauss-Legendre nodes and weights on the panels between rising edges."""
-    x, w = gaussian.legendre(meshes.NODES)
-    half = 0.5 * np.diff(edges)[:, None]
-    return (edges[:-1, None] + half * (1.0 + x)).ravel(), (half * w).ravel()
+def _weights(low: Array, high: Array, steep: Sequence[graded.Side]) -> Array:
+    """Return what panels' sizes count for beyond them, less than one next to steep points.
+
+    There f may grow without bound, and its integral up to a distance vanishes with it.
+    """
+    out = np.ones(len(low))
+    for c, _ in steep:
+        out = np.minimum(out, np.maximum(np.abs(low - c), np.abs(high - c)))
+    return out
+
+
+def _touching(
+    low: Array, high: Array, steep: Sequence[graded.Side]
+) -> npt.NDArray[np.bool_]:
+    """Mark panels that end at a steep point: the last of those that shrink to it."""
+    at = [c for c, _ in steep]
+    return np.isin(low, at) | np.isin(high, at)
+
+
+def _points(low: Array, high: Array, y: Array, steep: Sequence[graded.Side]) -> Array:
+    """Return the points of panels at coordinates y in [-1, 1], the inverse of that."""
+    d = graded.distances(low, high, steep)
+    offset, _ = graded.spaced(
+        high - low, d, 0.5 * np.where(np.signbit(d), 1.0 - y, 1.0 + y)
+    )
+    return np.where(np.signbit(d), high - offset, low + offset)
+
+
+def _coordinate(
+    q: Array, low: Array, high: Array, steep: Sequence[graded.Side]
+) -> Array:
+    """Return where points are on their panels, in [-1, 1], logarithmically if graded."""
+    d = graded.distances(low, high, steep)
+    s = graded.share(np.where(np.signbit(d), high - q, q - low), high - low, d)
+    return np.where(np.signbit(d), 1.0 - 2.0 * s, 2.0 * s - 1.0)

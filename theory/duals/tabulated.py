@@ -1,17 +1,18 @@
 """Duals of any other functions: the slope by quadrature, tabulated in the angle."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory.duals._panels import Panels
-from theory.duals._planes import Broken, Plane
 
 Array = npt.NDArray[np.float64]
 
-PROMISED = 1e-12
-"""Error of a dual, over its size, above which it is refused."""
+Slope = Callable[[bool], tuple[Callable[[Array], Array], float]]
+"""Whether b is mirrored -> E a'(X) b'(+-Y) at angles (m,), and the least gap of kinks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,52 +20,71 @@ class Tabulated:
     """Tables from both ends, rho = 1 and rho = -1, to rho = 0.
 
     The covariance is rho times the mean slope between 0 and rho, the distance 1 - rho
-    times that between rho and 1: both keep their digits as the factor vanishes.
+    times that between rho and 1: both keep their digits as the factor vanishes. The table
+    from rho = -1 is made when a negative correlation first asks for it.
     """
 
     near: Panels
-    far: Panels
+    make_far: Callable[[], Panels]
     mean: float
     odd: float  # E a(X) (b(X) - b(-X))
+
+    @cached_property
+    def far(self) -> Panels:
+        """The table from rho = -1; refused like the other if it misses its end."""
+        return self.make_far()
 
     @classmethod
     def build(
         cls,
-        slopes: tuple[Broken, Broken],
+        slope: Slope,
         *,
         who: str,
         size: float,
         mean: float,
         at_one: float,
         at_minus_one: float,
+        tolerance: float,
+        parity: int | None = None,
     ) -> "Tabulated":
-        """Tabulate the slope E f(X) g(Y), f = a' and g = b'.
+        """Tabulate the slope towards both ends.
 
         `size` is sd a(X) sd b(Y), `mean` is E a E b, and the covariances at both ends
-        are integrals over one variable, which the tables are held to.
+        are integrals over one variable, which the tables are held to. `parity` is that of
+        a or b, 0 for even and 1 for odd: then the tables of both ends are the same.
 
         Raises
         ------
         ValueError
-            If a table misses an end by more than `PROMISED`.
+            If a table misses an end by more than the tolerance, a share of the size.
         """
-        f = slopes[:1] if slopes[0] is slopes[1] else slopes
-        tables: list[Panels] = []
-        for mirrored, end in ((False, at_one), (True, -at_minus_one)):
-            plane = Plane(f, size, mirrored)
-            whole = Panels.build(lambda t, p=plane: p(t)[:, 0, -1], gap=plane.gap)
+
+        def side(end: float, *, mirrored: bool, alike: Panels | None = None) -> Panels:
+            whole = alike
+            if whole is None:
+                values, gap = slope(mirrored)
+                whole = Panels.build(values, gap=gap)
             error = abs(
                 float(whole.read(whole.to_end, np.full(1, 0.5 * np.pi))[0]) - end
             )
-            if error > PROMISED * size:
+            if error > tolerance * size:
                 raise ValueError(
-                    f"{who}: the activation must be smooth between its `kinks`, but its"
-                    f" dual has an error of {error / size:.1g} at correlation"
-                    f" {-1 if mirrored else 1}. Name the points where it or a derivative"
-                    " jumps."
+                    f"{who}: the activation must be smooth between its `kinks`, and its"
+                    " slope not grow too fast towards them, but its dual has an error of"
+                    f" {error / size:.1g} at correlation {-1 if mirrored else 1}. Name"
+                    " the points where it or a derivative jumps, or accept a larger"
+                    " `tolerance`."
                 )
-            tables.append(whole)
-        near, far = tables
+            return whole
+
+        near = side(at_one, mirrored=False)
+
+        def far() -> Panels:
+            alike = None
+            if parity is not None:
+                alike = near if parity else near.negated()
+            return side(-at_minus_one, mirrored=True, alike=alike)
+
         return cls(near, far, mean, at_one - at_minus_one)
 
     order = 1
@@ -72,8 +92,9 @@ class Tabulated:
 
     def mirrored(self) -> "Tabulated":
         """Return the engine of the dual at -rho."""
-        far, near = (side.negated() for side in (self.near, self.far))
-        return Tabulated(near, far, self.mean, -self.odd)
+        return Tabulated(
+            self.far.negated(), lambda: self.near.negated(), self.mean, -self.odd
+        )
 
     def _either(self, rho: Array, which: str, t: Array | None = None) -> Array:
         flat = rho.ravel()
@@ -81,8 +102,10 @@ class Tabulated:
         if t is not None:
             angle = np.where(flat < 0.0, np.pi - t.ravel(), t.ravel())
         out = np.empty_like(flat)
-        for mask, side in ((flat >= 0.0, self.near), (flat < 0.0, self.far)):
-            out[mask] = side.read(getattr(side, which), angle[mask])
+        for name, mask in (("near", flat >= 0.0), ("far", flat < 0.0)):
+            if mask.any():
+                side = getattr(self, name)
+                out[mask] = side.read(getattr(side, which), angle[mask])
         return out.reshape(rho.shape)
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
@@ -101,6 +124,8 @@ class Tabulated:
         """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
         t = 2.0 * np.arcsin(np.sqrt(0.5 * np.minimum(delta, 1.0)))
         near = delta * self.near.read(self.near.to_end, t)
+        if (delta < 1.0).all():
+            return near
         # Where the distance of an even function vanishes again.
         rest = np.minimum(2.0 - delta, 1.0)
         t = 2.0 * np.arcsin(np.sqrt(0.5 * rest))
