@@ -1,94 +1,73 @@
-"""Layers of the error function and of GELU at any lengths, by their closed forms."""
+"""Layers at any lengths by closed forms: erf, GELU, exponentials, shifted powers."""
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import activations, gaussian
 from theory._row_maps import Pairs, RowMap, settled
-from theory._rows import Index, LogLengths
-from theory.activations import Activation, Affine
+from theory._rows import Index
+from theory._spheres import homogeneity
+from theory.activations import Activation, pair
+from theory.activations.base import split
+from theory.duals import Engine
 from theory.duals import _closed_pairs as closed_pairs
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 
-FORMULAS: dict[Activation, closed_pairs.Formula] = {
-    activations.erf: closed_pairs.ErrorFunction,
-    activations.gelu: closed_pairs.Gelu,
-}
 
+class Formula(Protocol):
+    """Averages of an activation at pairs of lengths r and o, of shape (m,)."""
 
-def _split(activation: Activation) -> tuple[Activation, float, float]:
-    """Return b, c and h of c b(x) + h."""
-    a = activation
-    return (a.base, a.scale, a.shift) if isinstance(a, Affine) else (a, 1.0, 0.0)
+    def value(self) -> Array:
+        """E s(u) s(v) / (r o)."""
+        ...
 
+    def slope(self) -> Array:
+        """E s'(u) s'(v)."""
+        ...
 
-def closed(activation: Activation) -> bool:
-    """Whether the dual at unequal lengths is written with elementary functions."""
-    return _split(activation)[0] in FORMULAS
+    def lost(self) -> Array:
+        """Integrate the slopes over correlations from 1 - d to 1."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
-class ClosedForm:
-    """An activation whose dual is known at any two lengths."""
+class Integrated:
+    """The error function, GELU or the exponential: slopes are integrated over angles."""
 
-    activation: Activation
-    before: LogLengths
-
-    @cached_property
-    def _alone(self) -> RowMap:
-        return RowMap(self.activation, self.before)
-
-    @property
-    def rows(self) -> LogLengths:
-        """Log lengths after the activation."""
-        return self._alone.rows
-
-    @property
-    def slopes(self) -> Array:
-        """E s'(r Z)^2 of each row."""
-        return self._alone.slopes
+    formula: closed_pairs.Formula
+    r: Array
+    other: Array
+    rho: Array
+    d: Array
 
     @cached_property
-    def _formula(self) -> tuple[closed_pairs.Formula, float, float]:
-        base, scale, shift = _split(self.activation)
-        return FORMULAS[base], scale, shift
+    def _here(self) -> closed_pairs.Closed:
+        sine = self.d * (2.0 - self.d)
+        return self.formula.at(self.r, self.other, self.rho, sine)
 
-    def pairs(
-        self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
-    ) -> Pairs:
-        """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
-        formula, scale, shift = self._formula
-        alone = self._alone
-        r, o, sine = alone.sizes[i], alone.sizes[j], d * (2.0 - d)
-        factor = (scale * scale) * (alone.factors[i] * alone.factors[j])
-        after = factor * formula.value(r, o, rho, sine)
-        if shift:
-            # Means are of the sum of both.
-            share = shift * np.exp(-alone.rows.high)
-            rest = alone.means - share
-            after += share[i] * alone.means[j] + rest[i] * share[j]
-        delta = np.full_like(after, math.inf)
-        near = np.flatnonzero((rho > 0.0) & (after > 1.0 - CLOSE))
-        delta[near] = factor[near] * self._lost(r[near], o[near], d[near])
-        delta[near] += alone.turned(i[near], j[near])
-        slope = formula.slope(r, o, rho, sine) * scale**2 if tangent else None
-        return *settled(after, delta), slope
+    def value(self) -> Array:
+        """E s(u) s(v) / (r o)."""
+        return self._here.value()
 
-    def _lost(self, r: Array, other: Array, d: Array) -> Array:
-        """Integral of the slopes over correlations from 1 - d to 1."""
-        if not len(d):
-            return d
-        t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
+    def slope(self) -> Array:
+        """E s'(u) s'(v)."""
+        return self._here.slope()
+
+    def lost(self) -> Array:
+        """Integrate the slopes over correlations from 1 - d to 1."""
+        t = 2.0 * np.arcsin(np.sqrt(0.5 * self.d))
         x, w = gaussian.legendre(16)
         # The slope varies over an angle of one over the lengths.
-        layers = float((t * np.maximum(r, other)).max())
+        layers = float((t * np.maximum(self.r, self.other)).max(initial=0.0))
         octaves = np.arange(max(1.0, 2.0 + math.log2(max(layers, 0.5))))
         edges = [0.0, *(2.0 ** -octaves[::-1])]
         out = np.zeros_like(t)
@@ -96,6 +75,89 @@ class ClosedForm:
             for node, weight in zip(x, w, strict=True):
                 u = t * (low + 0.5 * (high - low) * (1.0 + node))
                 sine = np.sin(u)
-                slope = self._formula[0].slope(r, other, np.cos(u), sine * sine)
-                out += 0.5 * (high - low) * weight * t * sine * slope
+                at = self.formula.at(self.r, self.other, np.cos(u), sine * sine)
+                out += 0.5 * (high - low) * weight * t * sine * at.slope()
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class Power:
+    """s(r x) = r^m s(x): the dual of equal lengths times (r o)^m."""
+
+    activation: Activation
+    m: int
+    r: Array
+    other: Array
+    rho: Array
+    d: Array
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return pair(self.activation, self.activation)
+
+    @cached_property
+    def _size(self) -> Array | float:
+        return 1.0 if self.m == 1 else (self.r * self.other) ** (self.m - 1)
+
+    def value(self) -> Array:
+        """E s(u) s(v) / (r o)."""
+        return self._size * self._engine.dual(self.rho)
+
+    def slope(self) -> Array:
+        """E s'(u) s'(v)."""
+        t = 2.0 * np.arcsin(np.sqrt(0.5 * self.d))
+        angle = np.where(self.rho < 0.0, math.pi - t, t)
+        return self._size * self._engine.slope(self.rho, angle)
+
+    def lost(self) -> Array:
+        """Integrate the slopes over correlations from 1 - d to 1."""
+        return self._size * self._engine.distance(self.d)
+
+
+FORMULAS: dict[Activation, closed_pairs.Formula] = {
+    activations.erf: closed_pairs.ErrorFunction,
+    activations.gelu: closed_pairs.Gelu,
+    activations.exp: closed_pairs.Exponential,
+}
+
+
+def _formula(base: Activation) -> Callable[..., Formula] | None:
+    m = homogeneity(base)
+    if m is not None:
+        return partial(Power, base, m)
+    return partial(Integrated, FORMULAS[base]) if base in FORMULAS else None
+
+
+def closed(activation: Activation) -> bool:
+    """Whether the dual at unequal lengths is written with elementary functions."""
+    return _formula(split(activation)[0]) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedForm:
+    """An activation whose dual is known at any two lengths."""
+
+    alone: RowMap
+
+    def pairs(
+        self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
+    ) -> Pairs:
+        """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
+        alone = self.alone
+        base, scale, shift = split(alone.activation)
+        formula = _formula(base)
+        assert formula is not None
+        here = formula(alone.sizes[i], alone.sizes[j], rho, d)
+        factor = (scale * scale) * (alone.factors[i] * alone.factors[j])
+        after = factor * here.value()
+        if shift:
+            # Means are of the sum of both.
+            share = shift * np.exp(-alone.rows.high)
+            rest = alone.means - share
+            after += share[i] * alone.means[j] + rest[i] * share[j]
+        delta = np.full_like(after, math.inf)
+        near = np.flatnonzero((rho > 0.0) & (after > 1.0 - CLOSE))
+        p, q = i[near], j[near]
+        lost = formula(alone.sizes[p], alone.sizes[q], rho[near], d[near]).lost()
+        delta[near] = factor[near] * lost + alone.turned(p, q)
+        return *settled(after, delta), here.slope() * scale**2 if tangent else None

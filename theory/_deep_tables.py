@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from theory._layer_recursion import Recursion, Stack
 from theory._length_tables import Interval
-from theory._rows import LogLengths
+from theory._rows import Index, LogLengths
 from theory.activations.function import ODD
 from theory.duals._planes import chebyshev
 from theory.grids import CLOSE
@@ -24,6 +24,9 @@ Array = npt.NDArray[np.float64]
 
 NODES = 20
 """In log length, of a cell."""
+
+FEW = 4
+"""Rows and angles by which cells are laid out before all pairs are sampled."""
 
 MOST_ANGLES = 96
 
@@ -55,6 +58,11 @@ class Cells:
     """Neighbouring intervals of log length."""
 
     edges: tuple[float, ...]
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of nodes there are."""
+        return (len(self.intervals) * NODES) ** 2 // 2
 
     @property
     def intervals(self) -> list[Interval]:
@@ -201,14 +209,18 @@ def deep_table(
     stack: Stack, interval: Interval, angles: Angles, most: int
 ) -> DeepTable:
     """Run the recursion at nodes, as many as it takes but at most `most` pairs."""
-    cells, degree = Cells((interval.low, interval.high)), 14 if angles.folded else 28
+    degree = 14 if angles.folded else 28
+    cells = _outlined(stack, interval, angles, most // degree)
     kernels = 2 if stack.trained else 1
     while True:
-        pairs = (len(cells.intervals) * NODES) ** 2 // 2 * degree
-        if pairs > most or degree > MOST_ANGLES:
-            return DeepTable(angles, cells, None, kernels, np.zeros(0))
-        recursion, values = _sampled(stack, cells, angles, degree)
         count = len(cells.intervals)
+        if cells.pairs * degree > most or degree > MOST_ANGLES:
+            return DeepTable(angles, cells, None, kernels, np.zeros(0))
+        n = count * NODES
+        i, j = np.triu_indices(n)
+        recursion, found = _sampled(stack, cells, angles, degree, (i, j))
+        values = np.empty((len(found), n, n, degree))
+        values[:, i, j] = values[:, j, i] = found
         to, turn = chebyshev(NODES)[:, ::-1], chebyshev(degree)
         shape = (len(values), count, NODES, count, NODES, degree)
         c = np.einsum(
@@ -220,8 +232,6 @@ def deep_table(
         short = size[..., -2:, :].max() > TAIL
         coarse = size[:, :, -2:].max(axis=(1, 2, 3, 4, 5)) > TAIL
         coarse |= size[..., -2:].max(axis=(0, 2, 3, 4, 5)) > TAIL
-        logs = [recursion.rows.high, *recursion.diagonals[-1:][: len(values) - 1]]
-        alone = np.einsum("ai,fpi->paf", to, np.array(logs).reshape(-1, count, NODES))
         if not short and not coarse.any():
             n = _used(
                 np.maximum(
@@ -230,7 +240,7 @@ def deep_table(
             )
             c = c[:, :, :n, :, : _used(size.max(axis=(0, 1, 2, 3, 5))), :n]
             c = np.ascontiguousarray(c).reshape(count, count, n, -1)
-            return DeepTable(angles, cells, c, kernels, alone)
+            return DeepTable(angles, cells, c, kernels, _alone(recursion, cells))
         degree += degree // 2 if short else 0
         cells = cells.split(coarse)
 
@@ -241,23 +251,64 @@ def _used(size: Array) -> int:
     return max(2, int(found[-1]) + 1) if found.size else 2
 
 
-def _sampled(
-    stack: Stack, cells: Cells, angles: Angles, degree: int
-) -> tuple[Recursion, Array]:
-    """Return the kernels at nodes, (1 or 2, n, n, degree)."""
+def _outlined(stack: Stack, interval: Interval, angles: Angles, most: int) -> Cells:
+    """Split cells until kernels with a few of the rows, at a few angles, are resolved.
+
+    Those of rows by themselves come first. At most to the first that have more than so
+    many pairs of nodes.
+    """
+    cells = Cells((interval.low, interval.high))
+    while cells.pairs <= most:
+        alone = _alone(_recursion(stack, cells), cells)
+        coarse = np.abs(alone[:, -2:]).max(axis=(1, 2)) > TAIL
+        if not coarse.any():
+            break
+        cells = cells.split(coarse)
+    while cells.pairs <= most:
+        count = len(cells.intervals)
+        few = np.linspace(0, count * NODES - 1, FEW).round().astype(np.intp)
+        rows = np.arange(count * NODES)
+        pairs = np.repeat(rows, FEW), np.tile(few, len(rows))
+        _, values = _sampled(stack, cells, angles, FEW, pairs)
+        values = values.reshape(len(values), count, NODES, FEW, FEW)
+        size = np.abs(np.einsum("ai,fpijk->fpajk", chebyshev(NODES)[-2:, ::-1], values))
+        coarse = size.max(axis=(0, 2, 3, 4)) > TAIL
+        if not coarse.any():
+            break
+        cells = cells.split(coarse)
+    return cells
+
+
+def _recursion(stack: Stack, cells: Cells) -> Recursion:
+    """Run the nodes of all cells through the layers."""
     logs = cells.nodes()
-    n = len(logs)
-    rows = LogLengths.from_gaps((float(logs[0]), 0.0), np.diff(logs), np.arange(n))
-    recursion = Recursion.build(stack, rows)
+    start = (float(logs[0]), 0.0)
+    rows = LogLengths.from_gaps(start, np.diff(logs), np.arange(len(logs)))
+    return Recursion.build(stack, rows)
+
+
+def _alone(recursion: Recursion, cells: Cells) -> Array:
+    """Coefficients of log lengths and log tangent diagonals, (cells, NODES, 1 or 2)."""
+    logs = [recursion.rows.high]
+    logs += recursion.diagonals[-1:] if recursion.stack.trained else ()
+    values = np.array(logs).reshape(len(logs), len(cells.intervals), NODES)
+    return np.einsum("ai,fpi->paf", chebyshev(NODES)[:, ::-1], values)
+
+
+def _sampled(
+    stack: Stack,
+    cells: Cells,
+    angles: Angles,
+    degree: int,
+    pairs: tuple[Index, Index],
+) -> tuple[Recursion, Array]:
+    """Return the kernels of pairs of nodes at angles, (1 or 2, pairs, degree)."""
+    recursion = _recursion(stack, cells)
     t = angles.at(np.cos(np.pi * (np.arange(degree) + 0.5) / degree))
     rho, near = np.cos(t), np.minimum(t, np.pi - t)
     d = 2.0 * np.square(np.sin(0.5 * near))
-    i, j = np.triu_indices(n)
-    pairs = np.repeat(i, degree), np.repeat(j, degree)
-    found = recursion.pairs(*pairs, np.tile(rho, len(i)), np.tile(d, len(i)))
-    out = np.empty((1 if found[1] is None else 2, n, n, degree))
-    for values, kernel in zip(out, found, strict=False):
-        assert kernel is not None
-        part = kernel.reshape(-1, degree)
-        values[i, j] = values[j, i] = part / rho if angles.folded else part
-    return recursion, out
+    i, j = (np.repeat(k, degree) for k in pairs)
+    count = len(pairs[0])
+    found = recursion.pairs(i, j, np.tile(rho, count), np.tile(d, count))
+    values = [v.reshape(count, degree) for v in found if v is not None]
+    return recursion, np.array([v / rho if angles.folded else v for v in values])

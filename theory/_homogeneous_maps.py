@@ -16,20 +16,16 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Homogeneous:
-    """s(r x) = r^m s(x): correlations do not depend on lengths."""
+class PowerMap:
+    """Rows by themselves: powers of their lengths."""
 
     activation: Activation
     before: LogLengths
     m: int
 
-    @property
+    @cached_property
     def rows(self) -> LogLengths:
         """Log lengths after the activation."""
-        return self._rows
-
-    @cached_property
-    def _rows(self) -> LogLengths:
         gain = 0.5 * math.log(self.activation.second_moment)
         high, low = self.before.start
         start = self.m * high, self.m * low
@@ -41,11 +37,18 @@ class Homogeneous:
         one = self.activation.derivative_second_moment
         return one * np.exp(2.0 * (self.m - 1) * self.before.high)
 
+
+@dataclass(frozen=True, eq=False)
+class Homogeneous:
+    """s(r x) = r^m s(x): correlations do not depend on lengths."""
+
+    alone: PowerMap
+
     def pairs(
         self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
     ) -> Pairs:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
-        a = self.activation
+        a, m = self.alone.activation, self.alone.m
         e, power = pair(a, a), a.second_moment
         delta = np.full_like(rho, math.inf)
         near = (d < CLOSE) & (rho > 0.0)
@@ -55,7 +58,7 @@ class Homogeneous:
             return after, gap, None
         slope = e.slope(rho)
         slope[near] = e.slope(rho[near], 2.0 * np.arcsin(np.sqrt(0.5 * d[near])))
-        if self.m != 1:
-            r = np.exp((self.m - 1) * self.before.high)
+        if m != 1:
+            r = np.exp((m - 1) * self.alone.before.high)
             slope *= r[i] * r[j]
         return after, gap, slope

@@ -4,7 +4,8 @@ A map is built for the lengths that the rows have at its layer. It takes lists o
 each with its correlation and its distance from the nearer of +-1, and returns the same
 after the activation, with the mean products of the slopes, :math:`E\,s'(u) s'(v)`. The
 integrals of these come from Hermite series where pairs are apart and lengths few, from
-tables in both log lengths and the angle elsewhere, and pair by pair where kinks meet.
+tables in both log lengths and the angle elsewhere, and pair by pair where kinks meet or
+close pairs are few.
 """
 
 import math
@@ -14,21 +15,28 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from theory import _close_pairs as close_pairs
 from theory._length_tables import Interval
 from theory._linear_pieces import angle_integrals
 from theory._row_maps import Pairs, RowMap
 from theory._row_series import CLASSES, ROWS, RowSeries
-from theory._rows import Index, LogLengths
+from theory._rows import Index, distinct
 from theory._slope_tables import Slopes
-from theory.activations import Activation, Affine, PiecewisePolynomial, pair
+from theory.activations import Activation, PiecewisePolynomial, pair
+from theory.activations.base import split
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 Integrals = tuple[Array, Array, Array]
-"""Of S over [0, rho] and over [rho, 1], the second for positive rho, and S."""
+"""Of S over [0, rho] and over [rho, 1], the second where `RowMap.near`, and S."""
 
 FEW = 8
 """Different lengths up to this number are tabulated themselves."""
+
+PAIRS = 2
+"""Pairs near +-1 for every length, up to `FEW`, that are integrated one by one. A pair
+takes about 10 ms; tables 10 ms for a length of a smooth function, 60 to 300 of others,
+and a series of order 2560 takes 80."""
 
 SAME = 1e-14
 """Log lengths this close share a table of slopes."""
@@ -41,22 +49,12 @@ SHARED = 0.0625
 class Interpolated:
     """Any activation, at the lengths of the rows before it."""
 
-    activation: Activation
-    before: LogLengths
-
-    @cached_property
-    def _alone(self) -> RowMap:
-        return RowMap(self.activation, self.before)
+    alone: RowMap
 
     @property
-    def rows(self) -> LogLengths:
-        """Log lengths after the activation."""
-        return self._alone.rows
-
-    @property
-    def slopes(self) -> Array:
-        """E s'(r Z)^2 of each row."""
-        return self._alone.slopes
+    def activation(self) -> Activation:
+        """The activation."""
+        return self.alone.activation
 
     @cached_property
     def _at_zero(self) -> bool:
@@ -66,13 +64,14 @@ class Interpolated:
     @cached_property
     def _interval(self) -> Interval:
         """Log lengths between which the slopes are interpolated."""
-        whole = Interval(float(self.before.high.min()), float(self.before.high.max()))
+        logs = self.alone.before.high
+        whole = Interval(float(logs.min()), float(logs.max()))
         return whole.rounded(SHARED if self._at_zero else 0.0)
 
     @cached_property
     def _few(self) -> tuple[float, ...]:
         """The log lengths themselves where they are few, else none."""
-        found = np.sort(self.before.high)
+        found = np.sort(self.alone.before.high)
         found = found[np.diff(found, prepend=-np.inf) > SAME]
         return tuple(found.tolist()) if len(found) <= FEW else ()
 
@@ -91,7 +90,7 @@ class Interpolated:
 
     @cached_property
     def _basis(self) -> Array:
-        return self._slopes.basis(self.before.high)
+        return self._slopes.basis(self.alone.before.high)
 
     def pairs(
         self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
@@ -101,13 +100,19 @@ class Interpolated:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         # An integral over the angle is shorter than a series of a high order.
         apart = d >= (CLOSE if self._linear is None else CLASSES[0][0])
-        if len(np.union1d(i[apart], j[apart])) > 2 * ROWS:
+        rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
+        if len(rows) > 4 * ROWS:
             apart &= t < self._start
-        kinked = np.full(d.shape, self._linear is not None) & (d >= CLOSE)
+        alone, near = t < self._start, d < CLASSES[1][0]
+        if self._linear is not None:
+            alone |= d >= CLOSE
+        elif np.count_nonzero(near) <= PAIRS * (len(self._few) or FEW):
+            alone |= near
+            apart &= ~near
         sources = (
             (apart, self._by_series),
-            (~apart & (t >= self._start) & ~kinked, self._by_tables),
-            (~apart & ((t < self._start) | kinked), self._where_kinks_meet),
+            (~(apart | alone), self._by_tables),
+            (~apart & alone, self._one_by_one),
         )
         for mask, source in sources:
             at = np.flatnonzero(mask)
@@ -116,34 +121,32 @@ class Interpolated:
                 for whole, value in zip(found, values, strict=True):
                     whole[at] = value
         inner, lost, slope = found
-        after, gap = self._alone.moved(i, j, rho, inner, lost)
+        after, gap = self.alone.moved(i, j, rho, inner, lost)
         return after, gap, slope if tangent else None
 
     @cached_property
     def _linear(self) -> tuple[PiecewisePolynomial, float] | None:
         """The pieces of a piecewise linear activation, and the square of their scale."""
-        a = self.activation
-        base, scale = (a.base, a.scale) if isinstance(a, Affine) else (a, 1.0)
+        base, scale, _ = split(self.activation)
         if isinstance(base, PiecewisePolynomial) and base.m == 1:
             return base, scale * scale
         return None
 
     def _by_series(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
-        found = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)
+        inner, lost, slope = np.empty_like(rho), np.zeros_like(rho), np.empty_like(rho)
+        rows, (p, q) = distinct(len(self.alone.sizes), i, j)
+        series = RowSeries.none(self.activation, self.alone.sizes[rows])
         above = math.inf
         for least, order in CLASSES:
-            here = np.flatnonzero((d >= least) & (d < above))
+            at = np.flatnonzero((d >= least) & (d < above))
             above = least
-            for at in _sharing(i, j, here):
-                rows = np.union1d(i[at], j[at])
-                series = RowSeries.build(
-                    self.activation, self._alone.sizes[rows], order
-                )
-                where = np.searchsorted(rows, i[at]), np.searchsorted(rows, j[at])
-                values = series.integrals(*where, rho[at], d[at])
-                for whole, value in zip(found, values, strict=True):
-                    whole[at] = value
-        return found
+            if not len(at):
+                continue
+            series = series.raised(distinct(len(rows), p[at], q[at])[0], order)
+            inner[at], slope[at] = series.integrals(p[at], q[at], rho[at], d[at])
+            near = at[self.alone.near(i[at], j[at], rho[at], inner[at])]
+            lost[near] = series.whole(p[near], q[near]) - inner[near]
+        return inner, lost, slope
 
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         left, right = self._basis[i], self._basis[j]
@@ -152,8 +155,8 @@ class Interpolated:
         lost = d * self._slopes.read("to_end", left, right, t, far)
         return inner, lost, self._slopes.read("slope", left, right, t, far)
 
-    def _where_kinks_meet(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
-        r = self._alone.sizes
+    def _one_by_one(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
+        r = self.alone.sizes
         if self._linear is not None:
             pieces, power = self._linear
             inner, lost, slope = angle_integrals(pieces, r[i], r[j], rho, d)
@@ -169,29 +172,13 @@ class Interpolated:
         self, i: int, j: int, rho: float, d: float
     ) -> tuple[float, float, float]:
         """Integrate one pair at its own lengths."""
-        r, o = sorted(self._alone.sizes[[i, j]].tolist())
+        r, o = sorted(self.alone.sizes[[i, j]].tolist())
+        if math.isfinite(self.activation.derivative_second_moment):
+            return close_pairs.integrals(self.activation, r, o, rho, d)
         e = pair(self.activation._scaled(r * r), self.activation._scaled(o * o))
-        angle = 2.0 * math.asin(math.sqrt(0.5 * d))
-        angle = math.pi - angle if rho < 0.0 else angle
-        slope = math.nan
-        if d == 0.0 and rho > 0.0 and r == o:
-            slope = float(self.slopes[i]) * r * o
-        elif math.isfinite(self.activation.derivative_second_moment):
-            slope = float(e.slope(np.array([rho]), np.array([angle]))[0])
         inner = float(e.covariance(np.array([rho]))[0])
         lost = float(e.distance(np.array([d]))[0]) if rho > 0.0 and d else 0.0
-        return inner / (r * o), lost / (r * o), slope / (r * o)
-
-
-def _sharing(i: Index, j: Index, here: Index) -> list[Index]:
-    """Split pairs into groups of few rows."""
-    rows = np.union1d(i[here], j[here])
-    if len(rows) <= ROWS:
-        return [here] if len(here) else []
-    half = ROWS // 2
-    a, b = (np.searchsorted(rows, k[here]) // half for k in (i, j))
-    both = a * len(rows) + b
-    return [here[both == k] for k in np.unique(both)]
+        return inner / (r * o), lost / (r * o), math.nan
 
 
 @lru_cache(maxsize=64)

@@ -22,17 +22,21 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from theory import _twofold
 from theory._closed_maps import ClosedForm, closed
-from theory._homogeneous_maps import Homogeneous
+from theory._homogeneous_maps import Homogeneous, PowerMap
 from theory._layer_maps import Interpolated
 from theory._layers import Layer
-from theory._row_maps import LayerMap
+from theory._row_maps import RowMap
 from theory._rows import Index, LogLengths
 from theory._spheres import homogeneity
 from theory.activations import Activation
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
+
+LayerMap = Homogeneous | ClosedForm | Interpolated
+"""One layer at the lengths that rows have there: rows by themselves, and pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +108,9 @@ def combine(
 def _map(activation: Activation, before: LogLengths) -> LayerMap:
     m = homogeneity(activation)
     if m is not None:
-        return Homogeneous(activation, before, m)
-    kind = ClosedForm if closed(activation) else Interpolated
-    return kind(activation, before)
+        return Homogeneous(PowerMap(activation, before, m))
+    alone = RowMap(activation, before)
+    return ClosedForm(alone) if closed(activation) else Interpolated(alone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +126,7 @@ class Step:
     def build(cls, layer: Layer, before: LogLengths) -> "Step":
         """Build the layer's map for rows of these lengths."""
         each = _map(layer.activation, before)
-        parts = [Part(each.rows, layer.weight_var)]
+        parts = [Part(each.alone.rows, layer.weight_var)]
         if layer.bias_var:
             parts.append(Part(None, layer.bias_var))
         if layer.skip:
@@ -136,6 +140,18 @@ class Stack:
 
     layers: tuple[Layer, ...]
     trained: frozenset[int] = frozenset()
+
+
+def _within(rows: LogLengths) -> LogLengths:
+    """Return lengths whose squares float64 holds, or raise."""
+    if not np.all(np.abs(rows.high) < 345.0):
+        worst = 2.0 * rows.high[np.abs(rows.high).argmax()]
+        raise ValueError(
+            "kernels: `depth` must keep the kernel within float64, got"
+            f" e^{worst:.3g} on the diagonal. Use fewer layers, shorter inputs or"
+            " `activation.normalized()`."
+        )
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +168,9 @@ class Recursion:
         steps: list[Step] = []
         rows = start
         for layer in stack.layers:
-            if not np.all(np.abs(rows.high) < 345.0):
-                raise ValueError(
-                    "kernels: `depth` must keep the kernel within float64, got"
-                    f" e^{2.0 * rows.high[np.abs(rows.high).argmax()]:.0f} on the"
-                    " diagonal. Use `activation.normalized()`."
-                )
-            steps.append(Step.build(layer, rows))
+            steps.append(Step.build(layer, _within(rows)))
             rows = steps[-1].rows
+        _within(rows)
         return cls(stack, start, tuple(steps))
 
     @property
@@ -173,13 +184,17 @@ class Recursion:
         trained = self.stack.trained
         none = np.full_like(self.start.high, -math.inf)
         logs = [2.0 * self.start.high if 1 in trained else none]
+        low = np.zeros_like(none)  # what rounding takes from hundreds of layers' sums
         for number, step in enumerate(self.steps, start=2):
             layer = step.layer
-            with np.errstate(divide="ignore"):
-                slope = np.log(layer.weight_var * step.map.slopes + layer.skip**2)
-            log = logs[-1] + slope
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = np.log(layer.weight_var * step.map.alone.slopes + layer.skip**2)
+                log, error = _twofold.add_exactly(logs[-1], slope)
+            finite = np.isfinite(log)
+            low = np.where(finite, low + error, 0.0)
+            log[finite], low[finite] = _twofold.add_exactly(log[finite], low[finite])
             if number in trained:
-                own = 2.0 * step.map.rows.high + math.log(layer.weight_var)
+                own = 2.0 * step.map.alone.rows.high + math.log(layer.weight_var)
                 log = np.logaddexp(log, own)
                 if layer.bias_var:
                     log = np.logaddexp(log, math.log(layer.bias_var))
@@ -206,7 +221,7 @@ class Recursion:
                 theta *= _ratio(before, here, i, j) * slope
                 if number in trained:
                     own = layer.weight_var * after
-                    size = step.map.rows.high - 0.5 * here
+                    size = step.map.alone.rows.high - 0.5 * here
                     own *= np.exp(size[i] + size[j])
                     if layer.bias_var:
                         own += layer.bias_var * np.exp(-0.5 * (here[i] + here[j]))

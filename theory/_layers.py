@@ -13,6 +13,8 @@ from theory.activations.function import WIDEST
 LEAST = 1e-100
 """Smallest variance of weights: that of several layers is within float64."""
 
+CALLABLE = "`from_function` makes one of a callable."
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -37,8 +39,7 @@ class Layer:
     skip: float = 0.0
 
     def __post_init__(self) -> None:
-        hint = "`from_function` makes one of a callable."
-        _checks.instance("Layer", "activation", self.activation, Activation, hint)
+        _checks.instance("Layer", "activation", self.activation, Activation, CALLABLE)
         for name in ("weight_var", "bias_var", "skip"):
             value = getattr(self, name)
             positive = name == "weight_var"
@@ -91,11 +92,10 @@ class Layers:
 
         Raises
         ------
-        TypeError
-            If `activation` is neither an Activation nor layers of them.
         ValueError
-            If `depth` is missing, or is not the number of layers given; if `tangent` and
-            a derivative is not square integrable.
+            If `activation` is neither an Activation nor layers of them; if `depth` is
+            missing, or is not the number of layers given; if `tangent` and a derivative
+            is not square integrable.
         """
         w = _variance(who, "weight_var", weight_var, positive=True)
         b = _variance(who, "bias_var", bias_var)
@@ -142,11 +142,8 @@ def _given(
     entries: list[object] = list(activation) if listed else []
     given = [a for a in entries if isinstance(a, (Activation, Layer))]
     if not given or len(given) < len(entries):
-        raise TypeError(
-            f"{who}: `activation` must be an Activation, as in `theory.activations`,"
-            f" or a list of them, one for each layer, got {activation!r:.80}."
-            " `from_function` makes one of a callable."
-        )
+        need = "be a theory Activation or a list of them, one for each layer"
+        raise _checks.refuse(who, "activation", need, activation, CALLABLE)
     if depth is not None and _checks.integer(who, "depth", depth, 1) != len(given):
         raise ValueError(
             f"{who}: `depth` must be the number of layers in `activation`,"

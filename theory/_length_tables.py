@@ -28,7 +28,8 @@ import numpy.typing as npt
 
 from theory import gaussian, meshes
 from theory.activations import Activation, PiecewisePolynomial
-from theory.duals._planes import chebyshev, rule
+from theory.activations.base import split
+from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 
@@ -116,7 +117,10 @@ class Lengths:
         low, gap = pairs.real, pairs.imag
         out = np.empty_like(gap)
         alone = gap > 1.0
-        if np.count_nonzero(~alone) <= ALONE:
+        # A jump makes lambda proportional to the gap, not to its square.
+        if np.count_nonzero(~alone) <= ALONE or _constant_between_kinks(
+            self.activation
+        ):
             alone[:] = True
         for least in np.unique(low[alone]):
             at = alone & (low == least)
@@ -163,8 +167,8 @@ class LengthPanel:
         edges.append(self.activation._edges(top * unit) / unit)
         if self.has_slope:
             edges.append(self.activation.derivative._edges(top * unit) / unit)
-        cuts = np.unique(np.concatenate(edges))
-        y, w = gaussian.composite(cuts[np.abs(cuts) <= top])
+        every = np.unique(np.concatenate(edges))
+        y, w = gaussian.composite(every[np.abs(every) <= top])
         x = unit * y
         with np.errstate(over="ignore"):
             s = self.activation._value(x) / unit
@@ -203,12 +207,17 @@ class LengthPanel:
             energy, slopes = density @ (s * s), density @ (slope * slope)
         if not (np.isfinite(energy).all() and np.isfinite(slopes).all()):
             raise ValueError(
-                "kernels: lengths must keep the kernel within float64, but"
-                f" {self.activation.name} leaves it at length"
-                f" {math.exp(self.interval.high):.3g}. Use `activation.normalized()`."
+                "kernels: lengths must keep moments within float64 where they are"
+                f" tabulated, but those of {self.activation.name} leave it below length"
+                f" {math.exp(self.interval.high):.3g}. Use fewer layers or shorter inputs."
             )
         gain = np.log(energy) - 2.0 * shares
         mean, growth = density @ s, density @ (s * y * slope)
+        if not self.has_slope:
+            # By parts: s may jump.
+            growth = 0.5 * np.einsum(
+                "nm,nm->n", density, s * s * (np.square(y / r) - 1.0)
+            )
         variance = np.einsum("nm,nm->n", density, np.square(s - mean[:, None]))
         over = (mean / np.sqrt(energy), variance / energy, growth / energy)
         return np.stack([gain, *over, slopes], axis=1)
@@ -260,11 +269,15 @@ class LengthPanel:
         return gap * gap * np.einsum("ma,ma->m", left @ self._angles, right)
 
 
+def _constant_between_kinks(activation: Activation) -> bool:
+    base, _, _ = split(activation)
+    return isinstance(base, PiecewisePolynomial) and base.m == 0
+
+
 def turned(activation: Activation, low: float, gaps: Array) -> Array:
     """Return lambda of lengths e^low and e^(low + gap), for positive gaps (m,)."""
     r = np.exp(low + np.concatenate([[0.0], gaps]))
-    z, w = rule(cuts(activation, r))
-    w = w * gaussian.pdf(z)
+    z, w = rule_of(activation, r)
     start, wide = r[0] * z, (r[0] * z) * np.expm1(gaps)[:, None]
     # s(r z) - s(r_0 z) as an integral over a stretch that may have kinks inside.
     linear = isinstance(activation, PiecewisePolynomial) and activation.m == 1
@@ -277,11 +290,13 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
         ]
     stops = np.sort(np.array(stops), axis=0)
     change = np.zeros_like(wide)
-    for a, b in itertools.pairwise(stops):
+    steps = _constant_between_kinks(activation)
+    for a, b in () if steps else itertools.pairwise(stops):
         for node, weight in zip(x, share, strict=True):
             at = start + wide * (a + 0.5 * (b - a) * (1.0 + node))
             change += 0.5 * weight * (b - a) * wide * activation.derivative._value(at)
     first, both = activation._value(start), activation._value(r[1:, None] * z)
+    change = both - first if steps else change
     size, other = math.sqrt(first * first @ w), np.sqrt(both * both @ w)
     # Of the change of s, what does not go along with s: with a = s(r_0 z) and
     # b = (1 + share) a + across, 1 - a.b/|a||b| = |across|^2 / |b| (|b| + (1 + share) |a|).
@@ -294,10 +309,14 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
     )
 
 
-def cuts(activation: Activation, r: Array) -> Array:
-    """Edges of panels in z for s(r z) at every length r, within `REACH`."""
-    grid = np.arange(-REACH, REACH + 0.5, 0.5)
+def rule_of(activation: Activation, r: Array, step: float = 0.5) -> tuple[Array, Array]:
+    """Return z and w with ``E f(Z) = w @ f(z)`` for functions of s(r Z), at all r (m,).
+
+    Panels are at most a `step` wide and end at the edges of s(r z), within `REACH`.
+    """
+    grid = np.arange(-REACH, REACH + step, step)
     ends = [-REACH, REACH]
     own = [np.union1d(ends, activation._edges(REACH * v) / v) for v in r]
     kinks = {c / v for v in r for c in activation.kinks}
-    return np.union1d(grid, meshes.merged(own, kinks))
+    z, w = gaussian.composite(np.union1d(grid, meshes.merged(own, kinks)), meshes.NODES)
+    return z, w * gaussian.pdf(z)

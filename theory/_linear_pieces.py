@@ -23,6 +23,9 @@ Array = npt.NDArray[np.float64]
 
 NODES = 16
 
+SMALLEST = 1e-16
+"""Angles below which nothing is gained."""
+
 
 def density(
     activation: PiecewisePolynomial, r: Array, other: Array, t: Array, sign: Array
@@ -94,11 +97,24 @@ def angle_integrals(
             lost += each * 2.0 * np.sin(0.5 * (t + u)) * np.sin(0.5 * (t - u))
     end = slope_at(activation, r, other)
     slope, whole = end - lost_slope, d * end - lost
-    # From the pair's angle to a right angle: the covariance.
     first = mean_slope(activation, r) * mean_slope(activation, other)
-    gained, gained_slope = np.zeros_like(t), np.zeros_like(t)
-    count = max(1, math.ceil(math.log2(0.5 * math.pi / max(float(t.min()), 1e-9))))
-    at = np.maximum(t, 1e-300)
+    gained, gained_slope = from_right_angle(activation, r, other, t, sign)
+    mean = rho * first + gained
+    return mean, whole, np.where(rho < 0.0, first + gained_slope, slope)
+
+
+def from_right_angle(
+    activation: PiecewisePolynomial, r: Array, other: Array, t: Array, sign: Array
+) -> tuple[Array, Array]:
+    """Return what covariance and S, at angles t to the nearer end, are more than at pi/2.
+
+    The first less rho times the slope there.
+    """
+    x, w = gaussian.legendre(NODES)
+    gained = np.zeros(np.broadcast_shapes(r.shape, other.shape, t.shape))
+    gained_slope = np.zeros_like(gained)
+    at = np.maximum(t, SMALLEST)
+    count = max(1, math.ceil(math.log2(0.5 * math.pi / float(at.min()))))
     for k in range(count):
         low, high = (at * (0.5 * np.pi / at) ** (share / count) for share in (k, k + 1))
         for node, weight in zip(x, w, strict=True):
@@ -107,5 +123,4 @@ def angle_integrals(
             each *= 0.5 * (high - low) * weight * sign
             gained_slope += each
             gained += each * sign * (np.cos(t) - np.cos(u))
-    mean = rho * first + gained
-    return mean, whole, np.where(rho < 0.0, first + gained_slope, slope)
+    return gained, gained_slope

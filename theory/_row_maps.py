@@ -12,41 +12,22 @@ With :math:`\lambda` the distance of two rows of one direction (`theory._length_
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian
+from theory import activations, gaussian
+from theory._exponential_lengths import ExponentialLengths
 from theory._length_tables import Lengths
 from theory._rows import Index, LogLengths
 from theory.activations import Activation
+from theory.activations.base import split
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 
 Pairs = tuple[Array, Array, Array | None]
 """Correlations, their distances from the nearer of +-1, and E s'(u) s'(v)."""
-
-
-class LayerMap(Protocol):
-    """One layer at the lengths that rows have there."""
-
-    @property
-    def rows(self) -> LogLengths:
-        """Log lengths after the activation."""
-        ...
-
-    @property
-    def slopes(self) -> Array:
-        """E s'(r Z)^2 of each row."""
-        ...
-
-    def pairs(
-        self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
-    ) -> Pairs:
-        """Take pairs of rows, of shape (m,), through the activation."""
-        ...
 
 
 def settled(after: Array, delta: Array) -> tuple[Array, Array]:
@@ -67,7 +48,11 @@ class RowMap:
     before: LogLengths
 
     @cached_property
-    def _lengths(self) -> Lengths:
+    def lengths(self) -> Lengths | ExponentialLengths:
+        """What the activation does to lengths."""
+        base, scale, shift = split(self.activation)
+        if base == activations.exp:
+            return ExponentialLengths(scale, shift)
         return Lengths(self.activation)
 
     @cached_property
@@ -78,7 +63,7 @@ class RowMap:
     @cached_property
     def rows(self) -> LogLengths:
         """Log lengths after the activation."""
-        table, order = self._lengths, self.before.order
+        table, order = self.lengths, self.before.order
         logs, gaps = self.before.high[order], self.before.gaps
         rise = gaps + np.diff(self._gains[order])
         # Over a narrow gap, the integral of the slope in the place of a difference.
@@ -92,17 +77,17 @@ class RowMap:
     @cached_property
     def _gains(self) -> Array:
         """Logarithms of what lengths are multiplied by."""
-        return self._lengths.gain(self.before.high)
+        return self.lengths.gain(self.before.high)
 
     @cached_property
     def slopes(self) -> Array:
         """E s'(r Z)^2 of each row."""
-        return self._lengths.slope(self.before.high)
+        return self.lengths.slope(self.before.high)
 
     @cached_property
     def means(self) -> Array:
         """E s(r Z) / r' of each row."""
-        return self._lengths.mean(self.before.high)
+        return self.lengths.mean(self.before.high)
 
     @cached_property
     def factors(self) -> Array:
@@ -115,8 +100,17 @@ class RowMap:
         out = np.zeros_like(gaps)
         some = np.flatnonzero(gaps)
         lows = np.minimum(self.before.high[i[some]], self.before.high[j[some]])
-        out[some] = self._lengths.turned(lows, gaps[some])
+        out[some] = self.lengths.turned(lows, gaps[some])
         return out
+
+    def after(self, i: Index, j: Index, inner: Array) -> Array:
+        """Return correlations after the layer from the integrals of S over [0, rho]."""
+        return self.means[i] * self.means[j] + self.factors[i] * self.factors[j] * inner
+
+    def near(self, i: Index, j: Index, rho: Array, inner: Array) -> Index:
+        """Return the pairs that need their distance: from positive rho to nearly one."""
+        after = self.after(i, j, inner)
+        return np.flatnonzero((rho > 0.0) & (after > 1.0 - CLOSE))
 
     def moved(
         self, i: Index, j: Index, rho: Array, inner: Array, lost: Array
@@ -124,11 +118,11 @@ class RowMap:
         """Return correlations after the layer and their distances from +-1.
 
         `inner` and `lost` are the integrals of S over [0, rho] and over [rho, 1], the
-        second for positive rho.
+        second where `near`.
         """
-        factor = self.factors[i] * self.factors[j]
-        after = self.means[i] * self.means[j] + factor * inner
+        after = self.after(i, j, inner)
+        near = self.near(i, j, rho, inner)
         delta = np.full_like(after, math.inf)
-        near = np.flatnonzero((rho > 0.0) & (after > 1.0 - CLOSE))
-        delta[near] = factor[near] * lost[near] + self.turned(i[near], j[near])
+        p, q = i[near], j[near]
+        delta[near] = self.factors[p] * self.factors[q] * lost[near] + self.turned(p, q)
         return settled(after, delta)

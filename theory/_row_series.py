@@ -6,11 +6,14 @@ With :math:`b_k(r) = E\,s'(r Z) h_k(Z)` and :math:`p_k = b_k(r)\, b_k(o)`,
 
    S = \sum_k p_k \rho^k, \qquad
    \int_0^\rho S = \rho \sum_k \frac{p_k}{k + 1} \rho^k, \qquad
-   \int_\rho^1 S = (1 - \rho) \sum_k \rho^k \sum_{m \ge k} \frac{p_m}{m + 1},
+   \int_\rho^1 S = \frac{\mathrm{Cov}(s(r Z), s(o Z))}{r o} - \int_0^\rho S,
 
-whatever the kinks: an order of 40 over :math:`-\log|\rho|` leaves nothing.
+whatever the kinks: an order of 40 over :math:`-\log|\rho|` leaves nothing, and of the
+difference at least 1/64 is left. Many pairs of the same lengths are read off polynomials of
+the angle, in which the series are analytic.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -18,82 +21,131 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
-from theory._length_tables import REACH, cuts
-from theory._rows import Index
+from theory._length_tables import rule_of
+from theory._rows import Index, Mask, distinct
 from theory.activations import Activation
-from theory.duals._planes import rule
+from theory.activations._engines import PARSEVAL
+from theory.duals._planes import chebyshev
+from theory.grids import clenshaw
 
 Array = npt.NDArray[np.float64]
 
 CLASSES = ((0.23, 150), (0.06, 640), (0.0156, 2560))
 """Distances from +-1 and the order from which powers of rho are below 1e-17."""
 
-ROWS = 128
+COARSE = 640
+"""Order up to which panels of half a unit resolve the polynomials."""
+
+ROWS = 64
 """Lengths that share a quadrature, whose panels end at the kinks of all."""
+
+TAIL = 1e-15
+"""Last coefficients over the largest that count as rounding."""
+
+ROUNDING = 1e-17
+"""Coefficients that are left out."""
 
 TOGETHER = 16384
 """Pairs summed together: their temporaries stay in cache."""
 
 
+NODES = 40
+"""Of an angle between two of the distances. Averages over a Gaussian pair are analytic for
+|Re rho| < 1: the ellipse around the widest interval leaves 2.4^-40 = 6e-16."""
+
+DENSE = 8
+"""Pairs for every pair of lengths from which these are tabulated."""
+
+BLOCK = 64
+"""Polynomials integrated together."""
+
+NOTHING = 1e-19
+"""Energy of a coefficient, over the whole, that counts as none."""
+
+
 @dataclass(frozen=True, eq=False)
 class RowSeries:
-    """Coefficients of a few rows: b_k / sqrt(k + 1), and what the order leaves out."""
+    """Coefficients of a few rows, b_k / sqrt(k + 1)."""
 
+    activation: Activation
+    r: Array
     coefficients: Array  # (order + 1, n)
-    missing: Array  # of the integral of S from 0 to 1, (n, n)
+    ended: Mask  # (n,): those that nothing follows
 
     @classmethod
-    def build(cls, activation: Activation, r: Array, order: int) -> "RowSeries":
-        """Integrate the coefficients at lengths r (n,)."""
-        edges = cuts(activation, r)
-        # A polynomial of order k turns sqrt(k) times in a unit.
-        step = 0.5 if order <= 640 else 0.25
-        edges = np.union1d(edges, np.arange(-REACH, REACH + step, step))
-        z, w = rule(edges)
-        x = r[:, None] * z
-        s = activation._value(x)
-        weight = w * gaussian.pdf(z)
-        s -= (s @ weight)[:, None]
-        whole = ((s * weight) @ s.T) / np.outer(r, r)
-        smooth = math.isfinite(activation.derivative_second_moment)
-        f = activation.derivative._value(x) if smooth else s / r[:, None]
-        # Half of the density goes with the polynomials, half with the function.
-        root = np.exp(-0.25 * z * z) / math.sqrt(gaussian.SQRT_TWO_PI)
-        f *= w * root
-        out = np.empty((order + 1, len(r)))
-        low, high = np.zeros_like(z), root
-        if not smooth:
-            low, high = root, z * root
-        first = 0 if smooth else 1
-        for k in range(order + 1):
-            out[k] = f @ high
-            low, high = (
-                high,
-                (z * high - math.sqrt(k + first) * low) / math.sqrt(k + 1 + first),
-            )
-        if smooth:
-            out /= np.sqrt(np.arange(1.0, order + 2.0))[:, None]
-        energy = np.square(out).max(axis=1) * np.arange(1.0, order + 2.0)
-        last = np.flatnonzero(energy > 1e-19 * energy.max(initial=1e-300))
-        out = out[: int(last[-1]) + 1 if last.size else 1]
-        return cls(out, whole - out.T @ out)
+    def none(cls, activation: Activation, r: Array) -> "RowSeries":
+        """Rows of lengths r (n,) before anything is integrated."""
+        return cls(activation, r, np.zeros((1, len(r))), np.zeros(len(r), dtype=bool))
+
+    def raised(self, rows: Index, order: int) -> "RowSeries":
+        """Return all with some rows up to an order, or to their end before it."""
+        rows = rows[~self.ended[rows]]
+        if not len(rows):
+            return self
+        found = [
+            _series(self.activation, self.r[rows[start : start + ROWS]], order)
+            for start in range(0, len(rows), ROWS)
+        ]
+        most = max(len(self.coefficients), *(len(c) for c, _ in found))
+        out = np.zeros((most, len(self.r)))
+        out[: len(self.coefficients)] = self.coefficients
+        ended = self.ended.copy()
+        for start, (c, end) in zip(range(0, len(rows), ROWS), found, strict=True):
+            here = rows[start : start + ROWS]
+            out[:, here] = 0.0
+            out[: len(c), here] = c
+            ended[here] = end
+        return RowSeries(self.activation, self.r, out, ended)
+
+    def whole(self, i: Index, j: Index) -> Array:
+        """Return the integrals of S over [0, 1]."""
+        both = self.ended[i] & self.ended[j]
+        out = np.empty(len(i))
+        c = self.coefficients
+        out[both] = (c.T @ c)[i[both], j[both]]
+        rest = np.flatnonzero(~both)
+        out[rest] = self._integrated(i[rest], j[rest])
+        return out
+
+    def _integrated(self, i: Index, j: Index) -> Array:
+        out = np.empty(len(i))
+        block = (i // ROWS) * len(self.r) + j // ROWS
+        for k in np.unique(block):
+            at = np.flatnonzero(block == k)
+            rows, (p, q) = distinct(len(self.r), i[at], j[at])
+            r = self.r[rows]
+            z, w = rule_of(self.activation, r)
+            s = self.activation._value(r[:, None] * z)
+            s -= (s @ w)[:, None]
+            both = ((s * w) @ s.T) / np.outer(r, r)
+            out[at] = both[p, q]
+        return out
 
     def integrals(
         self, i: Index, j: Index, rho: Array, d: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return the integrals of S over [0, rho] and [rho, 1], and S."""
-        out = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)
-        for start in range(0, len(rho), TOGETHER):
-            part = slice(start, start + TOGETHER)
-            found = self._block(i[part], j[part], rho[part], d[part])
-            for values, value in zip(out, found, strict=True):
-                values[part] = value
-        return out
+    ) -> tuple[Array, Array]:
+        """Return the integrals of S over [0, rho], and S."""
+        zero, slope = np.empty_like(rho), np.empty_like(rho)
+        t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
+        todo = np.ones(rho.shape, dtype=bool)
+        for at, angles in _spans(rho, t):
+            pairs = _Pairs.of(len(self.r), i[at], j[at])
+            if len(at) < DENSE * pairs.count:
+                continue
+            found = self._tabulated(
+                pairs, angles, np.where(rho < 0.0, np.pi - t, t)[at]
+            )
+            if found is not None:
+                zero[at], slope[at] = found
+                todo[at] = False
+        rest = np.flatnonzero(todo)
+        for start in range(0, len(rest), TOGETHER):
+            at = rest[start : start + TOGETHER]
+            zero[at], slope[at] = self._summed(i[at], j[at], rho[at])
+        return zero, slope
 
-    def _block(
-        self, i: Index, j: Index, rho: Array, d: Array
-    ) -> tuple[Array, Array, Array]:
-        zero, end, slope, tail = (np.zeros_like(rho) for _ in range(4))
+    def _summed(self, i: Index, j: Index, rho: Array) -> tuple[Array, Array]:
+        zero, slope = np.zeros_like(rho), np.zeros_like(rho)
         p, right = np.empty_like(rho), np.empty_like(rho)
         for k in range(len(self.coefficients) - 1, -1, -1):
             row = self.coefficients[k]
@@ -102,13 +154,123 @@ class RowSeries:
             p *= right
             zero *= rho
             zero += p
-            tail += p
-            end *= rho
-            end += tail
             p *= k + 1.0
             slope *= rho
             slope += p
         zero *= rho
-        end *= d
-        end += self.missing[i, j]
-        return zero, end, slope
+        return zero, slope
+
+    def _tabulated(
+        self, pairs: "_Pairs", angles: tuple[float, float], t: Array
+    ) -> tuple[Array, Array] | None:
+        """Return the integral over [0, rho] and S; nothing if they are not resolved."""
+        low, high = angles
+        nodes = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(
+            np.pi * (np.arange(NODES) + 0.5) / NODES
+        )
+        left, right = (self.coefficients[:, k] for k in (pairs.left, pairs.right))
+        order = np.arange(len(left))[:, None]
+        y = (2.0 * t - (low + high)) / (high - low)
+        out: list[Array] = []
+        for more in (False, True):
+            values = np.empty((NODES, pairs.count))
+            for row, rho in zip(values, np.cos(nodes), strict=True):
+                power = (order + 1.0) * rho**order if more else rho ** (order + 1)
+                row[:] = ((left * power).T @ right).ravel()
+            c = chebyshev(NODES) @ values
+            size = np.abs(c).max(axis=1) / np.abs(c).max()
+            if size[-2:].max() > TAIL:
+                return None
+            c = c[: max(2, int(np.flatnonzero(size > ROUNDING)[-1]) + 1)]
+            out.append(_clenshaw(c, pairs.at, y))
+        return out[0], out[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Lengths on both sides of pairs, and which entry (left, right) a pair is."""
+
+    left: Index
+    right: Index
+    at: Index
+
+    @classmethod
+    def of(cls, n: int, i: Index, j: Index) -> "_Pairs":
+        left, (p,) = distinct(n, i)
+        right, (q,) = distinct(n, j)
+        return cls(left, right, p * len(right) + q)
+
+    @property
+    def count(self) -> int:
+        return len(self.left) * len(self.right)
+
+
+def _spans(rho: Array, t: Array) -> list[tuple[Index, tuple[float, float]]]:
+    """Divide pairs at angles t to the nearer end, and say between which they lie."""
+    edges = [0.5 * math.pi, *(math.acos(1.0 - least) for least, _ in CLASSES)]
+    middle = edges[1]
+    out = [(np.flatnonzero(t >= middle), (middle, math.pi - middle))]
+    for high, low in itertools.pairwise(edges[1:]):
+        near = (t >= low) & (t < high)
+        out.append((np.flatnonzero(near & (rho >= 0.0)), (low, high)))
+        out.append(
+            (np.flatnonzero(near & (rho < 0.0)), (math.pi - high, math.pi - low))
+        )
+    return [(at, angles) for at, angles in out if len(at)]
+
+
+def _clenshaw(c: Array, at: Index, y: Array) -> Array:
+    """Evaluate series at y, with the coefficients c[:, at]."""
+    out = np.empty_like(y)
+    for start in range(0, len(y), TOGETHER):
+        part = slice(start, start + TOGETHER)
+        out[part] = clenshaw(c, at[part], y[part])
+    return out
+
+
+def _series(activation: Activation, r: Array, order: int) -> tuple[Array, bool]:
+    """Return b_k / sqrt(k + 1) of at most an order, and whether nothing follows."""
+    first = order if activation.kinks else min(order, COARSE)
+    c, ended = _coefficients(activation, r, first)
+    if not ended and first < order:
+        c, ended = _coefficients(activation, r, order)
+    energy = np.square(c).max(axis=1) * np.arange(1.0, len(c) + 1.0)
+    last = np.flatnonzero(energy > NOTHING * energy.max(initial=1e-300))
+    return c[: int(last[-1]) + 1 if last.size else 1], ended
+
+
+def _coefficients(activation: Activation, r: Array, order: int) -> tuple[Array, bool]:
+    """Return b_k / sqrt(k + 1), (orders, n), and whether nothing follows."""
+    # A polynomial of order k turns sqrt(k) times in a unit.
+    z, weight = rule_of(activation, r, 0.5 if order <= COARSE else 0.25)
+    x = r[:, None] * z
+    smooth = math.isfinite(activation.derivative_second_moment)
+    if smooth:
+        f = activation.derivative._value(x)
+    else:
+        f = activation._value(x)
+        f = (f - (f @ weight)[:, None]) / r[:, None]
+    whole = (f * f) @ weight
+    # Half of the density goes with the polynomials, half with the function.
+    root = np.exp(-0.25 * z * z) / math.sqrt(gaussian.SQRT_TWO_PI)
+    f *= weight / root
+    out = np.empty((order + 1, len(r)))
+    first = 0 if smooth else 1
+    low, high = (root, z * root) if first else (np.zeros_like(z), root)
+    found, ended = np.zeros(len(r)), False
+    for start in range(0, order + 1, BLOCK):
+        basis = np.empty((min(BLOCK, order + 1 - start), len(z)))
+        for k, row in enumerate(basis, start=start + first):
+            row[:] = high
+            low, high = high, (z * high - math.sqrt(k) * low) / math.sqrt(k + 1)
+        out[start : start + BLOCK] = basis @ f.T
+        energy = np.square(out[start : start + BLOCK])
+        found += energy.sum(axis=0)
+        # Energy beyond a block of zeros is missing from the whole.
+        missed = np.abs(whole - found) > PARSEVAL * whole
+        if np.all(energy[-BLOCK // 2 :] <= NOTHING * found) and not missed.any():
+            out, ended = out[: start + BLOCK], True
+            break
+    if smooth:
+        out /= np.sqrt(np.arange(1.0, len(out) + 1.0))[:, None]
+    return out, ended

@@ -10,6 +10,7 @@ from theory.matrices import dot
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 
 
 Start = tuple[float, float]
@@ -21,6 +22,15 @@ def _plus(start: Start, gain: float) -> Start:
     high, low = _twofold.add_exactly(np.array(start[0]), np.array(gain))
     high, low = _twofold.add_exactly(high, low + start[1])
     return float(high), float(low)
+
+
+def distinct(n: int, *lists: Index) -> tuple[Index, list[Index]]:
+    """Return which of n rows occur in the lists, rising, and the lists' places there."""
+    found = np.zeros(n, dtype=bool)
+    for rows in lists:
+        found[rows] = True
+    place = np.cumsum(found) - 1
+    return np.flatnonzero(found), [place[rows] for rows in lists]
 
 
 @dataclass(frozen=True, eq=False)

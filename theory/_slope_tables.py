@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian, hermite
-from theory._length_tables import Interval, cuts
-from theory._linear_pieces import density, mean_slope
+from theory._length_tables import REACH, Interval, rule_of
+from theory._linear_pieces import from_right_angle, mean_slope
+from theory._row_series import RowSeries
 from theory.activations import Activation, PiecewisePolynomial
-from theory.duals._panels import NODES as ANGLES
+from theory.activations._engines import PANELS
 from theory.duals._panels import Panels
-from theory.duals._planes import Broken, Plane, chebyshev, rule
+from theory.duals._planes import Broken, Plane, chebyshev
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-ORDER = 640
-"""Order of a Hermite series of the slopes that is tried first."""
+ORDER = 2560
+"""Order by which a Hermite series of the slopes has to end, or quadrature is taken."""
 
 MOST = 64
 """Nodes in log length of tables of slopes, at most."""
@@ -123,11 +123,15 @@ def _needed(activation: Activation, interval: Interval) -> int:
     if interval.high - interval.low <= 1e-15:
         return 1
     n = MOST
-    r = np.exp(interval.nodes(n))
-    z, w = rule(cuts(activation, r))
-    f = activation.derivative._value(r[:, None] * z)
-    c = np.abs(chebyshev(n) @ (f * f @ (w * gaussian.pdf(z))))
+    c = np.abs(chebyshev(n) @ _energies(activation, np.exp(interval.nodes(n))))
     return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2, MOST)
+
+
+def _energies(activation: Activation, r: Array) -> Array:
+    """E s'(r Z)^2 at every length, by quadrature."""
+    z, w = rule_of(activation, r)
+    f = activation.derivative._value(r[:, None] * z)
+    return f * f @ w
 
 
 def _by_kinks(activation: Activation, r: Array) -> Build | None:
@@ -135,22 +139,15 @@ def _by_kinks(activation: Activation, r: Array) -> Build | None:
     if not isinstance(activation, PiecewisePolynomial) or activation.m != 1:
         return None
     first = mean_slope(activation, r)
-    x, share = gaussian.legendre(ANGLES)
     kinks = np.outer(activation.kinks, 1.0 / r).ravel()
 
     def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
         sign = np.array(-1.0 if mirrored else 1.0)
 
         def slope(t: Array) -> Array:
-            out = np.tile(np.outer(first, first), (len(t), 1, 1))
-            for k, low in enumerate(t):
-                count = max(1, math.ceil(math.log(0.5 * np.pi / low, 3.0)))
-                edges = low * (0.5 * np.pi / low) ** (np.arange(count + 1.0) / count)
-                wide = 0.5 * np.diff(edges)[:, None]
-                at = (edges[:-1, None] + wide * (1.0 + x)).ravel()[:, None, None]
-                each = density(activation, r[:, None], r, at, sign)
-                out[k] += sign * np.tensordot((wide * share).ravel(), each, 1)
-            return out
+            return np.outer(first, first) + np.array(
+                [from_right_angle(activation, r[:, None], r, at, sign)[1] for at in t]
+            )
 
         # Below angles like the least gap of kinks their density is constant or nothing.
         gaps = np.abs(np.subtract.outer(kinks, sign * kinks))
@@ -163,22 +160,18 @@ def _by_series(activation: Activation, r: Array) -> Build | None:
     """Hermite series of the slopes at every length; None where they converge slowly."""
     if activation.kinks:
         return None
-    z, basis = hermite.weighted_basis(ORDER)
-    b = activation.derivative._value(r[:, None] * z) @ basis.T
-    energy = b * b
-    # What is missing is some 20 times the last, as coefficients fall like e^(-c sqrt k).
-    if np.any(20.0 * energy[:, -20:].max(axis=1) > 1e-15 * energy.sum(axis=1)):
+    series = RowSeries.none(activation, r).raised(np.arange(len(r)), ORDER)
+    if not series.ended.all():
         return None
-    most = energy.max(axis=0)
-    last = int(np.flatnonzero(most > 1e-18 * most.max())[-1])
-    b = b[:, : last + 1].T
-    both = (b[:, :, None] * b[:, None, :]).reshape(last + 1, -1)
+    c = series.coefficients
+    b = c * np.sqrt(np.arange(1.0, len(c) + 1.0))[:, None]
+    both = (b[:, :, None] * b[:, None, :]).reshape(len(b), -1)
 
     def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
         sign = -1.0 if mirrored else 1.0
 
         def slope(t: Array) -> Array:
-            powers = np.vander(sign * np.cos(t), last + 1, increasing=True)
+            powers = np.vander(sign * np.cos(t), len(b), increasing=True)
             return (powers @ both).reshape(-1, len(r), len(r))
 
         return slope, np.inf
@@ -189,6 +182,13 @@ def _by_series(activation: Activation, r: Array) -> Build | None:
 def _by_plane(activation: Activation, r: Array) -> Build:
     """Quadrature of the slopes at every length, whatever the kinks."""
     df = activation.derivative
+    most = max(len(df._edges(REACH * v)) for v in r)
+    if most > PANELS:
+        raise ValueError(
+            f"kernels: `x` must have lengths at which {PANELS} panels resolve"
+            f" {activation.name}, but at {r.max():.3g} it oscillates so often that it"
+            f" needs {most}. Rescale the inputs."
+        )
     f = [
         Broken(
             lambda z, v=v: df._value(v * z),
@@ -197,9 +197,8 @@ def _by_plane(activation: Activation, r: Array) -> Build:
         )
         for v in r
     ]
-    z, w = rule(cuts(activation, r))
+    z, w = rule_of(activation, r)
     s = activation._value(r[:, None] * z)
-    w = w * gaussian.pdf(z)
     variance = (s - (s @ w)[:, None]) ** 2 @ w / (r * r)
 
     def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001

@@ -8,6 +8,7 @@ import numpy as np
 
 from theory._layers import Layer, Layers
 from theory.activations import Activation, Affine, PiecewisePolynomial
+from theory.activations.base import split
 from theory.depth_maps import DepthMap
 
 
@@ -49,12 +50,13 @@ def homogeneity(activation: Activation) -> int | None:
     >>> homogeneity(act.relu), homogeneity(act.sign), homogeneity(act.tanh)
     (1, 0, None)
     """
-    if not isinstance(activation, PiecewisePolynomial):
+    base, _, shift = split(activation)
+    if not isinstance(base, PiecewisePolynomial) or (shift and base.m):
         return None
-    if any(c != 0.0 for c in activation.kinks):
+    if any(c != 0.0 for c in base.kinks):
         return None
-    lower = (p for i, p in enumerate(activation.poly) if i != activation.m)
-    return None if any(lower) else activation.m
+    lower = (p for i, p in enumerate(base.poly) if i != base.m)
+    return None if any(lower) else base.m
 
 
 @lru_cache(maxsize=64)
@@ -75,7 +77,9 @@ def sphere(network: Layers, start: float) -> Sphere:
                 here = layer.activation
                 steps.append((here, count))
                 for _ in range(count):
-                    length = within(here.second_moment * length**m)
+                    with np.errstate(over="ignore", under="ignore"):
+                        power = float(np.float64(length) ** m)
+                    length = within(here.second_moment * power)
                 break
             here = _at(layer, length)
             with np.errstate(over="ignore", invalid="ignore"):

@@ -30,16 +30,16 @@ Values = tuple[Array, Array, Array, Array]
 Steps = tuple[tuple[Activation, int], ...]
 """Layers in order: an activation and how many equal layers of it follow."""
 
+LINEAR = 21.0 * math.log(2.0)
+"""Logarithm of how much layers may enlarge `SMALLEST`, to 2^-43, and be linear there."""
+
 CHUNK = 65536
 """Pairs evaluated together: their temporaries stay in cache."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DepthMap:
-    """Both kernels of M layers on the sphere as functions of one correlation.
-
-    Kernels are relative to their diagonals; that of the tangent kernel is
-    ``exp(log_diagonal)`` times that of the other one.
+@dataclass(frozen=True)
+class Exact:
+    """What is known of M layers without a table.
 
     Attributes
     ----------
@@ -55,6 +55,51 @@ class DepthMap:
     total : float
         ``log(1 + D_M + D_M D_{M-1} + ...)``, M terms: the diagonal of the tangent kernel
         that the layers generate.
+    """
+
+    steps: Steps
+    parity: int
+    centred: bool
+    linear: float
+    growth: float
+    total: float
+
+    @classmethod
+    def of_layer(cls, activation: Activation) -> "Exact":
+        """Return what is known of one layer."""
+        parity = _one_layer.parity_of(activation)
+        return cls(
+            steps=((activation, 1),),
+            parity=parity,
+            # An odd function's mean is zero, whatever rounding has left of it.
+            centred=parity == -1 or activation.mean == 0.0,
+            linear=_one_layer.linear_share(activation),
+            growth=_growth(activation),
+            total=0.0,
+        )
+
+    def then(self, later: "Exact") -> "Exact":
+        """Return what is known of these layers followed by `later`."""
+        return Exact(
+            steps=_merged(self.steps + later.steps),
+            parity=later.parity if self.parity == -1 else self.parity,
+            centred=self.centred and later.centred,
+            linear=self.linear * later.linear,
+            growth=self.growth + later.growth,
+            total=_shares(self.total, later.growth, later.total)[0],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DepthMap:
+    """Both kernels of M layers on the sphere as functions of one correlation.
+
+    Kernels are relative to their diagonals; that of the tangent kernel is
+    ``exp(log_diagonal)`` times that of the other one.
+
+    Attributes
+    ----------
+    exact : Exact
     tables : tuple of array, (degree + 1, sides * cells)
         Of ``f(rho)``, over rho for a centred map; of ``(1 - f(rho)) / (1 - rho)``, for an
         odd or even map of ``|rho|``; of the product of slopes over ``D_1 ... D_M``; of the
@@ -71,12 +116,7 @@ class DepthMap:
     True
     """
 
-    steps: Steps
-    parity: int
-    centred: bool
-    linear: float
-    growth: float
-    total: float
+    exact: Exact
     tables: tuple[Array, Array, Array, Array]
     minus_one: tuple[float, float, float, float]
 
@@ -93,22 +133,15 @@ class DepthMap:
 
     def then(self, later: "DepthMap") -> "DepthMap":
         """Return these layers followed by `later`."""
-        total, carried, own = _shares(self.total, later.growth, later.total)
+        before, after = self.exact, later.exact
+        _, carried, own = _shares(before.total, after.growth, after.total)
 
         def values(rho: Array, d: Array) -> Values:
             f1, d1, p1, a1 = self.read(rho, d)
             f2, d2, p2, a2 = later.read(f1, d1)
             return f2, d2, p1 * p2, own * a2 + carried * p2 * a1
 
-        return _tabulate(
-            values,
-            steps=_merged(self.steps + later.steps),
-            parity=later.parity if self.parity == -1 else self.parity,
-            centred=self.centred and later.centred,
-            linear=self.linear * later.linear,
-            growth=self.growth + later.growth,
-            total=total,
-        )
+        return _tabulate(values, before.then(after))
 
     def power(self, count: int) -> "DepthMap":
         """Return these layers `count` times over, by repeated squaring."""
@@ -121,7 +154,7 @@ class DepthMap:
     @property
     def log_diagonal(self) -> float:
         """Logarithm of the tangent kernel's diagonal over that of the other kernel."""
-        return _shares(0.0, self.growth, self.total)[0]
+        return _shares(0.0, self.exact.growth, self.exact.total)[0]
 
     def read(self, rho: Array, d: Array) -> Values:
         """Return what the tables hold at correlations given with ``d = 1 - |rho|``.
@@ -132,20 +165,26 @@ class DepthMap:
         cell, y = COARSE.locate(np.clip(d, SMALLEST, 1.0 - 2.0**-53))
         y *= (2.0 / COARSE.widths()).take(cell)
         y -= 1.0
-        if self.parity != -1:
+        if self.exact.parity != -1:
             cell += (rho < 0.0) * COARSE.cells
         f, u, p, a = (clenshaw(table, cell, y) for table in self.tables)
-        if self.centred:
+        if self.exact.centred:
             f *= rho
             a *= rho
-        u *= _one_layer.from_one(self.parity, rho, d)
-        # Less than the tables reach is kept: later layers multiply it.
-        distance = np.clip(_one_layer.nearer(self.parity, f, u), 0.0, 1.0)
-        ends = np.flatnonzero(d == 0.0)
-        if ends.size:
-            at = (1.0, 0.0, 1.0, 1.0), self.minus_one
-            for out, one, other in zip((f, distance, p, a), *at, strict=True):
-                out[ends] = np.where(rho[ends] < 0.0, other, one)
+        u *= _one_layer.from_one(self.exact.parity, rho, d)
+        # Less than the tables reach is kept: later layers multiply it. What jumps do
+        # to slopes, and next to -1, goes like the root of d, the rest is there by now.
+        under = np.flatnonzero(d < SMALLEST)
+        root, negative = np.sqrt(d[under] / SMALLEST), rho[under] < 0.0
+        linear = u[under]
+        ones = (1.0, 0.0, 1.0, 1.0)
+        for out, one, other in zip((f, u, p, a), ones, self.minus_one, strict=True):
+            end = np.where(negative, other, one)
+            out[under] = end + root * (out[under] - end)
+        sign = np.where(negative, float(self.exact.parity), 1.0)
+        u[under] = np.where(sign == 0.0, u[under], linear)
+        f[under] = np.where(sign == 0.0, f[under], sign * (1.0 - linear))
+        distance = np.clip(_one_layer.nearer(self.exact.parity, f, u), 0.0, 1.0)
         return f, distance, p, a
 
     def __call__(self, rho: Array) -> tuple[Array, Array]:
@@ -168,12 +207,12 @@ class DepthMap:
         `d` is lost. In place throughout: passes over memory are what a matrix costs.
         """
         cell, y = FINE.locate(d)
-        if self.parity != -1:
+        if self.exact.parity != -1:
             # All ones where the sign bit is set.
             negative = rho.view(np.int64) >> 63
             negative &= FINE.cells + 1
             cell += negative
-        term, total, centred = np.empty_like(d), d, self.centred
+        term, total, centred = np.empty_like(d), d, self.exact.centred
         for table, into in zip(self._fine, out, strict=False):
             # `clip` lets take write to a buffer, and out of range where d is.
             table[-1].take(cell, out=total, mode="clip")
@@ -186,31 +225,43 @@ class DepthMap:
 
     def close(self, rho: Array, d: Array) -> tuple[Array, Array]:
         """Return the kernels at correlations of shape (m,), from ``d = 1 - |rho|``."""
-        if self.parity == 0:
-            # The kernels are continuous at -1 with square-root corrections below
-            # sqrt(2^-64), which only the odd case, K = -1 there, would resolve.
-            d = np.where((rho < 0.0) & (d < SMALLEST), 0.0, d)
-        k, t = self._kernels(rho, d)
-        closer = np.flatnonzero((d < SMALLEST) & (d > 0.0))
+        f, _, p, a = self.read(rho, d)
+        _, from_input, from_layers = _shares(0.0, self.exact.growth, self.exact.total)
+        k, t = f, from_layers * a + from_input * p * rho
+        sign = np.where(rho < 0.0, float(self.exact.parity), 1.0)
+        closer = np.flatnonzero((d < self._least) & (d > 0.0) & (sign != 0.0))
         if closer.size:
-            sign = np.where(rho[closer] < 0.0, self.parity, 1.0)
-            k[closer], t[closer] = sign * _recursion(self.steps, d[closer])
+            near = _recursion(self.exact.steps, d[closer])
+            k[closer], t[closer] = sign[closer] * near
         return k, t
 
-    def _kernels(self, rho: Array, d: Array) -> tuple[Array, Array]:
-        f, _, p, a = self.read(rho, d)
-        _, from_input, from_layers = _shares(0.0, self.growth, self.total)
-        return f, from_layers * a + from_input * p * rho
+    @cached_property
+    def _least(self) -> float:
+        """Distance below which inputs take the layers one by one.
+
+        Tables reach to `SMALLEST`, and on where what follows is linear there: a distance
+        that some layers make smaller than that may be let grow by others.
+        """
+        growth = [0.0]  # logarithms, from the input to the end of each step
+        for activation, count in self.exact.steps:
+            growth.append(growth[-1] + count * _growth(activation))
+        highest = itertools.accumulate(reversed(growth), max)
+        lows = [
+            low
+            for low, high in zip(growth, reversed(list(highest)), strict=True)
+            if high - low > LINEAR
+        ]
+        return SMALLEST * math.exp(-min([0.0, *lows]))
 
     @cached_property
     def _fine(self) -> tuple[Array, Array]:
         """Both kernels on the finer grid, divided by rho for a centred map."""
         d = FINE.nodes()
         found: list[tuple[Array, ...]] = []
-        for sign in _sides(self.parity):
+        for sign in _sides(self.exact.parity):
             rho = sign * (1.0 - d)
-            both = self._kernels(rho.ravel(), d.ravel())
-            over = rho if self.centred else 1.0
+            both = self.close(rho.ravel(), d.ravel())
+            over = rho if self.exact.centred else 1.0
             found.append(tuple(FINE.taylor(v.reshape(d.shape) / over) for v in both))
         k, t = (np.concatenate(tables, axis=1) for tables in zip(*found, strict=True))
         return k, t
@@ -219,22 +270,13 @@ class DepthMap:
 @lru_cache(maxsize=64)
 def _of_layer(activation: Activation) -> DepthMap:
     """Tabulate a layer; its quadratures take as long as many compositions."""
-    parity = _one_layer.parity_of(activation)
+    exact = Exact.of_layer(activation)
 
     def values(rho: Array, d: Array) -> Values:
-        f, distance, p = _one_layer.values(activation, parity, rho, d)
+        f, distance, p = _one_layer.values(activation, exact.parity, rho, d)
         return f, distance, p, f
 
-    return _tabulate(
-        values,
-        steps=((activation, 1),),
-        parity=parity,
-        # An odd function's mean is zero, whatever rounding has left of it.
-        centred=parity == -1 or activation.mean == 0.0,
-        linear=_one_layer.linear_share(activation),
-        growth=_growth(activation),
-        total=0.0,
-    )
+    return _tabulate(values, exact)
 
 
 def _merged(steps: Steps) -> Steps:
@@ -243,21 +285,13 @@ def _merged(steps: Steps) -> Steps:
     return tuple((a, sum(n for _, n in group)) for a, group in groups)
 
 
-def _tabulate(
-    values: Callable[[Array, Array], Values],
-    *,
-    steps: Steps,
-    parity: int,
-    centred: bool,
-    linear: float,
-    growth: float,
-    total: float,
-) -> DepthMap:
+def _tabulate(values: Callable[[Array, Array], Values], exact: Exact) -> DepthMap:
     """Fit values at the nodes; pin ratio and product at rho = 0 to their exact values.
 
     Once correlations are small every layer multiplies by the value there, so a rounding
     error of the fit would be raised to the power of the depth.
     """
+    parity, centred = exact.parity, exact.centred
     nodes = COARSE.nodes()
     d = nodes.ravel()
     sides: list[list[Array]] = []
@@ -272,10 +306,10 @@ def _tabulate(
     ratio, spread, product, tangent = (
         np.concatenate(tables, axis=1) for tables in zip(*sides, strict=True)
     )
-    if centred and linear > 0.0:
-        targets = [(ratio, linear)]
-        if math.isfinite(growth):
-            targets.append((product, linear * math.exp(-growth)))
+    if centred and exact.linear > 0.0:
+        targets = [(ratio, exact.linear)]
+        if math.isfinite(exact.growth):
+            targets.append((product, exact.linear * math.exp(-exact.growth)))
         for c, target in targets:
             for last in range(COARSE.cells - 1, c.shape[1], COARSE.cells):
                 c[0, last] += target - math.fsum(c[:, last])
@@ -284,16 +318,7 @@ def _tabulate(
     if not parity:
         f, distance, p, a = (float(v[0]) for v in values(-np.ones(1), np.zeros(1)))
         end = (f, distance, p, a)
-    return DepthMap(
-        steps=steps,
-        parity=parity,
-        centred=centred,
-        linear=linear,
-        growth=growth,
-        total=total,
-        tables=(ratio, spread, product, tangent),
-        minus_one=end,
-    )
+    return DepthMap(exact, (ratio, spread, product, tangent), end)
 
 
 def _sides(parity: int) -> tuple[float, ...]:

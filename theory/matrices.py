@@ -81,6 +81,7 @@ class Inputs:
         difference of norms is w . (x +- y) / (|x| + |y|). Where that is most of w, the
         part of y across x is computed with twice the digits.
         """
+        p, s = np.minimum(p, s), np.maximum(p, s)  # the same to the last bit both ways
         d = np.empty_like(rho)
         sign = np.where(rho < 1.0 - self.share, -1.0, 1.0)
         for start in range(0, len(p), 4096):  # blocks bound the memory
@@ -103,7 +104,11 @@ class Inputs:
 
 
 def _from_across(x: Array, y: Array) -> Array:
-    """1 - cos of rows of x and y, from the part of y that is across x."""
+    """1 - cos of rows of x and y, from the part of y that is across x.
+
+    Rows that are parallel as they stand have a distance of exactly zero: jumps of an
+    activation would make one of any rounding, layer by layer.
+    """
     # Only directions matter: rows are scaled by powers of two.
     x, y = (
         v / 2.0 ** np.round(np.log2(np.abs(v).max(axis=1, keepdims=True)))
@@ -118,6 +123,10 @@ def _from_across(x: Array, y: Array) -> Array:
     along = _twofold.multiply((-x, np.zeros_like(x)), share)
     across = _twofold.add((y, np.zeros_like(y)), along)[0]
     squared = np.einsum("ij,ij->i", across, across) / np.einsum("ij,ij->i", y, y)
+    k = np.abs(x).argmax(axis=1)[:, None]
+    left = _twofold.multiply_exactly(y, np.take_along_axis(x, k, axis=1))
+    right = _twofold.multiply_exactly(x, np.take_along_axis(y, k, axis=1))
+    squared[np.all(np.equal(left, right), axis=(0, 2))] = 0.0
     return squared / (1.0 + np.sqrt(np.maximum(1.0 - squared, 0.0)))
 
 

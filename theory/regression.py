@@ -158,7 +158,8 @@ def predict(
     which = chosen(who, trained, network.depth) if tangent else frozenset[int]()
     k, t = kernels(who, network, Rows.read(who, every, other, sphere=sphere), which)
     model = _Model(who, y, counts, k if t is None else t, k if covariance else None)
-    return model.at(times, _penalty(who, ridge), _penalty(who, noise_var, "noise_var"))
+    penalty = _checks.scalar(who, "ridge", ridge)
+    return model.at(times, penalty, _checks.scalar(who, "noise_var", noise_var))
 
 
 def predict_from_kernels(
@@ -210,14 +211,11 @@ def predict_from_kernels(
         _symmetric(who, "nngp", k)
     model = _Model(who, y, np.ones(n), t[:, :n], k)
     times = _checks.times(who, "times", times)
-    return model.at(times, _penalty(who, ridge), _penalty(who, noise_var, "noise_var"))
+    penalty = _checks.scalar(who, "ridge", ridge)
+    return model.at(times, penalty, _checks.scalar(who, "noise_var", noise_var))
 
 
 # --- what is given --------------------------------------------------------------------
-
-
-def _penalty(who: str, value: Any, name: str = "ridge") -> float:
-    return _checks.scalar(who, name, value)
 
 
 def _targets(who: str, targets: Any) -> Array:

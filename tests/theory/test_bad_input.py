@@ -338,7 +338,20 @@ def test_kernels_that_leave_float64():
         ValueError, match=r"`depth` must keep the kernel within float64"
     ):
         kernels.nngp(2.0 * X, act.exp, 9)
+    with pytest.raises(
+        ValueError, match=r"`depth` must keep the kernel within float64"
+    ):
+        kernels.nngp(2.0 * X, act.relu_squared, 20)
 
 
 def test_whole_numbers_of_numpy_are_accepted():
     assert kernels.nngp_map(0.5, RELU, np.int64(3)) == kernels.nngp_map(0.5, RELU, 3)
+
+
+@pytest.mark.parametrize("value", [np.tanh, "relu", None, [], [RELU, np.tanh], {RELU}])
+def test_layers_are_activations(value):
+    need = r"`activation` must be a theory Activation.*`from_function` makes one"
+    with pytest.raises(ValueError, match=r"^nngp: " + need):
+        kernels.nngp(X, value, 2)
+    with pytest.raises(ValueError, match=r"^Layer: " + need):
+        kernels.Layer(value)

@@ -58,11 +58,13 @@ called with flat arrays of checked numbers, thousands of times for one public ca
 
 INNER = {
     "theory.activations.base.pair",
+    "theory.activations.base.split",
     "theory.hermite.weighted_at",
     "theory.gaussian.composite",
     "theory.gaussian.graded",
     "theory.gaussian.rule",
     "theory.gaussian.tail_terms",
+    "theory.gaussian.total",
     "theory.hermite.expansion",
     "theory.matrices.fill",
     "theory.matrices.Inputs.pairs",

@@ -1,5 +1,6 @@
 """Kernels of deep networks against the recursion they stand for, layer by layer."""
 
+import itertools
 import math
 import tracemalloc
 
@@ -9,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from theory import _slope_tables, gaussian, kernels
 from theory import activations as act
-from theory import kernels
 
 TOLERANCE = 1e-12
 RHOS = (-1.0, -1 + 1e-15, -0.99, -0.3, -1e-3, 0.0, 1e-8, 0.2, 0.9, 1 - 1e-12, 1.0)
@@ -434,9 +435,228 @@ def test_a_mean_brings_short_rows_together(cosine, square, depth):
     off, tangent, diagonal = _of_short_rows(cosine, square, depth)
     assert abs(k[0, 1] - off) <= 1e-12 * diagonal
     assert abs(t[0, 1] - tangent) <= 1e-12 * t[0, 0]
-    # What float64 holds of a difference of entries: K is read off a table fitted to what
-    # another gives, each with two roundings of its values, two of its evaluation.
+    # What float64 holds of a difference of entries, in units u = eps / 2 of the diagonal:
+    # a table of 12 nodes (Lebesgue constant 2.5) of values with two roundings, evaluated
+    # with one, 6 u; one of 4 nodes (1.85) fitted to that, with one more, 12 u; the
+    # products with both scales, and the other entry's, 4 u.
     apart = mpmath.mpf(k[0, 0]) - mpmath.mpf(k[0, 1])
     distance = diagonal - off
     rounding = 8 * np.finfo(np.float64).eps * diagonal
     assert abs(apart - distance) <= 1e-10 * distance + rounding
+
+
+@pytest.mark.parametrize("angle", [1e-7, 1e-8, 3e-9])
+def test_slopes_of_rows_that_a_mean_brings_together(angle):
+    # After a layer they are closer than tables reach; the slope of ReLU is a root there.
+    r = 1e-3
+    x = np.array([[0.5 * r * angle, r], [-0.5 * r * angle, r]])
+    _, t = kernels.nngp_ntk(x, act.relu.normalized(), 20)
+    with mpmath.workdps(60):
+        square = mpmath.fsum(mpmath.mpf(v) ** 2 for v in x[0])
+        cosine = 1 - 2 * mpmath.mpf(x[0, 0]) ** 2 / square
+        _, tangent, _ = _of_short_rows(cosine, square, 20)
+    assert abs(t[0, 1] - tangent) <= 1e-12 * t[0, 0]
+
+
+@pytest.mark.parametrize("angle", [1e-6, 1e-8, 3e-10])
+@pytest.mark.parametrize("depth", [25, 40, 60])
+def test_layers_that_bring_rows_together_and_take_them_apart(angle, depth):
+    """Normalised |x|: short rows go towards its mean, of unit length far from each other.
+
+    The covariance of |u|, |v| is 2/pi (s + rho asin rho - 1), s = sin(acos rho).
+    """
+    x = np.array([[0.5e-3 * angle, 1e-3], [-0.5e-3 * angle, 1e-3]])
+    with mpmath.workdps(80):
+        m = mpmath.sqrt(2 / mpmath.pi)
+
+        def layer(p, k):
+            rho = k / p
+            both = mpmath.sqrt((1 - rho) * (1 + rho)) + rho * mpmath.asin(rho)
+            q = m * m * (p * both - 2 * mpmath.sqrt(p) + 1)
+            return (p - 2 * m * m * mpmath.sqrt(p) + m * m) / (1 - m * m), q / (
+                1 - m * m
+            )
+
+        p, k = (
+            mpmath.mpf(x[0, 1]) ** 2 + s * mpmath.mpf(x[0, 0]) ** 2 for s in (1, -1)
+        )
+        p, k = layer(p, k)
+        weight = float(1 / p)
+        p, k = weight * p, weight * k
+        for _ in range(depth):
+            p, k = layer(p, k)
+        away = 1 - k / p
+    a = act.abs.normalized()
+    found = kernels.nngp(x, [kernels.Layer(a, weight_var=weight)] + [a] * depth)
+    # Each layer rounds the difference's rate and the entries a few times.
+    rounding = 8 * np.finfo(np.float64).eps * depth
+    assert (
+        abs((found[0, 0] - found[0, 1]) / found[0, 0] - away) <= 1e-10 * away + rounding
+    )
+
+
+@pytest.mark.parametrize("name", ["sign", "step"])
+@pytest.mark.parametrize("depth", [1, 20, 300])
+def test_parallel_rows_are_one_row_to_a_jump(name, depth):
+    # An angle of one rounding would be seen: after 20 layers, to the power 2^-20.
+    ways = np.array([[28.0, 0.0, 0.0], [3.0, 5.0, 7.0]])
+    for row in ways:
+        x = np.array([row, 3.0 * row, row / 2.0**40, row])
+        x[3, 0] += 28e-12 if row[1] == 0.0 else 0.0
+        k = kernels.nngp(x, act.CATALOGUE[name].normalized(), depth)
+        assert np.array_equal(k, k.T)
+        assert np.abs(k - 1.0).max() <= TOLERANCE
+
+
+def test_tangent_diagonals_of_many_layers_and_lengths():
+    # The slope of |x| is +-1 at any length: a geometric series, that of K being one.
+    k, t = kernels.nngp_ntk([[1.0, 0.0], [1.0 + 1e-9, 0.0]], act.abs.normalized(), 300)
+    with mpmath.workdps(40):
+        rate = 1 / (1 - 2 / mpmath.pi)
+        true = (rate**301 - 1) / (rate - 1)
+    # Logarithms add up to 304, where float64 has steps of 6e-14: not in each layer.
+    assert abs(t[0, 0] / true - 1) <= TOLERANCE
+    assert abs(k[0, 0] - 1.0) <= TOLERANCE
+
+
+@pytest.mark.parametrize("ratio", [1.5, 3.0, 100.0, 1e4])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_parallel_rows_of_other_lengths(ratio, sign):
+    # On a line the dual is an integral over one variable, split at all kinks.
+    z, w = gaussian.rule(np.array([-1.0, -1.0 / ratio, 1.0 / ratio, 1.0]))
+    s = act.hard_tanh
+    k = kernels.nngp(np.array([[1.0, 0.0], [sign * ratio, 0.0]]), s, 1)
+    assert abs(k[0, 1] - w @ (s(z) * s(sign * ratio * z))) <= TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["sign", "step"])
+def test_jumps_at_zero_do_not_see_lengths(name):
+    a = act.CATALOGUE[name].normalized()
+    x = np.random.default_rng(5).standard_normal((6, 3))
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    difference = kernels.nngp(x, a, 3) - kernels.nngp(unit, a, 3)
+    assert np.abs(difference).max() <= TOLERANCE
+
+
+def _shifted_power(activation, p, q, k):
+    """E s(u) s(v) and E s'(u) s'(v) of a normalised power, arc-cosine kernels in mpmath."""
+    size = mpmath.sqrt(p * q)
+    rho = k / size
+    angle, sine = mpmath.acos(rho), mpmath.sqrt((1 - rho) * (1 + rho))
+    if activation == "relu":
+        one = (sine + (mpmath.pi - angle) * rho) / (2 * mpmath.pi)
+        slope, m = (
+            (mpmath.pi - angle) / (2 * mpmath.pi),
+            mpmath.sqrt(1 / (2 * mpmath.pi)),
+        )
+        both, mean = size * one, m * (mpmath.sqrt(p) + mpmath.sqrt(q))
+        whole = mpmath.mpf(1) / 2
+    else:  # (x_+)^2
+        top = 3 * sine * rho + (mpmath.pi - angle) * (1 + 2 * rho * rho)
+        both, mean = size**2 * top / (2 * mpmath.pi), (p + q) / 2
+        slope = 4 * size * (sine + (mpmath.pi - angle) * rho) / (2 * mpmath.pi)
+        whole, m = mpmath.mpf(3) / 2, mpmath.mpf(1) / 2
+    spread = whole - m * m
+    return (both - m * mean + m * m) / spread, slope / spread
+
+
+@pytest.mark.parametrize("name", ["relu", "relu_squared"])
+@pytest.mark.parametrize("turn", [1e-6, 0.1, 1.0, 2.0, 3.1])
+@pytest.mark.parametrize("ratio", [1.0, 1.0 + 1e-9, 1.5, 20.0])
+def test_normalised_powers_are_closed(name, turn, ratio):
+    x = np.array(
+        [[0.8, 0.0], [0.8 * ratio * math.cos(turn), 0.8 * ratio * math.sin(turn)]]
+    )
+    found = kernels.nngp_ntk(x, act.CATALOGUE[name].normalized(), 3)
+    with mpmath.workdps(50):
+        rows = [[mpmath.mpf(v) for v in row] for row in x]
+        p, q, k = (mpmath.fdot(rows[a], rows[b]) for a, b in ((0, 0), (1, 1), (0, 1)))
+        t = [p, q, k]
+        for _ in range(3):
+            each = [_shifted_power(name, *v) for v in ((p, p, p), (q, q, q), (p, q, k))]
+            t = [new + old * d for old, (new, d) in zip(t, each, strict=True)]
+            p, q, k = (new for new, _ in each)
+        for kernel, true in zip(found, ((p, q, k), tuple(t)), strict=True):
+            size = mpmath.sqrt(true[0] * true[1])
+            assert abs(kernel[0, 1] - true[2]) <= TOLERANCE * size
+            assert abs(kernel[1, 1] - true[1]) <= TOLERANCE * true[1]
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-3, 0.5])
+@pytest.mark.parametrize("normalised", [False, True])
+def test_a_jump_off_zero_is_seen_at_lengths_that_nearly_agree(gap, normalised):
+    a = act.from_function(lambda x: np.where(x > 0.5, 1.0, 0.0), kinks=(0.5,))
+    a = a.normalized() if normalised else a
+    for angle in (0.05, 0.3, 3.0):
+        x = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)]])
+        x[1] *= 1.0 + gap
+        q = (x * x).sum(axis=1)
+        k = kernels.nngp(x, a, 1)
+        true = a.dual(np.cos(angle), var_x=q[0], var_y=q[1])
+        size = math.sqrt(k[0, 0] * k[1, 1])
+        assert abs(k[0, 1] - true) <= 1e-12 * size
+        assert abs(k[1, 1] - a.length_map(q[1])) <= 1e-12 * k[1, 1]
+
+
+@pytest.mark.parametrize("r", [1e-3, 2.7, 7.5, 12.0])
+@pytest.mark.parametrize("stretch", [1.0 + 1e-9, 1.3, 1.5])
+def test_kernels_of_exponentials_at_any_lengths(r, stretch):
+    x = np.array([[r, 0.0], [0.6 * r * stretch, 0.8 * r * stretch]])
+    c, h = mpmath.mpf(0.5), mpmath.mpf(-0.3)
+    a = act.Affine(act.exp, float(c), float(h))
+    k, t = kernels.nngp_ntk(x, a, 1)
+    dot = [
+        [mpmath.fsum(mpmath.mpf(p) * q for p, q in zip(u, v, strict=True)) for v in x]
+        for u in x
+    ]
+
+    def mean(i, j):
+        return mpmath.exp(dot[i][i] / 2 + dot[j][j] / 2 + dot[i][j])
+
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        both = sum(mpmath.exp(dot[m][m] / 2) for m in (i, j))
+        true = c * c * mean(i, j) + c * h * both + h * h
+        slope = true + dot[i][j] * c * c * mean(i, j)
+        assert abs(k[i, j] - true) <= 1e-12 * math.sqrt(k[i, i]) * math.sqrt(k[j, j])
+        assert abs(t[i, j] - slope) <= 1e-12 * math.sqrt(t[i, i]) * math.sqrt(t[j, j])
+
+
+def test_exponentials_that_leave_float64_say_so():
+    for lengths in ([10.0, 10.0], [10.0, 15.0]):
+        for a in (act.exp, act.exp.normalized()):
+            with pytest.raises(ValueError, match="`depth` must keep the kernel within"):
+                kernels.nngp(np.diag(lengths), a, 2)
+
+
+@pytest.mark.parametrize("name", ["elu", "silu"])
+def test_pairs_on_their_own_agree_with_tables(name):
+    """Few pairs near +-1 are integrated one by one, many are read from tables."""
+    a, angles = act.CATALOGUE[name], [0.0, 1e-7, 1e-3, 0.1, 0.3, np.pi - 0.02, np.pi]
+    lengths = np.tile([0.8, 1.0, 1.9], 3)[:7]
+    turns = np.array(angles)
+    x = lengths[:, None] * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    many = kernels.nngp_ntk(x, a, 3)
+    for i, j in itertools.combinations(range(len(x)), 2):
+        two = kernels.nngp_ntk(x[[i, j]], a, 3)
+        for whole, part in zip(many, two, strict=True):
+            # Both are promised to 1e-12 of the diagonal.
+            size = math.sqrt(whole[i, i] * whole[j, j])
+            assert abs(whole[i, j] - part[0, 1]) <= 2e-12 * size
+
+
+def test_oscillations_beyond_the_order_of_a_series_are_seen() -> None:
+    """The slope 1 + 0.4 cos 40 x has next to no coefficients up to order 640."""
+    a = act.from_function(lambda v: v + 0.01 * np.sin(40.0 * v))
+    lengths = np.array([1.0, 1.2])
+    assert _slope_tables._by_series(a, lengths) is None
+    with pytest.raises(ValueError, match=r"^kernels: `x` must .* oscillates so often"):
+        _slope_tables.Slopes.at(a, (0.0, 0.2), start=0.0)
+    # Resolved: E s'(u) s'(v) = 1 + c (e_u + e_v) + c^2 e_u e_v cosh(9 r_u r_v cos t).
+    b = act.from_function(lambda v: v + 0.1 * np.sin(3.0 * v))
+    build = _slope_tables._by_series(b, lengths)
+    assert build is not None
+    t = np.array([0.01, 0.5, 1.5])
+    e = 0.3 * np.exp(-4.5 * lengths**2)
+    product = 9.0 * np.multiply.outer(np.cos(t), np.outer(lengths, lengths))
+    true = 1.0 + e[:, None] + e + np.outer(e, e) * np.cosh(product)
+    assert np.abs(build(False)[0](t) - true).max() < 1e-13

@@ -13,6 +13,7 @@ import pytest
 from theory import activations as act
 from theory import phase
 from theory.phase.__main__ import diagram, main
+from theory.phase._picture import LEFT, SIDE_X, Diagram, svg
 
 
 def _pixels(text: str) -> np.ndarray:
@@ -109,3 +110,23 @@ def test_wrong_usage_exits_with_two(arguments, text, capsys):
 def test_jumps_have_no_edge(capsys):
     assert main(["--activation", "sign"]) == 0
     assert "chi_1 is infinite" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [8, 30])
+def test_names_of_phases_stay_within_their_regions(width):
+    """A narrow region is named upwards."""
+    names = np.full((100, 100), "chaotic")
+    names[:, :60] = "ordered"
+    phases = names.astype("U9")
+    phases[:, 100 - width :] = "divergent"
+    text = svg(Diagram("", (0.0, 1.0), (0.0, 1.0), np.ones((100, 100)), phases, ()))
+    found = {
+        name: (float(x), bool(turn))
+        for x, turn, name in re.findall(
+            r'translate\(([\d.]+) [\d.]+\)( rotate\(-90\))?" dy="6".*>(\w+)</text>',
+            text,
+        )
+    }
+    middle = LEFT + SIDE_X * (1.0 - width / 200)
+    assert found["divergent"] == (pytest.approx(middle, abs=3.0), width == 8)
+    assert found["ordered"] == (pytest.approx(LEFT + 0.3 * SIDE_X, abs=3.0), False)

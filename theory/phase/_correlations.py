@@ -40,21 +40,21 @@ class Panels:
 EXACT = Panels()
 """Leaves rounding only; a panel costs `NODES` engines."""
 
-COARSE = 12
-"""Variances on a panel of width at most `WIDE`: ``2.5^-COARSE`` = 2e-5, for pictures."""
-
-WIDE = 3.0
+COARSE = 5e4
+"""What nodes of a panel for pictures reduce the error by: 2e-5 is left."""
 
 
 def coarse(q: Array) -> Panels:
-    """Return wide panels that cover all the variances, positive or not, for pictures."""
+    """Return one panel that covers all the variances, positive or not, for pictures."""
     known = q[np.isfinite(q) & (q >= math.exp(LOW))]
     if not known.size:
         return EXACT
     low, high = math.log(float(known.min())), math.log(float(known.max()))
-    count = max(1, math.ceil((high - low) / WIDE))
     # A little wider, so that the largest is not on a panel of its own.
-    return Panels(low, max(1.001 * (high - low) / count, 1e-3), COARSE)
+    width = max(1.001 * (high - low), 1e-3)
+    # The strip of half-width pi/2 holds the ellipse of half-axis pi/width.
+    count = math.ceil(math.log(COARSE) / math.asinh(math.pi / width))
+    return Panels(low, width, max(count, 2))
 
 
 def near(engine: Engine, delta: Array) -> Two:

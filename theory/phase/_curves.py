@@ -7,8 +7,9 @@ converges like ``6.4^-n``, and `NODES` terms leave rounding only, except where a
 grows by many powers of ten within a panel; such a panel is halved.
 """
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.custom import FromFunction
 from theory.activations.moments import together
+from theory.activations.smooth import Smooth
 
 Array = npt.NDArray[np.float64]
 
@@ -61,20 +63,31 @@ class _Panel:
     power: Array  # (parts,)
 
     def read(self, t: Array) -> tuple[Array, Array]:
+        """Return the function and its derivative in t, at points of the panel."""
         i = np.searchsorted(self.edges[1:-1], t, side="right")
         low, high = self.edges[i], self.edges[i + 1]
         half, middle = 0.5 * (high - low), 0.5 * (low + high)
         y = (t - middle) / half
-        c = self.rows[i].T
+        rows = np.ascontiguousarray(self.rows.T)[:, i]
         # Clenshaw's recurrence, and its derivative in y.
         b1, b2, d1, d2 = (np.zeros_like(t) for _ in range(4))
-        for k in range(NODES - 1, 0, -1):
-            d1, d2 = 2.0 * b1 + 2.0 * y * d1 - d2, d1
-            b1, b2 = 2.0 * y * b1 - b2 + c[k], b1
-        value = y * b1 - b2 + c[0]
+        for c in rows[:0:-1]:
+            d1, d2 = 2.0 * (b1 + y * d1) - d2, d1
+            b1, b2 = 2.0 * y * b1 - b2 + c, b1
+        value = y * b1 - b2 + rows[0]
         slope = (b1 + y * d1 - d2) / half
         growth = np.exp(self.power[i] * (t - middle))
         return growth * value, growth * (slope + self.power[i] * value)
+
+    @classmethod
+    def joined(cls, panels: Sequence["_Panel"]) -> "_Panel":
+        """Return neighbours as one."""
+        edges = [panels[0].edges, *(p.edges[1:] for p in panels[1:])]
+        return cls(
+            np.concatenate(edges),
+            np.concatenate([p.rows for p in panels]),
+            np.concatenate([p.power for p in panels]),
+        )
 
 
 @dataclass(eq=False)
@@ -87,6 +100,9 @@ class Curve:
     function: Callable[[Array], Array]
     signed: bool = False
     panels: dict[int, _Panel | None] = field(default_factory=dict[int, "_Panel | None"])
+    runs: dict[tuple[int, int], _Panel] = field(
+        default_factory=dict[tuple[int, int], "_Panel"]
+    )
 
     def panel(self, k: int) -> _Panel | None:
         """Return the panel [k, k + 1]; None where the function is not known."""
@@ -106,11 +122,7 @@ class Curve:
         right = self._build(middle, high, halvings - 1)
         if left is None or right is None:
             return None
-        return _Panel(
-            np.concatenate([left.edges, right.edges[1:]]),
-            np.concatenate([left.rows, right.rows]),
-            np.concatenate([left.power, right.power]),
-        )
+        return _Panel.joined([left, right])
 
     def _series(self, low: float, high: float) -> tuple[_Panel | None, float]:
         """Return one series and its last coefficients over the scale."""
@@ -133,11 +145,21 @@ class Curve:
         """Return the function and its derivative in t; infinite where it is not known."""
         value, slope = np.full(t.shape, np.inf), np.full(t.shape, np.inf)
         which = np.clip(np.floor(t), LOW, HIGH - 1).astype(int)
-        for k in np.unique(which):
-            panel, mask = self.panel(int(k)), which == k
-            if panel is not None:
-                value[mask], slope[mask] = panel.read(t[mask])
+        known = [k for k in np.unique(which).tolist() if self.panel(k) is not None]
+        breaks = [i for i in range(1, len(known)) if known[i] > known[i - 1] + 1]
+        for i, j in itertools.pairwise([0, *breaks, len(known)]):
+            if i < j:
+                low, high = known[i], known[j - 1]
+                mask = (which >= low) & (which <= high)
+                value[mask], slope[mask] = self._run(low, high).read(t[mask])
         return value, slope
+
+    def _run(self, low: int, high: int) -> _Panel:
+        """Return neighbours on all of which the function is known as one panel."""
+        if (low, high) not in self.runs:
+            panels = [self.panels[k] for k in range(low, high + 1)]
+            self.runs[low, high] = _Panel.joined([p for p in panels if p is not None])
+        return self.runs[low, high]
 
 
 @dataclass(eq=False)
@@ -155,16 +177,39 @@ class Moments:
         """Return x -> s(sqrt(q) x)."""
         return _within_reach(self.activation, q)._scaled(q)
 
-    @property
-    def _is_own(self) -> bool:
-        """Whether it is the caller's own function, without closed forms."""
-        return isinstance(self.activation._parts()[0], FromFunction)
+    @cached_property
+    def _by_values(self) -> bool:
+        """Whether one rule on values of the function serves a panel of variances.
+
+        Not where closed forms know more: far out on an exponential or a sine, and near
+        zero where a shift takes the value there away.
+        """
+        a = self.activation
+        if isinstance(a, Smooth):
+            return a._energy(np.ones(1)) is None
+        return isinstance(a._parts()[0], FromFunction) or not isinstance(a, Affine)
+
+    def _together(self, of: str) -> Callable[[Array], Array]:
+        """Return E s^2, E s'^2 or E s s' x of many variances within a panel."""
+
+        def function(q: Array) -> Array:
+            high = float(q.max())
+            try:
+                self.at(high)  # complains about what is not resolved
+                a = _within_reach(self.activation, high)
+                f = a.derivative if of == "slope" else a
+                return together(f, np.sqrt(q), slope=of == "both")
+            except ValueError as error:
+                self.unresolved.append(str(error))
+                return np.full(q.shape, np.inf)
+
+        return function
 
     @cached_property
     def second(self) -> Curve:
         """E s(sqrt(q) Z)^2."""
-        if self._is_own:
-            return Curve(self._together(self.activation))
+        if self._by_values:
+            return Curve(self._together("value"))
         return Curve(_each(self._resolved))
 
     def _resolved(self, q: float) -> float:
@@ -175,24 +220,11 @@ class Moments:
             self.unresolved.append(str(error))
             return math.inf
 
-    def _together(self, a: Any, *, slope: bool = False) -> Callable[[Array], Array]:
-        """Return the moments of a function whose values cost most, by one rule for all."""
-
-        def function(q: Array) -> Array:
-            try:
-                self.at(float(q.max()))  # complains about what is not resolved
-                return together(a, np.sqrt(q), slope=slope)
-            except ValueError as error:
-                self.unresolved.append(str(error))
-                return np.full(q.shape, np.inf)
-
-        return function
-
     @cached_property
     def slope(self) -> Curve:
         """E s'(sqrt(q) Z)^2."""
-        if self._is_own:
-            return Curve(self._together(self.activation.derivative))
+        if self._by_values:
+            return Curve(self._together("slope"))
         return Curve(_each(lambda q: _slope_energy(self.at(q)) / q))
 
     @cached_property
@@ -201,9 +233,9 @@ class Moments:
 
         A table of its own: that of E s^2 loses two digits when it is differentiated.
         """
+        if self._by_values:
+            return Curve(self._together("both"), signed=True)
         a = self.activation
-        if self._is_own:
-            return Curve(self._together(a, slope=True), signed=True)
         return Curve(
             _each(lambda q: q * float(a.length_map_derivative(q))), signed=True
         )

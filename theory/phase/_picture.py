@@ -23,6 +23,9 @@ COLOURS = np.array(
 
 NOTHING = (222, 222, 222)
 
+LETTER = 10.0
+"""Width of a letter of a phase's name, in pixels."""
+
 
 @dataclass(frozen=True, eq=False)
 class Diagram:
@@ -144,28 +147,49 @@ def _curves(diagram: Diagram) -> list[str]:
     return out
 
 
-def _labels(diagram: Diagram) -> list[str]:
-    """Name every phase where its region is widest."""
-    from scipy.ndimage import distance_transform_edt
+def _depths(inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.int_]:
+    """Return how many cells each cell of a region is away from what is outside."""
+    left, depths = np.pad(inside, 1), np.zeros(inside.shape, dtype=int)
+    while left.any():
+        depths += left[1:-1, 1:-1]
+        for axis in (0, 1):
+            left = left & np.roll(left, 1, axis) & np.roll(left, -1, axis)
+    return depths
 
+
+def _labels(diagram: Diagram) -> list[str]:
+    """Name every phase where its region is widest, upwards where it is narrow."""
     out: list[str] = []
-    rows, columns = diagram.phase.shape
-    (w0, w1), (b0, b1) = diagram.weights, diagram.biases
+    sides = np.array([SIDE_Y, SIDE_X])
     for name in ("ordered", "chaotic", "divergent"):
-        inside = np.pad(diagram.phase == name, 1)
-        wide = np.asarray(distance_transform_edt(inside))[1:-1, 1:-1]
-        if wide.max() < 0.04 * max(rows, columns):
+        inside = diagram.phase == name
+        wide = _depths(inside)
+        if wide.max() < 0.04 * max(inside.shape):
             continue
-        i, j = np.unravel_index(int(np.argmax(wide)), wide.shape)
-        w = w0 + (w1 - w0) * (j + 0.5) / columns
-        b = b0 + (b1 - b0) * (i + 0.5) / rows
-        x, y = _at(diagram, w, b)
+        widest = np.argwhere(wide == wide.max())
+        off = np.abs(widest - widest.mean(axis=0)).sum(axis=1)
+        i, j = widest[np.argmin(off)].tolist()
+        columns, rows = _stretch(inside[i], j), _stretch(inside[:, j], i)
+        upright = bool(columns[1] - columns[0] < len(name) * LETTER / SIDE_X)
+        turn = " rotate(-90)" if upright else ""
+        at = (np.array([i, j]) + 0.5) / inside.shape
+        at[0 if upright else 1] = 0.5 * sum(rows if upright else columns)
+        y, x = np.array([TOP, LEFT]) + sides * ([1.0, 0.0] + [-1.0, 1.0] * at)
+        # Dark on grey; white with a dark rim on every colour.
+        rim = ' fill="white" stroke="#222" stroke-width="3" paint-order="stroke"'
         out.append(
-            f'<text x="{float(x):.1f}" y="{float(y) + 6:.1f}" text-anchor="middle"'
-            ' font-size="18" fill="white" stroke="#222" stroke-width="3"'
-            f' paint-order="stroke">{name}</text>'
+            f'<text transform="translate({x:.1f} {y:.1f}){turn}"'
+            ' dy="6" text-anchor="middle" font-size="18"'
+            f"{'' if name == 'divergent' else rim}>{name}</text>"
         )
     return out
+
+
+def _stretch(line: npt.NDArray[np.bool_], at: int) -> tuple[float, float]:
+    """Return the ends, as shares of the line, of what is true around a place."""
+    outside = np.flatnonzero(~np.pad(line, 1)) - 1
+    k = int(np.searchsorted(outside, at))
+    return (outside[k - 1] + 1) / line.size, outside[k] / line.size
 
 
 def _axes(diagram: Diagram) -> list[str]:

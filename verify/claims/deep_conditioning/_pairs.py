@@ -345,3 +345,11 @@ def recursion(law: Law, first: State, depth: int, bits: int = BITS) -> list[Stat
             new = tuple(b[0] + s * b[1] for b, s in zip(both, t, strict=True))
             out.append(State(value, new))
         return out
+
+
+def rows(x: float, y: float, turn: float) -> list[list[float]]:
+    """Return two inputs of lengths x and y at an angle; bits of one length if equal."""
+    if x == y:
+        c, s = (x * f(math.pi / 4 + turn / 2) for f in (math.cos, math.sin))
+        return [[c, s], [s, c]]
+    return [[x, 0.0], [y * math.cos(turn), y * math.sin(turn)]]

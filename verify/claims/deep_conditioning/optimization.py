@@ -14,16 +14,16 @@ import numpy.typing as npt
 import torch
 
 from empirical.conditioning import gram_chain, named, standardised
-from empirical.data import sphere_inputs
-from empirical.networks import FullyConnected
-from empirical.randomness import numpy_generator, torch_generator
-from empirical.training import (
+from empirical.conditioning.descent import (
     Curves,
     step_sizes,
-    steps_to,
     train_all_layers,
     train_top_layer,
 )
+from empirical.conditioning.rates import steps_to
+from empirical.data import sphere_inputs
+from empirical.networks import FullyConnected
+from empirical.randomness import numpy_generator, torch_generator
 from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels

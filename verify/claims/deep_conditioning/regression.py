@@ -4,6 +4,7 @@ The measured side runs the recursion of the kernels and the exponential of the f
 matrix, or linear solves, at 77 digits.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -133,45 +134,34 @@ def _wrong_posterior(
 
 # Kernels to 1e-12, times condition numbers of three inputs, at most 100.
 _CLOSE = AgreesTo(relative=1e-10, of_largest=True)
-_STATEMENT = (
-    r"\mu_t = A_t y, \quad C_t = \Sigma_{**} - A_t \Sigma_{x*} - \Sigma_{*x} A_t^T"
-    r" + A_t \Sigma_{xx} A_t^T, \quad A_t = T_{*x} \int_0^t e^{-(T_{xx} + \lambda) u} du"
-)
-_FLOWS = grid(
-    activation=("relu", "erf", "sin"),
-    depth=(1, 3),
-    time=(1e-3, 0.5, 20.0),
-    ridge=(0.0, 0.3),
-    seed=(7,),
-)
-
 FLOW = Claim(
     id="dc/eq7-flow",
     items=("Eq7", "D.0"),
     title="Outputs of infinitely wide networks while they train",
-    statement=_STATEMENT,
+    statement=r"\mu_t = A_t y, \quad C_t = \Sigma_{**} - A_t \Sigma_{x*}"
+    r" - \Sigma_{*x} A_t^T + A_t \Sigma_{xx} A_t^T,"
+    r" \quad A_t = T_{*x} \int_0^t e^{-(T_{xx} + \lambda) u} du",
     assumptions=("gradient flow on half the sum of squares", "all layers are trained"),
     source=Source("lee2019wide", "Equations 14 to 16, with the kernels of equation 7"),
     evidence=Evidence.NUMERIC,
-    cases=_FLOWS,
+    cases=grid(
+        activation=("relu", "erf", "sin"),
+        depth=(1, 3),
+        time=(1e-3, 0.5, 20.0),
+        ridge=(0.0, 0.3),
+        seed=(7,),
+    ),
     predict=_predict_flow,
     measure=_measure_flow,
     compare=_CLOSE,
     must_refute=_wrong_flow,
 )
 
-FLOW_OF_KERNELS = Claim(
+FLOW_OF_KERNELS = replace(
+    FLOW,
     id="dc/eq7-flow-kernels",
-    items=("Eq7", "D.0"),
     title="Outputs of infinitely wide networks while they train, from kernel matrices",
-    statement=_STATEMENT,
-    assumptions=("gradient flow on half the sum of squares", "all layers are trained"),
-    source=Source("lee2019wide", "Equations 14 to 16, with the kernels of equation 7"),
-    evidence=Evidence.NUMERIC,
-    cases=_FLOWS,
     predict=_predict_kernels,
-    measure=_measure_flow,
-    compare=_CLOSE,
     must_refute=_wrong_kernels,
 )
 

@@ -1,0 +1,73 @@
+r"""Pairs near +-1 at lengths of their own, one by one.
+
+With S the mean product of slopes at lengths r, o and angle t to the nearer end,
+
+.. math::
+
+   \int_{\cos t}^1 S\,d\rho = \int_0^t S(u) \sin u\,du, \qquad
+   \int_0^{\pm 1} S\,d\rho
+       = \frac{E\,s(r Z)\,s(\pm o Z) - E\,s(r Z)\,E\,s(o Z)}{r o},
+
+the plane (`theory.duals._planes`) is needed for small angles only, and no table in the
+lengths or in the angle.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from theory import gaussian
+from theory._length_tables import rule_of
+from theory.activations import Activation
+from theory.duals._panels import LAYER
+from theory.duals._planes import Broken, Plane
+
+Array = npt.NDArray[np.float64]
+
+NODES = 16
+
+OCTAVES = 26
+"""Of the angle, at most: those below count 4^-26."""
+
+
+def integrals(
+    activation: Activation, r: float, other: float, rho: float, d: float
+) -> tuple[float, float, float]:
+    """Return the integrals of S over [0, rho] and from |rho| to the end, and S.
+
+    `d` is 1 - |rho|, at most 1/2.
+    """
+    sign = -1.0 if rho < 0.0 else 1.0
+    z, w = rule_of(activation, np.array([r, other]))
+    z, w = np.concatenate([-z[::-1], z]), 0.5 * np.concatenate([w[::-1], w])
+    left, right = activation._value(r * z), activation._value(sign * other * z)
+    left -= w @ left
+    right -= w @ right
+    whole = float((left * w) @ right) / (r * other)
+    df = activation.derivative
+    if d == 0.0:
+        slope = (df._value(r * z) * w) @ df._value(sign * other * z)
+        return whole, 0.0, float(slope)
+    size = math.sqrt(float((left * left) @ w) * float((right * right) @ w))
+    f = [
+        Broken(
+            lambda x, v=v: df._value(v * x),
+            tuple(c / v for c in activation.kinks),
+            lambda reach, v=v: df._edges(reach * v) / v,
+        )
+        for v in dict.fromkeys((r, other))
+    ]
+    t = 2.0 * math.asin(math.sqrt(0.5 * d))
+    plane = Plane(f, size / (r * other), mirrored=rho < 0.0, widest=t)
+    x, share = gaussian.legendre(NODES)
+    # Slopes vary over angles like the least gap of kinks and the narrowest panel.
+    finest = min([float(np.diff(e.edges(e.reach)).min(initial=1.0)) for e in f])
+    layers = math.log2(t / min(finest, plane.gap / LAYER))
+    octaves = 2.0 ** -np.arange(1.0 + min(max(math.ceil(layers), 0), OCTAVES))
+    low = np.append(octaves[1:], 0.0)[:, None]
+    half = 0.5 * (octaves[:, None] - low)
+    u = t * np.append((low + half * (1.0 + x)).ravel(), 1.0)
+    slopes = plane(u)[:, 0, -1]
+    lost = t * float((half * share).ravel() @ (slopes * np.sin(u))[:-1])
+    return whole - sign * lost, lost, float(slopes[-1])
