@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from empirical.data import sphere_inputs
-from empirical.kernels import ntk, ntk_by_jacobian
+from empirical.jacobian import ntk_by_jacobian
+from empirical.kernels import ntk
 from empirical.networks import FullyConnected, Params
 from empirical.randomness import numpy_generator, torch_generator
 

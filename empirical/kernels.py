@@ -1,30 +1,47 @@
 r"""Finite-width NNGP and NTK Gram matrices of many networks at once.
 
-With :math:`B_l^{(k)} = \partial f_k / \partial z_l` (n rows) and :math:`H_l` the
-features, the tangent kernel of output k is a sum over weight layers of entrywise
-products of two Gram matrices,
+With :math:`B_l = \partial f / \partial z_l` (outputs by units, for each input) and
+:math:`H_l` the features, the tangent kernel of outputs k and k' is a sum over weight
+layers of entrywise products of two Gram matrices,
 
 .. math::
-    \Theta^{(k)} = \sum_{l=1}^{L+1} \left(H_{l-1} H_{l-1}^T\right) \circ
-        \left(B_l^{(k)} B_l^{(k)T}\right), \qquad B_{L+1}^{(k)} = 1,
+    \Theta_{kk'} = \sum_{l=1}^{L+1} \left(H_{l-1} H_{l-1}^T\right) \circ
+        \left(B_l^{(k)} B_l^{(k')T}\right), \qquad B_{L+1} = I,
 
-so that no parameter Jacobian is formed: memory is that of the activations.
+so that no parameter Jacobian is formed: memory is that of the activations, and of
+`max_bytes` where these are more.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
+from empirical._contraction import (
+    MAX_BYTES,
+    Outputs,
+    as_rows,
+    by_blocks,
+    check,
+    combined,
+    gram,
+    inner,
+)
 from empirical.networks import FullyConnected, Params, derivative
 
-Outputs = Literal["mean", "sum"]
-
-MAX_BYTES = 1 << 30
-"""Default budget for what is held at once, in bytes."""
+__all__ = [
+    "MAX_BYTES",
+    "Kernels",
+    "Outputs",
+    "draws_per_chunk",
+    "gram",
+    "nngp",
+    "nngp_ntk",
+    "ntk",
+    "sample",
+]
 
 
 @dataclass(frozen=True)
@@ -33,19 +50,14 @@ class Kernels:
 
     Attributes
     ----------
-    nngp : Tensor, shape (draws, n, n)
+    nngp : Tensor, shape (draws, n, n')
         Inner products of the last hidden layer's features.
-    ntk : Tensor, shape (draws, n, n)
-        Tangent kernels, averaged (or summed) over the outputs.
+    ntk : Tensor, shape (draws, n, n') or (draws, n, n', outputs, outputs)
+        Tangent kernels, averaged or summed over the outputs, or of all their pairs.
     """
 
     nngp: Tensor
     ntk: Tensor
-
-
-def gram(features: Tensor) -> Tensor:
-    """Return the Gram matrices of feature rows, (..., n, m) to (..., n, n)."""
-    return features @ features.transpose(-1, -2)
 
 
 def nngp(network: FullyConnected, params: Params, x: Tensor) -> Tensor:
@@ -67,9 +79,15 @@ def nngp(network: FullyConnected, params: Params, x: Tensor) -> Tensor:
 
 
 def nngp_ntk(
-    network: FullyConnected, params: Params, x: Tensor, *, outputs: Outputs = "mean"
+    network: FullyConnected,
+    params: Params,
+    x: Tensor,
+    y: Tensor | None = None,
+    *,
+    outputs: Outputs = "mean",
+    max_bytes: int = MAX_BYTES,
 ) -> Kernels:
-    """Return NNGP and NTK Gram matrices at `params`, in one pass.
+    """Return NNGP and NTK matrices at `params`, in one pass.
 
     Parameters
     ----------
@@ -77,92 +95,83 @@ def nngp_ntk(
     params : tuple of Tensor
         Weights of shape (draws, fan_out, fan_in); they need not be random.
     x : Tensor, shape (n, d) or (draws, n, d)
-    outputs : {"mean", "sum"}
+    y : Tensor, shape (n', d) or (draws, n', d), optional
+        The other side of the kernels; `x` when absent.
+    outputs : {"mean", "sum", "all"}
         How the tangent kernels of several outputs are combined. ``"mean"`` estimates
         the infinite-width kernel, which is the same for every output; ``"sum"`` is the
-        trace of the matrix-valued kernel. The kernel between different outputs, which
-        vanishes at infinite width, is in neither.
+        trace of the matrix-valued kernel; ``"all"`` is that kernel, with the blocks
+        between different outputs, which vanish at infinite width.
+    max_bytes : int
+        Budget for what is held beside weights and result. Inputs that need more go
+        through the network block by block, and once more for each pair of blocks.
 
     Returns
     -------
     Kernels
-        Symmetric up to rounding of the matrix products.
+        Symmetric up to rounding of the matrix products where `y` is absent.
+
+    Raises
+    ------
+    ValueError
+        If `x`, `y` or `params` do not fit the network or hold NaN or infinity, or
+        `outputs` is unknown.
 
     Notes
     -----
-    Costs outputs times one backward pass, and one Gram product for each layer. Agrees
+    Costs outputs times one backward pass, and two Gram products for each layer. Agrees
     with the Jacobian's Gram matrix to rounding (tests).
 
     References
     ----------
     Jacot, Gabriel, Hongler 2018, for the tangent kernel; Agarwal, Awasthi, Kale 2020,
-    equation 7, for the sum over layers at infinite width.
+    equation 7, for the sum over layers at infinite width; Novak, Sohl-Dickstein,
+    Schoenholz 2022, section 3.3, for the same structure in other layers.
+
+    Examples
+    --------
+    >>> from empirical.randomness import torch_generator
+    >>> network = FullyConnected(widths=(3, 8, 2), activation=torch.tanh)
+    >>> params = network.init(draws=5, generator=torch_generator(7))
+    >>> x = torch.eye(3, dtype=torch.float64)
+    >>> nngp_ntk(network, params, x, x[:2], outputs="all").ntk.shape
+    torch.Size([5, 3, 2, 2, 2])
     """
-    _check_outputs("nngp_ntk", outputs)
+    check("nngp_ntk", params, x, y, outputs)
+
+    count = network.widths[-1]
+    size, held = _blocks(
+        network,
+        x.shape[-2],
+        0 if y is None else y.shape[-2],
+        pairs=count if outputs == "all" else 1,
+        budget=max_bytes // (len(params[0]) * x.element_size()),
+    )
     with torch.no_grad():
-        kept = network.layers(params, x)
-        forward = gram(kept.features[-1])
-        count = network.widths[-1]
-        tangent = forward * count
-        readout = params[-1]
-        backward = forward.new_empty(0)
-        for layer in range(network.depth, 0, -1):
-            slope = derivative(
-                network.activations()[layer - 1], kept.preactivations[layer - 1]
-            )
-            slope = slope / math.sqrt(network.widths[layer])
-            if layer == network.depth:
-                # The readout's rows, the same for every input: their Gram matrices sum
-                # to one weighted product.
-                weighted = slope * readout.square().sum(dim=1, keepdim=True)
-                summed = weighted @ slope.transpose(-1, -2)
-                if layer > 1:
-                    backward = readout[:, :, None, :] * slope[:, None]
-            else:
-                backward = backward * slope[:, None]
-                summed = gram(backward).sum(dim=1)
-            tangent = tangent + summed * gram(kept.features[layer - 1])
-            if layer > 1:
-                flat = backward.flatten(1, 2) @ params[layer - 1]
-                backward = flat.unflatten(1, (count, -1))
-    return Kernels(forward, tangent / count if outputs == "mean" else tangent)
+        forward, tangent = by_blocks(
+            lambda rows: _layer_by_layer(network, params, rows, outputs),
+            _sum_over_layers,
+            x,
+            y,
+            dim=-2,
+            size=size,
+            held=held,
+        )
+    return Kernels(forward[:, :, 0, :, 0], combined(tangent, count, outputs))
 
 
 def ntk(
-    network: FullyConnected, params: Params, x: Tensor, *, outputs: Outputs = "mean"
+    network: FullyConnected,
+    params: Params,
+    x: Tensor,
+    y: Tensor | None = None,
+    *,
+    outputs: Outputs = "mean",
+    max_bytes: int = MAX_BYTES,
 ) -> Tensor:
-    """Return tangent kernels, shape (draws, n, n); see `nngp_ntk`."""
-    return nngp_ntk(network, params, x, outputs=outputs).ntk
-
-
-def ntk_by_jacobian(
-    network: FullyConnected, params: Params, x: Tensor, *, outputs: Outputs = "mean"
-) -> Tensor:
-    """Return tangent kernels from the full Jacobian: the slow reference.
-
-    Uses `torch.func` and nothing of `nngp_ntk`; holds outputs * n * (weights of the
-    largest layer) numbers for one draw at a time.
-    """
-    _check_outputs("ntk_by_jacobian", outputs)
-    draws, rows = params[0].shape[0], []
-    for draw in range(draws):
-        weights = tuple(p[draw : draw + 1] for p in params)
-        inputs = x if x.ndim == 2 else x[draw]
-
-        def outputs_of(layer: int, weight: Tensor, fixed: Params, at: Tensor) -> Tensor:
-            replaced = (*fixed[:layer], weight, *fixed[layer + 1 :])
-            return network.apply(replaced, at)[0]
-
-        total = torch.zeros((len(inputs),) * 2, dtype=x.dtype, device=x.device)
-        for layer, weight in enumerate(weights):
-            jacobian = torch.func.jacrev(outputs_of, argnums=1)(
-                layer, weight, weights, inputs
-            )
-            flat = jacobian.flatten(2)
-            total += torch.einsum("ikp,jkp->ij", flat, flat)
-        rows.append(total)
-    stacked = torch.stack(rows)
-    return stacked / network.widths[-1] if outputs == "mean" else stacked
+    """Return tangent kernels only; see `nngp_ntk`."""
+    both = nngp_ntk(network, params, x, y, outputs=outputs, max_bytes=max_bytes)
+    return both.ntk
 
 
 def draws_per_chunk(
@@ -172,9 +181,7 @@ def draws_per_chunk(
 
     Counts weights, features, preactivations, slopes, backward passes and kernels.
     """
-    units = sum(network.widths[1:-1])
-    passes = (3 + 2 * network.widths[-1]) * n * units
-    each = itemsize * (network.parameters + passes + 4 * n * n)
+    each = itemsize * (network.parameters + n * _numbers(network) + 4 * n * n)
     return max(1, max_bytes // each)
 
 
@@ -204,7 +211,7 @@ def sample(
     tangent : bool
         Without it only the NNGP kernel is computed, and `Kernels.ntk` is empty: a
         single draw then never holds more than one weight matrix.
-    outputs : {"mean", "sum"}
+    outputs : {"mean", "sum", "all"}
     max_bytes : int
         Budget for one chunk.
 
@@ -241,12 +248,74 @@ def sample(
                 draws=now, generator=generator, dtype=x.dtype, device=x.device
             )
             if tangent:
-                yield nngp_ntk(network, params, x, outputs=outputs)
+                yield nngp_ntk(network, params, x, outputs=outputs, max_bytes=max_bytes)
             else:
                 yield Kernels(nngp(network, params, x), x.new_empty((now, 0, 0)))
         done += now
 
 
-def _check_outputs(who: str, outputs: str) -> None:
-    if outputs not in ("mean", "sum"):
-        raise ValueError(f"{who}: `outputs` must be mean or sum, but it is {outputs!r}")
+TILE = 256
+"""Rows of a matrix product large enough to run at full speed."""
+
+_Layer = tuple[Tensor, Tensor]
+"""Features (..., n, m) that enter a layer, signals (draws, n, outputs, units)."""
+
+
+def _layer_by_layer(
+    network: FullyConnected, params: Params, x: Tensor, outputs: Outputs
+) -> list[_Layer]:
+    """Return what the tangent kernel is made of, from the readout down."""
+    kept, readout = network.layers(params, x), params[-1]
+    identity = torch.eye(readout.shape[1], dtype=x.dtype, device=x.device)
+    found = [(kept.features[-1], as_rows(identity[None, None], outputs))]
+    backward = readout[:, None]
+    for layer in range(network.depth, 0, -1):
+        slope = derivative(
+            network.activations()[layer - 1], kept.preactivations[layer - 1]
+        )
+        slope = slope[:, :, None] / math.sqrt(network.widths[layer])
+        backward = backward * slope
+        if layer == network.depth and outputs != "all":
+            # The readout's rows, the same for every input: their Gram matrices sum to
+            # one weighted product.
+            signals = slope * readout.norm(dim=1)[:, None, None]
+        else:
+            signals = as_rows(backward, outputs)
+        found.append((kept.features[layer - 1], signals))
+        if layer > 1:
+            flat = backward.flatten(1, 2) @ params[layer - 1]
+            backward = flat.unflatten(1, backward.shape[1:3])
+    return found
+
+
+def _sum_over_layers(left: list[_Layer], right: list[_Layer]) -> tuple[Tensor, Tensor]:
+    """Return NNGP and tangent kernels, shapes (draws, n, outputs, n', outputs)."""
+    grams = [
+        gram(h, g)[..., :, None, :, None]
+        for (h, _), (g, _) in zip(left, right, strict=True)
+    ]
+    tangent = grams[0] * inner(left[0][1], right[0][1])
+    for among, (_, b), (_, c) in zip(grams[1:], left[1:], right[1:], strict=True):
+        tangent.addcmul_(among, inner(b, c))
+    return grams[0], tangent
+
+
+def _numbers(network: FullyConnected) -> int:
+    """Count what `_layer_by_layer` holds for one input, in numbers."""
+    return (3 + 2 * network.widths[-1]) * sum(network.widths[1:-1])
+
+
+def _blocks(
+    network: FullyConnected, n: int, others: int, *, pairs: int, budget: int
+) -> tuple[int, bool]:
+    """Return how many inputs make a block, and whether all blocks' sides are held.
+
+    They are where a budget of numbers allows; `others` inputs are on the other side, or
+    none if `n` meet themselves: then half of the blocks are another's transpose. Beside
+    sides there are four matrices of every pair of a block's inputs.
+    """
+    each = _numbers(network)
+    size = max(n, others) if others else max(1, TILE // pairs)
+    if (n + others) * each + 4 * (size * pairs) ** 2 <= budget:
+        return size, True
+    return max(1, min(budget // (4 * each), math.isqrt(budget // 8) // pairs)), False

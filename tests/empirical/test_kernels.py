@@ -1,10 +1,17 @@
+import weakref
+
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from empirical import kernels
+from empirical.identity_map.networks import Network as ImageNetwork
+from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.square_loss.networks import Network as Classifier
 
 ACTIVATIONS = {
     "relu": torch.relu,
@@ -15,36 +22,142 @@ ACTIVATIONS = {
 }
 
 
+EPS = torch.finfo(torch.float64).eps
+
+
 def inputs(n=6, d=5):
     x = numpy_generator(7, "x").standard_normal((n, d))
     return torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("outputs", ["mean", "sum"])
-@pytest.mark.parametrize("widths", [(5, 9, 1), (5, 9, 7, 3), (5, 8, 9, 10, 7, 2)])
-@pytest.mark.parametrize("name", ["relu", "tanh", "gelu", "softplus"])
-def test_ntk_is_the_gram_matrix_of_the_jacobian(name, widths, outputs):
+@pytest.mark.parametrize(
+    ("across", "max_bytes"), [(False, kernels.MAX_BYTES), (False, 20_000), (True, 1)]
+)
+@pytest.mark.parametrize("outputs", ["mean", "sum", "all"])
+@pytest.mark.parametrize(
+    ("name", "widths"),
+    [
+        ("relu", (5, 9, 1)),
+        ("gelu", (5, 9, 7, 3)),
+        ("tanh", (5, 8, 9, 10, 7, 2)),
+        ("softplus", (5, 6, 4, 2)),
+    ],
+)
+def test_ntk_is_the_contracted_jacobian(name, widths, outputs, across, max_bytes):
     network = FullyConnected(widths=widths, activation=ACTIVATIONS[name])
-    params = network.init(draws=3, generator=torch_generator(7))
-    x = inputs()
-    fast = kernels.ntk(network, params, x, outputs=outputs)
-    slow = kernels.ntk_by_jacobian(network, params, x, outputs=outputs)
-    # Both sum fewer than 1e3 products in another order: 1e3 eps of the diagonal.
-    torch.testing.assert_close(fast, slow, rtol=1e-10, atol=1e-12 * float(slow.max()))
+    params = network.init(draws=2, generator=torch_generator(7))
+    x, y = inputs(), inputs()[1:5] * 1.5 if across else None
+    slow = written_out(network, params, x, x if y is None else y)
+    if outputs != "all":
+        slow = slow.diagonal(dim1=3, dim2=4).sum(dim=3)
+    if outputs == "mean":
+        slow = slow / widths[-1]
+    for function in (kernels.ntk, ntk_by_jacobian):
+        fast = function(network, params, x, y, outputs=outputs, max_bytes=max_bytes)
+        # All sum fewer than 1e3 products in another order: 1e3 eps of the diagonal.
+        bound = 1e3 * EPS * float(slow.abs().max())
+        torch.testing.assert_close(fast, slow, rtol=0, atol=bound)
 
 
-def test_against_jacrev_written_out():
-    # Nothing of the package but the network's function.
-    network = FullyConnected(widths=(5, 16, 12, 2), activation=torch.tanh)
+def written_out(network, params, x, y):
+    """Nothing of the package but the networks' function: all pairs of outputs."""
+    rows = []
+    for draw in range(len(params[0])):
+        weights = tuple(p[draw : draw + 1] for p in params)
+        left, right = (
+            torch.func.jacrev(lambda p, at=at: network.apply(p, at)[0].flatten(1))(
+                weights
+            )
+            for at in (x, y)
+        )
+        pairs = zip(left, right, strict=True)
+        rows.append(
+            sum(
+                torch.einsum("ikp,jlp->ijkl", a.flatten(2), b.flatten(2))
+                for a, b in pairs
+            )
+        )
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("kind", ["fcn", "cnn", "residual"])
+def test_other_networks_have_the_kernel_of_their_jacobian(kind):
+    width = None if kind == "residual" else 3
+    network = ImageNetwork(kind=kind, shape=(1, 3, 3), layers=2, width=width, kernel=3)
+    params = network.init(draws=2, generator=torch_generator(7))
+    x = inputs(d=9).reshape(6, 1, 3, 3)
+    slow = written_out(network, params, x, x[:4])
+    fast = ntk_by_jacobian(network, params, x, x[:4], outputs="all")
+    bound = 1e3 * EPS * float(slow.abs().max())
+    torch.testing.assert_close(fast, slow, rtol=0, atol=bound)
+
+
+def test_weights_divided_by_their_norm():
+    network = Classifier(family="wn", shape=(5,), widths=(7, 6), outputs=2)
+    params = network.init([1.0, 2.0], [torch_generator(7), torch_generator(8)])
+    slow = written_out(network, params, inputs(), inputs())
+    fast = ntk_by_jacobian(network, params, inputs(), outputs="all")
+    bound = 1e3 * EPS * float(slow.abs().max())
+    torch.testing.assert_close(fast, slow, rtol=0, atol=bound)
+
+
+def test_inputs_that_see_each_other_have_no_kernel():
+    network = Classifier(family="bn", shape=(5,), widths=(7,), outputs=2)
+    params = network.init([1.0], [torch_generator(7)])
+    with pytest.raises(ValueError, match="`network` must map each input by itself"):
+        ntk_by_jacobian(network, params, inputs())
+
+
+class Held(TorchDispatchMode):
+    """The most bytes that tensors made meanwhile held at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.now = self.most = 0
+        self.known = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        before = {
+            t.untyped_storage()._cdata
+            for t in tree_leaves((args, kwargs))
+            if isinstance(t, torch.Tensor)
+        }
+        for t in tree_leaves(result):
+            storage = t.untyped_storage() if isinstance(t, torch.Tensor) else None
+            if storage is None or storage._cdata in before | self.known:
+                continue
+            self.known.add(storage._cdata)
+            self.now += storage.nbytes()
+            weakref.finalize(storage, self.freed, storage._cdata, storage.nbytes())
+        self.most = max(self.most, self.now)
+        return result
+
+    def freed(self, key, size):
+        self.known.discard(key)
+        self.now -= size
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("outputs", ["mean", "all"])
+def test_memory_keeps_to_its_budget(outputs, across):
+    network = FullyConnected(widths=(8, 64, 64, 4), activation=torch.relu)
     params = network.init(generator=torch_generator(7))
-    x = inputs()
-    jacobian = torch.func.jacrev(lambda p: network.apply(p, x)[0])(params)
-    total = sum(
-        torch.einsum("ikp,jkp->ij", j.flatten(2), j.flatten(2)) for j in jacobian
-    )
-    torch.testing.assert_close(
-        kernels.ntk(network, params, x, outputs="sum")[0], total, rtol=1e-10, atol=1e-12
-    )
+    x = inputs(n=300, d=8)
+    beside = {}
+    for budget in (1 << 20, kernels.MAX_BYTES):
+        with Held() as held:
+            both = kernels.nngp_ntk(
+                network,
+                params,
+                x,
+                x if across else None,
+                outputs=outputs,
+                max_bytes=budget,
+            )
+        made = sum(t.untyped_storage().nbytes() for t in (both.nngp, both.ntk))
+        beside[budget] = held.most - made
+    assert 0 < beside[1 << 20] < 1 << 20 < beside[kernels.MAX_BYTES]
 
 
 def test_inputs_may_differ_between_draws():
@@ -151,6 +264,32 @@ class TestSample:
 def test_bad_outputs():
     network = FullyConnected(widths=(5, 4, 1), activation=torch.tanh)
     params = network.init(generator=torch_generator(7))
-    for function in (kernels.ntk, kernels.ntk_by_jacobian):
-        with pytest.raises(ValueError, match="`outputs` must be mean or sum"):
+    for function in (kernels.ntk, ntk_by_jacobian):
+        with pytest.raises(ValueError, match="`outputs` must be mean, sum or all"):
             function(network, params, inputs(), outputs="product")  # pyright: ignore[reportArgumentType]
+
+
+def test_bad_inputs():
+    network = FullyConnected(widths=(5, 4, 1), activation=torch.tanh)
+    params = network.init(generator=torch_generator(7))
+    x = inputs()
+    for function in (kernels.ntk, ntk_by_jacobian):
+        for name, given in {
+            "x": (params, x * torch.inf, None),
+            "y": (params, x, x * torch.nan),
+            "params": ((params[0], params[1] / 0), x, None),
+        }.items():
+            with pytest.raises(ValueError, match=f"`{name}` must be finite"):
+                function(network, *given)
+        with pytest.raises(ValueError, match="`x` must not be empty"):
+            function(network, params, x[:0])
+        with pytest.raises(ValueError, match="`y` must have the last axis and the d"):
+            function(network, params, x, x.float())
+
+
+def test_finite_weights_may_have_an_infinite_sum():
+    network = FullyConnected(widths=(5, 4, 1), activation=torch.tanh)
+    _, readout = network.init(generator=torch_generator(7))
+    large = torch.full((1, 4, 5), 1e308, dtype=torch.float64)
+    assert large.sum().isinf()
+    assert kernels.ntk(network, (large, readout), 1e-308 * inputs()).isfinite().all()
