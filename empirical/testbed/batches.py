@@ -1,0 +1,152 @@
+"""Which examples each update learns from."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+
+class Batches(ABC):
+    """Chooses examples; what it chooses depends on no replicate's course."""
+
+    @abstractmethod
+    def draw(self, start: int, stop: int) -> list[Tensor | None]:
+        """Return the examples of updates start, ..., stop - 1, None for all of them.
+
+        Called with consecutive ranges. A tensor of shape (batch,) is shared by all
+        replicates; one of shape (replicates, batch) has a row for each of the start.
+        """
+
+    @abstractmethod
+    def state(self) -> dict[str, Tensor]:
+        """Return what a checkpoint holds."""
+
+    @abstractmethod
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take what `state` returned."""
+
+
+class Whole(Batches):
+    """Every update learns from all examples."""
+
+    def draw(self, start: int, stop: int) -> list[Tensor | None]:
+        """Return None for each update."""
+        return [None] * (stop - start)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return nothing."""
+        return {}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take nothing."""
+
+
+class Epochs(Batches):
+    """Orders of examples drawn anew each epoch, cut into batches.
+
+    Parameters
+    ----------
+    examples, batch : int
+        An epoch's last batch may be smaller than `batch`.
+    generators : sequence of torch.Generator
+        On the CPU; one, whose order all replicates share, or one a replicate. Replicates
+        that are given the same one share its orders.
+    order : callable, optional
+        Draws an epoch's order, `examples` numbers; by default a permutation of
+        0, ..., examples - 1.
+
+    Attributes
+    ----------
+    per_epoch : int
+        Updates.
+
+    Raises
+    ------
+    ValueError
+        If a number is less than 1, or there is no generator.
+
+    Examples
+    --------
+    >>> orders = Epochs(5, 2, [torch.Generator().manual_seed(7)])
+    >>> [len(chosen) for chosen in orders.draw(0, 4)]
+    [2, 2, 1, 2]
+    """
+
+    def __init__(
+        self,
+        examples: int,
+        batch: int,
+        generators: Sequence[torch.Generator],
+        *,
+        order: Callable[[torch.Generator], Tensor] | None = None,
+    ) -> None:
+        if examples < 1 or batch < 1 or not generators:
+            raise ValueError(
+                "Epochs: `examples` and `batch` must be at least 1, and `generators` "
+                f"not empty, but they are {examples}, {batch} and {len(generators)}"
+            )
+        self.examples, self.batch = examples, min(batch, examples)
+        self.per_epoch = -(-examples // self.batch)
+        self.generators = list(dict.fromkeys(generators))
+        self.whose = [self.generators.index(g) for g in generators]
+        self.ordered = order or (lambda g: torch.randperm(examples, generator=g))
+        self.order = torch.zeros((len(generators), examples), dtype=torch.int64)
+
+    def draw(self, start: int, stop: int) -> list[Tensor | None]:
+        """Return each update's part of its epoch's order."""
+        drawn: list[Tensor | None] = []
+        for t in range(start, stop):
+            place = t % self.per_epoch
+            if place == 0:
+                orders = torch.stack([self.ordered(g) for g in self.generators])
+                self.order = orders[self.whose]
+            part = self.order[:, place * self.batch : (place + 1) * self.batch]
+            drawn.append(part[0] if len(part) == 1 else part)
+        return drawn
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the order of this epoch, and the generators' states."""
+        numbers = torch.stack([g.get_state() for g in self.generators])
+        return {"order": self.order, "generators": numbers}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take what `state` returned."""
+        self.order = state["order"].cpu()
+        for generator, numbers in zip(
+            self.generators, state["generators"], strict=True
+        ):
+            # A copy: PyTorch crashes on a row of a larger tensor.
+            generator.set_state(numbers.cpu().clone())
+
+
+class Afresh(Batches):
+    """Examples drawn uniformly and with replacement for each update, shared by all.
+
+    Parameters
+    ----------
+    examples, batch : int
+    generator : torch.Generator
+        On the CPU.
+    """
+
+    def __init__(self, examples: int, batch: int, generator: torch.Generator) -> None:
+        if examples < 1 or batch < 1:
+            raise ValueError(
+                "Afresh: `examples` and `batch` must be at least 1, but they are "
+                f"{examples} and {batch}"
+            )
+        self.examples, self.batch, self.generator = examples, batch, generator
+
+    def draw(self, start: int, stop: int) -> list[Tensor | None]:
+        """Return new numbers for each update."""
+        shape = (stop - start, self.batch)
+        return list(torch.randint(self.examples, shape, generator=self.generator))
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the generator's state."""
+        return {"generator": self.generator.get_state()}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take what `state` returned."""
+        self.generator.set_state(state["generator"].cpu())

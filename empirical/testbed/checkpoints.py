@@ -1,0 +1,124 @@
+"""States of interrupted runs: written whole or not at all, and of which arguments."""
+
+import hashlib
+import pickle
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from empirical.batch import whole
+
+
+class UnreadableCheckpointWarning(UserWarning):
+    """A checkpoint could not be read; training starts anew."""
+
+
+def fingerprint(
+    described: object,
+    tensors: Sequence[Tensor],
+    generators: Sequence[torch.Generator] = (),
+) -> str:
+    """Return a digest of everything that a run was started with.
+
+    Parameters
+    ----------
+    described : object
+        Arguments whose ``repr`` tells them apart.
+    tensors : sequence of Tensor
+    generators : sequence of torch.Generator
+
+    Examples
+    --------
+    >>> one = fingerprint("a", [torch.zeros(2)])
+    >>> one == fingerprint("a", [torch.zeros(2)])
+    True
+    >>> one == fingerprint("a", [torch.ones(2)])
+    False
+    """
+    digest = hashlib.sha256(repr(described).encode())
+    for tensor in tensors:
+        digest.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    for generator in generators:
+        digest.update(generator.get_state().numpy().tobytes())
+    return digest.hexdigest()
+
+
+class Checkpoint:
+    """Where a run keeps its state, so that an interrupted one goes on.
+
+    Parameters
+    ----------
+    path : Path
+        Not removed at the end of training: that is for whoever has written what came
+        of it.
+    of : str
+        The `fingerprint` of what the run was started with.
+    seconds : float
+        Least time between two writings on the way.
+    """
+
+    def __init__(self, path: Path, *, of: str, seconds: float = 30.0) -> None:
+        self.path, self.of, self.seconds = path, of, seconds
+        self._written = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        return time.monotonic() - self._written >= self.seconds
+
+    def write(self, state: Mapping[str, Any]) -> None:
+        """Write a state."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(self.path) as partial:
+            torch.save({**state, "fingerprint": self.of}, partial)
+        self._written = time.monotonic()
+
+    def read(self, device: torch.device) -> dict[str, Any] | None:
+        """Return the state, its tensors on a device; None where there is none.
+
+        A file that is no checkpoint is set aside, ``.unreadable`` behind its name, with
+        an `UnreadableCheckpointWarning`.
+
+        Raises
+        ------
+        ValueError
+            If it is of a run with another fingerprint.
+        """
+        try:
+            state = torch.load(self.path, map_location=device, weights_only=True)
+            found = state["fingerprint"]
+        except FileNotFoundError:
+            return None
+        except (
+            RuntimeError,
+            ValueError,
+            LookupError,
+            TypeError,
+            EOFError,
+            pickle.UnpicklingError,
+        ) as error:
+            self.set_aside(error)
+            return None
+        if found != self.of:
+            raise ValueError(
+                f"train: `checkpoint` must be of the same arguments, but {self.path} is "
+                "of others. Remove it to start anew."
+            )
+        return state
+
+    def set_aside(self, reason: Exception) -> None:
+        """Rename a file that holds no state of this run, and warn."""
+        aside = self.path.with_name(f"{self.path.name}.unreadable")
+        self.path.replace(aside)
+        warnings.warn(
+            f"train: {self.path} is no readable checkpoint ({reason}); training starts "
+            f"anew, and the file is kept as {aside.name}",
+            UnreadableCheckpointWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,390 @@
+"""Tasks on a Dask cluster: worker processes of this machine, or a scheduler's.
+
+This side submits no more tasks than there are threads, so that a worker that dies takes
+one task with it; it keeps results, so that none is computed again for a lost worker.
+"""
+
+import ctypes
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+import dask.config
+from distributed import Client, Future, KilledWorker, get_worker
+from distributed.utils import sync
+
+from empirical.testbed import stopping
+from empirical.testbed.crew import CONFIG, Crew
+from empirical.testbed.engine import UNGUARDED
+from empirical.testbed.tasks import (
+    End,
+    Result,
+    Task,
+    beside,
+    call,
+    exceeded,
+    resident,
+    result_of,
+)
+
+TOPIC = "deep-ledger"
+"""Of the events by which workers tell what they run, and of published results."""
+
+_lock = threading.Lock()
+_key = ""  # of the task that this worker runs
+
+
+def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]:
+    """Run a task in a worker, and tell the clients so.
+
+    On a `shared` scheduler another program may have published the result. Looked up by
+    the one that asks, it could be published and let go just after.
+    """
+    global _key
+    worker = get_worker()
+    if shared:
+        ask_for = worker.scheduler.get_metadata
+        found = cast(
+            "tuple[bytes, float] | None",
+            sync(worker.loop, ask_for, keys=[TOPIC, task.key], default=None),
+        )
+        if found is not None:
+            return End.DONE, *found
+    _die_with_parent()
+    os.dup2(2, 1)  # what is printed, by libraries in C too, goes to stderr
+
+    def message(seconds: float, memory: int = 0) -> dict[str, Any]:
+        place = {"key": task.key, "worker": worker.address}
+        return {**place, "seconds": seconds, "memory": memory}
+
+    def look(seconds: float) -> None:
+        memory = resident() if task.memory is not None else 0
+        if int(seconds) > int(seconds - 0.1) or exceeded(task, 0.0, memory):
+            worker.log_event(TOPIC, message(seconds, memory))
+
+    # Waits for the answer: the function may keep the interpreter to itself.
+    sync(worker.loop, worker.scheduler.log_event, topic=TOPIC, msg=message(0.0))
+    with _lock:
+        _key = task.key
+        stopping.withdraw()
+    try:
+        with beside(look, 0.1):
+            return call(payload)
+    finally:
+        with _lock:
+            _key = ""
+
+
+def _die_with_parent() -> None:
+    """Be killed with the process that looks after this one.
+
+    Dask sees to it by a thread, which a library can keep from running.
+    """
+    if sys.platform == "linux":
+        set_parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
+        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
+
+
+def ask(keys: Sequence[str]) -> None:
+    """Ask the task that this worker runs to stop, if it is one of these."""
+    with _lock:
+        if _key in keys:
+            stopping.request()
+
+
+class Cluster:
+    """A team of Dask workers."""
+
+    def __init__(self, client: Client, crew: Crew | None, grace: float) -> None:
+        self._client: Any = client
+        self._address: str = self._client.scheduler.address
+        self._crew, self._grace = crew, grace
+        self._tasks: dict[str, Task] = {}
+        self._futures: dict[str, Future[Any]] = {}
+        self._started: dict[str, tuple[str, float]] = {}  # worker, when
+        self._memory: dict[str, int] = {}
+        self._starts: Counter[str] = Counter()
+        self._payloads: dict[str, bytes] = {}
+        self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        self._published: list[str] = []
+        self._workers: Mapping[str, Any] = {}
+        self._asked_workers = 0.0
+        self._restarting = 0
+        self._stopped: tuple[str, float] | None = None  # why, when
+        self._asked = 0.0
+        client.subscribe_topic(TOPIC, self._hear)
+
+    def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
+        said = event[1]
+        key, when = said["key"], time.monotonic() - said["seconds"]
+        if key in self._futures:
+            self._started[key] = said["worker"], when
+            self._memory[key] = said["memory"]
+            self._starts[key] += said["seconds"] == 0.0
+
+    def free(self, task: Task, /) -> bool:
+        """Whether a worker has time for such a task."""
+        every = self._workers.values()
+        if task.gpu:
+            gpus = sum(int(w["resources"].get("GPU", 0)) for w in every)
+            taken = sum(held.gpu for held in self._tasks.values())
+            if taken >= gpus and not self._lacks_gpus():
+                return False
+        threads = sum(w["nthreads"] for w in every) - self._restarting
+        return len(self._futures) < threads
+
+    def _lacks_gpus(self) -> bool:
+        return self._crew is not None and self._crew.gpus == 0
+
+    def take(self, task: Task, payload: bytes) -> Result | None:
+        """Submit a task; return its result if no worker can have it."""
+        if task.gpu and self._lacks_gpus():
+            return Result(End.FAILED, error="it needs a GPU, and this machine has none")
+        self._tasks[task.key], self._payloads[task.key] = task, payload
+        self._submit(task.key)
+        return None
+
+    def _submit(self, key: str) -> None:
+        task = self._tasks[key]
+        # The function travels in the payload, by name.
+        bare = Task(key, call, seconds=task.seconds, memory=task.memory)
+        self._futures[key] = self._client.submit(
+            serve,
+            bare,
+            self._payloads[key],
+            shared=self._crew is None,
+            key=key,
+            resources={"GPU": 1} if task.gpu else None,
+        )
+        self._futures[key].add_done_callback(self._ended.put)
+
+    def collect(self) -> Sequence[tuple[str, Result]]:
+        """Wait a little; return what has ended, by key."""
+        with self._talking():
+            self._check()
+            ended = [*self._arrived(), *self._exceeding()]
+            if self._stopped is not None:
+                ended += self._press(*self._stopped)
+            return ended
+
+    @contextmanager
+    def _talking(self) -> Generator[None]:
+        """Say in one way that the scheduler does not answer."""
+        try:
+            yield
+        except OSError:
+            raise self._gone() from None
+
+    def _arrived(self) -> Iterator[tuple[str, Result]]:
+        with suppress(queue.Empty):
+            future = self._ended.get(timeout=0.1)
+            while True:
+                key = str(future.key)
+                if self._futures.get(key) is future:
+                    result = self._result(future)
+                    if result is not None:
+                        self._forget(key)
+                        yield key, result
+                future = self._ended.get_nowait()
+
+    def _check(self) -> None:
+        if self._crew is not None and self._crew.broken:
+            raise RuntimeError(self._crew.broken)
+        if self._client.status != "running":
+            raise self._gone()
+        if time.monotonic() - self._asked_workers > 0.3:
+            self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            self._asked_workers = time.monotonic()
+
+    def _gone(self) -> ConnectionError:
+        return ConnectionError(
+            f"the Dask scheduler at {self._address} is gone; what was done is kept"
+        )
+
+    def _result(self, future: Future[Any]) -> Result | None:
+        """Return the result of an ended future; None if its worker has gone with it."""
+        key = str(future.key)
+        if future.cancelled():
+            raise self._gone()
+        try:
+            ended = future.result(timeout=10.0)
+        except KilledWorker as error:
+            if self._starts[key] > error.allowed_failures:
+                return Result(End.DIED, error=self._obituary(key, error))
+            # It had not started on some of the workers that died with it.
+            self._started.pop(key, None)
+            self._futures.pop(key).release()
+            self._submit(key)
+            return None
+        except TimeoutError:
+            future.add_done_callback(self._ended.put)
+            return None
+        if ended[0] is End.DONE and self._crew is None:
+            with suppress(OSError):
+                self._client.set_metadata([TOPIC, key], ended[1:])
+                self._published.append(key)
+        return result_of(*ended)
+
+    def _obituary(self, key: str, error: KilledWorker) -> str:
+        text = f"the process that ran it died, {self._starts[key]} times"
+        code = None
+        if self._crew is not None:
+            code = self._crew.exit_of(error.last_worker.address)
+        if code is None:
+            return text
+        if code < 0:
+            return f"{text}; the last one was killed by {signal.Signals(-code).name}"
+        return f"{text}; the last one ended with exit code {code}"
+
+    def _exceeding(self) -> Iterator[tuple[str, Result]]:
+        for key, (worker, start) in list(self._started.items()):
+            seconds = time.monotonic() - start
+            over = exceeded(self._tasks[key], seconds, self._memory[key])
+            if over is not None:
+                end, text = over
+                self._kill(key, worker)
+                yield key, Result(end, error=text, seconds=seconds)
+
+    def _kill(self, key: str, worker: str) -> None:
+        # Nobody wants it any more when the worker goes: it isn't done again.
+        self._client.cancel([self._futures[key]])
+        self._forget(key)
+        self._restarting += 1
+        threading.Thread(target=self._restart, args=(worker,), daemon=True).start()
+
+    def _restart(self, worker: str) -> None:
+        try:
+            self._client.restart_workers([worker], raise_for_error=False)
+        except (OSError, ValueError, RuntimeError, TimeoutError) as error:
+            if self._client.status != "running":
+                return
+            sys.stderr.write(f"worker {worker} can't be restarted: {error}\n")
+        finally:
+            self._restarting -= 1
+
+    def stop(self, reason: str) -> None:
+        """Ask what runs to stop, and see to it that it does."""
+        self._stopped = reason, time.monotonic()
+
+    def _press(self, reason: str, when: float) -> Iterator[tuple[str, Result]]:
+        """See to it that what runs stops, and leave to others what they want too."""
+        now = time.monotonic()
+        if now - self._asked > 1.0:
+            self._asked = now
+            for key in self._shared():
+                self._forget(key)
+                yield key, Result(End.STOPPED, error=f"{reason}; others go on with it")
+            # In a thread of its own: a busy worker does not answer.
+            threading.Thread(target=self._ask, daemon=True).start()
+        for key in list(self._futures):
+            if key not in self._started:
+                self._client.cancel([self._futures[key]])
+                self._forget(key)
+                yield key, Result(End.STOPPED, error=f"{reason}, unstarted")
+            elif now - when > self._grace:
+                worker, start = self._started[key]
+                self._kill(key, worker)
+                error = f"{reason}, after {self._grace:g} s"
+                yield key, Result(End.STOPPED, error=error, seconds=now - start)
+
+    def _ask(self) -> None:
+        # It is asked once more a second, until it has stopped.
+        with suppress(OSError, RuntimeError, TimeoutError):
+            self._client.run(ask, list(self._futures), on_error="ignore")
+
+    def _shared(self) -> list[str]:
+        """Return the keys that another program waits for, too."""
+        if self._crew is not None:
+            return []
+        mine = list(self._futures)
+
+        def wanted(dask_scheduler: Any = None) -> list[str]:
+            known = dask_scheduler.tasks
+            return [k for k in mine if k in known and len(known[k].who_wants) > 1]
+
+        return self._client.run_on_scheduler(wanted)
+
+    def _forget(self, key: str) -> None:
+        self._futures.pop(key).release()
+        self._tasks.pop(key)
+        self._payloads.pop(key)
+        self._starts.pop(key, None)
+        self._started.pop(key, None)
+        self._memory.pop(key, None)
+
+    def running(self) -> Mapping[str, float]:
+        """Return the tasks that run, with the seconds since their start."""
+        now = time.monotonic()
+        return {key: now - start for key, (_, start) in list(self._started.items())}
+
+    def size(self) -> int:
+        """Return the number of workers now."""
+        return len(self._workers)
+
+    def drop(self) -> None:
+        """Forget what runs."""
+        with suppress(OSError):
+            if self._futures and self._client.status == "running":
+                self._client.cancel(list(self._futures.values()))
+        for key in list(self._futures):
+            self._forget(key)
+
+    def close(self) -> None:
+        """Take back what was published."""
+        with suppress(OSError):
+            for key in self._published if self._client.status == "running" else ():
+                self._client.set_metadata([TOPIC, key], None)
+
+
+@contextmanager
+def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
+    """Use the workers of a scheduler, given by address or file.
+
+    Raises
+    ------
+    OSError
+        If it does not answer.
+    """
+    where = str(scheduler)
+    try:
+        if Path(scheduler).is_file():
+            client = Client(scheduler_file=where, set_as_default=False)
+        else:
+            client = Client(where, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        text = f"no Dask scheduler answers at {scheduler}: {error}"
+        raise ConnectionError(text) from None
+    with client:
+        cluster = Cluster(client, None, grace)
+        try:
+            yield cluster
+        finally:
+            cluster.close()
+
+
+@contextmanager
+def local(workers: int, gpus: int, deaths: int, grace: float) -> Generator[Cluster]:
+    """Start a scheduler in this process, and workers of one thread each beside it."""
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if getattr(main, "__spec__", None) is None and file and not Path(file).is_file():
+        raise RuntimeError(f"the program is no file ({file}), but {UNGUARDED}")
+    # A worker's death is a result, and the engine tells it.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with dask.config.set(CONFIG):
+        crew = Crew(workers, gpus)
+        try:
+            crew.open(deaths)
+            with Client(crew.address, loop=crew.loop, set_as_default=False) as client:
+                yield Cluster(client, crew, grace)
+        finally:
+            crew.close()

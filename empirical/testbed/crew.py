@@ -1,0 +1,163 @@
+"""Worker processes of this machine, and the Dask scheduler that they share."""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
+from typing import Any
+
+import psutil
+from distributed import Nanny, Scheduler
+from distributed.utils import LoopRunner
+
+from empirical.testbed.engine import UNGUARDED
+from empirical.testbed.signals import SIGNALS
+
+CONFIG: dict[str, Any] = {
+    # A library that keeps the interpreter to itself is busy, not dead.
+    "distributed.scheduler.worker-ttl": None,
+    # Limits are the tasks' own.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.worker.multiprocessing-method": "spawn",
+    "distributed.diagnostics.nvml": False,
+    # Nothing but the engine's own connections, and those on loopback.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "logging": {"distributed": "critical"},
+}
+
+
+class _Nanny(Nanny):
+    """Keeps a worker process alive, and notes how each has ended."""
+
+    exits: dict[str, int]
+    last: int = 0
+
+    def _on_worker_exit_sync(self, exitcode: int) -> None:
+        self.last = exitcode
+        if self.worker_address is not None:
+            self.exits[self.worker_address] = exitcode
+        super()._on_worker_exit_sync(exitcode)
+
+
+@contextmanager
+def _blocked() -> Generator[None]:
+    """Block the signals in threads that are started here, and in their processes."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        # It inherits the mask, too, but unblocks some in the thread that starts it.
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Crew:
+    """The processes of this machine."""
+
+    def __init__(self, workers: int, gpus: int) -> None:
+        self.gpus = min(gpus, workers)
+        self.exits: dict[str, int] = {}
+        self.broken = ""
+        self._workers, self._failures, self._closing = workers, 0, False
+        self._nannies: list[_Nanny] = []
+        self._keepers: list[asyncio.Task[None]] = []
+        self._scheduler: Scheduler | None = None
+        # What a terminal, Slurm or `timeout` sends to the whole process group is for
+        # the client to handle.
+        with _blocked():
+            self._runner = LoopRunner()
+            self._runner.start()
+        self.loop = self._runner.loop
+
+    def open(self, deaths: int) -> None:
+        """Start the scheduler; workers come by and by."""
+        self.address: str = self._runner.run_sync(self._open, deaths)
+
+    def exit_of(self, worker: str, patience: float = 5.0) -> int | None:
+        """Return how a worker's process ended; None if its nanny never says."""
+        # A broken connection tells the scheduler of a death before the nanny hears of it.
+        end = time.monotonic() + patience
+        while worker not in self.exits and time.monotonic() < end:
+            time.sleep(0.02)
+        return self.exits.get(worker)
+
+    async def _open(self, deaths: int) -> str:
+        self._scheduler = scheduler = await Scheduler(
+            host="127.0.0.1",
+            port=0,
+            dashboard=False,
+            dashboard_address="127.0.0.1:0",
+            allowed_failures=deaths - 1,
+        )
+        self._keepers = [
+            asyncio.create_task(self._keep(scheduler.address, place))
+            for place in range(self._workers)
+        ]
+        return scheduler.address
+
+    async def _keep(self, address: str, place: int) -> None:
+        """Have a worker, and another when it can't be restarted."""
+        gpu = place < self.gpus
+        seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+        device = seen.split(",")[place] if gpu and seen else str(place)
+        while not self._closing and not self.broken:
+            nanny = _Nanny(
+                address,
+                host="127.0.0.1",
+                nthreads=1,
+                memory_limit="0",
+                dashboard=False,
+                silence_logs=logging.CRITICAL,
+                resources={"GPU": 1} if gpu else {},
+                env={"CUDA_VISIBLE_DEVICES": device} if gpu else {},
+            )
+            nanny.exits = self.exits
+            self._nannies.append(nanny)
+            try:
+                await nanny
+                self._failures = 0
+                await nanny.finished()
+            except Exception as error:
+                reason = str(error)
+            else:
+                reason = "it ended"
+            self._nannies.remove(nanny)
+            # One that was killed says nothing about the program.
+            self._failures += nanny.last >= 0
+            if self._failures > 2 + self._workers:
+                self.broken = (
+                    f"no worker process can be started ({reason}); {UNGUARDED}"
+                )
+            await asyncio.sleep(0.1)
+
+    def close(self) -> None:
+        """Kill the workers."""
+        self._closing = True
+        self._runner.run_sync(self._close)
+        self._runner.stop()
+
+    async def _close(self) -> None:
+        for keeper in self._keepers:
+            keeper.cancel()
+        for nanny in self._nannies:
+            nanny.close_gracefully()  # it starts no other process
+            if nanny.pid is not None:
+                with suppress(psutil.NoSuchProcess):
+                    psutil.Process(nanny.pid).kill()
+        # One whose process was just starting may say that it is in no state to close.
+        closing = [nanny.close(timeout=30.0) for nanny in self._nannies]
+        await asyncio.gather(*closing, return_exceptions=True)
+        if self._scheduler is not None:
+            await self._scheduler.close()

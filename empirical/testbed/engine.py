@@ -1,0 +1,371 @@
+"""Tasks of one graph, run in this process or on a Dask cluster.
+
+::
+
+    tasks = [Task("run", train, (5,)), Task("claim", judge, ("a",), needs=("run",))]
+    with Engine(workers=4) as engine:
+        for task, result in engine.run(tasks):
+            ...  # results as they come
+
+Whatever happens to one task, the others go on. The program that has the engine is the
+only one to write files. With one worker or one task all happens in its own process, with
+the same results.
+"""
+
+import ctypes
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from dataclasses import dataclass
+from multiprocessing import current_process
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from threadpoolctl import threadpool_limits
+
+from empirical.testbed import stopping
+from empirical.testbed.signals import Ended, Interruption, Listener
+from empirical.testbed.tasks import (
+    End,
+    Graph,
+    Result,
+    Task,
+    beside,
+    call,
+    exceeded,
+    resident,
+    result_of,
+)
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+UNGUARDED = (
+    "worker processes import the program that starts them: put what it runs below"
+    " `if __name__ == '__main__':`, or ask for one worker"
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands.
+
+    Attributes
+    ----------
+    waiting, done : int
+        Numbers of tasks.
+    running : mapping
+        Key to the seconds since its start.
+    workers : int
+        Processes at hand now.
+    """
+
+    waiting: int
+    running: Mapping[str, float]
+    done: int
+    workers: int
+
+
+class Team(Protocol):
+    """What runs tasks: this process, or a cluster."""
+
+    def take(self, task: Task, payload: bytes) -> Result | None:
+        """Start a task; return its result if it can't run here."""
+        ...
+
+    def free(self, task: Task, /) -> bool:
+        """Whether a worker has time for such a task."""
+        ...
+
+    def collect(self) -> Sequence[tuple[str, Result]]:
+        """Wait a little; return what has ended, by key."""
+        ...
+
+    def running(self) -> Mapping[str, float]:
+        """Return the tasks that run, with the seconds since their start."""
+        ...
+
+    def size(self) -> int:
+        """Return the number of processes at hand."""
+        ...
+
+    def stop(self, reason: str) -> None:
+        """Ask what runs to stop, and see to it that it does."""
+        ...
+
+    def drop(self) -> None:
+        """Forget what runs."""
+        ...
+
+
+class Engine:
+    """Runs tasks; to be used in a ``with`` statement.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Processes of one thread each, on this machine; by default, one a core.
+    scheduler : str or Path, optional
+        Address or file of a Dask scheduler, whose workers run the tasks instead.
+    minutes : float, optional
+        After which the program is asked to end.
+    gpus : int, optional
+        GPUs of this machine to use; by default all, counted when a task wants one.
+    grace : float
+        Seconds that running tasks have to leave a checkpoint in, once asked to stop.
+    deaths : int
+        How many processes a task of a local worker may bring down before it has
+        `End.DIED`; for `scheduler`, its own setting rules.
+
+    Raises
+    ------
+    ValueError
+        If an argument makes no sense.
+    RuntimeError
+        If worker processes can't import the program.
+    OSError
+        If the scheduler can't be reached, at the start or any more.
+    """
+
+    def __init__(
+        self,
+        *,
+        workers: int | None = None,
+        scheduler: str | Path | None = None,
+        minutes: float | None = None,
+        gpus: int | None = None,
+        grace: float = 20.0,
+        deaths: int = 3,
+    ) -> None:
+        if workers is not None and workers < 1:
+            raise ValueError(f"Engine: `workers` must be at least 1, not {workers}")
+        if workers is not None and scheduler is not None:
+            raise ValueError("Engine: give `workers` or `scheduler`, not both")
+        if minutes is not None and not minutes >= 0:
+            raise ValueError(f"Engine: `minutes` must not be negative, as is {minutes}")
+        self._workers = workers or _cores()
+        self._scheduler = scheduler
+        self._gpus, self._grace, self._deaths = gpus, grace, deaths
+        self._listener = Listener(minutes)
+        self._open = ExitStack()
+        self._cluster: Team | None = None
+
+    def __enter__(self) -> Self:
+        if getattr(current_process(), "_inheriting", False):
+            # A worker process that runs the program once more instead of importing it.
+            raise SystemExit(f"error: {UNGUARDED}")
+        self._open.enter_context(self._listener.listening())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        *,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Iterator[tuple[Task, Result]]:
+        """Run tasks, those given first first; yield each with its result, once.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+        progress : callable, optional
+            Called before every wait for results: with a cluster, several times a second.
+
+        Raises
+        ------
+        Ended
+            After the last result, if a signal or the deadline has ended the run: what
+            had not ended by itself was yielded as `End.STOPPED`.
+        ValueError
+            If the tasks are no graph.
+        """
+        graph = Graph(tasks)
+        team = self._team(tasks)
+        stopped = False
+        try:
+            while len(graph.results) < len(graph.tasks):
+                if self._listener.code and not stopped:
+                    stopped = True
+                    team.stop(self._listener.reason)
+                ended = self._start(graph, team)
+                if progress is not None:
+                    progress(_progress(graph, team))
+                for key, result in [*ended, *team.collect()]:
+                    graph.settle(key, result)
+                    yield graph.tasks[key], result
+            if progress is not None:
+                progress(_progress(graph, team))
+        finally:
+            team.drop()
+        if self._listener.code:
+            raise Ended(self._listener.code)
+
+    def _start(self, graph: Graph, team: Team) -> list[tuple[str, Result]]:
+        """Start what is ready while there are workers; return what can't be."""
+        ended: list[tuple[str, Result]] = []
+        for key in list(graph.ready):
+            task, result = graph.tasks[key], graph.lacking(key)
+            if result is None and self._listener.code:
+                result = Result(
+                    End.STOPPED, error=f"{self._listener.reason}, unstarted"
+                )
+            if result is None:
+                if not team.free(task):
+                    continue
+                try:
+                    payload = graph.payload(key)
+                except Exception as error:
+                    text = f"the task can't be sent to a worker: {error}"
+                    result = Result(End.FAILED, error=text)
+                else:
+                    result = team.take(task, payload)
+            graph.ready.remove(key)
+            if result is not None:
+                ended.append((key, result))
+        return ended
+
+    def _team(self, tasks: Sequence[Task]) -> Team:
+        alone = self._workers == 1 or len(tasks) == 1
+        if self._scheduler is None and alone:
+            return _Here(self._listener, self._grace)
+        if self._cluster is None:
+            # Loading Dask takes a second.
+            from empirical.testbed import cluster
+
+            if self._scheduler is not None:
+                team = cluster.connect(self._scheduler, self._grace)
+            else:
+                gpus = self._gpus
+                if gpus is None:
+                    gpus = _gpus() if any(task.gpu for task in tasks) else 0
+                team = cluster.local(self._workers, gpus, self._deaths, self._grace)
+            self._cluster = self._open.enter_context(team)
+        return self._cluster
+
+
+def _progress(graph: Graph, team: Team) -> Progress:
+    running, done = team.running(), len(graph.results)
+    waiting = len(graph.tasks) - done - len(running)
+    return Progress(waiting, running, done, team.size())
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # those that this process may use
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _gpus() -> int:
+    import torch
+
+    return torch.cuda.device_count()
+
+
+class _Here:
+    """A team of one: this process, where a task runs while its end is waited for.
+
+    Limits take effect between two instructions of Python, in the main thread.
+    """
+
+    def __init__(self, listener: Listener, grace: float) -> None:
+        self._listener, self._grace = listener, grace
+        self._held: tuple[Task, bytes] | None = None
+
+    def free(self, _task: Task, /) -> bool:
+        return self._held is None
+
+    def take(self, task: Task, payload: bytes) -> Result | None:
+        self._held = task, payload
+        return None
+
+    def collect(self) -> Sequence[tuple[str, Result]]:
+        if self._held is None:
+            return []
+        task, payload = self._held
+        start = time.monotonic()
+        try:
+            with _one_thread(), _printing_to_stderr(), beside(self._look(task), 0.05):
+                result = result_of(*call(payload))
+        except Interruption as interruption:
+            end, text = interruption.args
+            result = Result(end, error=text, seconds=time.monotonic() - start)
+        finally:
+            stopping.withdraw()
+            self._held = None
+        return [(task.key, result)]
+
+    def _look(self, task: Task) -> Callable[[float], None]:
+        asked = math.inf
+        main = threading.current_thread() is threading.main_thread()
+        interrupted = False
+
+        def look(seconds: float) -> None:
+            nonlocal asked, interrupted
+            if self._listener.code and asked == math.inf:
+                asked = seconds
+                stopping.request()
+            memory = resident() if task.memory is not None else 0
+            over = exceeded(task, seconds, memory)
+            if seconds - asked > self._grace:
+                over = End.STOPPED, f"{self._listener.reason}, after {self._grace:g} s"
+            if over is not None and main and not interrupted:
+                interrupted = True
+                self._listener.interrupt(Interruption(*over))
+
+        return look
+
+    def running(self) -> Mapping[str, float]:
+        return {} if self._held is None else {self._held[0].key: 0.0}
+
+    def size(self) -> int:
+        return 1
+
+    def stop(self, reason: str) -> None:
+        """Nothing runs between tasks; the one that runs is looked after."""
+
+    def drop(self) -> None:
+        self._held = None
+
+
+@contextmanager
+def _one_thread() -> Generator[None]:
+    """Compute as workers do: other numbers of threads round sums differently."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _printing_to_stderr() -> Generator[None]:
+    """Send to stderr what is printed, by libraries in C too."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if os.name == "posix":
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -1,0 +1,359 @@
+"""The training loop.
+
+Between pauses the device works alone. Pauses come at multiples of `check` and wherever
+an observer asks for one, never by the clock, so that a run that was killed and goes on
+from a checkpoint makes the same updates in the same parts.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from empirical.testbed import stopping
+from empirical.testbed.batches import Batches, Whole
+from empirical.testbed.capture import captured
+from empirical.testbed.checkpoints import Checkpoint
+from empirical.testbed.observers import Array, Observer, take_
+from empirical.testbed.optimisers import Optimiser
+from empirical.testbed.slopes import Slope
+from empirical.testbed.stack import Params, Stack
+
+Progress = Callable[[int, int, float], None]
+"""Called with updates made, updates in all, and the median of the last losses."""
+
+
+class Task(ABC):
+    """What one update learns from: all that a paper brings to training.
+
+    Attributes
+    ----------
+    capturable : bool
+        Whether an update can be recorded as a CUDA graph: it draws no random numbers
+        and never waits for the device.
+    """
+
+    capturable: bool = True
+
+    @abstractmethod
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return each replicate's loss, and what else is to be noted.
+
+        Parameters
+        ----------
+        params : tuple of Tensor
+            To be differentiated by; `stack.params` in value.
+        stack : Stack
+            For its rows and buffers; see `Stack.select`.
+        examples : Tensor of int64, shape (batch,) or (replicates, batch), optional
+            Absent, all. With a row for each replicate of the start; `Stack.examples` has
+            those of the stack.
+
+        Returns
+        -------
+        Tensor, shape (replicates,) or (1 + notes, replicates)
+            Losses first. Replicates must share no parameter: then the gradient of the
+            sum is every replicate's own.
+        """
+
+    def losses_and_slopes(
+        self, stack: Stack, examples: Tensor | None
+    ) -> tuple[Tensor, Sequence[Slope]]:
+        """Return what `losses` does, and the gradients of `stack.trained`.
+
+        By autograd; a task that knows a faster way overrides it, and is held to this
+        one by a test.
+        """
+        return by_autograd(self, stack, examples)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint holds of the task, e.g. states of generators."""
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take what `state` returned."""
+        del state
+
+
+def by_autograd(
+    task: Task, stack: Stack, examples: Tensor | None
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return a task's losses and notes, and the gradients of the trained parameters."""
+    learnt = set(stack.learnt)
+    leaves = tuple(
+        p.detach().requires_grad_(index in learnt)
+        for index, p in enumerate(stack.params)
+    )
+    with torch.enable_grad():
+        seen = task.losses(leaves, stack, examples)
+        losses = seen if seen.ndim == 1 else seen[0]
+        # A parameter that no loss depends on has slope zero.
+        slopes = torch.autograd.grad(
+            losses.sum(), [leaves[i] for i in stack.learnt], materialize_grads=True
+        )
+    return seen.detach(), slopes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trained:
+    """What became of a stack, replicate by replicate.
+
+    Attributes
+    ----------
+    status : tuple of str
+        ``"finished"``, or why an observer sent it away.
+    steps : array of int, shape (replicates,)
+        Updates made.
+    initial, final : tuple of Tensor
+        First and last parameters, replicates in front.
+    buffers : tuple of Tensor
+        Last buffers.
+    """
+
+    status: tuple[str, ...]
+    steps: npt.NDArray[np.int64]
+    initial: Params
+    final: Params
+    buffers: Params
+
+
+def train(
+    task: Task,
+    stack: Stack,
+    optimiser: Optimiser,
+    *,
+    steps: int,
+    check: int = 100,
+    batches: Batches | None = None,
+    observers: Sequence[Observer] = (),
+    together: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train every replicate of a stack, side by side, each for itself.
+
+    Parameters
+    ----------
+    task : Task
+    stack : Stack
+        Changed in place; at the end it holds the replicates that finished.
+    optimiser : Optimiser
+    steps : int
+        Updates, for replicates that no observer sends away.
+    check : int
+        Most updates between two pauses.
+    batches : Batches, optional
+        Which examples each update learns from; all by default.
+    observers : sequence of Observer
+        Asked in this order; the first that sends a replicate away gives it its status.
+    together : int, optional
+        Replicates that are updated together, up to the next pause before the others:
+        few enough stay in a processor's cache. All by default.
+    checkpoint : Checkpoint, optional
+        A run that finds one goes on from it, update by update as if it had not stopped.
+    progress : callable, optional
+        Called at pauses.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    ValueError
+        If `steps` or `check` is less than 1, or the checkpoint is of other arguments.
+    stopping.Stopped
+        If a stop was requested; the checkpoint has been written.
+
+    Examples
+    --------
+    Two replicates descend on the half-square of one number, at rates of their own:
+
+    >>> from empirical.testbed.optimisers import SGD
+    >>> class HalfSquare(Task):
+    ...     def losses(self, params, stack, examples):
+    ...         return 0.5 * params[0].square()
+    >>> stack = Stack([torch.ones(2)], rates=[0.5, 0.25])
+    >>> train(HalfSquare(), stack, SGD(), steps=2).final[0].tolist()
+    [0.25, 0.5625]
+    """
+    if steps < 1 or check < 1:
+        raise ValueError(
+            f"train: `steps` and `check` must be at least 1, but they are {steps} and "
+            f"{check}"
+        )
+    run = _Run(task, stack, optimiser, batches or Whole(), observers)
+    if checkpoint is not None:
+        run.resume(checkpoint)
+    with torch.no_grad():
+        while run.t < steps and len(stack):
+            for observer in observers:
+                observer.before(run.t, stack)
+            losses = run.advance(min(steps, run.pause(check)), together)
+            try:
+                if progress is not None:
+                    progress(run.t, steps, float(np.median(losses)))
+                stopping.check()
+            except BaseException:
+                if checkpoint is not None:
+                    checkpoint.write(run.state())
+                raise
+            if checkpoint is not None and checkpoint.due:
+                checkpoint.write(run.state())
+        for observer in observers if len(stack) else ():
+            observer.before(run.t, stack)
+        run.leave(dict.fromkeys(range(len(stack)), "finished"), drop=False)
+    if checkpoint is not None:
+        checkpoint.write(run.state())
+    return Trained(
+        status=tuple(run.status),
+        steps=run.steps,
+        initial=run.initial,
+        final=run.final,
+        buffers=run.buffers,
+    )
+
+
+class _Run:
+    """A stack in training, and what became of those that have left it."""
+
+    def __init__(
+        self,
+        task: Task,
+        stack: Stack,
+        optimiser: Optimiser,
+        batches: Batches,
+        observers: Sequence[Observer],
+    ) -> None:
+        self.task, self.stack, self.optimiser = task, stack, optimiser
+        self.batches, self.observers = batches, observers
+        self.t = 0
+        self.status = ["running"] * len(stack)
+        self.steps = np.zeros(len(stack), dtype=np.int64)
+        self.initial = tuple(p.clone() for p in stack.params)
+        # Filled as replicates leave.
+        self.final = tuple(torch.zeros_like(p) for p in stack.params)
+        self.buffers = tuple(torch.zeros_like(b) for b in stack.buffers)
+        self.parts: list[_Part] = []
+        optimiser.prepare(stack)
+        for observer in observers:
+            observer.begin(stack)
+
+    def pause(self, check: int) -> int:
+        """Return when training pauses next."""
+        wanted = [observer.following(self.t) for observer in self.observers]
+        fixed = (self.t // check + 1) * check
+        return min([fixed, *(t for t in wanted if t is not None)])
+
+    def advance(self, until: int, together: int | None) -> Array:
+        """Make the updates up to `until`; return the last losses."""
+        if not self.parts:
+            views = self.stack.parts(together)
+            self.parts = [_Part(self.task, view, self.optimiser) for view in views]
+        device = self.stack.rows.device
+        examples = [
+            None if chosen is None else chosen.to(device, non_blocking=True)
+            for chosen in self.batches.draw(self.t, until)
+        ]
+        found = [torch.stack([part.step(e) for e in examples]) for part in self.parts]
+        seen = torch.cat(found, dim=-1).double().cpu().numpy()
+        seen = seen[:, None] if seen.ndim == 2 else seen
+        start, self.t = self.t, until
+        leaving: dict[int, str] = {}
+        for observer in self.observers:
+            leaving = {**observer.see(start, seen, self.stack), **leaving}
+        if leaving:
+            self.leave(leaving)
+        return seen[-1, 0]
+
+    def leave(self, leaving: dict[int, str], *, drop: bool = True) -> None:
+        """Let replicates leave, column to status."""
+        if not leaving:
+            return
+        for observer in self.observers:
+            observer.leaving(self.t, leaving, self.stack)
+        columns = np.array(sorted(leaving), dtype=np.int64)
+        rows = self.stack.rows.cpu().numpy()[columns]
+        for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
+            self.status[row] = leaving[column]
+        self.steps[rows] = self.t
+        take_(self.final, self.stack.params, self.stack, columns)
+        take_(self.buffers, self.stack.buffers, self.stack, columns)
+        if drop:
+            self.stack.leave(columns.tolist())
+            self.parts = []
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the next update depends on, and what is known so far."""
+        return {
+            "t": self.t,
+            "status": self.status,
+            "steps": torch.from_numpy(self.steps),
+            "final": list(self.final),
+            "left": list(self.buffers),
+            "stack": self.stack.saved(),
+            "batches": self.batches.state(),
+            "task": self.task.state(),
+            "observers": [observer.state() for observer in self.observers],
+        }
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint, if there is one."""
+        state = checkpoint.read(self.stack.rows.device)
+        if state is None:
+            return
+        try:
+            self.stack.load(state["stack"])
+        except ValueError as error:
+            checkpoint.set_aside(error)
+            return
+        self.t, self.status = state["t"], state["status"]
+        self.steps = state["steps"].cpu().numpy()
+        for mine, saved in (
+            (self.final, state["final"]),
+            (self.buffers, state["left"]),
+        ):
+            for target, source in zip(mine, saved, strict=True):
+                target.copy_(source)
+        self.batches.load(state["batches"])
+        self.task.load(state["task"])
+        for observer, saved in zip(self.observers, state["observers"], strict=True):
+            observer.load(saved)
+
+
+class _Part:
+    """Replicates that are updated together."""
+
+    def __init__(self, task: Task, stack: Stack, optimiser: Optimiser) -> None:
+        self.task, self.stack, self.optimiser = task, stack, optimiser
+        self.graphs: dict[tuple[object, ...], Callable[[], Tensor]] = {}
+        self.chosen: dict[tuple[int, ...], Tensor] = {}
+
+    def step(self, examples: Tensor | None) -> Tensor:
+        """Make one update; return what it saw before it."""
+        if not (self.stack.rates.is_cuda and self.task.capturable):
+            return self._update(examples)
+        shape = None if examples is None else tuple(examples.shape)
+        if examples is not None and shape is not None:
+            place = self.chosen.setdefault(shape, examples.clone())
+            examples = place.copy_(examples)
+        # A rate that is common is a number inside the graph.
+        key = (shape, self.stack.common_rate)
+        if key not in self.graphs:
+            stack = self.stack
+            moments = [t for each in stack.state.values() for t in each]
+            mutable = (*stack.params, *stack.buffers, *moments, stack.clock)
+            self.graphs[key] = captured(lambda: self._update(examples), mutable)
+        return self.graphs[key]().clone()
+
+    def _update(self, examples: Tensor | None) -> Tensor:
+        seen, slopes = self.task.losses_and_slopes(self.stack, examples)
+        losses = seen if seen.ndim == 1 else seen[0]
+        self.optimiser.update(self.stack, losses, slopes)
+        self.stack.clock.add_(1.0)
+        return seen

@@ -1,0 +1,376 @@
+"""What looks at training between the updates, and who leaves it.
+
+An observer sees the losses of all updates since the last pause, in the order in which
+they were made, and may ask for the next pause. What it knows of a replicate is kept by
+row of the start, so that it outlives the replicate's leaving.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from empirical.testbed.stack import Params, Stack
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Observer:
+    """Looks on; does nothing by itself.
+
+    Attributes
+    ----------
+    kept : tuple of str
+        Names of the attributes that a checkpoint holds: arrays, tensors and numbers.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ()
+
+    def begin(self, stack: Stack) -> None:
+        """Set up for the replicates of `stack`, before anything is loaded."""
+
+    def following(self, t: int) -> int | None:
+        """Return the next time after `t` at which training must pause, if there is one."""
+        del t
+
+    def before(self, t: int, stack: Stack) -> None:
+        """Look at the stack after `t` updates; called at every pause, and at the end."""
+
+    def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
+        """Take in what updates t, t + 1, ... saw; return who leaves, column to status.
+
+        Parameters
+        ----------
+        t : int
+        seen : array, shape (updates, 1 + notes, replicates)
+            Losses before each update, then what else the task notes.
+        stack : Stack
+            After these updates.
+        """
+        del t, seen, stack
+        return {}
+
+    def leaving(self, t: int, leaving: dict[int, str], stack: Stack) -> None:
+        """Look at replicates that leave after `t` updates; may change their status."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint holds."""
+        return {name: _stored(getattr(self, name)) for name in self.kept}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Take what `state` returned."""
+        for name in self.kept:
+            setattr(self, name, _read(state[name]))
+
+
+class Diverged(Observer):
+    """Sends away replicates whose loss explodes.
+
+    Parameters
+    ----------
+    exploded : float
+        A loss above so many times the first one has exploded; so has one that is not
+        finite.
+    every : int
+        They leave at multiples of so many updates: no pause that another observer asks
+        for moves their end.
+
+    Attributes
+    ----------
+    first : array, shape (replicates,)
+        First losses.
+    at : array of int, shape (replicates,)
+        The update before which the loss had exploded, -1 for none.
+
+    Raises
+    ------
+    ValueError
+        If `exploded` is not above 1.
+    """
+
+    kept = ("first", "at")
+
+    def __init__(self, exploded: float = 1e3, *, every: int = 1) -> None:
+        if not exploded > 1.0:
+            raise ValueError(
+                f"Diverged: `exploded` must be greater than 1, but it is {exploded}"
+            )
+        self.exploded, self.every = exploded, every
+
+    def begin(self, stack: Stack) -> None:
+        """Set up; see `Observer.begin`."""
+        self.first = np.full(len(stack), np.nan)
+        self.at = np.full(len(stack), -1, dtype=np.int64)
+
+    def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
+        """Find exploded losses; see `Observer.see`."""
+        losses, rows = seen[:, 0], stack.rows.cpu().numpy()
+        if t == 0:
+            self.first[rows] = losses[0]
+        # A run that starts at zero loss can only leave it by rounding.
+        limits = self.exploded * np.where(self.first > 0.0, self.first, np.inf)
+        bad = ~((losses <= limits[rows]) & np.isfinite(losses))
+        found = np.flatnonzero(bad.any(axis=0) & (self.at[rows] < 0))
+        self.at[rows[found]] = t + bad.argmax(axis=0)[found]
+        if (t + len(seen)) % self.every:
+            return {}
+        gone = np.flatnonzero(self.at[rows] >= 0)
+        return dict.fromkeys(gone.tolist(), "diverged")
+
+    def leaving(self, t: int, leaving: dict[int, str], stack: Stack) -> None:
+        """Name those that have exploded and leave before their time for it."""
+        del t
+        rows = stack.rows.cpu().numpy()
+        for column in leaving:
+            if self.at[rows[column]] >= 0:
+                leaving[column] = "diverged"
+
+
+class Curve(Observer):
+    """Records losses at given times.
+
+    Parameters
+    ----------
+    times : array of int
+        Numbers of updates made before the loss, increasing.
+    note : int
+        Which number of an update: the loss, or what else the task notes, from 1 on.
+
+    Attributes
+    ----------
+    values : array, shape (replicates, times)
+        nan from a replicate's end on.
+    """
+
+    kept = ("values",)
+
+    def __init__(self, times: npt.ArrayLike, *, note: int = 0) -> None:
+        self.times: Integers = np.asarray(times, dtype=np.int64)
+        self.note = note
+
+    def begin(self, stack: Stack) -> None:
+        """Set up; see `Observer.begin`."""
+        self.values = np.full((len(stack), len(self.times)), np.nan)
+
+    def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
+        """Record the losses of these updates; see `Observer.see`."""
+        places = slice(*np.searchsorted(self.times, [t, t + len(seen)]).tolist())
+        rows = stack.rows.cpu().numpy()
+        self.values[rows, places] = seen[self.times[places] - t, self.note].T
+        return {}
+
+
+class Series(Observer):
+    """Measures the stack at given times.
+
+    Parameters
+    ----------
+    times : array of int
+        Numbers of updates, increasing; training pauses there.
+    measure : callable
+        Stack to named tensors of shape (replicates, ...).
+
+    Attributes
+    ----------
+    values : dict of str to array, shape (times, replicates, ...)
+        nan after a replicate's end.
+    """
+
+    kept = ("values",)
+
+    def __init__(
+        self, times: npt.ArrayLike, measure: Callable[[Stack], Mapping[str, Tensor]]
+    ) -> None:
+        self.times: Integers = np.asarray(times, dtype=np.int64)
+        self.measure = measure
+
+    def begin(self, stack: Stack) -> None:
+        """Set up; see `Observer.begin`."""
+        self.replicates = len(stack)
+        self.values: dict[str, Array] = {}
+
+    def following(self, t: int) -> int | None:
+        """Return the next time of measurement."""
+        return _next(self.times, t)
+
+    def before(self, t: int, stack: Stack) -> None:
+        """Measure, if it is time."""
+        place = int(np.searchsorted(self.times, t))
+        if place == len(self.times) or self.times[place] != t:
+            return
+        for name, found in self.measure(stack).items():
+            shape = (len(self.times), self.replicates, *found.shape[1:])
+            values = self.values.setdefault(name, np.full(shape, np.nan))
+            values[place, stack.rows.cpu().numpy()] = found.double().cpu().numpy()
+
+
+class Drops(Observer):
+    """Multiplies every replicate's learning rate at given times.
+
+    Parameters
+    ----------
+    times : sequence of int
+        Updates before which the rate drops.
+    factor : float
+        Of each drop.
+    """
+
+    def __init__(self, times: Sequence[int], factor: float) -> None:
+        self.times: Integers = np.asarray(times, dtype=np.int64)
+        self.factor = factor
+
+    def begin(self, stack: Stack) -> None:
+        """Take the rates of the start."""
+        self.rates = stack.rates.double().cpu().numpy().copy()
+
+    def following(self, t: int) -> int | None:
+        """Return the next drop."""
+        return _next(self.times, t)
+
+    def before(self, t: int, stack: Stack) -> None:
+        """Set the rates, if it is time."""
+        if t in self.times:
+            made = int((self.times <= t).sum())
+            rates = self.rates[stack.rows.cpu().numpy()]
+            stack.set_rates(rates * self.factor**made)
+
+
+class BestWindow(Observer):
+    """Keeps the parameters at the end of the window of least mean loss.
+
+    Parameters
+    ----------
+    updates : int
+        Of a window.
+    judge : callable, optional
+        Stack at a window's end to tensor (replicates,), in the place of the mean loss.
+
+    Attributes
+    ----------
+    values : array, shape (replicates, windows)
+        By which complete windows were compared; nan after a replicate's end.
+    at : array of int, shape (replicates,)
+        Updates made when they were taken, 0 for the start.
+    params, buffers : tuple of Tensor
+        Replicates in front.
+    """
+
+    kept = ("values", "at", "least", "sums", "params", "buffers")
+
+    def __init__(
+        self, updates: int, judge: Callable[[Stack], Tensor] | None = None
+    ) -> None:
+        self.updates, self.judge = updates, judge
+
+    def begin(self, stack: Stack) -> None:
+        """Take the start."""
+        self.values = np.empty((len(stack), 0))
+        self.at = np.zeros(len(stack), dtype=np.int64)
+        self.least = np.full(len(stack), np.inf)
+        self.sums = np.zeros(len(stack))
+        self.params: Params = tuple(p.clone() for p in stack.params)
+        self.buffers: Params = tuple(b.clone() for b in stack.buffers)
+
+    def following(self, t: int) -> int | None:
+        """Return the end of this window."""
+        return (t // self.updates + 1) * self.updates
+
+    def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
+        """Compare a window that is complete; see `Observer.see`."""
+        rows, end = stack.rows.cpu().numpy(), t + len(seen)
+        self.sums[rows] += seen[:, 0].sum(axis=0)
+        if end % self.updates:
+            return {}
+        values = np.full(len(self.at), np.nan)
+        if self.judge is None:
+            values[rows] = self.sums[rows] / self.updates
+        else:
+            values[rows] = self.judge(stack).double().cpu().numpy()
+        self.values = np.column_stack([self.values, values])
+        better = values[rows] < self.least[rows]
+        if self.judge is None:
+            # The last update may have led away from losses that were finite.
+            finite = torch.stack(
+                [torch.isfinite(p.reshape(len(p), -1)).all(1) for p in stack.params]
+            )
+            better &= finite.all(dim=0).cpu().numpy()
+        self.least[rows[better]] = values[rows[better]]
+        self.at[rows[better]] = end
+        self.sums[:] = 0.0
+        take_(self.params, stack.params, stack, np.flatnonzero(better))
+        take_(self.buffers, stack.buffers, stack, np.flatnonzero(better))
+        return {}
+
+
+class Snapshots(Observer):
+    """Keeps the parameters after given numbers of updates, off the device.
+
+    Parameters
+    ----------
+    times : sequence of int
+
+    Attributes
+    ----------
+    taken : dict of int to tuple of Tensor
+        Of the whole start: replicates that have left are nan.
+    """
+
+    kept = ("taken",)
+
+    def __init__(self, times: Sequence[int]) -> None:
+        self.times: Integers = np.unique(np.asarray(times, dtype=np.int64))
+
+    def begin(self, stack: Stack) -> None:
+        """Set up; see `Observer.begin`."""
+        self.replicates = len(stack)
+        self.taken: dict[int, Params] = {}
+
+    def following(self, t: int) -> int | None:
+        """Return the next time of a snapshot."""
+        return _next(self.times, t)
+
+    def before(self, t: int, stack: Stack) -> None:
+        """Copy the parameters, if it is time."""
+        if t in self.times:
+            shapes = [(self.replicates, *p.shape[1:]) for p in stack.params]
+            empty = tuple(
+                torch.full(s, torch.nan, dtype=stack.params[0].dtype) for s in shapes
+            )
+            take_(empty, stack.params, stack, np.arange(len(stack)))
+            self.taken[t] = empty
+
+
+def take_(kept: Params, params: Params, stack: Stack, columns: Integers) -> None:
+    """Copy the parameters of some columns of a stack to their rows of `kept`."""
+    here = torch.from_numpy(columns).to(stack.rows.device)
+    for target, source in zip(kept, params, strict=True):
+        if len(columns) == len(source) == len(target):
+            target.copy_(source)
+            continue
+        target[stack.rows[here].to(target.device)] = source[here].to(target.device)
+
+
+def _next(times: Integers, t: int) -> int | None:
+    place = int(np.searchsorted(times, t, side="right"))
+    return int(times[place]) if place < len(times) else None
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value)
+    if isinstance(value, Mapping):
+        return {name: _stored(part) for name, part in value.items()}
+    return value
+
+
+def _read(value: Any) -> Any:
+    # Observers keep arrays on the host, and parameters as tuples of tensors.
+    if isinstance(value, Tensor):
+        return value.cpu().numpy()
+    if isinstance(value, Mapping):
+        return {name: _read(part) for name, part in value.items()}
+    return value

@@ -1,0 +1,331 @@
+"""Optimisers as frozen values; each replicate has its own rate.
+
+The formulas are PyTorch's. All of them act entry by entry, so that a stacked update is
+the update of each single network; what they keep lies in `Stack.state`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.optim.adam import adam
+
+from empirical.testbed.slopes import Slope, dense, fold_into_, scaled, square_norms
+from empirical.testbed.stack import Stack, along
+
+
+class Optimiser(ABC):
+    """What moves the parameters of a stack against their gradients."""
+
+    @abstractmethod
+    def prepare(self, stack: Stack) -> None:
+        """Add to `stack.state` what the updates will keep."""
+
+    @abstractmethod
+    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
+        """Make one update in place.
+
+        Parameters
+        ----------
+        stack : Stack
+        losses : Tensor, shape (replicates,)
+            Before the update.
+        slopes : sequence of Slope
+            Gradients of `stack.trained`.
+        """
+
+
+def _zeros(stack: Stack) -> tuple[Tensor, ...]:
+    return tuple(torch.zeros_like(p) for p in stack.trained)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SGD(Optimiser):
+    r"""Gradient descent with heavy-ball momentum and weight decay.
+
+    .. math:: m \leftarrow \mu m + g + \lambda w, \qquad w \leftarrow w - \eta m
+
+    Parameters
+    ----------
+    momentum : float
+        In [0, 1).
+    weight_decay : float
+        That times the parameter is added to the gradient; the penalty's derivative for
+        a penalty of half of it times the square.
+    decayed : tuple of int, optional
+        Which of the trained parameters decay; all by default.
+
+    Raises
+    ------
+    ValueError
+        If a value does not fit.
+
+    Examples
+    --------
+    >>> stack = Stack([torch.zeros(2, 1)], rates=[1.0, 2.0])
+    >>> sgd = SGD(momentum=0.5)
+    >>> sgd.prepare(stack)
+    >>> for _ in range(2):
+    ...     sgd.update(stack, torch.zeros(2), [torch.ones(2, 1)])
+    >>> stack.params[0].tolist()
+    [[-2.5], [-5.0]]
+    """
+
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    decayed: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        _check_share("momentum", self.momentum)
+        if not 0.0 <= self.weight_decay < float("inf"):
+            raise ValueError(
+                "SGD: `weight_decay` must be at least 0 and finite, but it is "
+                f"{self.weight_decay}"
+            )
+
+    def prepare(self, stack: Stack) -> None:
+        """Add the momenta, if there are any."""
+        if self.momentum:
+            stack.state["momentum"] = _zeros(stack)
+
+    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
+        """Make one update in place; see `Optimiser.update`."""
+        del losses
+        moments = stack.state.get("momentum", ())
+        for index, (param, slope) in enumerate(zip(stack.trained, slopes, strict=True)):
+            if self.weight_decay and (self.decayed is None or index in self.decayed):
+                slope = torch.add(dense(slope), param, alpha=self.weight_decay)
+            if self.momentum:
+                fold_into_(moments[index], self.momentum, slope)
+                slope = moments[index]
+            param.addcmul_(along(stack.rates, param), dense(slope), value=-1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adam(Optimiser):
+    """Adam (Kingma and Ba 2015), as PyTorch has it.
+
+    Replicates of one rate are updated by PyTorch's own fused pass over memory.
+
+    Parameters
+    ----------
+    betas : tuple of float
+        In [0, 1).
+    eps : float
+        Positive.
+
+    Raises
+    ------
+    ValueError
+        If a value does not fit.
+    """
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        for beta in self.betas:
+            _check_share("betas", beta)
+        _check_positive("eps", self.eps)
+
+    def prepare(self, stack: Stack) -> None:
+        """Add both moments."""
+        stack.state["first"], stack.state["second"] = _zeros(stack), _zeros(stack)
+
+    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
+        """Make one update in place; see `Optimiser.update`."""
+        del losses
+        firsts, seconds = stack.state["first"], stack.state["second"]
+        gradients = [dense(slope) for slope in slopes]
+        if stack.common_rate is not None:
+            self._fused(stack, gradients, stack.common_rate)
+            return
+        for param, g, first, second in zip(
+            stack.trained, gradients, firsts, seconds, strict=True
+        ):
+            clock = along(stack.clock, g) + 1.0
+            first.lerp_(g, 1.0 - self.betas[0])
+            second.mul_(self.betas[1]).addcmul_(g, g, value=1.0 - self.betas[1])
+            root = second.sqrt() / (1.0 - self.betas[1] ** clock).sqrt() + self.eps
+            change = first / (1.0 - self.betas[0] ** clock) / root
+            param.addcmul_(along(stack.rates, param), change, value=-1.0)
+
+    def _fused(self, stack: Stack, gradients: list[Tensor], rate: float) -> None:
+        # One pass over memory, in its order: strides of all four must agree.
+        params = [_in_memory(p) for p in stack.trained]
+        adam(
+            params,
+            [_in_order_of(p, g) for p, g in zip(stack.trained, gradients, strict=True)],
+            [_in_memory(m) for m in stack.state["first"]],
+            [_in_memory(m) for m in stack.state["second"]],
+            [],
+            # Copies, in every precision: each of them is counted up, the clock is not.
+            [stack.clock[0].to(torch.float32, copy=True) for _ in params],
+            fused=True,
+            amsgrad=False,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            lr=rate,
+            weight_decay=0.0,
+            eps=self.eps,
+            maximize=False,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adamax(Optimiser):
+    """Adamax (Kingma and Ba 2015), as PyTorch has it."""
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        for beta in self.betas:
+            _check_share("betas", beta)
+        _check_positive("eps", self.eps)
+
+    def prepare(self, stack: Stack) -> None:
+        """Add the mean and the largest of the gradients."""
+        stack.state["first"], stack.state["largest"] = _zeros(stack), _zeros(stack)
+
+    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
+        """Make one update in place; see `Optimiser.update`."""
+        del losses
+        for param, slope, first, largest in zip(
+            stack.trained,
+            slopes,
+            stack.state["first"],
+            stack.state["largest"],
+            strict=True,
+        ):
+            g = dense(slope)
+            clock = along(stack.clock, g) + 1.0
+            first.lerp_(g, 1.0 - self.betas[0])
+            torch.maximum(largest.mul_(self.betas[1]), g.abs() + self.eps, out=largest)
+            change = first / (1.0 - self.betas[0] ** clock) / largest
+            param.addcmul_(along(stack.rates, param), change, value=-1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adagrad(Optimiser):
+    """Adagrad (Duchi, Hazan and Singer 2011), as PyTorch has it."""
+
+    eps: float = 1e-10
+
+    def __post_init__(self) -> None:
+        _check_positive("eps", self.eps)
+
+    def prepare(self, stack: Stack) -> None:
+        """Add the sums of squares."""
+        stack.state["squares"] = _zeros(stack)
+
+    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
+        """Make one update in place; see `Optimiser.update`."""
+        del losses
+        squares = stack.state["squares"]
+        for param, slope, square in zip(stack.trained, slopes, squares, strict=True):
+            g = dense(slope)
+            square.addcmul_(g, g)
+            change = g / (square.sqrt() + self.eps)
+            param.addcmul_(along(stack.rates, param), change, value=-1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RMSprop(Optimiser):
+    """RMSprop (Hinton 2012), as PyTorch has it."""
+
+    alpha: float = 0.99
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        _check_share("alpha", self.alpha)
+        _check_positive("eps", self.eps)
+
+    def prepare(self, stack: Stack) -> None:
+        """Add the means of squares."""
+        stack.state["squares"] = _zeros(stack)
+
+    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
+        """Make one update in place; see `Optimiser.update`."""
+        del losses
+        squares = stack.state["squares"]
+        for param, slope, square in zip(stack.trained, slopes, squares, strict=True):
+            g = dense(slope)
+            square.mul_(self.alpha).addcmul_(g, g, value=1.0 - self.alpha)
+            change = g / (square.sqrt() + self.eps)
+            param.addcmul_(along(stack.rates, param), change, value=-1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clipped(Optimiser):
+    """An optimiser that is given gradients of bounded norm over all parameters.
+
+    Parameters
+    ----------
+    base : Optimiser
+    largest : float
+        Of each replicate's gradient.
+    rescale_above : float, optional
+        Until a replicate's loss has first been below `rescale_above` times its first
+        loss, bring every gradient to the norm `largest`, small ones too: otherwise a
+        plateau at zero output lasts for ever.
+
+    Raises
+    ------
+    ValueError
+        If a value does not fit.
+    """
+
+    base: Optimiser
+    largest: float
+    rescale_above: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_positive("largest", self.largest)
+        if self.rescale_above is not None:
+            _check_positive("rescale_above", self.rescale_above)
+
+    def prepare(self, stack: Stack) -> None:
+        """Add what the base keeps and, to rescale, the first losses and who was below."""
+        self.base.prepare(stack)
+        if self.rescale_above is not None:
+            below = torch.zeros_like(stack.rates, dtype=torch.bool)
+            stack.state["first loss"] = (torch.zeros_like(stack.rates),)
+            stack.state["below"] = (below,)
+
+    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
+        """Make one update in place; see `Optimiser.update`."""
+        norms = torch.stack([square_norms(s) for s in slopes]).sum(dim=0).sqrt()
+        factors = torch.where(norms > 0.0, self.largest / norms, 1.0)
+        # A norm that is nan stays one: `observers.Diverged` finds the loss.
+        clipped = factors.clamp(max=1.0)
+        if self.rescale_above is not None:
+            (first,), (below,) = stack.state["first loss"], stack.state["below"]
+            first.copy_(torch.where(stack.clock == 0.0, losses, first))
+            below |= losses < self.rescale_above * first
+            clipped = torch.where(below, clipped, factors)
+        self.base.update(stack, losses, [scaled(s, clipped) for s in slopes])
+
+
+def _in_memory(tensor: Tensor) -> Tensor:
+    """Return a view in the order of memory, where that is the transposed one."""
+    return tensor if tensor.is_contiguous() else tensor.mT
+
+
+def _in_order_of(param: Tensor, gradient: Tensor) -> Tensor:
+    view = gradient if param.is_contiguous() else gradient.mT
+    return view.contiguous()
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0.0 <= value < 1.0:
+        raise ValueError(f"Optimiser: `{name}` must lie in [0, 1), but it is {value}")
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0.0 < value < float("inf"):
+        raise ValueError(
+            f"Optimiser: `{name}` must be positive and finite, but it is {value}"
+        )

@@ -1,0 +1,299 @@
+"""Replicates in training, as tensors with the replicates in front.
+
+A *replicate* is one network of a stack: its own start, data order and rate. Replicates
+share one batched computation and nothing else, so that who trains beside whom moves no
+number beyond the rounding of batched products.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from empirical.testbed.modules import Params, drawn
+
+__all__ = ["Params", "Stack", "along", "checked_rates"]
+
+
+def along(factors: Tensor, like: Tensor) -> Tensor:
+    """Return `factors`, shape (replicates,), so that it multiplies `like` row by row.
+
+    Examples
+    --------
+    >>> along(torch.ones(2), torch.ones(2, 3, 4)).shape
+    torch.Size([2, 1, 1])
+    """
+    return factors.view(-1, *[1] * (like.ndim - 1))
+
+
+class Stack:
+    """Parameters, optimiser's moments and learning rates of the replicates in training.
+
+    Parameters
+    ----------
+    params : sequence of Tensor, shape (replicates, ...)
+        First parameters; copied. Their dtype and device are those of training.
+    rates : array, shape () or (replicates,)
+        Learning rates.
+    buffers : sequence of Tensor, shape (replicates, ...), optional
+        What a forward pass updates by itself (running statistics); copied.
+    learnt : sequence of int, optional
+        Which parameters are trained, by index; all by default.
+
+    Attributes
+    ----------
+    params, buffers : tuple of Tensor
+        As they are now, of the replicates still in training.
+    rows : Tensor of int64, shape (replicates,)
+        Which replicates these are, in the order in which training began.
+    rates : Tensor, shape (replicates,)
+        Learning rates now; see `set_rates`.
+    clock : Tensor, shape (replicates,)
+        Updates made.
+    state : dict of str to tuple of Tensor
+        What an optimiser keeps of each replicate, e.g. momenta.
+
+    Raises
+    ------
+    ValueError
+        If there is no replicate, parameters differ in their number, values are not
+        finite, or a rate is not positive.
+
+    Examples
+    --------
+    >>> stack = Stack([torch.zeros(3, 2)], rates=[0.1, 0.2, 0.4])
+    >>> stack.leave([1])
+    >>> stack.rows.tolist(), stack.params[0].shape
+    ([0, 2], torch.Size([2, 2]))
+    """
+
+    def __init__(
+        self,
+        params: Sequence[Tensor],
+        *,
+        rates: npt.ArrayLike,
+        buffers: Sequence[Tensor] = (),
+        learnt: Sequence[int] | None = None,
+    ) -> None:
+        _check(params, buffers)
+        # Strides are kept: autograd's gradients have those of the parameters.
+        self.params: Params = tuple(p.detach().clone() for p in params)
+        self.buffers: Params = tuple(b.detach().clone() for b in buffers)
+        self.learnt = tuple(range(len(params)) if learnt is None else learnt)
+        first, replicates = self.params[0], len(params[0])
+        self.rows = torch.arange(replicates, device=first.device)
+        self.rates = torch.zeros(replicates, dtype=first.dtype, device=first.device)
+        self.clock = torch.zeros_like(self.rates)
+        self.state: dict[str, tuple[Tensor, ...]] = {}
+        self.set_rates(checked_rates(rates, replicates))
+        self._whole: tuple[Stack, slice] | None = None
+        self._selected: dict[int, tuple[Tensor, Tensor]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        module: nn.Module,
+        generators: Sequence[torch.Generator],
+        *,
+        rates: npt.ArrayLike,
+    ) -> "Stack":
+        """Return replicates of a module, each initialised anew by its own generator.
+
+        Parameters
+        ----------
+        module : nn.Module
+            Not changed. In training mode, batch normalisation's running statistics are
+            the stack's buffers; see `empirical.testbed.supervised` for its training.
+        generators : sequence of torch.Generator
+            On the CPU, one a replicate.
+        rates : array, shape () or (replicates,)
+
+        Raises
+        ------
+        ValueError
+            If the module can't be stacked: the message says what to do instead.
+
+        Examples
+        --------
+        >>> seeds = [torch.Generator().manual_seed(i) for i in range(8)]
+        >>> stack = Stack.of(nn.Linear(3, 2), seeds, rates=0.1)
+        >>> [tuple(p.shape) for p in stack.params]
+        [(8, 2, 3), (8, 2)]
+        """
+        params, buffers = drawn(module, generators)
+        return cls(params, rates=rates, buffers=buffers)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def common_rate(self) -> float | None:
+        """The rate that all replicates of the stack, or of its whole, have now."""
+        return self._common if self._whole is None else self._whole[0].common_rate
+
+    @property
+    def trained(self) -> Params:
+        """The parameters that are trained."""
+        return tuple(self.params[index] for index in self.learnt)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of one replicate: parameters and what the optimiser keeps."""
+        return sum(t[0].numel() * t.element_size() for t in self._tensors())
+
+    def set_rates(self, rates: npt.NDArray[np.float64]) -> None:
+        """Set the learning rates of the replicates in training, shape (replicates,)."""
+        self.rates.copy_(torch.from_numpy(rates))
+        # As rounded to the dtype: a checkpoint holds no other.
+        values = set(self.rates.tolist())
+        self._common = values.pop() if len(values) == 1 else None
+
+    def select(self, data: Tensor) -> Tensor:
+        """Return the rows of `data` that belong to these replicates.
+
+        `data` has all replicates of the start in front, or one row that all share. The
+        selection is made once for as long as the same replicates are in training.
+        """
+        if len(data) == 1:
+            return data
+        if id(data) not in self._selected:
+            if self._whole is None:
+                mine = data if len(data) == len(self.rows) else data[self.rows]
+            else:
+                whole, part = self._whole
+                mine = whole.select(data)[part]
+            self._selected[id(data)] = (data, mine)
+        return self._selected[id(data)][1]
+
+    def examples(self, chosen: Tensor) -> Tensor:
+        """Return each replicate's examples, (replicates, batch), of what was drawn.
+
+        Parameters
+        ----------
+        chosen : Tensor of int64, shape (batch,) or (replicates of the start, batch)
+            See `batches.Batches.draw`.
+        """
+        if chosen.ndim == 1:
+            return chosen.expand(len(self), -1)
+        return chosen if len(chosen) == len(self) else chosen[self.rows]
+
+    def leave(self, columns: Sequence[int]) -> None:
+        """Drop the replicates in these columns."""
+        stay = np.setdiff1d(np.arange(len(self)), np.asarray(columns, dtype=np.int64))
+        self.keep(torch.from_numpy(stay).to(self.rows.device))
+
+    def keep(self, columns: Tensor) -> None:
+        """Drop all replicates but those in `columns`, int64."""
+        self.params = tuple(p[columns] for p in self.params)
+        self.buffers = tuple(b[columns] for b in self.buffers)
+        self.state = {k: tuple(t[columns] for t in v) for k, v in self.state.items()}
+        self.rows, self.rates = self.rows[columns], self.rates[columns]
+        self.clock = self.clock[columns]
+        self._selected = {}
+
+    def parts(self, together: int | None) -> list["Stack"]:
+        """Divide the stack into views of at most `together` replicates each."""
+        if together is None or together >= len(self):
+            return [self]
+        count = math.ceil(len(self) / together)
+        edges = np.linspace(0, len(self), count + 1).round().astype(int).tolist()
+        return [self._part(slice(a, b)) for a, b in pairwise(edges)]
+
+    def saved(self) -> dict[str, object]:
+        """Return what a checkpoint holds of the stack."""
+        return {
+            "params": list(self.params),
+            "buffers": list(self.buffers),
+            "state": {name: list(tensors) for name, tensors in self.state.items()},
+            "rows": self.rows,
+            "rates": self.rates,
+            "clock": self.clock,
+        }
+
+    def load(self, saved: Mapping[str, object]) -> None:
+        """Take what `saved` returned for a stack of the same start.
+
+        Raises
+        ------
+        ValueError
+            If tensors are absent, or of other shapes or dtypes.
+        """
+        mine, theirs = _listed(self.saved()), _listed(saved)
+        # All of them have replicates in front, and the saved ones may be fewer.
+        wanted = [(t.shape[1:], t.dtype) for t in mine]
+        if wanted != [(t.shape[1:], t.dtype) for t in theirs]:
+            raise ValueError(
+                "Stack.load: `saved` must have the stack's shapes and dtypes, "
+                f"{[tuple(t.shape) for t in mine]}, but they are "
+                f"{[tuple(t.shape) for t in theirs]}"
+            )
+        (rows,) = _listed(saved["rows"])
+        self.keep(rows)
+        for target, source in zip(_listed(self.saved()), theirs, strict=True):
+            target.copy_(source)
+        self.set_rates(self.rates.double().cpu().numpy())
+
+    def _part(self, rows: slice) -> "Stack":
+        mine = object.__new__(Stack)
+        mine.params = tuple(p[rows] for p in self.params)
+        mine.buffers = tuple(b[rows] for b in self.buffers)
+        mine.state = {k: tuple(t[rows] for t in v) for k, v in self.state.items()}
+        mine.learnt = self.learnt
+        mine.rows, mine.rates = self.rows[rows], self.rates[rows]
+        mine.clock = self.clock[rows]
+        mine._whole, mine._selected = (self, rows), {}
+        return mine
+
+    def _tensors(self) -> list[Tensor]:
+        return _listed([self.params, self.buffers, self.state])
+
+
+def checked_rates(
+    rates: npt.ArrayLike, replicates: int, who: str = "train", name: str = "rates"
+) -> npt.NDArray[np.float64]:
+    """Return learning rates, one a replicate.
+
+    Raises
+    ------
+    ValueError
+        If they are not positive and finite, or not one for each or for all.
+    """
+    sizes = np.asarray(rates, dtype=np.float64)
+    fine = np.isfinite(sizes) & (sizes > 0.0)
+    if sizes.shape not in ((), (replicates,)) or not fine.all():
+        raise ValueError(
+            f"{who}: `{name}` must be positive and finite, one for each of the "
+            f"{replicates} replicates, but they are {sizes.tolist()}"
+        )
+    return np.broadcast_to(sizes, (replicates,)).copy()
+
+
+def _check(params: Sequence[Tensor], buffers: Sequence[Tensor]) -> None:
+    lengths = {len(p) if p.ndim else 0 for p in (*params, *buffers)}
+    if len(lengths) != 1 or 0 in lengths:
+        raise ValueError(
+            "Stack: `params` and `buffers` must have the same replicates in front, at "
+            f"least one, but their shapes are {[tuple(p.shape) for p in params]}"
+        )
+    # A sum is finite only if all entries are, and needs no memory.
+    doubtful = [p for p in (*params, *buffers) if not bool(torch.isfinite(p.sum()))]
+    bad = sum(int((~torch.isfinite(p)).sum()) for p in doubtful)
+    if bad:
+        raise ValueError(
+            f"Stack: `params` and `buffers` must be finite, but {bad} entries are not"
+        )
+
+
+def _listed(value: object) -> list[Tensor]:
+    """Return the tensors of nested lists and dictionaries, in order."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, Mapping):
+        return [tensor for key in sorted(value) for tensor in _listed(value[key])]
+    if isinstance(value, list | tuple):
+        return [tensor for part in value for tensor in _listed(part)]
+    raise ValueError(f"Stack.load: `saved` must hold tensors only, but has {value!r}")

@@ -1,0 +1,99 @@
+"""Any `torch.nn.Module`, many replicates at once, on examples and targets.
+
+::
+
+    net = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
+    stack = Stack.of(net, [torch_generator(7, i) for i in range(8)], rates=0.1)
+    trained = train(Supervised(net, x, y), stack, SGD(momentum=0.9), steps=500)
+    third = loaded(net, trained, replicate=2)
+"""
+
+import copy
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from empirical.testbed.loop import Task, Trained
+from empirical.testbed.modules import apply, check
+from empirical.testbed.stack import Params, Stack
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""Outputs and targets of one replicate to its loss."""
+
+
+class Supervised(Task):
+    """The loss of a module's outputs on examples.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Of the stack's kind; its own parameters are not used.
+    inputs : Tensor, shape (n, ...)
+        Shared by all replicates.
+    targets : Tensor, shape (n, ...)
+    loss : callable, optional
+        The mean cross entropy by default.
+
+    Raises
+    ------
+    ValueError
+        If the module can't be stacked, or there are not as many targets as inputs.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        inputs: Tensor,
+        targets: Tensor,
+        loss: Loss = functional.cross_entropy,
+    ) -> None:
+        check(module)
+        if not len(inputs) or len(inputs) != len(targets):
+            raise ValueError(
+                "Supervised: `inputs` and `targets` must be as many, at least one, but "
+                f"they are {len(inputs)} and {len(targets)}"
+            )
+        self.module, self.inputs, self.targets, self.loss = (
+            module,
+            inputs,
+            targets,
+            loss,
+        )
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return each replicate's loss; see `Task.losses`."""
+        x, y = self.inputs, self.targets
+        if examples is None or examples.ndim == 1:
+            if examples is not None:
+                x, y = x[examples], y[examples]
+            outputs = apply(self.module, params, x, buffers=stack.buffers)
+            return torch.vmap(self.loss, in_dims=(0, None))(outputs, y)
+        mine = stack.examples(examples)
+        outputs = apply(
+            self.module, params, x[mine], buffers=stack.buffers, shared=False
+        )
+        return torch.vmap(self.loss)(outputs, y[mine])
+
+
+def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
+    """Return a copy of a module with the last parameters of a replicate.
+
+    Raises
+    ------
+    IndexError
+        If there is no such replicate.
+    """
+    if not 0 <= replicate < len(trained.status):
+        raise IndexError(
+            f"loaded: `replicate` must lie in 0..{len(trained.status) - 1}, but it is "
+            f"{replicate}"
+        )
+    made = copy.deepcopy(module)
+    with torch.no_grad():
+        for own, kept in zip(made.parameters(), trained.final, strict=True):
+            own.copy_(kept[replicate])
+        for own, kept in zip(made.buffers(), trained.buffers, strict=True):
+            own.copy_(kept[replicate])
+    return made

@@ -1,0 +1,704 @@
+"""The engine: equal results however work is spread, whatever dies, stops or fails."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import engine_tasks as jobs
+import psutil
+import pytest
+
+from empirical.testbed.engine import Engine
+from empirical.testbed.signals import Ended
+from empirical.testbed.tasks import End, Graph, Task
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+MIB = 2**20
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two workers, kept through the module: a start takes seconds."""
+    with Engine(workers=2, gpus=1, deaths=2) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["here", "pair"])
+def either(request):
+    """This process alone, and the workers: one interface."""
+    if request.param == "pair":
+        yield request.getfixturevalue("pair")
+    else:
+        with Engine(workers=1) as engine:
+            yield engine
+
+
+def run(engine, *tasks, **more):
+    return {task.key: result for task, result in engine.run(tasks, **more)}
+
+
+def ends(results):
+    return {key: result.end for key, result in results.items()}
+
+
+def graph():
+    """Sums of sums, numbers that show how they were rounded, and a chain."""
+    leaves = [Task(f"leaf {i}", jobs.product_trace, (i,)) for i in range(6)]
+    sums = [
+        Task(f"sum {i}", jobs.add, (), needs=(f"term {i}", f"term {i + 1}"))
+        for i in range(5)
+    ]
+    terms = [Task(f"term {i}", jobs.add, (i, 0.1)) for i in range(6)]
+    return [*sums, *leaves, *terms, Task("all", max, (), needs=("sum 0", "sum 4"))]
+
+
+# --- results
+
+
+@pytest.mark.parametrize("shuffle", [0, 1])
+def test_results_do_not_depend_on_workers_or_order(pair, shuffle):
+    tasks = graph()
+    with Engine(workers=1) as engine:
+        alone = run(engine, *tasks)
+    random.Random(shuffle).shuffle(tasks)
+    spread = run(pair, *tasks)
+    assert set(ends(alone).values()) == {End.DONE}
+    assert {k: r.value for k, r in spread.items()} == {
+        k: r.value for k, r in alone.items()
+    }
+
+
+def test_four_workers_agree_with_one():
+    with Engine(workers=1) as engine:
+        alone = run(engine, *graph())
+    with Engine(workers=4) as engine:
+        spread = run(engine, *graph())
+    assert {k: r.value for k, r in spread.items()} == {
+        k: r.value for k, r in alone.items()
+    }
+
+
+def test_a_single_task_stays_in_this_process():
+    with Engine(workers=4) as engine:
+        assert run(engine, Task("one", jobs.sleep, (0,)))["one"].value == os.getpid()
+
+
+def test_every_task_has_one_thread(either):
+    results = run(either, Task("a", jobs.threads), Task("b", jobs.threads))
+    assert [r.value for r in results.values()] == [({1}, "1")] * 2
+
+
+def test_tasks_given_first_start_first():
+    with Engine(workers=1) as engine:
+        tasks = [Task(str(i), jobs.add, (i,)) for i in range(12)]
+        assert [task.key for task, _ in engine.run(tasks)] == [t.key for t in tasks]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "words"),
+    [
+        ([Task("a", jobs.add), Task("a", jobs.add)], "two tasks have the key 'a'"),
+        ([Task("a", jobs.add, needs=("b",))], "needs 'b', which is no task"),
+        (
+            [Task("a", jobs.add, needs=("b",)), Task("b", jobs.add, needs=("a",))],
+            "a circle, '[ab]' needs '[ab]' needs '[ab]'",
+        ),
+    ],
+)
+def test_what_is_no_graph_is_refused(tasks, words):
+    with pytest.raises(ValueError, match=words):
+        Graph(tasks)
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["seconds", "memory"])
+def test_bad_limits_are_refused(name, limit):
+    with pytest.raises(ValueError, match=f"`{name}` must be positive and finite"):
+        Task("a", jobs.add, **{name: limit})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"workers": 0}, "`workers` must be at least 1"),
+        ({"workers": 2, "scheduler": "tcp://x:1"}, "not both"),
+        ({"minutes": -1.0}, "`minutes` must not be negative"),
+        ({"minutes": float("nan")}, "`minutes` must not be negative"),
+    ],
+)
+def test_bad_engines_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        Engine(**arguments)
+
+
+# --- failures
+
+
+def test_a_failure_is_a_result_and_the_others_go_on(either):
+    results = run(
+        either,
+        Task("bad", jobs.fail, ("because",)),
+        Task("after", jobs.add, (1,), needs=("bad",)),
+        Task("later", jobs.add, (1,), needs=("after",)),
+        Task("good", jobs.add, (1, 2)),
+    )
+    assert ends(results) == {
+        "bad": End.FAILED,
+        "after": End.FAILED,
+        "later": End.FAILED,
+        "good": End.DONE,
+    }
+    assert "ValueError: because" in results["bad"].error
+    assert "jobs.py" in results["bad"].error or "engine_tasks" in results["bad"].error
+    assert results["after"].error == "needs bad, which is failed"
+
+
+def test_what_cannot_be_pickled_is_an_error(either):
+    results = run(
+        either,
+        Task("raised", jobs.fail_unsendably),
+        Task("returned", jobs.lock),
+        Task("given", jobs.add, (jobs.lock(),)),
+        Task("exit", jobs.leave),
+        Task("good", jobs.add, (1, 2)),
+    )
+    assert {results.pop("good").end} == {End.DONE}
+    assert set(ends(results).values()) == {End.FAILED}
+    assert "Unsendable: no arguments" in results["raised"].error
+    assert "pickle" in results["returned"].error
+    assert "can't be sent" in results["given"].error
+    assert "SystemExit: 3" in results["exit"].error
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_prints_go_to_stderr(tmp_path, workers):
+    ended = script(tmp_path, SHOUTING.format(here=str(HERE), workers=workers))
+    assert ended.stdout == "one\ntwo\n"
+    for speaker in ("python", "libc", "stdio"):
+        assert f"{speaker} says one" in ended.stderr
+        assert f"{speaker} says two" in ended.stderr
+
+
+def test_a_time_limit_frees_the_worker(either):
+    start = time.monotonic()
+    tasks = [
+        Task(f"hang {i}", jobs.sleep, (60 + i / 10,), seconds=0.5) for i in range(3)
+    ]
+    results = run(either, *tasks, Task("good", jobs.add, (1, 2)))
+    assert results.pop("good").value == 3
+    assert set(ends(results).values()) == {End.TIMED_OUT}
+    assert all("0.5 s" in result.error for result in results.values())
+    assert time.monotonic() - start < 55
+
+
+def test_a_library_that_keeps_the_interpreter_is_stopped(pair):
+    start = time.monotonic()
+    results = run(
+        pair,
+        Task("stuck", jobs.keep_the_interpreter, (60,), seconds=1.0),
+        Task("good", jobs.add, (1, 2)),
+    )
+    assert ends(results) == {"stuck": End.TIMED_OUT, "good": End.DONE}
+    assert time.monotonic() - start < 50
+
+
+def test_a_memory_limit(either):
+    results = run(
+        either,
+        Task("large", jobs.hold, (1500,), memory=1200 * MIB),
+        Task("small", jobs.add, (1, 2), memory=1200 * MIB),
+    )
+    assert ends(results) == {"large": End.OUT_OF_MEMORY, "small": End.DONE}
+    assert "1200 MiB allowed" in results["large"].error
+
+
+def test_a_killed_worker_has_its_task_done_again(pair, tmp_path):
+    marker = str(tmp_path / "marker")
+    tasks = [Task(f"add {i}", jobs.add, (i, 1)) for i in range(6)]
+    results = run(pair, Task("once", jobs.die_once, (marker,)), *tasks)
+    assert results["once"].value == "lived"
+    assert set(ends(results).values()) == {End.DONE}
+
+
+def test_a_task_that_kills_every_worker_is_an_error(pair):
+    tasks = [Task(f"add {i}", jobs.add, (i, 1)) for i in range(6)]
+    results = run(pair, Task("deadly", jobs.die), *tasks)
+    deadly = results.pop("deadly")
+    assert deadly.end is End.DIED
+    assert "2 times" in deadly.error
+    assert "SIGKILL" in deadly.error
+    assert set(ends(results).values()) == {End.DONE}
+
+
+def test_a_worker_killed_between_tasks_is_replaced(pair):
+    before = run(pair, *(Task(f"a{i}", jobs.sleep, (0.3,)) for i in range(4)))
+    for pid in {result.value for result in before.values()}:
+        os.kill(pid, signal.SIGKILL)
+    after = run(pair, *(Task(f"b{i}", jobs.sleep, (0.3,)) for i in range(4)))
+    assert set(ends(after).values()) == {End.DONE}
+    assert not {r.value for r in after.values()} & {r.value for r in before.values()}
+
+
+def test_workers_killed_while_starting_are_replaced():
+    known = {child.pid for child in psutil.Process().children()}
+    killed = list(known)
+    with Engine(workers=2) as engine:
+        limit = len(killed) + 2
+
+        def kill_two(_progress):
+            for child in psutil.Process().children():
+                spawned = "spawn_main" in " ".join(child.cmdline())
+                if spawned and child.pid not in killed and len(killed) < limit:
+                    child.kill()
+                    killed.append(child.pid)
+
+        results = run(
+            engine,
+            *(Task(f"add {i}", jobs.add, (i, 1)) for i in range(4)),
+            progress=kill_two,
+        )
+    assert len(killed) == limit
+    assert set(ends(results).values()) == {End.DONE}
+
+
+def test_gpu_tasks_run_where_a_gpu_is_one_at_a_time(pair):
+    most = []
+
+    def look(progress):
+        most.append(sum(key.startswith("gpu") for key in progress.running))
+
+    results = run(
+        pair,
+        *(Task(f"gpu {i}", jobs.sleep, (0.6,), gpu=True) for i in range(3)),
+        progress=look,
+    )
+    assert set(ends(results).values()) == {End.DONE}
+    assert max(most) == 1
+    assert len({result.value for result in results.values()}) == 1
+
+
+def test_without_a_gpu_its_tasks_are_errors():
+    with Engine(workers=2, gpus=0) as engine:
+        results = run(engine, Task("g", jobs.add, (1,), gpu=True), Task("c", jobs.add))
+    assert ends(results) == {"g": End.FAILED, "c": End.DONE}
+    assert "needs a GPU" in results["g"].error
+
+
+def test_progress_counts_and_clocks(pair):
+    seen = []
+    tasks = [Task(f"s{i}", jobs.sleep, (1.0,)) for i in range(4)]
+    run(pair, *tasks, progress=seen.append)
+    assert all(p.waiting + len(p.running) + p.done == 4 for p in seen)
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+    assert (seen[0].waiting, seen[-1].done) == (4, 4)
+    assert max(len(p.running) for p in seen) == 2
+    assert 0.5 < max(s for p in seen for s in p.running.values()) < 10
+
+
+# --- stopping
+
+
+def test_the_deadline_leaves_checkpoints(tmp_path):
+    task = Task("t", jobs.train, (str(tmp_path), "t", 60))
+    results = {}
+    with Engine(workers=1, minutes=0.01) as engine, pytest.raises(Ended) as ended:
+        results.update((t.key, r) for t, r in engine.run([task]))
+    assert ended.value.code == 124
+    assert results["t"].end is End.STOPPED
+    done = int((tmp_path / "t.checkpoint").read_text())
+    assert 0 < done < 60
+    with Engine(workers=1) as engine:
+        assert run(engine, task)["t"].value == 60
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {here!r})
+import engine_tasks as jobs
+from empirical.testbed.engine import Engine
+from empirical.testbed.tasks import Task
+
+def main():
+    folder, workers, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    arguments = {{
+        "train": (folder, "{{i}}", 100000),
+        "ignore_requests": (600,),
+        "keep_the_interpreter": (600,),
+    }}[name]
+    tasks = [
+        Task(str(i), getattr(jobs, name),
+             tuple(a.format(i=i) if isinstance(a, str) else a for a in arguments))
+        for i in range(4)
+    ]
+    said = set()
+    def progress(now):
+        for key in now.running:
+            if key not in said:
+                said.add(key)
+                print("running", key, flush=True)
+    with Engine(workers=workers, grace=float(sys.argv[4])) as engine:
+        for task, result in engine.run(tasks, progress=progress):
+            print(task.key, result.end.value, flush=True)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def unignore():
+    """Let SIGHUP end the program even where the tests run under ``nohup``."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def start(tmp_path, workers, name, *, grace=15.0, before=None):
+    """Start the program and wait until all workers are busy."""
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.format(here=str(HERE)))
+    command = [sys.executable, path, tmp_path, workers, name, grace]
+    process = subprocess.Popen(
+        [*(before or []), *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+        preexec_fn=None if before else unignore,
+    )
+    assert process.stdout is not None
+    for _ in range(workers):
+        line = process.stdout.readline()
+        assert line.startswith("running"), (line, process.communicate())
+    if workers > 1 or name == "train":
+        time.sleep(0.5)
+    return process
+
+
+def descendants(process):
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def gone(processes, seconds):
+    _, alive = psutil.wait_procs(processes, timeout=seconds)
+    return [p for p in alive if p.is_running() and p.status() != "zombie"] == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_signals_leave_checkpoints_and_the_right_exit_code(tmp_path, name, workers):
+    number = signal.Signals[name]
+    process = start(tmp_path, workers, "train")
+    children = descendants(process)
+    # To the group, as from a terminal: workers must survive it to save.
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 128 + number, err
+    assert "Traceback" not in err
+    assert out.count("stopped") == 4
+    assert len(list(tmp_path.glob("*.checkpoint"))) == workers
+    assert gone(children, 10)
+
+
+def test_ctrl_c_works_in_the_background(tmp_path):
+    # As a shell without job control starts it, SIGINT and SIGHUP ignored.
+    ignoring = ["nohup", "sh", "-c", 'trap "" INT; exec "$@"', "sh"]
+    process = start(tmp_path, 1, "train", before=ignoring)
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=200)
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_does_not_stop_is_killed_after_the_grace(tmp_path, workers):
+    process = start(tmp_path, workers, "ignore_requests", grace=1.0)
+    children = descendants(process)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 143, err
+    assert gone(children, 10)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_second_signal_ends_at_once(tmp_path, workers):
+    process = start(tmp_path, workers, "ignore_requests", grace=300.0)
+    children = descendants(process)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 130, err
+    assert gone(children, 10)
+
+
+@pytest.mark.parametrize("name", ["train", "keep_the_interpreter"])
+def test_no_worker_survives_the_program(tmp_path, name):
+    process = start(tmp_path, 2, name)
+    children = descendants(process)
+    assert len(children) >= 2
+    process.kill()
+    process.communicate(timeout=30)
+    assert gone(children, 10)
+
+
+def script(tmp_path, text, *, stdin=False):
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(text))
+    return subprocess.run(
+        [sys.executable, "-" if stdin else str(path)],
+        input=path.read_text() if stdin else None,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+
+
+SHOUTING = """
+import sys
+sys.path.insert(0, {here!r})
+import engine_tasks as jobs
+from empirical.testbed.engine import Engine
+from empirical.testbed.tasks import Task
+if __name__ == "__main__":
+    tasks = [Task(name, jobs.shout, (name,)) for name in ("one", "two")]
+    with Engine(workers={workers}) as engine:
+        for name in sorted(result.value for _, result in engine.run(tasks)):
+            print(name)
+"""
+
+UNGUARDED = """
+import operator
+from empirical.testbed.engine import Engine
+from empirical.testbed.tasks import Task
+with Engine(workers=2) as engine:
+    for task, result in engine.run([Task(str(i), operator.add, (i, i)) for i in (1, 2)]):
+        print(result.value)
+"""
+
+
+@pytest.mark.parametrize("stdin", [False, True])
+def test_an_unguarded_program_is_told(tmp_path, stdin):
+    ended = script(tmp_path, UNGUARDED, stdin=stdin)
+    assert ended.returncode == 1
+    assert "if __name__ == '__main__'" in ended.stderr.splitlines()[-1]
+    assert ended.stdout == ""
+
+
+def test_dask_is_loaded_only_for_workers(tmp_path):
+    text = UNGUARDED.replace("workers=2", "workers=1") + (
+        "import sys\nassert not {'distributed', 'dask', 'torch'} & set(sys.modules)\n"
+    )
+    assert script(tmp_path, text).returncode == 0
+
+
+def test_nothing_listens_beyond_loopback(pair):
+    run(pair, Task("a", jobs.sleep, (0,)), Task("b", jobs.sleep, (0,)))
+    me = psutil.Process()
+    sockets = [
+        connection.laddr.ip
+        for process in [me, *me.children(recursive=True)]
+        for connection in process.net_connections(kind="inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert sockets
+    assert set(sockets) == {"127.0.0.1"}
+
+
+# --- a scheduler of its own
+
+
+@pytest.fixture
+def dask_cluster(tmp_path):
+    """The commands of docs/clusters.md: a scheduler, two workers; its process, file."""
+    file = tmp_path / "scheduler.json"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)]),
+        "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
+    }
+    here = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+    one_each = ["--nworkers", "2", "--nthreads", "1", "--memory-limit", "0"]
+    commands = [["scheduler", "--port", "0"], ["worker", *one_each]]
+    processes = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "dask",
+                *command,
+                *here,
+                "--scheduler-file",
+                str(file),
+            ],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=tmp_path,
+        )
+        for command in commands
+    ]
+    yield processes[0], file
+    for process in processes:
+        children = psutil.Process(process.pid).children(recursive=True)
+        for each in [process, *children]:
+            each.kill()
+        process.wait()
+
+
+def wait_for(condition, seconds=200.0):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_two_programs_on_one_scheduler_share_tasks(dask_cluster, tmp_path):
+    _, file = dask_cluster
+    wait_for(file.exists)
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    tasks = [
+        Task(f"k{i}", jobs.log_and_sleep, (str(folder), f"k{i}", 0.4)) for i in range(6)
+    ]
+    found = [{}, {}]
+
+    def program(which):
+        with Engine(scheduler=file) as engine:
+            found[which] = run(engine, *tasks)
+
+    threads = [threading.Thread(target=program, args=(which,)) for which in (0, 1)]
+    threads[0].start()
+    # The second one comes when something is done already.
+    wait_for(lambda: len(list(folder.iterdir())) >= 3)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    for results in found:
+        assert {k: r.value for k, r in results.items()} == {t.key: t.key for t in tasks}
+    assert len(list(folder.iterdir())) == len(tasks)
+
+
+def test_a_program_that_stops_leaves_shared_tasks_to_the_other(dask_cluster, tmp_path):
+    _, file = dask_cluster
+    wait_for(file.exists)
+    tasks = [
+        Task(name, jobs.train_until, (str(tmp_path / "go"), str(tmp_path / name)))
+        for name in ("shared", "own")
+    ]
+    found, joined = {}, threading.Event()
+
+    def program():
+        def look(progress):
+            if progress.workers:
+                # One look later, it has submitted its task.
+                found.setdefault("looks", []).append(progress)
+                if len(found["looks"]) > 2:
+                    joined.set()
+
+        with Engine(scheduler=file) as engine:
+            found.update(run(engine, tasks[0], progress=look))
+
+    thread = threading.Thread(target=program)
+    signals = []
+
+    def look(progress):
+        if len(progress.running) == 2 and thread.ident is None:
+            thread.start()
+        if joined.is_set() and not signals:
+            signals.append(signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
+
+    results = {}
+    with Engine(scheduler=file) as engine, pytest.raises(Ended) as ended:  # noqa: PT012
+        for task, result in engine.run(tasks, progress=look):
+            results[task.key] = result
+    assert ended.value.code == 143
+    assert ends(results) == {"shared": End.STOPPED, "own": End.STOPPED}
+    assert "others go on" in results["shared"].error
+    (tmp_path / "go").touch()
+    thread.join()
+    assert found["shared"].value == "trained"
+    assert (tmp_path / "own").exists()
+    assert not (tmp_path / "shared").exists()
+
+
+def test_losing_the_scheduler_is_an_error_and_keeps_results(dask_cluster):
+    scheduler, file = dask_cluster
+    wait_for(file.exists)
+    results = {}
+    tasks = [Task("quick", jobs.add, (1, 2)), Task("long", jobs.sleep, (300,))]
+    with Engine(scheduler=file) as engine:
+        running = engine.run(tasks)
+        task, result = next(running)
+        results[task.key] = result
+        scheduler.kill()
+        with pytest.raises(ConnectionError, match=r"scheduler at .* is gone"):
+            next(running)
+    assert results["quick"].value == 3
+
+
+def test_limits_hold_on_a_scheduler_too(dask_cluster):
+    _, file = dask_cluster
+    wait_for(file.exists)
+    with Engine(scheduler=file) as engine:
+        results = run(
+            engine,
+            *(Task(f"hang {i}", jobs.sleep, (300,), seconds=0.5) for i in range(3)),
+            Task("good", jobs.add, (1, 2)),
+        )
+    assert results.pop("good").value == 3
+    assert set(ends(results).values()) == {End.TIMED_OUT}
+
+
+def test_a_scheduler_that_is_not_there_is_an_error():
+    import dask.config
+
+    soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
+    tasks = [Task("a", jobs.add)]
+    absent = pytest.raises(ConnectionError, match="no Dask scheduler answers at tcp")
+    with soon, Engine(scheduler="tcp://127.0.0.1:9") as engine, absent:
+        run(engine, *tasks)
+
+
+@pytest.mark.slow
+def test_twenty_kills_lose_nothing(tmp_path):
+    tasks = [
+        Task(f"t{i}", jobs.log_and_sleep, (str(tmp_path), f"t{i}", 1.0))
+        for i in range(40)
+    ]
+    moments = random.Random(1)
+    over = threading.Event()
+    killed = []
+
+    def kill():
+        while len(killed) < 20 and not over.wait(moments.uniform(0.1, 2.0)):
+            workers = [
+                child
+                for child in psutil.Process().children()
+                if "spawn_main" in " ".join(child.cmdline())
+            ]
+            if workers:
+                killed.append(moments.choice(workers))
+                killed[-1].kill()
+
+    killer = threading.Thread(target=kill)
+    with Engine(workers=2, deaths=1000) as engine:
+        killer.start()
+        done = []
+        for task, result in engine.run(tasks):
+            assert (result.end, result.value) == (End.DONE, task.key)
+            done.append(task.key)
+        over.set()
+        killer.join()
+    assert sorted(done) == sorted(task.key for task in tasks)
+    assert len(killed) == 20

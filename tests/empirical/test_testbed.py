@@ -1,0 +1,601 @@
+"""The training loop against PyTorch's own, one network at a time."""
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from empirical.randomness import torch_generator
+from empirical.testbed import optimisers, slopes, stopping
+from empirical.testbed.batches import Afresh, Batches, Epochs, Whole
+from empirical.testbed.budgets import Floor, Released
+from empirical.testbed.checkpoints import (
+    Checkpoint,
+    UnreadableCheckpointWarning,
+    fingerprint,
+)
+from empirical.testbed.loop import Task, by_autograd, train
+from empirical.testbed.observers import (
+    BestWindow,
+    Curve,
+    Diverged,
+    Drops,
+    Observer,
+    Series,
+    Snapshots,
+)
+from empirical.testbed.stack import Params, Stack
+
+REPLICATES, EXAMPLES = 5, 12
+RATES = [0.02, 0.05, 0.03, 0.01, 0.04]
+
+# Sums of some hundred products in another order, over some dozens of updates.
+CLOSE = {"rtol": 1e-11, "atol": 1e-13}
+
+
+class Regression(Task):
+    """Two-layer networks on examples of their own; notes the largest residual."""
+
+    def __init__(self) -> None:
+        shape = (REPLICATES, EXAMPLES)
+        generator = torch_generator(7, "data")
+        self.x = torch.randn(*shape, 3, dtype=torch.float64, generator=generator)
+        self.y = torch.randn(*shape, 1, dtype=torch.float64, generator=generator)
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        x, y = stack.select(self.x), stack.select(self.y)
+        if examples is not None and examples.ndim == 1:
+            x, y = x[:, examples], y[:, examples]
+        elif examples is not None:
+            mine = stack.examples(examples)[..., None]
+            x, y = x.take_along_dim(mine, 1), y.take_along_dim(mine, 1)
+        residual = torch.tanh(x @ params[0]) @ params[1] - y
+        largest = residual.detach().abs().amax(dim=(1, 2))
+        return torch.stack([residual.square().mean(dim=(1, 2)), largest])
+
+
+def start() -> list[Tensor]:
+    draws = [torch_generator(7, "weights", row) for row in range(REPLICATES)]
+    shapes = [(3, 4), (4, 1)]
+    return [
+        torch.stack([torch.randn(s, dtype=torch.float64, generator=g) for g in draws])
+        for s in shapes
+    ]
+
+
+def alone(
+    row: int,
+    make: Callable[[list[Tensor], float], torch.optim.Optimizer],
+    steps: int,
+    chosen: list[Tensor | None],
+    drops: tuple[int, ...] = (),
+    rate: float | None = None,
+) -> tuple[list[Tensor], list[float]]:
+    """Train one network by PyTorch's optimiser."""
+    task = Regression()
+    leaves = [p[row].clone().requires_grad_() for p in start()]
+    optimiser = make(leaves, rate or RATES[row])
+    losses = []
+    for t in range(steps):
+        if t in drops:
+            for group in optimiser.param_groups:
+                group["lr"] *= 0.1
+        x, y = task.x[row], task.y[row]
+        examples = chosen[t]
+        if examples is not None:
+            mine = examples if examples.ndim == 1 else examples[row]
+            x, y = x[mine], y[mine]
+        loss = (torch.tanh(x @ leaves[0]) @ leaves[1] - y).square().mean()
+        losses.append(loss.item())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return [p.detach() for p in leaves], losses
+
+
+PAIRS = {
+    "sgd": (optimisers.SGD(), lambda p, r: torch.optim.SGD(p, lr=r)),
+    "momentum and decay": (
+        optimisers.SGD(momentum=0.9, weight_decay=0.1),
+        lambda p, r: torch.optim.SGD(p, lr=r, momentum=0.9, weight_decay=0.1),
+    ),
+    "decay of the last": (
+        optimisers.SGD(weight_decay=0.1, decayed=(1,)),
+        lambda p, r: torch.optim.SGD(
+            [{"params": p[0]}, {"params": p[1], "weight_decay": 0.1}], lr=r
+        ),
+    ),
+    "adam": (optimisers.Adam(), lambda p, r: torch.optim.Adam(p, lr=r)),
+    "adamax": (optimisers.Adamax(), lambda p, r: torch.optim.Adamax(p, lr=r)),
+    "adagrad": (optimisers.Adagrad(), lambda p, r: torch.optim.Adagrad(p, lr=r)),
+    "rmsprop": (optimisers.RMSprop(), lambda p, r: torch.optim.RMSprop(p, lr=r)),
+}
+
+
+@pytest.mark.parametrize("together", [None, 2])
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_stack_is_trained_as_its_networks_are_alone(
+    name: str, together: int | None
+) -> None:
+    mine, theirs = PAIRS[name]
+    curve = Curve(range(30))
+    trained = train(
+        Regression(),
+        Stack(start(), rates=RATES),
+        mine,
+        steps=30,
+        check=7,
+        observers=[curve, Drops([20, 25], 0.1)],
+        together=together,
+    )
+    for row in range(REPLICATES):
+        final, losses = alone(row, theirs, 30, [None] * 30, drops=(20, 25))
+        np.testing.assert_allclose(curve.values[row], losses, **CLOSE)
+        for found, wanted in zip(trained.final, final, strict=True):
+            torch.testing.assert_close(found[row], wanted, **CLOSE)
+    assert trained.status == ("finished",) * REPLICATES
+
+
+@pytest.mark.parametrize("together", [None, 2])
+def test_a_rate_that_all_have_drops_for_all(together: int | None) -> None:
+    final = train(
+        Regression(),
+        Stack(start(), rates=0.03),
+        optimisers.Adam(),
+        steps=30,
+        observers=[Drops([10, 20], 0.1)],
+        together=together,
+    ).final
+    for row in range(REPLICATES):
+        adam = PAIRS["adam"][1]
+        wanted, _ = alone(row, adam, 30, [None] * 30, drops=(10, 20), rate=0.03)
+        for found, other in zip(final, wanted, strict=True):
+            torch.testing.assert_close(found[row], other, **CLOSE)
+
+
+def test_replicates_of_one_rate_take_the_fused_adam() -> None:
+    one = train(
+        Regression(), Stack(start(), rates=0.05), optimisers.Adam(), steps=30
+    ).final
+    rates = [0.05] * (REPLICATES - 1) + [0.01]
+    own = train(
+        Regression(), Stack(start(), rates=rates), optimisers.Adam(), steps=30
+    ).final
+    for found, wanted in zip(one, own, strict=True):
+        torch.testing.assert_close(found[:-1], wanted[:-1], **CLOSE)
+        assert not torch.allclose(found[-1], wanted[-1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_fused_adam_counts_every_update_once(dtype: torch.dtype) -> None:
+    class Slope(Task):
+        """Gradients of one, whatever the parameters: Adam moves by its rate."""
+
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            return torch.stack(params).sum(dim=0)
+
+    stack = Stack([torch.zeros(2, dtype=dtype) for _ in range(5)], rates=0.125)
+    final = train(Slope(), stack, optimisers.Adam(), steps=3).final
+    # eps is 1e-8 of the gradient; bias corrections lose up to 1 / (1 - 0.999) units.
+    rounding = 1e-8 + 2e3 * torch.finfo(dtype).eps
+    for param in final:
+        torch.testing.assert_close(
+            param, torch.full_like(param, -0.375), rtol=rounding, atol=0.0
+        )
+
+
+def test_clipped_gradients_are_those_of_pytorch() -> None:
+    clipped = optimisers.Clipped(base=optimisers.SGD(momentum=0.9), largest=0.3)
+    final = train(Regression(), Stack(start(), rates=RATES), clipped, steps=20).final
+    task = Regression()
+    for row in range(REPLICATES):
+        leaves = [p[row].clone().requires_grad_() for p in start()]
+        sgd = torch.optim.SGD(leaves, lr=RATES[row], momentum=0.9)
+        for _ in range(20):
+            sgd.zero_grad()
+            residual = torch.tanh(task.x[row] @ leaves[0]) @ leaves[1] - task.y[row]
+            residual.square().mean().backward()
+            torch.nn.utils.clip_grad_norm_(leaves, 0.3)
+            sgd.step()
+        for found, wanted in zip(final, leaves, strict=True):
+            # clip_grad_norm_ divides by the norm plus 1e-6.
+            torch.testing.assert_close(
+                found[row], wanted.detach(), rtol=1e-4, atol=1e-5
+            )
+
+
+def test_small_gradients_are_raised_until_the_loss_has_fallen() -> None:
+    class Flat(Task):
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            return 1.0 + 1e-6 * params[0]
+
+    clipped = optimisers.Clipped(
+        base=optimisers.SGD(), largest=0.5, rescale_above=1.0 - 1e-6
+    )
+    # From 0 at rate 1 by steps of half; once at -1.5 the loss is below, and steps are
+    # the gradient again.
+    stack = Stack([torch.zeros(1, dtype=torch.float64)], rates=1.0)
+    final = train(Flat(), stack, clipped, steps=5).final[0]
+    assert final.item() == pytest.approx(-1.5 - 2e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Whole,
+        lambda: Epochs(EXAMPLES, 5, [torch_generator(7, "order")]),
+        lambda: Epochs(
+            EXAMPLES, 5, [torch_generator(7, "order", r) for r in range(REPLICATES)]
+        ),
+        lambda: Afresh(EXAMPLES, 4, torch_generator(7, "order")),
+    ],
+)
+def test_each_update_learns_from_its_examples(make: Callable[[], Batches]) -> None:
+    # Adam's moments depend on every batch, and on their order.
+    final = train(
+        Regression(),
+        Stack(start(), rates=RATES),
+        optimisers.Adam(),
+        steps=25,
+        check=4,
+        batches=make(),
+        together=2,
+    ).final
+    chosen = make().draw(0, 25)
+    for row in range(REPLICATES):
+        wanted, _ = alone(row, PAIRS["adam"][1], 25, chosen)
+        for found, other in zip(final, wanted, strict=True):
+            torch.testing.assert_close(found[row], other, **CLOSE)
+
+
+def test_replicates_that_share_a_generator_share_its_orders() -> None:
+    one, other = torch_generator(7, "one"), torch_generator(7, "other")
+    (chosen,) = Epochs(EXAMPLES, EXAMPLES, [one, other, one]).draw(0, 1)
+    assert chosen is not None
+    assert torch.equal(chosen[0], chosen[2])
+    assert not torch.equal(chosen[0], chosen[1])
+    again = torch.randperm(EXAMPLES, generator=torch_generator(7, "one"))
+    assert torch.equal(chosen[0], again)
+
+
+def test_orders_of_each_replicate_go_on_from_a_checkpoint() -> None:
+    def epochs() -> Epochs:
+        generators = [torch_generator(7, "order", k) for k in range(REPLICATES)]
+        return Epochs(EXAMPLES, 5, generators)
+
+    whole = epochs().draw(0, 20)
+    begun, other = epochs(), epochs()
+    begun.draw(0, 8)
+    other.load(begun.state())
+    for mine, wanted in zip(other.draw(8, 20), whole[8:], strict=True):
+        assert mine is not None
+        assert wanted is not None
+        assert torch.equal(mine, wanted)
+
+
+@pytest.mark.parametrize("optimiser", [optimisers.SGD(), optimisers.Adam()])
+def test_a_parameter_that_no_loss_depends_on_stays(
+    optimiser: optimisers.Optimiser,
+) -> None:
+    stack = Stack([*start(), torch.ones(REPLICATES, 2)], rates=0.1)
+
+    class Rest(Task):
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            return Regression().losses(params[:2], stack, examples)
+
+    final = train(Rest(), stack, optimiser, steps=3).final
+    assert torch.equal(final[2], torch.ones(REPLICATES, 2))
+    assert not torch.equal(final[0], start()[0])
+
+
+def test_a_common_rate_is_that_of_a_checkpoint() -> None:
+    stack = Stack([torch.zeros(2)], rates=2e-4)
+    before = stack.common_rate
+    stack.load(stack.saved())
+    assert stack.common_rate == before
+
+
+def test_an_epoch_takes_every_example_once() -> None:
+    drawn = Epochs(EXAMPLES, 5, [torch_generator(7)]).draw(0, 6)
+    for epoch in (drawn[:3], drawn[3:]):
+        assert sorted(torch.cat(epoch).tolist()) == list(range(EXAMPLES))
+
+
+def test_a_replicate_that_explodes_leaves_and_moves_no_other() -> None:
+    rates = [0.02, 50.0, 0.03, 0.01, 0.04]
+    diverged, curve = Diverged(), Curve(range(40))
+    trained = train(
+        Regression(),
+        Stack(start(), rates=rates),
+        optimisers.SGD(),
+        steps=40,
+        check=3,
+        observers=[diverged, curve],
+    )
+    assert trained.status == ("finished", "diverged", *["finished"] * 3)
+    assert 0 < diverged.at[1] < trained.steps[1] < 40
+    assert (np.delete(diverged.at, 1) == -1).all()
+    assert np.isnan(curve.values[1, trained.steps[1] :]).all()
+    for row in (0, 2, 3, 4):
+        _, losses = alone(row, PAIRS["sgd"][1], 40, [None] * 40)
+        np.testing.assert_allclose(curve.values[row], losses, **CLOSE)
+
+
+class Stop(Observer):
+    """Pauses at a time, and asks for a stop there."""
+
+    def __init__(self, at: int, *, asks: bool) -> None:
+        self.at, self.asks = at, asks
+
+    def following(self, t: int) -> int | None:
+        return self.at if t < self.at else None
+
+    def see(self, t: int, seen: np.ndarray, stack: Stack) -> dict[int, str]:
+        if self.asks and t + len(seen) == self.at:
+            stopping.request()
+        return {}
+
+
+class Falling(Task):
+    """The loss is the parameter, and falls by the rate at every update."""
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        return params[0].clone()
+
+
+def test_a_budget_counts_from_the_release() -> None:
+    first = torch.tensor([64.0, 64.0, 64.0, 64.0], dtype=torch.float64)
+    # Below three quarters of 64 after 17, 9, 3 updates, and never in time. Then eight at
+    # the rate, four at half of it.
+    rates = [1.0, 2.0, 8.0, 0.5]
+    budget = Released(0.75, limit=20, steps=12, drops=[8], factor=0.5)
+    trained = train(
+        Falling(),
+        Stack([first], rates=rates),
+        optimisers.SGD(),
+        steps=32,
+        check=7,
+        observers=[budget],
+    )
+    assert budget.at.tolist() == [17, 9, 3, -1]
+    assert trained.steps.tolist() == [29, 21, 15, 20]
+    assert trained.status == ("finished", "finished", "finished", "stalled")
+    moved = (first - trained.final[0]).tolist()
+    assert moved == [25 + 4 / 2, 2 * (17 + 4 / 2), 8 * (11 + 4 / 2), 10.0]
+
+
+@pytest.mark.parametrize("pauses", [[], [13, 14, 23, 29]])
+def test_no_pause_moves_who_leaves_at_a_floor_or_explodes(pauses: list[int]) -> None:
+    class Given(Task):
+        """Losses that were written down before."""
+
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            column = stack.clock.long()[:1]
+            return stack.select(courses).take_along_dim(column[:, None], 1)[:, 0] + (
+                0.0 * params[0]
+            )
+
+    courses = torch.full((3, 50), 0.1, dtype=torch.float64)
+    courses[:, 0] = 1.0
+    # At the floor from update 8 on; once above it, at 12; exploded at 21.
+    courses[0, 8:] = courses[1, 8:] = 0.01
+    courses[1, 12] = 0.02
+    courses[2, 21:] = torch.nan
+    diverged = Diverged(10.0, every=10)
+    trained = train(
+        Given(),
+        Stack([torch.zeros(3, dtype=torch.float64)], rates=1.0),
+        optimisers.SGD(),
+        steps=50,
+        check=10,
+        observers=[
+            diverged,
+            Floor(0.01, patience=15, every=10),
+            Series(pauses, lambda _: {}),
+        ],
+    )
+    # More than 15 after 7 and after 12, at the next multiple of ten.
+    assert trained.steps.tolist() == [30, 30, 30]
+    assert trained.status == ("floor", "floor", "diverged")
+    assert diverged.at.tolist() == [-1, -1, 21]
+
+
+def everything(
+    checkpoint: Checkpoint | None, *more: Observer
+) -> tuple[Tensor, list[object]]:
+    """Train with all that a checkpoint must hold; return what came of it."""
+    rates = [0.02, 50.0, 0.03, 0.01, 0.04]
+    looks = (
+        Diverged(every=10),
+        Released(0.9, limit=40, steps=56, drops=[15], factor=0.5),
+        Floor(1e-3, patience=5, every=5),
+        Curve(range(0, 60, 2)),
+        Series([0, 10, 37, 60], lambda s: {"norm": s.params[0].flatten(1).norm(dim=1)}),
+        Drops([30], 0.1),
+        BestWindow(8),
+        Snapshots([0, 12, 50]),
+    )
+    trained = train(
+        Regression(),
+        Stack(start(), rates=rates),
+        optimisers.Clipped(
+            base=optimisers.SGD(momentum=0.9), largest=5.0, rescale_above=0.5
+        ),
+        steps=60,
+        check=5,
+        batches=Epochs(EXAMPLES, 5, [torch_generator(7, "order")]),
+        observers=[*looks, *more],
+        checkpoint=checkpoint,
+    )
+    flat = torch.cat([p.flatten() for p in trained.final])
+    found: list[object] = [trained.status, trained.steps.tolist()]
+    for look in looks:
+        found += [repr(look.state())]
+    return flat, found
+
+
+@pytest.mark.parametrize("at", [2, 11, 33, 59])
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(at: int, tmp_path) -> None:
+    whole, seen = everything(None, Stop(at, asks=False))
+    of = fingerprint("a", start())
+    try:
+        with pytest.raises(stopping.Stopped):
+            everything(
+                Checkpoint(tmp_path / "c", of=of, seconds=1e9), Stop(at, asks=True)
+            )
+    finally:
+        stopping.withdraw()
+    # The observer that stopped it is there again, and pauses where it did.
+    again, seen_again = everything(
+        Checkpoint(tmp_path / "c", of=of), Stop(at, asks=False)
+    )
+    assert torch.equal(whole.nan_to_num(), again.nan_to_num())
+    assert seen == seen_again
+
+
+def test_a_finished_run_is_read_from_its_checkpoint(tmp_path) -> None:
+    of = fingerprint("a", start())
+    whole, seen = everything(Checkpoint(tmp_path / "c", of=of))
+    again, seen_again = everything(Checkpoint(tmp_path / "c", of=of))
+    assert torch.equal(whole.nan_to_num(), again.nan_to_num())
+    assert seen == seen_again
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"noise" * 99, b"\x80\x02K\x05."], ids=["empty", "noise", "pickle"]
+)
+def test_an_unreadable_checkpoint_is_set_aside(content: bytes, tmp_path) -> None:
+    path = tmp_path / "c"
+    path.write_bytes(content)
+    with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
+        found, _ = everything(Checkpoint(path, of="x"))
+    wanted, _ = everything(None)
+    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    assert (tmp_path / "c.unreadable").read_bytes() == content
+
+
+def test_a_checkpoint_of_other_arguments_is_refused(tmp_path) -> None:
+    everything(Checkpoint(tmp_path / "c", of="one"))
+    with pytest.raises(ValueError, match="of the same arguments"):
+        everything(Checkpoint(tmp_path / "c", of="another"))
+
+
+def test_a_checkpoint_of_other_shapes_is_set_aside(tmp_path) -> None:
+    path = tmp_path / "c"
+    everything(Checkpoint(path, of="x"))
+    state = torch.load(path)
+    state["stack"]["params"] = [p[..., :1] for p in state["stack"]["params"]]
+    torch.save(state, path)
+    with pytest.warns(UnreadableCheckpointWarning, match="shapes"):
+        found, _ = everything(Checkpoint(path, of="x"))
+    wanted, _ = everything(None)
+    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+
+
+def test_outer_products_are_what_they_stand_for() -> None:
+    g = torch_generator(7)
+    for n in (1, 3):
+        outer = slopes.Outer(
+            torch.randn(2, 4, n, dtype=torch.float64, generator=g),
+            torch.randn(2, 5, n, dtype=torch.float64, generator=g),
+        )
+        full = slopes.dense(outer)
+        factors = torch.tensor([2.0, 0.5], dtype=torch.float64)
+        torch.testing.assert_close(
+            slopes.square_norms(outer), slopes.square_norms(full)
+        )
+        torch.testing.assert_close(
+            slopes.dense(slopes.scaled(outer, factors)), slopes.scaled(full, factors)
+        )
+        moments = [torch.ones_like(full) for _ in range(2)]
+        for moment, slope in zip(moments, (outer, full), strict=True):
+            slopes.fold_into_(moment, 0.9, slope)
+        torch.testing.assert_close(*moments)
+
+
+def test_what_is_not_learnt_stays() -> None:
+    stack = Stack(start(), rates=RATES, learnt=[1])
+    first = [p.clone() for p in stack.params]
+    train(Regression(), stack, optimisers.SGD(momentum=0.5), steps=3)
+    assert torch.equal(stack.params[0], first[0])
+    assert not torch.equal(stack.params[1], first[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"rates": [0.1, -1.0, 0.1, 0.1, 0.1]}, "positive and finite"),
+        ({"rates": [0.1]}, "one for each of the 5 replicates"),
+        ({"rates": np.nan}, "positive and finite"),
+        ({"params": [torch.full((5, 1), torch.nan)]}, "5 entries are not"),
+        ({"params": [torch.zeros(5, 1), torch.zeros(4)]}, "same replicates in front"),
+        ({"params": []}, "same replicates in front"),
+    ],
+)
+def test_a_stack_refuses_what_does_not_fit(change: dict, match: str) -> None:
+    params = change.pop("params", start())
+    with pytest.raises(ValueError, match=match):
+        Stack(params, **{"rates": 0.1, **change})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda v: optimisers.SGD(momentum=v),
+        lambda v: optimisers.SGD(weight_decay=-abs(v)),
+        lambda v: optimisers.Adam(betas=(0.9, v)),
+        lambda v: optimisers.Adam(eps=-v),
+        lambda v: optimisers.Adamax(betas=(v, 0.9)),
+        lambda v: optimisers.Adagrad(eps=-v),
+        lambda v: optimisers.RMSprop(alpha=v),
+        lambda v: optimisers.Clipped(base=optimisers.SGD(), largest=-v),
+        lambda v: Diverged(-v),
+    ],
+)
+@pytest.mark.parametrize("value", [1.0, np.nan])
+def test_optimisers_refuse_numbers_that_do_not_fit(
+    make: Callable[[float], object], value: float
+) -> None:
+    with pytest.raises(ValueError, match="but it is"):
+        make(value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Released(1.0, limit=1, steps=1),
+        lambda: Released(np.nan, limit=1, steps=1),
+        lambda: Released(0.5, limit=0, steps=1),
+        lambda: Released(0.5, limit=1, steps=0),
+        lambda: Floor(0.0, patience=1),
+        lambda: Floor(np.nan, patience=1),
+        lambda: Floor(1e-9, patience=0),
+        lambda: Floor(1e-9, patience=1, every=0),
+    ],
+)
+def test_budgets_refuse_numbers_that_do_not_fit(make: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="but they are"):
+        make()
+
+
+def test_autograd_gives_each_replicate_its_own_gradient() -> None:
+    stack = Stack(start(), rates=RATES)
+    with torch.no_grad():
+        _, found = by_autograd(Regression(), stack, None)
+    task = Regression()
+    for row, index in itertools.product(range(REPLICATES), range(2)):
+        leaves = [p[row].clone().requires_grad_() for p in start()]
+        residual = torch.tanh(task.x[row] @ leaves[0]) @ leaves[1] - task.y[row]
+        (wanted,) = torch.autograd.grad(residual.square().mean(), [leaves[index]])
+        torch.testing.assert_close(found[index][row], wanted, **CLOSE)

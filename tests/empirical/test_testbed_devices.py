@@ -1,0 +1,247 @@
+"""Updates as a GPU would make them: every tensor on one device, nothing waited for.
+
+There need be no GPU. PyTorch's ``meta`` device has shapes and no numbers: whatever asks
+for a number (``.item()``, a branch on a value) fails there as it would be refused while a
+CUDA graph is recorded. A mode around it refuses operations on tensors of two devices,
+some of which ``meta`` alone lets pass.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+import empirical.conditioning.descent as descent
+from empirical.identity_map.networks import Network as CopyNetwork
+from empirical.identity_map.task import Copy, CopyDense
+from empirical.mmd_init.networks import Network as Classifier
+from empirical.mmd_init.task import Classify
+from empirical.networks import FullyConnected
+from empirical.randomness import torch_generator
+from empirical.square_loss.networks import FAMILIES
+from empirical.square_loss.networks import Network as SquareNetwork
+from empirical.square_loss.task import Square
+from empirical.testbed import optimisers
+from empirical.testbed.capture import captured
+from empirical.testbed.loop import Task, train
+from empirical.testbed.stack import Stack
+from empirical.testbed.supervised import Supervised
+
+REPLICATES = 3
+Made = tuple[Task, Stack, Tensor | None]
+
+
+class OneDevice(TorchDispatchMode):
+    """Refuses operations on tensors of two devices; a GPU takes a number from the CPU."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+        devices = {t.device.type for t in tensors if t.ndim or t.device.type != "cpu"}
+        if len(devices) > 1:
+            raise AssertionError(f"{func} mixes {' and '.join(sorted(devices))}")
+        return func(*args, **(kwargs or {}))
+
+
+def generators() -> list[torch.Generator]:
+    return [torch_generator(7, i) for i in range(REPLICATES)]
+
+
+def normal(*shape: int) -> Tensor:
+    return torch.randn(shape, dtype=torch.float64, generator=torch_generator(7, "x"))
+
+
+def rows_of_each() -> Tensor:
+    return torch.arange(4).expand(REPLICATES, 4).clone()
+
+
+def copy_of(kind: str, task: type[Copy], *, activation: str = "relu") -> Made:
+    net = CopyNetwork(
+        kind=kind, shape=(1, 4, 4), layers=4, width=16, activation=activation
+    )
+    params = net.init("xavier-normal", generator=torch_generator(7), draws=REPLICATES)
+    x = normal(REPLICATES, 2, 1, 4, 4)
+    made = task(network=net, images=x, targets=x, loss="mean")
+    return made, Stack([p.double() for p in params], rates=0.1), None
+
+
+def square(family: str, shape: tuple[int, ...] = (5,), outputs: int = 1) -> Made:
+    net = SquareNetwork(family=family, shape=shape, widths=(4, 3), outputs=outputs)
+    params = net.init([1.0] * REPLICATES, generators())
+    x = normal(6, *shape)
+    made = Square(net, x, normal(outputs, 6).sign())
+    return made, Stack(params, rates=[0.1, 0.2, 0.3]), torch.arange(4)
+
+
+def top_layer() -> Made:
+    made = descent._TopLayer(normal(REPLICATES, 4, 6), normal(REPLICATES, 4, 1))
+    return made, Stack([normal(REPLICATES, 1, 6)], rates=0.1), None
+
+
+def all_layers() -> Made:
+    net = FullyConnected(widths=(5, 8, 1), activation=torch.tanh)
+    params = net.init(draws=REPLICATES, generator=torch_generator(7))
+    made = descent._AllLayers(net, normal(1, 4, 5), normal(REPLICATES, 4, 1))
+    return made, Stack(params, rates=0.1), None
+
+
+def classify(*, batch_norm: bool) -> Made:
+    net = Classifier(widths=(5, 6, 2), batch_norm=batch_norm)
+    state = net.init("he", generators(), dtype=torch.float64)
+    made = Classify(net, normal(8, 5), rows_of_each(), rows_of_each() % 2)
+    stack = Stack(
+        [state[n] for n in net.learnt()],
+        rates=0.1,
+        buffers=[state[n] for n in net.running()],
+    )
+    return made, stack, rows_of_each()
+
+
+def supervised() -> Made:
+    net = nn.Sequential(
+        nn.Linear(5, 6), nn.BatchNorm1d(6), nn.GELU(), nn.Linear(6, 3)
+    ).double()
+    made = Supervised(net, normal(8, 5), torch.arange(8) % 3)
+    return made, Stack.of(net, generators(), rates=0.1), rows_of_each()
+
+
+CASES: dict[str, Callable[[], Made]] = {
+    **{f"copy {k}": lambda k=k: copy_of(k, Copy) for k in ("cnn", "fcn", "residual")},
+    **{f"by hand {k}": lambda k=k: copy_of(k, CopyDense) for k in ("fcn", "residual")},
+    **{f"square {f}": lambda f=f: square(f) for f in FAMILIES},
+    "square convolution": lambda: square("bn", (1, 4, 4)),
+    "square classes": lambda: square("bn", outputs=3),
+    "top layer": top_layer,
+    "all layers": all_layers,
+    "classify": lambda: classify(batch_norm=False),
+    "classify, normalised": lambda: classify(batch_norm=True),
+    "supervised": supervised,
+}
+OPTIMISERS = {
+    "sgd": optimisers.SGD(momentum=0.9, weight_decay=0.1),
+    "adam": optimisers.Adam(),
+    "adamax": optimisers.Adamax(),
+    "adagrad": optimisers.Adagrad(),
+    "rmsprop": optimisers.RMSprop(),
+    "clipped": optimisers.Clipped(
+        base=optimisers.SGD(), largest=1.0, rescale_above=0.5
+    ),
+}
+
+
+def moved(value: Any, device: str) -> Any:
+    """Return tensors, and what holds them, on a device."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, nn.Module):
+        return value.to(device)
+    if isinstance(value, tuple):
+        return tuple(moved(part, device) for part in value)
+    if isinstance(value, dict):
+        return {name: moved(part, device) for name, part in value.items()}
+    return value
+
+
+def move(made: Task | Stack, device: str) -> None:
+    for name, value in vars(made).items():
+        # As the constructor would: tasks are frozen.
+        object.__setattr__(made, name, moved(value, device))
+
+
+def update(
+    task: Task, stack: Stack, how: optimisers.Optimiser, e: Tensor | None
+) -> Any:
+    seen, slopes = task.losses_and_slopes(stack, e)
+    how.update(stack, seen if seen.ndim == 1 else seen[0], slopes)
+    stack.clock.add_(1.0)
+    return seen
+
+
+@pytest.mark.parametrize("how", OPTIMISERS)
+@pytest.mark.parametrize("name", CASES)
+def test_an_update_stays_on_its_device_and_waits_for_nothing(
+    name: str, how: str
+) -> None:
+    task, stack, examples = CASES[name]()
+    OPTIMISERS[how].prepare(stack)
+    # PyTorch's fused pass over memory has no meta version, and needs none.
+    stack.set_rates(stack.rates.numpy() * [1.0, 0.5, 0.25])
+    move(task, "meta")
+    move(stack, "meta")
+    chosen = None if examples is None else examples.to("meta")
+    with torch.no_grad(), OneDevice():
+        seen = update(task, stack, OPTIMISERS[how], chosen)
+    assert seen.shape[-1] == REPLICATES
+    assert {t.device.type for t in (*stack.params, *stack.buffers)} == {"meta"}
+
+
+def test_the_mode_refuses_what_meta_lets_pass() -> None:
+    here, there = torch.ones(2, 2), torch.ones(2, 2, device="meta")
+    for mixed in (lambda: there @ here, lambda: there.copy_(here)):
+        mixed()
+        with pytest.raises(AssertionError, match="mixes cpu and meta"), OneDevice():
+            mixed()
+    with OneDevice():
+        assert (there * torch.tensor(2.0)).device.type == "meta"
+
+
+def test_every_task_that_can_be_captured_is_tried() -> None:
+    def below(kind: type) -> set[type]:
+        return {kind}.union(*(below(each) for each in kind.__subclasses__()))
+
+    known = {
+        each
+        for each in below(Task)
+        if each.__module__.startswith("empirical.") and each.capturable
+    }
+    tried = {type(make()[0]) for make in CASES.values()}
+    assert known - {Task} == tried
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [*itertools.product(CASES, ("sgd", "adam")), ("copy cnn", "clipped")],
+)
+def test_a_graph_makes_the_numbers_of_its_eager_twin(name: str, how: str) -> None:
+    pairs = []
+    for graphed in (False, True):
+        task, stack, examples = CASES[name]()
+        OPTIMISERS[how].prepare(stack)
+        move(task, "cuda")
+        move(stack, "cuda")
+        chosen = None if examples is None else examples.cuda()
+
+        def once(task=task, stack=stack, chosen=chosen) -> Tensor:
+            return update(task, stack, OPTIMISERS[how], chosen)
+
+        moments = [t for each in stack.state.values() for t in each]
+        mutable = (*stack.params, *stack.buffers, *moments, stack.clock)
+        with torch.no_grad():
+            step = captured(once, mutable) if graphed else once
+            for _ in range(5):
+                step()
+        pairs.append(stack.params)
+    for eager, graph in zip(*pairs, strict=True):
+        torch.testing.assert_close(graph, eager, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("name", CASES)
+def test_a_gpu_trains_to_the_numbers_of_a_cpu(name: str) -> None:
+    finals = []
+    for device in ("cpu", "cuda"):
+        task, stack, _ = CASES[name]()
+        move(task, device)
+        move(stack, device)
+        finals.append(train(task, stack, optimisers.SGD(momentum=0.5), steps=8).final)
+    for here, there in zip(*finals, strict=True):
+        torch.testing.assert_close(there.cpu(), here, rtol=1e-7, atol=1e-9)

@@ -1,0 +1,203 @@
+"""Stacks of PyTorch's modules against the modules, one by one."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from empirical.randomness import torch_generator
+from empirical.testbed import modules
+from empirical.testbed.batches import Epochs
+from empirical.testbed.loop import train
+from empirical.testbed.observers import Curve
+from empirical.testbed.optimisers import SGD, Adam
+from empirical.testbed.stack import Stack
+from empirical.testbed.supervised import Supervised, loaded
+
+REPLICATES, RATES = 3, [0.1, 0.05, 0.2]
+X = torch.randn(24, 1, 6, 6, dtype=torch.float64, generator=torch_generator(7, "x"))
+Y = torch.randint(3, (24,), generator=torch_generator(7, "y"))
+NETS = {
+    "dense": lambda: nn.Sequential(nn.Flatten(), nn.Linear(36, 8), nn.GELU(), head(8)),
+    "no bias": lambda: nn.Sequential(nn.Flatten(), nn.Linear(36, 3, bias=False)),
+    "convolution": lambda: nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), head(64)
+    ),
+    "batch norm": lambda: nn.Sequential(
+        nn.Flatten(), nn.Linear(36, 8), nn.BatchNorm1d(8), nn.ReLU(), head(8)
+    ),
+    "batch norm of the batch": lambda: nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(36, 8),
+        nn.BatchNorm1d(8, track_running_stats=False),
+        head(8),
+    ),
+    "layer norm": lambda: nn.Sequential(
+        nn.Flatten(), nn.Linear(36, 8), nn.LayerNorm(8), nn.Tanh(), head(8)
+    ),
+    "residual": lambda: nn.Sequential(nn.Flatten(), Residual(36), head(36)),
+}
+
+
+def head(width: int) -> nn.Module:
+    return nn.Linear(width, 3)
+
+
+class Residual(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.relu(self.inner(x))
+
+
+def generators(name: str = "start") -> list[torch.Generator]:
+    return [torch_generator(7, name, i) for i in range(REPLICATES)]
+
+
+@pytest.fixture(params=NETS)
+def net(request: pytest.FixtureRequest) -> nn.Module:
+    return NETS[request.param]().double()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_stack_of_modules_is_trained_as_they_are_alone(net, shared) -> None:
+    # As many examples in each batch: a last one of one could not be normalised.
+    given = generators("order")[: 1 if shared else REPLICATES]
+    orders = Epochs(24, 8, given)
+    stack = Stack.of(net, generators(), rates=RATES)
+    first = [p.clone() for p in stack.params]
+    held = [b.clone() for b in stack.buffers]
+    curve = Curve(range(9))
+    trained = train(
+        Supervised(net, X, Y),
+        stack,
+        SGD(momentum=0.9),
+        steps=9,
+        check=4,
+        batches=orders,
+        observers=[curve],
+    )
+    given = generators("order")[: 1 if shared else REPLICATES]
+    drawn = Epochs(24, 8, given).draw(0, 9)
+    for row, rate in enumerate(RATES):
+        alone = copy.deepcopy(net)
+        with torch.no_grad():
+            for own, start in zip(alone.parameters(), first, strict=True):
+                own.copy_(start[row])
+            for own, start in zip(alone.buffers(), held, strict=True):
+                own.copy_(start[row])
+        sgd = torch.optim.SGD(alone.parameters(), lr=rate, momentum=0.9)
+        for t, chosen in enumerate(drawn):
+            mine = chosen if shared else chosen[row]
+            sgd.zero_grad()
+            loss = functional.cross_entropy(alone(X[mine]), Y[mine])
+            assert curve.values[row, t] == pytest.approx(loss.item(), rel=1e-10)
+            loss.backward()
+            sgd.step()
+        found = loaded(net, trained, replicate=row)
+        for (name, wanted), mine in zip(
+            alone.state_dict().items(), found.state_dict().values(), strict=True
+        ):
+            torch.testing.assert_close(mine, wanted, rtol=1e-9, atol=1e-11, msg=name)
+
+
+def test_each_replicate_has_the_start_of_its_generator(net) -> None:
+    before = torch.random.get_rng_state()
+    params, _ = modules.drawn(net, generators())
+    assert torch.equal(torch.random.get_rng_state(), before)
+    one, _ = modules.drawn(net, generators()[1:2])
+    for many, alone in zip(params, one, strict=True):
+        assert torch.equal(many[1], alone[0])
+    assert not torch.equal(params[0][0], params[0][1])
+
+
+def test_a_start_is_pytorchs_own() -> None:
+    (weight, bias), _ = modules.drawn(nn.Linear(400, 300), generators())
+    # Uniform in +-1/sqrt(fan in): 120,000 weights, four standard errors.
+    bound = 400**-0.5
+    assert weight.abs().max() <= bound
+    assert weight[0].std().item() == pytest.approx(bound / 3**0.5, rel=4 * 0.0013)
+    assert bias.abs().max() <= bound
+
+
+def test_a_generator_goes_on_from_where_it_was() -> None:
+    (one,) = generators()[:1]
+    (first, *_), _ = modules.drawn(nn.Linear(3, 2), [one])
+    (second, *_), _ = modules.drawn(nn.Linear(3, 2), [one])
+    assert not torch.equal(first, second)
+
+
+def test_modules_of_ones_own_are_stacked() -> None:
+    nets = [nn.Linear(3, 2).double() for _ in range(2)]
+    params, _ = modules.stacked(nets)
+    x = torch.randn(5, 3, dtype=torch.float64, generator=torch_generator(7))
+    found = modules.apply(nets[0], params, x)
+    for each, one in zip(found, nets, strict=True):
+        torch.testing.assert_close(each, one(x))
+
+
+def test_a_checkpoint_holds_running_statistics(tmp_path) -> None:
+    net = NETS["batch norm"]().double()
+    stack = Stack.of(net, generators(), rates=0.1)
+    train(Supervised(net, X, Y), stack, Adam(), steps=5)
+    other = Stack.of(net, generators(), rates=0.1)
+    Adam().prepare(other)
+    torch.save(stack.saved(), tmp_path / "c")
+    other.load(torch.load(tmp_path / "c"))
+    for mine, theirs in zip(other.buffers, stack.buffers, strict=True):
+        assert torch.equal(mine, theirs)
+
+
+class Bare(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(2))
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Linear(2, 2)
+        self.two = nn.Linear(2, 2)
+        self.two.weight = self.one.weight
+
+
+@pytest.mark.parametrize(
+    ("module", "way_out"),
+    [
+        (nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), "Set its `p` to 0"),
+        (nn.ReLU(), "must have parameters"),
+        (Tied(), "Copy them"),
+        (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()), r"module\.to"),
+        (nn.BatchNorm1d(2, momentum=None), "track_running_stats=False"),
+        (Bare(), "use `stacked`"),
+    ],
+)
+def test_modules_that_cannot_be_stacked_are_refused_with_the_way_out(
+    module: nn.Module, way_out: str
+) -> None:
+    with pytest.raises(ValueError, match=way_out):
+        Stack.of(module, generators(), rates=0.1)
+
+
+def test_refusals() -> None:
+    net = nn.Linear(2, 2)
+    with pytest.raises(ValueError, match="`inputs` and `targets` must be as many"):
+        Supervised(net, torch.zeros(3, 2), torch.zeros(2))
+    with pytest.raises(ValueError, match="there are 2 kinds"):
+        modules.stacked([net, nn.Linear(2, 3)])
+    with pytest.raises(ValueError, match="must not be empty"):
+        modules.stacked([])
+    with pytest.raises(ValueError, match="must not be empty"):
+        modules.drawn(net, [])
+    stack = Stack.of(net, generators(), rates=0.1)
+    task = Supervised(net, torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64))
+    trained = train(task, stack, SGD(), steps=1)
+    with pytest.raises(IndexError, match=r"must lie in 0..2, but it is 3"):
+        loaded(net, trained, replicate=3)
+    assert np.array_equal(trained.steps, [1, 1, 1])
