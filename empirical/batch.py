@@ -1,6 +1,7 @@
 """Configurations run one after another, one JSON record each, resumable."""
 
 import dataclasses
+import glob
 import hashlib
 import json
 import math
@@ -105,8 +106,7 @@ def run_batch(
                 outcome = "done"
                 # Those of other code and other configurations are of no use now.
                 every = _CHECKPOINT.format(configuration.name, "[0-9a-f]" * 12)
-                for left in directory.glob(every):
-                    left.unlink()
+                _remove(directory, every)
             except (RuntimeError, ValueError, OSError) as error:
                 outcome = f"failed: {error}"
         outcomes[configuration.name] = outcome
@@ -119,6 +119,17 @@ def _checkpoint(path: Path, identity: Mapping[str, Any], code: str) -> Path:
     described = json.dumps([plain(identity), code], sort_keys=True)
     digest = hashlib.sha256(described.encode()).hexdigest()[:12]
     return path.with_name(_CHECKPOINT.format(path.stem, digest))
+
+
+def remove_checkpoints(path: Path) -> None:
+    """Remove a run's state, and those of its parts, numbered behind its name."""
+    _remove(path.parent, glob.escape(path.name))
+
+
+def _remove(directory: Path, pattern: str) -> None:
+    for each in (pattern, f"{pattern}.[0-9]*"):
+        for left in directory.glob(each):
+            left.unlink(missing_ok=True)
 
 
 def write_json(path: Path, content: object) -> None:

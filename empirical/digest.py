@@ -88,7 +88,9 @@ def substance(source: bytes) -> bytes:
             at = line.find(b"#", at + 1)
         if at >= 0:
             del line[at:]
-    return b"\n".join(filter(None, (bytes(line.rstrip()) for line in kept)))
+    shown = [bytes(line.rstrip()) for line in kept]
+    # A blank line of a text is part of it.
+    return b"\n".join(line for n, line in enumerate(shown) if line or n in inside)
 
 
 def _strings(tree: ast.Module) -> Iterator[ast.Expr | ast.expr]:

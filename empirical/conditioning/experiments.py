@@ -15,12 +15,19 @@ from torch import Tensor
 
 from empirical.conditioning.activations import named
 from empirical.conditioning.chains import layer_statistics, pair_chains
+from empirical.conditioning.descent import (
+    Curves,
+    step_sizes,
+    train_all_layers,
+    train_top_layer,
+)
 from empirical.conditioning.interpolation import (
     accuracy,
     digit_problem,
     minimum_norm,
     with_label_noise,
 )
+from empirical.conditioning.rates import slowest_rates, steps_to
 from empirical.conditioning.spectra import condition_by_depth
 from empirical.conditioning.widths import kernels_by_width
 from empirical.data import (
@@ -33,14 +40,6 @@ from empirical.data import (
 from empirical.kernels import gram, nngp_ntk
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.training import (
-    Curves,
-    slowest_rates,
-    step_sizes,
-    steps_to,
-    train_all_layers,
-    train_top_layer,
-)
 
 Array = npt.NDArray[np.float64]
 Result = dict[str, Any]

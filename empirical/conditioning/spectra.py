@@ -287,7 +287,9 @@ def _held(
                 activation=network.activations()[:depth],
             )
             # The widths agree, so the readout fits after any hidden layer.
-            both = nngp_ntk(shallow, (*params[:depth], params[-1]), x)
+            both = nngp_ntk(
+                shallow, (*params[:depth], params[-1]), x, max_bytes=max_bytes
+            )
             nngps.append(both.nngp)
             ntks.append(both.ntk)
         yield torch.stack(nngps, dim=1), torch.stack(ntks, dim=1)

@@ -11,15 +11,16 @@ from typing import Any
 import torch
 
 from empirical import command
-from empirical.identity_map import batch, initial, measures, optimisers
+from empirical.batch import remove_checkpoints
+from empirical.identity_map import batch, initial, measures
 from empirical.identity_map.experiments import Configuration, configurations
-from empirical.identity_map.gradients import LOSSES
 from empirical.identity_map.networks import ACTIVATIONS, KINDS, Network
-from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.recipes import RATES, Recipe
 from empirical.identity_map.scales import SCALES, SHORT
+from empirical.identity_map.task import LOSSES
 
 _CHOICES = {
-    "optimiser": tuple(optimisers.RATES),
+    "optimiser": tuple(RATES),
     "loss": LOSSES,
     "trained": ("all", "bottom"),
 }
@@ -184,6 +185,8 @@ def _one(options: argparse.Namespace, device: str) -> int:
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
         torch.save(kept, options.weights)
     command.put(record, options.output)
+    if options.checkpoint is not None:
+        remove_checkpoints(options.checkpoint)
     bad = [d for g in record["groups"] for d in g["draws"] if d["status"] == "diverged"]
     return 1 if bad else 0
 

@@ -174,8 +174,7 @@ def trained_record(
         for index, group in enumerate(groups(configuration))
     ]
     record = {
-        **_identity(configuration, device),
-        "schema": SCHEMA,
+        **identity_of(configuration, device),
         "code": code_digest(__name__),
         "environment": devices.describe(device),
         "seconds": {
@@ -208,7 +207,7 @@ def run_batch(
     return batch.run_batch(
         configurations,
         directory=directory,
-        identity=lambda c: {**_identity(c, device), "schema": SCHEMA},
+        identity=lambda c: identity_of(c, device),
         run=lambda c, checkpoint: run_configuration(
             c,
             device=device,
@@ -223,9 +222,10 @@ def run_batch(
     )
 
 
-def _identity(configuration: Configuration, device: str) -> dict[str, Any]:
+def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
+    """Return the entries that make a record that of a configuration."""
     described = configuration.recipe.describe()
-    return identity(configuration, device=device, recipe=described)
+    return identity(configuration, device=device, recipe=described, schema=SCHEMA)
 
 
 def _group(

@@ -9,8 +9,50 @@ import numpy as np
 import numpy.typing as npt
 
 from empirical._recipes import check_momentum, check_number, check_schedule
-from empirical.identity_map import optimisers
-from empirical.identity_map.gradients import LOSSES, Loss
+from empirical.identity_map.task import LOSSES, Loss
+from empirical.testbed import optimisers
+from empirical.testbed.budgets import Floor, Released
+from empirical.testbed.observers import Curve, Diverged, Drops, Observer
+
+RATES = {
+    "sgd": 0.01,
+    "adagrad": 0.001,
+    "rmsprop": 0.0001,
+    "adam": 0.0001,
+    "adamax": 0.001,
+}
+"""Optimisers and the rates that the paper gives them."""
+
+_ENTRYWISE = {
+    "adagrad": optimisers.Adagrad(),
+    "rmsprop": optimisers.RMSprop(),
+    "adam": optimisers.Adam(),
+    "adamax": optimisers.Adamax(),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Observers:
+    """What looks at a run of a recipe.
+
+    Attributes
+    ----------
+    diverged : Diverged
+    curve : Curve
+    released : Released, optional
+        Absent where the budget counts from the start.
+    others : tuple of Observer
+    """
+
+    diverged: Diverged
+    curve: Curve
+    released: Released | None
+    others: tuple[Observer, ...]
+
+    def all(self) -> tuple[Observer, ...]:
+        """Return them in the order in which they may send a replicate away."""
+        released = () if self.released is None else (self.released,)
+        return (self.diverged, *released, *self.others, self.curve)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +62,7 @@ class Recipe:
     Attributes
     ----------
     optimiser : str
-        A key of `optimisers.RATES`.
+        A key of `RATES`.
     rate : float, optional
         Learning rate; absent, the paper's for that optimiser.
     momentum : float
@@ -51,14 +93,14 @@ class Recipe:
         All layers, or the first alone.
     batch : int, optional
         Examples drawn afresh (uniformly, with replacement) for each update; absent, all
-        of them. Networks trained side by side share these draws.
+        of them. Networks trained side by side share them.
     exploded : float
         A loss above so many times the first one counts as diverged; so does one that is
         not finite.
     retries : int
-        How often a diverged network starts again, from its first weights.
+        How often a diverged network is trained anew, from its first weights.
     retry_rate : float
-        Factor of its rate at each new start.
+        Factor of its rate each time.
     check : int
         Updates between looks at the losses.
 
@@ -101,9 +143,9 @@ class Recipe:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
-        optimisers.checked(self.optimiser)
-        for name, known in (("loss", LOSSES), ("trained", ("all", "bottom"))):
-            _check_choice(name, getattr(self, name), known)
+        choices = {"optimiser": RATES, "loss": LOSSES, "trained": ("all", "bottom")}
+        for name, known in choices.items():
+            _check_choice(name, getattr(self, name), tuple(known))
         for name in ("rate", "clip", "floor", "drop", "retry_rate"):
             check_number(name, getattr(self, name), low=0.0, text="positive")
         for name in ("steps", "limit", "patience", "batch", "check"):
@@ -125,7 +167,7 @@ class Recipe:
     @property
     def learning_rate(self) -> float:
         """The first learning rate."""
-        return optimisers.RATES[self.optimiser] if self.rate is None else self.rate
+        return RATES[self.optimiser] if self.rate is None else self.rate
 
     @property
     def drops(self) -> tuple[int, ...]:
@@ -135,8 +177,45 @@ class Recipe:
     @property
     def longest(self) -> int:
         """Most updates that one start can take."""
-        waiting = 10 * self.steps if self.limit is None else self.limit
-        return self.steps + (waiting if self.release is not None else 0)
+        return self.steps + (self.waiting if self.release is not None else 0)
+
+    @property
+    def waiting(self) -> int:
+        """Most updates to wait for a release."""
+        return 10 * self.steps if self.limit is None else self.limit
+
+    @property
+    def rule(self) -> optimisers.Optimiser:
+        """The optimiser, with its clipping."""
+        sgd = optimisers.SGD(momentum=self.momentum)
+        base = _ENTRYWISE.get(self.optimiser, sgd)
+        if self.clip is None:
+            return base
+        above = self.release if self.rescale else None
+        return optimisers.Clipped(base=base, largest=self.clip, rescale_above=above)
+
+    def observers(self) -> Observers:
+        """Return new observers of a run."""
+        released, others = None, ()
+        if self.release is not None:
+            released = Released(
+                self.release,
+                limit=self.waiting,
+                steps=self.steps,
+                drops=self.drops,
+                factor=self.drop,
+            )
+        else:
+            others = (Drops(self.drops, self.drop),)
+        if self.floor is not None:
+            floor = Floor(self.floor, patience=self.patience, every=self.check)
+            others = (*others, floor)
+        return Observers(
+            diverged=Diverged(self.exploded, every=self.check),
+            curve=Curve(recorded_times(self.longest)),
+            released=released,
+            others=others,
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return every value, for a record."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from empirical import command
+from empirical.batch import whole
 from empirical.data import NAMES
 from empirical.mmd_init import batch
 from empirical.mmd_init.experiments import SCALES, configurations
@@ -184,12 +185,15 @@ def _pretrain(options: argparse.Namespace, device: str) -> int:
             checkpoint=options.checkpoint,
         )
     _write(options, found, network)
+    if options.checkpoint is not None:
+        options.checkpoint.unlink(missing_ok=True)
     return 0 if found.status == "finished" else 1
 
 
 def _write(options: argparse.Namespace, found: Pretrained, network: Network) -> None:
     kept = {name: tensor.cpu() for name, tensor in found.state.items()}
-    torch.save(kept, options.output)
+    with whole(options.output) as partial:
+        torch.save(kept, partial)
     if options.record is not None:
         record = {
             "status": found.status,

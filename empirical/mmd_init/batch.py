@@ -12,7 +12,7 @@ from empirical import batch, devices
 from empirical.batch import identity, numbers
 from empirical.digest import code_digest
 from empirical.mmd_init import records
-from empirical.mmd_init._adam import Progress
+from empirical.mmd_init._chunks import Progress
 from empirical.mmd_init.experiments import Configuration
 from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import State, stacked
@@ -91,11 +91,10 @@ def run_configuration(
     for at, snapshot in taken.items():
         moved = {k: v.to(found.inputs) for k, v in snapshot.items()}
         records.around(c, at, moved, found, runs)
-    _finetune(c, state, found, runs, progress=progress)
+    _finetune(c, state, found, runs, progress=progress, checkpoint=checkpoint)
     devices.synchronise(device)
     return {
-        **identity(c, device=device),
-        "schema": SCHEMA,
+        **identity_of(c, device),
         "code": code_digest(__name__),
         "environment": devices.describe(device),
         "seconds": {
@@ -107,6 +106,11 @@ def run_configuration(
         "tasks_labels": _tasks(c).astype(int).tolist(),
         "runs": runs,
     }
+
+
+def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
+    """Return the entries that make a record that of a configuration."""
+    return identity(configuration, device=device, schema=SCHEMA)
 
 
 def _tasks(c: Configuration) -> Any:
@@ -152,6 +156,7 @@ def _pretrained(
             ],
             recipe=recipe,
             progress=progress,
+            checkpoint=checkpoint,
         )
         for index, run in enumerate(runs):
             run["status"] = "diverged" if made.diverged[index] else "finished"
@@ -197,6 +202,7 @@ def _finetune(
     runs: list[dict[str, Any]],
     *,
     progress: Progress | None,
+    checkpoint: Path | None,
 ) -> None:
     tasks = _tasks(c)
     for shots in c.shots:
@@ -228,6 +234,8 @@ def _finetune(
             recipe=c.finetune,
             recorded=c.distances,
             progress=progress,
+            checkpoint=checkpoint
+            and checkpoint.with_name(f"{checkpoint.name}.{shots}-tuned"),
         )
         for index, run in enumerate(runs):
             run.setdefault("finetuned", {})[str(shots)] = numbers(
@@ -250,13 +258,13 @@ def run_batch(
 ) -> dict[str, str]:
     """Run what has no record yet; see `empirical.batch.run_batch`.
 
-    A configuration that was interrupted goes on from the last checkpoint of its
-    pre-training, which lies beside the records until it is done.
+    A configuration that was interrupted goes on from its last checkpoints, which lie
+    beside the records until it is done.
     """
     return batch.run_batch(
         configurations,
         directory=directory,
-        identity=lambda c: {**identity(c, device=device), "schema": SCHEMA},
+        identity=lambda c: identity_of(c, device),
         run=lambda c, checkpoint: run_configuration(
             c,
             device=device,

@@ -5,9 +5,10 @@ few examples: the mean of their accuracy over tasks, and how little it varies.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.mmd_init._adam import (
-    Learner,
-    Progress,
-    Told,
-    check_adam,
-    check_count,
-    check_state,
-    cross_entropy,
-    draws_at_once,
-    in_chunks,
-)
+from empirical.mmd_init._checks import check_adam, check_count, check_tuning
+from empirical.mmd_init._chunks import Progress, Told, draws_at_once, in_chunks
 from empirical.mmd_init.networks import Network, State
+from empirical.mmd_init.task import Classify, cross_entropy, laid_out, stack_of
 from empirical.mmd_init.tasks import Bools, Images, Ints, Split
+from empirical.testbed import loop
+from empirical.testbed.batches import Epochs
+from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.observers import BestWindow, Curve, Series
+from empirical.testbed.optimisers import Adam
+from empirical.testbed.stack import Params, Stack
 
 Floats = npt.NDArray[np.float64]
 
@@ -128,6 +127,8 @@ def finetune(
     chunk: int | None = None,
     recorded: bool = False,
     progress: Progress | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_seconds: float = 30.0,
 ) -> FineTuned:
     r"""Train each run's network on each task, by stacks.
 
@@ -162,6 +163,11 @@ def finetune(
         Whether the distance from the start is recorded at each step.
     progress : callable, optional
         Called after each epoch with the updates done, those in all, and its mean loss.
+    checkpoint : Path, optional
+        Where progress is kept; a call that finds one goes on from it. Not removed at the
+        end.
+    checkpoint_seconds : float
+        Least time between two writings of it.
 
     Returns
     -------
@@ -171,8 +177,8 @@ def finetune(
     Raises
     ------
     ValueError
-        If shapes do not fit, a task is constant, values are not finite, or a batch of
-        one is to be normalised.
+        If shapes do not fit, a task is constant, values are not finite, a batch of one
+        is to be normalised, or the checkpoint is of other arguments.
 
     Examples
     --------
@@ -189,7 +195,7 @@ def finetune(
     ((2, 3), True)
     """
     recipe = recipe or FinetuneRecipe()
-    runs = _checked(network, state, images, tasks, splits, recipe)
+    runs = check_tuning(network, state, images, tasks, splits, batch=recipe.batch)
     draws = runs * len(tasks)
     if len(generators) != draws:
         raise ValueError(
@@ -198,84 +204,42 @@ def finetune(
         )
     chunk = draws_at_once(network, state) if chunk is None else chunk
     check_count("finetune", "chunk", chunk)
-    moved = _Data(images, tasks, splits, runs, state[network.learnt()[0]])
+    data = _Data(images, tasks, splits, runs, state[network.learnt()[0]])
+    described = (network, recipe, chunk, recorded, data.inputs.device.type, list(state))
+    tensors = (*state.values(), *data.tensors)
+    kept = checkpoint and Checkpoint(
+        checkpoint,
+        of=fingerprint(described, tensors, generators),
+        seconds=checkpoint_seconds,
+    )
+    ordered = laid_out(state)
+
+    def train(
+        members: range, told: Told, checkpoint: Checkpoint | None
+    ) -> dict[str, Tensor]:
+        own = {
+            name: t[[d // len(tasks) for d in members]] for name, t in ordered.items()
+        }
+        return _train(
+            network,
+            stack_of(network, own, recipe.rate),
+            data,
+            members,
+            recipe,
+            [generators[d] for d in members],
+            told,
+            recorded=recorded,
+            checkpoint=checkpoint,
+        )
+
     updates = recipe.epochs * math.ceil(splits.train.shape[-1] / recipe.batch)
-    parts: list[dict[str, Tensor]] = []
-    for members, told in in_chunks(draws, chunk, updates, progress):
-        own = {name: t[[d // len(tasks) for d in members]] for name, t in state.items()}
-        part = _Chunk(network, own, moved, members, recipe)
-        orders = [generators[d] for d in members]
-        parts.append(part.run(orders, told, recorded=recorded))
-    joined: dict[str, Any] = {}
-    for name in (f.name for f in fields(FineTuned)):
-        if name in parts[0]:
-            whole = torch.cat([p[name] for p in parts]).cpu().numpy()
-            joined[name] = whole.reshape(runs, len(tasks), *whole.shape[1:])
+    found = in_chunks(train, draws, chunk, updates, progress=progress, checkpoint=kept)
+    shape = runs, len(tasks)
+    joined: dict[str, Any] = {
+        name: values.numpy().reshape(*shape, *values.shape[1:])
+        for name, values in found.items()
+    }
     return FineTuned(**joined)
-
-
-def _checked(
-    network: Network,
-    state: Mapping[str, Tensor],
-    images: Images,
-    tasks: Bools,
-    splits: Split,
-    recipe: FinetuneRecipe,
-) -> int:
-    """Return the number of runs; refuse what does not fit together."""
-    runs = check_state("finetune", network, state)
-    features = images.inputs.shape[1]
-    if features != network.widths[0]:
-        raise ValueError(
-            f"finetune: `network` must have {features} inputs, as the images have, but "
-            f"it has {network.widths[0]}"
-        )
-    if tasks.ndim != 2 or tasks.dtype != np.bool_ or not len(tasks):
-        raise ValueError(
-            "finetune: `tasks` must be a bool array (tasks, classes), but it is "
-            f"{tasks.dtype} of shape {tasks.shape}"
-        )
-    constant = tasks.all(axis=1) | ~tasks.any(axis=1)
-    if constant.any():
-        worst = int(constant.argmax())
-        raise ValueError(
-            f"finetune: `tasks` must have both labels, but {int(constant.sum())} of "
-            f"{len(tasks)} do not, e.g. task {worst}: {tasks[worst].astype(int).tolist()}"
-        )
-    most = int(max(images.labels.max(), images.test_labels.max()))
-    if most >= tasks.shape[1]:
-        raise ValueError(
-            f"finetune: `tasks` must label the classes 0..{most} of the images, but "
-            f"there are {tasks.shape[1]} columns"
-        )
-    _check_splits(splits, runs, len(tasks), len(images.inputs))
-    _check_batches(network, splits.train.shape[-1], recipe.batch)
-    return runs
-
-
-def _check_splits(splits: Split, runs: int, tasks: int, count: int) -> None:
-    for name, rows in (("train", splits.train), ("validation", splits.validation)):
-        if rows.shape[:-1] not in ((tasks,), (runs, tasks)):
-            raise ValueError(
-                f"finetune: `splits.{name}` must be ({tasks}, n) or ({runs}, {tasks}, n)"
-                f", but its shape is {rows.shape}"
-            )
-        outside = (rows < 0) | (rows >= count)
-        if outside.any():
-            raise ValueError(
-                f"finetune: `splits.{name}` must lie in 0..{count - 1}, but "
-                f"{int(outside.sum())} of {rows.size} entries do not, e.g. "
-                f"{rows[outside][0]}"
-            )
-
-
-def _check_batches(network: Network, count: int, batch: int) -> None:
-    # The variance of a single example is 0: nothing would be left of it.
-    if network.batch_norm and 1 in (batch, count % batch):
-        raise ValueError(
-            f"finetune: `batch` must leave no batch of 1 for batch normalisation, but "
-            f"it is {batch} for {count} examples. Change it by one or two."
-        )
 
 
 class _Data:
@@ -286,7 +250,7 @@ class _Data:
     ) -> None:
         self.inputs = images.inputs.to(like)
         self.test_inputs = images.test_inputs.to(like)
-        self.like, self.tasks = like, len(tasks)
+        self.tasks = len(tasks)
         table = torch.from_numpy(tasks.astype(np.int64)).to(like.device)
         self.classes = table[:, images.labels.to(like.device)]
         self.test_classes = table[:, images.test_labels.to(like.device)]
@@ -298,103 +262,113 @@ class _Data:
             for rows in (splits.train, splits.validation)
         )
 
-
-class _Chunk:
-    """Some draws in training together."""
-
-    def __init__(
-        self,
-        network: Network,
-        state: State,
-        data: _Data,
-        members: range,
-        recipe: FinetuneRecipe,
-    ) -> None:
-        self.network, self.data, self.recipe = network, data, recipe
-        self.learner = Learner(
-            network, state, rate=recipe.rate, betas=recipe.betas, eps=recipe.eps
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All that a result depends on."""
+        return (
+            self.inputs,
+            self.classes,
+            self.train,
+            self.validation,
+            self.test_inputs,
+            self.test_classes,
         )
-        device = data.like.device
-        index = torch.tensor(list(members), device=device)
-        self.tasks = (index % data.tasks)[:, None]
-        self.train, self.validation = data.train[index], data.validation[index]
-        self.start: list[Tensor] = []
-        self.distances: list[Tensor] = []
 
-    def run(
-        self, generators: list[torch.Generator], told: Told, *, recorded: bool
-    ) -> dict[str, Tensor]:
-        """Train; return the fields of the result, one row a draw."""
-        if recorded:
-            self.start = [p.detach().clone() for p in self.learner.leaves]
-            self._record()
-        diverged = self.learner.diverged
-        best = torch.full_like(diverged, torch.inf, dtype=torch.float64)
-        epoch_of_best = torch.zeros_like(diverged, dtype=torch.int64)
-        train, validation = [], []
-        for epoch in range(1, self.recipe.epochs + 1):
-            train.append(self._epoch(generators))
-            loss = self._validation_loss()
-            diverged |= ~torch.isfinite(loss)
-            better = loss < best
-            best = torch.where(better, loss, best)
-            epoch_of_best[better] = epoch
-            self.learner.keep(better)
-            validation.append(loss)
-            done = epoch * math.ceil(self.train.shape[1] / self.recipe.batch)
-            told(done, float(train[-1].mean()))
-        found = {
-            "test_accuracy": self._accuracy().masked_fill(diverged, torch.nan),
-            "best_epoch": epoch_of_best,
-            "validation_loss": torch.stack(validation, dim=1),
-            "train_loss": torch.stack(train, dim=1),
-            "diverged": diverged,
-        }
-        if recorded:
-            found["distances"] = torch.stack(self.distances, dim=1)
-        return found
 
-    def _epoch(self, generators: list[torch.Generator]) -> Tensor:
-        """Take an epoch's steps; return the mean loss, one a draw."""
-        count = self.train.shape[1]
-        orders = torch.stack([torch.randperm(count, generator=g) for g in generators])
-        rows = self.train.gather(1, orders.to(self.train.device))
-        total = torch.zeros_like(self.tasks[:, 0], dtype=torch.float64)
-        for part in rows.split(self.recipe.batch, dim=1):
-            classes = self.data.classes[self.tasks, part]
-            losses = self.learner.step(self.data.inputs[part], classes)
-            total += losses.double() * part.shape[1]
-            if self.start:
-                self._record()
-        return total / count
+def _train(
+    network: Network,
+    stack: Stack,
+    data: _Data,
+    members: range,
+    recipe: FinetuneRecipe,
+    generators: list[torch.Generator],
+    told: Told,
+    *,
+    recorded: bool,
+    checkpoint: Checkpoint | None,
+) -> dict[str, Tensor]:
+    """Train some draws together; return the fields of the result, one row a draw."""
+    index = torch.tensor(list(members), device=data.inputs.device)
+    tasks = (index % data.tasks)[:, None]
+    train, held_out = data.train[index], data.validation[index]
+    held_out_classes = data.classes[tasks, held_out]
 
-    @torch.no_grad()
-    def _record(self) -> None:
-        moved = zip(self.learner.leaves, self.start, strict=True)
-        squares = [
-            (p - s).flatten(1).square().sum(dim=1, dtype=torch.float64)
-            for p, s in moved
+    def validation(stack: Stack) -> Tensor:
+        logits, _ = network.run(
+            network.named(stack.params, stack.buffers), data.inputs[held_out]
+        )
+        return cross_entropy(logits, held_out_classes)
+
+    batches = Epochs(train.shape[1], recipe.batch, generators)
+    per_epoch = batches.per_epoch
+    steps = recipe.epochs * per_epoch
+    curve, best = Curve(np.arange(steps)), BestWindow(per_epoch, validation)
+    moved = Series(np.arange(steps + 1), _distance_from(stack.params))
+
+    def epochs(values: Floats) -> Floats:
+        """Return the mean over the examples of epochs, of losses (draws, updates)."""
+        sizes = np.full(per_epoch, batches.batch)
+        sizes[-1] = train.shape[1] - (per_epoch - 1) * batches.batch
+        parts = values.reshape(len(values), -1, per_epoch)
+        return (parts * sizes).sum(axis=2) / train.shape[1]
+
+    def progress(done: int, total: int, loss: float) -> None:
+        del total, loss
+        if done % per_epoch == 0:
+            told(done, float(epochs(curve.values[:, done - per_epoch : done]).mean()))
+
+    loop.train(
+        Classify(network, data.inputs, train, data.classes[tasks, train]),
+        stack,
+        Adam(betas=recipe.betas, eps=recipe.eps),
+        steps=steps,
+        check=per_epoch,
+        batches=batches,
+        observers=[curve, best, *([moved] if recorded else [])],
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    # A draw whose loss was not finite stays: what it makes of the rest is not finite.
+    finite = np.isfinite(curve.values).all(axis=1) & np.isfinite(best.values).all(
+        axis=1
+    )
+    right = _accuracy(network, network.named(best.params, best.buffers), data, tasks)
+    found = {
+        "test_accuracy": np.where(finite, right.cpu().numpy(), np.nan),
+        "best_epoch": best.at // per_epoch,
+        "validation_loss": best.values,
+        "train_loss": epochs(curve.values),
+        "diverged": ~finite,
+    }
+    if recorded:
+        found["distances"] = moved.values["distance"].T.copy()
+    return {name: torch.from_numpy(values) for name, values in found.items()}
+
+
+def _distance_from(start: Params) -> Callable[[Stack], dict[str, Tensor]]:
+    first = [p.clone() for p in start]
+
+    def distance(stack: Stack) -> dict[str, Tensor]:
+        each = [
+            torch.linalg.vector_norm(
+                p - stack.select(s), dim=tuple(range(1, p.ndim)), dtype=torch.float64
+            )
+            for p, s in zip(stack.params, first, strict=True)
         ]
-        self.distances.append(torch.stack(squares).sum(dim=0).sqrt())
+        return {"distance": torch.linalg.vector_norm(torch.stack(each), dim=0)}
 
-    @torch.no_grad()
-    def _validation_loss(self) -> Tensor:
-        x = self.data.inputs[self.validation]
-        logits, _ = self.network.run(self.learner.state, x)
-        classes = self.data.classes[self.tasks, self.validation]
-        return cross_entropy(logits, classes).double()
+    return distance
 
-    @torch.no_grad()
-    def _accuracy(self) -> Tensor:
-        """Return the share of test images that the kept states get right."""
-        x, kept = self.data.test_inputs, self.learner.kept
-        right = torch.zeros_like(self.tasks[:, 0])
-        on_cpu = x.device.type == "cpu"
-        widest = max(a + b for a, b in pairwise((*self.network.widths[1:], 0)))
-        one = len(right) * widest * x.element_size()
-        size = max(1, (CPU_BYTES if on_cpu else CUDA_BYTES) // one)
-        for rows in torch.arange(len(x), device=x.device).split(size):
-            logits, _ = self.network.run(kept, x[rows])
-            classes = self.data.test_classes[self.tasks, rows]
-            right += (logits.argmax(dim=-1) == classes).sum(dim=1)
-        return right.double() / len(x)
+
+@torch.no_grad()
+def _accuracy(network: Network, kept: State, data: _Data, tasks: Tensor) -> Tensor:
+    """Return the share of test images that each draw gets right."""
+    x = data.test_inputs
+    right = torch.zeros_like(tasks[:, 0])
+    widest = max(a + b for a, b in pairwise((*network.widths[1:], 0)))
+    one = len(right) * widest * x.element_size()
+    size = max(1, (CPU_BYTES if x.device.type == "cpu" else CUDA_BYTES) // one)
+    for rows in torch.arange(len(x), device=x.device).split(size):
+        logits, _ = network.run(kept, x[rows])
+        right += (logits.argmax(dim=-1) == data.test_classes[tasks, rows]).sum(dim=1)
+    return right.double() / len(x)

@@ -1,7 +1,7 @@
 """Fully connected ReLU networks: alone or stacked, with PyTorch's own state dicts."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -176,6 +176,20 @@ class Network:
                 if part is not None:
                     names += [f"{part}.weight", f"{part}.bias"]
         return names
+
+    def running(self) -> list[str]:
+        """Return the names of the running statistics of batch normalisation."""
+        return [
+            f"{layer.norm}.running_{part}"
+            for layer in self.layers
+            if layer.norm is not None
+            for part in ("mean", "var")
+        ]
+
+    def named(self, learnt: Sequence[Tensor], running: Sequence[Tensor] = ()) -> State:
+        """Return tensors by name, in the order of `learnt` and of `running`."""
+        names = [*self.learnt(), *self.running()]
+        return dict(zip(names, [*learnt, *running], strict=True))
 
     def run(
         self, state: Mapping[str, Tensor], inputs: Tensor, *, training: bool = False

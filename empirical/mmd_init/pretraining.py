@@ -1,23 +1,83 @@
 """Learn initialisations: unlabelled inputs, a loss on perturbations of the start."""
 
 import dataclasses
-import time
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from empirical.mmd_init._run import OnDegenerate, Pretrained, Progress, Run
-from empirical.mmd_init.networks import Network, State, from_module, stacked
+from empirical.mmd_init.gram import Escalations
+from empirical.mmd_init.networks import Network, State, draw, from_module, stacked
 from empirical.mmd_init.recipes import Recipe
+from empirical.mmd_init.task import TERMS, Degenerate, Perturbed
+from empirical.testbed import loop
+from empirical.testbed.batches import Epochs
+from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.observers import (
+    Array,
+    BestWindow,
+    Curve,
+    Diverged,
+    Snapshots,
+)
+from empirical.testbed.optimisers import Adam
+from empirical.testbed.stack import Stack
+
+Progress = Callable[[int, int, dict[str, float]], None]
+"""Called with steps done, steps in all, and each term's mean over window and stack."""
+
+Status = Literal["finished", "degenerate", "diverged"]
+OnDegenerate = Literal["warn", "stop", "record"]
 
 
 class DegenerateStartWarning(UserWarning):
     """Most perturbed networks predict one class for everything."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pretrained:
+    """A learnt initialisation.
+
+    Attributes
+    ----------
+    state : dict
+        For `torch.nn.Module.load_state_dict`: the parameters at the end of the window
+        with the least mean loss.
+    start, last : dict
+        Before the first step and after the last.
+    best : int
+        Steps made when `state` was taken; 0 if no window was finished.
+    history : dict
+        Name to array, shape (steps of the stack,), nan after the run's end: ``"loss"``,
+        ``"uniformity"`` (L_uni), ``"degeneracy"`` (L_sd), ``"detachment"`` (L_iod), and
+        ``"constant"``, the share of perturbed networks that predict fewer than all
+        classes in their batch. What the loss has no need of is nan.
+    status : {"finished", "degenerate", "diverged"}
+        Stopped because most perturbed networks were constant, or the loss not finite.
+    degenerate : int, optional
+        The step after which the run was found degenerate.
+    escalations : Escalations
+        Covariances that needed more jitter, in the whole stack.
+    snapshots : dict
+        State after each of the steps that were asked for, on the CPU.
+    """
+
+    state: State
+    start: State
+    last: State
+    best: int
+    history: dict[str, Array]
+    status: Status
+    degenerate: int | None
+    escalations: Escalations
+    snapshots: dict[int, State]
 
 
 def pretrain(
@@ -153,31 +213,73 @@ def pretrain_stack(
             " others on their own."
         )
     _check_network(network, state)
-    run = Run(
-        network,
-        state,
-        _inputs(data, network, state),
-        tuple(recipes),
-        generators,
-        snapshots,
+    x = _inputs(data, network, state)
+    described = (network, tuple(recipes), x.device.type, list(snapshots))
+    # Before the task draws from the generators.
+    kept = checkpoint and Checkpoint(
+        checkpoint,
+        of=fingerprint(described, (*state.values(), x), generators),
+        seconds=checkpoint_seconds,
     )
-    if checkpoint is not None and checkpoint.exists():
-        run.load(checkpoint)
-    saved = time.monotonic()
-    while not all(run.status):
-        found = run.window()
-        for index in found:
-            if on_degenerate == "stop":
-                run.status[index] = "degenerate"
-            elif on_degenerate == "warn":
-                _warn(run, index)
-        due = time.monotonic() - saved >= checkpoint_seconds or all(run.status)
-        if checkpoint is not None and due:
-            run.save(checkpoint)
-            saved = time.monotonic()
-        if progress is not None:
-            progress(run.t, run.steps, run.means())
-    return [run.result(index) for index in range(given)]
+    recipe, names = recipes[0], network.learnt()
+    steps, batch = recipe.updates(len(x)), min(recipe.batch, len(x))
+    whole = len(x) // batch * batch
+
+    def found(t: int, share: float) -> bool:
+        if on_degenerate == "warn":
+            _warn(t, share)
+        return on_degenerate == "stop"
+
+    curves = {name: Curve(np.arange(steps), note=k) for k, name in enumerate(TERMS)}
+    best, degenerate = BestWindow(recipe.window), Degenerate(recipe, steps, found)
+    taken = Snapshots(snapshots)
+
+    def told(done: int, total: int, loss: float) -> None:
+        del loss
+        if progress is not None and (done % recipe.window == 0 or done == total):
+            last = slice((done - 1) // recipe.window * recipe.window, done)
+            means = {n: float(c.values[:, last].mean()) for n, c in curves.items()}
+            progress(done, total, means)
+
+    task = Perturbed(network, x, recipes, generators)
+    trained = loop.train(
+        task,
+        Stack([state[name] for name in names], rates=recipe.rate),
+        Adam(),
+        steps=steps,
+        check=recipe.window,
+        batches=Epochs(
+            whole,
+            batch,
+            generators,
+            order=lambda g: torch.randperm(len(x), generator=g)[:whole],
+        ),
+        observers=[*curves.values(), best, Diverged(math.inf), degenerate, taken],
+        checkpoint=kept,
+        progress=told,
+    )
+    start, last, state = (
+        network.named(params)
+        for params in (trained.initial, trained.final, best.params)
+    )
+    made = int(trained.steps.max())
+    return [
+        Pretrained(
+            state=draw(state, index),
+            start=draw(start, index),
+            last=draw(last, index),
+            best=int(best.at[index]),
+            history={n: c.values[index, :made].copy() for n, c in curves.items()},
+            status=status,
+            degenerate=None if degenerate.at[index] < 0 else int(degenerate.at[index]),
+            escalations=task.escalations,
+            snapshots={
+                at: draw(network.named(params), index)
+                for at, params in taken.taken.items()
+            },
+        )
+        for index, status in enumerate(cast("tuple[Status, ...]", trained.status))
+    ]
 
 
 def _start(network: Network | nn.Module, state: State | None) -> tuple[Network, State]:
@@ -241,11 +343,11 @@ def _inputs(data: Tensor | npt.ArrayLike, network: Network, start: State) -> Ten
     return x
 
 
-def _warn(run: Run, index: int) -> None:
-    rows = run.history[run.t - run.recipe.window : run.t, 4, index]
+def _warn(t: int, share: float) -> None:
     warnings.warn(
-        f"pretrain: after {run.t} steps {rows.mean():.0%} of perturbed networks predict "
-        "one class for a whole batch. Raise `lam` (0.4 is the paper's) or lower `s`.",
+        f"pretrain: after {t} steps {share:.0%} of perturbed networks predict one class "
+        "for a whole batch. Raise `lam` (0.4 is the paper's) or lower `s`.",
         DegenerateStartWarning,
-        stacklevel=3,
+        # The caller of `pretrain_stack`, past the loop and its observer.
+        stacklevel=7,
     )

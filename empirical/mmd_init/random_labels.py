@@ -4,27 +4,26 @@
 to be unsure: the least expected cross entropy is log C, of a constant prediction.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.mmd_init._adam import (
-    Learner,
-    Progress,
-    Told,
-    check_adam,
-    check_count,
-    check_state,
-    draws_at_once,
-    in_chunks,
-)
+from empirical.mmd_init._checks import check_adam, check_count, check_state
+from empirical.mmd_init._chunks import Progress, Told, draws_at_once, in_chunks
 from empirical.mmd_init.networks import Network, State
+from empirical.mmd_init.task import Classify, laid_out, stack_of
 from empirical.mmd_init.tasks import check_inputs
+from empirical.testbed import loop
+from empirical.testbed.batches import Epochs
+from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.observers import BestWindow, Curve
+from empirical.testbed.optimisers import Adam
+from empirical.testbed.stack import Stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +100,8 @@ def pretrain_random_labels(
     recipe: RandomLabelRecipe | None = None,
     chunk: int | None = None,
     progress: Progress | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_seconds: float = 30.0,
 ) -> RandomLabelled:
     """Pre-train a stack on inputs with labels drawn uniformly for every minibatch.
 
@@ -127,12 +128,15 @@ def pretrain_random_labels(
         gradients and moments.
     progress : callable, optional
         Called after each window with the updates done, those in all, and its mean loss.
+    checkpoint, checkpoint_seconds
+        See `finetuning.finetune`.
 
     Raises
     ------
     ValueError
         If shapes do not fit, values are not finite, there are fewer inputs than a batch
-        or fewer steps than a window, or a batch of one is to be normalised.
+        or fewer steps than a window, a batch of one is to be normalised, or the
+        checkpoint is of other arguments.
 
     Examples
     --------
@@ -161,18 +165,31 @@ def pretrain_random_labels(
     chunk = draws_at_once(network, state) if chunk is None else chunk
     check_count("pretrain_random_labels", "chunk", chunk)
     x = inputs.to(state[network.learnt()[0]])
-    parts: list[RandomLabelled] = []
-    for members, told in in_chunks(draws, chunk, steps, progress):
-        own = {name: t[members.start : members.stop] for name, t in state.items()}
+    described = (network, recipe, chunk, x.device.type, list(state))
+    kept = checkpoint and Checkpoint(
+        checkpoint,
+        of=fingerprint(described, (*state.values(), x), generators),
+        seconds=checkpoint_seconds,
+    )
+    ordered = laid_out(state)
+
+    def train(
+        members: range, told: Told, checkpoint: Checkpoint | None
+    ) -> dict[str, Tensor]:
+        own = {name: t[members.start : members.stop] for name, t in ordered.items()}
+        stack = stack_of(network, own, recipe.rate)
         orders = [generators[d] for d in members]
-        parts.append(_train(network, own, x, orders, recipe, steps, told))
+        return _train(network, stack, x, orders, recipe, steps, told, checkpoint)
+
+    found = in_chunks(train, draws, chunk, steps, progress=progress, checkpoint=kept)
+    best, losses, diverged = (
+        found.pop(name).numpy() for name in ("best window", "losses", "diverged")
+    )
     return RandomLabelled(
-        state={
-            name: torch.cat([p.state[name] for p in parts]) for name in parts[0].state
-        },
-        best_window=np.concatenate([p.best_window for p in parts]),
-        losses=np.concatenate([p.losses for p in parts]),
-        diverged=np.concatenate([p.diverged for p in parts]),
+        state={name: t.to(x.device) for name, t in found.items()},
+        best_window=best,
+        losses=losses,
+        diverged=diverged,
     )
 
 
@@ -205,48 +222,51 @@ def _checked(network: Network, inputs: Tensor, recipe: RandomLabelRecipe) -> int
 
 def _train(
     network: Network,
-    state: State,
+    stack: Stack,
     inputs: Tensor,
     generators: list[torch.Generator],
     recipe: RandomLabelRecipe,
     steps: int,
     told: Told,
-) -> RandomLabelled:
-    learner = Learner(
-        network, state, rate=recipe.rate, betas=recipe.betas, eps=recipe.eps
-    )
-    total = torch.zeros(len(generators), dtype=torch.float64, device=inputs.device)
-    best = torch.full_like(total, torch.inf)
-    best_window = torch.zeros_like(total, dtype=torch.int64)
-    losses: list[Tensor] = []
-    batches = islice(_batches(network, inputs, generators, recipe.batch), steps)
-    for taken, (rows, classes) in enumerate(batches, 1):
-        total += learner.step(inputs[rows], classes)
-        if taken % recipe.window == 0:
-            losses.append(total / recipe.window)
-            better = losses[-1] < best
-            best = torch.where(better, losses[-1], best)
-            best_window[better] = len(losses)
-            learner.keep(better)
-            told(taken, float(losses[-1].mean()))
-            total = torch.zeros_like(total)
-    return RandomLabelled(
-        state={name: t.contiguous() for name, t in learner.kept.items()},
-        best_window=best_window.cpu().numpy(),
-        losses=torch.stack(losses, dim=1).cpu().numpy(),
-        diverged=learner.diverged.cpu().numpy(),
-    )
+    checkpoint: Checkpoint | None,
+) -> dict[str, Tensor]:
+    """Train some draws together; return state and fields of the result."""
+    # Each input with each label is an example.
+    every = torch.arange(len(inputs) * network.classes, device=inputs.device)[None]
+    whole = len(inputs) // recipe.batch * recipe.batch
 
+    def labelled(generator: torch.Generator) -> Tensor:
+        order = torch.randperm(len(inputs), generator=generator)[:whole]
+        labels = torch.randint(network.classes, (whole,), generator=generator)
+        return order * network.classes + labels
 
-def _batches(
-    network: Network, inputs: Tensor, generators: list[torch.Generator], batch: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Draw batches without end: rows and labels (draws, batch) of each."""
-    whole = len(inputs) // batch * batch
-    while True:
-        orders, labels = [], []
-        for generator in generators:
-            orders.append(torch.randperm(len(inputs), generator=generator)[:whole])
-            labels.append(torch.randint(network.classes, (whole,), generator=generator))
-        rows, classes = (torch.stack(t).to(inputs.device) for t in (orders, labels))
-        yield from zip(rows.split(batch, 1), classes.split(batch, 1), strict=True)
+    curve, best = Curve(np.arange(steps)), BestWindow(recipe.window)
+
+    def progress(done: int, total: int, loss: float) -> None:
+        del total, loss
+        if done % recipe.window == 0:
+            told(done, float(best.values[:, -1].mean()))
+
+    loop.train(
+        Classify(network, inputs, every // network.classes, every % network.classes),
+        stack,
+        Adam(betas=recipe.betas, eps=recipe.eps),
+        steps=steps,
+        check=recipe.window,
+        batches=Epochs(whole, recipe.batch, generators, order=labelled),
+        observers=[curve, best],
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    fields = {
+        "best window": best.at // recipe.window,
+        "losses": best.values,
+        "diverged": ~np.isfinite(curve.values).all(axis=1),
+    }
+    return {
+        **{name: torch.from_numpy(values) for name, values in fields.items()},
+        **{
+            name: t.contiguous()
+            for name, t in network.named(best.params, best.buffers).items()
+        },
+    }

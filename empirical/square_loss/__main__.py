@@ -92,8 +92,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     common = command.common_options()
-    text = "threads that share a dense stack on a CPU, with OMP_NUM_THREADS=1; 1"
-    common.add_argument("--workers", type=int, default=1, help=text)
     one = commands.add_parser("train", help="one stack", parents=[common])
     _add_network(one)
     _add_problem(one)
@@ -154,7 +152,6 @@ def _one(options: argparse.Namespace, device: str) -> int:
         "device": device,
         "data": options.directory,
         "allow_unverified": options.allow_unverified,
-        "workers": options.workers,
     }
     with shown:
         record, trained = batch.trained_record(
@@ -164,6 +161,8 @@ def _one(options: argparse.Namespace, device: str) -> int:
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
         torch.save(kept, options.weights)
     command.put(record, options.output)
+    if options.checkpoint is not None:
+        options.checkpoint.unlink(missing_ok=True)
     return 0 if set(trained.status) == {"finished"} else 1
 
 
@@ -174,9 +173,7 @@ def _batch(options: argparse.Namespace, device: str) -> int:
         chosen = [
             dataclasses.replace(c, per_class=min(few, c.per_class)) for c in chosen
         ]
-    return command.run_chosen(
-        chosen, batch.run_batch, options, device, workers=options.workers
-    )
+    return command.run_chosen(chosen, batch.run_batch, options, device)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -59,7 +59,6 @@ def train_configuration(
     device: str,
     data: str | None = None,
     allow_unverified: bool = False,
-    workers: int = 1,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[Trained, Problem]:
@@ -73,7 +72,7 @@ def train_configuration(
         Folder of the full data sets.
     allow_unverified : bool
         See `empirical.data.load`.
-    workers, progress, checkpoint
+    progress, checkpoint
         See `training.train`.
     """
     learnt = problem_of(configuration, data=data, allow_unverified=allow_unverified)
@@ -92,7 +91,6 @@ def train_configuration(
         learnt,
         configuration.recipe,
         generator=torch_generator(configuration.seeds[0], "square-loss", "batches"),
-        workers=workers,
         progress=progress,
         checkpoint=checkpoint,
     )
@@ -105,7 +103,6 @@ def run_configuration(
     device: str = "cpu",
     data: str | None = None,
     allow_unverified: bool = False,
-    workers: int = 1,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> dict[str, Any]:
@@ -140,7 +137,6 @@ def run_configuration(
         device=device,
         data=data,
         allow_unverified=allow_unverified,
-        workers=workers,
         progress=progress,
         checkpoint=checkpoint,
     )[0]
@@ -152,7 +148,6 @@ def trained_record(
     device: str = "cpu",
     data: str | None = None,
     allow_unverified: bool = False,
-    workers: int = 1,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> tuple[dict[str, Any], Trained]:
@@ -163,7 +158,6 @@ def trained_record(
         device=device,
         data=data,
         allow_unverified=allow_unverified,
-        workers=workers,
         progress=progress,
         checkpoint=checkpoint,
     )
@@ -171,8 +165,7 @@ def trained_record(
     seconds = time.perf_counter() - start
     count = len(learnt.inputs)
     record = {
-        **identity(configuration, device=device),
-        "schema": SCHEMA,
+        **identity_of(configuration, device),
         "code": code_digest(__name__),
         "environment": devices.describe(device),
         "seconds": {"training": seconds},
@@ -199,7 +192,6 @@ def run_batch(
     data: str | None = None,
     allow_unverified: bool = False,
     report: Callable[[Configuration, str], None] | None = None,
-    workers: int = 1,
     progress: Progress | None = None,
 ) -> dict[str, str]:
     """Run what has no record yet; see `empirical.batch.run_batch`.
@@ -210,13 +202,12 @@ def run_batch(
     return batch.run_batch(
         configurations,
         directory=directory,
-        identity=lambda c: {**identity(c, device=device), "schema": SCHEMA},
+        identity=lambda c: identity_of(c, device),
         run=lambda c, checkpoint: run_configuration(
             c,
             device=device,
             data=data,
             allow_unverified=allow_unverified,
-            workers=workers,
             progress=progress,
             checkpoint=checkpoint,
         ),
@@ -224,6 +215,11 @@ def run_batch(
         rerun=rerun,
         report=report,
     )
+
+
+def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
+    """Return the entries that make a record that of a configuration."""
+    return identity(configuration, device=device, schema=SCHEMA)
 
 
 def _draws(

@@ -75,10 +75,16 @@ def _code(tree):
         if isinstance(
             node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         ):
-            if ast.get_docstring(node) is not None:
-                del node.body[0]
-            node.body = [s for s in node.body if not isinstance(s, ast.Pass)]
+            node.body = [s for s in node.body if not _says_nothing(s)]
     return ast.dump(tree)
+
+
+def _says_nothing(statement):
+    # A docstring stands below a constant, too.
+    text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.Pass) or (
+        text and isinstance(statement.value.value, str)
+    )
 
 
 def test_a_module_that_is_not_there_is_named():

@@ -17,6 +17,8 @@ from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.networks import Network
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.scales import SCALES
+from empirical.identity_map.task import Copy
+from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 
 NET = Network(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
 
@@ -125,6 +127,53 @@ class TestRecords:
             f"c{i}.json" for i in range(3)
         ]
 
+    def test_nothing_but_records_is_left(self, tmp_path):
+        # Two further starts have states of their own on the way.
+        wild = replace(TINY[0], rates=(1e9,), recipe=Recipe(steps=60, retries=2))
+        assert batch.run_batch([wild], directory=tmp_path, device="cpu") == {
+            "c0": "done"
+        }
+        record = json.loads((tmp_path / "c0.json").read_text())
+        assert len(record["groups"][0]["draws"][0]["starts"]) == 3
+        assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
+
+    def test_a_checkpoint_outlives_the_writing_of_its_record(
+        self, tmp_path, monkeypatch
+    ):
+        def full(*_):
+            raise OSError("No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("empirical.batch.write_json", full)
+            outcomes = batch.run_batch(TINY[:1], directory=tmp_path, device="cpu")
+        assert outcomes == {"c0": "failed: No space left on device"}
+        (left,) = tmp_path.iterdir()
+        assert left.suffix == ".checkpoint"
+
+        def never(*_):
+            raise AssertionError("an update was made")
+
+        monkeypatch.setattr(Copy, "losses_and_slopes", never)
+        outcomes = batch.run_batch(TINY[:1], directory=tmp_path, device="cpu")
+        assert outcomes == {"c0": "done"}
+        assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
+
+    @pytest.mark.parametrize("content", [b"", b"noise" * 99], ids=["empty", "noise"])
+    def test_a_damaged_checkpoint_is_set_aside_and_stops_nothing(
+        self, content, tmp_path, monkeypatch
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr("empirical.batch.write_json", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                batch.run_batch(TINY[:1], directory=tmp_path, device="cpu")
+        (left,) = tmp_path.iterdir()
+        left.write_bytes(content)
+        with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
+            outcomes = batch.run_batch(TINY, directory=tmp_path, device="cpu")
+        assert set(outcomes.values()) == {"done"}
+        aside = left.with_name(f"{left.name}.unreadable")
+        assert aside.read_bytes() == content
+
 
 class TestCommand:
     def test_one_network(self, capsys, tmp_path):
@@ -189,16 +238,33 @@ class TestCommand:
         assert command.main(["list", "--shard", "3/2"]) == 2
         assert "1 <= I <= N" in capsys.readouterr().err
 
-    def test_a_deadline_leaves_a_checkpoint_that_the_next_call_ends(
+    def test_a_deadline_leaves_a_checkpoint_that_the_next_call_goes_on_from(
         self, tmp_path, monkeypatch, capsys
     ):
-        monkeypatch.setattr(command, "configurations", lambda _scale: TINY)
+        longer = replace(TINY[0], recipe=Recipe(steps=120, schedule=()))
+        monkeypatch.setattr(command, "configurations", lambda _scale: (longer,))
         argv = ["batch", "--out", str(tmp_path)]
-        assert command.main([*argv, "--minutes", "0"]) == 130
-        assert "interrupted" in capsys.readouterr().err
+        # The start of a configuration is a place to stop at, too.
+        monkeypatch.setattr(command.command.Bar, "report", lambda *_: None)
+        for done in (50, 100):
+            assert command.main([*argv, "--minutes", "0"]) == 130
+            assert "interrupted" in capsys.readouterr().err
+            (left,) = tmp_path.iterdir()
+            assert torch.load(left, weights_only=True)["t"] == done
         assert command.main(argv) == 0
-        names = sorted(p.name for p in tmp_path.iterdir())
-        assert names == ["c0.json", "c1.json", "c2.json"]
+        assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
+
+    def test_the_checkpoint_of_one_network_goes_when_its_record_is_out(
+        self, tmp_path, capsys
+    ):
+        argv = ["train", *QUICK, "--rate", "1e9", "--clip", "none", "--no-rescale"]
+        argv += ["--steps", "60", "--checkpoint", str(tmp_path / "c")]
+        absent = tmp_path / "absent" / "r.json"
+        assert command.main([*argv, "--output", str(absent)]) == 1
+        assert {"c", "c.1"} <= {p.name for p in tmp_path.iterdir()}
+        assert command.main(argv) == 1
+        assert "diverged" in capsys.readouterr().out
+        assert list(tmp_path.iterdir()) == []
 
     def test_interrupted_by_a_signal(self, tmp_path):
         argv = [sys.executable, "-m", "empirical.identity_map", "batch"]

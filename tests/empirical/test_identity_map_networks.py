@@ -1,16 +1,22 @@
 """Networks from images to images, and their first weights."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
-from empirical.identity_map import initial
+from empirical.identity_map import initial, networks
 from empirical.identity_map.convolution import convolve
-from empirical.identity_map.gradients import Outer, losses_and_slopes
 from empirical.identity_map.networks import Network
+from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.task import LOSSES, Copy, CopyDense, by_hand
+from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
+from empirical.testbed.loop import by_autograd
+from empirical.testbed.slopes import dense, square_norms
+from empirical.testbed.stack import Stack
 
 F64 = torch.float64
 
@@ -119,39 +125,62 @@ class TestForward:
 
 
 class TestGradients:
-    @pytest.mark.parametrize("bottom", [False, True])
-    @pytest.mark.parametrize("loss", ["mean", "half-sum"])
-    @pytest.mark.parametrize("activation", ["relu", "linear"])
+    @pytest.mark.parametrize("learnt", [None, [0], [1, 3]])
+    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("activation", networks.ACTIVATIONS)
     @pytest.mark.parametrize("kind", range(3))
-    def test_slopes_are_autograds(self, kind, activation, loss, bottom):
+    @torch.no_grad()
+    def test_slopes_are_autograds(self, kind, activation, loss, learnt):
         net = nets(activation=activation)[kind]
         params = net.init(generator=torch_generator(7), draws=3)
-        for draws, n in ((1, 1), (3, 2)):
+        stack = Stack(params, rates=1.0, learnt=learnt)
+        way = CopyDense if by_hand(net) else Copy
+        for draws, n, examples in ((1, 1, None), (3, 2, None), (1, 4, [2, 0, 2])):
             images, targets = normal(draws, n, *net.shape), normal(draws, n, *net.shape)
-            losses, slopes = losses_and_slopes(
-                net, params, images, targets, loss=loss, bottom=bottom
-            )
-            leaves = [w.clone().requires_grad_() for w in params]
-            squares = (net.apply(tuple(leaves), images) - targets).square().flatten(1)
+            task = way(network=net, images=images, targets=targets, loss=loss)
+            rows = None if examples is None else torch.tensor(examples)
+            losses, slopes = task.losses_and_slopes(stack, rows)
+            _, gradients = by_autograd(task, stack, rows)
+            if examples is not None:
+                images, targets = images[:, examples], targets[:, examples]
+            squares = (net.apply(params, images) - targets).square().flatten(1)
             wanted = squares.mean(1) if loss == "mean" else squares.sum(1) / 2
-            chosen = leaves[:1] if bottom else leaves
-            gradients = torch.autograd.grad(wanted.sum(), chosen)
-            torch.testing.assert_close(losses, wanted.detach())
-            assert len(slopes) == len(gradients)
+            torch.testing.assert_close(losses, wanted)
+            assert len(slopes) == len(gradients) == len(stack.trained)
             for slope, gradient in zip(slopes, gradients, strict=True):
                 close = {"rtol": 1e-10, "atol": 1e-12}
-                torch.testing.assert_close(slope.dense(), gradient, **close)
+                torch.testing.assert_close(dense(slope), gradient, **close)
                 norms = gradient.flatten(1).square().sum(1)
-                torch.testing.assert_close(slope.square_norms(), norms, **close)
+                torch.testing.assert_close(square_norms(slope), norms, **close)
 
-    @pytest.mark.parametrize("n", [1, 3])
-    def test_momentum_takes_in_an_outer_product(self, n):
-        slope, buffer = Outer(normal(2, 4, n), normal(2, 5, n)), normal(2, 4, 5, seed=8)
-        wanted = 0.9 * buffer + slope.dense()
-        slope.fold_into_(buffer, 0.9)
-        torch.testing.assert_close(buffer, wanted)
-        doubled = slope.scaled(torch.tensor([2.0, 3.0], dtype=F64)).dense()
-        torch.testing.assert_close(doubled[1], 3 * slope.dense()[1])
+    def test_kinds_unknown_to_the_fast_way_are_trained_as_they_are(self, monkeypatch):
+        monkeypatch.setattr(networks, "KINDS", (*networks.KINDS, "bent"))
+        run = Network.run
+
+        def bent(self, params, h):
+            *hidden, last = run(self, params, h)
+            return (*hidden, last.tanh() if self.kind == "bent" else last)
+
+        monkeypatch.setattr(Network, "run", bent)
+        net = Network(kind="bent", shape=(1, 2, 3), layers=2, width=4)  # pyright: ignore[reportArgumentType]
+        params = net.init("kaiming-normal", generator=torch_generator(7))
+        x = normal(1, *net.shape)
+        done = train(net, params, x, Recipe(steps=1))
+        own = (net.apply(params, x) - x).square().mean().item()
+        as_fcn = replace(net, kind="fcn").apply(params, x)
+        assert done.losses[0, 0] == pytest.approx(own, rel=1e-12)
+        assert (as_fcn - x).square().mean().item() != pytest.approx(own, rel=1e-3)
+
+    @pytest.mark.parametrize(
+        "changes", [{"kind": "cnn"}, {"kind": "bent"}, {"activation": "tanh"}]
+    )
+    def test_the_fast_way_refuses_what_it_does_not_know(self, changes, monkeypatch):
+        monkeypatch.setattr(networks, "KINDS", (*networks.KINDS, "bent"))
+        monkeypatch.setattr(networks, "ACTIVATIONS", ("relu", "linear", "tanh"))
+        net = replace(nets()[0], **changes)
+        x = normal(1, 1, *net.shape)
+        with pytest.raises(ValueError, match="`network` must be fully connected or"):
+            CopyDense(network=net, images=x, targets=x, loss="mean")
 
 
 class TestInitial:

@@ -1,20 +1,23 @@
 """Stacked training: against closed forms, loops, interruptions and explosions."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from empirical.data import load
-from empirical.identity_map import _batch, optimisers
-from empirical.identity_map.gradients import Dense
+from empirical.identity_map import training
 from empirical.identity_map.images import chosen
 from empirical.identity_map.networks import Network
-from empirical.identity_map.optimisers import Optimiser
-from empirical.identity_map.recipes import Recipe, recorded_times
+from empirical.identity_map.recipes import RATES, Recipe, recorded_times
+from empirical.identity_map.task import Copy
 from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
+from empirical.testbed import loop
+from empirical.testbed.observers import Snapshots
+from empirical.testbed.stack import Stack
 
 F64 = torch.float64
 
@@ -42,14 +45,20 @@ def small(kind="cnn", layers=3, size=6):
     return Network(kind=kind, shape=shape, layers=layers, width=width, kernel=3)
 
 
-class Kept:
+def course(net, params, images, recipe):
     """Every recorded time's weights."""
-
-    def __init__(self):
-        self.seen = {}
-
-    def __call__(self, step, draws, params):
-        self.seen[step] = (draws.copy(), tuple(w.clone() for w in params))
+    looks = recipe.observers()
+    kept = Snapshots(looks.curve.times.tolist())
+    learnt = [0] if recipe.trained == "bottom" else None
+    loop.train(
+        Copy(network=net, images=images, targets=images, loss=recipe.loss),
+        Stack(params, rates=recipe.learning_rate, learnt=learnt),
+        recipe.rule,
+        steps=recipe.longest,
+        check=recipe.check,
+        observers=[*looks.all(), kept],
+    )
+    return kept.taken
 
 
 class TestClosedForms:
@@ -59,13 +68,14 @@ class TestClosedForms:
         net = Network(kind="fcn", shape=(1, 6, 6), layers=1)
         params = net.init("xavier-normal", generator=torch_generator(7), draws=2)
         x = normal(1, 1, 6, 6)
-        flat, kept = x.flatten(), Kept()
+        flat = x.flatten()
         curvature = float(flat @ flat) * (2 / 36 if loss == "mean" else 1)
         rate = 0.3 / curvature
         recipe = Recipe(
             steps=40, rate=rate, momentum=momentum, loss=loss, schedule=(0.5,)
         )
-        done = train(net, params, x, recipe, watch=kept)
+        done = train(net, params, x, recipe)
+        seen = course(net, params, x[None], recipe)
         # W_t = W_0 + (1 - a_t) (I - W_0) x x^T / |x|^2, with the heavy ball's a_t.
         a, b, factors = 1.0, 0.0, [1.0]
         for t in range(40):
@@ -74,10 +84,11 @@ class TestClosedForms:
             factors.append(a)
         start = params[0]
         gap = (flat - start @ flat)[:, :, None] * flat / (flat @ flat)
-        assert sorted(kept.seen) == recorded_times(40).tolist()
-        for t, (_, (w,)) in kept.seen.items():
+        assert sorted(seen) == recorded_times(40).tolist()
+        for t, (w,) in seen.items():
             wanted = start + (1 - factors[t]) * gap
             torch.testing.assert_close(w, wanted, rtol=1e-10, atol=1e-13)
+        torch.testing.assert_close(seen[40][0], done.final[0], rtol=1e-12, atol=1e-14)
         assert done.times[-1] == 40
         squares = ((start @ flat - flat) ** 2).sum(1).numpy()
         squares = squares / 36 if loss == "mean" else squares / 2
@@ -102,13 +113,13 @@ class TestClosedForms:
 
 
 class TestStacking:
-    @pytest.mark.parametrize("optimiser", list(optimisers.RATES))
+    @pytest.mark.parametrize("optimiser", list(RATES))
     @pytest.mark.parametrize("kind", ["fcn", "residual", "cnn"])
     def test_stacked_equals_looped(self, kind, optimiser):
         net = small(kind, layers=4)
         params = net.init("kaiming-normal", generator=torch_generator(7), draws=3)
         x = normal(3, 2, *net.shape)
-        rates = np.array([1.0, 0.5, 0.1]) * optimisers.RATES[optimiser]
+        rates = np.array([1.0, 0.5, 0.1]) * RATES[optimiser]
         recipe = Recipe(
             optimiser=optimiser, steps=40, release=0.99, clip=0.5, rescale=True
         )
@@ -132,30 +143,45 @@ class TestStacking:
             for one, many in zip(alone.final, together.final, strict=True):
                 torch.testing.assert_close(one[0], many[draw], rtol=1e-7, atol=1e-10)
 
-    @pytest.mark.parametrize("optimiser", list(optimisers.RATES))
-    def test_draws_updated_a_few_at_a_time_are_the_same(self, optimiser, monkeypatch):
+    @pytest.mark.parametrize("optimiser", list(RATES))
+    def test_replicates_updated_a_few_at_a_time_are_the_same(self, optimiser):
         net = small("fcn", layers=3)
         params = net.init("kaiming-normal", generator=torch_generator(7), draws=5)
         x = normal(1, *net.shape)
         # The second explodes (or not) and starts again; all have their own release.
-        rates = np.array([1, 1e6, 2, 0.5, 3]) * optimisers.RATES[optimiser]
+        rates = np.array([1, 1e6, 2, 0.5, 3]) * RATES[optimiser]
         recipe = Recipe(optimiser=optimiser, steps=30, release=0.99, check=9, clip=2.0)
-        whole = train(net, params, x, recipe, rates=rates)
-        held = sum(w[0].numel() for w in params) * 8 * 4
-        for cached in (1, 2 * held):
-            monkeypatch.setattr(_batch, "_CACHED", cached)
-            parts = train(net, params, x, recipe, rates=rates)
+        whole = train(net, params, x, recipe, rates=rates, together=5)
+        for together in (1, 2):
+            parts = train(net, params, x, recipe, rates=rates, together=together)
             assert parts.status == whole.status
             assert parts.starts == whole.starts
             for a, b in zip(parts.final, whole.final, strict=True):
                 assert torch.equal(a, b)
 
-    @pytest.mark.parametrize("name", list(optimisers.RATES))
-    def test_optimisers_are_pytorchs(self, name):
-        weight = normal(2, 3)
-        mine, theirs = weight.clone(), weight.clone().requires_grad_()
-        optimiser = Optimiser(name, [mine], momentum=0.8)
-        rate = 0.01
+    def test_as_many_dense_networks_are_updated_together_as_fit_a_cache(
+        self, monkeypatch
+    ):
+        given = []
+        monkeypatch.setattr(
+            loop.Stack, "parts", lambda self, n: given.append(n) or [self]
+        )
+        recipe = Recipe(steps=3)
+        for net in (small("fcn"), small("cnn")):
+            params = net.init(generator=torch_generator(7), draws=3)
+            # Weights and momenta.
+            held = 2 * 8 * net.parameters
+            monkeypatch.setattr(training, "_CACHED", 2 * held + 1)
+            train(net, params, normal(1, *net.shape), recipe)
+        assert given == [2, None]
+
+    @pytest.mark.parametrize("name", list(RATES))
+    def test_a_recipes_optimiser_is_pytorchs(self, name):
+        weight, rate = normal(1, 2, 3), 0.01
+        stack = Stack([weight], rates=rate)
+        theirs = weight.clone().requires_grad_()
+        rule = Recipe(optimiser=name, momentum=0.8).rule
+        rule.prepare(stack)
         reference = {
             "sgd": lambda p: torch.optim.SGD(p, lr=rate, momentum=0.8),
             "adagrad": lambda p: torch.optim.Adagrad(p, lr=rate),
@@ -164,11 +190,14 @@ class TestStacking:
             "adamax": lambda p: torch.optim.Adamax(p, lr=rate),
         }[name]([theirs])
         for t in range(20):
-            g = normal(2, 3, seed=t)
-            optimiser.update([mine], [Dense(g)], torch.full((2,), rate, dtype=F64))
+            g = normal(1, 2, 3, seed=t)
+            rule.update(stack, torch.zeros(1), [g])
+            stack.clock.add_(1.0)
             theirs.grad = g.clone()
             reference.step()
-            torch.testing.assert_close(mine, theirs.detach(), rtol=1e-12, atol=1e-14)
+            torch.testing.assert_close(
+                stack.params[0], theirs.detach(), rtol=1e-12, atol=1e-14
+            )
 
     def test_minibatches_are_drawn_by_the_generator(self):
         net = small("fcn", layers=2)
@@ -198,14 +227,14 @@ class TestEnds:
     def test_clipping_limits_every_step_and_rescaling_fills_it(self):
         net = small("cnn")
         params = net.init(generator=torch_generator(7), draws=2)
-        x, kept = 10 * normal(1, *net.shape), Kept()
+        x = 10 * normal(1, *net.shape)
         recipe = Recipe(
             steps=5, momentum=0.0, clip=0.5, rate=0.1, schedule=(), release=0.95
         )
         for rescale in (False, True):
             changed = Recipe(**{**vars(recipe), "rescale": rescale})
-            train(net, params, x * (0.01 if rescale else 1), changed, watch=kept)
-            first, second = kept.seen[0][1], kept.seen[1][1]
+            images = x[None] * (0.01 if rescale else 1)
+            first, second = list(course(net, params, images, changed).values())[:2]
             for draw in range(2):
                 moved = [
                     (b[draw] - a[draw]).square().sum()
@@ -236,7 +265,7 @@ class TestEnds:
         assert not refused.usable.any()
         assert refused.starts[0][0][1] > 0
 
-    def test_an_explosion_touches_no_other_draw(self):
+    def test_an_explosion_touches_no_other_replicate(self):
         # Linear: units of a ReLU network can die of it, at a harmless loss.
         net = Network(
             kind="fcn", shape=(1, 6, 6), layers=2, width=20, activation="linear"
@@ -286,14 +315,15 @@ class TestEnds:
 class TestResuming:
     @pytest.mark.parametrize("batch", [None, 2])
     def test_an_interrupted_run_ends_as_an_uninterrupted_one(self, tmp_path, batch):
-        net = small("cnn")
+        # Linear: units of a ReLU network can die of an explosion, at a harmless loss.
+        net = replace(small("cnn"), activation="linear")
         params = net.init(generator=torch_generator(7), draws=3)
         x = normal(3, *net.shape)
-        # The third draw explodes early, starts again, and leaves the batch.
+        # The second explodes and ends at a smaller rate, the third explodes always.
         recipe = Recipe(
-            steps=90, batch=batch, optimiser="sgd", check=10, retries=1, exploded=1e3
+            steps=90, batch=batch, optimiser="sgd", check=10, retries=2, exploded=1e3
         )
-        rates = [0.01, 0.02, 1e4]
+        rates = [0.01, 0.5, 1e6]
 
         def run(**options):
             generator = torch_generator(3)
@@ -302,28 +332,39 @@ class TestResuming:
             )
 
         whole, path = run(), tmp_path / "c"
+        assert whole.status == ("finished", "finished", "diverged")
+        assert [len(s) for s in whole.starts] == [1, 2, 3]
 
-        def interrupt_at(time):
-            def progress(done, _last, _loss):
-                if done >= time:
+        def interrupt_at(pause):
+            told = iter(range(1, 99))
+
+            def progress(*_):
+                if next(told) == pause:
                     raise KeyboardInterrupt
 
             return progress
 
-        for time in (20, 50, 70):
-            options = {"checkpoint": path, "checkpoint_seconds": 0.0}
-            with pytest.raises(KeyboardInterrupt):
-                run(progress=interrupt_at(time), **options)
-            assert [p.name for p in tmp_path.iterdir()] == ["c"]
-        resumed = run(checkpoint=path)
-        assert not path.exists()
-        assert resumed.status == whole.status == ("finished", "finished", "diverged")
-        assert resumed.starts == whole.starts
-        np.testing.assert_array_equal(resumed.losses, whole.losses)
-        np.testing.assert_array_equal(resumed.steps, whole.steps)
-        np.testing.assert_array_equal(resumed.final_losses[:2], whole.final_losses[:2])
-        for a, b in zip(resumed.final, whole.final, strict=True):
-            assert torch.equal(a[:2], b[:2])
+        # Pauses of the first start, and in further starts.
+        stages = []
+        while True:
+            try:
+                resumed = run(
+                    checkpoint=path, checkpoint_seconds=1e9, progress=interrupt_at(3)
+                )
+                break
+            except KeyboardInterrupt:
+                stages.append(sorted(p.name for p in tmp_path.iterdir()))
+        assert stages[0] == ["c"]
+        assert ["c", "c.1"] in stages
+        for again in (resumed, run(checkpoint=path)):
+            assert again.status == whole.status
+            assert again.starts == whole.starts
+            for name in ("losses", "steps", "released", "final_losses"):
+                np.testing.assert_array_equal(
+                    getattr(again, name), getattr(whole, name)
+                )
+            for a, b in zip(again.final, whole.final, strict=True):
+                assert torch.equal(a.nan_to_num(), b.nan_to_num())
 
     def test_a_checkpoint_of_something_else_is_refused(self, tmp_path):
         net, path = small("fcn", layers=2), tmp_path / "c"
@@ -384,7 +425,9 @@ class TestRefusals:
                 train(net, params, images, PLAIN)
         with pytest.raises(ValueError, match="`targets` must be as many"):
             train(net, params, x, PLAIN, targets=normal(2, *net.shape))
-        with pytest.raises(ValueError, match="`rates` must be positive, one for each"):
+        with pytest.raises(
+            ValueError, match="`rates` must be positive and finite, one"
+        ):
             train(net, params, x, PLAIN, rates=[0.1, 0.1, 0.1])
         with pytest.raises(ValueError, match="`generator` must be given"):
             train(net, params, x, Recipe(batch=1))

@@ -191,6 +191,8 @@ class TestPretrain:
         assert recorded == [3, 6, 7]
         same(whole[1], state)
         assert (tmp_path / "a.json").read_text() == (tmp_path / "b.json").read_text()
+        # What it led to is written.
+        assert not (tmp_path / "kept").exists()
 
     def test_a_degenerate_run(self, pretrain, tmp_path, capsys):
         # Inputs that hardly differ: what a network predicts for one, it does for all.

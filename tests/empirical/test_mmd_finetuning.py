@@ -8,13 +8,13 @@ import torch
 from torch.nn import functional
 
 from empirical.data import load
-from empirical.mmd_init import _adam
 from empirical.mmd_init.finetuning import FineTuned, FinetuneRecipe, finetune
 from empirical.mmd_init.networks import Network, draw
 from empirical.mmd_init.random_labels import (
     RandomLabelRecipe,
     pretrain_random_labels,
 )
+from empirical.mmd_init.task import Classify, laid_out, stack_of
 from empirical.mmd_init.tasks import (
     Images,
     Split,
@@ -23,6 +23,7 @@ from empirical.mmd_init.tasks import (
     random_tasks,
 )
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed import optimisers
 
 RUNS, TASKS, N = 2, 3, 5
 DIGITS = images(side=8, limit=200, tests=60, cached=False, dtype=torch.float64)
@@ -57,6 +58,14 @@ def same(one: FineTuned, other: FineTuned, *, rows=...):
         wanted, found = getattr(one, name), getattr(other, name)
         np.testing.assert_allclose(found[rows], wanted[rows], **SAME, err_msg=name)
     np.testing.assert_array_equal(other.best_epoch[rows], one.best_epoch[rows])
+
+
+def interrupt_at(step):
+    def progress(done, total, loss):
+        if done >= step:
+            raise KeyboardInterrupt
+
+    return progress
 
 
 def usual(net, state, run, task):
@@ -279,6 +288,28 @@ class TestFinetune:
         means = [*losses[:4].mean(axis=0), *losses[4:].mean(axis=0)]
         np.testing.assert_allclose([told[2] for told in seen], means)
 
+    @pytest.mark.parametrize("stop", [1, 3, 5])
+    def test_goes_on_from_a_checkpoint(self, stop, tmp_path):
+        net, state = start(batch_norm=True)
+        options = {"chunk": 4, "recorded": True}
+        whole = tuned(net, state, **options)
+        options["checkpoint"] = tmp_path / "run.checkpoint"
+        with pytest.raises(KeyboardInterrupt):
+            tuned(net, state, progress=interrupt_at(4 * stop), **options)
+        seen = []
+        again = tuned(net, state, progress=lambda t, *_: seen.append(t), **options)
+        # Two parts of three epochs of four updates; epochs may end between pauses.
+        assert seen == [4 * k for k in range(stop + 1, 7)]
+        for name in ("test_accuracy", "validation_loss", "train_loss", "distances"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+        np.testing.assert_array_equal(again.best_epoch, whole.best_epoch)
+        # Nothing is left to do.
+        done = tuned(net, state, progress=interrupt_at(0), **options)
+        np.testing.assert_array_equal(done.train_loss, whole.train_loss)
+        assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint"]
+        with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
+            tuned(net, state, **(options | {"recorded": False}))
+
     def test_accuracy_is_that_of_the_best_epoch(self):
         net, state = start()
         long = replace(SHORT, epochs=30, rate=2e-2)
@@ -464,6 +495,19 @@ class TestRandomLabels:
                 tensor, looped.state[name], rtol=1e-9, atol=1e-12
             )
 
+    @pytest.mark.parametrize("stop", [10, 23, 33])
+    def test_goes_on_from_a_checkpoint(self, stop, tmp_path):
+        net, state = start(batch_norm=True)
+        whole = self.made(net, state, chunk=1)
+        options = {"chunk": 1, "checkpoint": tmp_path / "run.checkpoint"}
+        with pytest.raises(KeyboardInterrupt):
+            self.made(net, state, progress=interrupt_at(stop), **options)
+        seen = []
+        again = self.made(net, state, progress=lambda t, *_: seen.append(t), **options)
+        assert seen[0] > stop
+        np.testing.assert_array_equal(again.losses, whole.losses)
+        assert all(torch.equal(t, whole.state[name]) for name, t in again.state.items())
+
     def test_tells_how_far_it_is(self):
         seen, (net, state) = [], start()
         made = self.made(net, state, chunk=1, progress=lambda *told: seen.append(told))
@@ -536,14 +580,16 @@ class TestRandomLabels:
             self.made(net, state, runs=range(3))
 
 
-class TestLearner:
+class TestLayout:
     @pytest.mark.parametrize("batch_norm", [False, True])
     def test_nothing_is_copied_for_the_update(self, batch_norm):
         # It goes through memory: copies of the gradients would cost as much as it does.
         net, state = start(batch_norm=batch_norm)
-        made = _adam.Learner(net, state, rate=1e-3, betas=(0.9, 0.999), eps=1e-8)
-        logits, _ = net.run(made.state, DIGITS.inputs[:40].unflatten(0, (2, 20)))
-        gradients = torch.autograd.grad(logits.square().sum(), made.leaves)
-        for gradient, leaf in zip(gradients, made.leaves, strict=True):
-            assert _adam._in_memory(gradient).is_contiguous()
-            assert _adam._in_memory(leaf).is_contiguous()
+        rows = torch.arange(40).view(2, 20)
+        task = Classify(net, DIGITS.inputs, rows, rows % 2)
+        stack = stack_of(net, laid_out(state), 1e-3)
+        _, gradients = task.losses_and_slopes(stack, None)
+        for gradient, param in zip(gradients, stack.trained, strict=True):
+            assert optimisers._in_memory(param).is_contiguous()
+            ordered = optimisers._in_order_of(param, gradient)
+            assert ordered.data_ptr() == gradient.data_ptr()

@@ -18,6 +18,7 @@ from empirical.mmd_init.pretraining import (
 )
 from empirical.mmd_init.recipes import Recipe
 from empirical.randomness import torch_generator
+from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 
 NET = Network(widths=(6, 10, 8, 2))
 # Windows of 7 steps end within epochs of 7 steps and a rest of 4 inputs, and the last one
@@ -47,6 +48,16 @@ def same(one, other):
         np.testing.assert_array_equal(other.history[name], values, err_msg=name)
     for name in ("best", "status", "degenerate", "escalations"):
         assert getattr(one, name) == getattr(other, name), name
+
+
+def close(one, other):
+    """Up to the rounding of stacks of other sizes."""
+    assert one.best == other.best
+    # 1e-16 of rounding, which grows tenfold a few times in 31 steps of 3e-3, and Adam's
+    # division by small slopes; another batch or number differs by 1e-3.
+    np.testing.assert_allclose(one.history["loss"], other.history["loss"], rtol=1e-8)
+    for name, values in other.last.items():
+        torch.testing.assert_close(one.last[name], values, rtol=1e-8, atol=1e-9)
 
 
 def interrupt_at(step):
@@ -84,12 +95,59 @@ class TestResuming:
     def test_repeats_what_was_not_written(self, tmp_path):
         path = tmp_path / "run.pt"
         with pytest.raises(KeyboardInterrupt):
-            learnt(progress=interrupt_at(7), checkpoint=path, checkpoint_seconds=0.0)
-        # An hour between writings: this one leaves the first as it is.
+            learnt(progress=interrupt_at(7), checkpoint=path)
+        written = path.read_bytes()
         with pytest.raises(KeyboardInterrupt):
-            learnt(progress=interrupt_at(21), checkpoint=path, checkpoint_seconds=3600)
+            learnt(progress=interrupt_at(21), checkpoint=path)
+        # As a process leaves it that is killed on the spot.
+        path.write_bytes(written)
         same(learnt(), learnt(checkpoint=path))
         assert [p.name for p in tmp_path.iterdir()] == ["run.pt"]
+
+    def test_what_is_interrupted_is_kept_however_soon(self, tmp_path):
+        path, seen = tmp_path / "run.pt", []
+
+        def one_window(done, *_):
+            seen.append(done)
+            raise KeyboardInterrupt
+
+        for _ in range(5):
+            with pytest.raises(KeyboardInterrupt):
+                learnt(progress=one_window, checkpoint=path, checkpoint_seconds=3600)
+        assert seen == [7, 14, 21, 28, 31]
+        same(learnt(), learnt(checkpoint=path))
+
+    def test_snapshots_and_float32(self, tmp_path):
+        # Snapshots within windows, and a rate that float32 rounds.
+        recipe = replace(SHORT, rate=2e-4)
+        given = {"state": {k: v.float() for k, v in draw(start(), 0).items()}}
+        given |= {"snapshots": (0, 3, 9, 31), "recipe": recipe}
+        whole = learnt(**given)
+        with pytest.raises(KeyboardInterrupt):
+            learnt(progress=interrupt_at(14), checkpoint=tmp_path / "run.pt", **given)
+        again = learnt(checkpoint=tmp_path / "run.pt", **given)
+        same(whole, again)
+        assert list(whole.snapshots) == list(again.snapshots) == [0, 3, 9, 31]
+        for at, taken in whole.snapshots.items():
+            assert all(torch.equal(t, again.snapshots[at][k]) for k, t in taken.items())
+        assert all(
+            torch.equal(t, whole.last[k]) for k, t in whole.snapshots[31].items()
+        )
+
+    def test_an_unreadable_file_is_set_aside(self, tmp_path):
+        path = tmp_path / "run.pt"
+        path.write_bytes(b"")
+        with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
+            same(learnt(checkpoint=path), learnt())
+        assert (tmp_path / "run.pt.unreadable").read_bytes() == b""
+
+    def test_goes_on_with_what_was_suspected(self, tmp_path):
+        recipe, state = TestDegenerate.STUCK, TestDegenerate().state()
+        given = {"recipe": recipe, "state": state, "on_degenerate": "record"}
+        given["checkpoint"] = tmp_path / "run.pt"
+        with pytest.raises(KeyboardInterrupt):
+            learnt(progress=interrupt_at(14), **given)
+        assert learnt(**given).degenerate == 21
 
     @pytest.mark.parametrize(
         "changes",
@@ -133,16 +191,7 @@ class TestStack:
         for k, recipe in enumerate(RECIPES):
             g = torch_generator(7, "run", k)
             alone = pretrain(net, DATA, recipe, generator=g, state=draw(states, k))
-            assert together[k].best == alone.best
-            # 1e-16 of rounding, which grows tenfold a few times in 31 steps of 3e-3, and
-            # Adam's division by small slopes; another batch or number differs by 1e-3.
-            np.testing.assert_allclose(
-                together[k].history["loss"], alone.history["loss"], rtol=1e-8
-            )
-            for name, values in alone.last.items():
-                torch.testing.assert_close(
-                    together[k].last[name], values, rtol=1e-8, atol=1e-9
-                )
+            close(together[k], alone)
 
     def test_terms_add_up(self):
         for made, recipe in zip(stack(start(draws=4)), RECIPES, strict=True):
@@ -170,8 +219,13 @@ class TestStack:
         found = stack(states)
         assert [r.status for r in found] == ["finished", "diverged", *["finished"] * 2]
         for k in (0, 2, 3):
-            same(found[k], fine[k])
+            close(found[k], fine[k])
+            # It leaves at the end of the first window.
+            first = fine[k].history["loss"][:7]
+            np.testing.assert_array_equal(found[k].history["loss"][:7], first)
         assert found[1].best == 0
+        assert not np.isfinite(found[1].history["loss"]).any()
+        assert len(found[1].history["loss"]) == 31
         assert torch.equal(found[1].state["0.weight"], states["0.weight"][1])
 
     @pytest.mark.parametrize(
@@ -266,19 +320,29 @@ class TestDegenerate:
         made = learnt(recipe, state=self.state(), on_degenerate="record")
         assert made.degenerate is None
 
-    def test_stops_one_of_a_stack(self):
-        states = stacked([self.state(), draw(start(), 0)])
-        found = pretrain_stack(
+    def both(self, on_degenerate):
+        return pretrain_stack(
             NET,
             DATA,
             [self.STUCK] * 2,
-            state=states,
+            state=stacked([self.state(), draw(start(), 0)]),
             generators=[torch_generator(7, k) for k in range(2)],
-            on_degenerate="stop",
+            on_degenerate=on_degenerate,
         )
+
+    def test_warns_whoever_called(self):
+        with pytest.warns(DegenerateStartWarning) as told:
+            self.both("warn")
+        assert [w.filename for w in told] == [__file__]
+
+    def test_stops_one_of_a_stack(self):
+        found = self.both("stop")
         assert found[0].status == "degenerate"
         assert found[1].status == "finished"
-        assert len(found[1].history["loss"]) == 35
+        # All of a stack have its steps: nan after a run's end.
+        for made, end in zip(found, (21, 35), strict=True):
+            finite = np.isfinite(made.history["loss"])
+            assert finite.tolist() == [True] * end + [False] * (35 - end)
 
 
 class TestModules:

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from empirical.training.descent import Curves
+from empirical.conditioning.descent import Curves
 
 Array = npt.NDArray[np.float64]
 
@@ -16,7 +16,7 @@ def steps_to(curves: Curves, fraction: float) -> npt.NDArray[np.int64]:
     Examples
     --------
     >>> import torch
-    >>> from empirical.training import train_top_layer
+    >>> from empirical.conditioning.descent import train_top_layer
     >>> eye = torch.eye(4, dtype=torch.float64)
     >>> curves = train_top_layer(eye[None], eye[:, :1], step=2.0, steps=9)
     >>> steps_to(curves, 1e-3).tolist()  # the residual is halved by each step
@@ -48,7 +48,7 @@ def slowest_rates(curves: Curves, *, floor: float = 1e-24) -> Array:
     Examples
     --------
     >>> import torch
-    >>> from empirical.training import train_top_layer
+    >>> from empirical.conditioning.descent import train_top_layer
     >>> eye = torch.eye(4, dtype=torch.float64)
     >>> curves = train_top_layer(eye[None], eye[:, :1], step=2.0, steps=9)
     >>> bool(abs(slowest_rates(curves).item() - np.log(4.0)) < 1e-12)
@@ -82,7 +82,7 @@ def fitted_rates(curves: Curves, *, above: float = 1e-20, below: float = 1e-2) -
     Examples
     --------
     >>> import torch
-    >>> from empirical.training import train_top_layer
+    >>> from empirical.conditioning.descent import train_top_layer
     >>> eye = torch.eye(4, dtype=torch.float64)
     >>> curves = train_top_layer(eye[None], eye[:, :1], step=2.0, steps=20)
     >>> bool(abs(fitted_rates(curves).item() - np.log(4.0)) < 1e-10)

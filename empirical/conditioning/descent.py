@@ -11,7 +11,6 @@ diverges is recorded, leaves the batch, and moves no number of the others beyond
 rounding of batched products.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +19,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.networks import FullyConnected, Params
+from empirical.networks import FullyConnected
+from empirical.testbed.loop import Task, train
+from empirical.testbed.observers import Curve, Diverged
+from empirical.testbed.optimisers import SGD
+from empirical.testbed.stack import Params, Stack, checked_rates
 
 Array = npt.NDArray[np.float64]
 
@@ -174,25 +177,15 @@ def train_top_layer(
     start = torch.zeros(shape, dtype=features.dtype, device=features.device)
     params = (start if readout is None else readout.clone(),)
 
-    def residual(weights: Params, active: Tensor) -> Tensor:
-        rows = _of(features, active)
-        return rows @ weights[0].transpose(1, 2) - _of(goal, active)
-
-    def gradient(weights: Params, active: Tensor) -> tuple[Params, Tensor]:
-        gap = residual(weights, active)
-        return (gap.transpose(1, 2) @ _of(features, active) / n,), _losses(gap)
-
-    with torch.no_grad():
-        return _descend(
-            who,
-            params,
-            gradient,
-            lambda weights, active: _losses(residual(weights, active)),
-            step=step,
-            steps=steps,
-            every=every,
-            exploded=exploded,
-        )
+    return _descend(
+        who,
+        _TopLayer(features, goal),
+        params,
+        step=step,
+        steps=steps,
+        every=every,
+        exploded=exploded,
+    )
 
 
 def train_all_layers(
@@ -260,37 +253,54 @@ def train_all_layers(
     if centred:
         goal = goal + start
 
-    def losses(weights: Params, active: Tensor) -> Tensor:
-        inputs = x if x.ndim == 2 else _of(x, active)
-        return _losses(network.apply(weights, inputs) - _of(goal, active))
+    return _descend(
+        who,
+        _AllLayers(network, x if x.ndim == 3 else x[None], goal),
+        params,
+        step=step,
+        steps=steps,
+        every=every,
+        exploded=exploded,
+    )
 
-    def gradient(weights: Params, active: Tensor) -> tuple[Params, Tensor]:
-        with torch.enable_grad():
-            leaves = tuple(w.detach().requires_grad_() for w in weights)
-            each = losses(leaves, active)
-            # Runs share no weight: the gradient of the sum is every run's own.
-            return torch.autograd.grad(each.sum(), leaves), each.detach()
 
-    with torch.no_grad():
-        return _descend(
-            who,
-            tuple(w.detach().clone() for w in params),
-            gradient,
-            losses,
-            step=step,
-            steps=steps,
-            every=every,
-            exploded=exploded,
-        )
+class _TopLayer(Task):
+    """A linear readout of features that stay as they are."""
+
+    def __init__(self, features: Tensor, goal: Tensor) -> None:
+        self.features, self.goal = features, goal
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        del examples
+        return _losses(self._residual(params[0], stack))
+
+    def losses_and_slopes(
+        self, stack: Stack, examples: Tensor | None
+    ) -> tuple[Tensor, tuple[Tensor]]:
+        """Return the gradient of a linear readout: half of autograd's time."""
+        del examples
+        residual, features = self._residual(stack.params[0], stack), self.features
+        slope = residual.mT @ stack.select(features) / features.shape[1]
+        return _losses(residual), (slope,)
+
+    def _residual(self, readout: Tensor, stack: Stack) -> Tensor:
+        return stack.select(self.features) @ readout.mT - stack.select(self.goal)
+
+
+class _AllLayers(Task):
+    """A whole network."""
+
+    def __init__(self, network: FullyConnected, x: Tensor, goal: Tensor) -> None:
+        self.network, self.x, self.goal = network, x, goal
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        del examples
+        outputs = self.network.apply(params, stack.select(self.x))
+        return _losses(outputs - stack.select(self.goal))
 
 
 def _losses(residual: Tensor) -> Tensor:
     return residual.square().sum(dim=(1, 2)) / (2 * residual.shape[1])
-
-
-def _of(values: Tensor, active: Tensor) -> Tensor:
-    # Indexing copies, and as a rule every run is active.
-    return values if len(active) == len(values) else values[active]
 
 
 def _targets(who: str, targets: Tensor, *, runs: int, n: int, like: Tensor) -> Tensor:
@@ -308,73 +318,33 @@ def _targets(who: str, targets: Tensor, *, runs: int, n: int, like: Tensor) -> T
     return targets.expand(runs, -1, -1)
 
 
-def _checked_steps(
-    who: str, step: float | npt.ArrayLike, runs: int, *, steps: int, every: int
-) -> Array:
-    if steps < 1 or every < 1:
-        raise ValueError(
-            f"{who}: `steps` and `every` must be at least 1, but they are {steps} and "
-            f"{every}"
-        )
-    sizes = np.asarray(step, dtype=np.float64)
-    if sizes.ndim > 1 or sizes.shape not in ((), (1,), (runs,)):
-        raise ValueError(
-            f"{who}: `step` must be a number or have shape ({runs},), but it has "
-            f"{sizes.shape}"
-        )
-    if not (np.isfinite(sizes) & (sizes > 0.0)).all():
-        raise ValueError(
-            f"{who}: `step` must be positive and finite, but it is {sizes.tolist()}"
-        )
-    return np.broadcast_to(sizes, (runs,)).copy()
-
-
 def _descend(
     who: str,
+    task: Task,
     params: Params,
-    gradient: Callable[[Params, Tensor], tuple[Params, Tensor]],
-    losses: Callable[[Params, Tensor], Tensor],
     *,
     step: float | npt.ArrayLike,
     steps: int,
     every: int,
     exploded: float,
 ) -> Curves:
-    """Run the loop; `active` holds the indices of the runs still in the batch."""
-    runs, like = len(params[0]), params[0]
-    sizes = _checked_steps(who, step, runs, steps=steps, every=every)
-    rates = torch.as_tensor(sizes, dtype=like.dtype, device=like.device)[:, None, None]
-    active = torch.arange(runs, device=like.device)
-    if not exploded > 1.0:
+    if steps < 1 or every < 1:
         raise ValueError(
-            f"{who}: `exploded` must be greater than 1, but it is {exploded}"
+            f"{who}: `steps` and `every` must be at least 1, but they are {steps} and "
+            f"{every}"
         )
-    first = losses(params, active)
-    # A run that starts at zero loss can only leave it by rounding.
-    limits = torch.where(first > 0.0, exploded * first, torch.inf)
+    stack = Stack(params, rates=checked_rates(step, len(params[0]), who, "step"))
+    rates = stack.rates.double().cpu().numpy()
     times = np.unique(np.append(np.arange(0, steps, every), steps))
-    recorded = np.full((runs, len(times)), np.nan)
-    diverged_at = np.full(runs, -1)
-    for t in range(steps + 1):
-        last = t == steps
-        slopes, now = ((), losses(params, active)) if last else gradient(params, active)
-        # A loss that is nan compares as not fine.
-        fine = (now <= limits[active]) & torch.isfinite(now)
-        if not bool(fine.all()):
-            diverged_at[active[~fine].cpu().numpy()] = t
-            active, now = active[fine], now[fine]
-            params, slopes = (tuple(w[fine] for w in ws) for ws in (params, slopes))
-            if not len(active):
-                break
-        if last or t % every == 0:
-            column = np.searchsorted(times, t)
-            recorded[active.cpu().numpy(), column] = now.cpu().numpy()
-        if not last:
-            size = rates[active]
-            # In place: these are copies of the caller's, and allocating weights anew
-            # costs more than the arithmetic.
-            for w, g in zip(params, slopes, strict=True):
-                w.addcmul_(size, g, value=-1.0)
+    diverged, curve = Diverged(exploded), Curve(times)
+    train(task, stack, SGD(), steps=steps, observers=[diverged, curve])
+    with torch.no_grad():
+        last = task.losses(stack.params, stack, None)[None, None]
+    # The loss after the last step is one more to look at.
+    for observer in (diverged, curve):
+        observer.see(steps, last.double().cpu().numpy(), stack)
+    gone = diverged.at >= 0
+    curve.values[gone[:, None] & (times >= diverged.at[:, None])] = np.nan
     return Curves(
-        steps=times, losses=recorded, step_sizes=sizes, diverged_at=diverged_at
+        steps=times, losses=curve.values, step_sizes=rates, diverged_at=diverged.at
     )

@@ -2,18 +2,19 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.kernels import ntk
-from empirical.networks import FullyConnected
-from empirical.randomness import numpy_generator, torch_generator
-from empirical.training import (
+from empirical.conditioning.descent import (
     Curves,
-    fitted_rates,
-    slowest_rates,
+    _TopLayer,
     step_sizes,
-    steps_to,
     train_all_layers,
     train_top_layer,
 )
+from empirical.conditioning.rates import fitted_rates, slowest_rates, steps_to
+from empirical.kernels import ntk
+from empirical.networks import FullyConnected
+from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.loop import by_autograd
+from empirical.testbed.stack import Stack
 
 
 def normal(name, *shape):
@@ -80,6 +81,14 @@ class TestTopLayer:
             curves.losses[:, 0], (gap**2).sum(dim=(1, 2)).numpy() / 12, rtol=1e-13
         )
 
+    def test_its_gradient_is_that_of_autograd(self):
+        task = _TopLayer(self.features, self.targets.expand(3, -1, -1))
+        stack = Stack([normal("readout", 3, self.targets.shape[-1], 20)], rates=0.1)
+        losses, (slope,) = task.losses_and_slopes(stack, None)
+        wanted, (other,) = by_autograd(task, stack, None)
+        torch.testing.assert_close(losses, wanted)
+        torch.testing.assert_close(slope, other)
+
     def test_only_the_divergent_run_stops(self):
         sizes = np.array([0.05, 1e3, 0.05])
         curves = train_top_layer(self.features, self.targets, step=sizes, steps=50)
@@ -132,7 +141,7 @@ class TestTopLayer:
             ({"targets": torch.zeros(6, 1)}, "`targets` must be finite and of dtype"),
             ({"step": 0.0}, "`step` must be positive"),
             ({"step": np.nan}, "`step` must be positive"),
-            ({"step": [0.1, 0.1]}, "`step` must be a number or have shape"),
+            ({"step": [0.1, 0.1]}, "`step` must be positive and finite, one for each"),
             ({"exploded": 1.0}, "`exploded` must be greater than 1"),
             ({"steps": 0}, "`steps` and `every` must be at least 1"),
             ({"readout": torch.zeros(3, 20, 2)}, "`readout` must have shape"),

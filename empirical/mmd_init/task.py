@@ -1,0 +1,216 @@
+"""What stacks of networks learn from: labelled examples, or noise on themselves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from empirical.mmd_init.draws import on_device
+from empirical.mmd_init.gram import Escalations, Room
+from empirical.mmd_init.losses import losses
+from empirical.mmd_init.networks import Network, State
+from empirical.mmd_init.recipes import Recipe
+from empirical.testbed.loop import Task
+from empirical.testbed.observers import Array, Observer
+from empirical.testbed.stack import Params, Stack
+
+TERMS = ("loss", "uniformity", "degeneracy", "detachment", "constant")
+"""What `Perturbed` notes of each update, in this order."""
+
+
+class Classify(Task):
+    """The mean cross entropy over examples of each replicate's own.
+
+    Batch normalisation is by the batch, and moves the running statistics, which are the
+    buffers of the stack; see `stack_of`.
+
+    Parameters
+    ----------
+    network : Network
+    inputs : Tensor, shape (n, features)
+        Of all replicates.
+    rows, classes : Tensor of int64, shape (replicates, examples) or (1, examples)
+        Which input an example is, and its class.
+    """
+
+    def __init__(
+        self, network: Network, inputs: Tensor, rows: Tensor, classes: Tensor
+    ) -> None:
+        self.network, self.inputs = network, inputs
+        self.rows, self.classes = rows, classes
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return losses; see `Task.losses`."""
+        rows, classes = (
+            stack.select(table).expand(len(stack), -1)
+            for table in (self.rows, self.classes)
+        )
+        if examples is not None:
+            chosen = stack.examples(examples)
+            rows, classes = rows.gather(1, chosen), classes.gather(1, chosen)
+        state = self.network.named(params, stack.buffers)
+        logits, _ = self.network.run(state, self.inputs[rows], training=True)
+        return cross_entropy(logits, classes)
+
+
+def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
+    """Return the mean over the batch, one a draw, of (draws, batch, classes)."""
+    each = functional.cross_entropy(
+        logits.flatten(0, 1), classes.flatten(), reduction="none"
+    )
+    return each.view(classes.shape).mean(dim=-1)
+
+
+def stack_of(network: Network, state: Mapping[str, Tensor], rate: float) -> Stack:
+    """Return a stack of draws to be trained.
+
+    Parameters
+    ----------
+    network : Network
+    state : mapping
+        Draws in front, `laid_out`; copied.
+    rate : float
+    """
+    return Stack(
+        [state[name] for name in network.learnt()],
+        rates=rate,
+        buffers=[state[name] for name in network.running()],
+    )
+
+
+def laid_out(state: Mapping[str, Tensor]) -> State:
+    """Return a state whose weights have the memory order of (draws, in, out).
+
+    So autograd has the gradients of products with their transpose, and an update in the
+    order of memory is three times as fast. Rows that are taken of it keep the order.
+    """
+    return {
+        name: t.detach().mT.contiguous().mT if t.ndim == 3 else t.detach()
+        for name, t in state.items()
+    }
+
+
+class Perturbed(Task):
+    """The loss of an initialisation on a batch under noise; notes `TERMS`.
+
+    What no recipe of the stack asks for is nan.
+
+    Parameters
+    ----------
+    network : Network
+        Without batch normalisation.
+    inputs : Tensor, shape (n, features)
+    recipes : sequence of Recipe
+        One a replicate; alike but for s and the weights of the terms.
+    generators : sequence of torch.Generator
+        Of the noise, one a replicate, on the CPU. Replicates that are given the same one
+        see the same noise, and it is drawn once. They seed those on the device.
+
+    Attributes
+    ----------
+    escalations : Escalations
+    """
+
+    # Noise is drawn from generators, and a covariance may need more jitter.
+    capturable = False
+
+    def __init__(
+        self,
+        network: Network,
+        inputs: Tensor,
+        recipes: Sequence[Recipe],
+        generators: Sequence[torch.Generator],
+    ) -> None:
+        self.network, self.inputs, self.recipes = network, inputs, recipes
+        # There, so that noise need not be carried.
+        self.noise = on_device(generators, inputs.device)
+        self.escalations, self.room = Escalations(), Room()
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return losses and their terms; see `Task.losses`."""
+        everything = torch.arange(len(self.inputs), device=self.inputs.device)
+        chosen = stack.examples(everything if examples is None else examples)
+        rows = stack.rows.tolist()
+        terms = losses(
+            self.network,
+            self.network.named(params),
+            self.inputs[chosen],
+            [self.recipes[row] for row in rows],
+            [self.noise[row] for row in rows],
+            escalations=self.escalations,
+            room=self.room,
+        )
+        absent = torch.full_like(terms.loss, torch.nan)
+        parts = (terms.uniformity, terms.degeneracy, terms.detachment, terms.constant)
+        notes = [absent if p is None else p.detach() for p in parts]
+        return torch.stack([terms.loss, *notes])
+
+    def state(self) -> dict[str, Any]:
+        """Return the generators' states, and what has been counted."""
+        found = self.escalations
+        return {
+            "noise": [g.get_state() for g in self.noise],
+            "escalations": (found.count, found.largest),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take what `state` returned."""
+        for generator, numbers in zip(self.noise, state["noise"], strict=True):
+            generator.set_state(numbers.cpu())
+        self.escalations = Escalations(*state["escalations"])
+
+
+class Degenerate(Observer):
+    """Finds replicates most of whose perturbed networks predict one class for a batch.
+
+    Those are so in two windows on end, the second of them after the grace.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        For its `window`, `degenerate` and `grace`.
+    updates : int
+        In all: the last window may be shorter.
+    found : callable
+        Called with the updates made and the share of constant networks in the window;
+        returns whether the replicate is to leave.
+
+    Attributes
+    ----------
+    at : array of int, shape (replicates,)
+        Updates made when it was found, -1 for never.
+    """
+
+    kept = ("at", "suspect", "sums")
+
+    def __init__(
+        self, recipe: Recipe, updates: int, found: Callable[[int, float], bool]
+    ) -> None:
+        self.recipe, self.updates, self.found = recipe, updates, found
+
+    def begin(self, stack: Stack) -> None:
+        """Set up; see `Observer.begin`."""
+        self.at = np.full(len(stack), -1, dtype=np.int64)
+        self.suspect = np.zeros(len(stack), dtype=np.bool_)
+        self.sums = np.zeros(len(stack))
+
+    def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
+        """Judge a window that is over; see `Observer.see`."""
+        rows, end, window = stack.rows.cpu().numpy(), t + len(seen), self.recipe.window
+        self.sums[rows] += seen[:, TERMS.index("constant")].sum(axis=0)
+        if end % window and end != self.updates:
+            return {}
+        shares = self.sums[rows] / ((end - 1) % window + 1)
+        high = shares >= self.recipe.degenerate
+        late = end > window * (self.recipe.grace + 1)
+        new = np.flatnonzero(high & self.suspect[rows] & late & (self.at[rows] < 0))
+        self.suspect[rows], self.sums[:] = high, 0.0
+        self.at[rows[new]] = end
+        leaving: dict[int, str] = {}
+        for column in new.tolist():
+            if self.found(end, float(shares[column])):
+                leaving[column] = "degenerate"
+        return leaving

@@ -1,0 +1,100 @@
+"""What a stack of classifiers learns from, and when it first makes no mistake."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.square_loss.networks import Network, Params
+from empirical.testbed.loop import Task
+from empirical.testbed.observers import Array, Observer
+from empirical.testbed.stack import Stack
+
+
+class Square(Task):
+    """The mean over examples of squared errors, summed over outputs.
+
+    Notes the number of wrong answers, and of examples, beside the loss.
+
+    Parameters
+    ----------
+    network : Network
+    inputs : Tensor, shape ``(n, *network.shape)``
+    targets : Tensor, shape (outputs, n)
+    """
+
+    def __init__(self, network: Network, inputs: Tensor, targets: Tensor) -> None:
+        self.network, self.inputs, self.targets = network, inputs, targets
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return losses and wrong answers; see `Task.losses`."""
+        del stack
+        x, y = self.inputs, self.targets
+        if examples is not None:
+            x, y = x[examples], y[:, examples]
+        g = self.network.run(self.network.weights(params), params, x).outputs
+        losses = (g - y).square().sum(dim=(1, 2)) / y.shape[1]
+        return torch.stack([losses, wrong_answers(g.detach(), y).to(losses)])
+
+
+def wrong_answers(g: Tensor, targets: Tensor) -> Tensor:
+    """Count each replicate's wrong answers.
+
+    Parameters
+    ----------
+    g : Tensor, shape (replicates, outputs, n)
+    targets : Tensor, shape (outputs, n)
+
+    Returns
+    -------
+    Tensor, shape (replicates,)
+        Of signs, zero being wrong, with one output; of the largest output with several.
+    """
+    if g.shape[1] == 1:
+        return (g * targets <= 0.0).sum(dim=(1, 2))
+    return (g.argmax(dim=1) != targets.argmax(dim=0)).sum(dim=1)
+
+
+class Interpolated(Observer):
+    """Finds the first epoch in which every example was right when its turn came.
+
+    Parameters
+    ----------
+    per_epoch : int
+        Updates.
+
+    Attributes
+    ----------
+    at : array of int, shape (replicates,)
+        -1 for none.
+    """
+
+    kept = ("at", "running")
+
+    def __init__(self, per_epoch: int) -> None:
+        self.per_epoch = per_epoch
+
+    def begin(self, stack: Stack) -> None:
+        """Set up; see `Observer.begin`."""
+        self.at = np.full(len(stack), -1, dtype=np.int64)
+        # Wrong answers since the epoch began.
+        self.running = np.zeros(len(stack))
+
+    def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
+        """Count an epoch's wrong answers; see `Observer.see`."""
+        rows, losses, wrong = stack.rows.cpu().numpy(), seen[:, 0], seen[:, 1]
+        epochs = (t + np.arange(len(seen))) // self.per_epoch
+        starts = np.flatnonzero(np.diff(epochs, prepend=-1))
+        sums = np.add.reduceat(wrong, starts, axis=0)
+        sums[0] += self.running[rows]
+        complete = (t + len(seen)) % self.per_epoch == 0
+        self.running[rows] = 0.0 if complete else sums[-1]
+        sums = sums if complete else sums[:-1]
+        # A loss that is not finite has no wrong answers: nan compares as neither.
+        clean = (sums == 0.0).any(axis=0) & np.isfinite(losses).all(axis=0)
+        clean &= self.at[rows] < 0
+        if clean.any():
+            first = epochs[starts][(sums == 0.0).argmax(axis=0)]
+            self.at[rows[clean]] = first[clean]
+        return {}
