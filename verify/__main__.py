@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
+from empirical.testbed.signals import Ended
 from verify import command, ledger, paths, records, references
 from verify.claim import Claim
 from verify.compare import Outcome
@@ -30,6 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 entries, profile=options.profile, folder=folder, workers=options.workers
             )
         rows = build(entries, folder)
+    except Ended as ended:
+        command.complain("interrupted; finished claims are kept")
+        return ended.exit_code
     except KeyboardInterrupt:
         command.complain("interrupted; finished claims are kept")
         return command.EXIT_INTERRUPTED

@@ -20,9 +20,10 @@ from verify import ledger, run
 from verify.claim import Profile
 from verify.records import Record
 from verify.report.rows import Row
-from verify.workers import Report
+from verify.run import Report
 
 EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+"""A signal that the engine handles ends a command with 128 and its number."""
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +71,12 @@ def complain(message: str) -> None:
 
 
 def run_with_progress(
-    entries: Sequence[ledger.Entry], *, profile: Profile, folder: Path, workers: int
+    entries: Sequence[ledger.Entry],
+    *,
+    profile: Profile,
+    folder: Path,
+    workers: int,
+    redraw: int = 0,
 ) -> bool:
     """Run claims, showing progress on stderr; return whether all of them could run."""
     total = sum(not entry.claim.open_reason for entry in entries)
@@ -82,6 +88,7 @@ def run_with_progress(
                 folder=folder,
                 workers=workers,
                 report=report,
+                redraw=redraw,
             )
         except RuntimeError as error:
             complain(str(error))

@@ -3,6 +3,10 @@
 Imports nothing of the project: claims, figures and the report all stand above it.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
 RUNS = "runs"
@@ -15,3 +19,43 @@ SCALES = {"quick": "small", "full": "full", "gpu": "paper"}
 def folder_of(profile: str, root: Path | None = None) -> Path:
     """Return the folder of a profile's records, ``results/<profile>`` by default."""
     return (root if root is not None else Path("results")) / profile
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where claims find the networks that they look at.
+
+    Attributes
+    ----------
+    folder : Path, optional
+        Of a profile's records; runs are in the folder `RUNS` inside it. Absent, the
+        default folder of the profile that runs at the scale asked for.
+    redraw : int
+        How many times over the seeds of all networks are moved; see `verify.redraw`.
+    """
+
+    folder: Path | None = None
+    redraw: int = 0
+
+    def runs(self, scale: str) -> Path:
+        """Return the folder of the runs of a scale."""
+        profiles = {each: profile for profile, each in SCALES.items()}
+        return (self.folder or folder_of(profiles[scale])) / RUNS
+
+
+_place: ContextVar[Place] = ContextVar("place", default=Place())  # noqa: B039 (frozen)
+
+
+def place() -> Place:
+    """Return where claims that run now find their networks."""
+    return _place.get()
+
+
+@contextmanager
+def placed(here: Place) -> Generator[None]:
+    """Let claims that run meanwhile find their networks in a place."""
+    token = _place.set(here)
+    try:
+        yield
+    finally:
+        _place.reset(token)

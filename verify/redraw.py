@@ -7,13 +7,12 @@ records are kept apart from those of the report.
 
 import argparse
 import importlib.util
-import os
 import sys
 from collections.abc import Sequence
 
+from empirical.testbed.signals import Ended
 from verify import command, ledger, paths
 from verify.claim import Evidence
-from verify.claims._trained import REDRAW
 from verify.ledger import Entry
 from verify.report import build
 
@@ -28,25 +27,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         return command.EXIT_USAGE
     found: dict[str, list[str]] = {e.claim.id: [] for e in entries}
     root = paths.folder_of(options.profile, options.records)
-    before = os.environ.get(REDRAW)
     try:
         for draw in range(1, options.draws + 1):
             folder = root / f"redraw-{draw}"
-            # For the workers, which are processes of their own.
-            os.environ[REDRAW] = str(draw)
             if not command.run_with_progress(
-                entries, profile=options.profile, folder=folder, workers=options.workers
+                entries,
+                profile=options.profile,
+                folder=folder,
+                workers=options.workers,
+                redraw=draw,
             ):
                 return command.EXIT_RED
             for row in build(entries, folder):
                 found[row.claim.id].append(row.outcome)
+    except Ended as ended:
+        command.complain("interrupted; networks that are trained are kept")
+        return ended.exit_code
     except KeyboardInterrupt:
         command.complain("interrupted; networks that are trained are kept")
         return command.EXIT_INTERRUPTED
-    finally:
-        os.environ.pop(REDRAW, None)
-        if before is not None:
-            os.environ[REDRAW] = before
     sys.stdout.write(as_text(entries, found))
     errors = any("error" in outcomes for outcomes in found.values())
     return command.EXIT_RED if errors else command.EXIT_GREEN

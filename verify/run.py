@@ -1,8 +1,8 @@
 """Run claims: judge every case, try the control, search for counterexamples.
 
-`run_claim` runs one claim in this process. `run_many` spreads claims over worker
-processes and writes each record as soon as it is there, so that an interrupted run
-keeps what it has.
+`run_claim` runs one claim in this process. `run_many` gives claims to the engine, which
+spreads them over worker processes, and writes each record as soon as it is there, so
+that an interrupted run keeps what it has.
 """
 
 import hashlib
@@ -18,11 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from empirical.digest import ROOT, code_digest
+from empirical.testbed.engine import Engine
+from empirical.testbed.tasks import End, Task
 from verify import ledger, records
 from verify.claim import Case, Claim, Profile
 from verify.compare import Comparison, Outcome
+from verify.paths import Place, placed
 from verify.records import CaseRecord, Record, SearchRecord
-from verify.workers import Report, run_jobs
+
+Report = Callable[[str, Record], None]
+"""Called with a claim's id and its record."""
+
+GRACE = 5.0
+"""Seconds that claims have to stop in, once asked: training does so at its next pause."""
 
 PACKAGES = ("numpy", "scipy", "mpmath", "sympy", "python-flint", "torch", "hypothesis")
 
@@ -231,9 +239,13 @@ def _versions() -> dict[str, str]:
 
 
 def run_and_write(entry: ledger.Entry, profile: Profile, folder: Path) -> Record:
-    """Run one claim in this process and write its record."""
+    """Run one claim in this process and write its record.
+
+    The networks that it looks at are kept inside `folder` too.
+    """
     roots = roots_of(entry.module)
-    record = run_claim(entry.claim, profile, module=entry.module, roots=roots)
+    with placed(Place(folder)):
+        record = run_claim(entry.claim, profile, module=entry.module, roots=roots)
     records.write(record, folder)
     return record
 
@@ -245,6 +257,7 @@ def run_many(
     folder: Path,
     workers: int = 2,
     report: Report | None = None,
+    redraw: int = 0,
 ) -> dict[str, Record]:
     """Run claims in parallel worker processes, longest first; write each record.
 
@@ -253,16 +266,20 @@ def run_many(
     entries : sequence of Entry
         Open claims among them are left out.
     folder : Path
-        Where the records go; earlier ones there tell how long a claim takes.
+        Where the records go, and those of the networks that claims look at; earlier
+        ones there tell how long a claim takes.
     workers : int
-        Processes; each uses one thread.
+        Processes; each uses one thread. A single one, or a single claim, runs in this
+        process.
     report : callable, optional
         Called with a claim's id and its record as soon as it is written.
+    redraw : int
+        How many times over the seeds of trained networks are moved.
 
     Raises
     ------
-    KeyboardInterrupt
-        After the workers were stopped; finished records stay.
+    Ended
+        After Ctrl-C or another signal, with its exit code; finished records stay.
     RuntimeError
         If a claim could not be run at all (its worker died, its module fails to
         import); all others were run and recorded.
@@ -270,20 +287,24 @@ def run_many(
     runnable = [entry for entry in entries if not entry.claim.open_reason]
     expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
     runnable.sort(key=lambda e: -expected[e.claim.id])
+    here = Place(folder, redraw)
+    tasks = [
+        Task(e.claim.id, _work, (e.module, e.claim.id, profile.value, here))
+        for e in runnable
+    ]
     done: dict[str, Record] = {}
-
-    def finish(name: str, result: Any) -> None:
-        record: Record = result
-        records.write(record, folder)
-        done[name] = record
-        if report is not None:
-            report(name, record)
-
-    jobs = [(e.claim.id, (e.module, e.claim.id, profile.value)) for e in runnable]
-    failures = run_jobs(_work, jobs, workers=workers, finish=finish)
+    failures: list[str] = []
+    with Engine(workers=workers, grace=GRACE) as engine:
+        for task, result in engine.run(tasks):
+            if result.end is End.DONE:
+                records.write(result.value, folder)
+                done[task.key] = result.value
+                if report is not None:
+                    report(task.key, result.value)
+            elif result.end is not End.STOPPED:
+                failures.append(f"{task.key}: {result.error}")
     if failures:
-        lines = "\n".join(f"{name}: {reason}" for name, reason in failures.items())
-        raise RuntimeError(f"some claims could not be run\n{lines}")
+        raise RuntimeError("\n".join(["some claims could not be run", *failures]))
     return done
 
 
@@ -296,11 +317,12 @@ def _earlier_seconds(claim: Claim, folder: Path) -> float:
     return record.seconds if record is not None else float("inf")
 
 
-def _work(module: str, claim_id: str, profile: str) -> Record:
+def _work(module: str, claim_id: str, profile: str, here: Place) -> Record:
     """Run one claim in a worker, importing only the module that defines it."""
     home = importlib.import_module(module)
     claim = next(c for c in home.CLAIMS if c.id == claim_id)
-    return run_claim(claim, Profile(profile), module=module, roots=roots_of(module))
+    with placed(here):
+        return run_claim(claim, Profile(profile), module=module, roots=roots_of(module))
 
 
 def roots_of(module: str) -> tuple[Path, ...]:

@@ -2016,27 +2016,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("dc/defC.1-callable",),
         slow=True,
     ),
-    Mutation(
-        "duals.Tabulated.build",
-        "slope twice",
-        argument(f=lambda g: lambda x: 2.0 * g(x)),
-        ("dc/defC.1-callable",),
-        slow=True,
-    ),
-    Mutation(
-        "duals.Tabulated.build",
-        "sign of rho",
-        argument(g=lambda h: lambda x: h(-x)),
-        ("dc/defC.1-callable",),
-        slow=True,
-    ),
-    Mutation(
-        "duals.Tabulated.build",
-        "no odd part",
-        argument(odd=lambda _: 0.0),
-        ("dc/defC.1-callable",),
-        slow=True,
-    ),
     Mutation("matrices.Inputs.panel", "half", times(0.5), ("dc/eq1-matrices",)),
     Mutation("matrices.Inputs.distances", "half", part(1, 0.5), ("dc/asmA",)),
     Mutation("matrices.least_distance", "half", times(0.5), ("dc/asmA",)),
@@ -3305,6 +3284,18 @@ EXEMPT = {
     "activations.HermiteMixture.parity": "which coefficients there are",
     "activations.HermiteMixture.degree": "how many coefficients there are",
     "activations.PiecewisePolynomial.degree": "given, where there is no kink",
+    "activations.split": "names of an affine function's parts; its claims are those of"
+    " `activations.Affine`",
+    **{
+        f"activations.Affine.{name}": "of the base's; `tests/theory/test_moments.py` and"
+        " `test_catalogue.py` compare them"
+        for name in ("second_moment", "variance")
+    },
+    **{
+        f"depth_maps.Exact.{name}": "of values between tables, which"
+        " `tests/theory/test_kernels.py` compares with tables"
+        for name in ("of_layer", "then")
+    },
     "activations.lengths": "an interpolant; `tests/theory/test_moments.py` compares it",
     "activations.length_slopes": "an interpolant, as `activations.lengths`",
     "activations.Activation.scaled": "checks a variance; `tests/theory` calls it",
@@ -3315,6 +3306,7 @@ EXEMPT = {
         " compares with single ones"
         for name in (
             *("Series.order", "Series.mirrored", "Tabulated.mirrored"),
+            "Tabulated.far",
             *("Truncated.order", "Truncated.mirrored"),
         )
     },
@@ -3331,6 +3323,7 @@ EXEMPT = {
     "matrices.Inputs.pairs": "correlations, which `tests/theory/test_kernels.py` asks for",
     "matrices.dot": "digits beyond float64, which `tests/theory/test_kernels.py` needs",
     "matrices.each": "calls a function on every item",
+    "gaussian.total": "a sum; `tests/theory/test_from_function.py` needs its digits",
     "gaussian.graded": "where panels end: any points that are close enough will do",
     "activations.FromFunction.quadrature_error": "an error estimate, not a formula",
     "activations.FromFunction.length_map_derivative": "no claim asks for it unwrapped;"

@@ -1,7 +1,6 @@
 """Claims on training, tried with other draws."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +8,8 @@ import pytest
 
 from empirical.digest import code_digest
 from verify import ledger, redraw
-from verify.claims import _trained
-from verify.claims._trained import REDRAW, Trainer
+from verify.claims._trained import Trainer
+from verify.paths import Place, placed
 
 MODULE = "empirical.square_loss"
 
@@ -23,36 +22,83 @@ class Tiny:
     seeds: tuple[int, ...] = (0, 1)
 
 
-def _batch(configurations, /, *, directory: Path, device: str, rerun: bool):
-    (c,) = configurations
-    record = {
-        "device": device,
-        "code": code_digest(f"{MODULE}.batch"),
-        "seeds": c.seeds,
-    }
-    (directory / f"{c.name}.json").write_text(json.dumps(record), encoding="utf-8")
-    assert rerun
-    return {c.name: "done"}
+def _identity(configuration: Tiny, device: str) -> dict[str, object]:
+    return {"name": configuration.name, "seeds": configuration.seeds, "device": device}
 
 
-def test_seeds_move_and_records_stay_apart(
+class Batch:
+    """Trains nothing; counts how often it is asked to."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, configurations, /, *, directory: Path, device: str, rerun: bool):
+        self.asked += 1
+        (c,) = configurations
+        record = {"code": code_digest(f"{MODULE}.batch"), **_identity(c, device)}
+        path = directory / f"{c.name}.json"
+        path.write_text(json.dumps(record), encoding="utf-8")
+        assert rerun
+        return {c.name: "done"}
+
+
+def trainer(batch: Batch) -> Trainer:
+    return Trainer(MODULE, lambda _scale: (Tiny(),), batch, _identity)
+
+
+def test_seeds_move_and_records_stay_apart(tmp_path: Path) -> None:
+    found = []
+    for redrawn in (0, 1, 2):
+        with placed(Place(tmp_path / str(redrawn), redrawn)):
+            found.append(tuple(trainer(Batch()).record("tiny", "small")["seeds"]))
+    assert found == [(0, 1), (1000, 1001), (2000, 2001)]
+    names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.json")}
+    assert names == {f"{k}/runs/tiny.json" for k in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        ({}, 0),
+        ({"name": "other"}, 1),
+        ({"seeds": [5, 6]}, 1),
+        ({"device": "cuda"}, 1),
+        ({"code": "0" * 16}, 1),
+        ("not JSON", 1),
+        ("[]", 1),
+        ("", 1),
+        ("[" * 100_000, 1),
+    ],
+)
+def test_a_record_is_worth_what_it_says(
+    tmp_path: Path, change: dict[str, object] | str, again: int
+) -> None:
+    with placed(Place(tmp_path)):
+        kept = trainer(Batch()).record("tiny", "small")
+        path = tmp_path / "runs" / "tiny.json"
+        text = change if isinstance(change, str) else json.dumps(kept | change)
+        path.write_text(text, encoding="utf-8")
+        batch = Batch()
+        # As a process of its own has it: nothing is read twice by one trainer.
+        assert trainer(batch).record("tiny", "small") == kept
+    assert batch.asked == again
+
+
+def test_a_published_record_may_be_of_older_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    found = []
-    for draw in (None, "0", "1", "2"):
-        if draw is not None:
-            monkeypatch.setenv(REDRAW, draw)
-        # As a process of its own has it.
-        _trained._all.cache_clear()
-        _trained._record.cache_clear()
-        trainer = Trainer(MODULE, lambda _scale: (Tiny(),), _batch)
-        found.append(tuple(trainer.record("tiny", "small")["seeds"]))
-    assert found == [(0, 1), (0, 1), (1000, 1001), (2000, 2001)]
-    names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.json")}
-    assert names == {f"results/quick/runs{k}/tiny.json" for k in ("", "-1", "-2")}
-    _trained._all.cache_clear()
-    _trained._record.cache_clear()
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with placed(Place(tmp_path)):
+        path = tmp_path / "runs" / "tiny.json"
+        path.parent.mkdir()
+        record = {"code": "0" * 16, **_identity(Tiny(), "cuda")}
+        path.write_text(json.dumps(record), encoding="utf-8")
+        batch = Batch()
+        assert trainer(batch).record("tiny", "paper")["code"] == "0" * 16
+        path.write_text(json.dumps(record | {"device": "cpu"}), encoding="utf-8")
+        # Not the paper's run, and here is no GPU to make it.
+        with pytest.raises(ValueError, match="must exist, or a GPU be here"):
+            trainer(Batch()).record("tiny", "paper")
 
 
 def test_chooses_what_looks_at_networks() -> None:
@@ -70,13 +116,12 @@ def test_a_claim_is_judged_on_other_networks(
     out, err = capsys.readouterr()
     assert "1 of 1 as expected in each of 1 draws" in out
     assert "mmd/Fig2 holds" in err
-    (run,) = (tmp_path / "results/quick/runs-1").glob("*.json")
+    (run,) = (tmp_path / "results/quick/redraw-1/runs").glob("*.json")
     assert json.loads(run.read_text())["seeds"] == [1000, 1001, 1002, 1003]
     assert [p.name for p in tmp_path.glob("results/quick/redraw-1/*.json")] == [
         "mmd-Fig2.json"
     ]
     assert not (tmp_path / "results/quick/runs").exists()
-    assert REDRAW not in os.environ
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,24 @@ def test_exit_code_1_when_a_claim_is_refuted(
     assert "<-- not as it should be" in err
 
 
+def test_a_claim_in_error_is_tried_again(
+    toy: Toy, report: Command, ran: list[str], tmp_path: Path
+) -> None:
+    there = tmp_path / "data"
+    package = toy(
+        one="from pathlib import Path\n"
+        f"def read(x):\n    return float(Path({str(there)!r}).read_text())\n"
+        "CLAIMS = (Claim(id='dc/eq1', **COMMON"
+        " | dict(measure=read, cases=grid(x=(3,)))),)\n"
+    )
+    assert report(package) == 1
+    assert report(package) == 1
+    there.write_text("9.0")
+    assert report(package) == 0
+    assert report(package) == 0
+    assert ran == ["dc/eq1"] * 3
+
+
 def test_exit_code_1_in_strict_mode_only(
     toy: Toy, report: Command, ran: list[str]
 ) -> None:
@@ -172,15 +190,20 @@ def test_a_damaged_record_is_an_error_with_its_name(
 
 
 def test_a_claim_that_cannot_be_run_at_all_is_red(
-    toy: Toy, report: Command, capsys: Captured
+    toy: Toy, tmp_path: Path, capsys: Captured
 ) -> None:
-    # In a worker, as always: the process that measures ends without a word.
+    # In workers, as usual: the process that measures ends without a word.
     source = (
         "import os\ndef die(x):\n    os._exit(3)\n"
-        "CLAIMS = (Claim(id='dc/eq1', **COMMON | dict(measure=die)),)\n"
+        "CLAIMS = (Claim(id='dc/eq1', **COMMON | dict(measure=die)),"
+        " Claim(id='dc/eq2', **COMMON))\n"
     )
-    assert report(toy(one=source)) == 1
-    assert "exit code 3" in capsys.readouterr().err
+    folder = ("--records", str(tmp_path / "results"), "--workers", "2")
+    assert report_command.main(["--package", toy(one=source), *folder]) == 1
+    out, err = capsys.readouterr()
+    assert "dc/eq1: the process that ran it died" in err
+    assert "exit code 3" in err
+    assert "1 hold" in out
 
 
 def test_json_has_the_fields_of_every_claim(

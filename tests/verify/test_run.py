@@ -136,12 +136,12 @@ def test_many_claims_run_in_workers_and_are_written(toy: Toy, tmp_path: Path) ->
     told: list[str] = []
     folder = paths.folder_of(Profile.QUICK, tmp_path)
     with pytest.raises(
-        RuntimeError, match=r"dc/eq7: the worker ended with exit code 3"
+        RuntimeError, match=r"dc/eq7: the process that ran it died.* exit code 3"
     ):
         run.run_many(
             ledger.entries(package),
             folder=folder,
-            workers=1,
+            workers=2,
             report=lambda name, _: told.append(name),
         )
     # The worker's death cost only its own claim.

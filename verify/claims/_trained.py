@@ -1,7 +1,10 @@
 """Networks that several claims look at: trained once a profile, kept as records.
 
-A run's record is kept beside those of the claims, in ``results/<profile>/runs``, and
-belongs to the code that made it: after a change of what trains it, it is trained again.
+A run's record is kept beside those of the claims, in ``results/<profile>/runs`` or where
+`verify.paths.place` says. What it is worth is decided by what it says: a record of
+another configuration, kind of device, schema or code than the one asked for, or one that
+cannot be read, is as good as none, and the run is trained again. Only at the paper's
+scale may the code be older: those records are published, and say of which code they are.
 Workers that want the same run at once wait for the first of them.
 """
 
@@ -17,15 +20,9 @@ from typing import Any, Protocol
 
 import torch
 
-from empirical.batch import Named
+from empirical.batch import Named, plain
 from empirical.digest import code_digest
-from verify.paths import RUNS, SCALES, folder_of
-
-PROFILES = {scale: profile for profile, scale in SCALES.items()}
-"""Where the runs of a scale are kept."""
-
-REDRAW = "DEEP_LEDGER_REDRAW"
-"""Environment variable: how many times over seeds are moved, see `verify.redraw`."""
+from verify.paths import Place, place
 
 PATIENCE = 3600.0
 """Seconds after which a run that another process holds is taken over."""
@@ -59,11 +56,14 @@ class Trainer:
         Scale to configurations.
     batch : callable
         ``run_batch`` of that module.
+    identity : callable
+        Configuration and kind of device to the entries that their record has.
     """
 
     module: str
     configurations: Callable[[Any], Sequence[Named]]
     batch: Batch
+    identity: Callable[[Any, str], Mapping[str, Any]]
 
     @property
     def code(self) -> str:
@@ -72,7 +72,7 @@ class Trainer:
 
     def names(self, scale: str) -> tuple[str, ...]:
         """Return the names of the configurations of a scale."""
-        return tuple(c.name for c in _all(self, scale))
+        return tuple(c.name for c in _all(self, scale, place().redraw))
 
     def record(self, name: str, scale: str) -> dict[str, Any]:
         """Return the record of a configuration, trained now if there is none.
@@ -83,18 +83,15 @@ class Trainer:
             If it could not be trained, or is of the paper's size and there is neither
             a record nor a GPU.
         """
-        return _record(self, name, scale)
+        return _record(self, name, scale, place())
 
     def _train(self, configuration: Named, scale: str, path: Path) -> dict[str, Any]:
-        name, device = configuration.name, "cpu"
-        if scale == "paper":
-            if not torch.cuda.is_available():
-                raise ValueError(
-                    f"{name} (paper): `{path}` must exist, or a GPU be here to train it."
-                    f" Run `python -m {self.module} batch --scale paper` where there is"
-                    " one."
-                )
-            device = "cuda"
+        name, device = configuration.name, _device(scale)
+        if scale == "paper" and not torch.cuda.is_available():
+            raise ValueError(
+                f"{name} (paper): `{path}` must exist, or a GPU be here to train it."
+                f" Run `python -m {self.module} batch --scale paper` where there is one."
+            )
         # What there is, if anything, is of other code.
         outcome = self.batch(
             [configuration], directory=path.parent, device=device, rerun=True
@@ -104,44 +101,44 @@ class Trainer:
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-def folder(scale: str) -> Path:
-    """Return where the runs of a scale are kept."""
-    draw = _draw()
-    return folder_of(PROFILES[scale]) / (f"{RUNS}-{draw}" if draw else RUNS)
-
-
-def _draw() -> int:
-    return int(os.environ.get(REDRAW, "0"))
+def _device(scale: str) -> str:
+    return "cuda" if scale == "paper" else "cpu"
 
 
 @cache
-def _all(trainer: Trainer, scale: str) -> tuple[Any, ...]:
+def _all(trainer: Trainer, scale: str, redraw: int) -> tuple[Any, ...]:
     made: tuple[Any, ...] = tuple(trainer.configurations(scale))
     # Farther than any configuration has seeds.
-    moved = 1000 * _draw()
+    moved = 1000 * redraw
     return tuple(replace(c, seeds=tuple(s + moved for s in c.seeds)) for c in made)
 
 
 @cache
-def _record(trainer: Trainer, name: str, scale: str) -> dict[str, Any]:
-    (configuration,) = (c for c in _all(trainer, scale) if c.name == name)
-    path = folder(scale) / f"{name}.json"
-    record = _current(path, trainer)
+def _record(trainer: Trainer, name: str, scale: str, here: Place) -> dict[str, Any]:
+    (configuration,) = (c for c in _all(trainer, scale, here.redraw) if c.name == name)
+    path = here.runs(scale) / f"{name}.json"
+    record = _current(path, trainer, configuration, scale)
     if record is None:
         with _held(path):
-            record = _current(path, trainer) or trainer._train(
-                configuration, scale, path
-            )
+            record = _current(path, trainer, configuration, scale)
+            record = record or trainer._train(configuration, scale, path)
     return record
 
 
-def _current(path: Path, trainer: Trainer) -> dict[str, Any] | None:
-    """Read a record of the code as it is; None where there is none."""
-    if not path.exists():
+def _current(
+    path: Path, trainer: Trainer, configuration: Named, scale: str
+) -> dict[str, Any] | None:
+    """Read a configuration's record; None where there is none that can stand for it."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError, RecursionError):
         return None
-    record = json.loads(path.read_text(encoding="utf-8"))
-    # Records of a GPU are committed: they say which code they are of.
-    kept = record["device"] != "cpu" or record["code"] == trainer.code
+    if not isinstance(record, dict):
+        return None
+    own = plain(trainer.identity(configuration, _device(scale)))
+    if any(record.get(key) != value for key, value in own.items()):
+        return None
+    kept = scale == "paper" or record.get("code") == trainer.code
     return record if kept else None
 
 

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from empirical.testbed.signals import Ended
 from verify import command, ledger, paths, records
+from verify.compare import Outcome
 from verify.report import as_json, as_markdown, as_text
 from verify.report.rows import NOT_RUN, STALE, Row, build
 
@@ -27,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         ran = _run_missing(entries, folder, options)
         rows = build(entries, folder)
         _write(_rendered(rows, folder, options), options.output)
+    except Ended as ended:
+        command.complain("interrupted; finished claims are kept, run again to resume")
+        return ended.exit_code
     except KeyboardInterrupt:
         command.complain("interrupted; finished claims are kept, run again to resume")
         return command.EXIT_INTERRUPTED
@@ -74,7 +79,9 @@ def _run_missing(
     chosen = entries
     if not options.rerun:
         rows = build(entries, folder)
-        pending = {r.claim.id for r in rows if r.outcome in (NOT_RUN, STALE)}
+        # What went wrong may go right: a full disk, memory, data that were not there.
+        again = (NOT_RUN, STALE, Outcome.ERROR)
+        pending = {r.claim.id for r in rows if r.outcome in again}
         chosen = [entry for entry in entries if entry.claim.id in pending]
     if not any(not entry.claim.open_reason for entry in chosen):
         return True

@@ -13,7 +13,9 @@ from verify.claims._trained import Trainer
 
 Array = npt.NDArray[np.float64]
 
-NETWORKS = Trainer("empirical.identity_map", configurations, batch.run_batch)
+NETWORKS = Trainer(
+    "empirical.identity_map", configurations, batch.run_batch, batch.identity_of
+)
 
 
 @cache

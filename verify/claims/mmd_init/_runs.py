@@ -11,7 +11,9 @@ from verify.claims._trained import Trainer
 
 Array = npt.NDArray[np.float64]
 
-NETWORKS = Trainer("empirical.mmd_init", configurations, batch.run_batch)
+NETWORKS = Trainer(
+    "empirical.mmd_init", configurations, batch.run_batch, batch.identity_of
+)
 
 
 def runs(name: str, scale: str, **variant: float) -> list[dict[str, Any]]:

@@ -10,7 +10,9 @@ from empirical.square_loss.experiments import configurations
 from verify.claims._trained import Trainer
 from verify.claims.square_loss._networks import Array
 
-NETWORKS = Trainer("empirical.square_loss", configurations, batch.run_batch)
+NETWORKS = Trainer(
+    "empirical.square_loss", configurations, batch.run_batch, batch.identity_of
+)
 
 
 def run(family: str, scale: str, data: str) -> dict[str, Any]:
