@@ -234,6 +234,7 @@ class Adagrad(_Entrywise):
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the gradient over the root of the sum; see `_Entrywise.change`."""
+        del clock
         (squares,) = moments
         squares.addcmul_(g, g)
         return g / (squares.sqrt() + self.eps)
@@ -253,6 +254,7 @@ class RMSprop(_Entrywise):
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the gradient over the root of the mean; see `_Entrywise.change`."""
+        del clock
         (squares,) = moments
         squares.mul_(self.alpha).addcmul_(g, g, value=1.0 - self.alpha)
         return g / (squares.sqrt() + self.eps)
