@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from empirical.testbed.signals import Ended
-from verify import command, ledger, paths, records, references
+from verify import command, ledger, paths, references
 from verify.claim import Claim
 from verify.compare import Outcome
 from verify.report import as_text, build
@@ -30,16 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             ran = command.run_with_progress(
                 entries, profile=options.profile, folder=folder, workers=options.workers
             )
-        rows = build(entries, folder)
+        rows = build(entries, folder, options.profile)
     except Ended as ended:
         command.complain("interrupted; finished claims are kept")
         return ended.exit_code
     except KeyboardInterrupt:
         command.complain("interrupted; finished claims are kept")
         return command.EXIT_INTERRUPTED
-    except records.RecordError as error:
-        command.complain(str(error))
-        return command.EXIT_RED
     if options.action == "show":
         sys.stdout.write("\n".join(describe(e.claim) for e in entries) + "\n")
     colour, width = sys.stdout.isatty(), shutil.get_terminal_size().columns

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.compare.outcomes import Enclosure, Outcome, Verdict
+from verify.compare.outcomes import Enclosure, Outcome, Verdict, check_finite
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Identical:
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Hold when the two are equal, refute otherwise."""
+        check_finite(predicted=predicted, measured=measured)
         same = bool(predicted == measured)
         outcome = Outcome.HOLDS if same else Outcome.REFUTED
         gap = 0.0 if same else math.inf
@@ -37,17 +38,13 @@ class AgreesTo:
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Compare entry by entry; the verdict is that of the worst entry."""
+        check_finite(predicted=predicted, measured=measured)
         p, m = _paired(predicted, measured)
         difference = np.array([abs(float(a - b)) for a, b in zip(p, m, strict=True)])
         size = np.array([abs(float(b)) for b in m])
         if self.of_largest:
             size = np.full_like(size, size.max())
         allowed = self.relative * size + self.absolute
-        if not (np.isfinite(difference).all() and np.isfinite(allowed).all()):
-            bad = int(np.argmin(np.isfinite(difference) & np.isfinite(allowed)))
-            return Verdict(
-                Outcome.REFUTED, math.inf, 0.0, "absolute", bad, strain=math.inf
-            )
         with np.errstate(over="ignore"):  # a difference where none is allowed
             ratio = np.where(
                 difference == 0.0,
@@ -73,27 +70,33 @@ class AtMost:
     """An upper bound: measurement <= prediction, entry by entry.
 
     `rounding` is the rounding error of the two sides, absolute; `relative` the same
-    relative to the bound. The gap is measurement minus bound: the least slack.
+    relative to the bound. The gap is measurement minus bound: the least slack. A bound
+    of at least `trivial` says nothing about what is measured.
     """
 
     rounding: float = 0.0
     relative: float = 0.0
+    trivial: float = math.inf
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Refute when any entry exceeds its bound by more than rounding."""
-        return _one_sided(predicted, measured, self.rounding, self.relative, +1.0)
+        return _one_sided(predicted, measured, self, +1.0)
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """A lower bound: measurement >= prediction; see `AtMost`."""
+    """A lower bound: measurement >= prediction; see `AtMost`.
+
+    A bound of at most `trivial` says nothing.
+    """
 
     rounding: float = 0.0
     relative: float = 0.0
+    trivial: float = -math.inf
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Refute when any entry falls below its bound by more than rounding."""
-        return _one_sided(predicted, measured, self.rounding, self.relative, -1.0)
+        return _one_sided(predicted, measured, self, -1.0)
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class CertifiedAtLeast:
 
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Judge the enclosure of a minimum against the predicted lower bound."""
+        check_finite(predicted=predicted, measured=measured)
         bound = float(predicted)
         if measured.lower >= bound:
             outcome = Outcome.HOLDS
@@ -118,6 +122,7 @@ class CertifiedAtLeast:
             max(0.0, measured.upper - bound),
             "absolute",
             strain=_one_sided_strain(bound, measured.lower, bound - measured.lower),
+            slack=_slack(bound, measured.upper, -1.0),
         )
 
 
@@ -127,6 +132,7 @@ class CertifiedAtMost:
 
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Judge the enclosure of a maximum against the predicted upper bound."""
+        check_finite(predicted=predicted, measured=measured)
         bound = float(predicted)
         if measured.upper <= bound:
             outcome = Outcome.HOLDS
@@ -140,6 +146,7 @@ class CertifiedAtMost:
             max(0.0, bound - measured.lower),
             "absolute",
             strain=_one_sided_strain(bound, measured.upper, measured.upper - bound),
+            slack=_slack(bound, measured.lower, +1.0),
         )
 
 
@@ -155,6 +162,7 @@ class Enclosed:
 
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Refute a number outside; an enclosure wider than `radius` decides nothing."""
+        check_finite(predicted=predicted, measured=measured)
         value = float(predicted)
         width = (measured.upper - measured.lower) / 2.0
         gap = max(measured.lower - value, value - measured.upper, 0.0)
@@ -181,18 +189,44 @@ def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _one_sided(
-    predicted: Any, measured: Any, rounding: float, relative: float, sign: float
+    predicted: Any, measured: Any, test: AtMost | AtLeast, sign: float
 ) -> Verdict:
     p, m = _paired(predicted, measured)
+    bounds = np.array([float(a) for a in p])
+    vacuous = sign * bounds >= sign * test.trivial
+    # A bound that is infinite on the other side could hold for nothing.
+    check_finite(predicted=bounds[~vacuous], measured=m)
     gap = np.array([sign * float(b - a) for a, b in zip(p, m, strict=True)])
-    allowed = rounding + relative * np.array([abs(float(a)) for a in p])
-    excess = np.where(np.isnan(gap), np.inf, gap - allowed)
-    worst = int(np.argmax(excess))
-    outcome = Outcome.REFUTED if excess[worst] > 0.0 else Outcome.HOLDS
+    size = np.abs(np.where(np.isinf(bounds), 0.0, bounds))
+    allowed = test.rounding + test.relative * size
+    excess = np.where(np.isinf(bounds), -np.inf, gap - allowed)
+    outcome = Outcome.REFUTED if excess.max() > 0.0 else Outcome.HOLDS
+    if outcome is Outcome.HOLDS and vacuous.all():
+        return Verdict(Outcome.VACUOUS, float(gap.max()), math.inf, "absolute")
+    # Of the bounds that say something, the one nearest to being passed.
+    at = int(np.argmax(np.where(vacuous & (excess <= 0.0), -np.inf, excess)))
     # An error of the bound larger than this would have been noticed at that entry.
-    resolves = float(max(0.0, allowed[worst] - gap[worst]))
-    strain = _one_sided_strain(float(p[worst]), float(m[worst]), float(gap[worst]))
-    return Verdict(outcome, float(gap[worst]), resolves, "absolute", worst, strain)
+    resolves = float(max(0.0, allowed[at] - gap[at]))
+    strain = _one_sided_strain(float(p[at]), float(m[at]), float(gap[at]))
+    slacks = [
+        _slack(bound, float(value), sign)
+        for bound, value, said in zip(bounds, m, ~vacuous, strict=True)
+        if said
+    ]
+    slack = min((each for each in slacks if each is not None), default=None)
+    return Verdict(outcome, float(gap[at]), resolves, "absolute", at, strain, slack)
+
+
+def _slack(bound: float, value: float, sign: float) -> float | None:
+    """Return the factor between a bound and what keeps it; see `Verdict.slack`."""
+    if bound == value:
+        return 1.0
+    if bound == 0.0:
+        return None
+    if sign * (bound - value) < 0.0:
+        return 1.0
+    near, far = sorted((abs(bound), abs(value)))
+    return far / near if near > 0.0 and bound * value > 0.0 else math.inf
 
 
 def _one_sided_strain(bound: float, value: float, gap: float) -> float:

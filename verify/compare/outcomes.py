@@ -1,7 +1,8 @@
 """What a comparison returns, and what it may be given."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -15,8 +16,13 @@ FALSE_ALARM_BUDGET = 1e-6
 
 
 class Outcome(StrEnum):
-    """What was found; a prediction or measurement that raised is an *error*."""
+    """What was found.
 
+    A prediction or measurement that raised, or is not finite, is an *error*; a bound
+    that nothing could exceed is *vacuous*: it decides nothing.
+    """
+
+    VACUOUS = "vacuous"
     HOLDS = "holds"
     UNDECIDED = "undecided"
     REFUTED = "refuted"
@@ -85,6 +91,11 @@ class Verdict:
     strain : float
         How near to refutation, for ranking cases and for the adversarial search: 1 at
         the edge, more beyond it, less inside.
+    slack : float, optional
+        Of a bound, the factor by which it could shrink towards the measurement before
+        that passed it: 1 where it is attained, infinity where the measurement is zero
+        or on its other side. Absent for equalities, and for bounds of zero, which have
+        no scale.
     """
 
     outcome: Outcome
@@ -93,6 +104,40 @@ class Verdict:
     unit: str
     worst: int = 0
     strain: float = 0.0
+    slack: float | None = None
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value holds no NaN and no infinity; text and expressions hold none.
+
+    >>> is_finite([1.0, "inf"]), is_finite(np.array([1.0, np.nan]))
+    (True, False)
+    """
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+        return bool(np.isfinite(value).all())
+    if isinstance(value, np.ndarray | list | tuple):
+        return all(map(is_finite, value))
+    if isinstance(value, Mapping):
+        return all(map(is_finite, value.values()))
+    if isinstance(value, Estimate | Enclosure):
+        return all(is_finite(getattr(value, f.name)) for f in fields(value))
+    if isinstance(value, float | complex | np.generic):
+        return (
+            bool(np.isfinite(value)) if np.asarray(value).dtype.kind in "fc" else True
+        )
+    if type(value).__module__.partition(".")[0] == "mpmath":
+        import mpmath
+
+        return bool(mpmath.isfinite(value))
+    known = getattr(value, "is_finite", None)  # SymPy's property, python-flint's method
+    return (known() if callable(known) else known) is not False
+
+
+def check_finite(**sides: Any) -> None:
+    """Raise ValueError, naming the side, unless all of them are finite."""
+    for name, value in sides.items():
+        if not is_finite(value):
+            raise ValueError(f"compare: `{name}` must be finite, got {value!r:.200}")
 
 
 class Comparison(Protocol):

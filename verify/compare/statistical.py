@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from verify.compare.outcomes import Array, Estimate, Outcome, Verdict
+from verify.compare.outcomes import (
+    Array,
+    Estimate,
+    Outcome,
+    Verdict,
+    check_finite,
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,7 @@ class RankTrend:
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Judge the sign `predicted` of the trend of `measured`."""
+        check_finite(predicted=predicted)
         rows = [np.ravel(np.asarray(row, dtype=np.float64)) for row in measured]
         values = np.concatenate(rows)
         if len(rows) < 3 or not np.isfinite(values).all():
@@ -118,7 +125,7 @@ class SignTest:
         """Judge the sign `predicted` of the changes `measured`."""
         from scipy.stats import binom
 
-        changes = _changes_along(predicted, measured, "SignTest")
+        changes = _changes_along(predicted, measured)
         count, along = changes.size, int(np.count_nonzero(changes > 0.0))
         needed = int(binom.isf(self.level, count, 0.5)) + 1 if count else 1
         outcome = Outcome.UNDECIDED
@@ -149,7 +156,7 @@ class SignedRankTest:
         """Judge the sign `predicted` of the changes `measured`."""
         from scipy.stats import norm, rankdata, wilcoxon
 
-        changes = _changes_along(predicted, measured, "SignedRankTest")
+        changes = _changes_along(predicted, measured)
         count = changes.size
         if not count:
             return Verdict(Outcome.UNDECIDED, 0.0, 1.0, "rank-biserial correlation")
@@ -173,11 +180,10 @@ class SignedRankTest:
         )
 
 
-def _changes_along(predicted: Any, measured: Any, who: str) -> Array:
+def _changes_along(predicted: Any, measured: Any) -> Array:
     """Return the changes other than 0, positive where they go as predicted."""
+    check_finite(predicted=predicted, measured=measured)
     changes = np.ravel(np.asarray(measured, dtype=np.float64))
-    if not np.isfinite(changes).all():
-        raise ValueError(f"{who}: changes must be finite")
     return math.copysign(1.0, float(predicted)) * changes[changes != 0.0]
 
 
@@ -196,11 +202,10 @@ class RarelyAbove:
         """Count trials in which `measured` exceeds the bound `predicted`."""
         from scipy.stats import binom
 
+        check_finite(predicted=predicted, measured=measured)
         bounds, values = np.broadcast_arrays(
             np.asarray(predicted, dtype=np.float64), np.asarray(measured, np.float64)
         )
-        if not (np.isfinite(bounds).all() and np.isfinite(values).all()):
-            raise ValueError("RarelyAbove: bounds and values must be finite")
         allowed = int(binom.ppf(1.0 - self.false_fail, values.size, self.probability))
         above = int(np.count_nonzero(values > bounds))
         outcome = Outcome.HOLDS if above <= allowed else Outcome.REFUTED
@@ -223,6 +228,7 @@ def _mean_test(
 ) -> Verdict:
     from scipy import stats
 
+    check_finite(predicted=predicted, measured=measured)
     mean = np.atleast_1d(np.asarray(measured.mean, dtype=np.float64)).ravel()
     stderr = np.atleast_1d(np.asarray(measured.stderr, dtype=np.float64)).ravel()
     bound = np.broadcast_to(
@@ -234,7 +240,7 @@ def _mean_test(
     gap = mean - bound
     distance = np.abs(gap) if two_sided else gap
     resolves = fails_at + float(t.isf(test.false_pass)) * stderr
-    excess = np.where(np.isfinite(distance), distance - fails_at, np.inf)
+    excess = distance - fails_at
     worst = int(np.argmax(excess))
     margin = float(fails_at[worst] + test.discrepancy)
     strain = 1.0 + float(excess[worst]) / margin

@@ -54,6 +54,7 @@ def as_mapping(row: Row) -> dict[str, Any]:
         "measured_digits": None,
         "gap": None,
         "resolves": None,
+        "slack": None,
         "unit": None,
         "seconds": None,
     }
@@ -65,6 +66,7 @@ def as_mapping(row: Row) -> dict[str, Any]:
             "measured_digits": None if is_held(measured) else measured,
             "gap": worst.gap,
             "resolves": worst.resolves,
+            "slack": row.slack,
             "unit": worst.unit,
             "worst_case": worst.case,
             "error": worst.error,
@@ -73,6 +75,7 @@ def as_mapping(row: Row) -> dict[str, Any]:
             "examples": record.search.examples if record.search else 0,
             "comparison": record.comparison,
             "control": record.control,
+            "controls": [case.control_predicted for case in record.cases],
             "profile": record.profile,
             "code": record.code,
             "device": record.device,

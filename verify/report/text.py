@@ -14,6 +14,7 @@ from verify.report.rows import Row
 
 _STYLES = {
     "holds": "green",
+    "holds, loosely": "green",
     "refuted, as expected": "cyan",
     "open": "dim",
     "stale": "yellow",
@@ -90,6 +91,8 @@ def _explained(row: Row) -> Text:
     """Why a row is not green, in words."""
     text = Text(f"{row.claim.id}: {row.verdict}", style="bold")
     worst = row.worst
+    if row.remark:
+        text.append(f"\n  {row.remark}", style="not bold")
     if worst is None:
         return text
     case = ", ".join(f"{key} = {value}" for key, value in worst.case.items())

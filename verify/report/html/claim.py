@@ -52,7 +52,10 @@ def _results(row: Row) -> str:
         ("predicted", escape(values.predicted_text(row))),
         ("measured", escape(values.measured_text(row))),
         ("gap", escape(_bare(values.gap_text(row))) + unit),
-        ("would have caught", escape(values.resolves_text(row)) + unit),
+        (
+            "would have caught",
+            escape(values.resolves_text(row)) + (unit if row.slack is None else ""),
+        ),
         ("time", f"{record.seconds:.1f} s"),
     )
     shown = "".join(f"<div><dt>{n}</dt><dd>{v}</dd></div>" for n, v in cells)

@@ -101,10 +101,13 @@ def anchor(claim_id: str) -> str:
 def kind(row: Row) -> str:
     """Return the class that colours a row's verdict."""
     if row.green:
-        return "refuted" if row.outcome == Outcome.REFUTED else "holds"
+        if row.outcome == Outcome.REFUTED:
+            return "refuted"
+        return "loose" if row.loose else "holds"
     if row.outcome in (Outcome.HOLDS, Outcome.REFUTED, Outcome.ERROR):
         return "bad"
-    return {"open": "open", "undecided": "undecided"}.get(row.outcome, "pending")
+    known = {"open": "open", "undecided": "undecided", "vacuous": "undecided"}
+    return known.get(row.outcome, "pending")
 
 
 def label(row: Row) -> str:

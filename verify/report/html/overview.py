@@ -18,6 +18,7 @@ Group = tuple[Paper, str, list[Row]]
 
 COLOURS: Mapping[str, str] = {
     "hold": "holds",
+    "hold, loosely": "loose",
     "refuted, as expected": "refuted",
     "undecided": "undecided",
     "not as expected": "bad",

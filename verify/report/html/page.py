@@ -111,11 +111,20 @@ def _sections(rows: Sequence[Row], drawn: pictures.Pictures) -> str:
 _OUTCOMES = (
     ("holds", "holds", "a wrong prediction would have been noticed, this one was not"),
     (
+        "loose",
+        "holds, loosely",
+        "a bound that could be half as large in every case, and nobody would notice",
+    ),
+    (
         "refuted",
         "refuted, as expected",
         "the statement is false as printed; its correction holds on the same numbers",
     ),
-    ("undecided", "undecided", "the measurement cannot tell"),
+    (
+        "undecided",
+        "undecided, vacuous",
+        "the measurement cannot tell, or the bound is one that nothing could exceed",
+    ),
     ("bad", "anything else", "the claim, the code or the control is wrong"),
     ("pending", "stale, not run", "no record of the present sources"),
     ("open", "open", "cannot be checked yet, for the reason given"),
@@ -138,7 +147,8 @@ def _reading(rows: Sequence[Row]) -> str:
         "<p>The <em>gap</em> separates measurement and prediction in the worst case;"
         " for a bound it is how far the measurement lies beyond it, negative inside."
         " <em>Would have caught</em>, or <em>resolves</em>, is the smallest error that"
-        " this measurement would have noticed. Every claim is also refuted on purpose:"
+        " this measurement would have noticed; for a bound, the factor by which it could"
+        " shrink unnoticed. Every claim is also refuted on purpose:"
         " its control is a wrong prediction that has to fail, or, where the statement"
         " is false as printed, a corrected one that has to hold.</p>"
         f"{_environment(rows)}</section>"
