@@ -47,7 +47,9 @@ def _results(row: Row) -> str:
             f'<p class="where">In error at {escape(arguments(worst.case))}</p>'
             f'<pre class="error">{escape(_local(worst.error))}</pre>'
         )
-    unit = "" if worst.unit in ("", "exact") else f" <small>{worst.unit}</small>"
+    unit = (
+        "" if worst.unit in ("", "exact") else f" <small>{escape(worst.unit)}</small>"
+    )
     cells = (
         ("predicted", escape(values.predicted_text(row))),
         ("measured", escape(values.measured_text(row))),
