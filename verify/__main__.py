@@ -83,13 +83,13 @@ def describe(claim: Claim) -> str:
         lines.append(f"  rests on: {', '.join(claim.uses)}")
     if claim.finding:
         lines.append(f"  finding: {claim.finding}")
-    if claim.open_reason:
+    if claim.compare is None:
         return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
     kind = claim.evidence
     lines += [
         f"  evidence: {kind.value}; holds means: {kind.meaning}",
         f"  expected: {claim.expected.value}",
-        f"  judged by: {claim.compare}",
+        f"  refuted if: {claim.compare.criterion()}",
         f"  run only this: python -m verify run {claim.id}",
         "",
     ]

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from verify.compare.outcomes import Enclosure, Outcome, Verdict, check_finite
+from verify.compare.outcomes import Enclosure, Outcome, Verdict, check_finite, small
 
 
 @dataclass(frozen=True)
 class Identical:
     """Exact equality: integers, fractions, text, booleans, SymPy expressions."""
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return "the two sides differ at all"
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Hold when the two are equal, refute otherwise."""
@@ -35,6 +39,13 @@ class AgreesTo:
     relative: float = 0.0
     absolute: float = 0.0
     of_largest: bool = False
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        of = "the largest measured entry" if self.of_largest else "the measured value"
+        terms = [f"{small(self.relative)} of {of}"] if self.relative else []
+        terms += [small(self.absolute)] if self.absolute else []
+        return f"the two sides differ by more than {' plus '.join(terms) or '0'}"
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Compare entry by entry; the verdict is that of the worst entry."""
@@ -78,6 +89,10 @@ class AtMost:
     relative: float = 0.0
     trivial: float = math.inf
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return f"the measured value exceeds the bound{_allowance(self)}"
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Refute when any entry exceeds its bound by more than rounding."""
         return _one_sided(predicted, measured, self, +1.0)
@@ -94,6 +109,10 @@ class AtLeast:
     relative: float = 0.0
     trivial: float = -math.inf
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return f"the measured value is below the bound{_allowance(self)}"
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Refute when any entry falls below its bound by more than rounding."""
         return _one_sided(predicted, measured, self, -1.0)
@@ -105,6 +124,10 @@ class CertifiedAtLeast:
 
     Refuted when even ``upper`` is below the prediction, undecided in between.
     """
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return "the proved enclosure lies below the bound"
 
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Judge the enclosure of a minimum against the predicted lower bound."""
@@ -129,6 +152,10 @@ class CertifiedAtLeast:
 @dataclass(frozen=True)
 class CertifiedAtMost:
     """An upper bound proved by an enclosure: ``upper <= prediction``."""
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return "the proved enclosure lies above the bound"
 
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Judge the enclosure of a maximum against the predicted upper bound."""
@@ -160,6 +187,10 @@ class Enclosed:
     radius: float
     rounding: float = 0.0
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return "the prediction lies outside the proved enclosure"
+
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Refute a number outside; an enclosure wider than `radius` decides nothing."""
         check_finite(predicted=predicted, measured=measured)
@@ -173,6 +204,12 @@ class Enclosed:
         resolves = 2.0 * width + self.rounding
         strain = gap / self.rounding if self.rounding else math.inf if gap else 0.0
         return Verdict(outcome, gap, resolves, "absolute", strain=strain)
+
+
+def _allowance(test: AtMost | AtLeast) -> str:
+    terms = [small(test.rounding)] if test.rounding else []
+    terms += [f"{small(test.relative)} of it"] if test.relative else []
+    return f" by more than {' plus '.join(terms)} (rounding)" if terms else ""
 
 
 def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:

@@ -140,9 +140,26 @@ def check_finite(**sides: Any) -> None:
             raise ValueError(f"compare: `{name}` must be finite, got {value!r:.200}")
 
 
+def small(value: float) -> str:
+    """Return a gap, tolerance or resolving power with two significant digits.
+
+    >>> small(1.234e-9), small(-math.inf)
+    ('1.2e−09', '−∞')
+    """
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.2g}".replace("-", "−") if value else "0"
+
+
 class Comparison(Protocol):
     """Judges one prediction against one measurement of the same case."""
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Return the verdict on `predicted` given `measured`."""
+        ...
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
         ...

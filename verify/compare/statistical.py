@@ -13,6 +13,7 @@ from verify.compare.outcomes import (
     Outcome,
     Verdict,
     check_finite,
+    small,
 )
 
 
@@ -32,6 +33,10 @@ class MeanEquals:
     false_pass: float = 1e-3
     rounding: float = 0.0
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return f"the mean differs from the prediction by more than {_chance(self)}"
+
     def judge(self, predicted: Any, measured: Estimate) -> Verdict:
         """Judge entry by entry; the verdict is that of the worst entry."""
         return _mean_test(predicted, measured, self, two_sided=True)
@@ -49,6 +54,10 @@ class MeanAtMost:
     false_fail: float = 2e-9
     false_pass: float = 1e-3
     rounding: float = 0.0
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return f"the mean exceeds the bound by more than {_chance(self)}"
 
     def judge(self, predicted: Any, measured: Estimate) -> Verdict:
         """Judge entry by entry; the verdict is that of the worst entry."""
@@ -69,6 +78,13 @@ class RankTrend:
 
     level: float = 1e-3
     shuffles: int = 20_000
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return (
+            "the values move the other way along the levels, which chance does with"
+            f" probability below {small(self.level)}"
+        )
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Judge the sign `predicted` of the trend of `measured`."""
@@ -121,6 +137,13 @@ class SignTest:
 
     level: float = 1e-2
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return (
+            "the changes go the other way in more replicates than a fair coin's would"
+            f" with probability {small(self.level)}"
+        )
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Judge the sign `predicted` of the changes `measured`."""
         from scipy.stats import binom
@@ -151,6 +174,13 @@ class SignedRankTest:
     """
 
     level: float = 1e-2
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return (
+            "the ranks of the changes go the other way by more than chance does with"
+            f" probability {small(self.level)}"
+        )
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Judge the sign `predicted` of the changes `measured`."""
@@ -198,6 +228,13 @@ class RarelyAbove:
     probability: float
     false_fail: float = 2e-9
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return (
+            f"more than a share {small(self.probability)} of the trials exceed the bound,"
+            f" beyond what chance allows with probability {small(self.false_fail)}"
+        )
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Count trials in which `measured` exceeds the bound `predicted`."""
         from scipy.stats import binom
@@ -217,6 +254,14 @@ class RarelyAbove:
 
 SlopeEquals = MeanEquals
 """A fitted slope is an `Estimate` over seeds; its `discrepancy` is the half-width."""
+
+
+def _chance(test: MeanEquals | MeanAtMost) -> str:
+    rounding = f"{small(test.rounding)} of rounding plus " if test.rounding else ""
+    return (
+        f"{rounding}what chance allows with probability {small(test.false_fail)};"
+        f" undecided unless an error of {small(test.discrepancy)} would be seen"
+    )
 
 
 def _mean_test(

@@ -11,7 +11,7 @@ from typing import Any, cast
 from empirical.digest import code_digest
 from verify import records
 from verify.claim import Claim, Profile
-from verify.compare import Outcome
+from verify.compare import Outcome, small
 from verify.judging import checked
 from verify.ledger import Entry
 from verify.records import CaseRecord, Record
@@ -185,15 +185,6 @@ def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
         low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
         return low if low == high else f"[{low}, {high}]"
     return _short(worst_entry(case.measured, case), digits)
-
-
-def small(value: float) -> str:
-    """Return a gap or resolving power with two significant digits."""
-    if math.isnan(value):
-        return ""
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:.2g}".replace("-", "−") if value else "0"
 
 
 def gap_text(row: Row) -> str:
