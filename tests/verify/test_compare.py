@@ -399,3 +399,16 @@ def test_bounds_may_be_exceeded_as_often_as_stated() -> None:
     verdict = compare.judge(bounds, many)
     assert verdict.outcome is Outcome.REFUTED
     assert (verdict.gap, verdict.resolves) == (28 / 200, 27 / 200)
+
+
+def test_slack_is_told_of_the_distance_to_the_origin() -> None:
+    assert AtMost().judge(1.5, 1.1).slack == pytest.approx(1.5 / 1.1)
+    assert AtMost(origin=1.0).judge(1.5, 1.1).slack == pytest.approx(5.0)
+    assert AtLeast(origin=1.0).judge(0.5, 0.75).slack == pytest.approx(2.0)
+
+
+def test_a_mean_below_a_bound_has_slack_too() -> None:
+    estimate = Estimate(np.array([1.0, 3.0]), np.array([1e-3, 1e-3]), 10)
+    verdict = MeanAtMost(discrepancy=1.0).judge([4.0, 6.0], estimate)
+    assert (verdict.outcome, verdict.slack) == (HOLDS, 2.0)
+    assert MeanEquals(discrepancy=1.0).judge([1.0, 3.0], estimate).slack is None

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from verify.compare.outcomes import Enclosure, Outcome, Verdict, check_finite, small
+from verify.compare.outcomes import (
+    Enclosure,
+    Outcome,
+    Verdict,
+    check_finite,
+    slack_of,
+    small,
+)
 
 
 @dataclass(frozen=True)
@@ -82,12 +89,14 @@ class AtMost:
 
     `rounding` is the rounding error of the two sides, absolute; `relative` the same
     relative to the bound. The gap is measurement minus bound: the least slack. A bound
-    of at least `trivial` says nothing about what is measured.
+    of at least `trivial` says nothing about what is measured. The slack is told of the
+    distance to `origin`: 1 for a condition number, which is never below it.
     """
 
     rounding: float = 0.0
     relative: float = 0.0
     trivial: float = math.inf
+    origin: float = 0.0
 
     def criterion(self) -> str:
         """Say in words which measurement refutes a prediction."""
@@ -108,6 +117,7 @@ class AtLeast:
     rounding: float = 0.0
     relative: float = 0.0
     trivial: float = -math.inf
+    origin: float = 0.0
 
     def criterion(self) -> str:
         """Say in words which measurement refutes a prediction."""
@@ -145,7 +155,7 @@ class CertifiedAtLeast:
             max(0.0, measured.upper - bound),
             "absolute",
             strain=_one_sided_strain(bound, measured.lower, bound - measured.lower),
-            slack=_slack(bound, measured.upper, -1.0),
+            slack=slack_of(bound, measured.upper, -1.0),
         )
 
 
@@ -173,7 +183,7 @@ class CertifiedAtMost:
             max(0.0, bound - measured.lower),
             "absolute",
             strain=_one_sided_strain(bound, measured.upper, measured.upper - bound),
-            slack=_slack(bound, measured.lower, +1.0),
+            slack=slack_of(bound, measured.lower, +1.0),
         )
 
 
@@ -246,24 +256,12 @@ def _one_sided(
     resolves = float(max(0.0, allowed[at] - gap[at]))
     strain = _one_sided_strain(float(p[at]), float(m[at]), float(gap[at]))
     slacks = [
-        _slack(bound, float(value), sign)
+        slack_of(bound - test.origin, float(value) - test.origin, sign)
         for bound, value, said in zip(bounds, m, ~vacuous, strict=True)
         if said
     ]
     slack = min((each for each in slacks if each is not None), default=None)
     return Verdict(outcome, float(gap[at]), resolves, "absolute", at, strain, slack)
-
-
-def _slack(bound: float, value: float, sign: float) -> float | None:
-    """Return the factor between a bound and what keeps it; see `Verdict.slack`."""
-    if bound == value:
-        return 1.0
-    if bound == 0.0:
-        return None
-    if sign * (bound - value) < 0.0:
-        return 1.0
-    near, far = sorted((abs(bound), abs(value)))
-    return far / near if near > 0.0 and bound * value > 0.0 else math.inf
 
 
 def _one_sided_strain(bound: float, value: float, gap: float) -> float:

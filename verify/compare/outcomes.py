@@ -140,6 +140,18 @@ def check_finite(**sides: Any) -> None:
             raise ValueError(f"compare: `{name}` must be finite, got {value!r:.200}")
 
 
+def slack_of(bound: float, value: float, sign: float = 1.0) -> float | None:
+    """Return the factor between a bound and what keeps it; see `Verdict`."""
+    if bound == value:
+        return 1.0
+    if bound == 0.0:
+        return None
+    if sign * (bound - value) < 0.0:
+        return 1.0
+    near, far = sorted((abs(bound), abs(value)))
+    return far / near if near > 0.0 and bound * value > 0.0 else math.inf
+
+
 def small(value: float) -> str:
     """Return a gap, tolerance or resolving power with two significant digits.
 

@@ -13,6 +13,7 @@ from verify.compare.outcomes import (
     Outcome,
     Verdict,
     check_finite,
+    slack_of,
     small,
 )
 
@@ -305,6 +306,13 @@ def _mean_test(
         weakest = int(np.argmax(gap + resolves))
         resolved = gap[weakest] + resolves[weakest] <= test.discrepancy
     outcome = Outcome.HOLDS if resolved else Outcome.UNDECIDED
+    slacks = () if two_sided else map(slack_of, bound.tolist(), mean.tolist())
     return Verdict(
-        outcome, float(gap[worst]), float(resolves.max()), "absolute", worst, strain
+        outcome,
+        float(gap[worst]),
+        float(resolves.max()),
+        "absolute",
+        worst,
+        strain,
+        slack=min((each for each in slacks if each is not None), default=None),
     )

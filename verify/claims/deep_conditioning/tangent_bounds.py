@@ -138,7 +138,7 @@ THM_34 = Claim(
     ),
     predict=_predict_printed,
     measure=_measure_ratio,
-    compare=AtMost(rounding=1e-13),
+    compare=AtMost(rounding=1e-13, trivial=1.0),
     must_refute=_wrong_maximum,
     examples=_ratios,
     max_examples=100,
@@ -206,7 +206,7 @@ THM_34_MAXIMUM = Claim(
     measure=_measure_ratio,
     # mu to 1e-13; t falls by (1 - mu)/(1 + mu) a layer, 60 of which make at most 2 * 60
     # * 0.9/0.19 of it.
-    compare=AtMost(rounding=1e-13, relative=1e-10),
+    compare=AtMost(rounding=1e-13, relative=1e-10, trivial=1.0),
     must_refute=_wrong_maximum,
     examples=_ratios,
     max_examples=100,
@@ -266,7 +266,7 @@ THM_34_ENVELOPE = Claim(
     ),
     predict=_predict_envelope,
     measure=_measure_twice,
-    compare=AtMost(rounding=1e-13),
+    compare=AtMost(rounding=1e-13, trivial=1.0),
     must_refute=_wrong_envelope,
     examples=_ratios,
     max_examples=100,
@@ -401,7 +401,7 @@ COR_35 = Claim(
     cases=_A_CASES,
     predict=_predict_printed_condition,
     measure=_measure_printed_condition,
-    compare=AtMost(relative=1e-12),
+    compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_printed_condition,
     uses=("dc/thm3.4",),
     version=2,
@@ -422,7 +422,7 @@ COR_35_SHARP = Claim(
     cases=_A_CASES,
     predict=_predict_sharp_condition,
     measure=_measure_sharp_condition,
-    compare=AtMost(relative=1e-12),
+    compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_sharp_condition,
     uses=("dc/thm3.4-envelope", "dc/cor3.3"),
 )
@@ -441,7 +441,7 @@ COR_35_MAXIMUM = Claim(
     measure=_measure_best_condition,
     # t to 1e-13 and mu to 1e-13 of subjects found by quadrature; where rows are barely
     # dominant the quotient of a difference 1 - (n - 1) t above 1e-3.
-    compare=AtMost(relative=1e-9),
+    compare=AtMost(relative=1e-9, origin=1.0),
     must_refute=_wrong_best_condition,
     uses=("dc/thm3.4-maximum",),
 )
@@ -519,7 +519,7 @@ THM_38 = Claim(
     cases=_B_CASES,
     predict=_predict_eigenvalue,
     measure=_measure_eigenvalue,
-    compare=AtLeast(rounding=1e-13),
+    compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
     must_refute=_wrong_eigenvalue,
     uses=("dc/lemC.8",),
     version=2,
@@ -538,7 +538,7 @@ THM_38_MAXIMUM = Claim(
     predict=_predict_best_eigenvalue,
     measure=_measure_eigenvalue_twice,
     # As dc/thm3.4-maximum.
-    compare=AtLeast(rounding=1e-11),
+    compare=AtLeast(rounding=1e-11, trivial=0.0, origin=1.0),
     must_refute=_wrong_best_eigenvalue,
     uses=("dc/lemC.8", "dc/thm3.4-maximum"),
 )
@@ -604,7 +604,7 @@ COR_39 = Claim(
     ),
     predict=_predict_condition_b,
     measure=_measure_condition_b,
-    compare=AtMost(relative=1e-12),
+    compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_condition_b,
     uses=("dc/thm3.8",),
     version=2,
@@ -625,7 +625,7 @@ COR_39_MAXIMUM = Claim(
     predict=_predict_best_condition_b,
     measure=_measure_condition_b_twice,
     # 1 - t above 1e-2, t to 1e-11.
-    compare=AtMost(relative=1e-9),
+    compare=AtMost(relative=1e-9, origin=1.0),
     must_refute=_wrong_best_condition_b,
     uses=("dc/thm3.8-maximum",),
 )
