@@ -65,8 +65,7 @@ def _line(claim: Claim) -> str:
     if claim.open_reason:
         remark = "  (open)"
     else:
-        false = claim.expected is Outcome.REFUTED
-        remark = "  (false as printed)" if false else ""
+        remark = f"  ({claim.fault})" if claim.expected is Outcome.REFUTED else ""
     return f"{claim.id:<32} {claim.title}{remark}"
 
 
@@ -77,6 +76,7 @@ def describe(claim: Claim) -> str:
         f"  {claim.statement}",
         *(f"  assuming {assumption}" for assumption in claim.assumptions),
         f"  source: {references.full_citation(claim.source.key)} {claim.source.where}.",
+        f"  statement: {claim.reading.value}, {claim.reading.meaning}",
         f"  covers: {', '.join(claim.items)}",
     ]
     if claim.uses:

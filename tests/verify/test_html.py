@@ -206,7 +206,7 @@ def test_what_is_false_as_printed_is_shown_on_top(page: str) -> None:
     assert findings.count("<h3>") == 1
     assert "One too many." in findings
     assert "A &lt;b&gt;bold&lt;/b&gt; claim" in findings
-    assert "refuted, as expected" in findings
+    assert "false as read" in findings
 
 
 def test_what_is_not_settled_is_shown_with_its_reason(page: str) -> None:

@@ -405,7 +405,7 @@ MMD: tuple[Mutation, ...] = (
         "mmd.noise_rule",
         "a parameter more",
         field("parameters", more),
-        ("mmd/sigma", "mmd/err12"),
+        ("mmd/sigma",),
     ),
     Mutation(
         "mmd.noise_rule",

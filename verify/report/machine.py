@@ -38,6 +38,7 @@ def as_mapping(row: Row) -> dict[str, Any]:
         "statement": claim.statement,
         "assumptions": claim.assumptions,
         "evidence": claim.evidence.value,
+        "reading": claim.reading.value,
         "expected": "open" if claim.open_reason else claim.expected.value,
         "outcome": row.outcome,
         "green": row.green,

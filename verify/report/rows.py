@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from empirical.digest import code_digest
 from verify import records
-from verify.claim import Claim, Profile
+from verify.claim import FAULTS, Claim, Profile
 from verify.compare import Outcome, small
 from verify.judging import checked
 from verify.ledger import Entry
@@ -77,7 +77,7 @@ class Row:
             return self.outcome
         if self.green:
             if self.claim.expected is Outcome.REFUTED:
-                return "refuted, as expected"
+                return self.claim.fault
             return "holds, loosely" if self.loose else "holds"
         if self.outcome != self.claim.expected:
             return f"{self.outcome}, expected: {self.claim.expected.value}"
@@ -115,7 +115,7 @@ def counts(rows: Sequence[Row]) -> Mapping[str, int]:
     order: tuple[tuple[str, Callable[[Row], bool]], ...] = (
         ("hold", lambda r: r.verdict == "holds"),
         ("hold, loosely", lambda r: r.verdict == "holds, loosely"),
-        ("refuted, as expected", lambda r: r.green and r.outcome == Outcome.REFUTED),
+        *((fault, lambda r, fault=fault: r.verdict == fault) for fault in FAULTS),
         ("undecided", lambda r: r.outcome in (Outcome.UNDECIDED, Outcome.VACUOUS)),
         ("not as expected", _unexpected),
         ("in error", lambda r: r.outcome == Outcome.ERROR),

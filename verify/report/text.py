@@ -9,13 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from verify import references
+from verify.claim import FAULTS
 from verify.report import rows as values
 from verify.report.rows import Row
 
 _STYLES = {
     "holds": "green",
     "holds, loosely": "green",
-    "refuted, as expected": "cyan",
+    **dict.fromkeys(FAULTS, "cyan"),
     "open": "dim",
     "stale": "yellow",
     "not run": "yellow",

@@ -91,6 +91,8 @@ def _facts(row: Row, everything: Mapping[str, Row]) -> str:
         items = "".join(f"<li>{text(a)}</li>" for a in claim.assumptions)
         facts.append(("Assuming", f"<ul>{items}</ul>"))
     facts.append(("Source", source(claim)))
+    reading = claim.reading
+    facts.append(("Statement", f"{reading.value}: {escape(reading.meaning)}"))
     facts.append(("Covers", escape(", ".join(claim.items))))
     if claim.uses:
         known = [

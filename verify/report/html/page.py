@@ -7,6 +7,7 @@ from pathlib import Path
 
 from verify.claim import Evidence, Profile
 from verify.figures.runs import Records
+from verify.reading import Reading
 from verify.report.html import claim, overview, pictures
 from verify.report.rows import Row
 
@@ -80,7 +81,7 @@ def _contents(rows: Sequence[Row], drawn: pictures.Pictures, *, whole: bool) -> 
     places = [("counts", "Counts")]
     if any(not row.settled for row in rows):
         places.insert(0, ("attention", "Not settled"))
-    places += [("findings", "False as printed")] if overview.findings(rows) else []
+    places += [("findings", "What is false")] if overview.findings(rows) else []
     places += [("figures", "Figures")] if drawn.gallery else []
     places += [("coverage", "Coverage")] if whole else []
     places += [
@@ -120,8 +121,11 @@ _OUTCOMES = (
     ),
     (
         "refuted",
-        "refuted, as expected",
-        "the statement is false as printed; its correction holds on the same numbers",
+        "false, not reproduced",
+        (
+            "as printed, or as read where a formula was restored or several senses fit; the"
+            " correction holds on the same numbers"
+        ),
     ),
     (
         "undecided",
@@ -139,6 +143,10 @@ def _reading(rows: Sequence[Row]) -> str:
         f'<dt><span class="verdict {kind}">{name}</span></dt><dd>{meaning}.</dd>'
         for kind, name, meaning in _OUTCOMES
     )
+    readings = "".join(
+        f"<dt>{reading.value}</dt><dd>{escape(reading.meaning)}.</dd>"
+        for reading in Reading
+    )
     kinds = "".join(
         f"<dt>{kind.value}</dt><dd>{escape(kind.meaning)}.</dd>" for kind in Evidence
     )
@@ -153,7 +161,9 @@ def _reading(rows: Sequence[Row]) -> str:
         " this measurement would have noticed; for a bound, the factor by which it could"
         " shrink unnoticed. Every claim is also refuted on purpose:"
         " its control is a wrong prediction that has to fail, or, where the statement"
-        " is false as printed, a corrected one that has to hold.</p>"
+        " is false, a corrected one that has to hold.</p>"
+        f"<h3>How the words of a statement are known</h3>"
+        f'<dl class="facts">{readings}</dl>'
         f"{_environment(rows)}</section>"
     )
 
