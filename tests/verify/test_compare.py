@@ -186,6 +186,7 @@ def test_a_bound_that_nothing_could_exceed_decides_nothing(sign: float) -> None:
         (-1.0, -4.0, 4.0),
         (2.0, 0.0, math.inf),
         (2.0, -1.0, math.inf),
+        (1.0, 1e-313, math.inf),
         (0.0, -1.0, None),
         (0.0, 0.0, 1.0),
     ],

@@ -2226,7 +2226,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "lengths.length_trajectory",
         "a layer on",
         lambda f: lambda a, gamma, depth: f(a, gamma, depth + 1)[1:],
-        ("dc/D.0", "dc/E12", "dc/thm3.11-wide-networks"),
+        ("dc/D.0", "dc/E12-lengths", "dc/thm3.11-wide-networks"),
     ),
     Mutation(
         "lengths.length_trajectory",

@@ -148,8 +148,10 @@ def slack_of(bound: float, value: float, sign: float = 1.0) -> float | None:
         return None
     if sign * (bound - value) < 0.0:
         return 1.0
-    near, far = sorted((abs(bound), abs(value)))
-    return far / near if near > 0.0 and bound * value > 0.0 else math.inf
+    # Python's floats: a quotient beyond float64 is infinite, and no warning.
+    near, far = sorted((abs(float(bound)), abs(float(value))))
+    same_side = (bound > 0.0) == (value > 0.0)
+    return far / near if near > 0.0 and same_side else math.inf
 
 
 def small(value: float) -> str:
