@@ -265,7 +265,7 @@ def _of_lemma(**fields: Any) -> Claim:
         cases=_CIRCLES,
         measure=_measure_norm,
         # Largest eigenvalue by FFT or Lanczos: 1e-12.
-        compare=AtMost(relative=1e-11),
+        compare=AtMost(relative=1e-11, trivial=1.0),
         must_refute=_wrong_norm,
         uses=("dc/delta",),
         **fields,
