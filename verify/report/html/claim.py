@@ -1,6 +1,7 @@
 """One section of the page: what a claim states, what was found, how to refute it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 
 from empirical.digest import ROOT
@@ -157,8 +158,16 @@ def _case(case: CaseRecord) -> str:
     numbers = "".join(f'<td class="n">{escape(cell)}</td>' for cell in cells)
     return (
         f"<tr><td>{escape(arguments(case.case))}</td>{numbers}"
-        f"<td>{case.outcome.value}</td><td>{escape(case.control)}</td></tr>"
+        f"<td>{case.outcome.value}</td><td>{escape(_tried(case))}</td></tr>"
     )
+
+
+def _tried(case: CaseRecord) -> str:
+    """Return what the control predicted of a case, and what became of it."""
+    if not case.control:
+        return ""
+    other = replace(case, predicted=case.control_predicted)
+    return f"{values.predicted_of(other)}: {case.control}"
 
 
 def _command(claim: Claim) -> str:
