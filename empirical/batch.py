@@ -1,32 +1,16 @@
-"""Configurations run one after another, one JSON record each, resumable."""
+"""Records as files: names, JSON written whole or not at all."""
 
 import dataclasses
-import glob
-import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-
-class Named(Protocol):
-    """What can be run in a batch: its name is also that of its file."""
-
-    @property
-    def name(self) -> str:
-        """Letters, digits, ``-``, ``_`` and ``.``."""
-        ...
-
-
-Item = TypeVar("Item", bound=Named)
-
-_CHECKPOINT = "{}.{}.checkpoint"
 
 
 def checked_name(name: str) -> str:
@@ -49,87 +33,6 @@ def checked_name(name: str) -> str:
             f"it is {name!r}"
         )
     return name
-
-
-def run_batch(
-    configurations: Sequence[Item],
-    *,
-    directory: Path,
-    identity: Callable[[Item], Mapping[str, Any]],
-    run: Callable[[Item, Path], Mapping[str, Any]],
-    code: str,
-    rerun: bool = False,
-    report: Callable[[Item, str], None] | None = None,
-) -> dict[str, str]:
-    """Run what has no record yet; each record is written whole or not at all.
-
-    Parameters
-    ----------
-    configurations : sequence
-    directory : Path
-        Made if absent; one ``<name>.json`` each.
-    identity : callable
-        Entries that a kept record must share with the configuration.
-    run : callable
-        Configuration, and where it may leave its state on the way, to record; the record
-        holds its identity and its ``"code"``.
-    code : str
-        A kept record of other code is kept, and said to be.
-    rerun : bool
-        Run those with a record too.
-    report : callable, optional
-        Called with a configuration and ``"running"`` before it starts, or how it ended.
-
-    Returns
-    -------
-    dict
-        Name to ``"done"``, ``"kept"``, ``"kept, of other code"`` or ``"failed: why"``;
-        a failure (memory, say) does not stop the others.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Passed on; the records written so far stay, nothing half-written does.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    say = report or (lambda _configuration, _outcome: None)
-    outcomes: dict[str, str] = {}
-    for configuration in configurations:
-        path = directory / f"{configuration.name}.json"
-        own = identity(configuration)
-        outcome = None if rerun else _kept(path, own, code)
-        if outcome is None:
-            say(configuration, "running")
-            state = _checkpoint(path, own, code)
-            try:
-                write_json(path, run(configuration, state))
-                outcome = "done"
-                # Those of other code and other configurations are of no use now.
-                every = _CHECKPOINT.format(configuration.name, "[0-9a-f]" * 12)
-                _remove(directory, every)
-            except (RuntimeError, ValueError, OSError) as error:
-                outcome = f"failed: {error}"
-        outcomes[configuration.name] = outcome
-        say(configuration, outcome)
-    return outcomes
-
-
-def _checkpoint(path: Path, identity: Mapping[str, Any], code: str) -> Path:
-    # No run goes on from what another configuration or other code has left.
-    described = json.dumps([plain(identity), code], sort_keys=True)
-    digest = hashlib.sha256(described.encode()).hexdigest()[:12]
-    return path.with_name(_CHECKPOINT.format(path.stem, digest))
-
-
-def remove_checkpoints(path: Path) -> None:
-    """Remove a run's state, and those of its parts, numbered behind its name."""
-    _remove(path.parent, glob.escape(path.name))
-
-
-def _remove(directory: Path, pattern: str) -> None:
-    for each in (pattern, f"{pattern}.[0-9]*"):
-        for left in directory.glob(each):
-            left.unlink(missing_ok=True)
 
 
 def write_json(path: Path, content: object) -> None:
@@ -197,16 +100,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
-
-
-def _kept(path: Path, identity: Mapping[str, Any], code: str) -> str | None:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        # Absent, or not ours to trust: run it (again).
-        return None
-    if not isinstance(record, dict):
-        return None
-    if any(record.get(key) != value for key, value in plain(identity).items()):
-        return None
-    return "kept" if record.get("code") == code else "kept, of other code"

@@ -3,9 +3,49 @@
 Each experiment is a function of keyword arguments that JSON can carry; its results are
 lists and numbers. Streams of random numbers are named after what they are for, so that
 one seed fixes a result on one kind of device.
+
+Parameters
+----------
+activation : str
+    Standardised; a name that `empirical.conditioning.named` knows.
+chains : int
+    Independent networks.
+data : str
+    a, b (the paper's assumptions), arc or digits.
+delta : float
+    Separation of the inputs (a, arc), or their smallest eigenvalue (b).
+depth, depths : int
+    Hidden layers, increasing.
+draws : int
+    Independent networks.
+every : int
+    Record the loss after so many steps.
+layers : str
+    top or all.
+n : int
+    Training inputs.
+noise : float
+    Standard deviation of noise on the targets.
+rho : float
+    Correlation of the two inputs.
+seed : int
+    Of all random numbers.
+squared_norms : tuple of float
+    Of the two inputs.
+steps : int
+    Of gradient descent.
+tangent : bool
+    Measure tangent kernels too.
+tests : int
+    Test inputs.
+units : bool
+    Draw units instead of weights: wide and deep is cheap.
+width, widths : int
+    Units of every hidden layer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,7 +89,7 @@ DATA = ("a", "b", "arc", "digits")
 
 
 def inputs(
-    data: str, *, n: int, delta: float, seed: int, directory: str | None = None
+    data: str, *, n: int, delta: float, seed: int, directory: Path | str | None = None
 ) -> Array:
     """Return n unit inputs of a kind.
 
@@ -99,7 +139,7 @@ def depth(
     units: bool = False,
     seed: int = 7,
     device: str = "cpu",
-    directory: str | None = None,
+    directory: Path | str | None = None,
 ) -> Result:
     """Condition numbers of the kernels against depth."""
     x = inputs(data, n=n, delta=delta, seed=seed, directory=directory)
@@ -139,7 +179,7 @@ def width(
     draws: int = 32,
     seed: int = 7,
     device: str = "cpu",
-    directory: str | None = None,
+    directory: Path | str | None = None,
 ) -> Result:
     """Mean kernels and their spread against width."""
     x = inputs(data, n=n, delta=delta, seed=seed, directory=directory)
@@ -229,7 +269,7 @@ def train(
     every: int = 1,
     seed: int = 7,
     device: str = "cpu",
-    directory: str | None = None,
+    directory: Path | str | None = None,
 ) -> Result:
     """Gradient descent on random signs: loss curves, rates and condition numbers.
 
@@ -280,7 +320,7 @@ def digits(
     noise: float = 0.0,
     seed: int = 7,
     device: str = "cpu",
-    directory: str | None = None,
+    directory: Path | str | None = None,
 ) -> Result:
     """Minimum-norm interpolation of digits with kernels averaged over drawn networks.
 
@@ -333,7 +373,7 @@ EXPERIMENTS: Mapping[str, Callable[..., Result]] = {
 """What the command line and the batch can run."""
 
 
-def _source(data: str, n: int, directory: str | None) -> dict[str, Any]:
+def _source(data: str, n: int, directory: Path | str | None) -> dict[str, Any]:
     """Return what a record says about its inputs."""
     if data == "digits":
         return dict(digit_problem(n, 1, directory=directory).source["train"])

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from empirical.identity_map.batch import run_configuration
 
 from empirical.batch import write_json
-from empirical.identity_map.batch import run_configuration
 from empirical.identity_map.experiments import Configuration, configurations
 from verify import figures
 from verify.figures import __main__ as command

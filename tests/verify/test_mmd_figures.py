@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from empirical.mmd_init.batch import run_configuration
+
 from empirical.mmd_init.experiments import Configuration, configurations
 from theory import mmd
 from verify import figures

@@ -11,37 +11,21 @@ Workers that want the same run at once wait for the first of them.
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
-from empirical.batch import Named, plain
-from empirical.digest import code_digest
+from empirical.batch import plain
+from empirical.testbed.study import Named, Setting, Study, run_here
 from verify.paths import Place, place
 
 PATIENCE = 3600.0
 """Seconds after which a run that another process holds is taken over."""
-
-
-class Batch(Protocol):
-    """What trains configurations and leaves a record of each."""
-
-    def __call__(
-        self,
-        configurations: Sequence[Any],
-        /,
-        *,
-        directory: Path,
-        device: str,
-        rerun: bool,
-    ) -> Mapping[str, str]:
-        """Return how each ended, by name."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -50,25 +34,16 @@ class Trainer:
 
     Attributes
     ----------
-    module : str
-        Whose command line trains them, ``empirical.<topic>``.
-    configurations : callable
-        Scale to configurations.
-    batch : callable
-        ``run_batch`` of that module.
-    identity : callable
-        Configuration and kind of device to the entries that their record has.
+    study : Study
+        What trains them.
     """
 
-    module: str
-    configurations: Callable[[Any], Sequence[Named]]
-    batch: Batch
-    identity: Callable[[Any, str], Mapping[str, Any]]
+    study: Study[Any]
 
     @property
     def code(self) -> str:
         """Digest of the code that trains them."""
-        return code_digest(f"{self.module}.batch")
+        return self.study.code
 
     def names(self, scale: str) -> tuple[str, ...]:
         """Return the names of the configurations of a scale."""
@@ -89,15 +64,12 @@ class Trainer:
         name, device = configuration.name, _device(scale)
         if scale == "paper" and not torch.cuda.is_available():
             raise ValueError(
-                f"{name} (paper): `{path}` must exist, or a GPU be here to train it."
-                f" Run `python -m {self.module} batch --scale paper` where there is one."
+                f"{name} (paper): `{path}` must exist, or a GPU be here to train it. Run"
+                f" `python -m {self.study.module} batch --scale paper` where there is one."
             )
         # What there is, if anything, is of other code.
-        outcome = self.batch(
-            [configuration], directory=path.parent, device=device, rerun=True
-        )
-        if outcome[name] != "done":
-            raise ValueError(f"{name}: {outcome[name]}")
+        here = Setting(device=device)
+        run_here(self.study, configuration, folder=path.parent, setting=here)
         return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -107,7 +79,7 @@ def _device(scale: str) -> str:
 
 @cache
 def _all(trainer: Trainer, scale: str, redraw: int) -> tuple[Any, ...]:
-    made: tuple[Any, ...] = tuple(trainer.configurations(scale))
+    made: tuple[Any, ...] = tuple(trainer.study.configurations(scale))
     # Farther than any configuration has seeds.
     moved = 1000 * redraw
     return tuple(replace(c, seeds=tuple(s + moved for s in c.seeds)) for c in made)
@@ -135,7 +107,7 @@ def _current(
         return None
     if not isinstance(record, dict):
         return None
-    own = plain(trainer.identity(configuration, _device(scale)))
+    own = plain(trainer.study.identity(configuration, _device(scale)))
     if any(record.get(key) != value for key, value in own.items()):
         return None
     kept = scale == "paper" or record.get("code") == trainer.code

@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from empirical.square_loss import batch
-from empirical.square_loss.experiments import configurations
+from empirical.square_loss.study import STUDY
 from verify.claims._trained import Trainer
 from verify.claims.square_loss._networks import Array
 
-NETWORKS = Trainer(
-    "empirical.square_loss", configurations, batch.run_batch, batch.identity_of
-)
+NETWORKS = Trainer(STUDY)
 
 
 def run(family: str, scale: str, data: str) -> dict[str, Any]:

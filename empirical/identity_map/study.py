@@ -3,28 +3,26 @@
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from empirical import batch, devices
+from empirical import devices
 from empirical.batch import identity, numbers
 from empirical.data import Dataset, load
 from empirical.digest import code_digest
 from empirical.identity_map import images, measures
-from empirical.identity_map.experiments import Configuration
+from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import Params
 from empirical.identity_map.training import Trained, train
 from empirical.randomness import seed_sequence, torch_generator
+from empirical.testbed.study import CPU, Setting, Study
 
 SCHEMA = 1
-
-Progress = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,26 +42,9 @@ def groups(configuration: Configuration) -> tuple[Group, ...]:
 
 
 def train_configuration(
-    configuration: Configuration,
-    *,
-    device: str,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> tuple[Trained, dict[tuple[int, ...], Pictures]]:
     """Train all groups and seeds of a configuration side by side.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    device : str
-    data : str, optional
-        Folder of the full data sets.
-    allow_unverified : bool
-        See `empirical.data.load`.
-    progress, checkpoint
-        See `training.train`.
 
     Returns
     -------
@@ -74,7 +55,7 @@ def train_configuration(
         looked at when it trains on many.
     """
     network = configuration.network
-    source = _source(configuration, data, allow_unverified=allow_unverified)
+    source = _source(configuration, setting)
     pictures = {
         labels: _pictures(configuration, source, labels)
         for labels in configuration.labels
@@ -88,7 +69,7 @@ def train_configuration(
                 # The same numbers for every group: what differs is the group alone.
                 generator=torch_generator(seed, "identity-map", "weights"),
                 dtype=torch.float32,
-                device=device,
+                device=setting.device,
             )
             for group, seed in draws
         ]
@@ -102,26 +83,20 @@ def train_configuration(
     trained = train(
         network,
         params,
-        inputs.to(device=device, dtype=torch.float32),
+        inputs.to(device=setting.device, dtype=torch.float32),
         configuration.recipe,
         rates=[group.rate for group, _ in draws],
         generator=torch_generator(configuration.seeds[0], "identity-map", "batches"),
-        progress=progress,
-        checkpoint=checkpoint,
+        progress=setting.progress,
+        checkpoint=setting.checkpoint,
     )
     return trained, pictures
 
 
 def run_configuration(
-    configuration: Configuration,
-    *,
-    device: str,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> dict[str, Any]:
-    """Train, measure, and return the record; arguments as `train_configuration`.
+    """Train, measure, and return the record.
 
     Examples
     --------
@@ -133,40 +108,20 @@ def run_configuration(
     ...     recipe=Recipe(steps=3),
     ...     seeds=(0, 1),
     ... )
-    >>> record = run_configuration(tiny, device="cpu")
+    >>> record = run_configuration(tiny)
     >>> [draw["status"] for draw in record["groups"][0]["draws"]]
     ['finished', 'finished']
     """
-    return trained_record(
-        configuration,
-        device=device,
-        data=data,
-        allow_unverified=allow_unverified,
-        progress=progress,
-        checkpoint=checkpoint,
-    )[0]
+    return trained_record(configuration, setting)[0]
 
 
 def trained_record(
-    configuration: Configuration,
-    *,
-    device: str,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> tuple[dict[str, Any], Trained]:
-    """Return the record, and the weights too; arguments as `train_configuration`."""
+    """Return the record, and the weights too."""
     start = time.perf_counter()
-    trained, pictures = train_configuration(
-        configuration,
-        device=device,
-        data=data,
-        allow_unverified=allow_unverified,
-        progress=progress,
-        checkpoint=checkpoint,
-    )
-    devices.synchronise(device)
+    trained, pictures = train_configuration(configuration, setting)
+    devices.synchronise(setting.device)
     trained_at = time.perf_counter()
     settings = measures.Settings(**configuration.settings)
     shown = [
@@ -174,9 +129,9 @@ def trained_record(
         for index, group in enumerate(groups(configuration))
     ]
     record = {
-        **identity_of(configuration, device),
+        **identity_of(configuration, setting.device),
         "code": code_digest(__name__),
-        "environment": devices.describe(device),
+        "environment": devices.describe(setting.device),
         "seconds": {
             "training": trained_at - start,
             "measuring": time.perf_counter() - trained_at,
@@ -186,40 +141,6 @@ def trained_record(
         "groups": shown,
     }
     return record, trained
-
-
-def run_batch(
-    configurations: Sequence[Configuration],
-    *,
-    directory: Path,
-    device: str,
-    rerun: bool = False,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    report: Callable[[Configuration, str], None] | None = None,
-    progress: Progress | None = None,
-) -> dict[str, str]:
-    """Run what has no record yet; see `empirical.batch.run_batch`.
-
-    A configuration that was interrupted goes on from its checkpoint, which lies beside
-    the records until it is done.
-    """
-    return batch.run_batch(
-        configurations,
-        directory=directory,
-        identity=lambda c: identity_of(c, device),
-        run=lambda c, checkpoint: run_configuration(
-            c,
-            device=device,
-            data=data,
-            allow_unverified=allow_unverified,
-            progress=progress,
-            checkpoint=checkpoint,
-        ),
-        code=code_digest(__name__),
-        rerun=rerun,
-        report=report,
-    )
 
 
 def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
@@ -270,16 +191,14 @@ def _stacked(each: Sequence[Params]) -> Params:
     return tuple(torch.cat(weights) for weights in zip(*each, strict=True))
 
 
-def _source(
-    configuration: Configuration, data: str | None, *, allow_unverified: bool
-) -> Dataset:
+def _source(configuration: Configuration, setting: Setting) -> Dataset:
     name = "mnist" if configuration.data == "channelled" else configuration.data
     # Digits come from the set that is the same on every machine, unless it is too small.
     digits = name == "mnist" and (configuration.examples or 0) <= 4000
     return load(
         name,
-        directory=None if digits else data,
-        allow_unverified=allow_unverified,
+        directory=None if digits else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
         cached=not digits,
     )
 
@@ -297,3 +216,11 @@ def _many(configuration: Configuration, source: Dataset) -> Tensor:
     chosen = source.head(configuration.examples or len(source)).images
     pixels = images.standardised(chosen, data=source.name)
     return images.resize(pixels, configuration.network.shape[1:])
+
+
+STUDY = Study(
+    module="empirical.identity_map",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)

@@ -1,56 +1,43 @@
-"""Train configurations: one record each, resumable, also within a run."""
+"""What one configuration makes: a problem, trained draws, a record."""
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from empirical import batch, devices
+from empirical import devices
 from empirical.batch import identity, numbers
 from empirical.digest import code_digest
 from empirical.mmd_init import records
-from empirical.mmd_init._chunks import Progress
-from empirical.mmd_init.experiments import Configuration
+from empirical.mmd_init.experiments import Configuration, configurations
 from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import State, stacked
 from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import RandomLabelRecipe, pretrain_random_labels
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.study import CPU, Setting, Study
 
 SCHEMA = 1
 
 
-def images_of(
-    configuration: Configuration,
-    *,
-    data: str | None = None,
-    allow_unverified: bool = False,
-) -> Images:
-    """Return a configuration's images; `data` is the folder of the full data sets."""
+def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
+    """Return a configuration's images."""
     c = configuration
     # Small digits come from the set that is the same on every machine.
     embedded = c.data == "mnist" and c.side is not None
     return images(
         c.data,
         side=c.side,
-        directory=None if embedded else data,
-        allow_unverified=allow_unverified,
+        directory=None if embedded else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
         cached=not embedded,
     )
 
 
 def run_configuration(
-    configuration: Configuration,
-    *,
-    device: str = "cpu",
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> dict[str, Any]:
     """Pre-train, measure, fine-tune, and return the record.
 
@@ -79,24 +66,22 @@ def run_configuration(
     ['finished', 'finished']
     """
     c, start_time = configuration, time.perf_counter()
-    found = images_of(c, data=data, allow_unverified=allow_unverified)
-    found = dataclasses.replace(found, inputs=found.inputs.to(device))
-    start = _starts(c, device)
-    state, runs, taken = _pretrained(
-        c, start, found, progress=progress, checkpoint=checkpoint
-    )
+    found = images_of(c, setting)
+    found = dataclasses.replace(found, inputs=found.inputs.to(setting.device))
+    start = _starts(c, setting.device)
+    state, runs, taken = _pretrained(c, start, found, setting)
     pretraining = time.perf_counter() - start_time
     if not c.network.batch_norm:
         records.measured(c, start, state, found, runs)
     for at, snapshot in taken.items():
         moved = {k: v.to(found.inputs) for k, v in snapshot.items()}
         records.around(c, at, moved, found, runs)
-    _finetune(c, state, found, runs, progress=progress, checkpoint=checkpoint)
-    devices.synchronise(device)
+    _finetune(c, state, found, runs, setting)
+    devices.synchronise(setting.device)
     return {
-        **identity_of(c, device),
+        **identity_of(c, setting.device),
         "code": code_digest(__name__),
-        "environment": devices.describe(device),
+        "environment": devices.describe(setting.device),
         "seconds": {
             "pretraining": pretraining,
             "all": time.perf_counter() - start_time,
@@ -128,9 +113,7 @@ def _pretrained(
     c: Configuration,
     start: State,
     found: Images,
-    *,
-    progress: Progress | None,
-    checkpoint: Path | None,
+    setting: Setting,
 ) -> tuple[State, list[dict[str, Any]], dict[int, State]]:
     """Return learnt starts, the beginnings of their records, and states on the way."""
     runs: list[dict[str, Any]] = [
@@ -155,8 +138,8 @@ def _pretrained(
                 torch_generator(seed, records.TOPIC, "labels") for _, seed in c.runs
             ],
             recipe=recipe,
-            progress=progress,
-            checkpoint=checkpoint,
+            progress=setting.progress,
+            checkpoint=setting.checkpoint,
         )
         for index, run in enumerate(runs):
             run["status"] = "diverged" if made.diverged[index] else "finished"
@@ -165,8 +148,8 @@ def _pretrained(
         return made.state, runs, {}
 
     def shown(done: int, last: int, terms: dict[str, float]) -> None:
-        if progress is not None:
-            progress(done, last, terms["loss"])
+        if setting.progress is not None:
+            setting.progress(done, last, terms["loss"])
 
     learnt = pretrain_stack(
         c.network,
@@ -177,7 +160,7 @@ def _pretrained(
         on_degenerate="record",
         snapshots=_spread(c, len(found.inputs)),
         progress=shown,
-        checkpoint=checkpoint,
+        checkpoint=setting.checkpoint,
     )
     for run, one in zip(runs, learnt, strict=True):
         run |= records.pretrained(c, one)
@@ -200,11 +183,9 @@ def _finetune(
     state: State,
     found: Images,
     runs: list[dict[str, Any]],
-    *,
-    progress: Progress | None,
-    checkpoint: Path | None,
+    setting: Setting,
 ) -> None:
-    tasks = _tasks(c)
+    tasks, kept = _tasks(c), setting.checkpoint
     for shots in c.shots:
         made = [
             draw_splits(
@@ -233,9 +214,8 @@ def _finetune(
             ],
             recipe=c.finetune,
             recorded=c.distances,
-            progress=progress,
-            checkpoint=checkpoint
-            and checkpoint.with_name(f"{checkpoint.name}.{shots}-tuned"),
+            progress=setting.progress,
+            checkpoint=kept and kept.with_name(f"{kept.name}.{shots}-tuned"),
         )
         for index, run in enumerate(runs):
             run.setdefault("finetuned", {})[str(shots)] = numbers(
@@ -245,35 +225,9 @@ def _finetune(
                 run["distances"] = numbers(tuned.distances[index, 0], rounded=True)
 
 
-def run_batch(
-    configurations: Sequence[Configuration],
-    *,
-    directory: Path,
-    device: str,
-    rerun: bool = False,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    report: Callable[[Configuration, str], None] | None = None,
-    progress: Progress | None = None,
-) -> dict[str, str]:
-    """Run what has no record yet; see `empirical.batch.run_batch`.
-
-    A configuration that was interrupted goes on from its last checkpoints, which lie
-    beside the records until it is done.
-    """
-    return batch.run_batch(
-        configurations,
-        directory=directory,
-        identity=lambda c: identity_of(c, device),
-        run=lambda c, checkpoint: run_configuration(
-            c,
-            device=device,
-            data=data,
-            allow_unverified=allow_unverified,
-            progress=progress,
-            checkpoint=checkpoint,
-        ),
-        code=code_digest(__name__),
-        rerun=rerun,
-        report=report,
-    )
+STUDY = Study(
+    module="empirical.mmd_init",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)

@@ -1,19 +1,17 @@
-"""Train configurations: one record each, resumable, also within a run."""
+"""What one configuration makes: a problem, trained draws, a record."""
 
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from empirical import batch, devices
+from empirical import devices
 from empirical.batch import identity, numbers
 from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
-from empirical.square_loss.experiments import Configuration
+from empirical.square_loss.experiments import Configuration, configurations
 from empirical.square_loss.problems import Problem, problem
 from empirical.square_loss.training import (
     Trained,
@@ -21,22 +19,16 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
+from empirical.testbed.study import CPU, Setting, Study
 
 SCHEMA = 1
-
-Progress = Callable[[int, int, float], None]
 
 # Shapes of distributions: seven digits are plenty, and records are read by people.
 _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
 
 
-def problem_of(
-    configuration: Configuration,
-    *,
-    data: str | None = None,
-    allow_unverified: bool = False,
-) -> Problem:
-    """Return a configuration's problem; `data` is the folder of the full data sets."""
+def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
+    """Return a configuration's problem."""
     # Digits come from the set that is the same on every machine, unless it is too small.
     c = configuration
     embedded = c.data == "mnist" and c.per_class <= 400 and c.tests <= 100
@@ -47,35 +39,17 @@ def problem_of(
         tests=c.tests,
         side=c.side,
         constant=c.constant,
-        directory=None if embedded else data,
-        allow_unverified=allow_unverified,
+        directory=None if embedded else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
         cached=not embedded,
     )
 
 
 def train_configuration(
-    configuration: Configuration,
-    *,
-    device: str,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> tuple[Trained, Problem]:
-    """Train a configuration's draws side by side, in the order of its `draws`.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    device : str
-    data : str, optional
-        Folder of the full data sets.
-    allow_unverified : bool
-        See `empirical.data.load`.
-    progress, checkpoint
-        See `training.train`.
-    """
-    learnt = problem_of(configuration, data=data, allow_unverified=allow_unverified)
+    """Train a configuration's draws side by side, in the order of its `draws`."""
+    learnt = problem_of(configuration, setting)
     params = configuration.network.init(
         [scale for scale, _ in configuration.draws],
         [
@@ -83,7 +57,7 @@ def train_configuration(
             for _, seed in configuration.draws
         ],
         dtype=getattr(torch, configuration.dtype),
-        device=device,
+        device=setting.device,
     )
     trained = train(
         configuration.network,
@@ -91,22 +65,16 @@ def train_configuration(
         learnt,
         configuration.recipe,
         generator=torch_generator(configuration.seeds[0], "square-loss", "batches"),
-        progress=progress,
-        checkpoint=checkpoint,
+        progress=setting.progress,
+        checkpoint=setting.checkpoint,
     )
     return trained, learnt
 
 
 def run_configuration(
-    configuration: Configuration,
-    *,
-    device: str = "cpu",
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> dict[str, Any]:
-    """Train, and return the record; arguments as `train_configuration`.
+    """Train, and return the record.
 
     Returns
     -------
@@ -128,46 +96,26 @@ def run_configuration(
     ...     per_class=5,
     ...     seeds=(0, 1),
     ... )
-    >>> record = run_configuration(tiny, device="cpu")
+    >>> record = run_configuration(tiny)
     >>> [draw["status"] for draw in record["draws"]]
     ['finished', 'finished']
     """
-    return trained_record(
-        configuration,
-        device=device,
-        data=data,
-        allow_unverified=allow_unverified,
-        progress=progress,
-        checkpoint=checkpoint,
-    )[0]
+    return trained_record(configuration, setting)[0]
 
 
 def trained_record(
-    configuration: Configuration,
-    *,
-    device: str = "cpu",
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> tuple[dict[str, Any], Trained]:
-    """Return the record, and the weights too; arguments as `train_configuration`."""
+    """Return the record, and the weights too."""
     start = time.perf_counter()
-    trained, learnt = train_configuration(
-        configuration,
-        device=device,
-        data=data,
-        allow_unverified=allow_unverified,
-        progress=progress,
-        checkpoint=checkpoint,
-    )
-    devices.synchronise(device)
+    trained, learnt = train_configuration(configuration, setting)
+    devices.synchronise(setting.device)
     seconds = time.perf_counter() - start
     count = len(learnt.inputs)
     record = {
-        **identity_of(configuration, device),
+        **identity_of(configuration, setting.device),
         "code": code_digest(__name__),
-        "environment": devices.describe(device),
+        "environment": devices.describe(setting.device),
         "seconds": {"training": seconds},
         "problem": learnt.source,
         "examples": count,
@@ -181,40 +129,6 @@ def trained_record(
         "draws": _draws(configuration, trained, learnt),
     }
     return record, trained
-
-
-def run_batch(
-    configurations: Sequence[Configuration],
-    *,
-    directory: Path,
-    device: str,
-    rerun: bool = False,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    report: Callable[[Configuration, str], None] | None = None,
-    progress: Progress | None = None,
-) -> dict[str, str]:
-    """Run what has no record yet; see `empirical.batch.run_batch`.
-
-    A configuration that was interrupted goes on from its checkpoint, which lies beside
-    the records until it is done.
-    """
-    return batch.run_batch(
-        configurations,
-        directory=directory,
-        identity=lambda c: identity_of(c, device),
-        run=lambda c, checkpoint: run_configuration(
-            c,
-            device=device,
-            data=data,
-            allow_unverified=allow_unverified,
-            progress=progress,
-            checkpoint=checkpoint,
-        ),
-        code=code_digest(__name__),
-        rerun=rerun,
-        report=report,
-    )
 
 
 def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
@@ -259,3 +173,11 @@ def _draws(
 
 def _absent(value: Any) -> int | None:
     return None if value < 0 else int(value)
+
+
+STUDY = Study(
+    module="empirical.square_loss",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)
