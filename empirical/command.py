@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from empirical import batch, devices
+from empirical import devices
 from empirical.batch import Named
+from empirical.testbed import writing
 
 Item = TypeVar("Item", bound=Named)
 
@@ -185,9 +186,9 @@ def run_chosen(
 def put(record: Any, path: Path | None) -> None:
     """Write a record to a file, or to stdout when there is none."""
     if path is not None:
-        batch.write_json(path, record)
+        writing.write_json(path, record)
         return
-    text = json.dumps(batch.plain(record), indent=1, allow_nan=False)
+    text = json.dumps(writing.plain(record), indent=1, allow_nan=False)
     sys.stdout.write(text + "\n")
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from empirical import batch, devices
-from empirical.batch import identity, numbers
+from empirical.batch import identity
 from empirical.data import Dataset, load
 from empirical.digest import code_digest
 from empirical.identity_map import images, measures
@@ -21,6 +21,7 @@ from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import Params
 from empirical.identity_map.training import Trained, train
 from empirical.randomness import seed_sequence, torch_generator
+from empirical.testbed.writing import numbers
 
 SCHEMA = 1
 

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from empirical import command
-from empirical.batch import whole
 from empirical.data import NAMES
 from empirical.mmd_init import batch
 from empirical.mmd_init.experiments import SCALES, configurations
@@ -25,6 +24,7 @@ from empirical.mmd_init.recipes import Recipe
 from empirical.mmd_init.tasks import images
 from empirical.mmd_init.uniformity import ESTIMATORS
 from empirical.randomness import torch_generator
+from empirical.testbed.writing import whole
 
 _CHOICES = {"noise": WAYS, "estimator": ESTIMATORS}
 _WHOLE = {

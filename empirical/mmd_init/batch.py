@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from empirical import batch, devices
-from empirical.batch import identity, numbers
+from empirical.batch import identity
 from empirical.digest import code_digest
 from empirical.mmd_init import records
 from empirical.mmd_init._chunks import Progress
@@ -20,6 +20,7 @@ from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import RandomLabelRecipe, pretrain_random_labels
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.writing import numbers
 
 SCHEMA = 1
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from empirical import batch, devices
-from empirical.batch import identity, numbers
+from empirical.batch import identity
 from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
@@ -21,6 +21,7 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
+from empirical.testbed.writing import numbers
 
 SCHEMA = 1
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from empirical.batch import write_json
 from empirical.identity_map.batch import run_configuration
 from empirical.identity_map.experiments import Configuration, configurations
+from empirical.testbed.writing import write_json
 from verify import figures
 from verify.figures import __main__ as command
 from verify.figures.identity_map import (

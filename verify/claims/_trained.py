@@ -20,8 +20,9 @@ from typing import Any, Protocol
 
 import torch
 
-from empirical.batch import Named, plain
+from empirical.batch import Named
 from empirical.digest import code_digest
+from empirical.testbed.writing import plain
 from verify.paths import Place, place
 
 PATIENCE = 3600.0
