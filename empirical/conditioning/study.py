@@ -7,10 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from empirical import devices
-from empirical.batch import checked_name, identity
 from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.digest import code_digest
-from empirical.testbed.study import CPU, Setting, Study, check_scale
+from empirical.testbed.study import (
+    CPU,
+    Setting,
+    Study,
+    check_scale,
+    checked_name,
+    identity,
+)
 
 Scale = Literal["small", "full", "paper"]
 SCHEMA = 1

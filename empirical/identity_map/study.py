@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from empirical import devices
-from empirical.batch import identity, numbers
 from empirical.data import Dataset, load
 from empirical.digest import code_digest
 from empirical.identity_map import images, measures
@@ -20,7 +19,8 @@ from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import Params
 from empirical.identity_map.training import Trained, train
 from empirical.randomness import seed_sequence, torch_generator
-from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.study import CPU, Setting, Study, identity
+from empirical.testbed.writing import numbers
 
 SCHEMA = 1
 

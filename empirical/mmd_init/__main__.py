@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.batch import whole
 from empirical.data import NAMES
 from empirical.mmd_init.networks import STARTS, Network, draw
 from empirical.mmd_init.pretraining import Pretrained, pretrain
@@ -21,6 +20,7 @@ from empirical.randomness import torch_generator
 from empirical.testbed import command, telling
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting, remove_checkpoints
+from empirical.testbed.writing import whole
 
 
 def _add(parser: argparse.ArgumentParser) -> None:

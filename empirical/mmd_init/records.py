@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.batch import numbers
 from empirical.mmd_init import measures
 from empirical.mmd_init.experiments import NOISES, Configuration
 from empirical.mmd_init.networks import State
 from empirical.mmd_init.pretraining import Pretrained
 from empirical.mmd_init.tasks import Images
 from empirical.randomness import torch_generator
+from empirical.testbed.writing import numbers
 
 TOPIC = "mmd-init"
 SHOWN = 4

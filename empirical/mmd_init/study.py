@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from empirical import devices
-from empirical.batch import identity, numbers
 from empirical.digest import code_digest
 from empirical.mmd_init import records
 from empirical.mmd_init.experiments import Configuration, configurations
@@ -17,7 +16,8 @@ from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import RandomLabelRecipe, pretrain_random_labels
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.study import CPU, Setting, Study, identity
+from empirical.testbed.writing import numbers
 
 SCHEMA = 1
 

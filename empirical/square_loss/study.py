@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 from empirical import devices
-from empirical.batch import identity, numbers
 from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
@@ -19,7 +18,8 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
-from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.study import CPU, Setting, Study, identity
+from empirical.testbed.writing import numbers
 
 SCHEMA = 1
 

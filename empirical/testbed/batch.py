@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from empirical.batch import plain, write_json
 from empirical.testbed import telling
 from empirical.testbed.engine import Engine, Progress
 from empirical.testbed.study import (
@@ -23,6 +22,7 @@ from empirical.testbed.study import (
     remove_checkpoints,
 )
 from empirical.testbed.tasks import End, Result, Task
+from empirical.testbed.writing import plain, write_json
 
 Item = TypeVar("Item", bound=Named)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from empirical import batch as files
 from empirical import devices
 from empirical.testbed import stopping, telling
+from empirical.testbed import writing as files
 from empirical.testbed.batch import open_folder, run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.options import add_options, made

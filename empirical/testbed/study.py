@@ -3,12 +3,12 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from empirical.batch import plain, write_json
 from empirical.digest import code_digest
+from empirical.testbed.writing import plain, write_json
 
 SCALES = ("small", "full", "paper")
 """Small: minutes on two cores. Full: hours. Paper: the protocol as printed, for a GPU."""
@@ -133,3 +133,32 @@ def remove_checkpoints(path: Path) -> None:
     for pattern in (path.name, f"{path.name}.[0-9]*"):
         for left in path.parent.glob(pattern):
             left.unlink(missing_ok=True)
+
+
+def checked_name(name: str) -> str:
+    """Return `name` if it can be a file's.
+
+    Raises
+    ------
+    ValueError
+        If it holds anything but letters, digits, ``-``, ``_`` and ``.``.
+
+    Examples
+    --------
+    >>> checked_name("depth-5_a.1")
+    'depth-5_a.1'
+    """
+    bare = name.replace("-", "").replace("_", "").replace(".", "")
+    if not (bare.isascii() and bare.isalnum()) or name.startswith("."):
+        raise ValueError(
+            "Configuration: `name` must be letters, digits, '-', '_' and '.', but "
+            f"it is {name!r}"
+        )
+    return name
+
+
+def identity(configuration: Any, *, device: str, **more: Any) -> dict[str, Any]:
+    """Return what makes two runs the same: a data class's entries, and `more`."""
+    # Random numbers differ between kinds of device only.
+    kind = device.split(":")[0]
+    return plain({**asdict(configuration), **more, "device": kind})

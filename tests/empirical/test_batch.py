@@ -400,9 +400,14 @@ def sweep_under_fire(tmp_path, kills, seed):
         try:
             begun = len(list(out.glob("*.checkpoint"))), len(finished)
             wait_for(
-                lambda begun=begun: child.poll() is not None  # noqa: B023
-                or (len(list(out.glob("*.checkpoint"))), len(list(out.glob("*.json"))))
-                != begun
+                lambda begun=begun: (
+                    child.poll() is not None  # noqa: B023
+                    or (
+                        len(list(out.glob("*.checkpoint"))),
+                        len(list(out.glob("*.json"))),
+                    )
+                    != begun
+                )
             )
             victims = ["client", "worker", "scheduler"] if own else ["client", "worker"]
             while child.poll() is None and left:

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from empirical import conditioning as ec
-from empirical.batch import write_json
 from empirical.conditioning import __main__ as command
 from empirical.conditioning import batch, experiments
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
+from empirical.testbed.writing import write_json
 
 
 class TestExperiments:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.batch import plain
 from empirical.mmd_init import batch, records
 from empirical.mmd_init.experiments import (
     NOISES,
@@ -21,6 +20,7 @@ from empirical.mmd_init.experiments import (
 from empirical.mmd_init.finetuning import FinetuneRecipe
 from empirical.mmd_init.networks import Network
 from empirical.mmd_init.recipes import Recipe
+from empirical.testbed.writing import plain
 
 NET = Network(widths=(16, 8, 6, 2))
 NORMED = Network(widths=(16, 8, 6, 2), batch_norm=True)

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from empirical.batch import plain
 from empirical.square_loss import Network, Recipe, batch
 from empirical.square_loss import __main__ as command
 from empirical.square_loss.experiments import SCALES, Configuration, configurations
+from empirical.testbed.writing import plain
 
 NET = Network(family="bn", shape=(65,), widths=(4, 4))
 

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from empirical.batch import identity, whole
 from empirical.testbed import stopping
-from empirical.testbed.study import Study
+from empirical.testbed.study import Study, identity
+from empirical.testbed.writing import whole
 
 
 @dataclass(frozen=True, kw_only=True)

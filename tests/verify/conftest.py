@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from empirical.batch import write_json
+from empirical.testbed.writing import write_json
 
 PREAMBLE = """
 from verify.claim import Claim, Evidence, Source, grid

@@ -20,8 +20,8 @@ from typing import Any
 
 import torch
 
-from empirical.batch import plain
 from empirical.testbed.study import Named, Setting, Study, run_here
+from empirical.testbed.writing import plain
 from verify.paths import Place, place
 
 PATIENCE = 3600.0

@@ -1,0 +1,150 @@
+"""Writing numbers: as JSON, in little room, and whole or not at all."""
+
+import base64
+import json
+import math
+import os
+import zlib
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+SHORT = 24
+"""Numbers of an array that is written as such."""
+
+
+def pack(values: Array) -> Any:
+    """Return an array as JSON: numbers if they are few, else compressed, exactly.
+
+    Examples
+    --------
+    >>> pack(np.array([[1.5, np.nan]]))
+    [[1.5, 'nan']]
+    >>> unpack(pack(np.eye(9))).tolist() == np.eye(9).tolist()
+    True
+    """
+    if values.size <= SHORT and 0 not in values.shape[:-1]:
+        return plain(values.tolist())
+    # What came of single precision is as exact in half the room.
+    single = values.astype("<f4")
+    exact = np.array_equal(single.astype(np.float64), values, equal_nan=True)
+    kept = single if exact else values.astype("<f8")
+    # Bytes of a kind side by side: exponents and trailing zeros are alike.
+    apart = np.frombuffer(kept.tobytes(), np.uint8).reshape(-1, kept.itemsize).T
+    packed = base64.b85encode(zlib.compress(apart.tobytes(), 9)).decode()
+    return {"shape": list(values.shape), "bytes": kept.itemsize, "packed": packed}
+
+
+def unpack(packed: Any) -> Array:
+    """Return the array that `pack` was given.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If it is none.
+    """
+    if not isinstance(packed, Mapping):
+        return np.asarray(packed, dtype=np.float64)
+    size = int(packed["bytes"])
+    try:
+        content = zlib.decompress(base64.b85decode(packed["packed"]))
+    except zlib.error as error:
+        raise ValueError(f"an array is damaged: {error}") from error
+    apart = np.frombuffer(content, np.uint8).reshape(size, -1).T
+    values = np.frombuffer(apart.tobytes(), f"<f{size}")
+    return values.reshape(packed["shape"]).astype(np.float64)
+
+
+def laid_out(value: Any, depth: int = 0) -> str:
+    """Return JSON with a line for each entry, lists of numbers on one.
+
+    Examples
+    --------
+    >>> laid_out({"b": [1, 2], "a": None})
+    '{"a": null, "b": [1, 2]}'
+    """
+    flat = json.dumps(value, allow_nan=False, sort_keys=True)
+    if len(flat) <= 80 or not value or not isinstance(value, Mapping | list):
+        return flat
+    inner, outer = " " * (depth + 1), " " * depth
+    if isinstance(value, Mapping):
+        parts = [
+            f"{json.dumps(key)}: {laid_out(value[key], depth + 1)}"
+            for key in sorted(value)
+        ]
+        return "{\n" + ",\n".join(inner + part for part in parts) + f"\n{outer}}}"
+    if not any(isinstance(part, Mapping) for part in value):
+        return flat
+    parts = [laid_out(part, depth + 1) for part in value]
+    return "[\n" + ",\n".join(inner + part for part in parts) + f"\n{outer}]"
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as JSON can hold it: lists, text for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def numbers(values: npt.ArrayLike, *, rounded: bool = False) -> Any:
+    """Return nested lists, None for what is not finite; rounded: of seven digits.
+
+    Examples
+    --------
+    >>> numbers([[1.0, np.nan]]), numbers(np.pi, rounded=True)
+    ([[1.0, None]], 3.141593)
+    """
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, list):
+            return [kept(part) for part in value]
+        if not math.isfinite(value):
+            return None
+        return float(f"{value:.7g}") if rounded else value
+
+    return kept(np.asarray(values, dtype=np.float64).tolist())
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write `content` to `path` atomically; what is not finite becomes text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_json(Path(folder) / "a.json", {"x": [1.5, math.inf]})
+    ...     json.loads((Path(folder) / "a.json").read_text())
+    {'x': [1.5, 'inf']}
+    """
+    text = json.dumps(plain(content), allow_nan=False, indent=1, sort_keys=True)
+    write_text(path, text + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` atomically."""
+    with whole(path) as partial, partial.open("w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextmanager
+def whole(path: Path) -> Generator[Path]:
+    """Give a path to write to, which takes the place of `path` if nothing goes wrong."""
+    # In the same folder, so that the rename stays within one file system.
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
