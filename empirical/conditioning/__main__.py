@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from empirical.conditioning import experiments
+from empirical.conditioning import study
 from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.conditioning.study import STUDY, Configuration
 from empirical.testbed import command
@@ -20,7 +20,7 @@ SKIPPED = ("device", "directory")
 
 
 def _add(function: Callable[..., Any], parser: argparse.ArgumentParser) -> None:
-    said = explained(experiments)
+    said = explained(study)
     add_options(parser, function, skip=SKIPPED, said=said)
     parser.add_argument("--output", type=Path, help="a file instead of stdout")
 

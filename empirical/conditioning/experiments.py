@@ -3,45 +3,6 @@
 Each experiment is a function of keyword arguments that JSON can carry; its results are
 lists and numbers. Streams of random numbers are named after what they are for, so that
 one seed fixes a result on one kind of device.
-
-Parameters
-----------
-activation : str
-    Standardised; a name that `empirical.conditioning.named` knows.
-chains : int
-    Independent networks.
-data : str
-    a, b (the paper's assumptions), arc or digits.
-delta : float
-    Separation of the inputs (a, arc), or their smallest eigenvalue (b).
-depth, depths : int
-    Hidden layers, increasing.
-draws : int
-    Independent networks.
-every : int
-    Record the loss after so many steps.
-layers : str
-    top or all.
-n : int
-    Training inputs.
-noise : float
-    Standard deviation of noise on the targets.
-rho : float
-    Correlation of the two inputs.
-seed : int
-    Of all random numbers.
-squared_norms : tuple of float
-    Of the two inputs.
-steps : int
-    Of gradient descent.
-tangent : bool
-    Measure tangent kernels too.
-tests : int
-    Test inputs.
-units : bool
-    Draw units instead of weights: wide and deep is cheap.
-width, widths : int
-    Units of every hidden layer.
 """
 
 from collections.abc import Callable, Mapping, Sequence

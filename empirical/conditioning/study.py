@@ -1,4 +1,46 @@
-"""What one configuration makes: an experiment, and its record."""
+"""What one configuration makes: an experiment, and its record.
+
+The arguments of the experiments mean the same in all of them.
+
+Parameters
+----------
+activation : str
+    Standardised; a name that `empirical.conditioning.named` knows.
+chains : int
+    Independent networks.
+data : str
+    a, b (the paper's assumptions), arc or digits.
+delta : float
+    Separation of the inputs (a, arc), or their smallest eigenvalue (b).
+depth, depths : int
+    Hidden layers, increasing.
+draws : int
+    Independent networks.
+every : int
+    Record the loss after so many steps.
+layers : str
+    top or all.
+n : int
+    Training inputs.
+noise : float
+    Standard deviation of noise on the targets.
+rho : float
+    Correlation of the two inputs.
+seed : int
+    Of all random numbers.
+squared_norms : tuple of float
+    Of the two inputs.
+steps : int
+    Of gradient descent.
+tangent : bool
+    Measure tangent kernels too.
+tests : int
+    Test inputs.
+units : bool
+    Draw units instead of weights: wide and deep is cheap.
+width, widths : int
+    Units of every hidden layer.
+"""
 
 import inspect
 import time

@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 Value = TypeVar("Value")
 
@@ -112,7 +121,7 @@ def made(example: Value, options: argparse.Namespace, **others: Any) -> Value:
         elif hasattr(options, name):
             value = getattr(options, name)
             given[name] = tuple(value) if isinstance(value, list) else value
-    return replace(example, **{**given, **others})  # pyright: ignore[reportType]
+    return replace(cast("Any", example), **{**given, **others})
 
 
 def _home(example: object) -> Any:

@@ -74,7 +74,16 @@ def test_arrays_come_back_exactly(values: np.ndarray) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[", "3", "null", '"run-1"', "{}", '{"record": "run-1"}', '{"record": "claim"}'],
+    [
+        "",
+        "[",
+        "3",
+        "null",
+        '"run-1"',
+        "{}",
+        '{"record": "run-1"}',
+        '{"record": "claim"}',
+    ],
 )
 def test_what_is_no_record_is_absent(content: str, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
@@ -130,9 +139,9 @@ def test_what_is_lacking_is_named() -> None:
     with pytest.raises(Missing, match="no key 'depth'; there are: scale, seed"):
         record().where(depth=3)
     with pytest.raises(Missing, match="differs in shape"):
-        Draws(
-            Draw(keys={"seed": n}, arrays={"x": np.zeros(n)}) for n in (1, 2)
-        ).series("x")
+        Draws(Draw(keys={"seed": n}, arrays={"x": np.zeros(n)}) for n in (1, 2)).series(
+            "x"
+        )
 
 
 def test_digests_tell_contents_apart() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from empirical.mmd_init.batch import run_configuration
 
 from empirical.mmd_init.experiments import Configuration, configurations
+from empirical.mmd_init.study import run_configuration
 from theory import mmd
 from verify import figures
 from verify.figures import __main__ as command

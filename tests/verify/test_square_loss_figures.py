@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from empirical.square_loss.batch import run_configuration
 from hypothesis import given
 from hypothesis import strategies as st
 
 from empirical.square_loss.experiments import Configuration, configurations
+from empirical.square_loss.study import run_configuration
 from verify import figures
 from verify.figures import __main__ as command
 from verify.figures.runs import Folder, Missing
