@@ -1,6 +1,5 @@
 """Configurations run one after another, one JSON record each, resumable."""
 
-import dataclasses
 import glob
 import hashlib
 import json
@@ -8,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from empirical.testbed.writing import plain, write_json
+from empirical.testbed.records import RunRecord
+from empirical.testbed.writing import plain
 
 
 class Named(Protocol):
@@ -52,7 +52,7 @@ def run_batch(
     *,
     directory: Path,
     identity: Callable[[Item], Mapping[str, Any]],
-    run: Callable[[Item, Path], Mapping[str, Any]],
+    run: Callable[[Item, Path], RunRecord],
     code: str,
     rerun: bool = False,
     report: Callable[[Item, str], None] | None = None,
@@ -65,10 +65,9 @@ def run_batch(
     directory : Path
         Made if absent; one ``<name>.json`` each.
     identity : callable
-        Entries that a kept record must share with the configuration.
+        What a kept record must stand for, see `RunRecord.stands_for`.
     run : callable
-        Configuration, and where it may leave its state on the way, to record; the record
-        holds its identity and its ``"code"``.
+        Configuration, and where it may leave its state on the way, to record.
     code : str
         A kept record of other code is kept, and said to be.
     rerun : bool
@@ -98,7 +97,7 @@ def run_batch(
             say(configuration, "running")
             state = _checkpoint(path, own, code)
             try:
-                write_json(path, run(configuration, state))
+                run(configuration, state).write(path)
                 outcome = "done"
                 # Those of other code and other configurations are of no use now.
                 every = _CHECKPOINT.format(configuration.name, "[0-9a-f]" * 12)
@@ -128,21 +127,8 @@ def _remove(directory: Path, pattern: str) -> None:
             left.unlink(missing_ok=True)
 
 
-def identity(configuration: Any, *, device: str, **more: Any) -> dict[str, Any]:
-    """Return what makes two runs the same: a data class's entries, and `more`."""
-    # Random numbers differ between kinds of device only.
-    kind = device.split(":")[0]
-    return plain({**dataclasses.asdict(configuration), **more, "device": kind})
-
-
 def _kept(path: Path, identity: Mapping[str, Any], code: str) -> str | None:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        # Absent, or not ours to trust: run it (again).
+    record = RunRecord.read(path)
+    if record is None or not record.stands_for(identity):
         return None
-    if not isinstance(record, dict):
-        return None
-    if any(record.get(key) != value for key, value in plain(identity).items()):
-        return None
-    return "kept" if record.get("code") == code else "kept, of other code"
+    return "kept" if record.code == code else "kept, of other code"

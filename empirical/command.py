@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from empirical import devices
 from empirical.batch import Named
 from empirical.testbed import writing
+from empirical.testbed.records import RunRecord
 
 Item = TypeVar("Item", bound=Named)
 
@@ -185,6 +186,12 @@ def run_chosen(
 
 def put(record: Any, path: Path | None) -> None:
     """Write a record to a file, or to stdout when there is none."""
+    if isinstance(record, RunRecord):
+        if path is not None:
+            record.write(path)
+        else:
+            sys.stdout.write(record.text())
+        return
     if path is not None:
         writing.write_json(path, record)
         return

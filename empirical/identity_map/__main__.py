@@ -187,8 +187,7 @@ def _one(options: argparse.Namespace, device: str) -> int:
     command.put(record, options.output)
     if options.checkpoint is not None:
         remove_checkpoints(options.checkpoint)
-    bad = [d for g in record["groups"] for d in g["draws"] if d["status"] == "diverged"]
-    return 1 if bad else 0
+    return 1 if "diverged" in record.draws.status else 0
 
 
 def _batch(options: argparse.Namespace, device: str) -> int:

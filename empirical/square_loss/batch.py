@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from empirical import batch, devices
-from empirical.batch import identity
 from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
@@ -21,13 +20,14 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
-from empirical.testbed.writing import numbers
+from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.writing import rounded
 
-SCHEMA = 1
+SCHEMA = 2
 
 Progress = Callable[[int, int, float], None]
 
-# Shapes of distributions: seven digits are plenty, and records are read by people.
+# Shapes of distributions: seven digits are plenty.
 _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
 
 
@@ -106,17 +106,17 @@ def run_configuration(
     allow_unverified: bool = False,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
-) -> dict[str, Any]:
+) -> RunRecord:
     """Train, and return the record; arguments as `train_configuration`.
 
     Returns
     -------
-    dict
-        The configuration's entries, the problem's description, ``penalty`` (the lambda
-        of the sum of squares), ``epochs`` and ``sparse_epochs``, the quantiles' levels,
-        and ``draws``: each with scale, seed, rate, status, steps, diverged,
-        interpolated, series (a value an epoch, None after the end), and sorted margins
-        of training and test examples.
+    RunRecord
+        Facts: the problem's description, ``penalty`` (the lambda of the sum of squares),
+        the quantiles' levels; series ``epochs`` and ``sparse_epochs``. A draw for each
+        ``scale`` and ``seed``: rate, steps, diverged, interpolated, test_error; series
+        with a value an epoch, NaN after the end, and sorted ``margins`` and
+        ``test_margins``.
 
     Examples
     --------
@@ -129,8 +129,7 @@ def run_configuration(
     ...     per_class=5,
     ...     seeds=(0, 1),
     ... )
-    >>> record = run_configuration(tiny, device="cpu")
-    >>> [draw["status"] for draw in record["draws"]]
+    >>> run_configuration(tiny, device="cpu").draws.status
     ['finished', 'finished']
     """
     return trained_record(
@@ -151,7 +150,7 @@ def trained_record(
     allow_unverified: bool = False,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
-) -> tuple[dict[str, Any], Trained]:
+) -> tuple[RunRecord, Trained]:
     """Return the record, and the weights too; arguments as `train_configuration`."""
     start = time.perf_counter()
     trained, learnt = train_configuration(
@@ -165,22 +164,23 @@ def trained_record(
     devices.synchronise(device)
     seconds = time.perf_counter() - start
     count = len(learnt.inputs)
-    record = {
-        **identity_of(configuration, device),
-        "code": code_digest(__name__),
-        "environment": devices.describe(device),
-        "seconds": {"training": seconds},
-        "problem": learnt.source,
-        "examples": count,
-        "parameters": configuration.network.parameters,
-        "penalty": configuration.recipe.penalty(count),
-        "epochs": trained.epochs.tolist(),
-        "sparse_epochs": trained.sparse_epochs.tolist(),
-        "steps_per_epoch": trained.steps_per_epoch,
-        "levels": measures.LEVELS,
-        "class_levels": measures.CLASS_LEVELS,
-        "draws": _draws(configuration, trained, learnt),
-    }
+    record = RunRecord(
+        **_identity(configuration, device, learnt),
+        code=code_digest(__name__),
+        environment=devices.describe(device),
+        seconds={"training": seconds},
+        facts={
+            "problem": learnt.source,
+            "examples": count,
+            "parameters": configuration.network.parameters,
+            "penalty": configuration.recipe.penalty(count),
+            "steps_per_epoch": trained.steps_per_epoch,
+            "levels": measures.LEVELS,
+            "class_levels": measures.CLASS_LEVELS,
+        },
+        arrays={"epochs": trained.epochs, "sparse_epochs": trained.sparse_epochs},
+        draws=_draws(configuration, trained, learnt),
+    )
     return record, trained
 
 
@@ -203,7 +203,9 @@ def run_batch(
     return batch.run_batch(
         configurations,
         directory=directory,
-        identity=lambda c: identity_of(c, device),
+        identity=lambda c: identity_of(
+            c, device, data=data, allow_unverified=allow_unverified
+        ),
         run=lambda c, checkpoint: run_configuration(
             c,
             device=device,
@@ -218,14 +220,31 @@ def run_batch(
     )
 
 
-def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
-    """Return the entries that make a record that of a configuration."""
-    return identity(configuration, device=device, schema=SCHEMA)
+def identity_of(
+    configuration: Configuration,
+    device: str,
+    *,
+    data: str | None = None,
+    allow_unverified: bool = False,
+) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    try:
+        learnt = problem_of(configuration, data=data, allow_unverified=allow_unverified)
+    except (FileNotFoundError, ValueError):
+        # Records are read where the data are not; training says what is wrong.
+        learnt = None
+    return _identity(configuration, device, learnt)
 
 
-def _draws(
-    configuration: Configuration, trained: Trained, learnt: Problem
-) -> list[dict[str, Any]]:
+def _identity(
+    configuration: Configuration, device: str, learnt: Problem | None
+) -> dict[str, Any]:
+    splits = ("train_sha256", "test_sha256")
+    data = None if learnt is None else digest([learnt.source[s] for s in splits])
+    return identity(configuration, device=device, schema=SCHEMA, data=data)
+
+
+def _draws(configuration: Configuration, trained: Trained, learnt: Problem) -> Draws:
     network, final = configuration.network, trained.final
     train_classes = learnt.classes.to(final[0].device)
     test_classes = learnt.test_classes.to(final[0].device)
@@ -233,29 +252,33 @@ def _draws(
         normalised_outputs(network, final, learnt.inputs), train_classes
     )
     unseen = measures.margins(held_out_outputs(network, final, learnt), test_classes)
-    made: list[dict[str, Any]] = []
+    made: list[Draw] = []
     for draw, (scale, seed) in enumerate(configuration.draws):
         test = unseen[draw].double().cpu().numpy()
         ended = trained.status[draw] != "diverged"
+        series = {
+            name: rounded(values[:, draw]) if name in _ROUNDED else values[:, draw]
+            for name, values in trained.series.items()
+        }
         made.append(
-            {
-                "scale": scale,
-                "seed": seed,
-                "rate": float(trained.rates[draw]),
-                "status": trained.status[draw],
-                "steps": int(trained.steps[draw]),
-                "diverged": _absent(trained.diverged[draw]),
-                "interpolated": _absent(trained.interpolated[draw]),
-                "series": {
-                    name: numbers(values[:, draw], rounded=name in _ROUNDED)
-                    for name, values in sorted(trained.series.items())
+            Draw(
+                keys={"scale": scale, "seed": seed},
+                status=trained.status[draw],
+                facts={
+                    "rate": float(trained.rates[draw]),
+                    "steps": int(trained.steps[draw]),
+                    "diverged": _absent(trained.diverged[draw]),
+                    "interpolated": _absent(trained.interpolated[draw]),
+                    "test_error": float((test <= 0.0).mean()) if ended else None,
                 },
-                "margins": numbers(np.sort(seen[draw].double().cpu().numpy())),
-                "test_margins": numbers(np.sort(test)),
-                "test_error": float((test <= 0.0).mean()) if ended else None,
-            }
+                arrays={
+                    **series,
+                    "margins": np.sort(seen[draw].double().cpu().numpy()),
+                    "test_margins": np.sort(test),
+                },
+            )
         )
-    return made
+    return Draws(made)
 
 
 def _absent(value: Any) -> int | None:

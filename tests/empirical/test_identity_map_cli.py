@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -19,6 +20,7 @@ from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.scales import SCALES
 from empirical.identity_map.task import Copy
 from empirical.testbed.checkpoints import UnreadableCheckpointWarning
+from empirical.testbed.records import RunRecord
 
 NET = Network(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
 
@@ -71,38 +73,43 @@ class TestRecords:
             rates=(0.01, 0.02),
         )
         record = batch.run_configuration(both, device="cpu")
-        assert len(record["groups"]) == 8
-        for group in record["groups"]:
+        groups = batch.groups(both)
+        assert len(groups) == 8
+        for group in groups:
             alone = replace(
                 TINY[0],
-                labels=(tuple(group["labels"]),),
-                schemes=(group["scheme"],),
-                rates=(group["rate"],),
+                labels=(group.labels,),
+                schemes=(group.scheme,),
+                rates=(group.rate,),
             )
-            (single,) = batch.run_configuration(alone, device="cpu")["groups"]
-            for mine, theirs in zip(single["draws"], group["draws"], strict=True):
-                # Rounding of float32, a few updates of it.
-                assert mine["losses"] == pytest.approx(theirs["losses"], rel=1e-4)
-            assert single["measured"]["curve"]["constant"][1] == pytest.approx(
-                group["measured"]["curve"]["constant"][1], abs=1e-4
+            single = batch.run_configuration(alone, device="cpu").draws
+            mine = record.where(**vars(group))
+            assert mine.key("seed") == single.key("seed")
+            # Rounding of float32, a few updates of it.
+            np.testing.assert_allclose(
+                single.series("losses"), mine.series("losses"), rtol=1e-4
+            )
+            np.testing.assert_allclose(
+                single.series("curve/constant"),
+                mine.series("curve/constant"),
+                atol=1e-4,
             )
 
     def test_many_examples_and_colour(self):
         many = replace(TINY[0], examples=30, recipe=Recipe(steps=5, batch=4))
         record = batch.run_configuration(many, device="cpu")
-        assert record["groups"][0]["draws"][0]["status"] == "finished"
+        assert record.draws[0].status == "finished"
         net = replace(NET, shape=(3, 7, 7))
         colour = replace(TINY[0], network=net, data="channelled", labels=((7, 3, 1),))
         record = batch.run_configuration(colour, device="cpu")
-        assert record["groups"][0]["measured"]["training"][0]["shape"] == [3, 7, 7]
+        assert record.fact("training")[0]["shape"] == [3, 7, 7]
 
     def test_a_divergence_is_on_record(self):
         wild = replace(TINY[0], rates=(1e9,), recipe=Recipe(steps=60, retries=1))
         record = batch.run_configuration(wild, device="cpu")
-        draws = record["groups"][0]["draws"]
-        assert {draw["status"] for draw in draws} == {"diverged"}
-        assert all(len(draw["starts"]) == 2 for draw in draws)
-        json.dumps(record, allow_nan=False)
+        assert set(record.draws.status) == {"diverged"}
+        assert all(len(starts) == 2 for starts in record.draws.fact("starts"))
+        json.loads(record.text(), parse_constant=pytest.fail)
 
     def test_batch_runs_keeps_and_tells(self, tmp_path):
         told = []
@@ -133,8 +140,8 @@ class TestRecords:
         assert batch.run_batch([wild], directory=tmp_path, device="cpu") == {
             "c0": "done"
         }
-        record = json.loads((tmp_path / "c0.json").read_text())
-        assert len(record["groups"][0]["draws"][0]["starts"]) == 3
+        record = RunRecord.read(tmp_path / "c0.json")
+        assert len(record.draws[0].fact("starts")) == 3
         assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
 
     def test_a_checkpoint_outlives_the_writing_of_its_record(
@@ -144,7 +151,7 @@ class TestRecords:
             raise OSError("No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr("empirical.batch.write_json", full)
+            patched.setattr(RunRecord, "write", full)
             outcomes = batch.run_batch(TINY[:1], directory=tmp_path, device="cpu")
         assert outcomes == {"c0": "failed: No space left on device"}
         (left,) = tmp_path.iterdir()
@@ -163,7 +170,7 @@ class TestRecords:
         self, content, tmp_path, monkeypatch
     ):
         with monkeypatch.context() as patched:
-            patched.setattr("empirical.batch.write_json", lambda *_: 1 / 0)
+            patched.setattr(RunRecord, "write", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 batch.run_batch(TINY[:1], directory=tmp_path, device="cpu")
         (left,) = tmp_path.iterdir()
@@ -180,12 +187,12 @@ class TestCommand:
         argv = ["train", *QUICK, "--steps", "5", "--seeds", "0", "1"]
         assert command.main([*argv, "--weights", str(tmp_path / "w")]) == 0
         shown = json.loads(capsys.readouterr().out)
-        assert [d["seed"] for d in shown["groups"][0]["draws"]] == [0, 1]
+        assert [draw["keys"]["seed"] for draw in shown["draws"]] == [0, 1]
         weights = torch.load(tmp_path / "w", weights_only=True)
         assert weights["final"][0].shape == (2, 3, 1, 3, 3)
         path = tmp_path / "r.json"
         assert command.main([*argv, "--output", str(path)]) == 0
-        assert json.loads(path.read_text())["groups"] == shown["groups"]
+        assert json.loads(path.read_text())["draws"] == shown["draws"]
 
     @pytest.mark.parametrize("kind", ["fcn", "residual"])
     def test_kinds_and_two_images(self, kind, capsys):
@@ -197,8 +204,8 @@ class TestCommand:
             )
             == 0
         )
-        measured = json.loads(capsys.readouterr().out)["groups"][0]["measured"]
-        assert {"predictions", "change"} <= set(measured)
+        (draw,) = RunRecord.of(json.loads(capsys.readouterr().out)).draws
+        assert {"predictions/identity", "change/relative"} <= set(draw.arrays)
 
     def test_divergence_is_the_exit_status(self, capsys):
         argv = ["train", *QUICK, "--rate", "1e9", "--clip", "none", "--no-rescale"]
