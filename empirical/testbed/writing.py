@@ -44,7 +44,8 @@ def _content(values: Array) -> tuple[str, bytes]:
     words = [f"{value:.{DIGITS}g}" for value in values.ravel().tolist()]
     if np.array_equal(np.array(words, np.float64), values.ravel(), equal_nan=True):
         return "decimal", " ".join(words).encode()
-    single = values.astype("<f4")
+    with np.errstate(over="ignore"):  # infinite, and so not exact
+        single = values.astype("<f4")
     exact = np.array_equal(single.astype(np.float64), values, equal_nan=True)
     kept = single if exact else values.astype("<f8")
     # Bytes of a kind side by side: exponents and trailing zeros are alike.
