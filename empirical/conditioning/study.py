@@ -51,17 +51,11 @@ from typing import Any, Literal
 from empirical import devices
 from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.digest import code_digest
-from empirical.testbed.study import (
-    CPU,
-    Setting,
-    Study,
-    check_scale,
-    checked_name,
-    identity,
-)
+from empirical.testbed.records import RunRecord, identity
+from empirical.testbed.study import CPU, Setting, Study, check_scale, checked_name
 
 Scale = Literal["small", "full", "paper"]
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,16 +89,16 @@ class Configuration:
 
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
-) -> dict[str, Any]:
-    """Run one configuration and return its record.
+) -> RunRecord:
+    """Run one configuration and return its record, with the fact ``result``.
 
     Examples
     --------
     >>> tiny = Configuration(
     ...     name="x", kind="chain", arguments={"depth": 1, "chains": 2, "width": 2}
     ... )
-    >>> sorted(run_configuration(tiny))[:4]
-    ['arguments', 'code', 'device', 'environment']
+    >>> len(run_configuration(tiny).fact("result")["correlations"])
+    2
     """
     start, c = time.perf_counter(), configuration
     function = EXPERIMENTS[c.kind]
@@ -113,18 +107,18 @@ def run_configuration(
         options["directory"] = setting.data_folder
     result = function(**c.arguments, **options)
     devices.synchronise(setting.device)
-    return {
-        **identity_of(c, setting.device),
-        "code": code_digest(__name__),
-        "environment": devices.describe(setting.device),
-        "seconds": time.perf_counter() - start,
-        "result": result,
-    }
+    return RunRecord(
+        **{**identity_of(c, setting), "data": ""},
+        code=code_digest(__name__),
+        environment=devices.describe(setting.device),
+        seconds={"all": time.perf_counter() - start},
+        facts={"result": result},
+    )
 
 
-def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
-    """Return the entries that make a record that of a configuration."""
-    return identity(configuration, device=device, schema=SCHEMA)
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    return identity(configuration, device=setting.device, schema=SCHEMA)
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:

@@ -1,7 +1,8 @@
-"""Train and measure configurations: one record each, resumable, also within a run."""
+"""What one configuration makes: trained networks, what they do, a record."""
 
 import dataclasses
 import itertools
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +20,11 @@ from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import Params
 from empirical.identity_map.training import Trained, train
 from empirical.randomness import seed_sequence, torch_generator
-from empirical.testbed.study import CPU, Setting, Study, identity
-from empirical.testbed.writing import numbers
+from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.writing import Array
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +97,16 @@ def train_configuration(
 
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
-) -> dict[str, Any]:
+) -> RunRecord:
     """Train, measure, and return the record.
+
+    Returns
+    -------
+    RunRecord
+        Facts: what `measures.by_replicate` says of all networks; series ``times``. A
+        draw for each ``labels``, ``scheme``, ``rate`` and ``seed``: steps, released,
+        final_loss, starts, finite; ``losses``, one for each of the first times, and what
+        was measured.
 
     Examples
     --------
@@ -108,8 +118,7 @@ def run_configuration(
     ...     recipe=Recipe(steps=3),
     ...     seeds=(0, 1),
     ... )
-    >>> record = run_configuration(tiny)
-    >>> [draw["status"] for draw in record["groups"][0]["draws"]]
+    >>> run_configuration(tiny).draws.status
     ['finished', 'finished']
     """
     return trained_record(configuration, setting)[0]
@@ -117,74 +126,118 @@ def run_configuration(
 
 def trained_record(
     configuration: Configuration, setting: Setting = CPU
-) -> tuple[dict[str, Any], Trained]:
+) -> tuple[RunRecord, Trained]:
     """Return the record, and the weights too."""
     start = time.perf_counter()
     trained, pictures = train_configuration(configuration, setting)
     devices.synchronise(setting.device)
     trained_at = time.perf_counter()
     settings = measures.Settings(**configuration.settings)
-    shown = [
-        _group(configuration, trained, index, group, pictures, settings)
+    measured = [
+        _measured(configuration, trained, index, pictures[group.labels], settings)
         for index, group in enumerate(groups(configuration))
     ]
-    record = {
-        **identity_of(configuration, setting.device),
-        "code": code_digest(__name__),
-        "environment": devices.describe(setting.device),
-        "seconds": {
+    shared, own = _common([facts for facts, _ in measured])
+    record = RunRecord(
+        **identity_of(configuration, setting),
+        code=code_digest(__name__),
+        environment=devices.describe(setting.device),
+        seconds={
             "training": trained_at - start,
             "measuring": time.perf_counter() - trained_at,
         },
-        "parameters": configuration.network.parameters,
-        "times": trained.times[trained.times < trained.steps.max()].tolist(),
-        "groups": shown,
-    }
+        facts={"parameters": configuration.network.parameters, **shared},
+        arrays={"times": trained.times[trained.times < trained.steps.max()]},
+        draws=_draws(configuration, trained, own, [arrays for _, arrays in measured]),
+    )
     return record, trained
 
 
-def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
-    """Return the entries that make a record that of a configuration."""
-    described = configuration.recipe.describe()
-    return identity(configuration, device=device, recipe=described, schema=SCHEMA)
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    c = configuration
+    try:
+        source = _source(c, setting)
+        shown = [images.chosen(x, data=source, skip=c.skip).origins for x in c.labels]
+        learnt = None if c.examples is None else source.head(c.examples).sha256
+    except (FileNotFoundError, ValueError):
+        # Records are read where the data are not; training says what is wrong.
+        return identity(c, device=setting.device, schema=SCHEMA)
+    looked = [[origin["sha256"] for origin in each] for each in shown]
+    known = digest([looked, learnt])
+    return identity(c, device=setting.device, schema=SCHEMA, data=known)
 
 
-def _group(
+def _draws(
+    configuration: Configuration,
+    trained: Trained,
+    own: Sequence[dict[str, Any]],
+    measured: Sequence[Sequence[dict[str, Array]]],
+) -> Draws:
+    """Return what a record holds of each network, by group and seed."""
+    steps = trained.steps
+    keys = [
+        (group, facts, seed, arrays)
+        for group, facts, each in zip(groups(configuration), own, measured, strict=True)
+        for seed, arrays in zip(configuration.seeds, each, strict=True)
+    ]
+    return Draws(
+        Draw(
+            keys={**dataclasses.asdict(group), "seed": seed},
+            status=trained.status[row],
+            facts={
+                "steps": int(steps[row]),
+                "released": int(trained.released[row]),
+                "final_loss": _finite(float(trained.final_losses[row])),
+                "starts": trained.starts[row],
+                "finite": all(
+                    bool(torch.isfinite(w[row]).all()) for w in trained.final
+                ),
+                **facts,
+            },
+            arrays={
+                "losses": trained.losses[row, trained.times < steps[row]],
+                **arrays,
+            },
+        )
+        for row, (group, facts, seed, arrays) in enumerate(keys)
+    )
+
+
+def _measured(
     configuration: Configuration,
     trained: Trained,
     index: int,
-    group: Group,
-    pictures: dict[tuple[int, ...], Pictures],
+    pictures: Pictures,
     settings: measures.Settings,
-) -> dict[str, Any]:
-    """Return a group's part of the record."""
-    seeds = configuration.seeds
-    rows = slice(index * len(seeds), (index + 1) * len(seeds))
-    members, steps = range(len(trained.status))[rows], trained.steps
-    draws = [
-        {
-            "seed": seed,
-            "status": trained.status[draw],
-            "steps": int(trained.steps[draw]),
-            "released": int(trained.released[draw]),
-            "final_loss": numbers(trained.final_losses[draw]),
-            "starts": trained.starts[draw],
-            # Those recorded, one for each of the first times.
-            "losses": numbers(trained.losses[draw, trained.times < steps[draw]]),
-        }
-        for seed, draw in zip(seeds, members, strict=True)
-    ]
-    measured = measures.measure(
+) -> tuple[dict[str, Any], list[dict[str, Array]]]:
+    """Measure the networks of a group."""
+    count = len(configuration.seeds)
+    rows = slice(index * count, (index + 1) * count)
+    found = measures.measure(
         configuration.network,
         tuple(w[rows] for w in trained.initial),
         tuple(w[rows] for w in trained.final),
-        training_images=pictures[group.labels],
+        training_images=pictures,
         names=configuration.measurements,
         # The same test images for every configuration.
         seed=seed_sequence(0, "identity-map", "tests"),
         settings=settings,
     )
-    return {**dataclasses.asdict(group), "draws": draws, "measured": measured}
+    return measures.by_replicate(found)
+
+
+def _common(
+    each: Sequence[dict[str, Any]],
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what is said of all groups alike, and what is said of each one alone."""
+    alike = {name: all(one[name] == each[0][name] for one in each) for name in each[0]}
+    shared = {name: value for name, value in each[0].items() if alike[name]}
+    return shared, [{n: v for n, v in one.items() if not alike[n]} for one in each]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _stacked(each: Sequence[Params]) -> Params:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import State, stacked
 from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import RandomLabelRecipe, pretrain_random_labels
+from empirical.mmd_init.records import Found
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.testbed.study import CPU, Setting, Study, identity
-from empirical.testbed.writing import numbers
+from empirical.testbed.records import RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.writing import rounded
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
@@ -38,17 +41,18 @@ def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
 
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
-) -> dict[str, Any]:
+) -> RunRecord:
     """Pre-train, measure, fine-tune, and return the record.
 
     Returns
     -------
-    dict
-        The configuration's entries, the images' description, and ``runs``, each with
-        its variant and seed and, as far as they apply: status, ``windows`` (means of
-        each term), ``constant`` and ``dead`` (shares over minibatches, mean and standard
-        deviation), ``detachment``, ``jacobian`` (mean squares by layer), ``finetuned``
-        (N to accuracies, one a task), ``densities``, ``snapshots`` and ``distances``.
+    RunRecord
+        Facts: the images' description and the tasks. A draw for each variant and
+        ``seed``, with, as far as they apply: ``windows/`` (means of each term) and
+        ``first/`` (its first window), ``constant/`` and ``dead/`` (shares over
+        minibatches, ``mean`` and ``std``), ``detachment``, ``jacobian`` (mean squares by
+        layer), ``finetuned/N`` (accuracies, one a task), ``densities/``, ``snapshots/``
+        and ``distances``.
 
     Examples
     --------
@@ -62,7 +66,7 @@ def run_configuration(
     ...     minibatches=2,
     ...     side=4,
     ... )
-    >>> [run["status"] for run in run_configuration(tiny)["runs"]]
+    >>> run_configuration(tiny).draws.status
     ['finished', 'finished']
     """
     c, start_time = configuration, time.perf_counter()
@@ -73,29 +77,42 @@ def run_configuration(
     pretraining = time.perf_counter() - start_time
     if not c.network.batch_norm:
         records.measured(c, start, state, found, runs)
-    for at, snapshot in taken.items():
-        moved = {k: v.to(found.inputs) for k, v in snapshot.items()}
-        records.around(c, at, moved, found, runs)
+    records.around(c, taken, found, runs)
     _finetune(c, state, found, runs, setting)
     devices.synchronise(setting.device)
-    return {
-        **identity_of(c, setting.device),
-        "code": code_digest(__name__),
-        "environment": devices.describe(setting.device),
-        "seconds": {
+    return RunRecord(
+        **_identity(c, setting.device, found),
+        code=code_digest(__name__),
+        environment=devices.describe(setting.device),
+        seconds={
             "pretraining": pretraining,
             "all": time.perf_counter() - start_time,
         },
-        "images": found.source,
-        "parameters": c.network.parameters,
-        "tasks_labels": _tasks(c).astype(int).tolist(),
-        "runs": runs,
-    }
+        facts={
+            "images": found.source,
+            "parameters": c.network.parameters,
+            "tasks": _tasks(c).astype(int).tolist(),
+        },
+        draws=records.draws(c, runs),
+    )
 
 
-def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
-    """Return the entries that make a record that of a configuration."""
-    return identity(configuration, device=device, schema=SCHEMA)
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    try:
+        found = images_of(configuration, setting)
+    except (FileNotFoundError, ValueError):
+        # Records are read where the data are not; training says what is wrong.
+        found = None
+    return _identity(configuration, setting.device, found)
+
+
+def _identity(
+    configuration: Configuration, device: str, found: Images | None
+) -> dict[str, Any]:
+    splits = ("train_sha256", "test_sha256")
+    data = None if found is None else digest([found.source[s] for s in splits])
+    return identity(configuration, device=device, schema=SCHEMA, data=data)
 
 
 def _tasks(c: Configuration) -> Any:
@@ -114,11 +131,9 @@ def _pretrained(
     start: State,
     found: Images,
     setting: Setting,
-) -> tuple[State, list[dict[str, Any]], dict[int, State]]:
+) -> tuple[State, list[Found], dict[int, State]]:
     """Return learnt starts, the beginnings of their records, and states on the way."""
-    runs: list[dict[str, Any]] = [
-        {**dataclasses.asdict(v), "seed": seed} for v, seed in c.runs
-    ]
+    runs = [Found() for _ in c.runs]
     if c.method == "none":
         return start, runs, {}
     if c.method == "labels":
@@ -142,9 +157,9 @@ def _pretrained(
             checkpoint=setting.checkpoint,
         )
         for index, run in enumerate(runs):
-            run["status"] = "diverged" if made.diverged[index] else "finished"
-            run["best"] = int(made.best_window[index]) * c.recipe.window
-            run["windows"] = {"loss": numbers(made.losses[index], rounded=True)}
+            run.status = "diverged" if made.diverged[index] else "finished"
+            run.facts["best"] = int(made.best_window[index]) * c.recipe.window
+            run.arrays["windows/loss"] = rounded(made.losses[index])
         return made.state, runs, {}
 
     def shown(done: int, last: int, terms: dict[str, float]) -> None:
@@ -162,8 +177,7 @@ def _pretrained(
         progress=shown,
         checkpoint=setting.checkpoint,
     )
-    for run, one in zip(runs, learnt, strict=True):
-        run |= records.pretrained(c, one)
+    runs = [records.pretrained(c, one) for one in learnt]
     taken = {
         at: stacked([one.snapshots[at] for one in learnt]) for at in learnt[0].snapshots
     }
@@ -182,7 +196,7 @@ def _finetune(
     c: Configuration,
     state: State,
     found: Images,
-    runs: list[dict[str, Any]],
+    runs: Sequence[Found],
     setting: Setting,
 ) -> None:
     tasks, kept = _tasks(c), setting.checkpoint
@@ -218,11 +232,9 @@ def _finetune(
             checkpoint=kept and kept.with_name(f"{kept.name}.{shots}-tuned"),
         )
         for index, run in enumerate(runs):
-            run.setdefault("finetuned", {})[str(shots)] = numbers(
-                tuned.test_accuracy[index], rounded=True
-            )
+            run.arrays[f"finetuned/{shots}"] = rounded(tuned.test_accuracy[index])
             if tuned.distances is not None:
-                run["distances"] = numbers(tuned.distances[index, 0], rounded=True)
+                run.arrays["distances"] = rounded(tuned.distances[index, 0])
 
 
 STUDY = Study(

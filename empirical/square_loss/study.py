@@ -18,12 +18,13 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
-from empirical.testbed.study import CPU, Setting, Study, identity
-from empirical.testbed.writing import numbers
+from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.writing import rounded
 
-SCHEMA = 1
+SCHEMA = 2
 
-# Shapes of distributions: seven digits are plenty, and records are read by people.
+# Shapes of distributions: seven digits are plenty.
 _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
 
 
@@ -73,17 +74,17 @@ def train_configuration(
 
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
-) -> dict[str, Any]:
+) -> RunRecord:
     """Train, and return the record.
 
     Returns
     -------
-    dict
-        The configuration's entries, the problem's description, ``penalty`` (the lambda
-        of the sum of squares), ``epochs`` and ``sparse_epochs``, the quantiles' levels,
-        and ``draws``: each with scale, seed, rate, status, steps, diverged,
-        interpolated, series (a value an epoch, None after the end), and sorted margins
-        of training and test examples.
+    RunRecord
+        Facts: the problem's description, ``penalty`` (the lambda of the sum of squares),
+        the quantiles' levels; series ``epochs`` and ``sparse_epochs``. A draw for each
+        ``scale`` and ``seed``: rate, steps, diverged, interpolated, test_error; series
+        with a value an epoch, NaN after the end, and sorted ``margins`` and
+        ``test_margins``.
 
     Examples
     --------
@@ -96,8 +97,7 @@ def run_configuration(
     ...     per_class=5,
     ...     seeds=(0, 1),
     ... )
-    >>> record = run_configuration(tiny)
-    >>> [draw["status"] for draw in record["draws"]]
+    >>> run_configuration(tiny).draws.status
     ['finished', 'finished']
     """
     return trained_record(configuration, setting)[0]
@@ -105,40 +105,52 @@ def run_configuration(
 
 def trained_record(
     configuration: Configuration, setting: Setting = CPU
-) -> tuple[dict[str, Any], Trained]:
+) -> tuple[RunRecord, Trained]:
     """Return the record, and the weights too."""
     start = time.perf_counter()
     trained, learnt = train_configuration(configuration, setting)
     devices.synchronise(setting.device)
     seconds = time.perf_counter() - start
     count = len(learnt.inputs)
-    record = {
-        **identity_of(configuration, setting.device),
-        "code": code_digest(__name__),
-        "environment": devices.describe(setting.device),
-        "seconds": {"training": seconds},
-        "problem": learnt.source,
-        "examples": count,
-        "parameters": configuration.network.parameters,
-        "penalty": configuration.recipe.penalty(count),
-        "epochs": trained.epochs.tolist(),
-        "sparse_epochs": trained.sparse_epochs.tolist(),
-        "steps_per_epoch": trained.steps_per_epoch,
-        "levels": measures.LEVELS,
-        "class_levels": measures.CLASS_LEVELS,
-        "draws": _draws(configuration, trained, learnt),
-    }
+    record = RunRecord(
+        **_identity(configuration, setting.device, learnt),
+        code=code_digest(__name__),
+        environment=devices.describe(setting.device),
+        seconds={"training": seconds},
+        facts={
+            "problem": learnt.source,
+            "examples": count,
+            "parameters": configuration.network.parameters,
+            "penalty": configuration.recipe.penalty(count),
+            "steps_per_epoch": trained.steps_per_epoch,
+            "levels": measures.LEVELS,
+            "class_levels": measures.CLASS_LEVELS,
+        },
+        arrays={"epochs": trained.epochs, "sparse_epochs": trained.sparse_epochs},
+        draws=_draws(configuration, trained, learnt),
+    )
     return record, trained
 
 
-def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
-    """Return the entries that make a record that of a configuration."""
-    return identity(configuration, device=device, schema=SCHEMA)
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    try:
+        learnt = problem_of(configuration, setting)
+    except (FileNotFoundError, ValueError):
+        # Records are read where the data are not; training says what is wrong.
+        learnt = None
+    return _identity(configuration, setting.device, learnt)
 
 
-def _draws(
-    configuration: Configuration, trained: Trained, learnt: Problem
-) -> list[dict[str, Any]]:
+def _identity(
+    configuration: Configuration, device: str, learnt: Problem | None
+) -> dict[str, Any]:
+    splits = ("train_sha256", "test_sha256")
+    data = None if learnt is None else digest([learnt.source[s] for s in splits])
+    return identity(configuration, device=device, schema=SCHEMA, data=data)
+
+
+def _draws(configuration: Configuration, trained: Trained, learnt: Problem) -> Draws:
     network, final = configuration.network, trained.final
     train_classes = learnt.classes.to(final[0].device)
     test_classes = learnt.test_classes.to(final[0].device)
@@ -146,29 +158,33 @@ def _draws(
         normalised_outputs(network, final, learnt.inputs), train_classes
     )
     unseen = measures.margins(held_out_outputs(network, final, learnt), test_classes)
-    made: list[dict[str, Any]] = []
+    made: list[Draw] = []
     for draw, (scale, seed) in enumerate(configuration.draws):
         test = unseen[draw].double().cpu().numpy()
         ended = trained.status[draw] != "diverged"
+        series = {
+            name: rounded(values[:, draw]) if name in _ROUNDED else values[:, draw]
+            for name, values in trained.series.items()
+        }
         made.append(
-            {
-                "scale": scale,
-                "seed": seed,
-                "rate": float(trained.rates[draw]),
-                "status": trained.status[draw],
-                "steps": int(trained.steps[draw]),
-                "diverged": _absent(trained.diverged[draw]),
-                "interpolated": _absent(trained.interpolated[draw]),
-                "series": {
-                    name: numbers(values[:, draw], rounded=name in _ROUNDED)
-                    for name, values in sorted(trained.series.items())
+            Draw(
+                keys={"scale": scale, "seed": seed},
+                status=trained.status[draw],
+                facts={
+                    "rate": float(trained.rates[draw]),
+                    "steps": int(trained.steps[draw]),
+                    "diverged": _absent(trained.diverged[draw]),
+                    "interpolated": _absent(trained.interpolated[draw]),
+                    "test_error": float((test <= 0.0).mean()) if ended else None,
                 },
-                "margins": numbers(np.sort(seen[draw].double().cpu().numpy())),
-                "test_margins": numbers(np.sort(test)),
-                "test_error": float((test <= 0.0).mean()) if ended else None,
-            }
+                arrays={
+                    **series,
+                    "margins": np.sort(seen[draw].double().cpu().numpy()),
+                    "test_margins": np.sort(test),
+                },
+            )
         )
-    return made
+    return Draws(made)
 
 
 def _absent(value: Any) -> int | None:

@@ -4,7 +4,6 @@ Wherever the tasks run, only the program that calls `run_batch` writes records.
 """
 
 import dataclasses
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +12,15 @@ from typing import Any, TypeVar
 
 from empirical.testbed import telling
 from empirical.testbed.engine import Engine, Progress
+from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.study import (
     Named,
     Setting,
     Study,
     checkpoint_at,
-    digest_of,
     remove_checkpoints,
 )
 from empirical.testbed.tasks import End, Result, Task
-from empirical.testbed.writing import plain, write_json
 
 Item = TypeVar("Item", bound=Named)
 
@@ -104,7 +102,7 @@ def run_batch(
     names: dict[str, str] = {}
     for each in configurations:
         path = folder / f"{each.name}.json"
-        own = study.identity(each, setting.device)
+        own = study.identity(each, setting)
         kept = None if rerun else _kept(path, own, code)
         if kept is not None:
             outcomes[each.name] = kept
@@ -141,13 +139,11 @@ def _task(
 ) -> Task:
     """Return a task whose key is all that its record depends on."""
     # No run goes on from what another configuration or other code has left.
-    digest = digest_of(identity, code)
-    kept = checkpoint_at(folder / f"{configuration.name}.json", digest)
-    data = [str(setting.data_folder), setting.allow_unverified]
-    key = f"{study.module}/{configuration.name}-{digest_of({'': identity}, str(data))}"
+    of = digest([dict(identity), code])
+    kept = checkpoint_at(folder / f"{configuration.name}.json", of)
     given = dataclasses.replace(setting, checkpoint=kept, progress=None)
     return Task(
-        f"{key}-{digest}",
+        f"{study.module}/{configuration.name}-{of}",
         _work,
         (study.run, configuration, given),
         gpu=setting.device.startswith("cuda"),
@@ -174,8 +170,8 @@ def _settled(path: Path, result: Result) -> str:
     if isinstance(result.value, Failure):
         return f"failed: {result.value.text}"
     try:
-        write_json(path, result.value)
-    except OSError as error:
+        result.value.write(path)
+    except (OSError, ValueError) as error:
         # Its checkpoint stays.
         return f"failed: its record can't be written: {error}"
     # Those of other code and other configurations are of no use now.
@@ -207,13 +203,7 @@ def open_folder(folder: Path) -> None:
 
 
 def _kept(path: Path, identity: Mapping[str, Any], code: str) -> str | None:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):
-        # Absent, or not ours to trust: run it (again).
+    record = RunRecord.read(path)
+    if record is None or not record.stands_for(identity):
         return None
-    if not isinstance(record, dict):
-        return None
-    if any(record.get(key) != value for key, value in plain(identity).items()):
-        return None
-    return "kept" if record.get("code") == code else "kept, of other code"
+    return "kept" if record.code == code else "kept, of other code"

@@ -15,12 +15,13 @@ is larger than a megabyte.
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from empirical.testbed.writing import Array, laid_out, pack, plain, unpack, write_text
 
@@ -61,7 +62,7 @@ class Draw:
     keys: Mapping[str, Any]
     status: str = "finished"
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    arrays: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict[str, Array])
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", plain(self.keys))
@@ -85,12 +86,12 @@ class Draw:
         return _entry("key", self.keys, name)
 
     def fact(self, name: str) -> Any:
-        """Return a fact; raises as `key`."""
+        """Return a fact, or a part of one, as ``best/step``; raises as `key`."""
         return _entry("fact", self.facts, name)
 
     def series(self, name: str) -> Array:
         """Return an array; raises as `key`."""
-        return _entry("series", self.arrays, name)
+        return _array(self.arrays, name)
 
     def matches(self, **key: Any) -> bool:
         """Whether these entries of the key are so; raises as `key`."""
@@ -115,6 +116,10 @@ class Draws(tuple[Draw, ...]):
     def ended(self, *status: str) -> "Draws":
         """Return the draws whose training ended in one of these ways."""
         return Draws(draw for draw in self if draw.status in status)
+
+    def having(self, series: str) -> "Draws":
+        """Return the draws that have such a series."""
+        return Draws(draw for draw in self if series in draw.arrays)
 
     def series(self, name: str) -> Array:
         """Return an array of every draw, draws along the first axis.
@@ -158,8 +163,8 @@ class RunRecord:
         Kind, ``cpu`` or ``cuda``: random numbers differ between kinds only.
     code : str
         Digest of the code that made it, see `empirical.digest`.
-    data : str
-        Digest of what was trained on, see `digest`; empty where there is none.
+    data : str, optional
+        Digest of what was trained on, see `digest`.
     environment : mapping
         Machine and versions.
     seconds : mapping
@@ -172,15 +177,14 @@ class RunRecord:
 
     Examples
     --------
+    >>> own = identity({"name": "a", "depth": 2}, device="cpu", schema=1)
     >>> record = RunRecord(
-    ...     configuration={"name": "a", "depth": 2},
-    ...     schema=1,
-    ...     device="cpu",
+    ...     **own,
     ...     code="0123",
     ...     draws=Draws(Draw(keys={"seed": s}) for s in (0, 1)),
     ... )
-    >>> record.stands_for({"name": "a", "depth": 2}, "cpu", schema=1, code="0123")
-    True
+    >>> record.stands_for(own, code="0123"), record.entry("depth")
+    (True, 2)
     >>> [draw.seed for draw in record.where(seed=1)]
     [1]
     """
@@ -189,11 +193,11 @@ class RunRecord:
     schema: int
     device: str
     code: str
-    data: str = ""
+    data: str | None = None
     environment: Mapping[str, Any] = field(default_factory=dict[str, Any])
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    arrays: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict[str, Array])
     draws: Draws = field(default_factory=Draws)
 
     def __post_init__(self) -> None:
@@ -210,31 +214,25 @@ class RunRecord:
         return str(self.configuration["name"])
 
     def stands_for(
-        self,
-        configuration: Any,
-        device: str,
-        *,
-        schema: int,
-        data: str | None = None,
-        code: str | None = None,
+        self, identity: Mapping[str, Any], *, code: str | None = None
     ) -> bool:
         """Whether this is a record of that.
 
         Parameters
         ----------
-        configuration : data class or mapping
-        device : str
-            Its kind matters.
-        schema : int
-        data, code : str, optional
+        identity : mapping
+            What `identity` returns; data that are not known are not compared.
+        code : str, optional
             Not compared where absent.
         """
-        return (
-            self.configuration == described(configuration)
-            and (self.device, self.schema) == (kind_of(device), schema)
-            and (data is None or self.data == data)
-            and (code is None or self.code == code)
+        known = {name: entry for name, entry in identity.items() if entry is not None}
+        return all(getattr(self, name) == entry for name, entry in known.items()) and (
+            code is None or self.code == code
         )
+
+    def entry(self, name: str) -> Any:
+        """Return an entry of the configuration, as ``network/depth``; raises as `fact`."""
+        return _entry("entry", self.configuration, name)
 
     def where(self, **key: Any) -> Draws:
         """Return the draws whose key has these entries; see `Draws.where`."""
@@ -246,7 +244,7 @@ class RunRecord:
 
     def series(self, name: str) -> Array:
         """Return an array that belongs to no replicate; raises as `Draw.series`."""
-        return _entry("series", self.arrays, name)
+        return _array(self.arrays, name)
 
     def text(self) -> str:
         """Return the record as it is written."""
@@ -326,26 +324,41 @@ class RunRecord:
         return f"the arrays {name!r} take {sizes[name]:,}"
 
 
-def described(configuration: Any) -> Any:
-    """Return the entries of a configuration as a record holds them.
+def identity(
+    configuration: Any, *, device: str, schema: int, data: str | None = None
+) -> dict[str, Any]:
+    """Return what makes two runs the same, as entries of a `RunRecord`.
 
-    A data class among its entries that has a method `describe` speaks for itself.
+    Parameters
+    ----------
+    configuration : data class or mapping
+        A data class among its entries that has a method `describe` speaks for itself.
+    device : str
+        Its kind is kept.
+    schema : int
+    data : str, optional
+        Digest of what is trained on, absent where the data set is not at hand.
     """
-    if isinstance(configuration, Mapping):
-        return plain(configuration)
-    return plain(
-        {
+    if not isinstance(configuration, Mapping):
+        configuration = {
             each.name: _entries(getattr(configuration, each.name))
             for each in fields(configuration)
         }
-    )
+    return {
+        "configuration": plain(configuration),
+        "device": kind_of(device),
+        "schema": schema,
+        "data": data,
+    }
 
 
 def _entries(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_entries(part) for part in value]
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
     describe = getattr(value, "describe", None)
-    if describe is not None:
-        return describe()
-    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+    return asdict(value) if describe is None else describe()
 
 
 def digest(content: Any) -> str:
@@ -372,10 +385,23 @@ def kind_of(device: str) -> str:
 
 
 def _entry(what: str, entries: Mapping[str, Any], name: str) -> Any:
-    if name not in entries:
-        known = ", ".join(entries) or "none"
-        raise Missing(f"no {what} {name!r}; there are: {known}")
-    return entries[name]
+    found: Any = entries
+    for part in name.split("/"):
+        if not isinstance(found, Mapping) or part not in found:
+            known = list(found) if isinstance(found, Mapping) else ()
+            raise _lacking(what, name, known)
+        found = found[part]
+    return found
+
+
+def _array(arrays: Mapping[str, Array], name: str) -> Array:
+    if name not in arrays:
+        raise _lacking("series", name, arrays)
+    return arrays[name]
+
+
+def _lacking(what: str, name: str, known: Iterable[str]) -> Missing:
+    return Missing(f"no {what} {name!r}; there are: {', '.join(known) or 'none'}")
 
 
 def _packed(arrays: Mapping[str, Array]) -> dict[str, Any]:

@@ -18,6 +18,9 @@ Array = npt.NDArray[np.float64]
 SHORT = 24
 """Numbers of an array that is written as such."""
 
+DIGITS = 7
+"""Significant digits of numbers that are read by people."""
+
 
 def pack(values: Array) -> Any:
     """Return an array as JSON: numbers if they are few, else compressed, exactly.
@@ -31,14 +34,23 @@ def pack(values: Array) -> Any:
     """
     if values.size <= SHORT and 0 not in values.shape[:-1]:
         return plain(values.tolist())
-    # What came of single precision is as exact in half the room.
-    single = values.astype("<f4")
+    kind, content = _content(values)
+    packed = base64.b85encode(zlib.compress(content, 9)).decode()
+    return {"shape": list(values.shape), "kind": kind, "packed": packed}
+
+
+def _content(values: Array) -> tuple[str, bytes]:
+    """Return an array as bytes of the shortest kind that is exact."""
+    words = [f"{value:.{DIGITS}g}" for value in values.ravel().tolist()]
+    if np.array_equal(np.array(words, np.float64), values.ravel(), equal_nan=True):
+        return "decimal", " ".join(words).encode()
+    with np.errstate(over="ignore"):  # infinite, and so not exact
+        single = values.astype("<f4")
     exact = np.array_equal(single.astype(np.float64), values, equal_nan=True)
     kept = single if exact else values.astype("<f8")
     # Bytes of a kind side by side: exponents and trailing zeros are alike.
     apart = np.frombuffer(kept.tobytes(), np.uint8).reshape(-1, kept.itemsize).T
-    packed = base64.b85encode(zlib.compress(apart.tobytes(), 9)).decode()
-    return {"shape": list(values.shape), "bytes": kept.itemsize, "packed": packed}
+    return ("single" if exact else "double"), apart.tobytes()
 
 
 def unpack(packed: Any) -> Array:
@@ -46,19 +58,35 @@ def unpack(packed: Any) -> Array:
 
     Raises
     ------
-    ValueError, KeyError, TypeError
+    ValueError, LookupError, TypeError
         If it is none.
     """
     if not isinstance(packed, Mapping):
         return np.asarray(packed, dtype=np.float64)
-    size = int(packed["bytes"])
     try:
         content = zlib.decompress(base64.b85decode(packed["packed"]))
     except zlib.error as error:
         raise ValueError(f"an array is damaged: {error}") from error
-    apart = np.frombuffer(content, np.uint8).reshape(size, -1).T
-    values = np.frombuffer(apart.tobytes(), f"<f{size}")
-    return values.reshape(packed["shape"]).astype(np.float64)
+    if packed["kind"] == "decimal":
+        values = np.array(content.split(), dtype=np.float64)
+    else:
+        size = {"single": 4, "double": 8}[packed["kind"]]
+        apart = np.frombuffer(content, np.uint8).reshape(size, -1).T
+        values = np.frombuffer(apart.tobytes(), f"<f{size}").astype(np.float64)
+    return values.reshape(packed["shape"])
+
+
+def rounded(values: npt.ArrayLike, digits: int = DIGITS) -> Array:
+    """Return numbers of so many significant digits: a record has less to hold.
+
+    Examples
+    --------
+    >>> rounded([np.pi, np.nan]).tolist(), float(rounded(1e-7 / 3.0, 4))
+    ([3.141593, nan], 3.333e-08)
+    """
+    given = np.asarray(values, dtype=np.float64)
+    words = [f"{value:.{digits}g}" for value in given.ravel().tolist()]
+    return np.array(words, dtype=np.float64).reshape(given.shape)
 
 
 def laid_out(value: Any, depth: int = 0) -> str:

@@ -18,8 +18,9 @@ from toy_study import STUDY, Toy, ToyStudy, configurations
 from empirical.testbed import stopping
 from empirical.testbed.batch import open_folder, run_batch
 from empirical.testbed.engine import Engine
+from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.signals import Ended
-from empirical.testbed.study import Setting, checkpoint_at, digest_of
+from empirical.testbed.study import CPU, Setting, checkpoint_at
 
 HERE = Path(__file__).resolve().parent
 TOYS = configurations("small")
@@ -34,8 +35,13 @@ def records(folder):
     """Return the records, but for where each started from."""
     found = {p.stem: json.loads(p.read_text()) for p in folder.glob("*.json")}
     for record in found.values():
-        del record["first"]
+        del record["facts"]["first"]
     return found
+
+
+def first(path):
+    """Return the update that a record's run went on from."""
+    return RunRecord.read(path).fact("first")
 
 
 def names(folder):
@@ -161,7 +167,7 @@ def test_what_was_stopped_goes_on(tmp_path):
     assert len(list((tmp_path / "parts").glob("c1.*.checkpoint"))) == 1
     assert set(run(tmp_path / "parts", slow).values()) == {"done", "kept"}
     assert records(tmp_path / "parts") == records(whole)
-    assert json.loads((tmp_path / "parts" / "c1.json").read_text())["first"] >= 2
+    assert first(tmp_path / "parts" / "c1.json") >= 2
     assert {p.suffix for p in (tmp_path / "parts").iterdir()} == {".json"}
 
 
@@ -177,14 +183,14 @@ def test_a_deadline(tmp_path):
 
 def test_no_checkpoint_of_another_configuration_or_code_is_gone_on_from(tmp_path):
     toy = TOYS[0]
-    own = STUDY.identity(toy, "cpu")
-    other = STUDY.identity(Toy(name="c0", seed=5), "cpu")
+    own = STUDY.identity(toy, CPU)
+    other = STUDY.identity(Toy(name="c0", seed=5), CPU)
     path = tmp_path / "c0.json"
     for identity, code in ((other, "toy"), (own, "other")):
-        kept = checkpoint_at(path, digest_of(identity, code))
+        kept = checkpoint_at(path, digest([identity, code]))
         kept.write_text('{"t": 3, "x": 1}')
     assert run(tmp_path, [toy]) == {"c0": "done"}
-    assert json.loads(path.read_text())["first"] == 0
+    assert first(path) == 0
     # They are of no use any more.
     assert names(tmp_path) == ["c0.json"]
 
@@ -309,14 +315,14 @@ def test_a_disk_that_fills_up_leaves_the_checkpoint(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr("empirical.testbed.batch.write_json", full)
+        patched.setattr(RunRecord, "write", full)
         outcomes = run(tmp_path, TOYS[:1])
     assert outcomes["c0"].startswith("failed: its record can't be written: [Errno 28]")
     (left,) = tmp_path.iterdir()
     assert left.suffix == ".checkpoint"
     assert run(tmp_path, TOYS[:1]) == {"c0": "done"}
     # No update was made again.
-    assert json.loads((tmp_path / "c0.json").read_text())["first"] == 4
+    assert first(tmp_path / "c0.json") == 4
     assert names(tmp_path) == ["c0.json"]
 
 
@@ -434,7 +440,7 @@ def check_under_fire(tmp_path, kills, seed, updates):
     assert len(sweep_under_fire(tmp_path / "out", kills, seed, **given)) == kills
     expected, found = records(tmp_path / "whole"), records(tmp_path / "out")
     for record in (*expected.values(), *found.values()):
-        del record["pause"]
+        del record["configuration"]["pause"]
     assert found == expected
     assert {p.suffix for p in (tmp_path / "out").iterdir()} <= {".json", ".partial"}
 

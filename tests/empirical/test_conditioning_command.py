@@ -18,6 +18,7 @@ from empirical.randomness import torch_generator
 from empirical.testbed.batch import run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.options import explained
+from empirical.testbed.records import RunRecord
 from empirical.testbed.study import SCALES
 
 
@@ -110,9 +111,9 @@ class TestConfigurations:
             assert set(outcomes.values()) == {"done"}
             again = run_batch(study.STUDY, TINY, folder=tmp_path, engine=engine)
             assert set(again.values()) == {"kept"}
-        record = json.loads((tmp_path / "c0.json").read_text())
-        assert record["code"] == study.STUDY.code
-        assert (record["kind"], record["seed"]) == ("chain", 7)
+        record = RunRecord.read(tmp_path / "c0.json")
+        assert record.code == study.STUDY.code
+        assert (record.entry("kind"), record.entry("seed")) == ("chain", 7)
         with Engine(workers=1) as engine:
             other = [replace(TINY[0], seed=8), ec.Configuration(name="x", kind="train")]
             bad = replace(other[1], arguments={"layers": "both"})
@@ -149,9 +150,9 @@ class TestCommand:
         path = tmp_path / "r.json"
         argv += ["--device", "cpu", "--output", str(path)]
         assert command.main(argv) == 0
-        record = json.loads(path.read_text())
-        assert record["result"] == shown
-        assert record["environment"]["device"] == "cpu"
+        record = RunRecord.read(path)
+        assert record.fact("result") == shown
+        assert record.environment["device"] == "cpu"
 
     @pytest.mark.parametrize(
         "argv",
@@ -181,7 +182,7 @@ class TestCommand:
         argv = ["batch", "--scale", "small", "--device", "cuda"]
         assert command.main([*argv, "--out", str(tmp_path)]) == 0
         for path in tmp_path.iterdir():
-            assert json.loads(path.read_text())["environment"]["device"] == "cuda"
+            assert RunRecord.read(path).environment["device"] == "cuda"
 
     @pytest.mark.parametrize("kind", sorted(ec.EXPERIMENTS))
     def test_help_names_every_argument(self, kind, capsys):

@@ -5,6 +5,7 @@ import signal
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +19,7 @@ from empirical.testbed import stopping, telling
 from empirical.testbed.batch import run_batch
 from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 from empirical.testbed.engine import Engine
+from empirical.testbed.records import RunRecord
 
 NET = Network(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
 
@@ -84,45 +86,50 @@ class TestRecords:
             rates=(0.01, 0.02),
         )
         record = study.run_configuration(both)
-        assert len(record["groups"]) == 8
-        for group in record["groups"]:
+        groups = batch.groups(both)
+        assert len(groups) == 8
+        for group in groups:
             alone = replace(
                 TINY[0],
-                labels=(tuple(group["labels"]),),
-                schemes=(group["scheme"],),
-                rates=(group["rate"],),
+                labels=(group.labels,),
+                schemes=(group.scheme,),
+                rates=(group.rate,),
             )
-            (single,) = study.run_configuration(alone)["groups"]
-            for mine, theirs in zip(single["draws"], group["draws"], strict=True):
-                # Rounding of float32, a few updates of it.
-                assert mine["losses"] == pytest.approx(theirs["losses"], rel=1e-4)
-            assert single["measured"]["curve"]["constant"][1] == pytest.approx(
-                group["measured"]["curve"]["constant"][1], abs=1e-4
+            single = study.run_configuration(alone).draws
+            mine = record.where(**vars(group))
+            assert mine.key("seed") == single.key("seed")
+            # Rounding of float32, a few updates of it.
+            np.testing.assert_allclose(
+                single.series("losses"), mine.series("losses"), rtol=1e-4
+            )
+            np.testing.assert_allclose(
+                single.series("curve/constant"),
+                mine.series("curve/constant"),
+                atol=1e-4,
             )
 
     def test_many_examples_and_colour(self):
         many = replace(TINY[0], examples=30, recipe=Recipe(steps=5, batch=4))
         record = study.run_configuration(many)
-        assert record["groups"][0]["draws"][0]["status"] == "finished"
+        assert record.draws[0].status == "finished"
         net = replace(NET, shape=(3, 7, 7))
         colour = replace(TINY[0], network=net, data="channelled", labels=((7, 3, 1),))
         record = study.run_configuration(colour)
-        assert record["groups"][0]["measured"]["training"][0]["shape"] == [3, 7, 7]
+        assert record.fact("training")[0]["shape"] == [3, 7, 7]
 
     def test_a_divergence_is_on_record(self):
         wild = replace(TINY[0], rates=(1e9,), recipe=Recipe(steps=60, retries=1))
         record = study.run_configuration(wild)
-        draws = record["groups"][0]["draws"]
-        assert {draw["status"] for draw in draws} == {"diverged"}
-        assert all(len(draw["starts"]) == 2 for draw in draws)
-        json.dumps(record, allow_nan=False)
+        assert set(record.draws.status) == {"diverged"}
+        assert all(len(starts) == 2 for starts in record.draws.fact("starts"))
+        json.loads(record.text(), parse_constant=pytest.fail)
 
     def test_nothing_but_records_is_left(self, tmp_path):
         # Two further starts have states of their own on the way.
         wild = replace(TINY[0], rates=(1e9,), recipe=Recipe(steps=60, retries=2))
         assert batch(tmp_path, [wild]) == {"c0": "done"}
-        record = json.loads((tmp_path / "c0.json").read_text())
-        assert len(record["groups"][0]["draws"][0]["starts"]) == 3
+        record = RunRecord.read(tmp_path / "c0.json")
+        assert len(record.draws[0].fact("starts")) == 3
         assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
 
     @pytest.mark.parametrize("content", [b"", b"noise" * 99], ids=["empty", "noise"])
@@ -130,7 +137,7 @@ class TestRecords:
         self, content, tmp_path, monkeypatch
     ):
         with monkeypatch.context() as patched:
-            patched.setattr("empirical.testbed.batch.write_json", lambda *_: 1 / 0)
+            patched.setattr(RunRecord, "write", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 batch(tmp_path, TINY[:1])
         (left,) = tmp_path.iterdir()
@@ -147,12 +154,12 @@ class TestCommand:
         argv = ["train", *QUICK, "--steps", "5", "--seeds", "0", "1"]
         assert command.main([*argv, "--weights", str(tmp_path / "w")]) == 0
         shown = json.loads(capsys.readouterr().out)
-        assert [d["seed"] for d in shown["groups"][0]["draws"]] == [0, 1]
+        assert [draw["keys"]["seed"] for draw in shown["draws"]] == [0, 1]
         weights = torch.load(tmp_path / "w", weights_only=True)
         assert weights["final"][0].shape == (2, 3, 1, 3, 3)
         path = tmp_path / "r.json"
         assert command.main([*argv, "--output", str(path)]) == 0
-        assert json.loads(path.read_text())["groups"] == shown["groups"]
+        assert json.loads(path.read_text())["draws"] == shown["draws"]
 
     @pytest.mark.parametrize("kind", ["fcn", "residual"])
     def test_kinds_and_two_images(self, kind, capsys):
@@ -164,8 +171,8 @@ class TestCommand:
             )
             == 0
         )
-        measured = json.loads(capsys.readouterr().out)["groups"][0]["measured"]
-        assert {"predictions", "change"} <= set(measured)
+        (draw,) = RunRecord.of(json.loads(capsys.readouterr().out)).draws
+        assert {"predictions/identity", "change/relative"} <= set(draw.arrays)
 
     def test_divergence_is_the_exit_status(self, capsys):
         argv = ["train", *QUICK, "--rate", "1e9", "--clip", "none", "--no-rescale"]

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from empirical.testbed.records import LIMIT, Draw, Draws, Missing, RunRecord, digest
+from empirical.testbed.records import (
+    LIMIT,
+    Draw,
+    Draws,
+    Missing,
+    RunRecord,
+    digest,
+    identity,
+)
 from empirical.testbed.writing import pack, unpack
 
 CONFIGURATION = {"name": "a", "network": {"widths": [4, 2]}, "seeds": [0, 1]}
@@ -109,13 +118,13 @@ def test_a_record_that_was_cut_or_damaged_is_absent(tmp_path: Path) -> None:
 
 
 def test_a_record_stands_for_what_it_says() -> None:
-    def stands(**other: object) -> bool:
-        asked = {"schema": 3, "data": "da7a", "code": "c0de", **other}
+    def stands(code: str | None = "c0de", **other: Any) -> bool:
+        asked = {"device": "cuda", "schema": 3, "data": "da7a", **other}
         configuration = asked.pop("configuration", CONFIGURATION)
-        return record().stands_for(configuration, asked.pop("device", "cuda"), **asked)  # type: ignore[arg-type]
+        return record().stands_for(identity(configuration, **asked), code=code)
 
     assert stands()
-    assert stands(data=None, code=None)
+    assert stands(code=None, data=None)
     assert stands(device="cuda:0")
     assert not stands(device="cpu")
     assert not stands(schema=2)

@@ -3,13 +3,14 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from empirical.square_loss import Network, Recipe, study
 from empirical.square_loss import __main__ as command
 from empirical.square_loss.experiments import SCALES, Configuration, configurations
-from empirical.testbed.writing import plain
+from empirical.testbed.records import RunRecord
 
 NET = Network(family="bn", shape=(65,), widths=(4, 4))
 
@@ -71,24 +72,23 @@ class TestConfigurations:
 class TestRecords:
     def test_the_record(self):
         record = study.run_configuration(replace(TINY[0], recipe=Recipe(epochs=9)))
-        text = json.loads(json.dumps(plain(record), allow_nan=False))
-        assert text["penalty"] == 0.0
-        assert text["examples"] == 20
-        draws = text["draws"]
-        assert [(d["scale"], d["seed"]) for d in draws] == list(TINY[0].draws)
-        count = len(text["epochs"])
-        for draw in draws:
-            series = draw["series"]
-            assert all(
-                len(v) == count for k, v in series.items() if k != "example_residuals"
-            )
-            assert len(series["example_residuals"]) == len(text["sparse_epochs"])
-            assert len(series["norms"][0]) == 3
-            assert draw["margins"] == sorted(draw["margins"])
-            assert len(draw["test_margins"]) == 10
-            assert sum(draw["margins"]) / 20 == pytest.approx(
-                series["margin_mean"][-1], rel=1e-12
-            )
+        record = RunRecord.of(json.loads(record.text()))
+        assert record.fact("penalty") == 0.0
+        assert record.fact("examples") == 20
+        found = [(d.key("scale"), d.seed) for d in record.draws]
+        assert found == list(TINY[0].draws)
+        few = ("example_residuals", "margins", "test_margins")
+        epochs, sparse = (record.series(f"{p}epochs") for p in ("", "sparse_"))
+        for draw in record.draws:
+            every = [v for name, v in draw.arrays.items() if name not in few]
+            assert {len(values) for values in every} == {len(epochs)}
+            assert len(draw.series("example_residuals")) == len(sparse)
+            assert draw.series("norms").shape == (len(epochs), 3)
+            margins = draw.series("margins")
+            assert margins.tolist() == sorted(margins)
+            assert draw.series("test_margins").shape == (10,)
+            last = draw.series("margin_mean")[-1]
+            assert margins.mean() == pytest.approx(last, rel=1e-12)
 
     def test_a_divergence_is_on_record(self):
         wild = replace(
@@ -98,12 +98,12 @@ class TestRecords:
             scales=(1e4,),
         )
         record = study.run_configuration(wild)
-        lost = [d for d in record["draws"] if d["status"] == "diverged"]
+        lost = record.draws.ended("diverged")
         assert lost
         for draw in lost:
-            assert draw["diverged"] < draw["steps"]
-            assert draw["series"]["rho"][-1] is None
-        json.dumps(plain(record), allow_nan=False)
+            assert draw.fact("diverged") < draw.fact("steps")
+            assert np.isnan(draw.series("rho")[-1])
+        json.loads(record.text(), parse_constant=pytest.fail)
 
 
 class TestCommand:
@@ -111,7 +111,7 @@ class TestCommand:
         argv = [*QUICK, "--epochs", "5", "--seeds", "0", "1", "--scales", "1", "2"]
         assert command.main([*argv, "--weights", str(tmp_path / "w")]) == 0
         shown = json.loads(capsys.readouterr().out)
-        assert [d["seed"] for d in shown["draws"]] == [0, 1, 0, 1]
+        assert [d["keys"]["seed"] for d in shown["draws"]] == [0, 1, 0, 1]
         weights = torch.load(tmp_path / "w", weights_only=True)
         assert weights["final"][0].shape == (4, 4, 65)
         path = tmp_path / "r.json"
@@ -158,7 +158,7 @@ class TestCommand:
         monkeypatch.setattr(command, "STUDY", few)
         argv = ["batch", "--out", str(tmp_path), "--per-class", "6"]
         assert command.main(argv) == 0
-        assert json.loads((tmp_path / "c0.json").read_text())["examples"] == 12
+        assert RunRecord.read(tmp_path / "c0.json").fact("examples") == 12
         assert "c0: done" in capsys.readouterr().err
 
     def test_help_names_every_choice(self, capsys):

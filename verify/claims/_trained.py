@@ -8,7 +8,6 @@ scale may the code be older: those records are published, and say of which code 
 Workers that want the same run at once wait for the first of them.
 """
 
-import json
 import os
 import time
 from collections.abc import Generator
@@ -20,8 +19,8 @@ from typing import Any
 
 import torch
 
+from empirical.testbed.records import RunRecord
 from empirical.testbed.study import Named, Setting, Study, run_here
-from empirical.testbed.writing import plain
 from verify.paths import Place, place
 
 PATIENCE = 3600.0
@@ -49,7 +48,12 @@ class Trainer:
         """Return the names of the configurations of a scale."""
         return tuple(c.name for c in _all(self, scale, place().redraw))
 
-    def record(self, name: str, scale: str) -> dict[str, Any]:
+    def configuration(self, name: str, scale: str) -> Any:
+        """Return the configuration of a name."""
+        (found,) = (c for c in _all(self, scale, place().redraw) if c.name == name)
+        return found
+
+    def record(self, name: str, scale: str) -> RunRecord:
         """Return the record of a configuration, trained now if there is none.
 
         Raises
@@ -60,7 +64,7 @@ class Trainer:
         """
         return _record(self, name, scale, place())
 
-    def _train(self, configuration: Named, scale: str, path: Path) -> dict[str, Any]:
+    def _train(self, configuration: Named, scale: str, path: Path) -> RunRecord:
         name, device = configuration.name, _device(scale)
         if scale == "paper" and not torch.cuda.is_available():
             raise ValueError(
@@ -70,7 +74,9 @@ class Trainer:
         # What there is, if anything, is of other code.
         here = Setting(device=device)
         run_here(self.study, configuration, folder=path.parent, setting=here)
-        return json.loads(path.read_text(encoding="utf-8"))
+        record = RunRecord.read(path)
+        assert record is not None
+        return record
 
 
 def _device(scale: str) -> str:
@@ -86,8 +92,8 @@ def _all(trainer: Trainer, scale: str, redraw: int) -> tuple[Any, ...]:
 
 
 @cache
-def _record(trainer: Trainer, name: str, scale: str, here: Place) -> dict[str, Any]:
-    (configuration,) = (c for c in _all(trainer, scale, here.redraw) if c.name == name)
+def _record(trainer: Trainer, name: str, scale: str, here: Place) -> RunRecord:
+    configuration = trainer.configuration(name, scale)
     path = here.runs(scale) / f"{name}.json"
     record = _current(path, trainer, configuration, scale)
     if record is None:
@@ -99,19 +105,12 @@ def _record(trainer: Trainer, name: str, scale: str, here: Place) -> dict[str, A
 
 def _current(
     path: Path, trainer: Trainer, configuration: Named, scale: str
-) -> dict[str, Any] | None:
+) -> RunRecord | None:
     """Read a configuration's record; None where there is none that can stand for it."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):
-        return None
-    if not isinstance(record, dict):
-        return None
-    own = plain(trainer.study.identity(configuration, _device(scale)))
-    if any(record.get(key) != value for key, value in own.items()):
-        return None
-    kept = scale == "paper" or record.get("code") == trainer.code
-    return record if kept else None
+    record = RunRecord.read(path)
+    own = trainer.study.identity(configuration, Setting(device=_device(scale)))
+    code = None if scale == "paper" else trainer.code
+    return record if record and record.stands_for(own, code=code) else None
 
 
 @contextmanager

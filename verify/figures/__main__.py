@@ -244,7 +244,7 @@ def _note_other_code(records: Folder, paper: Paper) -> None:
     old = [
         name
         for name, record in records.read.items()
-        if record["device"] == "cpu" and record["code"] != now
+        if record.device == "cpu" and record.code != now
     ]
     if old:
         sys.stderr.write(
