@@ -86,7 +86,7 @@ class TestRecords:
             rates=(0.01, 0.02),
         )
         record = study.run_configuration(both)
-        groups = batch.groups(both)
+        groups = study.groups(both)
         assert len(groups) == 8
         for group in groups:
             alone = replace(
