@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from empirical.batch import write_json
+from empirical.testbed.writing import write_json
 from verify.claim import Claim
 from verify.compare import Enclosure, Estimate, Outcome
 

@@ -1,24 +1,43 @@
-"""What a record says of learnt initialisations, in JSON's terms."""
+"""What a record says of learnt initialisations."""
 
-import dataclasses
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.batch import numbers
 from empirical.mmd_init import measures
 from empirical.mmd_init.experiments import NOISES, Configuration
 from empirical.mmd_init.networks import State
 from empirical.mmd_init.pretraining import Pretrained
 from empirical.mmd_init.tasks import Images
 from empirical.randomness import torch_generator
+from empirical.testbed.records import Draw, Draws
+from empirical.testbed.writing import Array, rounded
 
 TOPIC = "mmd-init"
 SHOWN = 4
 """Inputs, and perturbations, whose predictions are shown by figure 1."""
+
+
+@dataclass
+class Found:
+    """What came of a replicate so far; see `Draw`."""
+
+    status: str = "finished"
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    arrays: dict[str, Array] = field(default_factory=dict[str, Array])
+
+
+def draws(c: Configuration, found: Sequence[Found]) -> Draws:
+    """Return what a record holds of each replicate, by variant and seed."""
+    return Draws(
+        Draw(keys={**asdict(variant), "seed": seed}, **vars(one))
+        for (variant, seed), one in zip(c.runs, found, strict=True)
+    )
 
 
 def streams(c: Configuration, *names: str) -> list[torch.Generator]:
@@ -28,25 +47,23 @@ def streams(c: Configuration, *names: str) -> list[torch.Generator]:
     return [by_seed[seed] for _, seed in c.runs]
 
 
-def pretrained(c: Configuration, one: Pretrained) -> dict[str, Any]:
+def pretrained(c: Configuration, one: Pretrained) -> Found:
     """Return how a run went: status, windows, and the first of them step by step."""
     window = c.recipe.window
-    terms = {k: v for k, v in one.history.items() if np.isfinite(v).any()}
-    return {
-        "status": one.status,
-        "best": one.best,
-        "degenerate": one.degenerate,
-        "escalations": dataclasses.asdict(one.escalations),
-        "windows": {
-            name: numbers(_window_means(values, window), rounded=True)
-            for name, values in terms.items()
+    found = Found(
+        status=one.status,
+        facts={
+            "best": one.best,
+            "degenerate": one.degenerate,
+            "escalations": asdict(one.escalations),
         },
-        # The first window step by step: curves against the logarithm of steps.
-        "first": {
-            name: numbers(values[:window], rounded=True)
-            for name, values in terms.items()
-        },
-    }
+    )
+    for name, values in one.history.items():
+        if np.isfinite(values).any():
+            found.arrays[f"windows/{name}"] = rounded(_window_means(values, window))
+            # The first window step by step: curves against the logarithm of steps.
+            found.arrays[f"first/{name}"] = rounded(values[:window])
+    return found
 
 
 def _window_means(values: Any, window: int) -> Any:
@@ -59,7 +76,7 @@ def measured(
     start: State,
     state: State,
     found: Images,
-    runs: list[dict[str, Any]],
+    runs: Sequence[Found],
 ) -> None:
     """Add shares, norms and densities of each learnt start."""
     few = found.inputs[:1024]
@@ -82,10 +99,12 @@ def measured(
     norms = measures.jacobian_squares(c.network, state, few)
     detached = measures.detachment(c.network, state, few)
     for index, run in enumerate(runs):
-        run["constant"] = _summary(constant[index])
-        run["dead"] = _summary(dead[index])
-        run["jacobian"] = _digits(norms[index])
-        run["detachment"] = float(detached[index])
+        for name, shares in (("constant", constant), ("dead", dead)):
+            # Over minibatches, the first axis.
+            run.arrays[f"{name}/mean"] = _digits(shares[index].mean(dim=0))
+            run.arrays[f"{name}/std"] = _digits(shares[index].std(dim=0))
+        run.arrays["jacobian"] = _digits(norms[index])
+        run.facts["detachment"] = float(detached[index])
     if c.densities:
         _densities(c, start, state, found, runs)
 
@@ -95,7 +114,7 @@ def _densities(
     start: State,
     state: State,
     found: Images,
-    runs: list[dict[str, Any]],
+    runs: Sequence[Found],
 ) -> None:
     shown = found.inputs[:SHOWN], found.inputs[: c.densities]
     s = c.recipes()[0].s
@@ -118,55 +137,59 @@ def _densities(
         )
         distances = measures.distance_to_uniform(over_noise)
         spread = over_inputs.std(dim=-1)
-        for index, run in enumerate(runs):
-            part = run.setdefault("densities", {}).setdefault(when, {})
-            part["distances"] = _digits(distances[index])
-            part["spread"] = _digits(spread[index])
-            part["medians"] = _digits(over_inputs[index].median(dim=-1).values)
+        for (index, run), (_, seed) in zip(enumerate(runs), c.runs, strict=True):
+            part = {
+                "distances": _digits(distances[index]),
+                "spread": _digits(spread[index]),
+                "medians": _digits(over_inputs[index].median(dim=-1).values),
+            }
             # Densities themselves are for a picture: one seed's will do.
-            if run["seed"] == c.seeds[0]:
+            if seed == c.seeds[0]:
                 part["over_noise"] = _sorted(over_noise[index].mT)
                 part["over_inputs"] = _sorted(over_inputs[index])
+            run.arrays |= {f"densities/{when}/{k}": v for k, v in part.items()}
 
 
 def around(
     c: Configuration,
-    at: int,
-    state: State,
+    taken: Mapping[int, State],
     found: Images,
-    runs: list[dict[str, Any]],
+    runs: Sequence[Found],
 ) -> None:
-    """Add L_iod at a state on the way and around it, for each level of noise."""
+    """Add L_iod at states on the way, by step, and around them, by level of noise."""
+    if not taken:
+        return
     few = found.inputs[:256]
-    here = measures.detachment(c.network, state, few)
-    around = {
-        s2: measures.perturbed_detachment(
-            c.network,
-            state,
-            few,
-            s=math.sqrt(s2),
-            # The same four perturbations at every step.
-            generators=streams(c, "around"),
-        )
-        for s2 in NOISES
-    }
+    here: list[Tensor] = []
+    nearby: dict[float, list[Tensor]] = {s2: [] for s2 in NOISES}
+    for state in taken.values():
+        moved = {k: v.to(few) for k, v in state.items()}
+        here.append(measures.detachment(c.network, moved, few))
+        for s2, each in nearby.items():
+            at = measures.perturbed_detachment(
+                c.network,
+                moved,
+                few,
+                s=math.sqrt(s2),
+                # The same four perturbations at every step.
+                generators=streams(c, "around"),
+            )
+            each.append(at)
     for index, run in enumerate(runs):
-        entry: dict[str, Any] = {"step": at, "here": float(here[index])}
-        entry["around"] = {str(s2): _digits(v[index]) for s2, v in around.items()}
-        run.setdefault("snapshots", []).append(entry)
+        steps = {
+            "step": np.array(list(taken)),
+            "here": np.array([h[index] for h in here]),
+        }
+        run.arrays |= {f"snapshots/{name}": values for name, values in steps.items()}
+        for s2, each in nearby.items():
+            rows = torch.stack([values[index] for values in each])
+            run.arrays[f"snapshots/around/{s2}"] = _digits(rows)
 
 
-def _summary(shares: Tensor) -> dict[str, Any]:
-    """Return mean and standard deviation over minibatches, the first axis."""
-    return {
-        "mean": _digits(shares.mean(dim=0)),
-        "std": _digits(shares.std(dim=0)),
-    }
+def _sorted(values: Tensor) -> Array:
+    kept = values.double().sort().values.cpu().numpy()
+    return np.array(np.round(kept, 4), dtype=np.float64)
 
 
-def _sorted(values: Tensor) -> list[Any]:
-    return [[float(f"{v:.4f}") for v in row.sort().values.tolist()] for row in values]
-
-
-def _digits(values: Tensor) -> Any:
-    return numbers(values.double().cpu().numpy(), rounded=True)
+def _digits(values: Tensor) -> Array:
+    return rounded(values.double().cpu().numpy())

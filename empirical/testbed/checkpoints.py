@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from empirical.batch import whole
+from empirical.testbed.writing import whole
 
 
 class UnreadableCheckpointWarning(UserWarning):

@@ -4,7 +4,6 @@ This side submits no more tasks than there are threads, so that a worker that di
 one task with it; it keeps results, so that none is computed again for a lost worker.
 """
 
-import ctypes
 import logging
 import os
 import queue
@@ -13,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -22,8 +21,8 @@ import dask.config
 from distributed import Client, Future, KilledWorker, get_worker
 from distributed.utils import sync
 
-from empirical.testbed import stopping
-from empirical.testbed.crew import CONFIG, Crew
+from empirical.testbed import stopping, telling
+from empirical.testbed.crew import CONFIG, Crew, die_with_parent
 from empirical.testbed.engine import UNGUARDED
 from empirical.testbed.tasks import (
     End,
@@ -59,12 +58,12 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
         )
         if found is not None:
             return End.DONE, *found
-    _die_with_parent()
+    die_with_parent()
     os.dup2(2, 1)  # what is printed, by libraries in C too, goes to stderr
 
     def message(seconds: float, memory: int = 0) -> dict[str, Any]:
         place = {"key": task.key, "worker": worker.address}
-        return {**place, "seconds": seconds, "memory": memory}
+        return {**place, "seconds": seconds, "memory": memory, "said": telling.said()}
 
     def look(seconds: float) -> None:
         memory = resident() if task.memory is not None else 0
@@ -76,22 +75,13 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
     with _lock:
         _key = task.key
         stopping.withdraw()
+        telling.forget()
     try:
         with beside(look, 0.1):
             return call(payload)
     finally:
         with _lock:
             _key = ""
-
-
-def _die_with_parent() -> None:
-    """Be killed with the process that looks after this one.
-
-    Dask sees to it by a thread, which a library can keep from running.
-    """
-    if sys.platform == "linux":
-        set_parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
-        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
 
 
 def ask(keys: Sequence[str]) -> None:
@@ -112,6 +102,7 @@ class Cluster:
         self._futures: dict[str, Future[Any]] = {}
         self._started: dict[str, tuple[str, float]] = {}  # worker, when
         self._memory: dict[str, int] = {}
+        self._said: dict[str, telling.Said] = {}
         self._starts: Counter[str] = Counter()
         self._payloads: dict[str, bytes] = {}
         self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
@@ -129,6 +120,8 @@ class Cluster:
         if key in self._futures:
             self._started[key] = said["worker"], when
             self._memory[key] = said["memory"]
+            if said["said"] is not None:
+                self._said[key] = telling.Said(*said["said"])
             self._starts[key] += said["seconds"] == 0.0
 
     def free(self, task: Task, /) -> bool:
@@ -167,7 +160,7 @@ class Cluster:
         )
         self._futures[key].add_done_callback(self._ended.put)
 
-    def collect(self) -> Sequence[tuple[str, Result]]:
+    def collect(self, _look: Callable[[], None], /) -> Sequence[tuple[str, Result]]:
         """Wait a little; return what has ended, by key."""
         with self._talking():
             self._check()
@@ -320,11 +313,16 @@ class Cluster:
         self._starts.pop(key, None)
         self._started.pop(key, None)
         self._memory.pop(key, None)
+        self._said.pop(key, None)
 
     def running(self) -> Mapping[str, float]:
         """Return the tasks that run, with the seconds since their start."""
         now = time.monotonic()
         return {key: now - start for key, (_, start) in list(self._started.items())}
+
+    def said(self) -> Mapping[str, telling.Said]:
+        """Return where they stand, of those that told."""
+        return dict(self._said)
 
     def size(self) -> int:
         """Return the number of workers now."""
@@ -345,6 +343,12 @@ class Cluster:
                 self._client.set_metadata([TOPIC, key], None)
 
 
+def _quiet() -> None:
+    # A death is a result or an error, and the engine tells it.
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
 @contextmanager
 def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
     """Use the workers of a scheduler, given by address or file.
@@ -355,6 +359,7 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
         If it does not answer.
     """
     where = str(scheduler)
+    _quiet()
     try:
         if Path(scheduler).is_file():
             client = Client(scheduler_file=where, set_as_default=False)
@@ -378,8 +383,7 @@ def local(workers: int, gpus: int, deaths: int, grace: float) -> Generator[Clust
     file = getattr(main, "__file__", None)
     if getattr(main, "__spec__", None) is None and file and not Path(file).is_file():
         raise RuntimeError(f"the program is no file ({file}), but {UNGUARDED}")
-    # A worker's death is a result, and the engine tells it.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _quiet()
     with dask.config.set(CONFIG):
         crew = Crew(workers, gpus)
         try:

@@ -1,9 +1,11 @@
 """Worker processes of this machine, and the Dask scheduler that they share."""
 
 import asyncio
+import ctypes
 import logging
 import os
 import signal
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -14,7 +16,7 @@ import psutil
 from distributed import Nanny, Scheduler
 from distributed.utils import LoopRunner
 
-from empirical.testbed.engine import UNGUARDED
+from empirical.testbed.engine import THREADS, UNGUARDED
 from empirical.testbed.signals import SIGNALS
 
 CONFIG: dict[str, Any] = {
@@ -26,6 +28,8 @@ CONFIG: dict[str, Any] = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.worker.multiprocessing-method": "spawn",
+    # Dask's own has freed memory given back at once, to be asked for at the next update.
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, 1),
     "distributed.diagnostics.nvml": False,
     # Nothing but the engine's own connections, and those on loopback.
     "distributed.scheduler.http.routes": [],
@@ -61,6 +65,16 @@ def _blocked() -> Generator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def die_with_parent() -> None:
+    """Be killed with the process that looks after this one.
+
+    Dask sees to it by a thread, which a library can keep from running.
+    """
+    if sys.platform == "linux":
+        set_parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
+        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
 
 
 class Crew:

@@ -1,20 +1,16 @@
 """Configurations, their records, and the command line of the square loss."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
-from empirical.batch import plain
-from empirical.square_loss import Network, Recipe, batch
+from empirical.square_loss import Network, Recipe, study
 from empirical.square_loss import __main__ as command
 from empirical.square_loss.experiments import SCALES, Configuration, configurations
+from empirical.testbed.records import RunRecord
 
 NET = Network(family="bn", shape=(65,), widths=(4, 4))
 
@@ -75,25 +71,24 @@ class TestConfigurations:
 
 class TestRecords:
     def test_the_record(self):
-        record = batch.run_configuration(replace(TINY[0], recipe=Recipe(epochs=9)))
-        text = json.loads(json.dumps(plain(record), allow_nan=False))
-        assert text["penalty"] == 0.0
-        assert text["examples"] == 20
-        draws = text["draws"]
-        assert [(d["scale"], d["seed"]) for d in draws] == list(TINY[0].draws)
-        count = len(text["epochs"])
-        for draw in draws:
-            series = draw["series"]
-            assert all(
-                len(v) == count for k, v in series.items() if k != "example_residuals"
-            )
-            assert len(series["example_residuals"]) == len(text["sparse_epochs"])
-            assert len(series["norms"][0]) == 3
-            assert draw["margins"] == sorted(draw["margins"])
-            assert len(draw["test_margins"]) == 10
-            assert sum(draw["margins"]) / 20 == pytest.approx(
-                series["margin_mean"][-1], rel=1e-12
-            )
+        record = study.run_configuration(replace(TINY[0], recipe=Recipe(epochs=9)))
+        record = RunRecord.of(json.loads(record.text()))
+        assert record.fact("penalty") == 0.0
+        assert record.fact("examples") == 20
+        found = [(d.key("scale"), d.seed) for d in record.draws]
+        assert found == list(TINY[0].draws)
+        few = ("example_residuals", "margins", "test_margins")
+        epochs, sparse = (record.series(f"{p}epochs") for p in ("", "sparse_"))
+        for draw in record.draws:
+            every = [v for name, v in draw.arrays.items() if name not in few]
+            assert {len(values) for values in every} == {len(epochs)}
+            assert len(draw.series("example_residuals")) == len(sparse)
+            assert draw.series("norms").shape == (len(epochs), 3)
+            margins = draw.series("margins")
+            assert margins.tolist() == sorted(margins)
+            assert draw.series("test_margins").shape == (10,)
+            last = draw.series("margin_mean")[-1]
+            assert margins.mean() == pytest.approx(last, rel=1e-12)
 
     def test_a_divergence_is_on_record(self):
         wild = replace(
@@ -102,32 +97,13 @@ class TestRecords:
             recipe=Recipe(epochs=40, rate=0.2, check=5),
             scales=(1e4,),
         )
-        record = batch.run_configuration(wild)
-        lost = [d for d in record["draws"] if d["status"] == "diverged"]
+        record = study.run_configuration(wild)
+        lost = record.draws.ended("diverged")
         assert lost
         for draw in lost:
-            assert draw["diverged"] < draw["steps"]
-            assert draw["series"]["rho"][-1] is None
-        json.dumps(plain(record), allow_nan=False)
-
-    def test_batch_runs_keeps_and_tells(self, tmp_path):
-        told = []
-
-        def run(made=TINY):
-            return batch.run_batch(
-                made,
-                directory=tmp_path,
-                device="cpu",
-                report=lambda c, outcome: told.append((c.name, outcome)),
-            )
-
-        assert set(run().values()) == {"done"}
-        assert told[:2] == [("c0", "running"), ("c0", "done")]
-        assert set(run().values()) == {"kept"}
-        absent = replace(TINY[1], name="d", per_class=10_000)
-        outcomes = run((replace(TINY[0], seeds=(5,)), absent))
-        assert outcomes["c0"] == "done"
-        assert outcomes["d"].startswith("failed: ")
+            assert draw.fact("diverged") < draw.fact("steps")
+            assert np.isnan(draw.series("rho")[-1])
+        json.loads(record.text(), parse_constant=pytest.fail)
 
 
 class TestCommand:
@@ -135,7 +111,7 @@ class TestCommand:
         argv = [*QUICK, "--epochs", "5", "--seeds", "0", "1", "--scales", "1", "2"]
         assert command.main([*argv, "--weights", str(tmp_path / "w")]) == 0
         shown = json.loads(capsys.readouterr().out)
-        assert [d["seed"] for d in shown["draws"]] == [0, 1, 0, 1]
+        assert [d["keys"]["seed"] for d in shown["draws"]] == [0, 1, 0, 1]
         weights = torch.load(tmp_path / "w", weights_only=True)
         assert weights["final"][0].shape == (4, 4, 65)
         path = tmp_path / "r.json"
@@ -163,12 +139,10 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("argv", "said"),
         [
-            ([*QUICK, "--family", "batch"], "`family` must be one of"),
             ([*QUICK, "--labels", "3"], "`labels` must be two"),
             ([*QUICK, "--weight-decay", "-1"], "`weight_decay` must not be negative"),
             ([*QUICK, "--device", "tpu"], "`device` must be auto, cpu or cuda"),
             (["list", "--figures", "12"], "no configuration of scale small"),
-            (["list", "--shard", "3/2"], "1 <= I <= N"),
         ],
     )
     def test_misuse(self, argv, said, capsys):
@@ -177,45 +151,30 @@ class TestCommand:
 
     def test_list(self, capsys):
         assert command.main(["list", "--figures", "9"]) == 0
-        assert capsys.readouterr().out.split() == (
-            ["none", "30", "draws", "figures", "9", "10", "11"]
-        )
+        assert capsys.readouterr().out.split() == (["none", "figures", "9", "10", "11"])
 
     def test_fewer_examples(self, tmp_path, monkeypatch, capsys):
-        monkeypatch.setattr(command, "configurations", lambda _scale: TINY[:1])
+        few = replace(study.STUDY, configurations=lambda _scale: TINY[:1])
+        monkeypatch.setattr(command, "STUDY", few)
         argv = ["batch", "--out", str(tmp_path), "--per-class", "6"]
         assert command.main(argv) == 0
-        assert json.loads((tmp_path / "c0.json").read_text())["examples"] == 12
+        assert RunRecord.read(tmp_path / "c0.json").fact("examples") == 12
         assert "c0: done" in capsys.readouterr().err
 
-    def test_a_deadline_leaves_a_checkpoint_that_the_next_call_ends(
-        self, tmp_path, monkeypatch, capsys
-    ):
-        monkeypatch.setattr(command, "configurations", lambda _scale: TINY)
-        argv = ["batch", "--out", str(tmp_path)]
-        assert command.main([*argv, "--minutes", "0"]) == 130
-        assert "interrupted" in capsys.readouterr().err
-        assert command.main(argv) == 0
-        names = sorted(p.name for p in tmp_path.iterdir())
-        assert names == ["c0.json", "c1.json", "c2.json"]
+    def test_help_names_every_choice(self, capsys):
+        with pytest.raises(SystemExit, match="0"):
+            command.main(["train", "--help"])
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "--family {none,bn,bn-affine,wn,wn-rows}" in shown
+        assert "Fractions of the epochs at which the rate drops; default: none" in shown
+        assert "Heavy-ball, as PyTorch has it; default: 0.9" in shown
+        with pytest.raises(SystemExit, match="2"):
+            command.main([*QUICK, "--family", "batch"])
+        assert "invalid choice: 'batch'" in capsys.readouterr().err
 
-    def test_interrupted_by_a_signal(self, tmp_path):
-        out = tmp_path / "records"
-        argv = [sys.executable, "-m", "empirical.square_loss", "batch"]
-        argv += ["--out", str(out), "--only", "classes"]
-        # Children of what runs in the background ignore Ctrl-C.
-        child = subprocess.Popen(
-            argv,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        # The folder is made when the batch begins.
-        until = time.monotonic() + 60
-        while not out.exists() and time.monotonic() < until:
-            time.sleep(0.02)
-        os.kill(child.pid, signal.SIGINT)
-        _, said = child.communicate(timeout=60)
-        assert child.returncode == 130, said
-        assert "interrupted" in said
-        assert not list(out.glob("*.partial"))
+    @pytest.mark.parametrize("option", ["--output", "--weights", "--checkpoint"])
+    def test_outputs_are_looked_at_before_training(self, option, capsys, tmp_path):
+        for path in (tmp_path / "absent" / "x", tmp_path):
+            assert command.main([*QUICK, option, str(path)]) == 2
+            said = capsys.readouterr().err
+            assert "must exist" in said or "must be a file" in said

@@ -1,16 +1,14 @@
 """A small ledger of its own for each test, so that none runs the real one."""
 
-import copy
 import importlib
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from empirical.batch import write_json
+from empirical.testbed.records import RunRecord
 
 PREAMBLE = """
 from verify.claim import Claim, Evidence, Source, grid
@@ -86,16 +84,16 @@ def toy_entry(toy: Callable[..., str]) -> Callable[[str], object]:
 
 
 @pytest.fixture
-def records(made: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Records that a module's `made` trained, free to be changed."""
-    return copy.deepcopy(made)
+def records(made: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
+    """Records that a module's `made` trained, free to be exchanged."""
+    return dict(made)
 
 
 @pytest.fixture
-def folder(made: Mapping[str, Any], tmp_path: Path) -> Path:
+def folder(made: Mapping[str, RunRecord], tmp_path: Path) -> Path:
     """Return a folder that holds them."""
     path = tmp_path / "records"
     path.mkdir()
     for name, record in made.items():
-        write_json(path / f"{name}.json", record)
+        record.write(path / f"{name}.json")
     return path

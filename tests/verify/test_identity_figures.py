@@ -1,8 +1,8 @@
 """Every figure of the paper on copying networks is drawn from records, or says why."""
 
-import copy
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from empirical.batch import write_json
-from empirical.identity_map.batch import run_configuration
 from empirical.identity_map.experiments import Configuration, configurations
+from empirical.identity_map.study import run_configuration
+from empirical.testbed.records import Draw, Draws, RunRecord, identity
 from verify import figures
 from verify.figures import __main__ as command
 from verify.figures.identity_map import (
@@ -35,7 +35,7 @@ from verify.figures.identity_map.runs import (
 from verify.figures.runs import Folder, Missing, training_command
 from verify.figures.style import as_svg, blank, settled, styled, with_remarks
 
-Records = dict[str, dict[str, Any]]
+Records = dict[str, RunRecord]
 
 
 def _tiny(configuration: Configuration) -> Configuration:
@@ -63,15 +63,23 @@ def _tiny(configuration: Configuration) -> Configuration:
 @pytest.fixture(scope="module")
 def made() -> Records:
     """Records as trained networks leave them, for every configuration there is."""
-    found = [run_configuration(_tiny(c), device="cpu") for c in configurations("small")]
-    return {record["name"]: json.loads(json.dumps(record)) for record in found}
+    found = [run_configuration(_tiny(c)) for c in configurations("small")]
+    return {record.name: record for record in found}
+
+
+def _altered(record: RunRecord, change: Callable[[Draw], Draw]) -> RunRecord:
+    return replace(record, draws=Draws(change(draw) for draw in record.draws))
+
+
+def _with(draw: Draw, *, status: str | None = None, **facts: Any) -> Draw:
+    return replace(draw, status=status or draw.status, facts={**draw.facts, **facts})
 
 
 @pytest.fixture(scope="module")
 def written(made: Records, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("written")
     for name, record in made.items():
-        write_json(path / f"{name}.json", record)
+        record.write(path / f"{name}.json")
     return path
 
 
@@ -91,15 +99,20 @@ def _said(figure: Any) -> str:
     return " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
 
 
-def _diverge(record: dict[str, Any], draw: int) -> None:
-    """Turn a draw into what one that diverged leaves."""
-    for group in record["groups"]:
-        group["draws"][draw]["status"] = "diverged"
-        group["draws"][draw]["final_loss"] = None
-        group["measured"]["finite"][draw] = False
-        curve = group["measured"]["curve"]
-        for field in ("identity", "constant"):
-            curve[field][draw] = [None for _ in curve[field][draw]]
+def _diverge(record: RunRecord, *seeds: int) -> RunRecord:
+    """Turn draws into what those leave that diverged."""
+
+    def lost(draw: Draw) -> Draw:
+        if draw.seed not in seeds:
+            return draw
+        gone = _with(draw, status="diverged", final_loss=None, finite=False)
+        curves = {
+            name: np.full_like(draw.series(name), np.nan)
+            for name in ("curve/identity", "curve/constant")
+        }
+        return replace(gone, arrays={**draw.arrays, **curves})
+
+    return _altered(record, lost)
 
 
 def test_every_figure_of_the_paper_is_there() -> None:
@@ -117,7 +130,7 @@ def test_needs_are_what_the_experiments_train_for_a_figure() -> None:
     for scale in ("small", "full", "paper"):
         trained = configurations(scale)
         for number, figure in FIGURES.items():
-            mine = {c.name: {} for c in trained if number in c.figures}
+            mine = [c.name for c in trained if number in c.figures]
             for pattern in figure.needs:
                 assert _matching(mine, pattern), (scale, number, pattern)
             every = [c for c in trained if number in c.figures]
@@ -125,9 +138,15 @@ def test_needs_are_what_the_experiments_train_for_a_figure() -> None:
                 assert any(section in c.measurements for c in every), (number, section)
 
 
-def _matching(names: dict[str, Any], pattern: str) -> list[str]:
-    raw = {"network": {"kind": "fcn", "shape": [1, 2, 2], "layers": 1, "width": 4}}
-    return [r.name for r in select({n: raw | {"name": n} for n in names}, (pattern,))]
+def _named(name: str, **network: Any) -> RunRecord:
+    configuration = {"name": name, "network": network}
+    return RunRecord(**identity(configuration, device="cpu", schema=1), code="")
+
+
+def _matching(names: list[str], pattern: str) -> list[str]:
+    network = {"kind": "fcn", "shape": [1, 2, 2], "layers": 1, "width": 4}
+    records = {name: _named(name, **network) for name in names}
+    return [run.name for run in select(records, (pattern,))]
 
 
 @pytest.mark.parametrize("number", sorted(FIGURES))
@@ -161,22 +180,25 @@ def test_the_command_names_the_folder_and_the_scale(tmp_path: Path) -> None:
 def test_a_record_without_a_section_is_missing(
     number: int, section: str, records: Records
 ) -> None:
-    for record in records.values():
-        for group in record["groups"]:
-            group["measured"].pop(section, None)
+    for name, record in records.items():
+        left = {key: fact for key, fact in record.facts.items() if key != section}
+        records[name] = replace(record, facts=left)
     with pytest.raises(Missing, match=rf"figure {number}: .*section '{section}'"):
         FIGURES[number](records)
 
 
 def test_a_section_that_could_not_be_measured_says_why(records: Records) -> None:
-    group = Run(records["cnn-depth-5"]).group
-    records["cnn-depth-5"]["groups"][0]["measured"]["upper"] = {"reason": "too thin"}
+    record = records["cnn-depth-5"]
+    facts = {**record.facts, "upper": {"reason": "too thin"}}
+    group = Run(replace(record, facts=facts)).group
     with pytest.raises(Missing, match="too thin"):
-        group.section("upper")
+        group.fact("upper/counts")
+    with pytest.raises(Missing, match="too thin"):
+        group.numbers("upper/constant")
 
 
 def test_networks_that_diverged_are_shown_as_such(records: Records) -> None:
-    _diverge(records["cnn-depth-8"], 0)
+    records["cnn-depth-8"] = _diverge(records["cnn-depth-8"], 0)
     with styled():
         grid: Any = FIGURES[3](records)
         seeds: Any = FIGURES[36](records)
@@ -184,16 +206,14 @@ def test_networks_that_diverged_are_shown_as_such(records: Records) -> None:
     for figure in (grid, seeds):
         assert "diverged, left out: cnn-depth-8 (1 of 2)." in _said(figure)
     # The other draw alone is what the line shows.
-    record = records["cnn-depth-8"]["groups"][0]["measured"]["curve"]
-    expected = record["identity"][1][0]
+    expected = records["cnn-depth-8"].draws[1].series("curve/identity")[0]
     assert mean(Run(records["cnn-depth-8"]).group.curve("identity")) == expected
 
 
 def test_a_network_of_which_nothing_is_left_leaves_a_marked_column(
     records: Records,
 ) -> None:
-    for draw in (0, 1):
-        _diverge(records["cnn-depth-8"], draw)
+    records["cnn-depth-8"] = _diverge(records["cnn-depth-8"], 0, 1)
     with styled():
         figure: Any = FIGURES[4](records)
     assert _texts(figure).count("none finite") == 2
@@ -203,21 +223,22 @@ def test_a_network_of_which_nothing_is_left_leaves_a_marked_column(
 
 
 def test_networks_that_have_not_learnt_are_named(records: Records) -> None:
-    run = Run(records["cnn-depth-5"])
-    for draw in run.raw["groups"][0]["draws"]:
-        draw["final_loss"] = 0.04 * draw["losses"][0]
-    assert remarks([run]) == []
-    last = run.raw["groups"][0]["draws"][1]
-    last["final_loss"] = 0.5 * last["losses"][0]
+    def ended(*each: tuple[str, float]) -> list[str]:
+        """Return what is said of networks with such status and remaining loss."""
+        record = records["cnn-depth-5"]
+        draws = [
+            _with(draw, status=status, final_loss=share * draw.series("losses")[0])
+            for draw, (status, share) in zip(record.draws, each, strict=True)
+        ]
+        return remarks([Run(replace(record, draws=Draws(draws)))])
+
+    assert ended(("finished", 0.04), ("finished", 0.04)) == []
     late = "Losses still above a tenth of the first: cnn-depth-5 (50 %)"
-    assert remarks([run]) == [late]
-    first = run.raw["groups"][0]["draws"][0]
-    first["status"] = "stalled"
+    assert ended(("finished", 0.04), ("finished", 0.5)) == [late]
     stalled = "Draws that never left the plateau: cnn-depth-5 (1 of 2)"
-    assert remarks([run]) == [stalled, late]
-    last["status"] = "diverged"
+    assert ended(("stalled", 0.04), ("finished", 0.5)) == [stalled, late]
     diverged = "Draws that diverged, left out: cnn-depth-5 (1 of 2)"
-    assert remarks([run]) == [diverged, stalled]
+    assert ended(("stalled", 0.04), ("diverged", 0.5)) == [diverged, stalled]
 
 
 @pytest.mark.parametrize("count", [1, 30])
@@ -244,8 +265,7 @@ def test_the_depth_curve_shows_the_records_numbers(made: Records) -> None:
     depths = [1, 3, 5, 8, 12, 16, 20]
     assert line.get_xdata().tolist() == depths
     for depth, shown in zip(depths, line.get_ydata(), strict=True):
-        curve = made[f"cnn-depth-{depth}"]["groups"][0]["measured"]["curve"]
-        values = [draw[0] for draw in curve["identity"]]
+        values = made[f"cnn-depth-{depth}"].draws.series("curve/identity")[:, 0]
         assert shown == pytest.approx(sum(values) / len(values), rel=1e-15)
 
 
@@ -254,8 +274,8 @@ def test_a_heat_map_has_test_correlations_upwards(made: Records) -> None:
     with styled():
         figure: Any = maps.heat_maps([("", [("3", group)])], xlabel="layers")
     shown = figure.axes[1].images[0]
-    raw = made["cnn-depth-3"]["groups"][0]["measured"]["heatmap"]
-    expected = np.mean([draw[0] for draw in raw["identity"]], axis=0)
+    values = made["cnn-depth-3"].draws.series("heatmap/identity")
+    expected = values[:, 0].mean(axis=0)
     assert shown.get_array()[:, 0].tolist() == pytest.approx(expected.tolist())
     assert shown.origin == "lower"
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["0", "0.5", "1"]
@@ -265,8 +285,9 @@ def test_sweeps_take_the_plain_network_only_where_it_belongs(made: Records) -> N
     runs = FIGURES[9].runs(made)
     assert [run.kernel for run in runs] == [3, 5, 9, 15]
     # Not beside networks of other widths.
-    wider = copy.deepcopy(made["cnn-depth-5"])
-    wider["network"]["width"] = 99
+    plain = made["cnn-depth-5"]
+    network = {**plain.entry("network"), "width": 99}
+    wider = replace(plain, configuration={**plain.configuration, "network": network})
     runs = FIGURES[9].runs({**made, "cnn-depth-5": wider})
     assert [run.kernel for run in runs] == [3, 9, 15]
 
@@ -289,9 +310,8 @@ def test_pixels_keep_the_scale_of_the_inputs() -> None:
 
 
 def test_images_of_channels_are_put_together() -> None:
-    raw = {"name": "x", "network": {"shape": [3, 2, 2]}}
-    rows = np.arange(12.0).reshape(6, 2).tolist()
-    image = Run(raw).image(rows)
+    rows = np.arange(12.0).reshape(6, 2)
+    image = Run(_named("x", shape=[3, 2, 2])).image(rows)
     assert image.shape == (2, 2, 3)
     assert image[0, 1].tolist() == [1.0, 5.0, 9.0]
 
@@ -330,8 +350,11 @@ def test_a_folder_reads_records_when_asked(folder: Path) -> None:
     with pytest.raises(KeyError):
         records["cnn-depth-5"]
     (folder / "cnn-depth-3.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"cnn-depth-3.json is not JSON"):
-        Folder(folder)["cnn-depth-3"]
+    damaged = Folder(folder)
+    assert "cnn-depth-3" not in damaged
+    assert "cnn-depth-3" not in list(damaged)
+    with pytest.raises(KeyError):
+        damaged["cnn-depth-3"]
     assert len(Folder(folder / "absent")) == 0
 
 

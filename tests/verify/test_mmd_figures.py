@@ -1,6 +1,6 @@
 """Figures and tables of the paper on learnt initialisations show the records' numbers."""
 
-import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from empirical.mmd_init.batch import run_configuration
 from empirical.mmd_init.experiments import Configuration, configurations
+from empirical.mmd_init.study import run_configuration
+from empirical.testbed.records import Draw, Draws, RunRecord, identity
 from theory import mmd
 from verify import figures
 from verify.figures import __main__ as command
@@ -19,7 +20,7 @@ from verify.figures.runs import Missing
 from verify.figures.style import styled
 from verify.figures.tables import DASH, Cell, Table
 
-Records = dict[str, dict[str, Any]]
+Records = dict[str, RunRecord]
 
 
 def _tiny(c: Configuration) -> Configuration:
@@ -45,7 +46,19 @@ def made() -> Records:
     """Records as pre-training and fine-tuning leave them."""
     chosen = [c for c in configurations("small") if c.tables or c.figures]
     found = [run_configuration(_tiny(c)) for c in chosen]
-    return {record["name"]: json.loads(json.dumps(record)) for record in found}
+    return {record.name: record for record in found}
+
+
+def _altered(record: RunRecord, change: Callable[[Draw], Draw]) -> RunRecord:
+    return replace(record, draws=Draws(change(draw) for draw in record.draws))
+
+
+def _numbers(draw: Draw, arrays: dict[str, Any]) -> Draw:
+    return replace(draw, arrays={**draw.arrays, **arrays})
+
+
+def _configured(record: RunRecord, **entries: Any) -> RunRecord:
+    return replace(record, configuration={**record.configuration, **entries})
 
 
 def _drawn(number: int, records: Records) -> Any:
@@ -61,12 +74,8 @@ def _y(line: Any) -> list[float]:
     return np.array(line.get_ydata(), dtype=float).tolist()
 
 
-def _run(record: dict[str, Any], seed: int = 0, **variant: float) -> dict[str, Any]:
-    (found,) = [
-        run
-        for run in record["runs"]
-        if run["seed"] == seed and all(run[k] == v for k, v in variant.items())
-    ]
+def _run(record: RunRecord, seed: int = 0, **variant: float) -> Draw:
+    (found,) = record.where(seed=seed, **variant)
     return found
 
 
@@ -81,7 +90,7 @@ def test_laws_show_the_first_seeds_predictions(made: Records) -> None:
         for row, law in ((0, "over_noise"), (3, "over_inputs")):
             ax, below = grid[row, index], grid[row + 1, index]
             for line, when in zip(ax.lines, ("before", "after"), strict=False):
-                p = run["densities"][when][law][index]
+                p = run.series(f"densities/{when}/{law}")[index]
                 assert line.get_xdata().tolist() == [0.0, *sorted(p), 1.0]
                 # The distribution function: after k points, k of them.
                 shares = np.arange(len(p) + 1) / len(p)
@@ -93,8 +102,10 @@ def test_laws_show_the_first_seeds_predictions(made: Records) -> None:
         for text, number, symbol in zip(
             words, ("distances", "spread"), ("D", "sd"), strict=True
         ):
-            parts = run["densities"]
-            before, after = (parts[when][number][index] for when in ("before", "after"))
+            before, after = (
+                run.series(f"densities/{when}/{number}")[index]
+                for when in ("before", "after")
+            )
             assert text == f"{symbol}: {before:.3f} → {after:.3f}"
     # The diagonal is what (a) is compared with; nothing is what (b) should be.
     assert [len(ax.lines) for ax in grid[0]] == [3] * 4
@@ -107,17 +118,16 @@ def test_detachment_is_shown_at_the_start_and_around(made: Records) -> None:
     assert [ax.get_title(loc="left") for ax in axes] == [
         f"s² = {s}" for s in (0.2, 0.5, 1, 2)
     ]
-    taken = [run["snapshots"] for run in record["runs"]]
     for ax, level in zip(axes, ("0.2", "0.5", "1.0", "2.0"), strict=True):
-        for lines, steps in zip(np.reshape(ax.lines, (3, 2)), taken, strict=True):
+        for lines, run in zip(np.reshape(ax.lines, (3, 2)), record.draws, strict=True):
             here, around = lines
-            assert here.get_xdata().tolist() == [one["step"] for one in steps]
-            assert _y(here) == [one["here"] for one in steps]
-            means = [np.mean(one["around"][level]) for one in steps]
-            assert _y(around) == pytest.approx(means, rel=1e-12)
+            assert here.get_xdata().tolist() == run.series("snapshots/step").tolist()
+            assert _y(here) == run.series("snapshots/here").tolist()
+            means = run.series(f"snapshots/around/{level}").mean(axis=1)
+            assert _y(around) == pytest.approx(means.tolist(), rel=1e-12)
         (band,) = ax.collections
         top = band.get_paths()[0].vertices[:, 1].max()
-        each = [one["around"][level] for one in taken[0]]
+        each = record.draws[0].series(f"snapshots/around/{level}")
         most = max(np.mean(e) + np.std(e, ddof=1) for e in each)
         assert top == pytest.approx(most, rel=1e-12)
         assert ax.get_yscale() == "log"
@@ -130,7 +140,7 @@ def test_uniformity_is_steps_and_then_windows(made: Records) -> None:
         for line, lam in zip(lines, (0.2, 0.4, 1.0), strict=True):
             runs = [_run(made["sweep"], seed, s2=s2, lam=lam) for seed in (0, 1)]
             wanted = [
-                [*run["first"]["uniformity"], *run["windows"]["uniformity"][1:]]
+                [*run.series("first/uniformity"), *run.series("windows/uniformity")[1:]]
                 for run in runs
             ]
             # Windows of 4 steps: bins of one step each, then middles 6.5 and 10.5.
@@ -145,10 +155,13 @@ def test_uniformity_is_steps_and_then_windows(made: Records) -> None:
 
 
 def test_bins_average_every_step_of_the_first_window(records: Records) -> None:
-    for run in records["sweep"]["runs"]:
-        run["first"]["uniformity"] = list(range(1, 101))
-        run["windows"]["uniformity"] = [0.0, 7.0]
-    records["sweep"]["recipe"]["window"] = 100
+    steps = {
+        "first/uniformity": np.arange(1.0, 101.0),
+        "windows/uniformity": np.array([0.0, 7.0]),
+    }
+    sweep = _altered(records["sweep"], lambda draw: _numbers(draw, steps))
+    recipe = {**sweep.entry("recipe"), "window": 100}
+    records["sweep"] = _configured(sweep, recipe=recipe)
     line = _drawn(3, records).axes[0].lines[1]
     # A bin's mean step is its place, so that the identity stays one.
     assert _y(line)[:-1] == line.get_xdata().tolist()[:-1]
@@ -158,8 +171,8 @@ def test_bins_average_every_step_of_the_first_window(records: Records) -> None:
 
 def test_one_run_has_no_band(records: Records) -> None:
     sweep = records["sweep"]
-    sweep["runs"] = [run for run in sweep["runs"] if run["seed"] == 0]
-    sweep["seeds"] = [0]
+    one = replace(sweep, draws=sweep.where(seed=0))
+    records["sweep"] = _configured(one, seeds=[0])
     figure = _drawn(3, records)
     assert not any(ax.collections for ax in figure.axes)
     assert "1 run (4)" in _said(figure)
@@ -186,9 +199,13 @@ def test_a_figure_says_which_record_is_missing(number: int, records: Records) ->
 def test_a_figure_says_which_part_is_missing(
     number: int, name: str, key: str, records: Records
 ) -> None:
-    for run in records[name]["runs"]:
-        del run[key]
-    wanted = rf"figure {number}: the record {name} has no '{key}.*--rerun --only {name}"
+    def without(draw: Draw) -> Draw:
+        left = {k: v for k, v in draw.arrays.items() if not k.startswith(f"{key}/")}
+        return replace(draw, arrays=left)
+
+    records[name] = _altered(records[name], without)
+    has = rf"the record {name} has no series '{key}.*--rerun --only {name}"
+    wanted = rf"figure {number}: {has}"
     with pytest.raises(Missing, match=wanted):
         FIGURES[number](records)
 
@@ -197,19 +214,21 @@ def test_a_figure_says_which_part_is_missing(
 def test_a_figure_of_which_nothing_is_left_says_so(
     number: int, records: Records
 ) -> None:
-    for run in records[FIGURES[number].needs[0]]["runs"]:
-        run["status"] = "diverged"
+    name = FIGURES[number].needs[0]
+    records[name] = _altered(records[name], lambda d: replace(d, status="diverged"))
     with pytest.raises(Missing, match=rf"figure {number}: every run .* diverged"):
         FIGURES[number](records)
 
 
 def test_a_run_that_diverged_is_left_out_and_named(records: Records) -> None:
     lost = _run(records["sweep"], 1, s2=0.5, lam=0.4)
-    lost["status"] = "diverged"
+    records["sweep"] = _altered(
+        records["sweep"], lambda d: replace(d, status="diverged") if d is lost else d
+    )
     figure = _drawn(3, records)
     kept = _run(records["sweep"], 0, s2=0.5, lam=0.4)
     line = figure.axes[1].lines[2]
-    assert _y(line)[:4] == kept["first"]["uniformity"]
+    assert _y(line)[:4] == kept.series("first/uniformity").tolist()
     said = "Runs that diverged, left out: sweep (s² = 0.5, λ = 0.4, ξ = 1, seed 1)."
     assert said in _said(figure)
     (note,) = [n for n in TABLES[5](records).notes if "diverged" in n]
@@ -239,7 +258,7 @@ def test_accuracy_stands_beside_the_papers(made: Records) -> None:
         (("FCN+BN", "He", "R.label"), "labels-bn-he"),
     ):
         runs = [_run(made[name], seed, xi=1.0) for seed in range(3)]
-        each = [100.0 * np.mean(run["finetuned"]["10"]) for run in runs]
+        each = [100.0 * np.mean(run.series("finetuned/10")) for run in runs]
         wanted = f"{np.mean(each):.2f} ± {np.std(each, ddof=1):.2f}"
         assert cells[row][3] == wanted
         # These records have N = 5 and 10 alone.
@@ -251,7 +270,7 @@ def test_spread_is_that_of_tasks(made: Records) -> None:
     cells = _cells(TABLES[2](made))
     assert cells["FCN", "He", "none"][0] == "5.74 ± 0.81"
     runs = [_run(made["none-he"], seed) for seed in range(3)]
-    each = [100.0 * np.std(run["finetuned"]["5"], ddof=1) for run in runs]
+    each = [100.0 * np.std(run.series("finetuned/5"), ddof=1) for run in runs]
     wanted = f"{np.mean(each):.2f} ± {np.std(each, ddof=1):.2f}"
     assert cells["FCN", "He", "none"][1] == wanted
 
@@ -261,8 +280,11 @@ def test_the_best_of_each_start_is_bold(
     number: int, best: Any, records: Records
 ) -> None:
     for rank, name in enumerate(map(content.configuration, reference.ROWS)):
-        for run in records[name]["runs"]:
-            run["finetuned"]["5"] = [0.5, 0.6 + 0.02 * rank, 0.7 + 0.03 * rank]
+        five = {"finetuned/5": np.array([0.5, 0.6 + 0.02 * rank, 0.7 + 0.03 * rank])}
+        records[name] = replace(
+            records[name],
+            draws=Draws(_numbers(draw, five) for draw in records[name].draws),
+        )
     rows = TABLES[number](records).rows
     for block in (rows[:5], rows[5:]):
         for column in range(4):
@@ -285,10 +307,10 @@ def test_shares_are_pooled_over_runs(made: Records) -> None:
     ):
         runs = [_run(made[name], seed, lam=lam, xi=xi) for seed in range(3)]
         key = (f"{lam:g}", f"{xi:g}")
-        mean = 100.0 * np.mean([run["constant"]["mean"] for run in runs])
-        std = 100.0 * np.mean([run["constant"]["std"] ** 2 for run in runs]) ** 0.5
+        mean = 100.0 * np.mean([run.series("constant/mean") for run in runs])
+        std = 100.0 * np.mean([run.series("constant/std") ** 2 for run in runs]) ** 0.5
         assert table[key][1] == f"{mean:.2f} ± {std:.2f}"
-        last = [100.0 * run["dead"]["mean"][2] for run in runs]
+        last = [100.0 * run.series("dead/mean")[2] for run in runs]
         assert layers[key][5].startswith(f"{np.mean(last):.2f} ± ")
     assert ("0", "1") not in layers
 
@@ -298,22 +320,26 @@ def test_detachment_is_the_worst_layers(made: Records) -> None:
     cells = _cells(table)["2", "1"]
     assert cells[::2] == ["16.93 ± 7.63", "34.12 ± 9.02"]
     runs = [_run(made["sweep"], seed, s2=2.0, lam=1.0) for seed in (0, 1)]
-    worst = [100.0 * max(run["dead"]["mean"]) for run in runs]
+    worst = [100.0 * run.series("dead/mean").max() for run in runs]
     assert cells[-1] == f"{np.mean(worst):.2f} ± {np.std(worst, ddof=1):.2f}"
     assert len(table.rows) == 12
 
 
 def test_a_mean_of_one_run_has_no_deviation(records: Records) -> None:
     sweep = records["sweep"]
-    sweep["runs"] = [run for run in sweep["runs"] if run["seed"] == 0]
-    share = 100.0 * _run(sweep, s2=0.2, lam=0.2)["constant"]["mean"]
+    records["sweep"] = replace(sweep, draws=sweep.where(seed=0))
+    share = 100.0 * _run(sweep, s2=0.2, lam=0.2).series("constant/mean")
     assert _cells(TABLES[5](records))["0.2", "0.2"][1] == f"{share:.2f}"
 
 
 def test_runs_whose_fine_tuning_diverged_are_left_out(records: Records) -> None:
-    for run in records["none-he"]["runs"][:2]:
-        run["finetuned"]["5"][1] = None
-    left = 100.0 * np.mean(records["none-he"]["runs"][2]["finetuned"]["5"])
+    def lost(draw: Draw) -> Draw:
+        found = draw.series("finetuned/5").copy()
+        found[1] = found[1] if draw.seed == 2 else np.nan
+        return _numbers(draw, {"finetuned/5": found})
+
+    records["none-he"] = _altered(records["none-he"], lost)
+    left = 100.0 * records["none-he"].draws[2].series("finetuned/5").mean()
     assert _cells(TABLES[1](records))["FCN", "He", "none"][1] == f"{left:.2f}"
 
 
@@ -337,7 +363,7 @@ def test_sizes_that_are_not_the_papers_are_named(made: Records) -> None:
         "Sizes are not the paper's, which stand in brackets: images of 16 pixels (784),"
         " 4,000 of them to train with (60,000), network 16-6-6-6-2"
         " (784-392-392-392-2), 12 steps of pre-training (9,375), rate"
-        f" {made['mmd-he']['recipe']['rate']:g} (0.0002), 8 perturbations a step (256),"
+        f" {made['mmd-he'].entry('recipe/rate'):g} (0.0002), 8 perturbations a step (256),"
         " 3 runs (4)"
     )
     ours = TABLES[1](made).notes[0]
@@ -347,17 +373,11 @@ def test_sizes_that_are_not_the_papers_are_named(made: Records) -> None:
 
 def test_the_papers_own_sizes_need_no_remark(records: Records) -> None:
     (found,) = [c for c in configurations("paper") if c.name == "mmd-he"]
-    raw = records["mmd-he"]
-    raw["network"]["widths"] = list(found.network.widths)
-    raw["recipe"] = {
-        key: getattr(found.recipe, key)
-        for key in ("steps", "epochs", "batch", "rate", "perturbations")
-    }
-    raw["images"]["train"] = 60_000
-    raw["seeds"] = list(found.seeds)
-    raw["minibatches"] = found.minibatches
+    own = identity(found, device="cpu", schema=1)["configuration"]
+    mine = replace(records["mmd-he"], facts={"images": {"train": 60_000}})
+    mine = replace(mine, configuration={**own, "tasks": mine.entry("tasks")})
     names = ("images", "training", "network", "steps", "rate", "perturbations")
-    assert remarks({"mmd-he": Stack(raw)}, (*names, "minibatches", "runs")) == []
+    assert remarks({"mmd-he": Stack(mine)}, (*names, "minibatches", "runs")) == []
 
 
 def test_rows_and_configurations_belong_together() -> None:

@@ -1,17 +1,16 @@
 """Claims on training, tried with other draws."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from empirical.digest import code_digest
+from empirical.testbed.records import RunRecord, identity
+from empirical.testbed.study import Setting, Study
 from verify import ledger, redraw
 from verify.claims._trained import Trainer
 from verify.paths import Place, placed
-
-MODULE = "empirical.square_loss"
 
 
 @dataclass(frozen=True)
@@ -22,8 +21,8 @@ class Tiny:
     seeds: tuple[int, ...] = (0, 1)
 
 
-def _identity(configuration: Tiny, device: str) -> dict[str, object]:
-    return {"name": configuration.name, "seeds": configuration.seeds, "device": device}
+def _identity(configuration: Tiny, setting: Setting) -> dict[str, object]:
+    return identity(configuration, device=setting.device, schema=1, data="")
 
 
 class Batch:
@@ -32,26 +31,33 @@ class Batch:
     def __init__(self) -> None:
         self.asked = 0
 
-    def __call__(self, configurations, /, *, directory: Path, device: str, rerun: bool):
+    def __call__(self, configuration: Tiny, setting: Setting) -> RunRecord:
         self.asked += 1
-        (c,) = configurations
-        record = {"code": code_digest(f"{MODULE}.batch"), **_identity(c, device)}
-        path = directory / f"{c.name}.json"
-        path.write_text(json.dumps(record), encoding="utf-8")
-        assert rerun
-        return {c.name: "done"}
+        return RunRecord(**_identity(configuration, setting), code=Tinies.code)
+
+
+class Tinies(Study):
+    """Its code is no module of the project."""
+
+    code = "1" * 16
 
 
 def trainer(batch: Batch) -> Trainer:
-    return Trainer(MODULE, lambda _scale: (Tiny(),), batch, _identity)
+    study = Tinies(
+        module="empirical.square_loss",
+        configurations=lambda _scale: (Tiny(),),
+        identity=_identity,
+        run=batch,
+    )
+    return Trainer(study)
 
 
 def test_seeds_move_and_records_stay_apart(tmp_path: Path) -> None:
     found = []
     for redrawn in (0, 1, 2):
         with placed(Place(tmp_path / str(redrawn), redrawn)):
-            found.append(tuple(trainer(Batch()).record("tiny", "small")["seeds"]))
-    assert found == [(0, 1), (1000, 1001), (2000, 2001)]
+            found.append(trainer(Batch()).record("tiny", "small").entry("seeds"))
+    assert found == [[0, 1], [1000, 1001], [2000, 2001]]
     names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.json")}
     assert names == {f"{k}/runs/tiny.json" for k in range(3)}
 
@@ -60,8 +66,9 @@ def test_seeds_move_and_records_stay_apart(tmp_path: Path) -> None:
     ("change", "again"),
     [
         ({}, 0),
-        ({"name": "other"}, 1),
-        ({"seeds": [5, 6]}, 1),
+        ({"configuration": {"name": "other", "seeds": [0, 1]}}, 1),
+        ({"configuration": {"name": "tiny", "seeds": [5, 6]}}, 1),
+        ({"schema": 2}, 1),
         ({"device": "cuda"}, 1),
         ({"code": "0" * 16}, 1),
         ("not JSON", 1),
@@ -76,11 +83,12 @@ def test_a_record_is_worth_what_it_says(
     with placed(Place(tmp_path)):
         kept = trainer(Batch()).record("tiny", "small")
         path = tmp_path / "runs" / "tiny.json"
-        text = change if isinstance(change, str) else json.dumps(kept | change)
+        written = json.loads(kept.text())
+        text = change if isinstance(change, str) else json.dumps(written | change)
         path.write_text(text, encoding="utf-8")
         batch = Batch()
         # As a process of its own has it: nothing is read twice by one trainer.
-        assert trainer(batch).record("tiny", "small") == kept
+        assert trainer(batch).record("tiny", "small").text() == kept.text()
     assert batch.asked == again
 
 
@@ -91,11 +99,10 @@ def test_a_published_record_may_be_of_older_code(
     with placed(Place(tmp_path)):
         path = tmp_path / "runs" / "tiny.json"
         path.parent.mkdir()
-        record = {"code": "0" * 16, **_identity(Tiny(), "cuda")}
-        path.write_text(json.dumps(record), encoding="utf-8")
-        batch = Batch()
-        assert trainer(batch).record("tiny", "paper")["code"] == "0" * 16
-        path.write_text(json.dumps(record | {"device": "cpu"}), encoding="utf-8")
+        record = RunRecord(**_identity(Tiny(), Setting(device="cuda")), code="0" * 16)
+        record.write(path)
+        assert trainer(Batch()).record("tiny", "paper").code == "0" * 16
+        replace(record, device="cpu").write(path)
         # Not the paper's run, and here is no GPU to make it.
         with pytest.raises(ValueError, match="must exist, or a GPU be here"):
             trainer(Batch()).record("tiny", "paper")
@@ -117,7 +124,9 @@ def test_a_claim_is_judged_on_other_networks(
     assert "1 of 1 as expected in each of 1 draws" in out
     assert "mmd/Fig2 holds" in err
     (run,) = (tmp_path / "results/quick/redraw-1/runs").glob("*.json")
-    assert json.loads(run.read_text())["seeds"] == [1000, 1001, 1002, 1003]
+    found = RunRecord.read(run)
+    assert found is not None
+    assert found.entry("seeds") == [1000, 1001, 1002, 1003]
     assert [p.name for p in tmp_path.glob("results/quick/redraw-1/*.json")] == [
         "mmd-Fig2.json"
     ]

@@ -1,7 +1,7 @@
 """Figures of the paper on the square loss show the records' numbers, or say why not."""
 
-import copy
-import json
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.square_loss.batch import run_configuration
 from empirical.square_loss.experiments import Configuration, configurations
+from empirical.square_loss.study import run_configuration
+from empirical.testbed.records import Draw, Draws, RunRecord, identity
 from verify import figures
 from verify.figures import __main__ as command
 from verify.figures.runs import Folder, Missing
@@ -22,7 +23,7 @@ from verify.figures.square_loss.panels import _log_label, _log_ticks
 from verify.figures.square_loss.runs import Run, matching, remarks, select
 from verify.figures.style import styled
 
-Records = dict[str, dict[str, Any]]
+Records = dict[str, RunRecord]
 
 SHOWN = {"bn-decay", "bn-conv", "none", "bn"}
 """Configurations that pictures show."""
@@ -46,7 +47,19 @@ def made() -> Records:
     """Records as trained networks leave them."""
     chosen = [c for c in configurations("small") if c.name in SHOWN]
     found = [run_configuration(_tiny(c)) for c in chosen]
-    return {record["name"]: json.loads(json.dumps(record)) for record in found}
+    return {record.name: record for record in found}
+
+
+def _altered(record: RunRecord, change: Callable[[Draw], Draw]) -> RunRecord:
+    return replace(record, draws=Draws(change(draw) for draw in record.draws))
+
+
+def _with(draw: Draw, *, status: str | None = None, **facts: Any) -> Draw:
+    return replace(draw, status=status or draw.status, facts={**draw.facts, **facts})
+
+
+def _numbers(draw: Draw, **arrays: Any) -> Draw:
+    return replace(draw, arrays={**draw.arrays, **arrays})
 
 
 def _drawn(number: int, records: Records) -> list[Any]:
@@ -58,37 +71,45 @@ def _lines(ax: Any) -> list[list[float]]:
     return [np.array(line.get_ydata(), dtype=float).tolist() for line in ax.lines]
 
 
-def _series(record: dict[str, Any], name: str, scale: float) -> list[list[float]]:
-    return [d["series"][name] for d in record["draws"] if d["scale"] == scale]
+def _series(record: RunRecord, name: str, scale: float) -> list[list[float]]:
+    return record.where(scale=scale).series(name).tolist()
 
 
 def _said(figure: Any) -> str:
     return " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
 
 
-def _diverge(record: dict[str, Any], scale: float, seeds: tuple[int, ...]) -> None:
+def _diverge(record: RunRecord, scale: float, seeds: tuple[int, ...]) -> RunRecord:
     """Turn draws into what those leave that diverged after their first epoch."""
-    for draw in record["draws"]:
-        if draw["scale"] == scale and draw["seed"] in seeds:
-            draw.update(status="diverged", diverged=3, interpolated=None)
-            draw.update(test_error=None, margins=[None] * len(draw["margins"]))
-            for name, values in draw["series"].items():
-                lost = [_none(value) for value in values[1:]]
-                draw["series"][name] = [values[0], *lost]
 
+    def lost(draw: Draw) -> Draw:
+        if draw.key("scale") != scale or draw.seed not in seeds:
+            return draw
+        arrays = {name: values.copy() for name, values in draw.arrays.items()}
+        for name, values in arrays.items():
+            values[0 if name == "margins" else 1 :] = np.nan
+        gone = _with(
+            draw, status="diverged", diverged=3, interpolated=None, test_error=None
+        )
+        return _numbers(gone, **arrays)
 
-def _none(value: Any) -> Any:
-    return [_none(v) for v in value] if isinstance(value, list) else None
+    return _altered(record, lost)
 
 
 def _twice(records: Records) -> Records:
     """Name the records as if there were two data sets."""
-    found: Records = {}
-    for name, record in records.items():
-        for data in ("mnist", "cifar10"):
-            full = f"{name}-{data}"
-            found[full] = copy.deepcopy(record) | {"name": full, "data": data}
-    return found
+    return {
+        f"{name}-{data}": replace(
+            record,
+            configuration={
+                **record.configuration,
+                "name": f"{name}-{data}",
+                "data": data,
+            },
+        )
+        for name, record in records.items()
+        for data in ("mnist", "cifar10")
+    }
 
 
 def test_every_figure_of_the_paper_is_there() -> None:
@@ -104,7 +125,10 @@ def test_every_figure_of_the_paper_is_there() -> None:
 @pytest.mark.parametrize("scale", ["small", "full", "paper"])
 def test_needs_are_what_the_experiments_train(scale: Any) -> None:
     trained = configurations(scale)
-    names = {c.name: {"name": c.name} for c in trained}
+    names = {
+        c.name: RunRecord(**identity(c, device="cpu", schema=1), code="")
+        for c in trained
+    }
     for number, figure in FIGURES.items():
         mine = [c.name for c in trained if number in c.figures]
         assert [run.name for run in select(names, figure.needs)] == mine
@@ -119,9 +143,11 @@ def test_every_figure_is_drawn_from_records(number: int, made: Records) -> None:
 @pytest.mark.parametrize("number", [1, 3, 4, 5, 7, 9, 11, "families", "collapse"])
 def test_nothing_is_cut_off(number: Any, records: Records) -> None:
     # Scales far apart, so that no panel's limits do for another's lines.
-    for draw in (draw for record in records.values() for draw in record["draws"]):
-        series, factor = draw["series"], draw["scale"] ** -3
-        series["abs_mean"] = [factor * value for value in series["abs_mean"]]
+    for name, record in records.items():
+        records[name] = _altered(
+            record,
+            lambda d: _numbers(d, abs_mean=d.key("scale") ** -3 * d.series("abs_mean")),
+        )
     named = {"families": FAMILIES, "collapse": COLLAPSE}
     drawn = named[number] if number in named else FIGURES[number]
     with styled():
@@ -171,11 +197,13 @@ def test_pictures_of_families_name_all_that_is_missing(
 
 @pytest.mark.parametrize("state", ["an empty", "no"])
 def test_a_series_that_is_not_there_is_missing(state: str, records: Records) -> None:
-    for draw in records["bn-conv"]["draws"]:
-        if state == "no":
-            del draw["series"]["abs_quantiles"]
-        else:
-            draw["series"]["abs_quantiles"] = []
+    def without(draw: Draw) -> Draw:
+        if state == "an empty":
+            return _numbers(draw, abs_quantiles=np.zeros(0))
+        left = {k: v for k, v in draw.arrays.items() if k != "abs_quantiles"}
+        return replace(draw, arrays=left)
+
+    records["bn-conv"] = _altered(records["bn-conv"], without)
     wanted = f"figure 8: the record bn-conv has {state} series 'abs_quantiles'"
     with pytest.raises(Missing, match=wanted) as e:
         FIGURES[8](records)
@@ -184,43 +212,45 @@ def test_a_series_that_is_not_there_is_missing(state: str, records: Records) -> 
 
 
 def test_the_typical_draw_has_the_median_norm(records: Records) -> None:
-    run = Run(records["bn-decay"])
-    last = {d["seed"]: d["series"]["rho"][-1] for d in run.raw["draws"][:3]}
+    record = records["bn-decay"]
+    last = {d.seed: d.series("rho")[-1] for d in record.where(scale=0.1)}
     ordered = sorted(last, key=lambda seed: last[seed])
-    typical = run.typical(0.1)
-    assert typical is not None
-    assert typical.seed == ordered[1]
+
+    def seed(record: RunRecord) -> int:
+        typical = Run(record).typical(0.1)
+        assert typical is not None
+        return typical.seed
+
+    assert seed(record) == ordered[1]
     # The lower of two, and never one that died where another did not.
-    _diverge(records["bn-decay"], 0.1, (ordered[1],))
-    lower = run.typical(0.1)
-    assert lower is not None
-    assert lower.seed == ordered[0]
-    next(d for d in run.raw["draws"] if d["seed"] == ordered[0])["status"] = "dead"
-    alive = run.typical(0.1)
-    assert alive is not None
-    assert alive.seed == ordered[2]
+    two = _diverge(record, 0.1, (ordered[1],))
+    assert seed(two) == ordered[0]
+    died = _altered(
+        two, lambda d: _with(d, status="dead") if d.seed == ordered[0] else d
+    )
+    assert seed(died) == ordered[2]
 
 
 def test_training_curves_show_the_records_numbers(made: Records) -> None:
     record = made["bn-decay"]
     left, right = _drawn(1, made)
-    for index, scale in enumerate(record["scales"]):
+    for index, scale in enumerate(record.entry("scales")):
         typical = Run(record).typical(scale)
         assert typical is not None
         x, y = left.lines[index].get_data()
-        assert x.tolist() == record["epochs"]
-        assert y.tolist() == typical.raw["series"]["loss"]
+        assert x.tolist() == record.series("epochs").tolist()
+        assert y.tolist() == typical.series("loss").tolist()
         band = left.collections[index].get_paths()[0].vertices[:, 1]
         every = _series(record, "loss", scale)
         assert band.min() == np.min(every)
         assert band.max() == np.max(every)
         errors, points = right.lines[3 * index : 3 * index + 2]
-        assert errors.get_ydata().tolist() == typical.raw["series"]["error"]
-        each = [d["test_error"] for d in record["draws"] if d["scale"] == scale]
+        assert errors.get_ydata().tolist() == typical.series("error").tolist()
+        each = record.where(scale=scale).fact("test_error")
         assert _lines(right)[3 * index + 1] == each
-        assert _lines(right)[3 * index + 2] == [typical.raw["test_error"]]
+        assert _lines(right)[3 * index + 2] == [typical.test_error]
         # To the right of the curves: nothing is recorded of them on the way.
-        assert points.get_xdata()[0] > record["epochs"][-1]
+        assert points.get_xdata()[0] > record.series("epochs")[-1]
     assert left.get_yscale() == "log"
 
 
@@ -228,20 +258,19 @@ def test_training_curves_show_the_records_numbers(made: Records) -> None:
 def test_norms_show_the_records_numbers(number: int, name: str, made: Records) -> None:
     record = made[name]
     shown = _drawn(number, made)
-    columns = len(shown) // len(record["scales"])
+    columns = len(shown) // len(record.entry("scales"))
     assert columns == (4 if name == "bn-decay" else 3)
-    for index, scale in enumerate(record["scales"]):
+    for index, scale in enumerate(record.entry("scales")):
         row = shown[columns * index : columns * (index + 1)]
         typical = Run(record).typical(scale)
         assert typical is not None
-        series = typical.raw["series"]
         for ax in row[:3]:
             *others, rho, rest = _lines(ax)
-            assert rho == series["rho"]
-            assert rest == series["rho_eq"]
+            assert rho == typical.series("rho").tolist()
+            assert rest == typical.series("rho_eq").tolist()
             assert sorted([*others, rho]) == sorted(_series(record, "rho", scale))
         if columns == 4:
-            assert _lines(row[3])[-1] == series["product"]
+            assert _lines(row[3])[-1] == typical.series("product").tolist()
             found = sorted(_lines(row[3]))
             assert found == sorted(_series(record, "product", scale))
 
@@ -256,7 +285,7 @@ def test_a_box_is_the_next_panel_and_holds_every_norm(made: Records) -> None:
         assert top == pytest.approx(inner.get_ylim()[1], rel=1e-15)
     assert not third.patches
     assert not product.patches
-    assert first.get_xlim() == (0.0, made["bn-decay"]["epochs"][-1])
+    assert first.get_xlim() == (0.0, made["bn-decay"].series("epochs")[-1])
     low, high = third.get_ylim()
     end = third.get_xlim()[1]
     for line in third.lines:
@@ -268,9 +297,12 @@ def test_a_box_is_the_next_panel_and_holds_every_norm(made: Records) -> None:
 
 
 def test_a_resting_value_that_is_not_positive_leaves_a_gap(records: Records) -> None:
-    for draw in records["none"]["draws"]:
-        draw["series"]["rho_eq"][1] = -3.0
-        draw["series"]["rho_eq"][2] = None
+    def gap(draw: Draw) -> Draw:
+        rho = draw.series("rho_eq").copy()
+        rho[1:3] = -3.0, np.nan
+        return _numbers(draw, rho_eq=rho)
+
+    records["none"] = _altered(records["none"], gap)
     ax = _drawn(10, records)[0]
     values = np.array(ax.lines[-1].get_ydata(), dtype=float)
     assert values[1] == -3.0
@@ -281,13 +313,13 @@ def test_a_resting_value_that_is_not_positive_leaves_a_gap(records: Records) -> 
 
 def test_outputs_show_the_records_numbers(made: Records) -> None:
     record = made["bn-decay"]
-    for ax, scale in zip(_drawn(3, made), record["scales"], strict=True):
+    for ax, scale in zip(_drawn(3, made), record.entry("scales"), strict=True):
         *lines, reference = _lines(ax)
         assert sorted(lines) == sorted(_series(record, "abs_mean", scale))
         typical = Run(record).typical(scale)
         assert typical is not None
-        assert lines[-1] == typical.raw["series"]["abs_mean"]
-        assert reference == [1.0 / rho for rho in typical.raw["series"]["rho"]]
+        assert lines[-1] == typical.series("abs_mean").tolist()
+        assert reference == [1.0 / rho for rho in typical.series("rho")]
 
 
 @pytest.mark.parametrize(
@@ -297,23 +329,23 @@ def test_margins_show_the_records_numbers(
     number: int, name: str, made: Records
 ) -> None:
     record = made[name]
-    for ax, scale in zip(_drawn(number, made), record["scales"], strict=True):
+    for ax, scale in zip(_drawn(number, made), record.entry("scales"), strict=True):
         *lines, reference = _lines(ax)
-        mine = [d["margins"] for d in record["draws"] if d["scale"] == scale]
+        mine = _series(record, "margins", scale)
         assert sorted(lines) == sorted(mine)
         assert ax.lines[0].get_xdata().tolist() == list(range(1, 17))
         typical = Run(record).typical(scale)
         assert typical is not None
-        assert lines[-1] == typical.raw["margins"]
-        assert reference == [1.0 / typical.raw["series"]["rho"][-1]] * 2
+        assert lines[-1] == typical.margins.tolist()
+        assert reference == [1.0 / typical.last("rho")] * 2
 
 
 def test_distributions_show_the_records_quantiles(made: Records) -> None:
     record = made["bn-conv"]
-    for ax, scale in zip(_drawn(8, made), record["scales"], strict=True):
+    for ax, scale in zip(_drawn(8, made), record.entry("scales"), strict=True):
         typical = Run(record).typical(scale)
         assert typical is not None
-        levels = np.array(typical.raw["series"]["abs_quantiles"])
+        levels = typical.series("abs_quantiles")
         assert _lines(ax)[0] == levels[:, 10].tolist()
         for band, (low, high) in zip(
             ax.collections, ((0, 20), (1, 19), (5, 15)), strict=True
@@ -328,14 +360,14 @@ def test_families_show_the_same_network_three_ways(made: Records) -> None:
         shown: Any = FAMILIES(made).axes
     for column, name in enumerate(side.FAMILIES):
         norm, output, margin = shown[column::3]
-        for index, scale in enumerate(made[name]["scales"]):
+        for index, scale in enumerate(made[name].entry("scales")):
             typical = Run(made[name]).typical(scale)
             assert typical is not None
-            assert _lines(norm)[index] == typical.raw["series"]["rho"]
-            assert _lines(output)[index] == typical.raw["series"]["abs_mean"]
-            assert typical.raw["margins"] in _lines(margin)
+            assert _lines(norm)[index] == typical.series("rho").tolist()
+            assert _lines(output)[index] == typical.series("abs_mean").tolist()
+            assert typical.margins.tolist() in _lines(margin)
         labels = [text.get_text() for text in norm.get_legend().get_texts()]
-        assert labels == [f"{scale:g}" for scale in made[name]["scales"]]
+        assert labels == [f"{scale:g}" for scale in made[name].entry("scales")]
     both = _twice(made)
     del both["none-cifar10"]
     with styled():
@@ -345,8 +377,11 @@ def test_families_show_the_same_network_three_ways(made: Records) -> None:
 
 
 def test_collapse_shows_three_measures_and_interpolation(records: Records) -> None:
-    for place, draw in enumerate(records["bn-decay"]["draws"]):
-        draw["interpolated"] = place + 1 if draw["scale"] < 5.0 else None
+    when = itertools.count(1)
+    records["bn-decay"] = _altered(
+        records["bn-decay"],
+        lambda d: _with(d, interpolated=next(when) if d.key("scale") < 5.0 else None),
+    )
     with styled():
         shown: Any = COLLAPSE(records).axes
     for column, name in enumerate(side.FAMILIES):
@@ -356,7 +391,7 @@ def test_collapse_shows_three_measures_and_interpolation(records: Records) -> No
             for scale in run.scales:
                 typical = run.typical(scale)
                 assert typical is not None
-                wanted.append(typical.raw["series"][measure])
+                wanted.append(typical.series(measure).tolist())
                 if typical.interpolated is not None:
                     wanted.append([0.0, 1.0])
             assert _lines(ax) == wanted
@@ -369,26 +404,24 @@ def test_collapse_shows_three_measures_and_interpolation(records: Records) -> No
 
 
 def test_draws_that_diverged_are_left_out_and_named(records: Records) -> None:
-    _diverge(records["bn-decay"], 1.0, (0, 2))
+    records["bn-decay"] = _diverge(records["bn-decay"], 1.0, (0, 2))
     with styled():
         figure: Any = FIGURES[4](records)
         curves: Any = FIGURES[1](records)
     middle = figure.axes[1]
-    (left,) = [d for d in records["bn-decay"]["draws"] if d["status"] != "diverged"][
-        3:4
-    ]
-    assert _lines(middle)[:-1] == [left["margins"]]
+    left = records["bn-decay"].draws.ended("finished", "dead")[3]
+    assert _lines(middle)[:-1] == [left.series("margins").tolist()]
     said = "Draws that diverged, left out: bn-decay (seeds 0, 2 from 1)."
     assert said in _said(figure)
     assert said in _said(curves)
-    assert curves.axes[0].lines[1].get_ydata().tolist() == left["series"]["loss"]
+    assert curves.axes[0].lines[1].get_ydata().tolist() == left.series("loss").tolist()
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_a_scale_of_which_nothing_is_left_says_so(
     number: int, records: Records
 ) -> None:
-    _diverge(records["bn-decay"], 5.0, (0, 1, 2))
+    records["bn-decay"] = _diverge(records["bn-decay"], 5.0, (0, 1, 2))
     with styled():
         figure: Any = FIGURES[number](records)
     texts = [text.get_text() for ax in figure.axes for text in ax.texts]
@@ -397,9 +430,9 @@ def test_a_scale_of_which_nothing_is_left_says_so(
 
 
 def test_every_picture_bears_that_all_diverged(records: Records) -> None:
-    for record in records.values():
-        for scale in record["scales"]:
-            _diverge(record, scale, (0, 1, 2))
+    for name, record in records.items():
+        for scale in record.entry("scales"):
+            records[name] = _diverge(records[name], scale, (0, 1, 2))
     for figure in (*FIGURES.values(), FAMILIES, COLLAPSE):
         with styled():
             drawn: Any = figure(records)
@@ -408,14 +441,16 @@ def test_every_picture_bears_that_all_diverged(records: Records) -> None:
 
 
 def test_draws_that_died_or_never_fitted_are_named(records: Records) -> None:
-    run = Run(records["none"])
-    for draw in run.raw["draws"]:
-        draw.update(status="finished", interpolated=4)
-    assert remarks([run]) == []
-    run.raw["draws"][0]["interpolated"] = None
-    dead = run.raw["draws"][4]
-    dead.update(status="dead", margins=[0.0] * len(dead["margins"]))
-    assert remarks([run]) == [
+    record = _altered(
+        records["none"], lambda d: _with(d, status="finished", interpolated=4)
+    )
+    assert remarks([Run(record)]) == []
+    draws = list(record.draws)
+    draws[0] = _with(draws[0], interpolated=None)
+    margins = np.zeros_like(draws[4].series("margins"))
+    draws[4] = _numbers(_with(draws[4], status="dead"), margins=margins)
+    records["none"] = replace(record, draws=Draws(draws))
+    assert remarks([Run(records["none"])]) == [
         "Draws that ended with f = 0 on every example: none (seed 1 from 15)",
         "Draws whose training error was never zero: none (seed 0 from 5)",
     ]

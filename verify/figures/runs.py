@@ -1,29 +1,25 @@
 """Records of trained runs as any paper's pictures read them: a folder, read lazily.
 
-A record is the JSON object that one configuration of a paper's experiments left; those
-of every paper lie side by side in one folder of a profile.
+Those of every paper lie side by side in one folder of a profile.
 """
 
-import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from empirical.testbed.records import Missing, RunRecord
+from empirical.testbed.writing import Array
 from verify.paths import RUNS, SCALES
 
-Array = npt.NDArray[np.float64]
-Records = Mapping[str, Mapping[str, Any]]
+__all__ = ["Array", "Folder", "Missing", "Records", "beside", "training_command"]
 
-
-class Missing(ValueError):
-    """Records that a picture needs are not there; the message says how to make them."""
+Records = Mapping[str, RunRecord]
 
 
 class Folder(Records):
     """A folder of run records, each read when it is first asked for.
+
+    What cannot be read is absent.
 
     Parameters
     ----------
@@ -38,11 +34,6 @@ class Folder(Records):
     ----------
     read : dict
         Records that were asked for so far.
-
-    Raises
-    ------
-    ValueError
-        On reading a record that is not JSON; the message names the file.
     """
 
     def __init__(
@@ -55,29 +46,47 @@ class Folder(Records):
         self.folder, self.scale = folder, scale
         stems = sorted(path.stem for path in folder.glob("*.json"))
         self._names = [stem for stem in stems if names is None or stem in names]
-        self.read: dict[str, Mapping[str, Any]] = {}
+        self._found: dict[str, RunRecord | None] = {}
+        self.read: dict[str, RunRecord] = {}
 
-    def __getitem__(self, name: str) -> Mapping[str, Any]:
+    def __getitem__(self, name: str) -> RunRecord:
         """Return the record of a configuration."""
-        if name not in self._names:
+        found = self._record(name) if name in self._names else None
+        if found is None:
             raise KeyError(name)
-        if name not in self.read:
-            path = self.folder / f"{name}.json"
-            try:
-                self.read[name] = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise ValueError(f"the run record {path} is not JSON: {error}") from (
-                    error
-                )
-        return self.read[name]
+        self.read[name] = found
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a record of a configuration."""
+        return (
+            isinstance(name, str) and name in self._names and bool(self._record(name))
+        )
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names of the configurations, sorted."""
-        return iter(self._names)
+        return (name for name in self._names if self._record(name) is not None)
 
     def __len__(self) -> int:
         """Return the number of records."""
-        return len(self._names)
+        return sum(1 for _ in self)
+
+    def _record(self, name: str) -> RunRecord | None:
+        if name not in self._found:
+            self._found[name] = RunRecord.read(self.folder / f"{name}.json")
+        return self._found[name]
+
+
+@contextmanager
+def complete(name: str, module: str) -> Generator[None]:
+    """Say of a record that lacks something how to make it anew."""
+    try:
+        yield
+    except Missing as error:
+        raise Missing(
+            f"the record {name} has {error}; make it anew with"
+            f" `python -m {module} batch --rerun --only {name} --out DIR`"
+        ) from error
 
 
 def beside(records: Path, profile: str) -> Folder:

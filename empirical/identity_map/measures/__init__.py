@@ -10,7 +10,7 @@ from empirical.identity_map.measures.layers import (
     picture,
     signal_sizes,
 )
-from empirical.identity_map.measures.report import checked_names, measure
+from empirical.identity_map.measures.report import by_replicate, checked_names, measure
 from empirical.identity_map.measures.sections import MEASUREMENTS
 from empirical.identity_map.measures.similarity import (
     Closeness,
@@ -28,6 +28,7 @@ __all__ = [
     "Closeness",
     "Picture",
     "Settings",
+    "by_replicate",
     "checked_names",
     "closeness",
     "cosine",

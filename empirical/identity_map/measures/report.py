@@ -2,10 +2,11 @@
 
 import difflib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,6 +16,7 @@ from empirical.identity_map.measures.sections import MEASUREMENTS
 from empirical.identity_map.measures.subjects import Settings, subject
 from empirical.identity_map.networks import Network, Params
 from empirical.randomness import Seed
+from empirical.testbed.writing import Array
 
 
 def measure(
@@ -139,6 +141,86 @@ def measure(
     }
     with torch.no_grad():
         return header | {name: MEASUREMENTS[name](measured) for name in names}
+
+
+_EACH = (
+    *("identity", "constant", "identity_mse", "constant_mse", "zero", "nonfinite"),
+    *("trained", "untrained", "outputs", "relative", "coefficients", "explained"),
+)
+"""Names of lists that are indexed by network."""
+
+
+def by_replicate(
+    measured: Mapping[str, Any],
+) -> tuple[dict[str, Any], list[dict[str, Array]]]:
+    """Separate what `measure` says of each network from what it says of all.
+
+    Returns
+    -------
+    shared : dict
+        Settings, training images, and by section names, sizes and the like.
+    each : list of dict
+        Of each network arrays by ``section/name``, as `measure` has them. In the place
+        of ``pictures/trained/`` there are ``share, channel, cosine`` and the kinds, of
+        shape (images, layers, ...), NaN where there is nothing to see;
+        ``sizes/resized/outputs/`` have the edge behind them. Those with outputs have
+        the inputs too.
+    """
+    each: list[dict[str, Array]] = [{} for _ in range(measured["draws"])]
+    shared = {
+        name: _shared(name, part, each) if name in MEASUREMENTS else part
+        for name, part in measured.items()
+        if name not in ("draws", "finite")
+    }
+    return shared, each
+
+
+def _shared(
+    path: str, section: Mapping[str, Any], each: list[dict[str, Array]]
+) -> dict[str, Any]:
+    """Move what belongs to one network to it; return the rest of a section."""
+    rest: dict[str, Any] = {}
+    for key, value in section.items():
+        name = f"{path}/{key}"
+        if key in ("resized", "placed"):
+            _shared(name, {"sizes": section["sizes"], **value}, each)
+        elif key == "inputs":
+            for one in each[: len(section["outputs"])]:
+                one[name] = np.array(value, dtype=np.float64)
+        elif key not in _EACH or not isinstance(value, list):
+            rest[key] = value
+        else:
+            # Outputs are kept of the first few alone.
+            for one, part in zip(each, value, strict=False):
+                one |= _arrays(name, part, section)
+    return rest
+
+
+def _arrays(name: str, part: Any, section: Mapping[str, Any]) -> dict[str, Array]:
+    if name.startswith("pictures/"):
+        return {f"{name}/{kind}": table for kind, table in _tables(part).items()}
+    if name.startswith("sizes/") and name.endswith("/outputs"):
+        return {
+            f"{name}/{edge}": np.array(images, dtype=np.float64)
+            for edge, images in zip(section["sizes"], part, strict=True)
+            if images is not None
+        }
+    return {name: np.array(part, dtype=np.float64)}
+
+
+def _tables(pictures: list[list[dict[str, Any] | None]]) -> dict[str, Array]:
+    """Return what is said of pictures, (images, layers, ...), NaN where there is none."""
+    seen = [one for row in pictures for one in row if one is not None]
+    kinds = dict.fromkeys(("share", "channel", "cosine", *(k for s in seen for k in s)))
+    tables: dict[str, Array] = {}
+    for kind in kinds:
+        shape = np.shape(seen[0][kind]) if seen else ()
+        nothing = np.full(shape, np.nan)
+        tables[kind] = np.array(
+            [[nothing if o is None else o[kind] for o in row] for row in pictures],
+            dtype=np.float64,
+        )
+    return tables
 
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -2,24 +2,21 @@
 
 import re
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from empirical.identity_map import batch
-from empirical.identity_map.experiments import configurations
+from empirical.identity_map.study import STUDY
+from empirical.testbed.records import RunRecord
 from verify.claims._trained import Trainer
 
 Array = npt.NDArray[np.float64]
 
-NETWORKS = Trainer(
-    "empirical.identity_map", configurations, batch.run_batch, batch.identity_of
-)
+NETWORKS = Trainer(STUDY)
 
 
 @cache
-def run(name: str, scale: str) -> dict[str, Any]:
+def run(name: str, scale: str) -> RunRecord:
     """Return the record of a configuration, trained now if there is none.
 
     Raises
@@ -28,7 +25,7 @@ def run(name: str, scale: str) -> dict[str, Any]:
         If a network diverged in spite of its new starts; and as `Trainer.record`.
     """
     record = NETWORKS.record(name, scale)
-    status = [draw["status"] for group in record["groups"] for draw in group["draws"]]
+    status = record.draws.status
     if not set(status) <= {"finished", "floor"}:
         raise ValueError(f"{name} ({scale}): draws ended as {status}")
     return record
@@ -46,20 +43,16 @@ def names(pattern: str, scale: str) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
+def measured(name: str, scale: str, series: str) -> Array:
+    """Return what was measured of every draw that it was measured of."""
+    return run(name, scale).draws.having(series).series(series)
+
+
 def curve(name: str, scale: str, field: str) -> list[float]:
     """Return a depth curve's value, a mean over correlations, of every draw."""
-    return [
-        float(np.mean(draw))
-        for group in run(name, scale)["groups"]
-        for draw in group["measured"]["curve"][field]
-    ]
+    return [float(np.mean(draw)) for draw in measured(name, scale, f"curve/{field}")]
 
 
 def ladder(pattern: str, scale: str, field: str) -> list[list[float]]:
     """Return `curve` of every configuration that matches, by number: (levels, draws)."""
     return [curve(name, scale, field) for name in names(pattern, scale).values()]
-
-
-def measured(name: str, scale: str, section: str) -> list[dict[str, Any]]:
-    """Return a section of the record, of every group."""
-    return [group["measured"][section] for group in run(name, scale)["groups"]]

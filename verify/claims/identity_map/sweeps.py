@@ -83,8 +83,7 @@ KERNEL_MSE = trend(
 
 
 def _final_losses(name: str, scale: str) -> list[float]:
-    record = run(name, scale)
-    return [d["final_loss"] for group in record["groups"] for d in group["draws"]]
+    return run(name, scale).draws.fact("final_loss")
 
 
 def _losses_by_channels(*, scale: str) -> Any:
@@ -149,9 +148,9 @@ WIDTH = trained(
 
 def _rows(name: str, scale: str, field: str, kinds: tuple[str, ...]) -> list[float]:
     """A correlation of every draw, a mean over the test images of some kinds."""
-    (found,) = measured(name, scale, "predictions")
-    chosen = [k for k, image in enumerate(found["images"]) if image["name"] in kinds]
-    table = np.array(found[field], dtype=np.float64)
+    shown = run(name, scale).fact("predictions/images")
+    chosen = [k for k, image in enumerate(shown) if image["name"] in kinds]
+    table = measured(name, scale, f"predictions/{field}")
     return table[:, chosen].mean(axis=1).tolist()
 
 
@@ -189,11 +188,11 @@ MANY = trained(
 
 def _outputs(name: str, scale: str) -> Array:
     """Outputs on the unseen images of the first draw of every group, (groups, pixels)."""
-    found = measured(name, scale, "predictions")
-    seen = len(run(name, scale)["labels"][0])
-    return np.array(
-        [np.ravel(group["outputs"][0][seen:]) for group in found], dtype=np.float64
-    )
+    draws = run(name, scale).draws
+    # The first images are those that were trained on.
+    seen = len(draws[0].key("labels"))
+    found = draws.where(seed=draws[0].seed).series("predictions/outputs")[:, seen:]
+    return found.reshape(len(found), -1)
 
 
 def _least_distance(outputs: Array) -> float:
@@ -283,8 +282,8 @@ def _mixture_share(count: int, *, scale: str) -> float:
     deepest = max(found)
     shares: list[float] = []
     for layers in (5, deepest):
-        (section,) = measured(found[layers], scale, "predictions")
-        shares.append(float(np.mean(np.array(section["explained"])[:, count:])))
+        explained = measured(found[layers], scale, "predictions/explained")
+        shares.append(float(np.mean(explained[:, count:])))
     return shares[1] - shares[0]
 
 

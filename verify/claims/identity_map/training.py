@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims import _predictors
-from verify.claims.identity_map._runs import curve, ladder, measured, names
+from verify.claims.identity_map._runs import curve, ladder, measured, names, run
 from verify.compare import AgreesTo, AtLeast, AtMost, RankTrend
 
 Array = npt.NDArray[np.float64]
@@ -104,8 +104,7 @@ CONSTANT_MSE = trend(
 
 def _layer_errors(*, scale: str, layers: int, which: str) -> Array:
     """Error of the averaging classifier, (layer 0..L, draws)."""
-    (found,) = measured(f"cnn-depth-{layers}", scale, "layer-error")
-    return np.array(found[which], dtype=np.float64).T
+    return measured(f"cnn-depth-{layers}", scale, f"layer-error/{which}").T
 
 
 def _deepest(scale: str) -> int:
@@ -189,10 +188,10 @@ UNTRAINED = trend(
 
 def _seen_cosines(*, scale: str, which: str) -> Array:
     """Best correlation of any channel with the input, an unseen one, by layer."""
-    (found,) = measured(f"cnn-depth-{_deepest(scale)}", scale, "pictures")
+    series = f"pictures/{which}/cosine"
+    found = measured(f"cnn-depth-{_deepest(scale)}", scale, series)
     # The first image shown is the training image, the second is unseen.
-    rows = [[layer["cosine"] for layer in draw[1]] for draw in found[which]]
-    return np.abs(np.array(rows, dtype=np.float64)).T
+    return np.abs(found[:, 1]).T
 
 
 def _measure_forgets(*, scale: str) -> list[float]:
@@ -220,8 +219,8 @@ def _measure_top(*, scale: str) -> list[int]:
     """Layers, from the top, that changed most, for each depth and draw."""
     largest: list[int] = []
     for layers, name in names(CNN, scale).items():
-        (found,) = measured(name, scale, "change")
-        largest += [layers - 1 - int(np.argmax(d)) for d in found["relative"]]
+        changes = measured(name, scale, "change/relative")
+        largest += [layers - 1 - int(np.argmax(draw)) for draw in changes]
     return largest
 
 
@@ -249,8 +248,8 @@ CHANGE = trained(
 
 def _measure_bottom(*, scale: str) -> list[float]:
     """Least relative change of any layer of the deepest network, by draw."""
-    (found,) = measured(f"cnn-depth-{_deepest(scale)}", scale, "change")
-    return [min(draw) for draw in found["relative"]]
+    changes = measured(f"cnn-depth-{_deepest(scale)}", scale, "change/relative")
+    return changes.min(axis=1).tolist()
 
 
 def _a_thousandth(*, scale: str) -> float:
@@ -281,9 +280,9 @@ BOTTOM = trained(
 
 def _measure_upper(*, scale: str) -> Array:
     """Correlation of the last layers' output to the constant, (layers fed, draws)."""
-    (found,) = measured(f"cnn-depth-{_deepest(scale)}", scale, "upper")
+    found = measured(f"cnn-depth-{_deepest(scale)}", scale, "upper/constant")
     # On an image that was not trained on.
-    return np.array(found["constant"], dtype=np.float64)[:, :, -1].T
+    return found[:, :, -1].T
 
 
 UPPER = trend(
@@ -299,22 +298,21 @@ UPPER = trend(
 # --- sizes of test images -------------------------------------------------------------
 
 
-def _away_from_training_size(
-    scale: str, layers: int, field: str
-) -> tuple[Array, Array]:
-    """Means over test images at the training size, and at all other sizes."""
-    (found,) = measured(f"cnn-depth-{layers}", scale, "sizes")
+def _by_size(scale: str, layers: int, field: str) -> tuple[Array, list[int], int]:
+    """Means over test images, (draws, sizes), the sizes, and the training size."""
+    name = f"cnn-depth-{layers}"
     # The first image is the training image.
-    table = np.array(found["resized"][field], dtype=np.float64)[:, :, 1:].mean(axis=2)
-    side = 14 if scale == "small" else 28
-    own = found["sizes"].index(side)
-    return table[:, own], np.delete(table, own, axis=1)
+    table = measured(name, scale, f"sizes/{field}")[:, :, 1:].mean(axis=2)
+    sizes = run(name, scale).fact("sizes/sizes")
+    return table, sizes, 14 if scale == "small" else 28
 
 
 def _measure_constant_elsewhere(*, scale: str) -> list[float]:
     """Largest correlation to the constant at other sizes, less that at the own one."""
-    own, others = _away_from_training_size(scale, _deepest(scale), "constant")
-    return (others.max(axis=1) - own).tolist()
+    table, sizes, side = _by_size(scale, _deepest(scale), "resized/constant")
+    own = sizes.index(side)
+    others = np.delete(table, own, axis=1)
+    return (others.max(axis=1) - table[:, own]).tolist()
 
 
 def _not_at_all(*, scale: str) -> float:
@@ -347,10 +345,7 @@ def _measure_identity_smaller(*, scale: str) -> list[float]:
 
     Of five layers; the content is of one size, on maps of different sizes.
     """
-    (found,) = measured("cnn-depth-5", scale, "sizes")
-    table = np.array(found["placed"]["identity"], dtype=np.float64)[:, :, 1:]
-    means, sizes = table.mean(axis=2), found["sizes"]
-    side = 14 if scale == "small" else 28
+    means, sizes, side = _by_size(scale, 5, "placed/identity")
     gap = means[:, sizes.index(side // 2)] - means[:, sizes.index(2 * side)]
     return gap.tolist()
 
@@ -383,9 +378,9 @@ def _at_zero(pattern: str, *, scale: str, field: str) -> list[list[float]]:
     """Correlations for inputs orthogonal to the image, (depth, draws)."""
     table: list[list[float]] = []
     for name in names(pattern, scale).values():
-        (found,) = measured(name, scale, "heatmap")
-        zero = found["rhos"].index(0.0)
-        table.append([float(draw[0][zero]) for draw in found[field]])
+        zero = run(name, scale).fact("heatmap/rhos").index(0.0)
+        found = measured(name, scale, f"heatmap/{field}")
+        table.append(found[:, 0, zero].tolist())
     return table
 
 

@@ -289,14 +289,10 @@ MOST_NOISE = trained(
 # --- laws of the predictions: claim 1 and figure 1 ------------------------------------
 
 
-def _of(scale: str, **variant: float) -> list[dict[str, Any]]:
-    return runs(learnt(variant["lam"]), scale, **variant)
-
-
 def _distances(scale: str, when: str, **variant: float) -> Array:
     """Kolmogorov-Smirnov distances from uniform, (seeds, inputs)."""
-    found = _of(scale, **variant)
-    return np.array([r["densities"][when]["distances"] for r in found])
+    found = runs(learnt(variant["lam"]), scale, **variant)
+    return found.series(f"densities/{when}/distances")
 
 
 def _nearer(*, scale: str) -> Array:
@@ -375,7 +371,7 @@ FIGURE_1A = trained(
 def _spread_over_inputs(when: str, *, scale: str) -> float:
     """Median over perturbed models of p's standard deviation over inputs."""
     found = runs("uniform-xavier", scale, **ALONE)
-    return float(np.median([r["densities"][when]["spread"] for r in found]))
+    return float(np.median(found.series(f"densities/{when}/spread")))
 
 
 FIGURE_1B = trained(
@@ -402,12 +398,8 @@ FIGURE_1B = trained(
 
 def _around(scale: str, s2: float) -> Array:
     """Log of L_iod at perturbed starts, after training over before, by perturbation."""
-    found = [r["snapshots"] for r in runs("detachment", scale)]
-    ratios = [
-        np.log(np.array(s[-1]["around"][str(s2)]) / np.array(s[0]["around"][str(s2)]))
-        for s in found
-    ]
-    return np.concatenate(ratios)
+    found = runs("detachment", scale).series(f"snapshots/around/{s2}")
+    return np.log(found[:, -1] / found[:, 0]).ravel()
 
 
 def _falls(*, scale: str) -> Array:
@@ -488,8 +480,8 @@ def _explained(values: Array, clock: Array) -> float:
 def _logarithm_or_root(*, scale: str) -> Array:
     """R^2 of log t less that of the root of t, by start."""
     found: list[float] = []
-    for run in runs("distance", scale):
-        distances = np.array(run["distances"], dtype=np.float64)
+    for draw in runs("distance", scale):
+        distances = draw.series("distances")
         t = np.arange(distances.size)[_FROM:]
         values = distances[_FROM:]
         found.append(_explained(values, np.log(t)) - _explained(values, np.sqrt(t)))

@@ -1,27 +1,33 @@
 """The trained networks of this paper's claims, by name and scale, and what they show."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from empirical.square_loss import batch
-from empirical.square_loss.experiments import configurations
+from empirical.square_loss.experiments import Configuration
+from empirical.square_loss.study import STUDY
+from empirical.testbed.records import Draws, RunRecord
 from verify.claims._trained import Trainer
 from verify.claims.square_loss._networks import Array
 
-NETWORKS = Trainer(
-    "empirical.square_loss", configurations, batch.run_batch, batch.identity_of
-)
+NETWORKS = Trainer(STUDY)
 
 
-def run(family: str, scale: str, data: str) -> dict[str, Any]:
-    """Return the record of a family; where there are several data sets, on one."""
+def name_of(family: str, scale: str, data: str) -> str:
+    """Return the run of a family; where there are several data sets, on one."""
     several = family not in NETWORKS.names(scale)
-    return NETWORKS.record(f"{family}-{data}" if several else family, scale)
+    return f"{family}-{data}" if several else family
 
 
-def draws(family: str, scale: str, data: str) -> list[dict[str, Any]]:
+def run(family: str, scale: str, data: str) -> RunRecord:
+    """Return the record of a family; where there are several data sets, on one."""
+    return NETWORKS.record(name_of(family, scale, data), scale)
+
+
+def configuration(family: str, scale: str, data: str) -> Configuration:
+    """Return what that record is of."""
+    return NETWORKS.configuration(name_of(family, scale, data), scale)
+
+
+def draws(family: str, scale: str, data: str) -> Draws:
     """Return the networks that were trained to their end.
 
     Raises
@@ -29,27 +35,26 @@ def draws(family: str, scale: str, data: str) -> list[dict[str, Any]]:
     ValueError
         If more than one in five diverged, or died.
     """
-    found = run(family, scale, data)["draws"]
-    ended = [draw for draw in found if draw["status"] == "finished"]
+    found = run(family, scale, data).draws
+    ended = found.ended("finished")
     if len(ended) < 0.8 * len(found):
-        status = [draw["status"] for draw in found]
-        raise ValueError(f"{family} ({scale}, {data}): draws ended as {status}")
+        raise ValueError(f"{family} ({scale}, {data}): draws ended as {found.status}")
     return ended
 
 
-def last(found: Sequence[dict[str, Any]], series: str) -> Array:
+def last(found: Draws, series: str) -> Array:
     """Return the last value of a series, by draw."""
-    return np.array([draw["series"][series][-1] for draw in found], dtype=np.float64)
+    return found.series(series)[:, -1]
 
 
-def first(found: Sequence[dict[str, Any]], series: str) -> Array:
+def first(found: Draws, series: str) -> Array:
     """Return the value before training, by draw."""
-    return np.array([draw["series"][series][0] for draw in found], dtype=np.float64)
+    return found.series(series)[:, 0]
 
 
-def by_scale(found: Sequence[dict[str, Any]], values: Array) -> list[Array]:
+def by_scale(found: Draws, values: Array) -> list[Array]:
     """Sort values of draws into levels of the initial scale, smallest first."""
-    scales = np.array([draw["scale"] for draw in found])
+    scales = np.array(found.key("scale"))
     return [values[scales == scale] for scale in sorted(set(scales))]
 
 
@@ -58,12 +63,12 @@ def interpolated(family: str, scale: str, data: str, series: str) -> Array:
 
     Draws that never came to make none are left out.
     """
-    record = run(family, scale, data)
-    epochs = np.array(record["epochs"])
-    rows: list[list[Any]] = []
+    epochs = run(family, scale, data).series("epochs")
+    rows: list[Array] = []
     for draw in draws(family, scale, data):
-        if draw["interpolated"] is not None:
-            values = draw["series"][series]
-            at = int(np.searchsorted(epochs, draw["interpolated"]))
-            rows.append([values[min(at, len(values) - 1)], values[-1]])
+        when = draw.fact("interpolated")
+        if when is not None:
+            values = draw.series(series)
+            at = min(int(np.searchsorted(epochs, when)), len(values) - 1)
+            rows.append(values[[at, -1]])
     return np.array(rows, dtype=np.float64)

@@ -11,13 +11,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from empirical.square_loss.batch import train_configuration
 from empirical.square_loss.experiments import configurations
+from empirical.square_loss.study import train_configuration
 from theory import square_loss as sl
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import constantly, down, up
 from verify.claims.square_loss._networks import Array
-from verify.claims.square_loss._runs import by_scale, draws, first, last, run
+from verify.claims.square_loss._runs import (
+    by_scale,
+    configuration,
+    draws,
+    first,
+    last,
+    run,
+)
 from verify.compare import (
     AgreesTo,
     AtLeast,
@@ -61,19 +68,15 @@ def trained(
 def _outputs(family: str, scale: str, data: str) -> list[Array]:
     """Margins y f of the normalised network, by draw: outputs for labels +1."""
     found = draws(family, scale, data)
-    return [np.array(draw["margins"], dtype=np.float64) for draw in found]
+    return [draw.series("margins") for draw in found]
 
 
 def _penalty(family: str, scale: str, data: str) -> float:
     """Convert the recipe's weight decay by the one table of it."""
-    record = run(family, scale, data)
-    recipe = record["recipe"]
+    count = run(family, scale, data).fact("examples")
+    recipe = configuration(family, scale, data).recipe
     return sl.torch_scale(
-        "mean",
-        recipe["weight_decay"],
-        record["examples"],
-        recipe["rate"],
-        recipe["momentum"],
+        "mean", recipe.weight_decay, count, recipe.rate, recipe.momentum
     ).penalty
 
 
@@ -97,7 +100,7 @@ def predict_ends(family: str, *, scale: str, data: str) -> Array:
 
 def _with_decay_as_it_stands(*, scale: str, data: str) -> Array:
     """Take the optimiser's weight decay itself for the penalty."""
-    decay = run("wn-decay", scale, data)["recipe"]["weight_decay"]
+    decay = configuration("wn-decay", scale, data).recipe.weight_decay
     return _equilibria("wn-decay", scale, data, decay)
 
 
@@ -126,7 +129,7 @@ def _interrupted(epochs: int) -> tuple[Any, Any, Any]:
     found = replace(
         found, scales=(1.0,), recipe=replace(found.recipe, epochs=epochs, schedule=())
     )
-    return found, *train_configuration(found, device="cpu")
+    return found, *train_configuration(found)
 
 
 def _distance_by_optimiser(*, epochs: int) -> Array:
@@ -202,8 +205,7 @@ def _products(*, scale: str, data: str) -> Array:
 
 
 def _of_all_layers(*, scale: str, data: str) -> Array:
-    record = run("none-decay", scale, data)
-    depth = len(record["network"]["widths"]) + 1
+    depth = len(configuration("none-decay", scale, data).network.widths) + 1
     penalty = _penalty("none-decay", scale, data)
     return np.array(
         [
@@ -490,18 +492,20 @@ PLAIN_MARGINS = trained(
 _BINARY = (DECAYED, NORMALISED, CONVOLUTION, NEITHER, "wn", "wn-decay")
 
 
+def _everywhere(series: str, scale: str, data: str) -> Array:
+    """Return a series at every recorded epoch of every network."""
+    each = [draws(family, scale, data).series(series).ravel() for family in _BINARY]
+    return np.concatenate(each)
+
+
 def _distances(*, scale: str, data: str) -> Array:
     """|rho mean(y f) - 1| at every recorded epoch of every network."""
-    found = [d["series"] for family in _BINARY for d in draws(family, scale, data)]
-    rho = np.concatenate([s["rho"] for s in found]).astype(np.float64)
-    margin = np.concatenate([s["margin_mean"] for s in found]).astype(np.float64)
+    rho, margin = (_everywhere(s, scale, data) for s in ("rho", "margin_mean"))
     return np.abs(rho * margin - 1.0)
 
 
 def _roots(*, scale: str, data: str) -> Array:
-    found = [d["series"] for family in _BINARY for d in draws(family, scale, data)]
-    loss = np.concatenate([s["loss"] for s in found]).astype(np.float64)
-    return np.sqrt(loss)
+    return np.sqrt(_everywhere("loss", scale, data))
 
 
 def _half_the_roots(*, scale: str, data: str) -> Array:
@@ -549,16 +553,11 @@ FLAT = trained(
 
 def _narrowing(*, scale: str, data: str) -> Array:
     """Change of log (q95 - q05)/q50 of |f_n|, from the first epoch to the last."""
-    record = run(CONVOLUTION, scale, data)
-    low, middle, high = (record["levels"].index(q) for q in (0.05, 0.5, 0.95))
-
-    def width(quantiles: list[float]) -> float:
-        return float(np.log((quantiles[high] - quantiles[low]) / quantiles[middle]))
-
-    found = [
-        draw["series"]["abs_quantiles"] for draw in draws(CONVOLUTION, scale, data)
-    ]
-    return np.array([width(series[-1]) - width(series[0]) for series in found])
+    levels = run(CONVOLUTION, scale, data).fact("levels")
+    low, middle, high = (levels.index(q) for q in (0.05, 0.5, 0.95))
+    found = draws(CONVOLUTION, scale, data).series("abs_quantiles")
+    width = np.log((found[..., high] - found[..., low]) / found[..., middle])
+    return width[:, -1] - width[:, 0]
 
 
 NARROW = trained(
@@ -613,9 +612,9 @@ def _rest(*, scale: str, data: str) -> float:
         # Networks that have learnt nothing rest too, on ReLUs that are off: those kept
         # make fewer than half the errors of chance.
         found = [
-            max(draw["series"]["residual"][-1])
+            float(draw.series("residual")[-1].max())
             for draw in draws(family, scale, data)
-            if draw["series"]["error"][-1] < 0.25
+            if draw.series("error")[-1] < 0.25
         ]
         if not found:
             raise ValueError(f"{family} ({scale}, {data}): no network errs below 0.25")
@@ -646,8 +645,8 @@ def _last_layer(*, scale: str, data: str) -> float:
     products: list[float] = []
     for family in (DECAYED, NEITHER, "wn", "wn-decay"):
         for draw in draws(family, scale, data):
-            if draw["series"]["error"][-1] == 0.0:
-                lowest = [row[0] for row in draw["series"]["example_residuals"][-1][-1]]
+            if draw.series("error")[-1] == 0.0:
+                lowest = draw.series("example_residuals")[-1, -1, :, 0]
                 products.append(float(np.prod(lowest)))
     return min(products)
 

@@ -60,7 +60,7 @@ def seeds(runs: Sequence[Run]) -> "Figure":
     figure, (ax,) = axes(height=3.6, width=WIDTH)
     depths = [run.layers for run in runs]
     common = min(len(run.group.statuses) for run in runs)
-    numbers = [draw["seed"] for draw in runs[0].group.raw["draws"]]
+    numbers = runs[0].group.draws.key("seed")
     for field, colour in FIELDS.items():
         values = np.array([run.group.curve(field)[:common] for run in runs])
         for k in range(common):
@@ -111,11 +111,10 @@ def layer_errors(runs: Sequence[Run]) -> "Figure":
     figure, panels = axes(2, height=3.2, width=WIDTH)
     for ax, state in zip(panels, ("untrained", "trained"), strict=True):
         for k, run in enumerate(runs):
-            values = run.group.numbers("layer-error", state)
-            if state == "untrained":
-                values = np.array(
-                    run.group.section("layer-error")[state], dtype=np.float64
-                )
+            group, name = run.group, f"layer-error/{state}"
+            # Before training nothing has diverged.
+            before = state == "untrained"
+            values = group.every(name) if before else group.numbers(name)
             each = mean(values)
             colour = SERIES[k % len(SERIES)]
             ax.plot(
@@ -147,7 +146,7 @@ def changes(runs: Sequence[Run]) -> "Figure":
     """Draw how far each layer's weights moved, relative to where they started."""
     figure, panels = axes(len(runs), height=2.7, width=WIDTH)
     for ax, run in zip(panels, runs, strict=True):
-        values = run.group.numbers("change", "relative")
+        values = run.group.numbers("change/relative")
         layers = np.arange(1, values.shape[1] + 1)
         ax.bar(layers, np.nan_to_num(mean(values)), color=SERIES[0], width=0.75)
         for each in values:
@@ -166,12 +165,11 @@ def changes(runs: Sequence[Run]) -> "Figure":
 def tested_sizes(run: Run) -> "Figure":
     """Draw both correlations of one network against the size of its test images."""
     figure, panels = axes(2, height=3.0, width=WIDTH)
-    section = run.group.section("sizes")
-    edges = section["sizes"]
+    edges = run.group.fact("sizes/sizes")
     titles = {"resized": "images resized", "placed": "images on black"}
     for ax, (rule, title) in zip(panels, titles.items(), strict=True):
         for field, colour in FIELDS.items():
-            values = run.group.numbers("sizes", rule, field)
+            values = run.group.numbers(f"sizes/{rule}/{field}")
             # The training image itself is both at once; only unseen ones tell.
             each = _over_images(values[:, :, 1:])
             ax.plot(edges, mean(each), color=colour, label=f"to the {field}")
@@ -220,7 +218,7 @@ def coverage(runs: Sequence[Run]) -> "Figure":
     seen = {}
     for run in runs:
         try:
-            seen[run.kernel] = run.group.section("cover")
+            seen[run.kernel] = run.group.fact("cover")
         except Missing:
             continue
     if not seen:

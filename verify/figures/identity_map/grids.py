@@ -37,17 +37,15 @@ def _two(value: Any) -> str:
 
 def outputs(group: Group) -> list[Array | str]:
     """Return what the first draw makes of each image, or that it diverged."""
-    names = group.section("predictions")["images"]
     if group.diverged[0]:
-        return ["diverged"] * len(names)
-    return [group.run.image(p) for p in group.section("predictions")["outputs"][0]]
+        return ["diverged"] * len(group.fact("predictions/images"))
+    return [group.run.image(p) for p in group.first("predictions/outputs")]
 
 
 def inputs(group: Group) -> dict[str, Array]:
     """Return the images that went in by name, training images first."""
-    section = group.section("predictions")
-    names = [image["name"] for image in section["images"]]
-    images = [group.run.image(p) for p in section["inputs"]]
+    names = [image["name"] for image in group.fact("predictions/images")]
+    images = [group.run.image(p) for p in group.first("predictions/inputs")]
     return dict(zip(names, images, strict=True))
 
 
@@ -116,12 +114,12 @@ def mixtures(rows: Sequence[tuple[str, Group]], *, only: Sequence[str]) -> "Figu
         made = outputs(group)
         cells = [made[k] for k in places]
         strips.append(Strip(label=label + _state(group), cells=cells))
-        found = mean(group.numbers("predictions", "coefficients"))
+        found = mean(group.numbers("predictions/coefficients"))
         lines = {
             f"× {name.removeprefix('train ')}": found[:, k]
             for k, name in enumerate(trained)
         }
-        lines["explained"] = mean(group.numbers("predictions", "explained"))
+        lines["explained"] = mean(group.numbers("predictions/explained"))
         for name, values in lines.items():
             words = [_two(values[k]) for k in places]
             last = name == "explained"
@@ -179,16 +177,14 @@ def layers(
     strips: list[Strip] = []
     deepest = max(run.layers for run in runs)
     for run in runs:
-        section = run.group.section("pictures")
-        names = section["images"][: 2 if unseen else 1]
+        names = run.group.fact("pictures/images")[: 2 if unseen else 1]
         for row, name in enumerate(names):
             for state in ("trained", "untrained"):
                 for kind in kinds:
-                    found = section[state][0][row]
                     cells: list[Array | str] = [inputs(run.group)[name]]
-                    cells += [_seen(p, kind) for p in found]
+                    cells += _seen(run.group, f"pictures/{state}", row, kind)
                     if run.group.diverged[0] and state == "trained":
-                        cells[1:] = ["diverged"] * len(found)
+                        cells[1:] = ["diverged"] * (len(cells) - 1)
                     cells += [""] * (deepest - run.layers)
                     label = words[kind] if len(kinds) > 1 else _count(run.layers)
                     last = kind == kinds[-1] and (unseen or state == "untrained")
@@ -203,28 +199,36 @@ def _count(layers: int) -> str:
     return "1 layer" if layers == 1 else f"{layers} layers"
 
 
-def _seen(picture: Any, kind: str) -> Array | str:
-    return "zero" if picture is None else np.array(picture[kind], dtype=np.float64)
+def _seen(group: Group, name: str, row: int, kind: str) -> list[Array | str]:
+    """Return a picture of each layer, or that there is nothing to see."""
+    there = np.isfinite(group.first(f"{name}/share")[row])
+    if not there.any():
+        return ["zero"] * len(there)
+    found = group.first(f"{name}/{kind}")[row]
+    pairs = zip(found, there, strict=True)
+    return [image if seen else "zero" for image, seen in pairs]
 
 
 def sizes(run: Run) -> "Figure":
     """Draw what one network makes of images at several sizes, resized and on black."""
-    section, group = run.group.section("sizes"), run.group
-    edges, known = section["sizes"], inputs(group)
+    group = run.group
+    edges, known = group.fact("sizes/sizes"), inputs(group)
     strips: list[Strip] = []
     columns: list[str] = []
     for rule, words in (("resized", "resized"), ("placed", "on black")):
-        kept = section[rule]["outputs"][0]
-        shown = [k for k, each in enumerate(kept) if each is not None]
+        kept = f"sizes/{rule}/outputs"
+        found = group.draws[0].arrays
+        shown = [k for k, edge in enumerate(edges) if f"{kept}/{edge}" in found]
+        images = [group.first(f"{kept}/{edges[k]}") for k in shown]
         columns = [f"in, {run.size}", *(f"{edges[k]} × {edges[k]}" for k in shown)]
-        found = group.numbers("sizes", rule, "identity")
-        for row, name in enumerate(section["shown"]):
+        agreement = group.numbers(f"sizes/{rule}/identity")
+        for row, name in enumerate(group.fact("sizes/shown")):
             bad = bool(group.diverged[0])
             cells: list[Array | str] = [known[name]]
-            cells += ["diverged" if bad else run.image(kept[k][row]) for k in shown]
+            cells += ["diverged" if bad else run.image(each[row]) for each in images]
             strips.append(Strip(label=f"{_named(name)}, {words}", cells=cells))
-            place = section["images"].index(name)
-            numbers = [_two(mean(found[:, k, place])) for k in shown]
+            place = group.fact("sizes/images").index(name)
+            numbers = [_two(mean(agreement[:, k, place])) for k in shown]
             strips.append(
                 Strip(label="cos to input", cells=["", *numbers], thin=True, apart=True)
             )
@@ -237,15 +241,14 @@ def _named(name: str) -> str:
 
 def upper(run: Run) -> "Figure":
     """Draw what the last layers of a network make of an image put in before them."""
-    section, group = run.group.section("upper"), run.group
-    known, counts = inputs(group), section["counts"]
-    agreement = group.numbers("upper", "constant")
+    group = run.group
+    known, counts = inputs(group), group.fact("upper/counts")
+    agreement, made = group.numbers("upper/constant"), group.first("upper/outputs")
     strips: list[Strip] = []
-    for row, name in enumerate(section["images"]):
-        made = [section["outputs"][0][k][row] for k in range(len(counts))]
+    for row, name in enumerate(group.fact("upper/images")):
         bad = bool(group.diverged[0])
         cells: list[Array | str] = [known[name]]
-        cells += ["diverged" if bad else run.image(each) for each in made]
+        cells += ["diverged" if bad else run.image(each) for each in made[:, row]]
         label = f"{_named(name)},\n{_count(run.layers)}"
         strips.append(Strip(label=label, cells=cells))
         numbers = [_two(v) for v in mean(agreement[:, :, row])]

@@ -48,7 +48,7 @@ def heat_maps(
     limits = _limits(list(found.values()), errors=errors)
     shown: Any = None
     for row, (title, columns) in enumerate(blocks):
-        rhos = columns[0][1].section("heatmap")["rhos"]
+        rhos = columns[0][1].fact("heatmap/rhos")
         for ax, field in zip(panels[row], fields, strict=True):
             ax.patch.set_alpha(0.0)
             values = found[row, field]
@@ -84,7 +84,7 @@ def heat_maps(
 
 def _columns(columns: Sequence[tuple[str, Group]], field: str) -> Array:
     """Return means over draws, test correlations by columns."""
-    each = [mean(group.numbers("heatmap", field)[:, 0]) for _, group in columns]
+    each = [mean(group.numbers(f"heatmap/{field}")[:, 0]) for _, group in columns]
     return np.stack(each, axis=1)
 
 

@@ -134,7 +134,7 @@ def linear_grid(runs: Runs) -> "Figure":
 def two_layers(runs: Runs) -> "Figure":
     """Draw a row for each width, trained at the bottom and whole."""
     words = {"bottom": "bottom only", "all": "both layers"}
-    rows = [(run.raw["recipe"]["trained"], run) for run in runs]
+    rows = [(run.record.entry("recipe/trained"), run) for run in runs]
     rows.sort(key=lambda row: (row[0] == "all", row[1].width))
     return grids.predictions(
         [(f"{words[part]},\nwidth {run.width}", run.group) for part, run in rows],
@@ -148,7 +148,7 @@ def errors(runs: Runs) -> "Figure":
 
 
 def _with(runs: Runs, section: str) -> list[Run]:
-    found = [run for run in runs if section in run.group.raw["measured"]]
+    found = [run for run in runs if run.group.has(section)]
     if not found:
         raise Missing(
             f"none of {', '.join(run.name for run in runs)} has the section '{section}'"
@@ -310,7 +310,7 @@ def schemes(runs: Runs) -> "Figure":
     printed = [run for run in runs if run.name.startswith("printed")]
     others = [run for run in runs if run not in printed]
     below = [
-        (f"{group.raw['scheme']}, {run.layers} layers", _ended(group))
+        (f"{group.scheme}, {run.layers} layers", _ended(group))
         for run in printed
         for group in run.groups
     ]
@@ -332,12 +332,12 @@ def optimisers(runs: Runs) -> "Figure":
     order = ("sgd", "adagrad", "rmsprop", "adam", "adamax")
     several = len({run.layers for run in runs}) > 1
     ordered = sorted(
-        runs, key=lambda r: (r.layers, order.index(r.raw["recipe"]["optimiser"]))
+        runs, key=lambda r: (r.layers, order.index(r.record.entry("recipe/optimiser")))
     )
     rows = [
         (
             (f"{run.layers} layers, " if several else "")
-            + f"{run.raw['recipe']['optimiser']} {group.raw['rate']:g}",
+            + f"{run.record.entry('recipe/optimiser')} {group.rate:g}",
             group,
         )
         for run in ordered

@@ -1,8 +1,8 @@
 """Records of trained runs as the pictures see them: checked, ordered, draws marked.
 
-A record is the JSON object that one configuration of the experiments left. Draws that
-diverged stay in it: they are undefined in every number here, left out of means, and
-named by `remarks`, which every picture carries.
+A record is what one configuration of the experiments left. Draws that diverged stay in
+it: they are undefined in every number here, left out of means, and named by `remarks`,
+which every picture carries.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from verify.figures.runs import Array, Missing, Records
+from empirical.testbed.records import Draws, RunRecord
+from verify.figures.runs import Array, Missing, Records, complete
 
 MODULE = "empirical.identity_map"
 """What trains the runs."""
@@ -32,77 +33,111 @@ class Group:
     """Draws of a run that share everything but their seed."""
 
     run: "Run"
-    raw: Mapping[str, Any]
+    draws: Draws
 
     @property
     def statuses(self) -> tuple[str, ...]:
         """How the training of each draw ended."""
-        return tuple(draw["status"] for draw in self.raw["draws"])
+        return tuple(self.draws.status)
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """Classes of the training images."""
+        return tuple(self.draws[0].key("labels"))
+
+    @property
+    def scheme(self) -> str:
+        """Name of the initialisation."""
+        return str(self.draws[0].key("scheme"))
+
+    @property
+    def rate(self) -> float:
+        """Learning rate."""
+        return float(self.draws[0].key("rate"))
 
     @property
     def diverged(self) -> npt.NDArray[np.bool_]:
         """Of each draw, whether it has nothing to show."""
-        finite = self.raw["measured"]["finite"]
-        pairs = zip(self.statuses, finite, strict=True)
+        pairs = zip(self.statuses, self.draws.fact("finite"), strict=True)
         return np.array([status == "diverged" or not fine for status, fine in pairs])
 
     @property
     def remaining(self) -> Array:
         """Of each draw that did not diverge, the final loss in units of the first."""
-        draws = self.raw["draws"]
-        last = np.array([draw["final_loss"] for draw in draws], dtype=np.float64)
-        first = np.array([draw["losses"][0] for draw in draws], dtype=np.float64)
+        last = np.array(self.draws.fact("final_loss"), dtype=np.float64)
+        first = np.array([draw.series("losses")[0] for draw in self.draws])
         # A first loss of zero leaves nothing to learn.
         shares = last / np.where(first > 0.0, first, np.inf)
         return np.where(self.diverged, np.nan, shares)
 
-    def section(self, name: str) -> Mapping[str, Any]:
-        """Return one section of what was measured.
+    def fact(self, name: str) -> Any:
+        """Return what was measured with, as ``sizes/sizes``.
 
         Raises
         ------
         Missing
             If it was not measured, or could not be.
         """
-        found = self.raw["measured"].get(name)
-        if found is None:
-            raise Missing(
-                f"the record {self.run.name} has no section '{name}'; make it anew with"
-                f" `python -m {MODULE} batch --rerun --only {self.run.name} --out DIR`"
-            )
+        section = name.partition("/")[0]
+        # Groups on different images each say what was theirs.
+        own = self.draws[0]
+        source = own if section in own.facts else self.run.record
+        with complete(self.run.name, MODULE):
+            if section not in source.facts:
+                raise Missing(f"no section {section!r}")
+        found = source.fact(section)
         if set(found) == {"reason"}:
-            raise Missing(f"the record {self.run.name} has no '{name}': {found}")
-        return found
+            raise Missing(f"the record {self.run.name} has no '{section}': {found}")
+        return source.fact(name)
 
-    def numbers(self, section: str, *keys: str) -> Array:
-        """Return numbers with draws along the first axis, nan where undefined."""
-        found: Any = self.section(section)
-        for key in keys:
-            found = found[key]
-        values = np.array(found, dtype=np.float64)
+    def has(self, section: str) -> bool:
+        """Whether a section was measured, or why it could not be is said."""
+        return section in self.run.record.facts or section in self.draws[0].facts
+
+    def every(self, name: str) -> Array:
+        """Return numbers with draws along the first axis, those that diverged too.
+
+        Raises
+        ------
+        Missing
+            As `fact`.
+        """
+        self.fact(name.partition("/")[0])
+        with complete(self.run.name, MODULE):
+            return self.draws.series(name)
+
+    def numbers(self, name: str) -> Array:
+        """Return `every`, nan where undefined."""
+        values = self.every(name).copy()
         values[self.diverged] = np.nan
         return values
 
+    def first(self, name: str) -> Array:
+        """Return numbers of the first draw; raises as `every`."""
+        self.fact(name.partition("/")[0])
+        with complete(self.run.name, MODULE):
+            return self.draws[0].series(name)
+
     def curve(self, field: str) -> Array:
         """Return a mean over test images for each draw: of the curve, first image."""
-        return self.numbers("curve", field)[:, 0]
+        return self.numbers(f"curve/{field}")[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """A run's record."""
 
-    raw: Mapping[str, Any]
+    record: RunRecord
 
     @property
     def name(self) -> str:
         """Name of the configuration."""
-        return str(self.raw["name"])
+        return self.record.name
 
     @property
     def network(self) -> Mapping[str, Any]:
         """Kind, shape, layers, width, kernel, activation."""
-        return self.raw["network"]
+        return self.record.entry("network")
 
     @property
     def layers(self) -> int:
@@ -128,7 +163,9 @@ class Run:
     @property
     def groups(self) -> tuple[Group, ...]:
         """What was trained side by side, as listed in the configuration."""
-        return tuple(Group(self, raw) for raw in self.raw["groups"])
+        draws, count = self.record.draws, len(self.record.entry("seeds"))
+        starts = range(0, len(draws), count)
+        return tuple(Group(self, Draws(draws[k : k + count])) for k in starts)
 
     @property
     def group(self) -> Group:
@@ -164,9 +201,7 @@ def select(
         plain = dict.fromkeys(f"cnn-depth-{run.layers}" for run in found)
         others = [Run(records[name]) for name in plain if name in records]
         found += [one for one in others if any(_beside(one, run) for run in found)]
-    return sorted(
-        found, key=lambda r: (r.layers, r.size, r.kernel, r.width, r.raw["name"])
-    )
+    return sorted(found, key=lambda r: (r.layers, r.size, r.kernel, r.width, r.name))
 
 
 def _beside(one: Run, other: Run) -> bool:
@@ -202,14 +237,14 @@ def remarks(runs: Sequence[Run]) -> list[str]:
 
 def variant(group: Group) -> str:
     """Return what tells a group from the others of its run, empty for an only one."""
-    others = [other.raw for other in group.run.groups]
+    others = group.run.groups
     parts: list[str] = []
-    if len({raw["scheme"] for raw in others}) > 1:
-        parts.append(str(group.raw["scheme"]))
-    if len({raw["rate"] for raw in others}) > 1:
-        parts.append(f"rate {group.raw['rate']:g}")
-    if len({tuple(raw["labels"]) for raw in others}) > 1:
-        parts.append("trained on " + ", ".join(map(str, group.raw["labels"])))
+    if len({other.scheme for other in others}) > 1:
+        parts.append(group.scheme)
+    if len({other.rate for other in others}) > 1:
+        parts.append(f"rate {group.rate:g}")
+    if len({other.labels for other in others}) > 1:
+        parts.append("trained on " + ", ".join(map(str, group.labels)))
     return ", ".join(parts)
 
 

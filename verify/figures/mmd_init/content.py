@@ -94,7 +94,7 @@ def _found(
     if stack is None:
         return (None,) * len(reference.SHOTS)
     # Others than the table's "Ours" are trained for tables 3 and 4 beside it.
-    chosen = {"lam": 0.4, "xi": 1.0, "s2": 0.5} if stack.raw["method"] == "mmd" else {}
+    chosen = {"lam": 0.4, "xi": 1.0, "s2": 0.5} if stack.learnt else {}
     runs = stack.of(**chosen)
     return tuple(_over_runs(runs, n, over_tasks) for n in reference.SHOTS)
 
@@ -102,13 +102,10 @@ def _found(
 def _over_runs(
     runs: Sequence[Run], shots: int, over_tasks: Callable[[Array], Array]
 ) -> Number | None:
-    found = [r.numbers("finetuned", str(shots)) for r in runs if _tuned(r, shots)]
+    name = f"finetuned/{shots}"
+    found = [run.numbers(name) for run in runs if run.has(name)]
     whole = [values for values in found if np.isfinite(values).all()]
     return summary(100.0 * over_tasks(np.array(whole))) if whole else None
-
-
-def _tuned(run: Run, shots: int) -> bool:
-    return str(shots) in run.part("finetuned")
 
 
 def summary(values: Array) -> Number:
@@ -162,8 +159,8 @@ def _over_minibatches(runs: Sequence[Run], name: str) -> list[Number]:
     """
     if not runs:
         return []
-    means = np.array([np.atleast_1d(run.numbers(name, "mean")) for run in runs])
-    stds = np.array([np.atleast_1d(run.numbers(name, "std")) for run in runs])
+    means = np.array([np.atleast_1d(run.numbers(f"{name}/mean")) for run in runs])
+    stds = np.array([np.atleast_1d(run.numbers(f"{name}/std")) for run in runs])
     pooled = np.sqrt(np.mean(stds**2, axis=0))
     pairs = zip(means.mean(axis=0), pooled, strict=True)
     return [(100.0 * float(mean), 100.0 * float(std)) for mean, std in pairs]
@@ -185,6 +182,6 @@ def sweep(stacks: Stacks, notes: Notes) -> Table:
 
 def _constant_and_detached(runs: Sequence[Run]) -> tuple[Number, Number]:
     """Return DS and IOD, the largest of the layers' mean dead shares, over runs."""
-    shares = np.array([float(run.part("constant", "mean")) for run in runs])
-    worst = np.array([run.numbers("dead", "mean").max() for run in runs])
+    shares = np.array([float(run.numbers("constant/mean")) for run in runs])
+    worst = np.array([run.numbers("dead/mean").max() for run in runs])
     return summary(100.0 * shares), summary(100.0 * worst)

@@ -31,7 +31,7 @@ def laws(stacks: Stacks) -> "Figure":
     figure.get_layout_engine().set(hspace=0.02, wspace=0.03)
     grid = figure.subplots(
         5,
-        len(run.part("densities", "after", "over_noise")),
+        len(run.numbers("densities/after/over_noise")),
         sharex=True,
         squeeze=False,
         height_ratios=(3.0, 1.1, 0.2, 3.0, 1.1),
@@ -69,7 +69,7 @@ def _block(
         _column(column, run, law, index) for index, column in enumerate(columns)
     )
     for index, (above, below) in enumerate(columns):
-        found = [run.numbers("densities", when, number)[index] for when, _ in WHEN]
+        found = [run.numbers(f"densities/{when}/{number}")[index] for when, _ in WHEN]
         # The first panel has the letter, the others the word alone.
         name = what if index == 0 else what.partition(" ")[2]
         above.set_title(f"{name} {index + 1}", pad=16)
@@ -88,7 +88,7 @@ def _column(column: Sequence[Any], run: Run, law: str, index: int) -> float:
     above, below = column
     top = 0.0
     for when, style in WHEN:
-        p = run.numbers("densities", when, law)[index]
+        p = run.numbers(f"densities/{when}/{law}")[index]
         above.plot(
             *distribution(p), drawstyle="steps-post", label=f"{when} training", **style
         )

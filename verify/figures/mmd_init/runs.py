@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from empirical.testbed.records import Draw, RunRecord
 from verify.figures.mmd_init import reference
-from verify.figures.runs import Array, Missing, Records, training_command
+from verify.figures.runs import Array, Missing, Records, complete, training_command
 
 MODULE = "empirical.mmd_init"
 """What trains the runs."""
@@ -20,98 +19,110 @@ MODULE = "empirical.mmd_init"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One initialisation: its record inside that of its configuration."""
+    """One initialisation, of a configuration."""
 
     name: str
-    raw: Mapping[str, Any]
+    found: Draw
 
     @property
     def seed(self) -> int:
         """Number of its start and its examples."""
-        return int(self.raw["seed"])
+        return self.found.seed
 
     @property
     def diverged(self) -> bool:
         """Whether its losses stopped being finite."""
-        return self.raw.get("status") == "diverged"
+        return self.found.status == "diverged"
 
-    def variant(self, **values: float) -> bool:
-        """Whether it minimised the loss with these numbers."""
-        return all(float(self.raw[key]) == value for key, value in values.items())
+    @property
+    def noises(self) -> list[str]:
+        """Levels of noise at which detachment was measured around snapshots."""
+        start = "snapshots/around/"
+        found = [
+            n.removeprefix(start) for n in self.found.arrays if n.startswith(start)
+        ]
+        return sorted(found, key=float)
 
-    def part(self, *keys: str) -> Any:
-        """Return what lies below these keys.
+    def has(self, name: str) -> bool:
+        """Whether numbers of a name were recorded."""
+        return name in self.found.arrays
+
+    def numbers(self, name: str) -> Array:
+        """Return an array, nan where the record has no finite number.
 
         Raises
         ------
         Missing
-            If nothing does.
+            If there is none of that name.
         """
-        found: Any = self.raw
-        for key in keys:
-            if not isinstance(found, Mapping) or key not in found:
-                raise Missing(
-                    f"the record {self.name} has no '{'/'.join(keys)}'; make it anew"
-                    f" with `python -m {MODULE} batch --rerun --only {self.name} --out"
-                    " DIR`"
-                )
-            found = found[key]
-        return found
-
-    def numbers(self, *keys: str) -> Array:
-        """Return an array, nan where the record has no finite number."""
-        return np.array(self.part(*keys), dtype=np.float64)
+        with complete(self.name, MODULE):
+            return self.found.series(name)
 
 
 @dataclass(frozen=True, eq=False)
 class Stack:
     """A configuration's record."""
 
-    raw: Mapping[str, Any]
+    record: RunRecord
 
     @property
     def name(self) -> str:
         """Name of the configuration."""
-        return str(self.raw["name"])
+        return self.record.name
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """Every run, those that diverged too."""
-        return tuple(Run(self.name, raw) for raw in self.raw["runs"])
+        return tuple(Run(self.name, draw) for draw in self.record.draws)
 
     def of(self, **variant: float) -> list[Run]:
         """Return a variant's runs that did not diverge, by seed."""
-        found = [r for r in self.runs if not r.diverged and r.variant(**variant)]
-        return sorted(found, key=lambda run: run.seed)
+        found = [Run(self.name, draw) for draw in self.record.where(**variant)]
+        return sorted((r for r in found if not r.diverged), key=lambda run: run.seed)
+
+    @property
+    def variants(self) -> list[Mapping[str, float]]:
+        """Weights and noises of what was minimised."""
+        return self.record.entry("variants")
+
+    @property
+    def images(self) -> int:
+        """Number of the images that it was trained with."""
+        return int(self.record.fact("images/train"))
 
     @property
     def seeds(self) -> int:
         """Runs of each variant."""
-        return len(self.raw["seeds"])
+        return len(self.record.entry("seeds"))
 
     @property
     def widths(self) -> tuple[int, ...]:
         """Of the network, inputs first."""
-        return tuple(self.raw["network"]["widths"])
+        return tuple(self.record.entry("network/widths"))
+
+    @property
+    def window(self) -> int:
+        """Steps of a window of pre-training."""
+        return int(self.record.entry("recipe/window"))
 
     @property
     def steps(self) -> int:
         """Updates of pre-training."""
-        recipe = self.raw["recipe"]
-        if recipe["steps"] is not None:
-            return int(recipe["steps"])
-        inputs = int(self.raw["images"]["train"])
-        return int(recipe["epochs"]) * max(1, inputs // int(recipe["batch"]))
+        steps = self.record.entry("recipe/steps")
+        if steps is not None:
+            return int(steps)
+        batches = max(1, self.images // int(self.record.entry("recipe/batch")))
+        return int(self.record.entry("recipe/epochs")) * batches
 
     @property
     def pretrained(self) -> bool:
         """Whether anything was minimised before fine-tuning."""
-        return self.raw["method"] != "none"
+        return self.record.entry("method") != "none"
 
     @property
     def learnt(self) -> bool:
         """Whether that was a loss on perturbed models."""
-        return self.raw["method"] == "mmd"
+        return self.record.entry("method") == "mmd"
 
 
 Stacks = Mapping[str, Stack]
@@ -158,7 +169,7 @@ _SIZES: Mapping[str, _Size] = {
     ),
     "training": _Size(
         reference.IMAGES,
-        lambda s: int(s.raw["images"]["train"]),
+        lambda s: s.images,
         ("{} of them to train with", "{} of them to train with"),
     ),
     "network": _Size(
@@ -171,20 +182,22 @@ _SIZES: Mapping[str, _Size] = {
     ),
     "rate": _Size(
         reference.RATE,
-        lambda s: s.raw["recipe"]["rate"] if s.pretrained else None,
+        lambda s: s.record.entry("recipe/rate") if s.pretrained else None,
         ("rate {}", "rate {}"),
     ),
     "perturbations": _Size(
         reference.PERTURBATIONS,
-        lambda s: s.raw["recipe"]["perturbations"] if s.learnt else None,
+        lambda s: s.record.entry("recipe/perturbations") if s.learnt else None,
         ("{} perturbations a step", "{} perturbations a step"),
     ),
     "minibatches": _Size(
         reference.MINIBATCHES,
-        lambda s: s.raw["minibatches"],
+        lambda s: s.record.entry("minibatches"),
         ("{} minibatch", "{} minibatches"),
     ),
-    "tasks": _Size(reference.TASKS, lambda s: s.raw["tasks"], ("{} task", "{} tasks")),
+    "tasks": _Size(
+        reference.TASKS, lambda s: s.record.entry("tasks"), ("{} task", "{} tasks")
+    ),
     "runs": _Size(reference.RUNS, lambda s: s.seeds, ("{} run", "{} runs")),
 }
 
@@ -224,9 +237,11 @@ def _size(value: Any) -> str:
 
 def _lost(stacks: Stacks) -> str:
     lost = [run for stack in stacks.values() for run in stack.runs if run.diverged]
+    symbols = {"s2": "s²", "lam": "λ", "xi": "ξ"}
     named = [
-        f"{r.name} (s² = {r.raw['s2']:g}, λ = {r.raw['lam']:g}, ξ = {r.raw['xi']:g},"
-        f" seed {r.seed})"
+        f"{r.name} ("
+        + ", ".join(f"{symbols[k]} = {r.found.key(k):g}" for k in symbols)
+        + f", seed {r.seed})"
         for r in lost
     ]
     return f"Runs that diverged, left out: {'; '.join(named)}" if named else ""

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verify.figures.mmd_init.runs import Run, Stacks
-from verify.figures.runs import Array, Missing
+from verify.figures.mmd_init.runs import MODULE, Run, Stacks
+from verify.figures.runs import Array, Missing, complete
 from verify.figures.style import DASHES, FAINT, INK, SERIES, blank
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ def detachment(stacks: Stacks) -> "Figure":
     runs = stack.of()
     if not runs:
         raise Missing("every run of detachment alone diverged")
-    levels = list(runs[0].part("snapshots")[0]["around"])
+    levels = runs[0].noises
+    with complete(stack.name, MODULE):
+        if not levels:
+            raise Missing("no series 'snapshots'")
     figure = blank(6.8, 3.3, layout="constrained")
     figure.get_layout_engine().set(wspace=0.03)
     panels = figure.subplots(1, len(levels), sharey=True, squeeze=False)[0]
@@ -32,7 +35,7 @@ def detachment(stacks: Stacks) -> "Figure":
         for place, run in enumerate(runs):
             _around(ax, run, level, first=place == 0)
         ax.set(title=f"s² = {float(level):g}", yscale="log")
-        _steps_axis(ax, int(runs[0].part("snapshots")[-1]["step"]))
+        _steps_axis(ax, int(runs[0].numbers("snapshots/step")[-1]))
     panels[0].set_ylabel("$L_{iod}$")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper right", ncols=2)
@@ -41,10 +44,8 @@ def detachment(stacks: Stacks) -> "Figure":
 
 def _around(ax: Any, run: Run, level: str, *, first: bool) -> None:
     """Draw one run: mean and deviation over perturbations; the others' means thin."""
-    taken = run.part("snapshots")
-    steps = np.array([one["step"] for one in taken], dtype=np.float64)
-    here = np.array([one["here"] for one in taken], dtype=np.float64)
-    around = np.array([one["around"][level] for one in taken], dtype=np.float64)
+    steps, here = (run.numbers(f"snapshots/{name}") for name in ("step", "here"))
+    around = run.numbers(f"snapshots/around/{level}")
     mean, std = around.mean(axis=1), around.std(axis=1, ddof=1)
     if not first:
         thin: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.6}
@@ -83,10 +84,11 @@ def _short(value: float) -> str:
 def uniformity(stacks: Stacks) -> "Figure":
     """Draw L_uni over steps, a panel for each noise and a line for each lambda."""
     (stack,) = stacks.values()
-    variants = stack.raw["variants"]
-    noises = list(dict.fromkeys(float(v["s2"]) for v in variants))
-    lambdas = list(dict.fromkeys(float(v["lam"]) for v in variants))
-    window = int(stack.raw["recipe"]["window"])
+    noises, lambdas = (
+        list(dict.fromkeys(float(v[name]) for v in stack.variants))
+        for name in ("s2", "lam")
+    )
+    window = stack.window
     figure = blank(6.8, 4.9, layout="constrained")
     figure.get_layout_engine().set(hspace=0.03, wspace=0.03)
     grid = figure.subplots(
@@ -148,8 +150,8 @@ def history(run: Run, window: int) -> tuple[Array, Array]:
 
     The first bins are single steps, later ones longer; a mean stands at its middle.
     """
-    first = run.numbers("first", "uniformity")
-    means = run.numbers("windows", "uniformity")[1:]
+    first = run.numbers("first/uniformity")
+    means = run.numbers("windows/uniformity")[1:]
     edges = np.unique(np.geomspace(1, first.size + 1, BINS).round().astype(int)) - 1
     parts = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
     steps = [1.0 + part.mean() for part in parts]

@@ -5,14 +5,13 @@ nothing to show and are left out of every line; `remarks` names them below each 
 beside those that died or never got every training example right.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from empirical.data import NAMES
-from verify.figures.runs import Array, Missing, Records, training_command
+from empirical.testbed import records
+from empirical.testbed.records import RunRecord
+from verify.figures.runs import Array, Missing, Records, complete, training_command
 
 MODULE = "empirical.square_loss"
 """What trains the runs."""
@@ -26,44 +25,43 @@ _KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One network: its record inside that of its run."""
+    """One network, of a run."""
 
     run: str
-    raw: Mapping[str, Any]
+    found: records.Draw
 
     @property
     def seed(self) -> int:
         """Number that its Gaussian weights come from."""
-        return int(self.raw["seed"])
+        return self.found.seed
 
     @property
     def scale(self) -> float:
         """Initial Frobenius norm of each layer."""
-        return float(self.raw["scale"])
+        return float(self.found.key("scale"))
 
     @property
     def kind(self) -> str:
         """``"diverged"``, ``"dead"``, ``"late"``, or ``"finished"`` for none of them."""
-        status = str(self.raw["status"])
-        if status in _KINDS:
-            return status
+        if self.found.status in _KINDS:
+            return self.found.status
         return "late" if self.interpolated is None else "finished"
 
     @property
     def interpolated(self) -> int | None:
         """First epoch without a training error, None if there was none."""
-        found = self.raw["interpolated"]
+        found = self.found.fact("interpolated")
         return None if found is None else int(found)
 
     @property
     def margins(self) -> Array:
         """Margins of the training examples at the end, sorted."""
-        return np.array(self.raw["margins"], dtype=np.float64)
+        return self.found.series("margins")
 
     @property
     def test_error(self) -> float:
         """Share of test examples that are wrong at the end, nan if it diverged."""
-        found = self.raw["test_error"]
+        found = self.found.fact("test_error")
         return float("nan") if found is None else float(found)
 
     def series(self, name: str) -> Array:
@@ -74,14 +72,11 @@ class Draw:
         Missing
             If it was not recorded, or at no epoch.
         """
-        found = self.raw["series"].get(name)
-        if not found:
-            state = "no" if found is None else "an empty"
-            raise Missing(
-                f"the record {self.run} has {state} series '{name}'; make it anew with"
-                f" `python -m {MODULE} batch --rerun --only {self.run} --out DIR`"
-            )
-        return np.array(found, dtype=np.float64)
+        with complete(self.run, MODULE):
+            found = self.found.series(name)
+            if not found.size:
+                raise Missing(f"an empty series {name!r}")
+            return found
 
     def last(self, name: str) -> float:
         """Return the last entry of a series of numbers."""
@@ -92,42 +87,42 @@ class Draw:
 class Run:
     """A run's record."""
 
-    raw: Mapping[str, Any]
+    record: RunRecord
 
     @property
     def name(self) -> str:
         """Name of the configuration."""
-        return str(self.raw["name"])
+        return self.record.name
 
     @property
     def data(self) -> str:
         """Name of the data set."""
-        return str(self.raw["data"])
+        return str(self.record.entry("data"))
 
     @property
     def epochs(self) -> Array:
         """Epochs at which series were recorded, the first of them 0."""
-        return np.array(self.raw["epochs"], dtype=np.float64)
+        return self.record.series("epochs")
 
     @property
     def examples(self) -> int:
         """Number of training examples."""
-        return int(self.raw["examples"])
+        return int(self.record.fact("examples"))
 
     @property
     def family(self) -> str:
         """``"none"``, ``"bn"``, ``"wn"`` or ``"wn-rows"``."""
-        return str(self.raw["network"]["family"])
+        return str(self.record.entry("network/family"))
 
     @property
     def scales(self) -> tuple[float, ...]:
         """Initial scales, as listed."""
-        return tuple(float(scale) for scale in self.raw["scales"])
+        return tuple(float(scale) for scale in self.record.entry("scales"))
 
     @property
     def draws(self) -> tuple[Draw, ...]:
         """Every draw, those that diverged too."""
-        return tuple(Draw(self.name, raw) for raw in self.raw["draws"])
+        return tuple(Draw(self.name, draw) for draw in self.record.draws)
 
     def kept(self, scale: float) -> list[Draw]:
         """Return the draws of a scale that did not diverge."""

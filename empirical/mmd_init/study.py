@@ -1,67 +1,58 @@
-"""Train configurations: one record each, resumable, also within a run."""
+"""What one configuration makes: a problem, trained draws, a record."""
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from empirical import batch, devices
-from empirical.batch import identity, numbers
+from empirical import devices
 from empirical.digest import code_digest
 from empirical.mmd_init import records
-from empirical.mmd_init._chunks import Progress
-from empirical.mmd_init.experiments import Configuration
+from empirical.mmd_init.experiments import Configuration, configurations
 from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import State, stacked
 from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import RandomLabelRecipe, pretrain_random_labels
+from empirical.mmd_init.records import Found
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.records import RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.writing import rounded
 
-SCHEMA = 1
+SCHEMA = 2
 
 
-def images_of(
-    configuration: Configuration,
-    *,
-    data: str | None = None,
-    allow_unverified: bool = False,
-) -> Images:
-    """Return a configuration's images; `data` is the folder of the full data sets."""
+def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
+    """Return a configuration's images."""
     c = configuration
     # Small digits come from the set that is the same on every machine.
     embedded = c.data == "mnist" and c.side is not None
     return images(
         c.data,
         side=c.side,
-        directory=None if embedded else data,
-        allow_unverified=allow_unverified,
+        directory=None if embedded else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
         cached=not embedded,
     )
 
 
 def run_configuration(
-    configuration: Configuration,
-    *,
-    device: str = "cpu",
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
-) -> dict[str, Any]:
+    configuration: Configuration, setting: Setting = CPU
+) -> RunRecord:
     """Pre-train, measure, fine-tune, and return the record.
 
     Returns
     -------
-    dict
-        The configuration's entries, the images' description, and ``runs``, each with
-        its variant and seed and, as far as they apply: status, ``windows`` (means of
-        each term), ``constant`` and ``dead`` (shares over minibatches, mean and standard
-        deviation), ``detachment``, ``jacobian`` (mean squares by layer), ``finetuned``
-        (N to accuracies, one a task), ``densities``, ``snapshots`` and ``distances``.
+    RunRecord
+        Facts: the images' description and the tasks. A draw for each variant and
+        ``seed``, with, as far as they apply: ``windows/`` (means of each term) and
+        ``first/`` (its first window), ``constant/`` and ``dead/`` (shares over
+        minibatches, ``mean`` and ``std``), ``detachment``, ``jacobian`` (mean squares by
+        layer), ``finetuned/N`` (accuracies, one a task), ``densities/``, ``snapshots/``
+        and ``distances``.
 
     Examples
     --------
@@ -75,42 +66,53 @@ def run_configuration(
     ...     minibatches=2,
     ...     side=4,
     ... )
-    >>> [run["status"] for run in run_configuration(tiny)["runs"]]
+    >>> run_configuration(tiny).draws.status
     ['finished', 'finished']
     """
     c, start_time = configuration, time.perf_counter()
-    found = images_of(c, data=data, allow_unverified=allow_unverified)
-    found = dataclasses.replace(found, inputs=found.inputs.to(device))
-    start = _starts(c, device)
-    state, runs, taken = _pretrained(
-        c, start, found, progress=progress, checkpoint=checkpoint
-    )
+    found = images_of(c, setting)
+    found = dataclasses.replace(found, inputs=found.inputs.to(setting.device))
+    start = _starts(c, setting.device)
+    state, runs, taken = _pretrained(c, start, found, setting)
     pretraining = time.perf_counter() - start_time
     if not c.network.batch_norm:
         records.measured(c, start, state, found, runs)
-    for at, snapshot in taken.items():
-        moved = {k: v.to(found.inputs) for k, v in snapshot.items()}
-        records.around(c, at, moved, found, runs)
-    _finetune(c, state, found, runs, progress=progress, checkpoint=checkpoint)
-    devices.synchronise(device)
-    return {
-        **identity_of(c, device),
-        "code": code_digest(__name__),
-        "environment": devices.describe(device),
-        "seconds": {
+    records.around(c, taken, found, runs)
+    _finetune(c, state, found, runs, setting)
+    devices.synchronise(setting.device)
+    return RunRecord(
+        **_identity(c, setting.device, found),
+        code=code_digest(__name__),
+        environment=devices.describe(setting.device),
+        seconds={
             "pretraining": pretraining,
             "all": time.perf_counter() - start_time,
         },
-        "images": found.source,
-        "parameters": c.network.parameters,
-        "tasks_labels": _tasks(c).astype(int).tolist(),
-        "runs": runs,
-    }
+        facts={
+            "images": found.source,
+            "parameters": c.network.parameters,
+            "tasks": _tasks(c).astype(int).tolist(),
+        },
+        draws=records.draws(c, runs),
+    )
 
 
-def identity_of(configuration: Configuration, device: str) -> dict[str, Any]:
-    """Return the entries that make a record that of a configuration."""
-    return identity(configuration, device=device, schema=SCHEMA)
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    try:
+        found = images_of(configuration, setting)
+    except (FileNotFoundError, ValueError):
+        # Records are read where the data are not; training says what is wrong.
+        found = None
+    return _identity(configuration, setting.device, found)
+
+
+def _identity(
+    configuration: Configuration, device: str, found: Images | None
+) -> dict[str, Any]:
+    splits = ("train_sha256", "test_sha256")
+    data = None if found is None else digest([found.source[s] for s in splits])
+    return identity(configuration, device=device, schema=SCHEMA, data=data)
 
 
 def _tasks(c: Configuration) -> Any:
@@ -128,14 +130,10 @@ def _pretrained(
     c: Configuration,
     start: State,
     found: Images,
-    *,
-    progress: Progress | None,
-    checkpoint: Path | None,
-) -> tuple[State, list[dict[str, Any]], dict[int, State]]:
+    setting: Setting,
+) -> tuple[State, list[Found], dict[int, State]]:
     """Return learnt starts, the beginnings of their records, and states on the way."""
-    runs: list[dict[str, Any]] = [
-        {**dataclasses.asdict(v), "seed": seed} for v, seed in c.runs
-    ]
+    runs = [Found() for _ in c.runs]
     if c.method == "none":
         return start, runs, {}
     if c.method == "labels":
@@ -155,18 +153,18 @@ def _pretrained(
                 torch_generator(seed, records.TOPIC, "labels") for _, seed in c.runs
             ],
             recipe=recipe,
-            progress=progress,
-            checkpoint=checkpoint,
+            progress=setting.progress,
+            checkpoint=setting.checkpoint,
         )
         for index, run in enumerate(runs):
-            run["status"] = "diverged" if made.diverged[index] else "finished"
-            run["best"] = int(made.best_window[index]) * c.recipe.window
-            run["windows"] = {"loss": numbers(made.losses[index], rounded=True)}
+            run.status = "diverged" if made.diverged[index] else "finished"
+            run.facts["best"] = int(made.best_window[index]) * c.recipe.window
+            run.arrays["windows/loss"] = rounded(made.losses[index])
         return made.state, runs, {}
 
     def shown(done: int, last: int, terms: dict[str, float]) -> None:
-        if progress is not None:
-            progress(done, last, terms["loss"])
+        if setting.progress is not None:
+            setting.progress(done, last, terms["loss"])
 
     learnt = pretrain_stack(
         c.network,
@@ -177,10 +175,9 @@ def _pretrained(
         on_degenerate="record",
         snapshots=_spread(c, len(found.inputs)),
         progress=shown,
-        checkpoint=checkpoint,
+        checkpoint=setting.checkpoint,
     )
-    for run, one in zip(runs, learnt, strict=True):
-        run |= records.pretrained(c, one)
+    runs = [records.pretrained(c, one) for one in learnt]
     taken = {
         at: stacked([one.snapshots[at] for one in learnt]) for at in learnt[0].snapshots
     }
@@ -199,12 +196,10 @@ def _finetune(
     c: Configuration,
     state: State,
     found: Images,
-    runs: list[dict[str, Any]],
-    *,
-    progress: Progress | None,
-    checkpoint: Path | None,
+    runs: Sequence[Found],
+    setting: Setting,
 ) -> None:
-    tasks = _tasks(c)
+    tasks, kept = _tasks(c), setting.checkpoint
     for shots in c.shots:
         made = [
             draw_splits(
@@ -233,47 +228,18 @@ def _finetune(
             ],
             recipe=c.finetune,
             recorded=c.distances,
-            progress=progress,
-            checkpoint=checkpoint
-            and checkpoint.with_name(f"{checkpoint.name}.{shots}-tuned"),
+            progress=setting.progress,
+            checkpoint=kept and kept.with_name(f"{kept.name}.{shots}-tuned"),
         )
         for index, run in enumerate(runs):
-            run.setdefault("finetuned", {})[str(shots)] = numbers(
-                tuned.test_accuracy[index], rounded=True
-            )
+            run.arrays[f"finetuned/{shots}"] = rounded(tuned.test_accuracy[index])
             if tuned.distances is not None:
-                run["distances"] = numbers(tuned.distances[index, 0], rounded=True)
+                run.arrays["distances"] = rounded(tuned.distances[index, 0])
 
 
-def run_batch(
-    configurations: Sequence[Configuration],
-    *,
-    directory: Path,
-    device: str,
-    rerun: bool = False,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    report: Callable[[Configuration, str], None] | None = None,
-    progress: Progress | None = None,
-) -> dict[str, str]:
-    """Run what has no record yet; see `empirical.batch.run_batch`.
-
-    A configuration that was interrupted goes on from its last checkpoints, which lie
-    beside the records until it is done.
-    """
-    return batch.run_batch(
-        configurations,
-        directory=directory,
-        identity=lambda c: identity_of(c, device),
-        run=lambda c, checkpoint: run_configuration(
-            c,
-            device=device,
-            data=data,
-            allow_unverified=allow_unverified,
-            progress=progress,
-            checkpoint=checkpoint,
-        ),
-        code=code_digest(__name__),
-        rerun=rerun,
-        report=report,
-    )
+STUDY = Study(
+    module="empirical.mmd_init",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)

@@ -1,0 +1,279 @@
+"""What one configuration makes: trained networks, what they do, a record."""
+
+import dataclasses
+import itertools
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from empirical import devices
+from empirical.data import Dataset, load
+from empirical.digest import code_digest
+from empirical.identity_map import images, measures
+from empirical.identity_map.experiments import Configuration, configurations
+from empirical.identity_map.images import Pictures
+from empirical.identity_map.networks import Params
+from empirical.identity_map.training import Trained, train
+from empirical.randomness import seed_sequence, torch_generator
+from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.writing import Array
+
+SCHEMA = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Draws that share everything but their seed."""
+
+    labels: tuple[int, ...]
+    scheme: str
+    rate: float
+
+
+def groups(configuration: Configuration) -> tuple[Group, ...]:
+    """Return the groups in the order of their draws, each a draw for each seed."""
+    rates = configuration.rates or (configuration.recipe.learning_rate,)
+    product = itertools.product(configuration.labels, configuration.schemes, rates)
+    return tuple(Group(labels=x, scheme=s, rate=r) for x, s, r in product)
+
+
+def train_configuration(
+    configuration: Configuration, setting: Setting = CPU
+) -> tuple[Trained, dict[tuple[int, ...], Pictures]]:
+    """Train all groups and seeds of a configuration side by side.
+
+    Returns
+    -------
+    trained : Trained
+        Draws in order of `groups`, within each of seeds.
+    pictures : dict
+        The training images of each of the configuration's `labels`, or those that are
+        looked at when it trains on many.
+    """
+    network = configuration.network
+    source = _source(configuration, setting)
+    pictures = {
+        labels: _pictures(configuration, source, labels)
+        for labels in configuration.labels
+    }
+    made = groups(configuration)
+    draws = [(group, seed) for group in made for seed in configuration.seeds]
+    params = _stacked(
+        [
+            network.init(
+                group.scheme,
+                # The same numbers for every group: what differs is the group alone.
+                generator=torch_generator(seed, "identity-map", "weights"),
+                dtype=torch.float32,
+                device=setting.device,
+            )
+            for group, seed in draws
+        ]
+    )
+    if configuration.examples is not None:
+        inputs = _many(configuration, source)
+    elif len(pictures) == 1:
+        inputs = next(iter(pictures.values())).pixels
+    else:
+        inputs = torch.stack([pictures[group.labels].pixels for group, _ in draws])
+    trained = train(
+        network,
+        params,
+        inputs.to(device=setting.device, dtype=torch.float32),
+        configuration.recipe,
+        rates=[group.rate for group, _ in draws],
+        generator=torch_generator(configuration.seeds[0], "identity-map", "batches"),
+        progress=setting.progress,
+        checkpoint=setting.checkpoint,
+    )
+    return trained, pictures
+
+
+def run_configuration(
+    configuration: Configuration, setting: Setting = CPU
+) -> RunRecord:
+    """Train, measure, and return the record.
+
+    Returns
+    -------
+    RunRecord
+        Facts: what `measures.by_replicate` says of all networks; series ``times``. A
+        draw for each ``labels``, ``scheme``, ``rate`` and ``seed``: steps, released,
+        final_loss, starts, finite; ``losses``, one for each of the first times, and what
+        was measured.
+
+    Examples
+    --------
+    >>> from empirical.identity_map.networks import Network
+    >>> from empirical.identity_map.recipes import Recipe
+    >>> tiny = Configuration(
+    ...     name="x",
+    ...     network=Network(kind="cnn", shape=(1, 7, 7), layers=2, width=2, kernel=3),
+    ...     recipe=Recipe(steps=3),
+    ...     seeds=(0, 1),
+    ... )
+    >>> run_configuration(tiny).draws.status
+    ['finished', 'finished']
+    """
+    return trained_record(configuration, setting)[0]
+
+
+def trained_record(
+    configuration: Configuration, setting: Setting = CPU
+) -> tuple[RunRecord, Trained]:
+    """Return the record, and the weights too."""
+    start = time.perf_counter()
+    trained, pictures = train_configuration(configuration, setting)
+    devices.synchronise(setting.device)
+    trained_at = time.perf_counter()
+    settings = measures.Settings(**configuration.settings)
+    measured = [
+        _measured(configuration, trained, index, pictures[group.labels], settings)
+        for index, group in enumerate(groups(configuration))
+    ]
+    shared, own = _common([facts for facts, _ in measured])
+    record = RunRecord(
+        **identity_of(configuration, setting),
+        code=code_digest(__name__),
+        environment=devices.describe(setting.device),
+        seconds={
+            "training": trained_at - start,
+            "measuring": time.perf_counter() - trained_at,
+        },
+        facts={"parameters": configuration.network.parameters, **shared},
+        arrays={"times": trained.times[trained.times < trained.steps.max()]},
+        draws=_draws(configuration, trained, own, [arrays for _, arrays in measured]),
+    )
+    return record, trained
+
+
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    c = configuration
+    try:
+        source = _source(c, setting)
+        shown = [images.chosen(x, data=source, skip=c.skip).origins for x in c.labels]
+        learnt = None if c.examples is None else source.head(c.examples).sha256
+    except (FileNotFoundError, ValueError):
+        # Records are read where the data are not; training says what is wrong.
+        return identity(c, device=setting.device, schema=SCHEMA)
+    looked = [[origin["sha256"] for origin in each] for each in shown]
+    known = digest([looked, learnt])
+    return identity(c, device=setting.device, schema=SCHEMA, data=known)
+
+
+def _draws(
+    configuration: Configuration,
+    trained: Trained,
+    own: Sequence[dict[str, Any]],
+    measured: Sequence[Sequence[dict[str, Array]]],
+) -> Draws:
+    """Return what a record holds of each network, by group and seed."""
+    steps = trained.steps
+    keys = [
+        (group, facts, seed, arrays)
+        for group, facts, each in zip(groups(configuration), own, measured, strict=True)
+        for seed, arrays in zip(configuration.seeds, each, strict=True)
+    ]
+    return Draws(
+        Draw(
+            keys={**dataclasses.asdict(group), "seed": seed},
+            status=trained.status[row],
+            facts={
+                "steps": int(steps[row]),
+                "released": int(trained.released[row]),
+                "final_loss": _finite(float(trained.final_losses[row])),
+                "starts": trained.starts[row],
+                "finite": all(
+                    bool(torch.isfinite(w[row]).all()) for w in trained.final
+                ),
+                **facts,
+            },
+            arrays={
+                "losses": trained.losses[row, trained.times < steps[row]],
+                **arrays,
+            },
+        )
+        for row, (group, facts, seed, arrays) in enumerate(keys)
+    )
+
+
+def _measured(
+    configuration: Configuration,
+    trained: Trained,
+    index: int,
+    pictures: Pictures,
+    settings: measures.Settings,
+) -> tuple[dict[str, Any], list[dict[str, Array]]]:
+    """Measure the networks of a group."""
+    count = len(configuration.seeds)
+    rows = slice(index * count, (index + 1) * count)
+    found = measures.measure(
+        configuration.network,
+        tuple(w[rows] for w in trained.initial),
+        tuple(w[rows] for w in trained.final),
+        training_images=pictures,
+        names=configuration.measurements,
+        # The same test images for every configuration.
+        seed=seed_sequence(0, "identity-map", "tests"),
+        settings=settings,
+    )
+    return measures.by_replicate(found)
+
+
+def _common(
+    each: Sequence[dict[str, Any]],
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what is said of all groups alike, and what is said of each one alone."""
+    alike = {name: all(one[name] == each[0][name] for one in each) for name in each[0]}
+    shared = {name: value for name, value in each[0].items() if alike[name]}
+    return shared, [{n: v for n, v in one.items() if not alike[n]} for one in each]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _stacked(each: Sequence[Params]) -> Params:
+    return tuple(torch.cat(weights) for weights in zip(*each, strict=True))
+
+
+def _source(configuration: Configuration, setting: Setting) -> Dataset:
+    name = "mnist" if configuration.data == "channelled" else configuration.data
+    # Digits come from the set that is the same on every machine, unless it is too small.
+    digits = name == "mnist" and (configuration.examples or 0) <= 4000
+    return load(
+        name,
+        directory=None if digits else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
+        cached=not digits,
+    )
+
+
+def _pictures(
+    configuration: Configuration, source: Dataset, labels: tuple[int, ...]
+) -> Pictures:
+    found = images.chosen(labels, data=source, skip=configuration.skip)
+    if configuration.data == "channelled":
+        found = images.channelled(found)
+    return found.fitted(configuration.network.shape)
+
+
+def _many(configuration: Configuration, source: Dataset) -> Tensor:
+    chosen = source.head(configuration.examples or len(source)).images
+    pixels = images.standardised(chosen, data=source.name)
+    return images.resize(pixels, configuration.network.shape[1:])
+
+
+STUDY = Study(
+    module="empirical.identity_map",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)

@@ -1,0 +1,199 @@
+"""What one configuration makes: a problem, trained draws, a record."""
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from empirical import devices
+from empirical.digest import code_digest
+from empirical.randomness import torch_generator
+from empirical.square_loss import measures
+from empirical.square_loss.experiments import Configuration, configurations
+from empirical.square_loss.problems import Problem, problem
+from empirical.square_loss.training import (
+    Trained,
+    held_out_outputs,
+    normalised_outputs,
+    train,
+)
+from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.writing import rounded
+
+SCHEMA = 2
+
+# Shapes of distributions: seven digits are plenty.
+_ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
+
+
+def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
+    """Return a configuration's problem."""
+    # Digits come from the set that is the same on every machine, unless it is too small.
+    c = configuration
+    embedded = c.data == "mnist" and c.per_class <= 400 and c.tests <= 100
+    return problem(
+        c.data,
+        c.labels,
+        per_class=c.per_class,
+        tests=c.tests,
+        side=c.side,
+        constant=c.constant,
+        directory=None if embedded else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
+        cached=not embedded,
+    )
+
+
+def train_configuration(
+    configuration: Configuration, setting: Setting = CPU
+) -> tuple[Trained, Problem]:
+    """Train a configuration's draws side by side, in the order of its `draws`."""
+    learnt = problem_of(configuration, setting)
+    params = configuration.network.init(
+        [scale for scale, _ in configuration.draws],
+        [
+            torch_generator(seed, "square-loss", "weights")
+            for _, seed in configuration.draws
+        ],
+        dtype=getattr(torch, configuration.dtype),
+        device=setting.device,
+    )
+    trained = train(
+        configuration.network,
+        params,
+        learnt,
+        configuration.recipe,
+        generator=torch_generator(configuration.seeds[0], "square-loss", "batches"),
+        progress=setting.progress,
+        checkpoint=setting.checkpoint,
+    )
+    return trained, learnt
+
+
+def run_configuration(
+    configuration: Configuration, setting: Setting = CPU
+) -> RunRecord:
+    """Train, and return the record.
+
+    Returns
+    -------
+    RunRecord
+        Facts: the problem's description, ``penalty`` (the lambda of the sum of squares),
+        the quantiles' levels; series ``epochs`` and ``sparse_epochs``. A draw for each
+        ``scale`` and ``seed``: rate, steps, diverged, interpolated, test_error; series
+        with a value an epoch, NaN after the end, and sorted ``margins`` and
+        ``test_margins``.
+
+    Examples
+    --------
+    >>> from empirical.square_loss.networks import Network
+    >>> from empirical.square_loss.recipes import Recipe
+    >>> tiny = Configuration(
+    ...     name="x",
+    ...     network=Network(family="bn", shape=(65,), widths=(4,)),
+    ...     recipe=Recipe(epochs=3),
+    ...     per_class=5,
+    ...     seeds=(0, 1),
+    ... )
+    >>> run_configuration(tiny).draws.status
+    ['finished', 'finished']
+    """
+    return trained_record(configuration, setting)[0]
+
+
+def trained_record(
+    configuration: Configuration, setting: Setting = CPU
+) -> tuple[RunRecord, Trained]:
+    """Return the record, and the weights too."""
+    start = time.perf_counter()
+    trained, learnt = train_configuration(configuration, setting)
+    devices.synchronise(setting.device)
+    seconds = time.perf_counter() - start
+    count = len(learnt.inputs)
+    record = RunRecord(
+        **_identity(configuration, setting.device, learnt),
+        code=code_digest(__name__),
+        environment=devices.describe(setting.device),
+        seconds={"training": seconds},
+        facts={
+            "problem": learnt.source,
+            "examples": count,
+            "parameters": configuration.network.parameters,
+            "penalty": configuration.recipe.penalty(count),
+            "steps_per_epoch": trained.steps_per_epoch,
+            "levels": measures.LEVELS,
+            "class_levels": measures.CLASS_LEVELS,
+        },
+        arrays={"epochs": trained.epochs, "sparse_epochs": trained.sparse_epochs},
+        draws=_draws(configuration, trained, learnt),
+    )
+    return record, trained
+
+
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    try:
+        learnt = problem_of(configuration, setting)
+    except (FileNotFoundError, ValueError):
+        # Records are read where the data are not; training says what is wrong.
+        learnt = None
+    return _identity(configuration, setting.device, learnt)
+
+
+def _identity(
+    configuration: Configuration, device: str, learnt: Problem | None
+) -> dict[str, Any]:
+    splits = ("train_sha256", "test_sha256")
+    data = None if learnt is None else digest([learnt.source[s] for s in splits])
+    return identity(configuration, device=device, schema=SCHEMA, data=data)
+
+
+def _draws(configuration: Configuration, trained: Trained, learnt: Problem) -> Draws:
+    network, final = configuration.network, trained.final
+    train_classes = learnt.classes.to(final[0].device)
+    test_classes = learnt.test_classes.to(final[0].device)
+    seen = measures.margins(
+        normalised_outputs(network, final, learnt.inputs), train_classes
+    )
+    unseen = measures.margins(held_out_outputs(network, final, learnt), test_classes)
+    made: list[Draw] = []
+    for draw, (scale, seed) in enumerate(configuration.draws):
+        test = unseen[draw].double().cpu().numpy()
+        ended = trained.status[draw] != "diverged"
+        series = {
+            name: rounded(values[:, draw]) if name in _ROUNDED else values[:, draw]
+            for name, values in trained.series.items()
+        }
+        made.append(
+            Draw(
+                keys={"scale": scale, "seed": seed},
+                status=trained.status[draw],
+                facts={
+                    "rate": float(trained.rates[draw]),
+                    "steps": int(trained.steps[draw]),
+                    "diverged": _absent(trained.diverged[draw]),
+                    "interpolated": _absent(trained.interpolated[draw]),
+                    "test_error": float((test <= 0.0).mean()) if ended else None,
+                },
+                arrays={
+                    **series,
+                    "margins": np.sort(seen[draw].double().cpu().numpy()),
+                    "test_margins": np.sort(test),
+                },
+            )
+        )
+    return Draws(made)
+
+
+def _absent(value: Any) -> int | None:
+    return None if value < 0 else int(value)
+
+
+STUDY = Study(
+    module="empirical.square_loss",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)

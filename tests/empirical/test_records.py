@@ -1,0 +1,158 @@
+"""Records of runs: what is written is read, what cannot be read is absent."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from empirical.testbed.records import (
+    LIMIT,
+    Draw,
+    Draws,
+    Missing,
+    RunRecord,
+    digest,
+    identity,
+)
+from empirical.testbed.writing import pack, unpack
+
+CONFIGURATION = {"name": "a", "network": {"widths": [4, 2]}, "seeds": [0, 1]}
+
+
+def record(**parts: object) -> RunRecord:
+    """Return a record of two scales with two seeds each."""
+    draws = Draws(
+        Draw(
+            keys={"scale": scale, "seed": seed},
+            status="diverged" if seed else "finished",
+            facts={"steps": 3, "labels": (1, 2)},
+            arrays={"rho": scale + np.arange(60.0) * np.pi, "end": np.array([np.nan])},
+        )
+        for scale in (0.5, 1.0)
+        for seed in (0, 1)
+    )
+    given = {
+        "configuration": CONFIGURATION,
+        "schema": 3,
+        "device": "cuda:1",
+        "code": "c0de",
+        "data": "da7a",
+        "environment": {"torch": "2"},
+        "seconds": {"training": 1.5},
+        "facts": {"levels": (0.05, 0.5)},
+        "arrays": {"epochs": np.arange(3.0)},
+        "draws": draws,
+    }
+    return RunRecord(**(given | parts))  # type: ignore[arg-type]
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    record().write(path)
+    again = RunRecord.read(path)
+    assert again is not None
+    assert again.text() == record().text()
+    assert again.device == "cuda"
+    assert again.fact("levels") == [0.05, 0.5]
+    assert again.series("epochs").tolist() == [0.0, 1.0, 2.0]
+    found = again.where(scale=1.0)
+    assert found.status == ["finished", "diverged"]
+    assert found.series("rho").shape == (2, 60)
+    np.testing.assert_array_equal(found.series("rho"), record().draws.series("rho")[2:])
+    assert np.isnan(found.series("end")).all()
+    assert again.draws.ended("finished").key("scale") == [0.5, 1.0]
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+@given(
+    arrays.arrays(
+        st.sampled_from((np.float64, np.float32)),
+        arrays.array_shapes(min_dims=0, min_side=0, max_side=6),
+    )
+)
+def test_arrays_come_back_exactly(values: np.ndarray) -> None:
+    back = unpack(json.loads(json.dumps(pack(values.astype(np.float64)))))
+    assert back.shape == values.shape
+    np.testing.assert_array_equal(back, values)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[",
+        "3",
+        "null",
+        '"run-1"',
+        "{}",
+        '{"record": "run-1"}',
+        '{"record": "claim"}',
+    ],
+)
+def test_what_is_no_record_is_absent(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    assert RunRecord.read(path) is None
+    path.write_text(content)
+    assert RunRecord.read(path) is None
+
+
+def test_a_record_that_was_cut_or_damaged_is_absent(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    text = record().text()
+    for end in range(0, len(text) - 2, 37):
+        path.write_text(text[:end])
+        assert RunRecord.read(path) is None, end
+    whole = json.loads(text)
+    for name in ("configuration", "facts", "draws", "arrays"):
+        path.write_text(json.dumps(whole | {name: 3}))
+        assert RunRecord.read(path) is None, name
+    packed = whole["draws"][0]["arrays"]["rho"]
+    packed["packed"] = packed["packed"][5:]
+    path.write_text(json.dumps(whole))
+    assert RunRecord.read(path) is None
+
+
+def test_a_record_stands_for_what_it_says() -> None:
+    def stands(code: str | None = "c0de", **other: Any) -> bool:
+        asked = {"device": "cuda", "schema": 3, "data": "da7a", **other}
+        configuration = asked.pop("configuration", CONFIGURATION)
+        return record().stands_for(identity(configuration, **asked), code=code)
+
+    assert stands()
+    assert stands(code=None, data=None)
+    assert stands(device="cuda:0")
+    assert not stands(device="cpu")
+    assert not stands(schema=2)
+    assert not stands(data="")
+    assert not stands(code="c0d")
+    assert not stands(configuration=CONFIGURATION | {"seeds": [0]})
+    assert not stands(configuration=CONFIGURATION | {"more": None})
+
+
+def test_more_than_a_megabyte_is_refused(tmp_path: Path) -> None:
+    noise = np.random.default_rng(7).standard_normal(LIMIT // 8)
+    draw = Draw(keys={"seed": 0}, arrays={"few": noise[:30], "many": noise})
+    with pytest.raises(ValueError, match=r"a\.json would have .* arrays 'many' take"):
+        record(draws=Draws([draw])).write(tmp_path / "a.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_lacking_is_named() -> None:
+    with pytest.raises(Missing, match="no series 'rh'; there are: rho, end"):
+        record().draws.series("rh")
+    with pytest.raises(Missing, match="no key 'depth'; there are: scale, seed"):
+        record().where(depth=3)
+    with pytest.raises(Missing, match="differs in shape"):
+        Draws(Draw(keys={"seed": n}, arrays={"x": np.zeros(n)}) for n in (1, 2)).series(
+            "x"
+        )
+
+
+def test_digests_tell_contents_apart() -> None:
+    assert digest({"a": 1}) != digest({"a": 2})
+    assert digest(None) != digest("null")
