@@ -13,12 +13,6 @@ from empirical.conditioning.activations import (
     shifted_relu,
     standardised,
 )
-from empirical.conditioning.batch import (
-    Configuration,
-    configurations,
-    run_batch,
-    run_configuration,
-)
 from empirical.conditioning.chains import (
     LayerStatistics,
     PairChains,
@@ -41,6 +35,11 @@ from empirical.conditioning.spectra import (
     condition_by_depth,
     normalised,
     spectrum,
+)
+from empirical.conditioning.study import (
+    Configuration,
+    configurations,
+    run_configuration,
 )
 from empirical.conditioning.widths import (
     Slope,
@@ -76,7 +75,6 @@ __all__ = [
     "named",
     "normalised",
     "pair_chains",
-    "run_batch",
     "run_configuration",
     "shifted_relu",
     "spectrum",

@@ -6,6 +6,7 @@ one seed fixes a result on one kind of device.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ DATA = ("a", "b", "arc", "digits")
 
 
 def inputs(
-    data: str, *, n: int, delta: float, seed: int, directory: str | None = None
+    data: str, *, n: int, delta: float, seed: int, directory: Path | str | None = None
 ) -> Array:
     """Return n unit inputs of a kind.
 
@@ -99,7 +100,7 @@ def depth(
     units: bool = False,
     seed: int = 7,
     device: str = "cpu",
-    directory: str | None = None,
+    directory: Path | str | None = None,
 ) -> Result:
     """Condition numbers of the kernels against depth."""
     x = inputs(data, n=n, delta=delta, seed=seed, directory=directory)
@@ -139,7 +140,7 @@ def width(
     draws: int = 32,
     seed: int = 7,
     device: str = "cpu",
-    directory: str | None = None,
+    directory: Path | str | None = None,
 ) -> Result:
     """Mean kernels and their spread against width."""
     x = inputs(data, n=n, delta=delta, seed=seed, directory=directory)
@@ -229,7 +230,7 @@ def train(
     every: int = 1,
     seed: int = 7,
     device: str = "cpu",
-    directory: str | None = None,
+    directory: Path | str | None = None,
 ) -> Result:
     """Gradient descent on random signs: loss curves, rates and condition numbers.
 
@@ -280,7 +281,7 @@ def digits(
     noise: float = 0.0,
     seed: int = 7,
     device: str = "cpu",
-    directory: str | None = None,
+    directory: Path | str | None = None,
 ) -> Result:
     """Minimum-norm interpolation of digits with kernels averaged over drawn networks.
 
@@ -333,7 +334,7 @@ EXPERIMENTS: Mapping[str, Callable[..., Result]] = {
 """What the command line and the batch can run."""
 
 
-def _source(data: str, n: int, directory: str | None) -> dict[str, Any]:
+def _source(data: str, n: int, directory: Path | str | None) -> dict[str, Any]:
     """Return what a record says about its inputs."""
     if data == "digits":
         return dict(digit_problem(n, 1, directory=directory).source["train"])

@@ -2,6 +2,7 @@ r"""Minimum-norm interpolation with a given kernel matrix, and digits to try it 
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -137,7 +138,7 @@ def digit_problem(
     n: int,
     m: int,
     *,
-    directory: str | None = None,
+    directory: Path | str | None = None,
     cached: bool = True,
     centre: bool = False,
 ) -> DigitProblem:

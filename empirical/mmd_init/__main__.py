@@ -1,110 +1,57 @@
 """Command line: learn one initialisation, or run the tables' and figures' batch."""
 
 import argparse
-import dataclasses
 import math
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from empirical import command
 from empirical.data import NAMES
-from empirical.mmd_init import batch
-from empirical.mmd_init.experiments import SCALES, configurations
 from empirical.mmd_init.networks import STARTS, Network, draw
-from empirical.mmd_init.noise import WAYS
 from empirical.mmd_init.pretraining import Pretrained, pretrain
 from empirical.mmd_init.recipes import Recipe
+from empirical.mmd_init.study import STUDY
 from empirical.mmd_init.tasks import images
-from empirical.mmd_init.uniformity import ESTIMATORS
 from empirical.randomness import torch_generator
+from empirical.testbed import command, telling
+from empirical.testbed.options import add_options, made
+from empirical.testbed.study import Setting, remove_checkpoints
 from empirical.testbed.writing import whole
 
-_CHOICES = {"noise": WAYS, "estimator": ESTIMATORS}
-_WHOLE = {
-    "perturbations",
-    "reference",
-    "batch",
-    "steps",
-    "epochs",
-    "window",
-    "grace",
-}
-"""Fields of the recipe that are counts."""
 
-
-def _add_recipe(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("recipe")
-    group.add_argument("--s2", type=float, default=0.5, help="s^2 of the noise; 0.5")
-    text = "compare two classes with a sample, not with the uniform law itself"
-    group.add_argument("--sampled", action="store_true", help=text)
-    for field in dataclasses.fields(Recipe):
-        if field.name in ("s", "closed"):
-            continue
-        given: dict[str, Any] = {"type": int if field.name in _WHOLE else float}
-        if field.name in _CHOICES:
-            given = {"choices": _CHOICES[field.name]}
-        text = f"default: {'off' if field.default is None else field.default}"
-        option = "--" + field.name
-        group.add_argument(option, default=field.default, help=text, **given)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m empirical.mmd_init",
-        description="Learn initialisations from unlabelled inputs.",
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    common = command.common_options()
-    one = commands.add_parser(
-        "pretrain",
-        help="one initialisation, as a PyTorch state dict",
-        description="Writes the state dict of a torch.nn.Sequential of Linear and ReLU.",
-        parents=[common],
-    )
+def _add(parser: argparse.ArgumentParser) -> None:
     text = "your own inputs: .npy or .pt, one a row; default: a data set's"
-    one.add_argument("--inputs", type=Path, help=text)
-    one.add_argument("--data", default="mnist", help=f"{', '.join(NAMES)}; mnist")
-    one.add_argument("--side", type=int, help="shrink images to this edge")
-    text = "units of each hidden layer; 392 392 392"
-    one.add_argument("--hidden", nargs="+", type=int, default=[392] * 3, help=text)
-    one.add_argument("--classes", type=int, default=2, help="2")
-    one.add_argument("--start", choices=STARTS, default="he", help="he")
-    one.add_argument("--seed", type=int, default=0, help="0")
-    text = "file of the state dict"
-    one.add_argument("--output", type=Path, required=True, help=text)
-    one.add_argument("--record", type=Path, help="file of the losses on the way, JSON")
-    one.add_argument("--checkpoint", type=Path, help="go on from here after a kill")
+    parser.add_argument("--inputs", type=Path, help=text)
+    text = f"{', '.join(NAMES)}; default: mnist"
+    parser.add_argument("--data", default="mnist", help=text)
+    parser.add_argument("--side", type=int, help="shrink images to this edge")
+    text = "units of each hidden layer; default: 392 392 392"
+    parser.add_argument("--hidden", nargs="+", type=int, default=[392] * 3, help=text)
+    parser.add_argument("--classes", type=int, default=2, help="default: 2")
+    parser.add_argument("--start", choices=STARTS, default="he", help="default: he")
+    parser.add_argument("--seed", type=int, default=0, help="default: 0")
+    text = "file of the state dict of a torch.nn.Sequential of Linear and ReLU"
+    parser.add_argument("--output", type=Path, required=True, help=text)
+    text = "file of the losses on the way, JSON"
+    parser.add_argument("--record", type=Path, help=text)
     text = "stop when most perturbed networks are constant"
-    one.add_argument("--stop-degenerate", action="store_true", help=text)
-    _add_recipe(one)
-    many = commands.add_parser(
-        "batch", help="all configurations without a record", parents=[common]
-    )
-    command.add_batch_options(many)
-    command.add_deadline(many)
-    listed = commands.add_parser("list", help="print the configurations' names")
-    for each in (many, listed):
-        command.add_choice(each, SCALES, "small")
-        command.add_figures(each)
-    return parser
+    parser.add_argument("--stop-degenerate", action="store_true", help=text)
+    add_options(parser.add_argument_group("recipe"), Recipe())
 
 
-def _inputs(options: argparse.Namespace) -> Tensor:
+def _inputs(options: argparse.Namespace, setting: Setting) -> Tensor:
     """Return standardised inputs, of a file or a data set."""
     path: Path | None = options.inputs
     if path is None:
         return images(
             options.data,
             side=options.side,
-            directory=options.directory,
-            allow_unverified=options.allow_unverified,
+            directory=setting.data_folder,
+            allow_unverified=setting.allow_unverified,
         ).inputs
     found = _read(path)
     if not isinstance(found, Tensor) or found.ndim < 2 or not len(found):
@@ -145,48 +92,31 @@ def _read(path: Path) -> object:
         ) from error
 
 
-def _pretrain(options: argparse.Namespace, device: str) -> int:
-    # Not found out after hours of training.
-    for path in (options.output, options.record, options.checkpoint):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise ValueError(
-                f"pretrain: the folder of {path} must exist, but it does not"
-            )
-    x = _inputs(options).to(device)
+def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
+    command.check_outputs(options.output, options.record, setting.checkpoint)
+    recipe = made(Recipe(), options)
+    x = _inputs(options, setting).to(setting.device)
     network = Network(widths=(x.shape[1], *options.hidden, options.classes))
     start = network.init(
-        options.start, [torch_generator(options.seed, "start")], device=device
-    )
-    given = {
-        f.name: getattr(options, f.name)
-        for f in dataclasses.fields(Recipe)
-        if hasattr(options, f.name)
-    }
-    if not (math.isfinite(options.s2) and options.s2 > 0.0):
-        raise ValueError(f"pretrain: `--s2` must be positive, but it is {options.s2}")
-    recipe = Recipe(s=math.sqrt(options.s2), closed=not options.sampled, **given)
-    bar = command.Bar(1)
-    shown: AbstractContextManager[Any] = (
-        bar.bar if sys.stderr.isatty() else nullcontext()
+        options.start, [torch_generator(options.seed, "start")], device=setting.device
     )
 
-    def terms(done: int, last: int, means: dict[str, float]) -> None:
-        bar.steps(done, last, **means)
-
-    with shown:
-        found = pretrain(
+    def run() -> Pretrained:
+        return pretrain(
             network,
             x,
             recipe,
             generator=torch_generator(options.seed, "noise"),
             state=draw(start, 0),
             on_degenerate="stop" if options.stop_degenerate else "record",
-            progress=terms,
-            checkpoint=options.checkpoint,
+            progress=lambda done, last, means: telling.tell(done, last, **means),
+            checkpoint=setting.checkpoint,
         )
+
+    found = command.alone(run, "pretrain", options.minutes)
     _write(options, found, network)
-    if options.checkpoint is not None:
-        options.checkpoint.unlink(missing_ok=True)
+    if setting.checkpoint is not None:
+        remove_checkpoints(setting.checkpoint)
     return 0 if found.status == "finished" else 1
 
 
@@ -211,40 +141,19 @@ def _write(options: argparse.Namespace, found: Pretrained, network: Network) -> 
     if found.degenerate is not None:
         sys.stderr.write(
             f"degenerate from step {found.degenerate}: most perturbed networks predict "
-            "one class. Raise --lam or lower --s2.\n"
+            "one class. Raise --lam or lower --s.\n"
         )
 
 
-def _batch(options: argparse.Namespace, device: str) -> int:
-    chosen = command.chosen(configurations(options.scale), options)
-    return command.run_chosen(chosen, batch.run_batch, options, device)
-
-
-def _list(options: argparse.Namespace) -> int:
-    for c in command.chosen(configurations(options.scale), options):
-        served = [
-            f"{name} {' '.join(map(str, numbers))}"
-            for name, numbers in (("tables", c.tables), ("figures", c.figures))
-            if numbers
-        ]
-        sys.stdout.write("  ".join([c.name, f"{len(c.runs)} runs", *served]) + "\n")
-    return 0
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line: 0, 1 on failure or divergence, 2 on misuse, 130 Ctrl-C."""
-    options = _parser().parse_args(argv)
-    by_name: dict[str, Callable[[argparse.Namespace, str], int]] = {
-        "pretrain": _pretrain,
-        "batch": _batch,
-    }
-
-    def run() -> int:
-        if options.command == "list":
-            return _list(options)
-        return by_name[options.command](options, command.resolved(options))
-
-    return command.guarded(run)
+    """Run the command line; see `command.main`. Divergence in pre-training is 1."""
+    about = "learn one initialisation, as a PyTorch state dict"
+    return command.main(
+        STUDY,
+        [command.Single("pretrain", about, _add, _pretrain)],
+        argv,
+        about="Learn initialisations from unlabelled inputs.",
+    )
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from empirical.batch import checked_name
 from empirical.data import NAMES
 from empirical.mmd_init.finetuning import FinetuneRecipe
 from empirical.mmd_init.networks import STARTS, Network, Start
 from empirical.mmd_init.recipes import Recipe
+from empirical.testbed.study import checked_name
 
 Scale = Literal["small", "full", "paper"]
 SCALES = ("small", "full", "paper")

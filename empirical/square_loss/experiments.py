@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from empirical.batch import checked_name
 from empirical.data import NAMES
 from empirical.square_loss.networks import Family, Network
 from empirical.square_loss.recipes import Recipe
+from empirical.testbed.study import checked_name
 
 Scale = Literal["small", "full", "paper"]
 SCALES = ("small", "full", "paper")

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +22,7 @@ import dask.config
 from distributed import Client, Future, KilledWorker, get_worker
 from distributed.utils import sync
 
-from empirical.testbed import stopping
+from empirical.testbed import stopping, telling
 from empirical.testbed.crew import CONFIG, Crew
 from empirical.testbed.engine import UNGUARDED
 from empirical.testbed.tasks import (
@@ -64,7 +64,7 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
 
     def message(seconds: float, memory: int = 0) -> dict[str, Any]:
         place = {"key": task.key, "worker": worker.address}
-        return {**place, "seconds": seconds, "memory": memory}
+        return {**place, "seconds": seconds, "memory": memory, "said": telling.said()}
 
     def look(seconds: float) -> None:
         memory = resident() if task.memory is not None else 0
@@ -76,6 +76,7 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
     with _lock:
         _key = task.key
         stopping.withdraw()
+        telling.forget()
     try:
         with beside(look, 0.1):
             return call(payload)
@@ -112,6 +113,7 @@ class Cluster:
         self._futures: dict[str, Future[Any]] = {}
         self._started: dict[str, tuple[str, float]] = {}  # worker, when
         self._memory: dict[str, int] = {}
+        self._said: dict[str, telling.Said] = {}
         self._starts: Counter[str] = Counter()
         self._payloads: dict[str, bytes] = {}
         self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
@@ -129,6 +131,8 @@ class Cluster:
         if key in self._futures:
             self._started[key] = said["worker"], when
             self._memory[key] = said["memory"]
+            if said["said"] is not None:
+                self._said[key] = telling.Said(*said["said"])
             self._starts[key] += said["seconds"] == 0.0
 
     def free(self, task: Task, /) -> bool:
@@ -167,7 +171,7 @@ class Cluster:
         )
         self._futures[key].add_done_callback(self._ended.put)
 
-    def collect(self) -> Sequence[tuple[str, Result]]:
+    def collect(self, _look: Callable[[], None], /) -> Sequence[tuple[str, Result]]:
         """Wait a little; return what has ended, by key."""
         with self._talking():
             self._check()
@@ -320,11 +324,16 @@ class Cluster:
         self._starts.pop(key, None)
         self._started.pop(key, None)
         self._memory.pop(key, None)
+        self._said.pop(key, None)
 
     def running(self) -> Mapping[str, float]:
         """Return the tasks that run, with the seconds since their start."""
         now = time.monotonic()
         return {key: now - start for key, (_, start) in list(self._started.items())}
+
+    def said(self) -> Mapping[str, telling.Said]:
+        """Return where they stand, of those that told."""
+        return dict(self._said)
 
     def size(self) -> int:
         """Return the number of workers now."""

@@ -14,7 +14,7 @@ import psutil
 from distributed import Nanny, Scheduler
 from distributed.utils import LoopRunner
 
-from empirical.testbed.engine import UNGUARDED
+from empirical.testbed.engine import THREADS, UNGUARDED
 from empirical.testbed.signals import SIGNALS
 
 CONFIG: dict[str, Any] = {
@@ -26,6 +26,8 @@ CONFIG: dict[str, Any] = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.worker.multiprocessing-method": "spawn",
+    # Dask's own has freed memory given back at once, to be asked for at the next update.
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, 1),
     "distributed.diagnostics.nvml": False,
     # Nothing but the engine's own connections, and those on loopback.
     "distributed.scheduler.http.routes": [],

@@ -28,7 +28,7 @@ from typing import Protocol, Self
 
 from threadpoolctl import threadpool_limits
 
-from empirical.testbed import stopping
+from empirical.testbed import stopping, telling
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.tasks import (
     End,
@@ -62,12 +62,15 @@ class Progress:
         Key to the seconds since its start.
     workers : int
         Processes at hand now.
+    said : mapping
+        Key to where a running task stands, as it told by `telling.tell`.
     """
 
     waiting: int
     running: Mapping[str, float]
     done: int
     workers: int
+    said: Mapping[str, telling.Said]
 
 
 class Team(Protocol):
@@ -81,12 +84,16 @@ class Team(Protocol):
         """Whether a worker has time for such a task."""
         ...
 
-    def collect(self) -> Sequence[tuple[str, Result]]:
-        """Wait a little; return what has ended, by key."""
+    def collect(self, look: Callable[[], None], /) -> Sequence[tuple[str, Result]]:
+        """Wait, a little or else calling `look` on the way; return what has ended."""
         ...
 
     def running(self) -> Mapping[str, float]:
         """Return the tasks that run, with the seconds since their start."""
+        ...
+
+    def said(self) -> Mapping[str, telling.Said]:
+        """Return where they stand, of those that told."""
         ...
 
     def size(self) -> int:
@@ -181,7 +188,7 @@ class Engine:
         ----------
         tasks : sequence of Task
         progress : callable, optional
-            Called before every wait for results: with a cluster, several times a second.
+            Called every second at least, not always by the thread that calls this.
 
         Raises
         ------
@@ -192,21 +199,26 @@ class Engine:
             If the tasks are no graph.
         """
         graph = Graph(tasks)
+        if not tasks:
+            return
         team = self._team(tasks)
         stopped = False
+
+        def look() -> None:
+            if progress is not None:
+                progress(_progress(graph, team))
+
         try:
             while len(graph.results) < len(graph.tasks):
                 if self._listener.code and not stopped:
                     stopped = True
                     team.stop(self._listener.reason)
                 ended = self._start(graph, team)
-                if progress is not None:
-                    progress(_progress(graph, team))
-                for key, result in [*ended, *team.collect()]:
+                look()
+                for key, result in [*ended, *team.collect(look)]:
                     graph.settle(key, result)
                     yield graph.tasks[key], result
-            if progress is not None:
-                progress(_progress(graph, team))
+            look()
         finally:
             team.drop()
         if self._listener.code:
@@ -258,7 +270,7 @@ class Engine:
 def _progress(graph: Graph, team: Team) -> Progress:
     running, done = team.running(), len(graph.results)
     waiting = len(graph.tasks) - done - len(running)
-    return Progress(waiting, running, done, team.size())
+    return Progress(waiting, running, done, team.size(), team.said())
 
 
 def _cores() -> int:
@@ -282,37 +294,43 @@ class _Here:
     def __init__(self, listener: Listener, grace: float) -> None:
         self._listener, self._grace = listener, grace
         self._held: tuple[Task, bytes] | None = None
+        self._start = 0.0
 
     def free(self, _task: Task, /) -> bool:
         return self._held is None
 
     def take(self, task: Task, payload: bytes) -> Result | None:
         self._held = task, payload
+        self._start = time.monotonic()
+        telling.forget()
         return None
 
-    def collect(self) -> Sequence[tuple[str, Result]]:
+    def collect(self, look: Callable[[], None], /) -> Sequence[tuple[str, Result]]:
         if self._held is None:
             return []
         task, payload = self._held
-        start = time.monotonic()
+        watch = self._watch(task, look)
         try:
-            with _one_thread(), _printing_to_stderr(), beside(self._look(task), 0.05):
+            with _one_thread(), _printing_to_stderr(), beside(watch, 0.05):
                 result = result_of(*call(payload))
         except Interruption as interruption:
             end, text = interruption.args
-            result = Result(end, error=text, seconds=time.monotonic() - start)
+            result = Result(end, error=text, seconds=time.monotonic() - self._start)
         finally:
             stopping.withdraw()
             self._held = None
         return [(task.key, result)]
 
-    def _look(self, task: Task) -> Callable[[float], None]:
-        asked = math.inf
+    def _watch(self, task: Task, look: Callable[[], None]) -> Callable[[float], None]:
+        asked, shown = math.inf, 0.0
         main = threading.current_thread() is threading.main_thread()
         interrupted = False
 
-        def look(seconds: float) -> None:
-            nonlocal asked, interrupted
+        def watch(seconds: float) -> None:
+            nonlocal asked, interrupted, shown
+            if seconds - shown > 0.5:
+                shown = seconds
+                look()
             if self._listener.code and asked == math.inf:
                 asked = seconds
                 stopping.request()
@@ -324,10 +342,15 @@ class _Here:
                 interrupted = True
                 self._listener.interrupt(Interruption(*over))
 
-        return look
+        return watch
 
     def running(self) -> Mapping[str, float]:
-        return {} if self._held is None else {self._held[0].key: 0.0}
+        held = self._held
+        return {} if held is None else {held[0].key: time.monotonic() - self._start}
+
+    def said(self) -> Mapping[str, telling.Said]:
+        held, said = self._held, telling.said()
+        return {} if held is None or said is None else {held[0].key: said}
 
     def size(self) -> int:
         return 1

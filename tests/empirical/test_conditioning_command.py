@@ -2,9 +2,9 @@
 
 import inspect
 import json
-import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +12,14 @@ import torch
 
 from empirical import conditioning as ec
 from empirical.conditioning import __main__ as command
-from empirical.conditioning import batch, experiments
+from empirical.conditioning import experiments, study
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
-from empirical.testbed.writing import write_json
+from empirical.testbed.batch import run_batch
+from empirical.testbed.engine import Engine
+from empirical.testbed.options import explained
+from empirical.testbed.records import RunRecord
+from empirical.testbed.study import SCALES
 
 
 class TestExperiments:
@@ -100,74 +104,27 @@ TINY = tuple(
 )
 
 
-class TestBatch:
-    def run(self, folder, configurations=TINY, **options):
-        given = {"directory": folder, "seed": 7, "device": "cpu"} | options
-        return ec.run_batch(configurations, **given)
-
-    def test_runs_keeps_and_reruns(self, tmp_path):
-        assert self.run(tmp_path) == dict.fromkeys(("c0", "c1", "c2"), "done")
-        first = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
-        assert sorted(first) == ["c0.json", "c1.json", "c2.json"]
-        assert set(self.run(tmp_path).values()) == {"kept"}
-        assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == first
-        assert set(self.run(tmp_path, rerun=True).values()) == {"done"}
-        for path in tmp_path.iterdir():
-            record, before = json.loads(path.read_text()), json.loads(first[path.name])
-            assert record["result"] == before["result"]
-            assert record["code"] == batch.code_digest(batch.__name__)
-
-    def test_other_seeds_arguments_and_damage_run_again(self, tmp_path):
-        self.run(tmp_path)
-        assert set(self.run(tmp_path, seed=8).values()) == {"done"}
-        changed = ec.Configuration(name="c0", kind="chain", arguments={"chains": 2})
-        assert self.run(tmp_path, (changed,), seed=8) == {"c0": "done"}
-        (tmp_path / "c1.json").write_text('{"name": "c1"')
-        (tmp_path / "c2.json").write_text("[]")
-        assert self.run(tmp_path, TINY[1:], seed=8) == {"c1": "done", "c2": "done"}
-
-    def test_other_code_is_told(self, tmp_path, monkeypatch):
-        self.run(tmp_path)
-        monkeypatch.setattr(batch, "code_digest", lambda _: "other")
-        assert set(self.run(tmp_path).values()) == {"kept, of other code"}
-
-    def test_a_failure_stops_nothing_else(self, tmp_path):
-        broken = ec.Configuration(name="b", kind="chain", arguments={"rho": 2.0})
-        got = self.run(tmp_path, (broken, TINY[0]))
-        assert got["b"].startswith("failed: pair_chains: `rho`")
-        assert got["c0"] == "done"
-        assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
-
-    def test_interruption_keeps_what_is_done(self, tmp_path, capsys, monkeypatch):
-        def interrupted(**arguments):
-            if arguments["rho"] > 0.15:
-                raise KeyboardInterrupt
-            return {"rho": arguments["rho"]}
-
-        patched = dict(ec.EXPERIMENTS) | {"chain": interrupted}
-        monkeypatch.setattr(batch, "EXPERIMENTS", patched)
-        monkeypatch.setattr(command, "configurations", lambda _scale: TINY)
-        argv = ["gpu-batch", "--device", "cpu", "--out", str(tmp_path)]
-        assert command.main(argv) == 130
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["c0.json", "c1.json"]
-        said = capsys.readouterr()
-        assert said.out == ""
-        assert "interrupted" in said.err
-        monkeypatch.setitem(patched, "chain", lambda **_arguments: {})
-        assert command.main(argv) == 0
-        assert "c2: done" in capsys.readouterr().err
-
-    def test_write_is_atomic(self, tmp_path):
-        path = tmp_path / "a.json"
-        write_json(path, {"x": math.nan})
-        assert json.loads(path.read_text()) == {"x": "nan"}
-        with pytest.raises(TypeError, match="not JSON serializable"):
-            write_json(path, {"x": object()})
-        assert json.loads(path.read_text()) == {"x": "nan"}
-        assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+class TestConfigurations:
+    def test_records_have_what_they_are_of(self, tmp_path):
+        with Engine(workers=1) as engine:
+            outcomes = run_batch(study.STUDY, TINY, folder=tmp_path, engine=engine)
+            assert set(outcomes.values()) == {"done"}
+            again = run_batch(study.STUDY, TINY, folder=tmp_path, engine=engine)
+            assert set(again.values()) == {"kept"}
+        record = RunRecord.read(tmp_path / "c0.json")
+        assert record.code == study.STUDY.code
+        assert (record.entry("kind"), record.entry("seed")) == ("chain", 7)
+        with Engine(workers=1) as engine:
+            other = [replace(TINY[0], seed=8), ec.Configuration(name="x", kind="train")]
+            bad = replace(other[1], arguments={"layers": "both"})
+            outcomes = run_batch(
+                study.STUDY, [other[0], bad], folder=tmp_path, engine=engine
+            )
+        assert outcomes["c0"] == "done"
+        assert outcomes["x"].startswith("failed: train: `layers` must be top or all")
 
     def test_names_are_unique_and_kinds_covered(self):
-        for scale in ("small", "large"):
+        for scale in SCALES:
             made = ec.configurations(scale)
             assert len({c.name for c in made}) == len(made)
             assert {c.kind for c in made} == set(ec.EXPERIMENTS)
@@ -178,7 +135,9 @@ class TestBatch:
         for bad in ("", "../x", ".x", "a/b"):
             with pytest.raises(ValueError, match="`name` must be letters"):
                 ec.Configuration(name=bad, kind="chain")
-        with pytest.raises(ValueError, match="`scale` must be small or large"):
+        with pytest.raises(
+            ValueError, match="`scale` must be one of small, full, paper"
+        ):
             ec.configurations("medium")  # pyright: ignore[reportArgumentType]
 
 
@@ -191,9 +150,9 @@ class TestCommand:
         path = tmp_path / "r.json"
         argv += ["--device", "cpu", "--output", str(path)]
         assert command.main(argv) == 0
-        record = json.loads(path.read_text())
-        assert record["result"] == shown
-        assert record["environment"]["device"] == "cpu"
+        record = RunRecord.read(path)
+        assert record.facts == shown
+        assert record.environment["device"] == "cpu"
 
     @pytest.mark.parametrize(
         "argv",
@@ -210,9 +169,9 @@ class TestCommand:
         json.loads(capsys.readouterr().out)
 
     def test_small_batch(self, tmp_path, capsys):
-        argv = ["gpu-batch", "--scale", "small", "--device", "cpu"]
+        argv = ["batch", "--workers", "2", "--device", "cpu"]
         argv += ["--out", str(tmp_path), "--only", "tanh3"]
-        assert command.main([*argv, "--list"]) == 0
+        assert command.main(["list", "--only", "tanh3"]) == 0
         names = capsys.readouterr().out.split()
         assert command.main(argv) == 0
         assert sorted(p.stem for p in tmp_path.iterdir()) == sorted(names)
@@ -220,18 +179,21 @@ class TestCommand:
     @pytest.mark.gpu
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
     def test_small_batch_on_a_gpu(self, tmp_path):
-        argv = ["gpu-batch", "--scale", "small", "--device", "cuda"]
+        argv = ["batch", "--scale", "small", "--device", "cuda"]
         assert command.main([*argv, "--out", str(tmp_path)]) == 0
         for path in tmp_path.iterdir():
-            assert json.loads(path.read_text())["environment"]["device"] == "cuda"
+            assert RunRecord.read(path).environment["device"] == "cuda"
 
     @pytest.mark.parametrize("kind", sorted(ec.EXPERIMENTS))
     def test_help_names_every_argument(self, kind, capsys):
         with pytest.raises(SystemExit, match="0"):
             command.main([kind, "--help"])
         shown = capsys.readouterr().out
+        assert "--data-folder" in shown
         for name in inspect.signature(ec.EXPERIMENTS[kind]).parameters:
-            assert "--" + name.replace("_", "-") in shown
+            if name not in command.SKIPPED:
+                assert "--" + name.replace("_", "-") in shown
+                assert name in explained(study)
 
     def test_the_environment_names_the_data(self, capsys, monkeypatch, tmp_path):
         argv = ["digits", "--n", "20", "--tests", "5", "--device", "cpu"]
@@ -249,10 +211,10 @@ class TestCommand:
         assert command.main(["chain", "--rho", "3", "--device", "cpu"]) == 2
         assert "`rho` must lie in" in capsys.readouterr().err
         assert command.main(["chain", "--device", "tpu"]) == 2
-        argv = ["gpu-batch", "--out", str(tmp_path), "--only", "nothing"]
+        argv = ["batch", "--out", str(tmp_path), "--only", "nothing"]
         assert command.main([*argv, "--device", "cpu"]) == 2
         with pytest.raises(SystemExit, match="2"):
-            command.main(["gpu-batch"])
+            command.main(["batch"])
 
     def test_help_runs_as_a_module(self):
         done = subprocess.run(
@@ -261,4 +223,4 @@ class TestCommand:
             text=True,
             check=True,
         )
-        assert "gpu-batch" in done.stdout
+        assert "batch" in done.stdout

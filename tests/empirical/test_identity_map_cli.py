@@ -1,10 +1,7 @@
 """Configurations, their records, and the command line."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
@@ -13,13 +10,15 @@ import pytest
 import torch
 
 from empirical.identity_map import __main__ as command
-from empirical.identity_map import batch
+from empirical.identity_map import study
 from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.networks import Network
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.scales import SCALES
-from empirical.identity_map.task import Copy
+from empirical.testbed import stopping, telling
+from empirical.testbed.batch import run_batch
 from empirical.testbed.checkpoints import UnreadableCheckpointWarning
+from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
 
 NET = Network(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
@@ -29,7 +28,21 @@ TINY = tuple(
     for i in range(3)
 )
 
+
+def batch(folder, chosen):
+    """Run configurations in this process; return how each ended."""
+    with Engine(workers=1) as engine:
+        return run_batch(study.STUDY, chosen, folder=folder, engine=engine)
+
+
 QUICK = ["--size", "7", "--layers", "2", "--width", "3", "--kernel", "3"]
+
+
+def stop(number):
+    """Be signalled, and wait until training is asked to stop."""
+    signal.raise_signal(number)
+    while not stopping.requested():
+        time.sleep(0.01)
 
 
 class TestConfigurations:
@@ -72,8 +85,8 @@ class TestRecords:
             schemes=("framework", "orthogonal"),
             rates=(0.01, 0.02),
         )
-        record = batch.run_configuration(both, device="cpu")
-        groups = batch.groups(both)
+        record = study.run_configuration(both)
+        groups = study.groups(both)
         assert len(groups) == 8
         for group in groups:
             alone = replace(
@@ -82,7 +95,7 @@ class TestRecords:
                 schemes=(group.scheme,),
                 rates=(group.rate,),
             )
-            single = batch.run_configuration(alone, device="cpu").draws
+            single = study.run_configuration(alone).draws
             mine = record.where(**vars(group))
             assert mine.key("seed") == single.key("seed")
             # Rounding of float32, a few updates of it.
@@ -97,72 +110,26 @@ class TestRecords:
 
     def test_many_examples_and_colour(self):
         many = replace(TINY[0], examples=30, recipe=Recipe(steps=5, batch=4))
-        record = batch.run_configuration(many, device="cpu")
+        record = study.run_configuration(many)
         assert record.draws[0].status == "finished"
         net = replace(NET, shape=(3, 7, 7))
         colour = replace(TINY[0], network=net, data="channelled", labels=((7, 3, 1),))
-        record = batch.run_configuration(colour, device="cpu")
+        record = study.run_configuration(colour)
         assert record.fact("training")[0]["shape"] == [3, 7, 7]
 
     def test_a_divergence_is_on_record(self):
         wild = replace(TINY[0], rates=(1e9,), recipe=Recipe(steps=60, retries=1))
-        record = batch.run_configuration(wild, device="cpu")
+        record = study.run_configuration(wild)
         assert set(record.draws.status) == {"diverged"}
         assert all(len(starts) == 2 for starts in record.draws.fact("starts"))
         json.loads(record.text(), parse_constant=pytest.fail)
 
-    def test_batch_runs_keeps_and_tells(self, tmp_path):
-        told = []
-
-        def run(chosen=TINY):
-            return batch.run_batch(
-                chosen,
-                directory=tmp_path,
-                device="cpu",
-                report=lambda c, outcome: told.append((c.name, outcome)),
-            )
-
-        assert set(run().values()) == {"done"}
-        assert told[:2] == [("c0", "running"), ("c0", "done")]
-        assert set(run().values()) == {"kept"}
-        changed = replace(TINY[0], seeds=(5,))
-        absent = replace(TINY[1], name="d", labels=((11,),))
-        outcomes = run((changed, absent))
-        assert outcomes["c0"] == "done"
-        assert outcomes["d"].startswith("failed: chosen: `labels`")
-        assert sorted(p.name for p in tmp_path.iterdir()) == [
-            f"c{i}.json" for i in range(3)
-        ]
-
     def test_nothing_but_records_is_left(self, tmp_path):
         # Two further starts have states of their own on the way.
         wild = replace(TINY[0], rates=(1e9,), recipe=Recipe(steps=60, retries=2))
-        assert batch.run_batch([wild], directory=tmp_path, device="cpu") == {
-            "c0": "done"
-        }
+        assert batch(tmp_path, [wild]) == {"c0": "done"}
         record = RunRecord.read(tmp_path / "c0.json")
         assert len(record.draws[0].fact("starts")) == 3
-        assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
-
-    def test_a_checkpoint_outlives_the_writing_of_its_record(
-        self, tmp_path, monkeypatch
-    ):
-        def full(*_):
-            raise OSError("No space left on device")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(RunRecord, "write", full)
-            outcomes = batch.run_batch(TINY[:1], directory=tmp_path, device="cpu")
-        assert outcomes == {"c0": "failed: No space left on device"}
-        (left,) = tmp_path.iterdir()
-        assert left.suffix == ".checkpoint"
-
-        def never(*_):
-            raise AssertionError("an update was made")
-
-        monkeypatch.setattr(Copy, "losses_and_slopes", never)
-        outcomes = batch.run_batch(TINY[:1], directory=tmp_path, device="cpu")
-        assert outcomes == {"c0": "done"}
         assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
 
     @pytest.mark.parametrize("content", [b"", b"noise" * 99], ids=["empty", "noise"])
@@ -172,11 +139,11 @@ class TestRecords:
         with monkeypatch.context() as patched:
             patched.setattr(RunRecord, "write", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
-                batch.run_batch(TINY[:1], directory=tmp_path, device="cpu")
+                batch(tmp_path, TINY[:1])
         (left,) = tmp_path.iterdir()
         left.write_bytes(content)
         with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
-            outcomes = batch.run_batch(TINY, directory=tmp_path, device="cpu")
+            outcomes = batch(tmp_path, TINY)
         assert set(outcomes.values()) == {"done"}
         aside = left.with_name(f"{left.name}.unreadable")
         assert aside.read_bytes() == content
@@ -233,28 +200,18 @@ class TestCommand:
         assert lines
         assert all(line.startswith("kernel-") for line in lines)
 
-    def test_shards_share_the_work(self, capsys):
-        lines = []
-        for shard in ("1/1", "1/2", "2/2"):
-            assert command.main(["list", "--shard", shard]) == 0
-            lines.append(capsys.readouterr().out.splitlines())
-        whole, first, second = lines
-        assert first
-        assert second
-        assert sorted(first + second) == sorted(whole)
-        assert command.main(["list", "--shard", "3/2"]) == 2
-        assert "1 <= I <= N" in capsys.readouterr().err
-
-    def test_a_deadline_leaves_a_checkpoint_that_the_next_call_goes_on_from(
+    def test_a_stop_leaves_a_checkpoint_that_the_next_call_goes_on_from(
         self, tmp_path, monkeypatch, capsys
     ):
         longer = replace(TINY[0], recipe=Recipe(steps=120, schedule=()))
-        monkeypatch.setattr(command, "configurations", lambda _scale: (longer,))
+        few = replace(study.STUDY, configurations=lambda _scale: (longer,))
+        monkeypatch.setattr(command, "STUDY", few)
         argv = ["batch", "--out", str(tmp_path)]
-        # The start of a configuration is a place to stop at, too.
-        monkeypatch.setattr(command.command.Bar, "report", lambda *_: None)
         for done in (50, 100):
-            assert command.main([*argv, "--minutes", "0"]) == 130
+            with monkeypatch.context() as patched:
+                # The signal comes with the first pause.
+                patched.setattr(telling, "tell", lambda *_: stop(signal.SIGTERM))
+                assert command.main(argv) == 143
             assert "interrupted" in capsys.readouterr().err
             (left,) = tmp_path.iterdir()
             assert torch.load(left, weights_only=True)["t"] == done
@@ -262,33 +219,19 @@ class TestCommand:
         assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
 
     def test_the_checkpoint_of_one_network_goes_when_its_record_is_out(
-        self, tmp_path, capsys
+        self, tmp_path, monkeypatch, capsys
     ):
         argv = ["train", *QUICK, "--rate", "1e9", "--clip", "none", "--no-rescale"]
         argv += ["--steps", "60", "--checkpoint", str(tmp_path / "c")]
-        absent = tmp_path / "absent" / "r.json"
-        assert command.main([*argv, "--output", str(absent)]) == 1
+
+        def full(*_):
+            raise OSError("No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("empirical.testbed.command.put", full)
+            assert command.main(argv) == 1
+        assert "No space left on device" in capsys.readouterr().err
         assert {"c", "c.1"} <= {p.name for p in tmp_path.iterdir()}
         assert command.main(argv) == 1
         assert "diverged" in capsys.readouterr().out
         assert list(tmp_path.iterdir()) == []
-
-    def test_interrupted_by_a_signal(self, tmp_path):
-        argv = [sys.executable, "-m", "empirical.identity_map", "batch"]
-        argv += ["--out", str(tmp_path), "--only", "cnn-depth"]
-        # Children of what runs in the background ignore Ctrl-C.
-        child = subprocess.Popen(
-            argv,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        until = time.monotonic() + 60
-        while not list(tmp_path.glob("*.json")) and time.monotonic() < until:
-            time.sleep(0.05)
-        os.kill(child.pid, signal.SIGINT)
-        _, said = child.communicate(timeout=60)
-        assert child.returncode == 130
-        assert "interrupted" in said
-        assert (tmp_path / "cnn-depth-1.json").exists()
-        assert not list(tmp_path.glob("*.partial"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.mmd_init import batch, records
+from empirical.mmd_init import records, study
 from empirical.mmd_init.experiments import (
     NOISES,
     Configuration,
@@ -20,6 +20,9 @@ from empirical.mmd_init.experiments import (
 from empirical.mmd_init.finetuning import FinetuneRecipe
 from empirical.mmd_init.networks import Network
 from empirical.mmd_init.recipes import Recipe
+from empirical.testbed import stopping, telling
+from empirical.testbed.batch import run_batch
+from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
 
 NET = Network(widths=(16, 8, 6, 2))
@@ -39,18 +42,18 @@ TINY = Configuration(
 LIGHT = replace(TINY, variants=(Variant(),), shots=(), minibatches=2)
 
 
-IMAGES = cache(batch.images)
+IMAGES = cache(study.images)
 
 
 @pytest.fixture(autouse=True)
 def read_once(monkeypatch):
     """Digits are read and shrunk once."""
-    monkeypatch.setattr(batch, "images", IMAGES)
+    monkeypatch.setattr(study, "images", IMAGES)
 
 
 def run(configuration=TINY, **given):
     """A record as it is read from its file, its parts by name."""
-    record = batch.run_configuration(configuration, **given)
+    record = study.run_configuration(configuration, **given)
     return shown(RunRecord.of(json.loads(record.text())))
 
 
@@ -226,8 +229,8 @@ class TestRecord:
             assert min(leaves(around)) >= 0.0
         # Snapshot 0 is the start, on the first 256 inputs.
         c = replace(LIGHT, method="none")
-        start = batch._starts(c, "cpu")
-        few = batch.images_of(c).inputs[:256]
+        start = study._starts(c, "cpu")
+        few = study.images_of(c).inputs[:256]
         expected = records.measures.detachment(NET, start, few).tolist()
         assert [r["snapshots"]["here"][0] for r in record["runs"]] == pytest.approx(
             expected, rel=1e-6
@@ -255,7 +258,7 @@ class TestRecord:
 
     def test_images_of_another_size_are_refused(self):
         with pytest.raises(ValueError, match="16 features, but it has 25"):
-            batch.run_configuration(replace(LIGHT, side=5))
+            study.run_configuration(replace(LIGHT, side=5))
 
 
 def without_time(record):
@@ -321,7 +324,7 @@ class TestRuns:
         made = configurations("small")
         starts = {}
         for c in made:
-            weights = c.network.weights(batch._starts(c, "cpu"))
+            weights = c.network.weights(study._starts(c, "cpu"))
             for index, (_, seed) in enumerate(c.runs):
                 one = [w[index] for w, _ in weights]
                 known = starts.setdefault((c.start, seed), one)
@@ -356,140 +359,60 @@ class TestRuns:
 
 
 class TestBatch:
-    CHOSEN = tuple(replace(LIGHT, name=f"c{i}", seeds=(i,)) for i in range(3))
+    CHOSEN = tuple(replace(LIGHT, name=f"c{i}", seeds=(i,)) for i in range(2))
 
-    def batch(self, directory, chosen=CHOSEN, **given):
-        return batch.run_batch(chosen, directory=directory, device="cpu", **given)
+    def batch(self, folder, chosen=CHOSEN):
+        with Engine(workers=1) as engine:
+            return run_batch(study.STUDY, chosen, folder=folder, engine=engine)
 
-    def test_runs_keeps_and_tells(self, tmp_path):
-        told = []
-
-        def report(c, outcome):
-            told.append((c.name, outcome))
-
-        out = tmp_path / "records"
-        assert set(self.batch(out, report=report).values()) == {"done"}
-        assert told[:2] == [("c0", "running"), ("c0", "done")]
-        assert sorted(p.name for p in out.iterdir()) == [
-            "c0.json",
-            "c1.json",
-            "c2.json",
-        ]
-        first = (out / "c0.json").read_text()
-        told.clear()
-        assert set(self.batch(out, report=report).values()) == {"kept"}
-        assert told == [(f"c{i}", "kept") for i in range(3)]
-        assert (out / "c0.json").read_text() == first
-        # What has changed is run again, and what is asked for.
-        changed = replace(self.CHOSEN[0], minibatches=3)
-        assert self.batch(out, (changed, *self.CHOSEN[1:])) == {
-            "c0": "done",
-            "c1": "kept",
-            "c2": "kept",
-        }
-        assert self.batch(out, self.CHOSEN[1:2], rerun=True) == {"c1": "done"}
-
-    def test_of_other_code(self, tmp_path, monkeypatch):
-        self.batch(tmp_path, self.CHOSEN[:1])
-        monkeypatch.setattr(batch, "code_digest", lambda _: "other")
-        kept = self.batch(tmp_path, self.CHOSEN[:1])
-        assert kept == {"c0": "kept, of other code"}
-
-    def test_a_failure_does_not_stop_the_others(self, tmp_path):
-        bad = replace(self.CHOSEN[1], side=5)
-        outcomes = self.batch(tmp_path, (self.CHOSEN[0], bad, self.CHOSEN[2]))
-        assert (outcomes["c0"], outcomes["c2"]) == ("done", "done")
-        assert outcomes["c1"].startswith(
-            "failed: pretrain: `data` must have the network"
-        )
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["c0.json", "c2.json"]
-
-    def test_goes_on_after_an_interruption(self, tmp_path, monkeypatch):
-        eager = partial(batch.pretrain_stack, checkpoint_seconds=0.0)
-        monkeypatch.setattr(batch, "pretrain_stack", eager)
-        chosen = [replace(c, snapshots=3) for c in self.CHOSEN]
-        whole = [without_time(run(c)) for c in chosen]
+    def stopped(self, folder, chosen, monkeypatch, last):
+        """Run until something was told for the `last` time; return all that was."""
         seen = []
 
-        def stop(done, last, loss):
-            seen.append((done, last))
-            if len(seen) == 5:
-                raise KeyboardInterrupt
+        def tell(*said):
+            seen.append(said[:2])
+            if len(seen) == last:
+                stopping.request()
 
-        with pytest.raises(KeyboardInterrupt):
-            self.batch(tmp_path, chosen, progress=stop)
+        with monkeypatch.context() as patched:
+            patched.setattr(telling, "tell", tell)
+            outcomes = self.batch(folder, chosen)
+        return seen, outcomes
+
+    def test_goes_on_after_a_stop(self, tmp_path, monkeypatch):
+        eager = partial(study.pretrain_stack, checkpoint_seconds=0.0)
+        monkeypatch.setattr(study, "pretrain_stack", eager)
+        chosen = [replace(c, snapshots=3) for c in self.CHOSEN]
+        whole = [without_time(run(c)) for c in chosen]
+        seen, outcomes = self.stopped(tmp_path, chosen, monkeypatch, last=5)
         # Three windows of the first, of the second two.
         assert seen == [(3, 7), (6, 7), (7, 7), (3, 7), (6, 7)]
+        assert outcomes["c1"].startswith("stopped")
         record, state = sorted(p.name for p in tmp_path.iterdir())
         assert record == "c0.json"
         assert re.fullmatch(r"c1\.[0-9a-f]{12}\.checkpoint", state)
-        seen.clear()
-        outcomes = self.batch(tmp_path, chosen, progress=lambda d, n, _: seen.append(d))
-        assert outcomes == {"c0": "kept", "c1": "done", "c2": "done"}
-        assert seen == [7, 3, 6, 7]
-        names = sorted(p.name for p in tmp_path.iterdir())
-        assert names == ["c0.json", "c1.json", "c2.json"]
+        seen, outcomes = self.stopped(tmp_path, chosen, monkeypatch, last=0)
+        assert outcomes == {"c0": "kept", "c1": "done"}
+        assert seen == [(7, 7)]
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["c0.json", "c1.json"]
         for c, expected in zip(chosen, whole, strict=True):
             found = shown(RunRecord.read(tmp_path / f"{c.name}.json"))
             assert without_time(found) == expected
 
     @pytest.mark.parametrize("method", ["mmd", "labels", "none"])
     def test_what_is_learnt_need_not_be_learnt_again_for_its_tasks(
-        self, method, tmp_path
+        self, method, tmp_path, monkeypatch
     ):
         c = replace(self.CHOSEN[0], shots=(1,), method=method)
-        whole, seen = without_time(run(c)), []
-
-        def stop(done, last, loss):
-            seen.append((done, last))
-            # Two epochs on ten examples, eight at a time.
-            if (done, last) == (2, 4):
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            self.batch(tmp_path, [c], progress=stop)
+        whole = without_time(run(c))
         # Of random labels, steps after the last whole window count for nothing.
-        learnt = {"mmd": [3, 6, 7], "labels": [3, 6], "none": []}
-        assert seen == [*((t, 7) for t in learnt[method]), (2, 4)]
-        seen.clear()
-        self.batch(tmp_path, [c], progress=lambda d, n, _: seen.append((d, n)))
+        learnt = {"mmd": [3, 6, 7], "labels": [3, 6], "none": []}[method]
+        last = len(learnt) + 1
+        seen, _ = self.stopped(tmp_path, [c], monkeypatch, last=last)
+        # Two epochs on ten examples, eight at a time.
+        assert seen == [*((t, 7) for t in learnt), (2, 4)]
+        seen, _ = self.stopped(tmp_path, [c], monkeypatch, last=0)
         assert seen == [(4, 4)]
         assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
         found = shown(RunRecord.read(tmp_path / "c0.json"))
         assert without_time(found) == whole
-
-    def test_a_checkpoint_of_another_configuration_is_not_gone_on_from(
-        self, tmp_path, monkeypatch
-    ):
-        eager = partial(batch.pretrain_stack, checkpoint_seconds=0.0)
-        monkeypatch.setattr(batch, "pretrain_stack", eager)
-
-        def stop(*_):
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            self.batch(tmp_path, self.CHOSEN[:1], progress=stop)
-        other = replace(self.CHOSEN[0], variants=(Variant(lam=0.3),))
-        seen = []
-        outcomes = self.batch(
-            tmp_path, [other], progress=lambda d, n, _: seen.append(d)
-        )
-        assert outcomes == {"c0": "done"}
-        assert seen == [3, 6, 7]
-        # It is of no use any more.
-        assert [p.name for p in tmp_path.iterdir()] == ["c0.json"]
-
-    def test_nor_one_of_other_code(self, tmp_path, monkeypatch):
-        eager = partial(batch.pretrain_stack, checkpoint_seconds=0.0)
-        monkeypatch.setattr(batch, "pretrain_stack", eager)
-        seen = []
-
-        def stop(done, *_):
-            seen.append(done)
-            raise KeyboardInterrupt
-
-        for code in ("one", "other", "one"):
-            monkeypatch.setattr(batch, "code_digest", lambda _, code=code: code)
-            with pytest.raises(KeyboardInterrupt):
-                self.batch(tmp_path, self.CHOSEN[:1], progress=stop)
-        assert seen == [3, 3, 6]

@@ -1,22 +1,22 @@
 """The command line of the learnt initialisations."""
 
 import json
-import re
+import signal
+import time
 from dataclasses import replace
 from functools import cache, partial
-from itertools import count
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from empirical.mmd_init import __main__ as command
-from empirical.mmd_init import batch
+from empirical.mmd_init import study
 from empirical.mmd_init.experiments import SCALES, Configuration, configurations
 from empirical.mmd_init.networks import Network
 from empirical.mmd_init.recipes import Recipe
 from empirical.randomness import numpy_generator
+from empirical.testbed import stopping, telling
 
 NET = Network(widths=(16, 6, 5, 2))
 QUICK = "--hidden 6 5 --steps 7 --window 3 --batch 8 --perturbations 8 --reference 8"
@@ -29,7 +29,7 @@ def surroundings(monkeypatch):
     """Digits are read once, from those at hand."""
     monkeypatch.delenv("DEEP_LEDGER_DATA", raising=False)
     monkeypatch.setattr(command, "images", partial(IMAGES, cached=False))
-    monkeypatch.setattr(batch, "images", IMAGES)
+    monkeypatch.setattr(study, "images", IMAGES)
 
 
 @pytest.fixture
@@ -62,18 +62,17 @@ class TestList:
         assert [line.split()[0] for line in lines] == [
             c.name for c in configurations(scale)
         ]
-        runs = {"small": 4, "full": 4, "paper": 8}[scale]
-        assert f"mmd-xavier  {runs} runs  tables 1 2 3 4" in lines
+        assert "mmd-xavier  tables 1 2 3 4" in lines
 
     def test_chooses(self, capsys):
         assert command.main(["list", "--figures", "2", "3"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines == [
-            "sweep  12 runs  tables 5  figures 3",
-            "detachment  4 runs  figures 2",
+            "sweep  tables 5  figures 3",
+            "detachment  figures 2",
         ]
         assert command.main(["list", "--only", "labels", "bn", "he"]) == 0
-        assert capsys.readouterr().out.startswith("labels-bn-he  2 runs")
+        assert capsys.readouterr().out.startswith("labels-bn-he")
 
 
 class TestPretrain:
@@ -109,8 +108,8 @@ class TestPretrain:
         assert pretrain("--side", 4)[0] == 130
         expected = Recipe(steps=7, window=3, batch=8, perturbations=8, reference=8)
         assert seen.pop() == (NET, expected, "record")
-        more = "--s2 4 --lam 0.1 --xi 0 --uni 2 --rate 0.01 --epochs 3 --grace 1"
-        more += " --noise gram --estimator biased --degenerate 0.25 --sampled"
+        more = "--s 2 --lam 0.1 --xi 0 --uni 2 --rate 0.01 --epochs 3 --grace 1"
+        more += " --noise gram --estimator biased --degenerate 0.25 --no-closed"
         more += " --stop-degenerate --classes 4 --hidden 9"
         assert pretrain("--side", 4, *more.split())[0] == 130
         expected = replace(
@@ -168,18 +167,17 @@ class TestPretrain:
 
     def test_goes_on_from_a_checkpoint(self, pretrain, tmp_path, monkeypatch):
         whole, recorded = pretrain("--side", 4, "--record", tmp_path / "a.json"), []
-        real = command.pretrain
+        eager = partial(command.pretrain, checkpoint_seconds=0.0)
+        monkeypatch.setattr(command, "pretrain", eager)
 
-        def stopping(*given, progress, **named):
-            def shown(done, last, means):
-                recorded.append(done)
-                progress(done, last, means)
-                if recorded == [3, 6]:
-                    raise KeyboardInterrupt
+        def tell(done, last, **means):
+            recorded.append(done)
+            if recorded == [3, 6]:
+                signal.raise_signal(signal.SIGINT)
+                while not stopping.requested():
+                    time.sleep(0.01)
 
-            return real(*given, progress=shown, checkpoint_seconds=0.0, **named)
-
-        monkeypatch.setattr(command, "pretrain", stopping)
+        monkeypatch.setattr(telling, "tell", tell)
         kept = ("--side", 4, "--checkpoint", tmp_path / "kept")
         code, state = pretrain(*kept, name="b.pt")
         assert (code, state) == (130, None)
@@ -208,7 +206,7 @@ class TestPretrain:
         assert (
             "degenerate from step 2: most perturbed networks predict one class" in said
         )
-        assert "Raise --lam or lower --s2" in said
+        assert "Raise --lam or lower --s" in said
         found = json.loads(record.read_text())
         assert (found["status"], found["degenerate"]) == ("degenerate", 2)
         assert len(found["history"]["loss"]) == 2
@@ -228,11 +226,11 @@ class TestPretrain:
         assert json.loads(record.read_text())["status"] == "diverged"
 
     def test_three_classes_and_a_sample(self, pretrain):
-        code, state = pretrain("--side", 4, "--classes", 3, "--sampled")
+        code, state = pretrain("--side", 4, "--classes", 3, "--no-closed")
         assert code == 0
         Network(widths=(16, 6, 5, 3)).module().load_state_dict(state)
         # With two classes there is a choice.
-        sampled, closed = pretrain("--side", 4, "--sampled"), pretrain("--side", 4)
+        sampled, closed = pretrain("--side", 4, "--no-closed"), pretrain("--side", 4)
         assert not torch.equal(sampled[1]["0.weight"], closed[1]["0.weight"])
 
 
@@ -286,10 +284,10 @@ class TestMisuse:
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            ("--s2 0", "`--s2` must be positive, but it is 0.0"),
-            ("--s2 -1", "`--s2` must be positive, but it is -1.0"),
-            ("--s2 nan", "`--s2` must be positive, but it is nan"),
-            ("--s2 inf", "`--s2` must be positive, but it is inf"),
+            ("--s 0", "`s` must be positive, but it is 0.0"),
+            ("--s -1", "`s` must be positive, but it is -1.0"),
+            ("--s nan", "`s` must be positive, but it is nan"),
+            ("--s inf", "`s` must be positive, but it is inf"),
             ("--lam -1", "`lam` must not be negative, but it is -1.0"),
             ("--uni 0 --lam 0 --xi 0", "one of `uni`, `lam` and `xi` must be positive"),
             ("--steps 0", "`steps` must be at least 1"),
@@ -334,7 +332,6 @@ class TestMisuse:
         [
             (["--figures", "4"], "no configuration of scale small"),
             (["--only", "bert"], "no configuration of scale small holds ['bert']"),
-            (["--shard", "3/2"], "1 <= I <= N"),
         ],
     )
     def test_choice(self, argv, said, tmp_path, capsys):
@@ -357,64 +354,41 @@ TINY = tuple(
 
 
 class TestBatch:
-    @pytest.fixture
-    def tiny(self, monkeypatch):
-        """Three small configurations in the place of a scale's."""
-        monkeypatch.setattr(command, "configurations", lambda _scale: TINY)
+    def run(self, folder, *more, chosen=TINY, monkeypatch):
+        few = replace(study.STUDY, configurations=lambda _scale: chosen)
+        monkeypatch.setattr(command, "STUDY", few)
+        argv = ["batch", "--device", "cpu", "--workers", "1", "--out", str(folder)]
+        return command.main([*argv, *more])
 
-    def test_runs_and_keeps(self, tiny, tmp_path, capsys):
-        argv = ["batch", "--device", "cpu", "--out", str(tmp_path)]
-        assert command.main([*argv, "--only", "mmd"]) == 0
+    def test_runs_and_keeps(self, tmp_path, monkeypatch, capsys):
+        run = partial(self.run, tmp_path, monkeypatch=monkeypatch)
+        assert run("--only", "mmd") == 0
         said = capsys.readouterr().err
         assert "c0-mmd: done" in said
         assert "c2-mmd: done" in said
         times = {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
         assert sorted(p.name for p in times) == ["c0-mmd.json", "c2-mmd.json"]
-        assert command.main(argv) == 0
+        assert run() == 0
         said = capsys.readouterr().err
         assert "c1-none: done" in said
         assert "c0-mmd: done" not in said
         assert all(p.stat().st_mtime_ns == t for p, t in times.items())
-        assert command.main([*argv, "--only", "c0", "--rerun"]) == 0
+        assert run("--only", "c0", "--rerun") == 0
         assert "c0-mmd: done" in capsys.readouterr().err
 
     def test_a_failure_is_the_exit_status(self, tmp_path, monkeypatch, capsys):
         bad = (replace(TINY[0], side=5), *TINY[1:])
-        monkeypatch.setattr(command, "configurations", lambda _scale: bad)
-        argv = ["batch", "--device", "cpu", "--out", str(tmp_path)]
-        assert command.main(argv) == 1
+        assert self.run(tmp_path, chosen=bad, monkeypatch=monkeypatch) == 1
         said = capsys.readouterr().err
         assert "c0-mmd: failed: pretrain: `data` must have" in said
         assert "c2-mmd: done" in said
 
-    @pytest.mark.parametrize("only", [["mmd"], ["none"]])
-    def test_a_deadline(self, only, tiny, tmp_path, capsys):
-        argv = ["batch", "--device", "cpu", "--out", str(tmp_path), "--only", *only]
-        assert command.main([*argv, "--minutes", "0"]) == 130
+    def test_a_deadline(self, tmp_path, monkeypatch, capsys):
+        run = partial(self.run, tmp_path, monkeypatch=monkeypatch)
+        assert run("--minutes", "0") == 124
         assert "interrupted; what is done stays in" in capsys.readouterr().err
         assert not list(tmp_path.glob("*.json"))
-        assert command.main([*argv, "--minutes", "60"]) == 0
+        assert run("--minutes", "60") == 0
         # What has its record is no matter of time.
-        assert command.main([*argv, "--minutes", "0"]) == 0
+        assert run("--minutes", "0") == 0
         assert {p.suffix for p in tmp_path.iterdir()} == {".json"}
-
-    def test_a_deadline_within_a_run(self, tiny, tmp_path, monkeypatch):
-        monkeypatch.setattr(
-            batch,
-            "pretrain_stack",
-            partial(batch.pretrain_stack, checkpoint_seconds=0.0),
-        )
-        # A second passes whenever the clock is looked at: when it is set, before the run,
-        # after the first window, and after the second, when 2.4 have passed.
-        seconds = count()
-        clock = SimpleNamespace(monotonic=lambda: next(seconds))
-        monkeypatch.setattr("empirical.command.time", clock)
-        argv = ["batch", "--device", "cpu", "--out", str(tmp_path), "--only", "c0"]
-        assert command.main([*argv, "--minutes", "0.04"]) == 130
-        assert next(seconds) == 4
-        (left,) = tmp_path.iterdir()
-        assert re.fullmatch(r"c0-mmd\.[0-9a-f]{12}\.checkpoint", left.name)
-        monkeypatch.undo()
-        monkeypatch.setattr(command, "configurations", lambda _scale: TINY)
-        assert command.main(argv) == 0
-        assert [p.name for p in tmp_path.iterdir()] == ["c0-mmd.json"]

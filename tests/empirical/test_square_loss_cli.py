@@ -1,18 +1,13 @@
 """Configurations, their records, and the command line of the square loss."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from empirical.square_loss import Network, Recipe, batch
+from empirical.square_loss import Network, Recipe, study
 from empirical.square_loss import __main__ as command
 from empirical.square_loss.experiments import SCALES, Configuration, configurations
 from empirical.testbed.records import RunRecord
@@ -76,7 +71,7 @@ class TestConfigurations:
 
 class TestRecords:
     def test_the_record(self):
-        record = batch.run_configuration(replace(TINY[0], recipe=Recipe(epochs=9)))
+        record = study.run_configuration(replace(TINY[0], recipe=Recipe(epochs=9)))
         record = RunRecord.of(json.loads(record.text()))
         assert record.fact("penalty") == 0.0
         assert record.fact("examples") == 20
@@ -102,32 +97,13 @@ class TestRecords:
             recipe=Recipe(epochs=40, rate=0.2, check=5),
             scales=(1e4,),
         )
-        record = batch.run_configuration(wild)
+        record = study.run_configuration(wild)
         lost = record.draws.ended("diverged")
         assert lost
         for draw in lost:
             assert draw.fact("diverged") < draw.fact("steps")
             assert np.isnan(draw.series("rho")[-1])
         json.loads(record.text(), parse_constant=pytest.fail)
-
-    def test_batch_runs_keeps_and_tells(self, tmp_path):
-        told = []
-
-        def run(made=TINY):
-            return batch.run_batch(
-                made,
-                directory=tmp_path,
-                device="cpu",
-                report=lambda c, outcome: told.append((c.name, outcome)),
-            )
-
-        assert set(run().values()) == {"done"}
-        assert told[:2] == [("c0", "running"), ("c0", "done")]
-        assert set(run().values()) == {"kept"}
-        absent = replace(TINY[1], name="d", per_class=10_000)
-        outcomes = run((replace(TINY[0], seeds=(5,)), absent))
-        assert outcomes["c0"] == "done"
-        assert outcomes["d"].startswith("failed: ")
 
 
 class TestCommand:
@@ -163,12 +139,10 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("argv", "said"),
         [
-            ([*QUICK, "--family", "batch"], "`family` must be one of"),
             ([*QUICK, "--labels", "3"], "`labels` must be two"),
             ([*QUICK, "--weight-decay", "-1"], "`weight_decay` must not be negative"),
             ([*QUICK, "--device", "tpu"], "`device` must be auto, cpu or cuda"),
             (["list", "--figures", "12"], "no configuration of scale small"),
-            (["list", "--shard", "3/2"], "1 <= I <= N"),
         ],
     )
     def test_misuse(self, argv, said, capsys):
@@ -177,45 +151,30 @@ class TestCommand:
 
     def test_list(self, capsys):
         assert command.main(["list", "--figures", "9"]) == 0
-        assert capsys.readouterr().out.split() == (
-            ["none", "30", "draws", "figures", "9", "10", "11"]
-        )
+        assert capsys.readouterr().out.split() == (["none", "figures", "9", "10", "11"])
 
     def test_fewer_examples(self, tmp_path, monkeypatch, capsys):
-        monkeypatch.setattr(command, "configurations", lambda _scale: TINY[:1])
+        few = replace(study.STUDY, configurations=lambda _scale: TINY[:1])
+        monkeypatch.setattr(command, "STUDY", few)
         argv = ["batch", "--out", str(tmp_path), "--per-class", "6"]
         assert command.main(argv) == 0
         assert RunRecord.read(tmp_path / "c0.json").fact("examples") == 12
         assert "c0: done" in capsys.readouterr().err
 
-    def test_a_deadline_leaves_a_checkpoint_that_the_next_call_ends(
-        self, tmp_path, monkeypatch, capsys
-    ):
-        monkeypatch.setattr(command, "configurations", lambda _scale: TINY)
-        argv = ["batch", "--out", str(tmp_path)]
-        assert command.main([*argv, "--minutes", "0"]) == 130
-        assert "interrupted" in capsys.readouterr().err
-        assert command.main(argv) == 0
-        names = sorted(p.name for p in tmp_path.iterdir())
-        assert names == ["c0.json", "c1.json", "c2.json"]
+    def test_help_names_every_choice(self, capsys):
+        with pytest.raises(SystemExit, match="0"):
+            command.main(["train", "--help"])
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "--family {none,bn,bn-affine,wn,wn-rows}" in shown
+        assert "Fractions of the epochs at which the rate drops; default: none" in shown
+        assert "Heavy-ball, as PyTorch has it; default: 0.9" in shown
+        with pytest.raises(SystemExit, match="2"):
+            command.main([*QUICK, "--family", "batch"])
+        assert "invalid choice: 'batch'" in capsys.readouterr().err
 
-    def test_interrupted_by_a_signal(self, tmp_path):
-        out = tmp_path / "records"
-        argv = [sys.executable, "-m", "empirical.square_loss", "batch"]
-        argv += ["--out", str(out), "--only", "classes"]
-        # Children of what runs in the background ignore Ctrl-C.
-        child = subprocess.Popen(
-            argv,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        # The folder is made when the batch begins.
-        until = time.monotonic() + 60
-        while not out.exists() and time.monotonic() < until:
-            time.sleep(0.02)
-        os.kill(child.pid, signal.SIGINT)
-        _, said = child.communicate(timeout=60)
-        assert child.returncode == 130, said
-        assert "interrupted" in said
-        assert not list(out.glob("*.partial"))
+    @pytest.mark.parametrize("option", ["--output", "--weights", "--checkpoint"])
+    def test_outputs_are_looked_at_before_training(self, option, capsys, tmp_path):
+        for path in (tmp_path / "absent" / "x", tmp_path):
+            assert command.main([*QUICK, option, str(path)]) == 2
+            said = capsys.readouterr().err
+            assert "must exist" in said or "must be a file" in said

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from empirical.identity_map.batch import run_configuration
 from empirical.identity_map.experiments import Configuration, configurations
+from empirical.identity_map.study import run_configuration
 from empirical.testbed.records import Draw, Draws, RunRecord, identity
 from verify import figures
 from verify.figures import __main__ as command
@@ -63,7 +63,7 @@ def _tiny(configuration: Configuration) -> Configuration:
 @pytest.fixture(scope="module")
 def made() -> Records:
     """Records as trained networks leave them, for every configuration there is."""
-    found = [run_configuration(_tiny(c), device="cpu") for c in configurations("small")]
+    found = [run_configuration(_tiny(c)) for c in configurations("small")]
     return {record.name: record for record in found}
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from empirical.mmd_init.batch import run_configuration
 from empirical.mmd_init.experiments import Configuration, configurations
+from empirical.mmd_init.study import run_configuration
 from empirical.testbed.records import Draw, Draws, RunRecord, identity
 from theory import mmd
 from verify import figures

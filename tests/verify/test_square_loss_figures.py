@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.square_loss.batch import run_configuration
 from empirical.square_loss.experiments import Configuration, configurations
+from empirical.square_loss.study import run_configuration
 from empirical.testbed.records import Draw, Draws, RunRecord, identity
 from verify import figures
 from verify.figures import __main__ as command

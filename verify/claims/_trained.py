@@ -10,38 +10,21 @@ Workers that want the same run at once wait for the first of them.
 
 import os
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
-from empirical.batch import Named
-from empirical.digest import code_digest
 from empirical.testbed.records import RunRecord
+from empirical.testbed.study import Named, Setting, Study, run_here
 from verify.paths import Place, place
 
 PATIENCE = 3600.0
 """Seconds after which a run that another process holds is taken over."""
-
-
-class Batch(Protocol):
-    """What trains configurations and leaves a record of each."""
-
-    def __call__(
-        self,
-        configurations: Sequence[Any],
-        /,
-        *,
-        directory: Path,
-        device: str,
-        rerun: bool,
-    ) -> Mapping[str, str]:
-        """Return how each ended, by name."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -50,25 +33,16 @@ class Trainer:
 
     Attributes
     ----------
-    module : str
-        Whose command line trains them, ``empirical.<topic>``.
-    configurations : callable
-        Scale to configurations.
-    batch : callable
-        ``run_batch`` of that module.
-    identity : callable
-        Configuration and kind of device to what their record must stand for.
+    study : Study
+        What trains them.
     """
 
-    module: str
-    configurations: Callable[[Any], Sequence[Named]]
-    batch: Batch
-    identity: Callable[[Any, str], Mapping[str, Any]]
+    study: Study[Any]
 
     @property
     def code(self) -> str:
         """Digest of the code that trains them."""
-        return code_digest(f"{self.module}.batch")
+        return self.study.code
 
     def names(self, scale: str) -> tuple[str, ...]:
         """Return the names of the configurations of a scale."""
@@ -94,15 +68,12 @@ class Trainer:
         name, device = configuration.name, _device(scale)
         if scale == "paper" and not torch.cuda.is_available():
             raise ValueError(
-                f"{name} (paper): `{path}` must exist, or a GPU be here to train it."
-                f" Run `python -m {self.module} batch --scale paper` where there is one."
+                f"{name} (paper): `{path}` must exist, or a GPU be here to train it. Run"
+                f" `python -m {self.study.module} batch --scale paper` where there is one."
             )
         # What there is, if anything, is of other code.
-        outcome = self.batch(
-            [configuration], directory=path.parent, device=device, rerun=True
-        )
-        if outcome[name] != "done":
-            raise ValueError(f"{name}: {outcome[name]}")
+        here = Setting(device=device)
+        run_here(self.study, configuration, folder=path.parent, setting=here)
         record = RunRecord.read(path)
         assert record is not None
         return record
@@ -114,7 +85,7 @@ def _device(scale: str) -> str:
 
 @cache
 def _all(trainer: Trainer, scale: str, redraw: int) -> tuple[Any, ...]:
-    made: tuple[Any, ...] = tuple(trainer.configurations(scale))
+    made: tuple[Any, ...] = tuple(trainer.study.configurations(scale))
     # Farther than any configuration has seeds.
     moved = 1000 * redraw
     return tuple(replace(c, seeds=tuple(s + moved for s in c.seeds)) for c in made)
@@ -137,7 +108,7 @@ def _current(
 ) -> RunRecord | None:
     """Read a configuration's record; None where there is none that can stand for it."""
     record = RunRecord.read(path)
-    own = trainer.identity(configuration, _device(scale))
+    own = trainer.study.identity(configuration, Setting(device=_device(scale)))
     code = None if scale == "paper" else trainer.code
     return record if record and record.stands_for(own, code=code) else None
 

@@ -239,7 +239,7 @@ def _index(
 
 def _note_other_code(records: Folder, paper: Paper) -> None:
     """Say on stderr which of the records that were drawn are of earlier code."""
-    now = code_digest(f"{paper.module}.batch")
+    now = code_digest(f"{paper.module}.study")
     # Records of a GPU are kept as they are: few can make them anew.
     old = [
         name

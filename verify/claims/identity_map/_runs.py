@@ -6,16 +6,13 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from empirical.identity_map import batch
-from empirical.identity_map.experiments import configurations
+from empirical.identity_map.study import STUDY
 from empirical.testbed.records import RunRecord
 from verify.claims._trained import Trainer
 
 Array = npt.NDArray[np.float64]
 
-NETWORKS = Trainer(
-    "empirical.identity_map", configurations, batch.run_batch, batch.identity_of
-)
+NETWORKS = Trainer(STUDY)
 
 
 @cache

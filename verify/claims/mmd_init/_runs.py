@@ -3,16 +3,13 @@
 import numpy as np
 import numpy.typing as npt
 
-from empirical.mmd_init import batch
-from empirical.mmd_init.experiments import configurations
+from empirical.mmd_init.study import STUDY
 from empirical.testbed.records import Draws
 from verify.claims._trained import Trainer
 
 Array = npt.NDArray[np.float64]
 
-NETWORKS = Trainer(
-    "empirical.mmd_init", configurations, batch.run_batch, batch.identity_of
-)
+NETWORKS = Trainer(STUDY)
 
 
 def runs(name: str, scale: str, **variant: float) -> Draws:

@@ -2,15 +2,13 @@
 
 import numpy as np
 
-from empirical.square_loss import batch
-from empirical.square_loss.experiments import Configuration, configurations
+from empirical.square_loss.experiments import Configuration
+from empirical.square_loss.study import STUDY
 from empirical.testbed.records import Draws, RunRecord
 from verify.claims._trained import Trainer
 from verify.claims.square_loss._networks import Array
 
-NETWORKS = Trainer(
-    "empirical.square_loss", configurations, batch.run_batch, batch.identity_of
-)
+NETWORKS = Trainer(STUDY)
 
 
 def name_of(family: str, scale: str, data: str) -> str:

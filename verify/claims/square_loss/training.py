@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from empirical.square_loss.batch import train_configuration
 from empirical.square_loss.experiments import configurations
+from empirical.square_loss.study import train_configuration
 from theory import square_loss as sl
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import constantly, down, up
@@ -126,7 +126,7 @@ def _interrupted(epochs: int) -> tuple[Any, Any, Any]:
     found = replace(
         found, scales=(1.0,), recipe=replace(found.recipe, epochs=epochs, schedule=())
     )
-    return found, *train_configuration(found, device="cpu")
+    return found, *train_configuration(found)
 
 
 def _distance_by_optimiser(*, epochs: int) -> Array:

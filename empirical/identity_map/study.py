@@ -4,29 +4,27 @@ import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from empirical import batch, devices
+from empirical import devices
 from empirical.data import Dataset, load
 from empirical.digest import code_digest
 from empirical.identity_map import images, measures
-from empirical.identity_map.experiments import Configuration
+from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import Params
 from empirical.identity_map.training import Trained, train
 from empirical.randomness import seed_sequence, torch_generator
 from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import Array
 
 SCHEMA = 2
-
-Progress = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,26 +44,9 @@ def groups(configuration: Configuration) -> tuple[Group, ...]:
 
 
 def train_configuration(
-    configuration: Configuration,
-    *,
-    device: str,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> tuple[Trained, dict[tuple[int, ...], Pictures]]:
     """Train all groups and seeds of a configuration side by side.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    device : str
-    data : str, optional
-        Folder of the full data sets.
-    allow_unverified : bool
-        See `empirical.data.load`.
-    progress, checkpoint
-        See `training.train`.
 
     Returns
     -------
@@ -76,7 +57,7 @@ def train_configuration(
         looked at when it trains on many.
     """
     network = configuration.network
-    source = _source(configuration, data, allow_unverified=allow_unverified)
+    source = _source(configuration, setting)
     pictures = {
         labels: _pictures(configuration, source, labels)
         for labels in configuration.labels
@@ -90,7 +71,7 @@ def train_configuration(
                 # The same numbers for every group: what differs is the group alone.
                 generator=torch_generator(seed, "identity-map", "weights"),
                 dtype=torch.float32,
-                device=device,
+                device=setting.device,
             )
             for group, seed in draws
         ]
@@ -104,26 +85,20 @@ def train_configuration(
     trained = train(
         network,
         params,
-        inputs.to(device=device, dtype=torch.float32),
+        inputs.to(device=setting.device, dtype=torch.float32),
         configuration.recipe,
         rates=[group.rate for group, _ in draws],
         generator=torch_generator(configuration.seeds[0], "identity-map", "batches"),
-        progress=progress,
-        checkpoint=checkpoint,
+        progress=setting.progress,
+        checkpoint=setting.checkpoint,
     )
     return trained, pictures
 
 
 def run_configuration(
-    configuration: Configuration,
-    *,
-    device: str,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:
-    """Train, measure, and return the record; arguments as `train_configuration`.
+    """Train, measure, and return the record.
 
     Returns
     -------
@@ -143,39 +118,19 @@ def run_configuration(
     ...     recipe=Recipe(steps=3),
     ...     seeds=(0, 1),
     ... )
-    >>> run_configuration(tiny, device="cpu").draws.status
+    >>> run_configuration(tiny).draws.status
     ['finished', 'finished']
     """
-    return trained_record(
-        configuration,
-        device=device,
-        data=data,
-        allow_unverified=allow_unverified,
-        progress=progress,
-        checkpoint=checkpoint,
-    )[0]
+    return trained_record(configuration, setting)[0]
 
 
 def trained_record(
-    configuration: Configuration,
-    *,
-    device: str,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> tuple[RunRecord, Trained]:
-    """Return the record, and the weights too; arguments as `train_configuration`."""
+    """Return the record, and the weights too."""
     start = time.perf_counter()
-    trained, pictures = train_configuration(
-        configuration,
-        device=device,
-        data=data,
-        allow_unverified=allow_unverified,
-        progress=progress,
-        checkpoint=checkpoint,
-    )
-    devices.synchronise(device)
+    trained, pictures = train_configuration(configuration, setting)
+    devices.synchronise(setting.device)
     trained_at = time.perf_counter()
     settings = measures.Settings(**configuration.settings)
     measured = [
@@ -184,11 +139,9 @@ def trained_record(
     ]
     shared, own = _common([facts for facts, _ in measured])
     record = RunRecord(
-        **identity_of(
-            configuration, device, data=data, allow_unverified=allow_unverified
-        ),
+        **identity_of(configuration, setting),
         code=code_digest(__name__),
-        environment=devices.describe(device),
+        environment=devices.describe(setting.device),
         seconds={
             "training": trained_at - start,
             "measuring": time.perf_counter() - trained_at,
@@ -200,61 +153,19 @@ def trained_record(
     return record, trained
 
 
-def run_batch(
-    configurations: Sequence[Configuration],
-    *,
-    directory: Path,
-    device: str,
-    rerun: bool = False,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    report: Callable[[Configuration, str], None] | None = None,
-    progress: Progress | None = None,
-) -> dict[str, str]:
-    """Run what has no record yet; see `empirical.batch.run_batch`.
-
-    A configuration that was interrupted goes on from its checkpoint, which lies beside
-    the records until it is done.
-    """
-    return batch.run_batch(
-        configurations,
-        directory=directory,
-        identity=lambda c: identity_of(
-            c, device, data=data, allow_unverified=allow_unverified
-        ),
-        run=lambda c, checkpoint: run_configuration(
-            c,
-            device=device,
-            data=data,
-            allow_unverified=allow_unverified,
-            progress=progress,
-            checkpoint=checkpoint,
-        ),
-        code=code_digest(__name__),
-        rerun=rerun,
-        report=report,
-    )
-
-
-def identity_of(
-    configuration: Configuration,
-    device: str,
-    *,
-    data: str | None = None,
-    allow_unverified: bool = False,
-) -> dict[str, Any]:
+def identity_of(configuration: Configuration, setting: Setting = CPU) -> dict[str, Any]:
     """Return what makes a record that of a configuration; see `records.identity`."""
     c = configuration
     try:
-        source = _source(c, data, allow_unverified=allow_unverified)
+        source = _source(c, setting)
         shown = [images.chosen(x, data=source, skip=c.skip).origins for x in c.labels]
         learnt = None if c.examples is None else source.head(c.examples).sha256
     except (FileNotFoundError, ValueError):
         # Records are read where the data are not; training says what is wrong.
-        return identity(c, device=device, schema=SCHEMA)
+        return identity(c, device=setting.device, schema=SCHEMA)
     looked = [[origin["sha256"] for origin in each] for each in shown]
     known = digest([looked, learnt])
-    return identity(c, device=device, schema=SCHEMA, data=known)
+    return identity(c, device=setting.device, schema=SCHEMA, data=known)
 
 
 def _draws(
@@ -333,16 +244,14 @@ def _stacked(each: Sequence[Params]) -> Params:
     return tuple(torch.cat(weights) for weights in zip(*each, strict=True))
 
 
-def _source(
-    configuration: Configuration, data: str | None, *, allow_unverified: bool
-) -> Dataset:
+def _source(configuration: Configuration, setting: Setting) -> Dataset:
     name = "mnist" if configuration.data == "channelled" else configuration.data
     # Digits come from the set that is the same on every machine, unless it is too small.
     digits = name == "mnist" and (configuration.examples or 0) <= 4000
     return load(
         name,
-        directory=None if digits else data,
-        allow_unverified=allow_unverified,
+        directory=None if digits else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
         cached=not digits,
     )
 
@@ -360,3 +269,11 @@ def _many(configuration: Configuration, source: Dataset) -> Tensor:
     chosen = source.head(configuration.examples or len(source)).images
     pixels = images.standardised(chosen, data=source.name)
     return images.resize(pixels, configuration.network.shape[1:])
+
+
+STUDY = Study(
+    module="empirical.identity_map",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)

@@ -1,18 +1,16 @@
-"""Train configurations: one record each, resumable, also within a run."""
+"""What one configuration makes: a problem, trained draws, a record."""
 
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from empirical import batch, devices
+from empirical import devices
 from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
-from empirical.square_loss.experiments import Configuration
+from empirical.square_loss.experiments import Configuration, configurations
 from empirical.square_loss.problems import Problem, problem
 from empirical.square_loss.training import (
     Trained,
@@ -21,23 +19,17 @@ from empirical.square_loss.training import (
     train,
 )
 from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
 
 SCHEMA = 2
-
-Progress = Callable[[int, int, float], None]
 
 # Shapes of distributions: seven digits are plenty.
 _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
 
 
-def problem_of(
-    configuration: Configuration,
-    *,
-    data: str | None = None,
-    allow_unverified: bool = False,
-) -> Problem:
-    """Return a configuration's problem; `data` is the folder of the full data sets."""
+def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
+    """Return a configuration's problem."""
     # Digits come from the set that is the same on every machine, unless it is too small.
     c = configuration
     embedded = c.data == "mnist" and c.per_class <= 400 and c.tests <= 100
@@ -48,35 +40,17 @@ def problem_of(
         tests=c.tests,
         side=c.side,
         constant=c.constant,
-        directory=None if embedded else data,
-        allow_unverified=allow_unverified,
+        directory=None if embedded else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
         cached=not embedded,
     )
 
 
 def train_configuration(
-    configuration: Configuration,
-    *,
-    device: str,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> tuple[Trained, Problem]:
-    """Train a configuration's draws side by side, in the order of its `draws`.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    device : str
-    data : str, optional
-        Folder of the full data sets.
-    allow_unverified : bool
-        See `empirical.data.load`.
-    progress, checkpoint
-        See `training.train`.
-    """
-    learnt = problem_of(configuration, data=data, allow_unverified=allow_unverified)
+    """Train a configuration's draws side by side, in the order of its `draws`."""
+    learnt = problem_of(configuration, setting)
     params = configuration.network.init(
         [scale for scale, _ in configuration.draws],
         [
@@ -84,7 +58,7 @@ def train_configuration(
             for _, seed in configuration.draws
         ],
         dtype=getattr(torch, configuration.dtype),
-        device=device,
+        device=setting.device,
     )
     trained = train(
         configuration.network,
@@ -92,22 +66,16 @@ def train_configuration(
         learnt,
         configuration.recipe,
         generator=torch_generator(configuration.seeds[0], "square-loss", "batches"),
-        progress=progress,
-        checkpoint=checkpoint,
+        progress=setting.progress,
+        checkpoint=setting.checkpoint,
     )
     return trained, learnt
 
 
 def run_configuration(
-    configuration: Configuration,
-    *,
-    device: str = "cpu",
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:
-    """Train, and return the record; arguments as `train_configuration`.
+    """Train, and return the record.
 
     Returns
     -------
@@ -129,45 +97,25 @@ def run_configuration(
     ...     per_class=5,
     ...     seeds=(0, 1),
     ... )
-    >>> run_configuration(tiny, device="cpu").draws.status
+    >>> run_configuration(tiny).draws.status
     ['finished', 'finished']
     """
-    return trained_record(
-        configuration,
-        device=device,
-        data=data,
-        allow_unverified=allow_unverified,
-        progress=progress,
-        checkpoint=checkpoint,
-    )[0]
+    return trained_record(configuration, setting)[0]
 
 
 def trained_record(
-    configuration: Configuration,
-    *,
-    device: str = "cpu",
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> tuple[RunRecord, Trained]:
-    """Return the record, and the weights too; arguments as `train_configuration`."""
+    """Return the record, and the weights too."""
     start = time.perf_counter()
-    trained, learnt = train_configuration(
-        configuration,
-        device=device,
-        data=data,
-        allow_unverified=allow_unverified,
-        progress=progress,
-        checkpoint=checkpoint,
-    )
-    devices.synchronise(device)
+    trained, learnt = train_configuration(configuration, setting)
+    devices.synchronise(setting.device)
     seconds = time.perf_counter() - start
     count = len(learnt.inputs)
     record = RunRecord(
-        **_identity(configuration, device, learnt),
+        **_identity(configuration, setting.device, learnt),
         code=code_digest(__name__),
-        environment=devices.describe(device),
+        environment=devices.describe(setting.device),
         seconds={"training": seconds},
         facts={
             "problem": learnt.source,
@@ -184,56 +132,14 @@ def trained_record(
     return record, trained
 
 
-def run_batch(
-    configurations: Sequence[Configuration],
-    *,
-    directory: Path,
-    device: str,
-    rerun: bool = False,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    report: Callable[[Configuration, str], None] | None = None,
-    progress: Progress | None = None,
-) -> dict[str, str]:
-    """Run what has no record yet; see `empirical.batch.run_batch`.
-
-    A configuration that was interrupted goes on from its checkpoint, which lies beside
-    the records until it is done.
-    """
-    return batch.run_batch(
-        configurations,
-        directory=directory,
-        identity=lambda c: identity_of(
-            c, device, data=data, allow_unverified=allow_unverified
-        ),
-        run=lambda c, checkpoint: run_configuration(
-            c,
-            device=device,
-            data=data,
-            allow_unverified=allow_unverified,
-            progress=progress,
-            checkpoint=checkpoint,
-        ),
-        code=code_digest(__name__),
-        rerun=rerun,
-        report=report,
-    )
-
-
-def identity_of(
-    configuration: Configuration,
-    device: str,
-    *,
-    data: str | None = None,
-    allow_unverified: bool = False,
-) -> dict[str, Any]:
+def identity_of(configuration: Configuration, setting: Setting = CPU) -> dict[str, Any]:
     """Return what makes a record that of a configuration; see `records.identity`."""
     try:
-        learnt = problem_of(configuration, data=data, allow_unverified=allow_unverified)
+        learnt = problem_of(configuration, setting)
     except (FileNotFoundError, ValueError):
         # Records are read where the data are not; training says what is wrong.
         learnt = None
-    return _identity(configuration, device, learnt)
+    return _identity(configuration, setting.device, learnt)
 
 
 def _identity(
@@ -283,3 +189,11 @@ def _draws(configuration: Configuration, trained: Trained, learnt: Problem) -> D
 
 def _absent(value: Any) -> int | None:
     return None if value < 0 else int(value)
+
+
+STUDY = Study(
+    module="empirical.square_loss",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)

@@ -1,19 +1,67 @@
-"""Configurations run one after another, one JSON file each, resumable."""
+"""What one configuration makes: an experiment, and its record.
+
+The arguments of the experiments mean the same in all of them.
+
+Parameters
+----------
+activation : str
+    Standardised; a name that `empirical.conditioning.named` knows.
+chains : int
+    Independent networks.
+data : str
+    a, b (the paper's assumptions), arc or digits.
+delta : float
+    Separation of the inputs (a, arc), or their smallest eigenvalue (b).
+depth, depths : int
+    Hidden layers, increasing.
+draws : int
+    Independent networks.
+every : int
+    Record the loss after so many steps.
+layers : str
+    top or all.
+n : int
+    Training inputs.
+noise : float
+    Standard deviation of noise on the targets.
+rho : float
+    Correlation of the two inputs.
+seed : int
+    Of all random numbers.
+squared_norms : tuple of float
+    Of the two inputs.
+steps : int
+    Of gradient descent.
+tangent : bool
+    Measure tangent kernels too.
+tests : int
+    Test inputs.
+units : bool
+    Draw units instead of weights: wide and deep is cheap.
+width, widths : int
+    Units of every hidden layer.
+"""
 
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
-from empirical import batch, devices
-from empirical.batch import checked_name
+from empirical import devices
 from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.digest import code_digest
+from empirical.testbed.records import RunRecord, identity
+from empirical.testbed.study import (
+    CPU,
+    Setting,
+    Study,
+    check_scale,
+    checked_name,
+)
 
-Scale = Literal["small", "large"]
-SCHEMA = 1
+Scale = Literal["small", "full", "paper"]
+SCHEMA = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +76,13 @@ class Configuration:
         A key of `empirical.conditioning.EXPERIMENTS`.
     arguments : mapping
         Keyword arguments beside seed and device.
+    seed : int
     """
 
     name: str
     kind: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 7
 
     def __post_init__(self) -> None:
         if self.kind not in EXPERIMENTS:
@@ -44,126 +94,55 @@ class Configuration:
 
 
 def run_configuration(
-    configuration: Configuration,
-    *,
-    seed: int,
-    device: str,
-    directory: str | None = None,
-) -> dict[str, Any]:
-    """Run one configuration and return its record.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    seed : int
-    device : str
-    directory : str, optional
-        Of the full data sets. Not part of the record, which holds their digests.
+    configuration: Configuration, setting: Setting = CPU
+) -> RunRecord:
+    """Run one configuration and return its record: what was found are its facts.
 
     Examples
     --------
     >>> tiny = Configuration(
     ...     name="x", kind="chain", arguments={"depth": 1, "chains": 2, "width": 2}
     ... )
-    >>> sorted(run_configuration(tiny, seed=7, device="cpu"))[:4]
-    ['arguments', 'code', 'device', 'environment']
+    >>> run_configuration(tiny).entry("arguments/depth")
+    1
     """
-    start = time.perf_counter()
-    function = EXPERIMENTS[configuration.kind]
-    options: dict[str, Any] = {"seed": seed, "device": device}
+    start, c = time.perf_counter(), configuration
+    function = EXPERIMENTS[c.kind]
+    options: dict[str, Any] = {"seed": c.seed, "device": setting.device}
     if "directory" in inspect.signature(function).parameters:
-        options["directory"] = directory
-    result = function(**configuration.arguments, **options)
-    devices.synchronise(device)
-    return {
-        **_identity(configuration, seed=seed, device=device),
-        "schema": SCHEMA,
-        "code": code_digest(__name__),
-        "environment": devices.describe(device),
-        "seconds": time.perf_counter() - start,
-        "result": result,
-    }
-
-
-def run_batch(
-    configurations: Sequence[Configuration],
-    *,
-    directory: Path,
-    seed: int,
-    device: str,
-    rerun: bool = False,
-    data: str | None = None,
-    report: Callable[[Configuration, str], None] | None = None,
-) -> dict[str, str]:
-    """Run what has no record yet; each record is written whole or not at all.
-
-    Parameters
-    ----------
-    configurations : sequence of Configuration
-    directory : Path
-        Made if absent; one ``<name>.json`` each.
-    seed : int
-    device : str
-    rerun : bool
-        Run those with a record too.
-    data : str, optional
-        Folder of the full data sets.
-    report : callable, optional
-        Called with a configuration and ``"running"`` before it starts, or how it ended.
-
-    Returns
-    -------
-    dict
-        Name to ``"done"``, ``"kept"``, ``"kept, of other code"`` or ``"failed: why"``;
-        a failure (memory, say) does not stop the others.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Passed on; the records written so far stay, nothing half-written does.
-    """
-    return batch.run_batch(
-        configurations,
-        directory=directory,
-        identity=lambda configuration: {
-            **_identity(configuration, seed=seed, device=device),
-            "schema": SCHEMA,
-        },
-        run=lambda configuration, _: run_configuration(
-            configuration, seed=seed, device=device, directory=data
-        ),
+        options["directory"] = setting.data_folder
+    result = function(**c.arguments, **options)
+    devices.synchronise(setting.device)
+    return RunRecord(
+        **identity_of(c, setting),
         code=code_digest(__name__),
-        rerun=rerun,
-        report=report,
+        environment=devices.describe(setting.device),
+        seconds={"all": time.perf_counter() - start},
+        facts=result,
     )
 
 
+def identity_of(configuration: Configuration, setting: Setting = CPU) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    return identity(configuration, device=setting.device, schema=SCHEMA)
+
+
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
-    """Return the batch: ``"large"`` for a GPU, ``"small"`` to try it on two cores.
+    """Return every experiment at a scale.
+
+    Parameters
+    ----------
+    scale : {"small", "full", "paper"}
+        ``"small"`` to try it on two cores; ``"full"`` takes hours there; ``"paper"`` is
+        for a GPU.
 
     Examples
     --------
     >>> {c.kind for c in configurations("small")} == set(EXPERIMENTS)
     True
     """
-    if scale not in ("small", "large"):
-        raise ValueError(
-            f"configurations: `scale` must be small or large, but it is {scale!r}"
-        )
-    return _LARGE if scale == "large" else _SMALL
-
-
-def _identity(
-    configuration: Configuration, *, seed: int, device: str
-) -> dict[str, Any]:
-    return {
-        "name": configuration.name,
-        "kind": configuration.kind,
-        "arguments": dict(configuration.arguments),
-        "seed": seed,
-        # Random numbers differ between kinds of device only.
-        "device": device.split(":")[0],
-    }
+    check_scale(scale)
+    return {"small": _SMALL, "full": _FULL, "paper": _PAPER}[scale]
 
 
 def _grid(
@@ -275,7 +254,19 @@ _SMALL = _grid(
     tangent_width=64,
 )
 
-_LARGE = _grid(
+_FULL = _grid(
+    width=2048,
+    depths=(0, 1, 2, 4, 8, 16, 32),
+    n=64,
+    tests=100,
+    draws=4,
+    chains=4000,
+    steps=300,
+    widths=(64, 256, 1024),
+    tangent_width=256,
+)
+
+_PAPER = _grid(
     width=16_384,
     depths=(0, 1, 2, 4, 8, 16, 32, 64),
     n=256,
@@ -285,4 +276,11 @@ _LARGE = _grid(
     steps=1000,
     widths=(64, 256, 1024, 4096),
     tangent_width=2048,
+)
+
+STUDY = Study(
+    module="empirical.conditioning",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
 )

@@ -1,18 +1,16 @@
-"""Train configurations: one record each, resumable, also within a run."""
+"""What one configuration makes: a problem, trained draws, a record."""
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from empirical import batch, devices
+from empirical import devices
 from empirical.digest import code_digest
 from empirical.mmd_init import records
-from empirical.mmd_init._chunks import Progress
-from empirical.mmd_init.experiments import Configuration
+from empirical.mmd_init.experiments import Configuration, configurations
 from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import State, stacked
 from empirical.mmd_init.pretraining import pretrain_stack
@@ -21,38 +19,28 @@ from empirical.mmd_init.records import Found
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.randomness import numpy_generator, torch_generator
 from empirical.testbed.records import RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
 
 SCHEMA = 2
 
 
-def images_of(
-    configuration: Configuration,
-    *,
-    data: str | None = None,
-    allow_unverified: bool = False,
-) -> Images:
-    """Return a configuration's images; `data` is the folder of the full data sets."""
+def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
+    """Return a configuration's images."""
     c = configuration
     # Small digits come from the set that is the same on every machine.
     embedded = c.data == "mnist" and c.side is not None
     return images(
         c.data,
         side=c.side,
-        directory=None if embedded else data,
-        allow_unverified=allow_unverified,
+        directory=None if embedded else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
         cached=not embedded,
     )
 
 
 def run_configuration(
-    configuration: Configuration,
-    *,
-    device: str = "cpu",
-    data: str | None = None,
-    allow_unverified: bool = False,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
+    configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:
     """Pre-train, measure, fine-tune, and return the record.
 
@@ -82,22 +70,20 @@ def run_configuration(
     ['finished', 'finished']
     """
     c, start_time = configuration, time.perf_counter()
-    found = images_of(c, data=data, allow_unverified=allow_unverified)
-    found = dataclasses.replace(found, inputs=found.inputs.to(device))
-    start = _starts(c, device)
-    state, runs, taken = _pretrained(
-        c, start, found, progress=progress, checkpoint=checkpoint
-    )
+    found = images_of(c, setting)
+    found = dataclasses.replace(found, inputs=found.inputs.to(setting.device))
+    start = _starts(c, setting.device)
+    state, runs, taken = _pretrained(c, start, found, setting)
     pretraining = time.perf_counter() - start_time
     if not c.network.batch_norm:
         records.measured(c, start, state, found, runs)
     records.around(c, taken, found, runs)
-    _finetune(c, state, found, runs, progress=progress, checkpoint=checkpoint)
-    devices.synchronise(device)
+    _finetune(c, state, found, runs, setting)
+    devices.synchronise(setting.device)
     return RunRecord(
-        **_identity(c, device, found),
+        **_identity(c, setting.device, found),
         code=code_digest(__name__),
-        environment=devices.describe(device),
+        environment=devices.describe(setting.device),
         seconds={
             "pretraining": pretraining,
             "all": time.perf_counter() - start_time,
@@ -111,20 +97,14 @@ def run_configuration(
     )
 
 
-def identity_of(
-    configuration: Configuration,
-    device: str,
-    *,
-    data: str | None = None,
-    allow_unverified: bool = False,
-) -> dict[str, Any]:
+def identity_of(configuration: Configuration, setting: Setting = CPU) -> dict[str, Any]:
     """Return what makes a record that of a configuration; see `records.identity`."""
     try:
-        found = images_of(configuration, data=data, allow_unverified=allow_unverified)
+        found = images_of(configuration, setting)
     except (FileNotFoundError, ValueError):
         # Records are read where the data are not; training says what is wrong.
         found = None
-    return _identity(configuration, device, found)
+    return _identity(configuration, setting.device, found)
 
 
 def _identity(
@@ -150,9 +130,7 @@ def _pretrained(
     c: Configuration,
     start: State,
     found: Images,
-    *,
-    progress: Progress | None,
-    checkpoint: Path | None,
+    setting: Setting,
 ) -> tuple[State, list[Found], dict[int, State]]:
     """Return learnt starts, the beginnings of their records, and states on the way."""
     runs = [Found() for _ in c.runs]
@@ -175,8 +153,8 @@ def _pretrained(
                 torch_generator(seed, records.TOPIC, "labels") for _, seed in c.runs
             ],
             recipe=recipe,
-            progress=progress,
-            checkpoint=checkpoint,
+            progress=setting.progress,
+            checkpoint=setting.checkpoint,
         )
         for index, run in enumerate(runs):
             run.status = "diverged" if made.diverged[index] else "finished"
@@ -185,8 +163,8 @@ def _pretrained(
         return made.state, runs, {}
 
     def shown(done: int, last: int, terms: dict[str, float]) -> None:
-        if progress is not None:
-            progress(done, last, terms["loss"])
+        if setting.progress is not None:
+            setting.progress(done, last, terms["loss"])
 
     learnt = pretrain_stack(
         c.network,
@@ -197,7 +175,7 @@ def _pretrained(
         on_degenerate="record",
         snapshots=_spread(c, len(found.inputs)),
         progress=shown,
-        checkpoint=checkpoint,
+        checkpoint=setting.checkpoint,
     )
     runs = [records.pretrained(c, one) for one in learnt]
     taken = {
@@ -219,11 +197,9 @@ def _finetune(
     state: State,
     found: Images,
     runs: Sequence[Found],
-    *,
-    progress: Progress | None,
-    checkpoint: Path | None,
+    setting: Setting,
 ) -> None:
-    tasks = _tasks(c)
+    tasks, kept = _tasks(c), setting.checkpoint
     for shots in c.shots:
         made = [
             draw_splits(
@@ -252,9 +228,8 @@ def _finetune(
             ],
             recipe=c.finetune,
             recorded=c.distances,
-            progress=progress,
-            checkpoint=checkpoint
-            and checkpoint.with_name(f"{checkpoint.name}.{shots}-tuned"),
+            progress=setting.progress,
+            checkpoint=kept and kept.with_name(f"{kept.name}.{shots}-tuned"),
         )
         for index, run in enumerate(runs):
             run.arrays[f"finetuned/{shots}"] = rounded(tuned.test_accuracy[index])
@@ -262,37 +237,9 @@ def _finetune(
                 run.arrays["distances"] = rounded(tuned.distances[index, 0])
 
 
-def run_batch(
-    configurations: Sequence[Configuration],
-    *,
-    directory: Path,
-    device: str,
-    rerun: bool = False,
-    data: str | None = None,
-    allow_unverified: bool = False,
-    report: Callable[[Configuration, str], None] | None = None,
-    progress: Progress | None = None,
-) -> dict[str, str]:
-    """Run what has no record yet; see `empirical.batch.run_batch`.
-
-    A configuration that was interrupted goes on from its last checkpoints, which lie
-    beside the records until it is done.
-    """
-    return batch.run_batch(
-        configurations,
-        directory=directory,
-        identity=lambda c: identity_of(
-            c, device, data=data, allow_unverified=allow_unverified
-        ),
-        run=lambda c, checkpoint: run_configuration(
-            c,
-            device=device,
-            data=data,
-            allow_unverified=allow_unverified,
-            progress=progress,
-            checkpoint=checkpoint,
-        ),
-        code=code_digest(__name__),
-        rerun=rerun,
-        report=report,
-    )
+STUDY = Study(
+    module="empirical.mmd_init",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)

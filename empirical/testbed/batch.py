@@ -1,0 +1,212 @@
+"""Configurations of a study as tasks of the engine; one JSON record each, resumable.
+
+Wherever the tasks run, only the program that calls `run_batch` writes records.
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from empirical.testbed import telling
+from empirical.testbed.engine import Engine, Progress
+from empirical.testbed.records import RunRecord
+from empirical.testbed.study import (
+    Named,
+    Setting,
+    Study,
+    checkpoint_at,
+    digest_of,
+    remove_checkpoints,
+)
+from empirical.testbed.tasks import End, Result, Task
+
+Item = TypeVar("Item", bound=Named)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error to be told, not one of the program.
+
+    Attributes
+    ----------
+    text : str
+    misuse : bool
+        Whether a value was at fault.
+    """
+
+    text: str
+    misuse: bool
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; return a `Failure` for an error that is to be told."""
+    try:
+        return function(*arguments)
+    except (OSError, RuntimeError, ValueError) as error:
+        return Failure(str(error), isinstance(error, ValueError))
+
+
+def run_batch(
+    study: Study[Item],
+    configurations: Sequence[Item],
+    *,
+    folder: Path,
+    engine: Engine,
+    setting: Setting | None = None,
+    rerun: bool = False,
+    report: Callable[[str, str], None] | None = None,
+    look: Callable[[Mapping[str, telling.Said | None]], None] | None = None,
+) -> dict[str, str]:
+    """Run what has no record yet; each record is written whole or not at all.
+
+    What was interrupted goes on from its checkpoint, which lies beside the records until
+    its own is written; workers that don't see the folder keep none.
+
+    Parameters
+    ----------
+    study : Study
+    configurations : sequence
+    folder : Path
+        Made if absent; one ``<name>.json`` each.
+    engine : Engine
+    setting : Setting, optional
+        Of every run; progress and checkpoints are the batch's.
+    rerun : bool
+        Run those with a record too.
+    report : callable, optional
+        Called with a name and ``"running"``, or how it ended.
+    look : callable, optional
+        Called now and then with the names of what runs, and where each stands.
+
+    Returns
+    -------
+    dict
+        Name to ``"done"``, ``"kept"``, ``"kept, of other code"``, ``"failed: why"`` or
+        another end; a failure (memory, say) does not stop the others.
+
+    Raises
+    ------
+    Ended
+        After a signal or the deadline; the records written so far stay.
+    OSError
+        If nothing can be written to the folder.
+    """
+    folder = folder.absolute()
+    setting, code = setting or Setting(), study.code
+    say = report or (lambda _name, _outcome: None)
+    open_folder(folder)
+    outcomes: dict[str, str] = {}
+    tasks: list[Task] = []
+    names: dict[str, str] = {}
+    for each in configurations:
+        path = folder / f"{each.name}.json"
+        own = study.identity(each, setting)
+        kept = None if rerun else _kept(path, own, code)
+        if kept is not None:
+            outcomes[each.name] = kept
+            say(each.name, kept)
+            continue
+        task = _task(study, each, own, code, folder, setting)
+        names[task.key] = each.name
+        tasks.append(task)
+
+    begun: set[str] = set()
+
+    def seen(progress: Progress) -> None:
+        running = {names[key]: progress.said.get(key) for key in progress.running}
+        for name in running.keys() - begun:
+            begun.add(name)
+            say(name, "running")
+        if look is not None:
+            look(running)
+
+    for task, result in engine.run(tasks, progress=seen):
+        name = names[task.key]
+        outcomes[name] = _settled(folder / f"{name}.json", result)
+        say(name, outcomes[name])
+    return outcomes
+
+
+def _task(
+    study: Study[Item],
+    configuration: Item,
+    identity: Mapping[str, Any],
+    code: str,
+    folder: Path,
+    setting: Setting,
+) -> Task:
+    """Return a task whose key is all that its record depends on."""
+    # No run goes on from what another configuration or other code has left.
+    digest = digest_of(identity, code)
+    kept = checkpoint_at(folder / f"{configuration.name}.json", digest)
+    data = [str(setting.data_folder), setting.allow_unverified]
+    key = f"{study.module}/{configuration.name}-{digest_of({'': identity}, str(data))}"
+    given = dataclasses.replace(setting, checkpoint=kept, progress=None)
+    return Task(
+        f"{key}-{digest}",
+        _work,
+        (study.run, configuration, given),
+        gpu=setting.device.startswith("cuda"),
+    )
+
+
+def _work(
+    run: Callable[[Any, Setting], Any], configuration: Any, setting: Setting
+) -> Any:
+    """Run one configuration, in this process or in a worker."""
+    kept = setting.checkpoint
+    if kept is not None and not kept.parent.is_dir():
+        # Another machine, and no shared folder.
+        kept = None
+    told = dataclasses.replace(setting, checkpoint=kept, progress=telling.tell)
+    return attempt(run, configuration, told)
+
+
+def _settled(path: Path, result: Result) -> str:
+    """Write the record of a run that ended, and say how it did."""
+    if result.end is not End.DONE:
+        reason = result.error.strip()
+        return f"{result.end.value}: {reason}" if reason else result.end.value
+    if isinstance(result.value, Failure):
+        return f"failed: {result.value.text}"
+    try:
+        result.value.write(path)
+    except (OSError, ValueError) as error:
+        # Its checkpoint stays.
+        return f"failed: its record can't be written: {error}"
+    # Those of other code and other configurations are of no use now.
+    remove_checkpoints(checkpoint_at(path))
+    return "done"
+
+
+def open_folder(folder: Path) -> None:
+    """Make a folder, and see that files can be written to it.
+
+    Raises
+    ------
+    OSError
+        If not.
+    """
+    probe = folder / f".{os.getpid()}.probe"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with probe.open("wb") as stream:
+                # Of a full disk, the first block says so.
+                stream.write(b"\0" * 4096)
+                stream.flush()
+                os.fsync(stream.fileno())
+        finally:
+            probe.unlink(missing_ok=True)
+    except OSError as error:
+        raise OSError(f"nothing can be written to {folder}: {error}") from error
+
+
+def _kept(path: Path, identity: Mapping[str, Any], code: str) -> str | None:
+    record = RunRecord.read(path)
+    if record is None or not record.stands_for(identity):
+        return None
+    return "kept" if record.code == code else "kept, of other code"

@@ -1,0 +1,406 @@
+"""What the command lines share: subcommands of a study, a progress bar, exit codes."""
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from empirical import devices
+from empirical.testbed import stopping, telling
+from empirical.testbed import writing as files
+from empirical.testbed.batch import open_folder, run_batch
+from empirical.testbed.engine import Engine
+from empirical.testbed.options import add_options, made
+from empirical.testbed.records import RunRecord
+from empirical.testbed.signals import Ended, Interruption, Listener
+from empirical.testbed.study import SCALES, Named, Setting, Study, remove_checkpoints
+from empirical.testbed.tasks import beside
+
+Value = TypeVar("Value")
+
+GRACE = 20.0
+"""Seconds that a run has to leave a checkpoint in, once asked to stop."""
+
+QUIET = 60.0
+"""Seconds between two lines on what runs, where there is no terminal."""
+
+
+@dataclass(frozen=True)
+class Single:
+    """A subcommand that runs one thing.
+
+    Attributes
+    ----------
+    name, about : str
+    add : callable
+        Adds options of its own.
+    run : callable
+        Options and setting to exit code.
+    resumes : bool
+        Whether it can go on from a checkpoint.
+    """
+
+    name: str
+    about: str
+    add: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Setting], int]
+    resumes: bool = True
+
+
+def main(
+    study: Study[Any],
+    singles: Sequence[Single],
+    argv: Sequence[str] | None,
+    *,
+    about: str,
+    changed: Callable[[Any, argparse.Namespace], Any] | None = None,
+    add: Callable[[argparse.ArgumentParser], None] | None = None,
+) -> int:
+    """Run a study's command line.
+
+    Parameters
+    ----------
+    study : Study
+    singles : sequence of Single
+        Beside ``batch`` and ``list``.
+    argv : sequence of str, optional
+    about : str
+    changed, add : callable, optional
+        What the batch makes of a configuration with options of its own, and those.
+
+    Returns
+    -------
+    int
+        0; 1 if something failed; 2 for misuse; 124 at the deadline; 128 + n after
+        signal n, 130 for Ctrl-C.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {study.module}", description=about
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for single in singles:
+        one = commands.add_parser(
+            single.name, help=single.about, description=single.about
+        )
+        single.add(one)
+        _add_setting(one, *(() if single.resumes else ("checkpoint",)))
+    text = "run every configuration that has no record yet"
+    many = commands.add_parser("batch", help=text, description=text)
+    _add_batch(many)
+    if add is not None:
+        add(many)
+    listed = commands.add_parser("list", help="print the configurations' names")
+    for each in (many, listed):
+        _add_choice(each)
+    options = parser.parse_args(argv)
+
+    def run() -> int:
+        if options.command == "list":
+            found = chosen(study.configurations(options.scale), options)
+            sys.stdout.write("".join(f"{_line(c)}\n" for c in found))
+            return 0
+        setting = made(_setting(), options)
+        if getattr(options, "scheduler", None) is None or setting.device == "auto":
+            setting = replace(setting, device=str(devices.resolve(setting.device)))
+        if options.command == "batch":
+            found = chosen(study.configurations(options.scale), options)
+            if changed is not None:
+                found = [changed(c, options) for c in found]
+            return _batch(study, found, options, setting)
+        (single,) = (s for s in singles if s.name == options.command)
+        return single.run(options, setting)
+
+    return guarded(run)
+
+
+def _setting() -> Setting:
+    """Return what holds where no option says otherwise."""
+    folder = os.environ.get("DEEP_LEDGER_DATA")
+    return Setting(device="auto", data_folder=Path(folder) if folder else None)
+
+
+def _add_setting(parser: argparse.ArgumentParser, *skip: str) -> None:
+    """Add the options of a `Setting`, and the deadline."""
+    add_options(parser, _setting(), skip=("progress", *skip))
+    text = "stop after so long, with exit code 124; the next call goes on from there"
+    parser.add_argument("--minutes", type=float, help=text)
+
+
+def _add_batch(parser: argparse.ArgumentParser) -> None:
+    text = "folder of the records"
+    parser.add_argument("--out", type=Path, required=True, help=text)
+    parser.add_argument("--rerun", action="store_true", help="also what has a record")
+    text = "processes on this machine, one thread each; default: one a core, or a GPU"
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=int, metavar="N", help=text)
+    text = "address or file of a Dask scheduler, whose workers do the work"
+    where.add_argument("--scheduler", metavar="ADDRESS", help=text)
+    _add_setting(parser, "checkpoint")
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add what chooses among configurations."""
+    text = "minutes on two cores, hours, or the paper's protocol; default: small"
+    parser.add_argument("--scale", choices=SCALES, default="small", help=text)
+    parser.add_argument("--only", nargs="+", metavar="WORD", help="names with all")
+    parser.add_argument("--figures", nargs="+", type=int, help="for one of these")
+
+
+def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list[Named]:
+    """Return the configurations that the options choose.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    words, figures = options.only or (), options.figures
+    found = [
+        c
+        for c in configurations
+        if all(word in c.name for word in words)
+        and (figures is None or set(figures) & set(getattr(c, "figures", ())))
+    ]
+    if not found:
+        also = "" if figures is None else f" and one of the figures {figures}"
+        raise ValueError(
+            f"batch: no configuration of scale {options.scale} holds {options.only}"
+            f"{also}"
+        )
+    return found
+
+
+def _line(configuration: Any) -> str:
+    """Return a configuration's line of the list: its name, and what it serves."""
+    served = [
+        f"{kind} {' '.join(map(str, sorted(numbers)))}"
+        for kind in ("tables", "figures")
+        if (numbers := getattr(configuration, kind, ()))
+    ]
+    return "  ".join([configuration.name, *served])
+
+
+def _batch(
+    study: Study[Any],
+    found: Sequence[Named],
+    options: argparse.Namespace,
+    setting: Setting,
+) -> int:
+    workers = options.workers
+    if workers is None and options.scheduler is None and setting.device != "cpu":
+        import torch
+
+        workers = torch.cuda.device_count()
+    engine = Engine(
+        workers=workers,
+        scheduler=options.scheduler,
+        minutes=options.minutes,
+        grace=GRACE,
+    )
+    with engine, Bar(len(found)) as bar:
+        try:
+            outcomes = run_batch(
+                study,
+                found,
+                folder=options.out,
+                engine=engine,
+                setting=setting,
+                rerun=options.rerun,
+                report=bar.report,
+                look=bar.look,
+            )
+        except Ended:
+            bar.say(f"interrupted; what is done stays in {options.out}")
+            raise
+    fine = ("done", "kept")
+    return 0 if all(o.startswith(fine) for o in outcomes.values()) else 1
+
+
+class Bar:
+    """Progress on stderr: bars at a terminal, elsewhere a line now and then."""
+
+    def __init__(self, total: int) -> None:
+        # Loaded here: `list` and `--help` draw nothing.
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskID,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._console = Console(stderr=True, soft_wrap=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[shown]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._all = self._bar.add_task("all", total=total, shown=f"0/{total}")
+        self._total, self._done = total, 0
+        self._rows: dict[str, TaskID] = {}
+        self._spoke = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def say(self, line: str) -> None:
+        """Write a line above the bars."""
+        self._console.print(line, markup=False, highlight=False)
+
+    def report(self, name: str, outcome: str) -> None:
+        """Show the start or the end of a run."""
+        if outcome == "running":
+            return
+        if name in self._rows:
+            self._bar.remove_task(self._rows.pop(name))
+        self._done += 1
+        shown = f"{self._done}/{self._total}"
+        self._bar.update(self._all, advance=1, shown=shown)
+        if outcome != "kept":
+            self.say(f"[{shown}] {name}: {outcome}")
+
+    def look(self, running: Mapping[str, telling.Said | None]) -> None:
+        """Show where runs stand."""
+        for name, said in running.items():
+            if name not in self._rows:
+                self._rows[name] = self._bar.add_task(name, total=None, shown="")
+            if said is not None:
+                row = self._rows[name]
+                self._bar.update(
+                    row, completed=said.done, total=said.last, shown=str(said)
+                )
+        if self._bar.disable and time.monotonic() - self._spoke > QUIET:
+            self._spoke = time.monotonic()
+            for name, said in running.items():
+                self.say(f"{name}: {said or 'running'}")
+
+
+def alone(function: Callable[[], Value], name: str, minutes: float | None) -> Value:
+    """Call a function that tells where it stands and stops on request, below a bar.
+
+    Raises
+    ------
+    Ended
+        After a signal or the deadline, with its checkpoint written.
+    """
+    listener, asked = Listener(minutes), math.inf
+    bar = Bar(1)
+
+    def watch(seconds: float) -> None:
+        nonlocal asked
+        bar.look({name: telling.said()})
+        if listener.code and asked == math.inf:
+            asked = seconds
+            stopping.request()
+        if seconds - asked > GRACE:
+            asked = -math.inf
+            listener.interrupt(Interruption(listener.reason))
+
+    telling.forget()
+    try:
+        with listener.listening(), bar, beside(watch, 0.25):
+            return function()
+    except (stopping.Stopped, Interruption):
+        raise Ended(listener.code) from None
+    finally:
+        stopping.withdraw()
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """See, before hours of work, that files can be written.
+
+    Raises
+    ------
+    ValueError
+        If a file's folder does not exist, or it is a folder itself.
+    OSError
+        If nothing can be written there.
+    """
+    for path in paths:
+        if path is None:
+            continue
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"the folder of {path} must exist, but it does not")
+        if path.is_dir():
+            raise ValueError(f"{path} must be a file, but it is a folder")
+        open_folder(path.absolute().parent)
+
+
+def put(record: Any, path: Path | None) -> None:
+    """Write a record to a file, or to stdout when there is none."""
+    if isinstance(record, RunRecord):
+        if path is not None:
+            record.write(path)
+        else:
+            sys.stdout.write(record.text())
+        return
+    if path is not None:
+        files.write_json(path, record)
+        return
+    text = json.dumps(files.plain(record), indent=1, allow_nan=False)
+    sys.stdout.write(text + "\n")
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Add where `train_one` writes to."""
+    parser.add_argument("--output", type=Path, help="a file instead of stdout")
+    text = "file of the first and last weights"
+    parser.add_argument("--weights", type=Path, help=text)
+
+
+def train_one(
+    train: Callable[[Any, Setting], tuple[Any, Any]],
+    configuration: Named,
+    options: argparse.Namespace,
+    setting: Setting,
+) -> Any:
+    """Train one configuration to record and weights, write both, return the latter."""
+    check_outputs(options.output, options.weights, setting.checkpoint)
+    told = replace(setting, progress=telling.tell)
+    record, trained = alone(
+        lambda: train(configuration, told), configuration.name, options.minutes
+    )
+    if options.weights is not None:
+        import torch
+
+        kept = {"initial": list(trained.initial), "final": list(trained.final)}
+        with files.whole(options.weights) as partial:
+            torch.save(kept, partial)
+    put(record, options.output)
+    if setting.checkpoint is not None:
+        remove_checkpoints(setting.checkpoint)
+    return trained
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """Return the exit code of `run`: see `main`."""
+    try:
+        return run()
+    except BrokenPipeError:
+        # Whoever read the output has had enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    except (OSError, RuntimeError, ValueError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2 if isinstance(error, ValueError) else 1
+    except Ended as ended:
+        return ended.exit_code
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,171 @@
+"""Options of a command line from dataclasses and functions: names, types, defaults, help.
+
+A field ``weight_decay: float = 0.0`` is the option ``--weight-decay``, a number, by
+default the value that the example has; its help is what the docstring's Attributes or
+Parameters say.
+"""
+
+import argparse
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+Value = TypeVar("Value")
+
+_CONVERTED = (int, float, str, Path)
+
+
+def explained(documented: object) -> dict[str, str]:
+    """Return what a docstring says of each attribute or parameter.
+
+    Examples
+    --------
+    >>> explained(explained.__doc__)
+    {}
+    >>> def scaled(x):
+    ...     '''Scale.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     x, y : float
+    ...         Factors, at
+    ...         least 1.
+    ...     '''
+    >>> explained(scaled)["y"]
+    'Factors, at least 1.'
+    """
+    text = documented if isinstance(documented, str) else documented.__doc__
+    found: dict[str, str] = {}
+    sections = re.split(r"^(\w+)\n-+\n", inspect.cleandoc(text or ""), flags=re.M)
+    for title, body in zip(sections[1::2], sections[2::2], strict=True):
+        if title not in ("Attributes", "Parameters"):
+            continue
+        entries = re.findall(r"^(\S[^\n]*)\n?((?:[ ]+[^\n]*\n?|\n)*)", body, flags=re.M)
+        for head, said in entries:
+            words = " ".join(said.split()).replace("`", "")
+            for name in head.partition(" : ")[0].split(", "):
+                found[name] = words
+    return found
+
+
+def add_options(
+    parser: Any,
+    example: object,
+    *,
+    skip: Iterable[str] = (),
+    said: Mapping[str, str] | None = None,
+) -> None:
+    """Add an option for every field of a dataclass's value, or parameter of a function.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser or group of one
+    example : dataclass or callable
+        Its values are the defaults. What is a dataclass inside it makes a group.
+    skip : iterable of str
+        Fields without an option.
+    said : mapping, optional
+        Help, where the docstring of `example` has none.
+    """
+    texts = {**(said or {}), **explained(_home(example))}
+    hints = get_type_hints(_home(example))
+    for name, default in _defaults(example).items():
+        if name in skip:
+            continue
+        if is_dataclass(default):
+            group = parser.add_argument_group(name)
+            add_options(group, default, skip=skip, said=said)
+            continue
+        given = _arguments(hints[name], default)
+        text = texts.get(name, "")
+        if default is not False:
+            shown = " ".join(map(str, _listed(default))) or "none"
+            text = f"{text.rstrip(' .,')}; default: {shown.replace('None', 'none')}"
+        option = "--" + name.replace("_", "-")
+        parser.add_argument(
+            option, default=default, help=text.lstrip("; ").replace("%", "%%"), **given
+        )
+
+
+def made(example: Value, options: argparse.Namespace, **others: Any) -> Value:
+    """Return a dataclass's value with what the options say, and others, changed.
+
+    Examples
+    --------
+    >>> from empirical.square_loss.recipes import Recipe
+    >>> parser = argparse.ArgumentParser()
+    >>> add_options(parser, Recipe(epochs=10))
+    >>> options = parser.parse_args(["--weight-decay", "0.5", "--schedule", "0.5"])
+    >>> made(Recipe(epochs=10), options) == Recipe(
+    ...     epochs=10, weight_decay=0.5, schedule=(0.5,)
+    ... )
+    True
+    """
+    given: dict[str, Any] = {}
+    for name, default in _defaults(example).items():
+        if is_dataclass(default) and name not in others:
+            given[name] = made(default, options)
+        elif hasattr(options, name):
+            value = getattr(options, name)
+            given[name] = tuple(value) if isinstance(value, list) else value
+    return replace(cast("Any", example), **{**given, **others})
+
+
+def _home(example: object) -> Any:
+    """Return what has the annotations and the docstring."""
+    return example if inspect.isfunction(example) else type(example)
+
+
+def _defaults(example: object) -> dict[str, Any]:
+    if inspect.isfunction(example):
+        parameters = inspect.signature(example).parameters
+        return {name: each.default for name, each in parameters.items()}
+    assert is_dataclass(example)
+    return {f.name: getattr(example, f.name) for f in fields(example)}
+
+
+def _listed(default: Any) -> Sequence[Any]:
+    return default if isinstance(default, tuple) else (default,)
+
+
+def _arguments(hint: Any, default: Any) -> dict[str, Any]:
+    """Return what argparse wants to know of a type."""
+    absent = False
+    if get_origin(hint) in (Union, UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+        absent, hint = len(kinds) < len(get_args(hint)), kinds[0]
+    if hint is bool:
+        if default is False:
+            return {"action": "store_true"}
+        return {"action": argparse.BooleanOptionalAction}
+    if get_origin(hint) is Literal:
+        return {"choices": get_args(hint)}
+    given: dict[str, Any] = {}
+    if isinstance(default, tuple):
+        hint = get_args(hint)[0]
+        given["nargs"] = "*"
+    kind = hint if hint in _CONVERTED else str
+    return {**given, "type": _or_none(kind) if absent else kind}
+
+
+def _or_none(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a converter that takes ``none`` too."""
+
+    def convert(text: str) -> Any:
+        return None if text.lower() == "none" else kind(text)
+
+    convert.__name__ = kind.__name__
+    return convert

@@ -1,0 +1,159 @@
+"""What a paper can run, as one value, and what a run is done with."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from empirical.digest import code_digest
+from empirical.testbed.records import RunRecord
+from empirical.testbed.writing import plain
+
+SCALES = ("small", "full", "paper")
+"""Small: minutes on two cores. Full: hours. Paper: the protocol as printed, for a GPU."""
+
+
+class Named(Protocol):
+    """What can be run: its name is also that of its record."""
+
+    @property
+    def name(self) -> str:
+        """Letters, digits, ``-``, ``_`` and ``.``."""
+        ...
+
+
+class Progress(Protocol):
+    """Is told where a run stands."""
+
+    def __call__(self, done: int, last: int, loss: float, /) -> None:
+        """Take updates done, the most there can be, and a loss."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a run is done with; it makes no difference to the result but for the device.
+
+    Attributes
+    ----------
+    device : str
+        auto, cpu or cuda[:i]
+    data_folder : Path, optional
+        folder of the full data sets, in the place of the environment's DEEP_LEDGER_DATA
+    allow_unverified : bool
+        take CIFAR-10 files whose pixels nothing vouches for
+    progress : callable, optional
+        Called now and then.
+    checkpoint : Path, optional
+        file to go on from after a stop; it is removed with the record written
+    """
+
+    device: str = "cpu"
+    data_folder: Path | None = None
+    allow_unverified: bool = False
+    progress: Progress | None = None
+    checkpoint: Path | None = None
+
+
+CPU = Setting()
+"""The CPU, and the data sets at hand."""
+
+Item = TypeVar("Item", bound=Named)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(Generic[Item]):
+    """What a paper can run.
+
+    Attributes
+    ----------
+    module : str
+        Whose command line runs it, ``empirical.<topic>``.
+    configurations : callable
+        Scale, one of `SCALES`, to configurations.
+    identity : callable
+        Configuration and `Setting` to what makes a record that of both, see
+        `records.identity`.
+    run : callable
+        Configuration and `Setting` to record. Of a module's top level, so that worker
+        processes find it.
+    """
+
+    module: str
+    configurations: Callable[[Any], Sequence[Item]]
+    identity: Callable[[Item, Setting], Mapping[str, Any]]
+    run: Callable[[Item, Setting], RunRecord]
+
+    @property
+    def code(self) -> str:
+        """Digest of the code that makes the records."""
+        return code_digest(self.run.__module__)
+
+
+def check_scale(scale: str) -> None:
+    """Raise ValueError unless `scale` is one of `SCALES`."""
+    if scale not in SCALES:
+        raise ValueError(
+            f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
+            f"{scale!r}"
+        )
+
+
+def run_here(
+    study: Study[Item], configuration: Item, *, folder: Path, setting: Setting
+) -> None:
+    """Run one configuration as part of a task, and write its record.
+
+    Raises
+    ------
+    OSError, RuntimeError, ValueError
+        If it can't be run, or the record not be written.
+    """
+    own = study.identity(configuration, setting)
+    path = folder / f"{configuration.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = checkpoint_at(path, digest_of(own, study.code))
+    study.run(configuration, replace(setting, checkpoint=kept)).write(path)
+    remove_checkpoints(checkpoint_at(path))
+
+
+def digest_of(identity: Mapping[str, Any], code: str) -> str:
+    """Return 12 hexadecimal digits of what a record is of."""
+    described = json.dumps([plain(identity), code], sort_keys=True)
+    return hashlib.sha256(described.encode()).hexdigest()[:12]
+
+
+def checkpoint_at(path: Path, digest: str = "[0-9a-f]" * 12) -> Path:
+    """Return where the state of a record's run lies; by default, a pattern of all."""
+    return path.with_name(f"{path.stem}.{digest}.checkpoint")
+
+
+def remove_checkpoints(path: Path) -> None:
+    """Remove a run's state, and those of its parts, numbered behind its name."""
+    for pattern in (path.name, f"{path.name}.[0-9]*"):
+        for left in path.parent.glob(pattern):
+            left.unlink(missing_ok=True)
+
+
+def checked_name(name: str) -> str:
+    """Return `name` if it can be a file's.
+
+    Raises
+    ------
+    ValueError
+        If it holds anything but letters, digits, ``-``, ``_`` and ``.``.
+
+    Examples
+    --------
+    >>> checked_name("depth-5_a.1")
+    'depth-5_a.1'
+    """
+    bare = name.replace("-", "").replace("_", "").replace(".", "")
+    if not (bare.isascii() and bare.isalnum()) or name.startswith("."):
+        raise ValueError(
+            "Configuration: `name` must be letters, digits, '-', '_' and '.', but "
+            f"it is {name!r}"
+        )
+    return name

@@ -1,0 +1,53 @@
+"""How far the task that this process runs has come, for whoever looks on."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Said(NamedTuple):
+    """Where a task stands.
+
+    Attributes
+    ----------
+    done, last : int
+        Updates made, and the most there can be.
+    terms : mapping
+        What else there is to see, by name: losses, say.
+    """
+
+    done: int
+    last: int
+    terms: Mapping[str, float]
+
+    def __str__(self) -> str:
+        terms = [f", {name} {value:.2e}" for name, value in self.terms.items()]
+        return f"{self.done} of at most {self.last} updates" + "".join(terms)
+
+
+_said: Said | None = None
+
+
+def tell(done: int, last: int, loss: float = math.nan, **terms: float) -> None:
+    """Note where the task stands; a `progress` of training.
+
+    Examples
+    --------
+    >>> tell(3, 10, 0.25)
+    >>> print(said())
+    3 of at most 10 updates, loss 2.50e-01
+    >>> forget()
+    """
+    global _said
+    _said = Said(int(done), int(last), {"loss": float(loss), **terms})
+
+
+def said() -> Said | None:
+    """Return what was told last, if anything."""
+    return _said
+
+
+def forget() -> None:
+    """Begin a task that has told nothing yet."""
+    global _said
+    _said = None

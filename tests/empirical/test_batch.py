@@ -1,0 +1,498 @@
+"""One batch for all studies: what is kept, what fails, what stops, who writes."""
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from toy_study import STUDY, Toy, ToyStudy, configurations
+
+from empirical.testbed import stopping
+from empirical.testbed.batch import open_folder, run_batch
+from empirical.testbed.engine import Engine
+from empirical.testbed.records import RunRecord
+from empirical.testbed.signals import Ended
+from empirical.testbed.study import Setting, checkpoint_at, digest_of
+
+HERE = Path(__file__).resolve().parent
+TOYS = configurations("small")
+
+
+def run(folder, toys=TOYS, *, workers=1, study=STUDY, **more):
+    with Engine(workers=workers) as engine:
+        return run_batch(study, toys, folder=folder, engine=engine, **more)
+
+
+def records(folder):
+    """Return the records, but for where each started from."""
+    found = {p.stem: json.loads(p.read_text()) for p in folder.glob("*.json")}
+    for record in found.values():
+        del record["facts"]["first"]
+    return found
+
+
+def first(path):
+    """Return the update that a run started from."""
+    return RunRecord.read(path).fact("first")
+
+
+def names(folder):
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_runs_keeps_and_tells(tmp_path):
+    told, out = [], tmp_path / "a" / "records"
+    assert set(run(out, report=lambda *said: told.append(said)).values()) == {"done"}
+    assert ("c0", "done") in told
+    assert names(out) == ["c0.json", "c1.json", "c2.json"]
+    first = {p.name: p.stat().st_mtime_ns for p in out.iterdir()}
+    told.clear()
+    assert set(run(out, report=lambda *said: told.append(said)).values()) == {"kept"}
+    assert told == [(f"c{i}", "kept") for i in range(3)]
+    assert {p.name: p.stat().st_mtime_ns for p in out.iterdir()} == first
+    # What is asked for, what has changed, and what can't be read is run again.
+    assert run(out, TOYS[:1], rerun=True) == {"c0": "done"}
+    assert run(out, [Toy(name="c0", seed=9), TOYS[1]]) == {"c0": "done", "c1": "kept"}
+    (out / "c1.json").write_text('{"name": "c1"')
+    (out / "c2.json").write_text("[]")
+    assert run(out, TOYS[1:]) == {"c1": "done", "c2": "done"}
+
+
+def test_of_other_code(tmp_path):
+    class Other(ToyStudy):
+        code = "other"
+
+    run(tmp_path)
+    other = Other(**vars(STUDY))
+    assert set(run(tmp_path, study=other).values()) == {"kept, of other code"}
+
+
+def test_a_failure_does_not_stop_the_others(tmp_path):
+    bad = Toy(name="bad", fails="run: `x` must be y")
+    assert run(tmp_path, [bad, *TOYS])["bad"] == "failed: run: `x` must be y"
+    assert names(tmp_path) == ["c0.json", "c1.json", "c2.json"]
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_records_do_not_depend_on_workers_or_order(tmp_path, workers):
+    toys = [Toy(name=f"c{i}", seed=i, updates=3 + i % 4) for i in range(12)]
+    run(tmp_path / "one", toys)
+    shuffled = random.Random(workers).sample(toys, len(toys))
+    run(tmp_path / "many", shuffled, workers=workers)
+    assert records(tmp_path / "one") == records(tmp_path / "many")
+    one = {p.name: p.read_bytes() for p in (tmp_path / "one").iterdir()}
+    assert one == {p.name: p.read_bytes() for p in (tmp_path / "many").iterdir()}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_comes_to_the_client(tmp_path, workers):
+    seen = {}
+    toys = [Toy(name=f"c{i}", updates=40, pause=0.1) for i in range(2)]
+    run(
+        tmp_path,
+        toys,
+        workers=workers,
+        look=lambda running: seen.update({k: v for k, v in running.items() if v}),
+    )
+    assert set(seen) == {"c0", "c1"}
+    assert all(0 < said.done <= said.last == 40 for said in seen.values())
+
+
+def test_keys_are_configuration_and_code(tmp_path, monkeypatch):
+    keys = []
+
+    class Recorder:
+        def run(self, tasks, *, progress):
+            keys.append([task.key for task in tasks])
+            return iter(())
+
+    def key(toy=TOYS[0], folder="a", study=STUDY, **setting):
+        given = {"folder": tmp_path / folder, "setting": Setting(**setting)}
+        run_batch(study, [toy], engine=Recorder(), **given)
+        return keys.pop()[0]
+
+    class Other(ToyStudy):
+        code = "other"
+
+    same = key()
+    assert key(folder="b") == same
+    others = [
+        key(Toy(name="c0", seed=1)),
+        key(study=Other(**vars(STUDY))),
+        key(device="cuda"),
+        key(data_folder=Path("x")),
+    ]
+    assert len({same, *others}) == 5
+
+
+def test_runs_on_a_gpu_ask_for_one(tmp_path):
+    asked = []
+
+    class Recorder:
+        def run(self, tasks, *, progress):
+            asked.extend(task.gpu for task in tasks)
+            return iter(())
+
+    for device in ("cpu", "cuda", "cuda:1"):
+        given = {"folder": tmp_path, "setting": Setting(device=device)}
+        run_batch(STUDY, TOYS[:1], engine=Recorder(), **given)
+    assert asked == [False, True, True]
+
+
+# --- stopping
+
+
+def test_what_was_stopped_goes_on(tmp_path):
+    whole = tmp_path / "whole"
+    run(whole)
+
+    def stop(running):
+        said = running.get("c1")
+        if said is not None and said.done >= 2:
+            stopping.request()
+
+    toys = [Toy(name=f"c{i}", seed=i) for i in range(3)]
+    slow = [toys[0], Toy(name="c1", seed=1, updates=30, pause=0.1), toys[2]]
+    run(whole, slow)
+    outcomes = run(tmp_path / "parts", slow, look=stop)
+    assert outcomes["c1"].startswith("stopped: ")
+    assert len(list((tmp_path / "parts").glob("c1.*.checkpoint"))) == 1
+    assert set(run(tmp_path / "parts", slow).values()) == {"done", "kept"}
+    assert records(tmp_path / "parts") == records(whole)
+    assert first(tmp_path / "parts" / "c1.json") >= 2
+    assert {p.suffix for p in (tmp_path / "parts").iterdir()} == {".json"}
+
+
+def test_a_deadline(tmp_path):
+    with Engine(workers=1, minutes=0) as engine, pytest.raises(Ended) as ended:
+        run_batch(STUDY, TOYS, folder=tmp_path, engine=engine)
+    assert ended.value.exit_code == 124
+    assert names(tmp_path) == []
+    with Engine(workers=1, minutes=1) as engine:
+        run_batch(STUDY, TOYS, folder=tmp_path, engine=engine)
+    assert len(names(tmp_path)) == 3
+
+
+def test_no_checkpoint_of_another_configuration_or_code_is_gone_on_from(tmp_path):
+    toy = TOYS[0]
+    own = STUDY.identity(toy, Setting())
+    other = STUDY.identity(Toy(name="c0", seed=5), Setting())
+    path = tmp_path / "c0.json"
+    for identity, code in ((other, "toy"), (own, "other")):
+        kept = checkpoint_at(path, digest_of(identity, code))
+        kept.write_text('{"t": 3, "x": 1}')
+    assert run(tmp_path, [toy]) == {"c0": "done"}
+    assert first(path) == 0
+    # They are of no use any more.
+    assert names(tmp_path) == ["c0.json"]
+
+
+# --- clients, disks
+
+
+def start(folder, *argv, environment=None, **toy):
+    """Start a program that counts six runs into a folder."""
+    command = [sys.executable, str(HERE / "toy_study.py"), "batch", "--device", "cpu"]
+    return subprocess.Popen(
+        [*command, "--out", str(folder), *argv],
+        env={**os.environ, "TOY": json.dumps(toy), **(environment or {})},
+        stderr=subprocess.PIPE,
+        text=True,
+        # Children of what runs in the background ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def wait_for(condition, seconds=200.0):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_signals(tmp_path, name, code, workers):
+    child = start(tmp_path, "--workers", workers, updates=50, pause=0.05)
+    wait_for(lambda: list(tmp_path.glob("c2.*.checkpoint")))
+    child.send_signal(signal.Signals[name])
+    _, said = child.communicate(timeout=100)
+    assert child.returncode == code, said
+    assert f"interrupted; what is done stays in {tmp_path}" in said
+    assert "Traceback" not in said
+    assert not [n for n in names(tmp_path) if "partial" in n or "probe" in n]
+
+
+def test_a_deadline_is_124(tmp_path):
+    argv = ["--workers", "1", "--minutes", "0.02"]
+    child = start(tmp_path, *argv, updates=10**6, pause=0.05)
+    _, said = child.communicate(timeout=100)
+    assert child.returncode == 124, said
+    assert len(list(tmp_path.glob("c0.*.checkpoint"))) == 1
+
+
+def test_two_clients_on_one_folder(tmp_path):
+    toys = [Toy(name=f"c{i}", seed=i, updates=5, pause=0.01) for i in range(6)]
+    run(tmp_path / "alone", toys)
+    both = tmp_path / "both"
+    given = {"updates": 5, "pause": 0.01}
+    children = [start(both, "--workers", "1", **given) for _ in range(2)]
+    said = [child.communicate(timeout=100)[1] for child in children]
+    assert [child.returncode for child in children] == [0, 0], said
+    assert records(both) == records(tmp_path / "alone")
+    assert {p.suffix for p in both.iterdir()} == {".json"}
+
+
+def test_a_read_only_folder_is_told_before_anything_runs(tmp_path, monkeypatch):
+    out, calls = tmp_path / "out", tmp_path / "calls"
+    calls.mkdir()
+    out.mkdir()
+    out.chmod(0o500)
+    if os.access(out, os.W_OK):
+        # Permissions hold no superuser back: a file system would.
+        def refuse(self, *_, **__):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+        monkeypatch.setattr(Path, "open", refuse)
+    toys = [Toy(name="c0", calls=str(calls))]
+    with pytest.raises(OSError, match=f"nothing can be written to {out}: .*"):
+        run(out, toys)
+    monkeypatch.undo()
+    out.chmod(0o700)
+    assert names(calls) == []
+
+
+def test_a_file_where_the_folder_should_be_is_told(tmp_path):
+    (tmp_path / "out").touch()
+    child = start(tmp_path / "out")
+    _, said = child.communicate(timeout=100)
+    assert child.returncode == 1
+    assert said.startswith(f"error: nothing can be written to {tmp_path / 'out'}: ")
+    assert len(said.splitlines()) == 1
+
+
+LIMITED = """
+import resource, runpy, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), -1))
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def limited(folder, size):
+    """Run the program with a limit on files' sizes: beyond it they can't be written."""
+    script = str(HERE / "toy_study.py")
+    command = [sys.executable, "-c", LIMITED, str(size), script, "batch"]
+    return subprocess.run(
+        [*command, "--device", "cpu", "--workers", "1", "--out", str(folder)],
+        env={**os.environ, "TOY": "{}", "PYTHONPATH": f"{HERE}:{HERE.parents[1]}"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_a_full_disk_is_told_before_anything_runs(tmp_path):
+    ended = limited(tmp_path, 0)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"error: nothing can be written to {tmp_path}: ")
+    assert "done" not in ended.stderr
+    assert names(tmp_path) == []
+
+
+def test_a_disk_that_fills_up_leaves_the_checkpoint(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunRecord, "write", full)
+        outcomes = run(tmp_path, TOYS[:1])
+    assert outcomes["c0"].startswith("failed: its record can't be written: [Errno 28]")
+    (left,) = tmp_path.iterdir()
+    assert left.suffix == ".checkpoint"
+    assert run(tmp_path, TOYS[:1]) == {"c0": "done"}
+    # No update was made again.
+    assert first(tmp_path / "c0.json") == 4
+    assert names(tmp_path) == ["c0.json"]
+
+
+def test_the_probe_is_removed(tmp_path):
+    open_folder(tmp_path / "x" / "y")
+    assert names(tmp_path / "x" / "y") == []
+
+
+# --- kill -9
+
+
+def workers_of(process):
+    return [
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "spawn_main" in " ".join(child.cmdline())
+    ]
+
+
+def scheduler_and_workers(folder, count=2):
+    """Start a scheduler and workers of their own; return processes and the file."""
+    file = folder / "scheduler.json"
+    file.unlink(missing_ok=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1])]),
+        "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
+    }
+    here = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+    one_each = ["--nworkers", str(count), "--nthreads", "1", "--memory-limit", "0"]
+    return file, [
+        subprocess.Popen(
+            [sys.executable, "-m", "dask", *argv, *here, "--scheduler-file", str(file)],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+        )
+        for argv in (["scheduler", "--port", "0"], ["worker", *one_each])
+    ]
+
+
+def kill_tree(process):
+    try:
+        children = psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        children = []
+    for each in [process, *children]:
+        try:
+            each.kill()
+        except psutil.NoSuchProcess:
+            continue
+    process.wait()
+
+
+def sweep_under_fire(tmp_path, kills, seed):
+    """Kill workers, schedulers and clients of a sweep at random moments.
+
+    After every death the program is started again, as a person would. Return the
+    number of processes of each kind that were killed.
+    """
+    moments = random.Random(seed)
+    out, told = tmp_path / "out", {"worker": 0, "scheduler": 0, "client": 0}
+    given = {"updates": 200, "pause": 0.02}
+    finished = {}
+
+    def check():
+        for path in out.glob("*.json"):
+            content = path.read_bytes()
+            json.loads(content)  # whole
+            assert finished.setdefault(path.name, content) == content
+
+    while True:
+        left = kills - sum(told.values())
+        own = moments.random() < 0.5
+        file, servers = scheduler_and_workers(tmp_path) if own else (None, [])
+        if own:
+            wait_for(file.exists)
+        argv = ["--scheduler", str(file)] if own else ["--workers", "2"]
+        child = start(out, *argv, **given)
+        try:
+            begun = len(list(out.glob("*.checkpoint"))), len(finished)
+            wait_for(
+                lambda begun=begun: (
+                    child.poll() is not None  # noqa: B023
+                    or (
+                        len(list(out.glob("*.checkpoint"))),
+                        len(list(out.glob("*.json"))),
+                    )
+                    != begun
+                )
+            )
+            victims = ["client", "worker", "scheduler"] if own else ["client", "worker"]
+            while child.poll() is None and left:
+                time.sleep(moments.uniform(0.0, 1.5))
+                check()
+                victim = moments.choice(victims)
+                if victim == "worker":
+                    at = servers[1] if own else child
+                    try:
+                        found = workers_of(at)
+                    except psutil.NoSuchProcess:
+                        continue
+                    if not found:
+                        continue
+                    moments.choice(found).kill()
+                else:
+                    (child if victim == "client" else servers[0]).kill()
+                told[victim] += 1
+                left -= 1
+                if victim != "worker":
+                    break
+            _, said = child.communicate(timeout=200)
+        finally:
+            for server in servers:
+                kill_tree(server)
+            if child.poll() is None:
+                kill_tree(child)
+        check()
+        assert "Traceback" not in said, said
+        if child.returncode == 0:
+            return told
+
+
+def check_under_fire(tmp_path, kills, seed):
+    given = {"updates": 200, "pause": 0.0}
+    toys = [Toy(name=f"c{i}", seed=i, **given) for i in range(6)]
+    run(tmp_path / "whole", toys)
+    told = sweep_under_fire(tmp_path, kills, seed)
+    expected = records(tmp_path / "whole")
+    found = records(tmp_path / "out")
+    for record in (*expected.values(), *found.values()):
+        del record["configuration"]["pause"]
+    assert found == expected
+    return told
+
+
+def test_three_kills_lose_nothing(tmp_path):
+    check_under_fire(tmp_path, 3, seed=1)
+
+
+@pytest.mark.slow
+def test_twenty_kills_lose_nothing(tmp_path):
+    told = check_under_fire(tmp_path, 20, seed=2)
+    assert all(told.values()), told
+
+
+def test_one_scheduler_is_shared_by_two_clients(tmp_path):
+    calls = tmp_path / "calls"
+    calls.mkdir()
+    file, servers = scheduler_and_workers(tmp_path)
+    toys = [Toy(name=f"c{i}", updates=4, pause=0.1, calls=str(calls)) for i in range(6)]
+    found = {}
+
+    def client(which):
+        with Engine(scheduler=file) as engine:
+            found[which] = run_batch(
+                STUDY, toys, folder=tmp_path / which, engine=engine
+            )
+
+    try:
+        wait_for(file.exists)
+        threads = [threading.Thread(target=client, args=(w,)) for w in ("a", "b")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        for server in servers:
+            kill_tree(server)
+    assert set(found["a"].values()) == set(found["b"].values()) == {"done"}
+    assert records(tmp_path / "a") == records(tmp_path / "b")
+    assert len(names(calls)) == len(toys)
