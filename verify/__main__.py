@@ -4,31 +4,58 @@ import argparse
 import shutil
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from empirical.testbed.signals import Ended
-from verify import command, ledger, paths, records, references
-from verify.claim import Claim
-from verify.compare import Outcome
-from verify.report import as_text, build
+from verify import command, index, paths, references
+from verify.selecting import named, order
+
+if TYPE_CHECKING:
+    from verify.claim import Claim
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code (see `verify.report`)."""
     options = _parser().parse_args(argv)
-    folder = paths.folder_of(options.profile, options.records)
+    if options.action != "list":
+        return _run_or_show(options)
+    try:
+        lines = [f"{each}\n" for each in _listed(options)]
+    except ValueError as error:
+        command.complain(str(error))
+        return command.EXIT_USAGE
+    sys.stdout.write("".join(lines))
+    return command.EXIT_GREEN
+
+
+def _listed(options: argparse.Namespace) -> list[index.Listed]:
+    """Return what the index says of the claims that are asked for."""
+    known = {each.id: each for each in index.listed(options.package)}
+    wanted = {name for s in options.claims for name in named(s, [*known])}
+    chosen = wanted if options.claims else known
+    return [known[name] for name in sorted(chosen, key=order)]
+
+
+def _run_or_show(options: argparse.Namespace) -> int:
+    # Loaded here: claims take seconds, which `list` and `--help` should not.
+    from empirical.testbed.signals import Ended
+    from verify import ledger, records
+    from verify.claim import Profile
+    from verify.report import as_text, build
+
     try:
         entries = ledger.select(options.claims, options.package)
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
+    folder = paths.folder_of(options.profile, options.records)
     try:
-        if options.action == "list":
-            sys.stdout.write("".join(f"{_line(e.claim)}\n" for e in entries))
-            return command.EXIT_GREEN
         ran = True
         if options.action == "run":
             ran = command.run_with_progress(
-                entries, profile=options.profile, folder=folder, workers=options.workers
+                entries,
+                profile=Profile(options.profile),
+                folder=folder,
+                workers=options.workers,
             )
         rows = build(entries, folder)
     except Ended as ended:
@@ -58,22 +85,13 @@ def _parser() -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=what, description=what)
         action.add_argument("claims", nargs=number, metavar="CLAIM")
         action.add_argument(
-            "--package", default=ledger.CLAIMS_PACKAGE, help=argparse.SUPPRESS
+            "--package", default=index.CLAIMS_PACKAGE, help=argparse.SUPPRESS
         )
         command.add_common_options(action)
     return parser
 
 
-def _line(claim: Claim) -> str:
-    if claim.open_reason:
-        remark = "  (open)"
-    else:
-        false = claim.expected is Outcome.REFUTED
-        remark = "  (false as printed)" if false else ""
-    return f"{claim.id:<32} {claim.title}{remark}"
-
-
-def describe(claim: Claim) -> str:
+def describe(claim: "Claim") -> str:
     """Return what a claim states, and on what it rests, as plain text."""
     lines = [
         f"{claim.id}  {claim.title}",

@@ -5,22 +5,16 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from verify.paths import SCALES
 
-from verify import ledger, run
-from verify.claim import Profile
-from verify.records import Record
-from verify.report.rows import Row
-from verify.run import Report
+if TYPE_CHECKING:
+    from verify import ledger
+    from verify.claim import Profile
+    from verify.records import Record
+    from verify.report.rows import Row
+    from verify.run import Report
 
 EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 """A signal that the engine handles ends a command with 128 and its number."""
@@ -30,9 +24,8 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add the options both commands understand."""
     parser.add_argument(
         "--profile",
-        type=Profile,
-        choices=list(Profile),
-        default=Profile.QUICK,
+        choices=tuple(SCALES),
+        default="quick",
         help="how much is run (default: quick)",
     )
     parser.add_argument(
@@ -71,14 +64,17 @@ def complain(message: str) -> None:
 
 
 def run_with_progress(
-    entries: Sequence[ledger.Entry],
+    entries: "Sequence[ledger.Entry]",
     *,
-    profile: Profile,
+    profile: "Profile",
     folder: Path,
     workers: int,
     redraw: int = 0,
 ) -> bool:
     """Run claims, showing progress on stderr; return whether all of them could run."""
+    # Loaded here: `list` and `--help` run nothing.
+    from verify import run
+
     total = sum(not entry.claim.open_reason for entry in entries)
     with _progress(total) as report:
         try:
@@ -97,7 +93,7 @@ def run_with_progress(
 
 
 @contextmanager
-def _progress(total: int) -> Generator[Report, None, None]:
+def _progress(total: int) -> "Generator[Report, None, None]":
     """Yield a reporter: a progress bar at a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
         done = 0
@@ -109,6 +105,15 @@ def _progress(total: int) -> Generator[Report, None, None]:
 
         yield line
         return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
@@ -127,12 +132,12 @@ def _progress(total: int) -> Generator[Report, None, None]:
         yield advance
 
 
-def _result(name: str, record: Record) -> str:
+def _result(name: str, record: "Record") -> str:
     remark = "" if record.green else "  <-- not as it should be"
     return f"{name} {record.outcome.value} {record.seconds:.1f} s{remark}"
 
 
-def exit_code(rows: Sequence[Row], *, strict: bool = False) -> int:
+def exit_code(rows: "Sequence[Row]", *, strict: bool = False) -> int:
     """Return 0 when every claim is as expected, else 1.
 
     What says nothing yet (open, stale, not run) and what decides nothing fails only

@@ -1,9 +1,7 @@
 """The ledger: every claim of every module under ``verify/claims``, looked up by id."""
 
-import difflib
 import importlib
 import pkgutil
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +10,9 @@ from graphlib import CycleError, TopologicalSorter
 
 from verify import references
 from verify.claim import Claim
-from verify.items import PAPERS, paper
-
-CLAIMS_PACKAGE = "verify.claims"
+from verify.index import CLAIMS_PACKAGE
+from verify.items import paper
+from verify.selecting import named, order
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ def entries(package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
             raise ValueError(f"ledger: {name} must define CLAIMS, a tuple of claims")
         found += [Entry(claim, name) for claim in claims]
     check([entry.claim for entry in found])
-    return tuple(sorted(found, key=lambda entry: _order(entry.claim)))
+    return tuple(sorted(found, key=lambda entry: order(entry.claim.id)))
 
 
 def load(package: str = CLAIMS_PACKAGE) -> tuple[Claim, ...]:
@@ -65,20 +63,8 @@ def find(selector: str, package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
         If nothing matches; near ids are suggested.
     """
     everything = entries(package)
-    exact = [e for e in everything if e.claim.id == selector]
-    if exact:
-        return tuple(exact)
-    start = re.compile(re.escape(selector) + r"(?!(?<=\d)\d)", re.IGNORECASE)
-    matching = tuple(e for e in everything if start.match(e.claim.id))
-    if matching:
-        return matching
-    known = [e.claim.id for e in everything]
-    near = difflib.get_close_matches(selector, known, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    raise ValueError(
-        f"ledger: no claim is called {selector!r}{hint} `python -m verify list` shows"
-        " every id"
-    )
+    wanted = named(selector, [e.claim.id for e in everything])
+    return tuple(e for e in everything if e.claim.id in wanted)
 
 
 def select(
@@ -137,10 +123,3 @@ def false_alarm_probability(claims: Iterable[Claim]) -> float:
         trials = len(claim.cases) + (claim.max_examples if claim.examples else 0)
         total += trials * float(getattr(claim.compare, "false_fail", 0.0))
     return total
-
-
-def _order(claim: Claim) -> tuple[int, list[tuple[int, int, str]], str]:
-    prefixes = [p.prefix for p in PAPERS]
-    parts = re.split(r"(\d+)", claim.id.lower())
-    natural = [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
-    return prefixes.index(claim.paper), natural, claim.id

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from empirical.testbed.signals import Ended
 from verify import command, ledger, paths
-from verify.claim import Evidence
+from verify.claim import Evidence, Profile
 from verify.ledger import Entry
 from verify.report import build
 
@@ -20,6 +20,7 @@ from verify.report import build
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line: 0, 1 if a claim could not be run, 2 on misuse, 130 Ctrl-C."""
     options = _parser().parse_args(argv)
+    options.profile = Profile(options.profile)
     try:
         entries = trained(ledger.select(options.claims))
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import json
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -36,7 +37,10 @@ def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
         seed=options.seed,
     )
     record = command.alone(lambda: STUDY.run(made, setting), kind, options.minutes)
-    command.put(record if options.output else dict(record.facts), options.output)
+    if options.output is not None:
+        record.write(options.output)
+    else:
+        sys.stdout.write(json.dumps(record.fact("result"), indent=1) + "\n")
     return 0
 
 

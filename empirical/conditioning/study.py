@@ -52,13 +52,7 @@ from empirical import devices
 from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.digest import code_digest
 from empirical.testbed.records import RunRecord, identity
-from empirical.testbed.study import (
-    CPU,
-    Setting,
-    Study,
-    check_scale,
-    checked_name,
-)
+from empirical.testbed.study import CPU, Setting, Study, check_scale, checked_name
 
 Scale = Literal["small", "full", "paper"]
 SCHEMA = 2
@@ -96,15 +90,15 @@ class Configuration:
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:
-    """Run one configuration and return its record: what was found are its facts.
+    """Run one configuration and return its record, with the fact ``result``.
 
     Examples
     --------
     >>> tiny = Configuration(
     ...     name="x", kind="chain", arguments={"depth": 1, "chains": 2, "width": 2}
     ... )
-    >>> run_configuration(tiny).entry("arguments/depth")
-    1
+    >>> len(run_configuration(tiny).fact("result")["correlations"])
+    2
     """
     start, c = time.perf_counter(), configuration
     function = EXPERIMENTS[c.kind]
@@ -114,15 +108,15 @@ def run_configuration(
     result = function(**c.arguments, **options)
     devices.synchronise(setting.device)
     return RunRecord(
-        **identity_of(c, setting),
+        **{**identity_of(c, setting), "data": ""},
         code=code_digest(__name__),
         environment=devices.describe(setting.device),
         seconds={"all": time.perf_counter() - start},
-        facts=result,
+        facts={"result": result},
     )
 
 
-def identity_of(configuration: Configuration, setting: Setting = CPU) -> dict[str, Any]:
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
     """Return what makes a record that of a configuration; see `records.identity`."""
     return identity(configuration, device=setting.device, schema=SCHEMA)
 

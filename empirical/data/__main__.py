@@ -15,7 +15,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m empirical.data",
         description="Fetch data sets, or show what load() finds.",
-        epilog="DEEP_LEDGER_DATA, where set, is the default of --directory.",
+        epilog="DEEP_LEDGER_DATA, where set, is the default of --data-folder.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     for command, text in (
@@ -24,7 +24,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         one = commands.add_parser(command, help=text, description=text)
         one.add_argument("name", choices=NAMES)
-        one.add_argument("--directory", type=Path, help="instead of the user's cache")
+        one.add_argument("--data-folder", type=Path, help="instead of the user's cache")
         if command == "show":
             one.add_argument("--split", choices=("train", "test"), default="train")
             one.add_argument("--allow-unverified", action="store_true")
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 0 when all went well, 1 when not, 130 on Ctrl-C."""
     options = _parser().parse_args(argv)
     named = os.environ.get("DEEP_LEDGER_DATA")
-    directory = options.directory or (Path(named) if named else None)
+    directory = options.data_folder or (Path(named) if named else None)
     try:
         if options.command == "fetch":
             fetch(options.name, directory=directory, progress=_say)

@@ -1,4 +1,4 @@
-"""Train and measure configurations: one record each, resumable, also within a run."""
+"""What one configuration makes: trained networks, what they do, a record."""
 
 import dataclasses
 import itertools
@@ -153,7 +153,7 @@ def trained_record(
     return record, trained
 
 
-def identity_of(configuration: Configuration, setting: Setting = CPU) -> dict[str, Any]:
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
     """Return what makes a record that of a configuration; see `records.identity`."""
     c = configuration
     try:

@@ -20,7 +20,7 @@ from empirical.randomness import torch_generator
 from empirical.testbed import command, telling
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting, remove_checkpoints
-from empirical.testbed.writing import whole
+from empirical.testbed.writing import whole, write_json
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -131,7 +131,7 @@ def _write(options: argparse.Namespace, found: Pretrained, network: Network) -> 
             "degenerate": found.degenerate,
             "history": {name: v.tolist() for name, v in found.history.items()},
         }
-        command.put(record, options.record)
+        write_json(options.record, record)
     window = min(100, len(found.history["loss"]))
     last = {name: float(v[-window:].mean()) for name, v in found.history.items()}
     widths = "-".join(map(str, network.widths))

@@ -97,7 +97,7 @@ def run_configuration(
     )
 
 
-def identity_of(configuration: Configuration, setting: Setting = CPU) -> dict[str, Any]:
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
     """Return what makes a record that of a configuration; see `records.identity`."""
     try:
         found = images_of(configuration, setting)

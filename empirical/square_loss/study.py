@@ -132,7 +132,7 @@ def trained_record(
     return record, trained
 
 
-def identity_of(configuration: Configuration, setting: Setting = CPU) -> dict[str, Any]:
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
     """Return what makes a record that of a configuration; see `records.identity`."""
     try:
         learnt = problem_of(configuration, setting)

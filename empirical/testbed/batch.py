@@ -12,13 +12,12 @@ from typing import Any, TypeVar
 
 from empirical.testbed import telling
 from empirical.testbed.engine import Engine, Progress
-from empirical.testbed.records import RunRecord
+from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.study import (
     Named,
     Setting,
     Study,
     checkpoint_at,
-    digest_of,
     remove_checkpoints,
 )
 from empirical.testbed.tasks import End, Result, Task
@@ -140,13 +139,11 @@ def _task(
 ) -> Task:
     """Return a task whose key is all that its record depends on."""
     # No run goes on from what another configuration or other code has left.
-    digest = digest_of(identity, code)
-    kept = checkpoint_at(folder / f"{configuration.name}.json", digest)
-    data = [str(setting.data_folder), setting.allow_unverified]
-    key = f"{study.module}/{configuration.name}-{digest_of({'': identity}, str(data))}"
+    of = digest([dict(identity), code])
+    kept = checkpoint_at(folder / f"{configuration.name}.json", of)
     given = dataclasses.replace(setting, checkpoint=kept, progress=None)
     return Task(
-        f"{key}-{digest}",
+        f"{study.module}/{configuration.name}-{of}",
         _work,
         (study.run, configuration, given),
         gpu=setting.device.startswith("cuda"),

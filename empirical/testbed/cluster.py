@@ -364,6 +364,8 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
         If it does not answer.
     """
     where = str(scheduler)
+    # That it is gone is an error of ours.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         if Path(scheduler).is_file():
             client = Client(scheduler_file=where, set_as_default=False)

@@ -1,7 +1,6 @@
 """What the command lines share: subcommands of a study, a progress bar, exit codes."""
 
 import argparse
-import json
 import math
 import os
 import sys
@@ -13,7 +12,6 @@ from typing import Any, Self, TypeVar
 
 from empirical import devices
 from empirical.testbed import stopping, telling
-from empirical.testbed import writing as files
 from empirical.testbed.batch import open_folder, run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.options import add_options, made
@@ -21,6 +19,7 @@ from empirical.testbed.records import RunRecord
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.study import SCALES, Named, Setting, Study, remove_checkpoints
 from empirical.testbed.tasks import beside
+from empirical.testbed.writing import whole
 
 Value = TypeVar("Value")
 
@@ -343,19 +342,12 @@ def check_outputs(*paths: Path | None) -> None:
         open_folder(path.absolute().parent)
 
 
-def put(record: Any, path: Path | None) -> None:
+def put(record: RunRecord, path: Path | None) -> None:
     """Write a record to a file, or to stdout when there is none."""
-    if isinstance(record, RunRecord):
-        if path is not None:
-            record.write(path)
-        else:
-            sys.stdout.write(record.text())
-        return
     if path is not None:
-        files.write_json(path, record)
-        return
-    text = json.dumps(files.plain(record), indent=1, allow_nan=False)
-    sys.stdout.write(text + "\n")
+        record.write(path)
+    else:
+        sys.stdout.write(record.text())
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -381,7 +373,7 @@ def train_one(
         import torch
 
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
-        with files.whole(options.weights) as partial:
+        with whole(options.weights) as partial:
             torch.save(kept, partial)
     put(record, options.output)
     if setting.checkpoint is not None:

@@ -1,15 +1,12 @@
 """What a paper can run, as one value, and what a run is done with."""
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from empirical.digest import code_digest
-from empirical.testbed.records import RunRecord
-from empirical.testbed.writing import plain
+from empirical.testbed.records import RunRecord, digest
 
 SCALES = ("small", "full", "paper")
 """Small: minutes on two cores. Full: hours. Paper: the protocol as printed, for a GPU."""
@@ -74,7 +71,7 @@ class Study(Generic[Item]):
     configurations : callable
         Scale, one of `SCALES`, to configurations.
     identity : callable
-        Configuration and `Setting` to what makes a record that of both, see
+        Configuration and `Setting` to what its record must stand for, see
         `records.identity`.
     run : callable
         Configuration and `Setting` to record. Of a module's top level, so that worker
@@ -114,20 +111,14 @@ def run_here(
     own = study.identity(configuration, setting)
     path = folder / f"{configuration.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = checkpoint_at(path, digest_of(own, study.code))
+    kept = checkpoint_at(path, digest([dict(own), study.code]))
     study.run(configuration, replace(setting, checkpoint=kept)).write(path)
     remove_checkpoints(checkpoint_at(path))
 
 
-def digest_of(identity: Mapping[str, Any], code: str) -> str:
-    """Return 12 hexadecimal digits of what a record is of."""
-    described = json.dumps([plain(identity), code], sort_keys=True)
-    return hashlib.sha256(described.encode()).hexdigest()[:12]
-
-
-def checkpoint_at(path: Path, digest: str = "[0-9a-f]" * 12) -> Path:
+def checkpoint_at(path: Path, of: str = "[0-9a-f]" * 16) -> Path:
     """Return where the state of a record's run lies; by default, a pattern of all."""
-    return path.with_name(f"{path.stem}.{digest}.checkpoint")
+    return path.with_name(f"{path.stem}.{of}.checkpoint")
 
 
 def remove_checkpoints(path: Path) -> None:

@@ -18,9 +18,9 @@ from toy_study import STUDY, Toy, ToyStudy, configurations
 from empirical.testbed import stopping
 from empirical.testbed.batch import open_folder, run_batch
 from empirical.testbed.engine import Engine
-from empirical.testbed.records import RunRecord
+from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.signals import Ended
-from empirical.testbed.study import Setting, checkpoint_at, digest_of
+from empirical.testbed.study import CPU, Setting, checkpoint_at
 
 HERE = Path(__file__).resolve().parent
 TOYS = configurations("small")
@@ -40,7 +40,7 @@ def records(folder):
 
 
 def first(path):
-    """Return the update that a run started from."""
+    """Return the update that a record's run went on from."""
     return RunRecord.read(path).fact("first")
 
 
@@ -183,11 +183,11 @@ def test_a_deadline(tmp_path):
 
 def test_no_checkpoint_of_another_configuration_or_code_is_gone_on_from(tmp_path):
     toy = TOYS[0]
-    own = STUDY.identity(toy, Setting())
-    other = STUDY.identity(Toy(name="c0", seed=5), Setting())
+    own = STUDY.identity(toy, CPU)
+    other = STUDY.identity(Toy(name="c0", seed=5), CPU)
     path = tmp_path / "c0.json"
     for identity, code in ((other, "toy"), (own, "other")):
-        kept = checkpoint_at(path, digest_of(identity, code))
+        kept = checkpoint_at(path, digest([identity, code]))
         kept.write_text('{"t": 3, "x": 1}')
     assert run(tmp_path, [toy]) == {"c0": "done"}
     assert first(path) == 0
@@ -378,16 +378,13 @@ def kill_tree(process):
     process.wait()
 
 
-def sweep_under_fire(tmp_path, kills, seed):
-    """Kill workers, schedulers and clients of a sweep at random moments.
+def sweep_under_fire(out, kills, seed, **toy):
+    """Kill workers, schedulers and clients of a sweep in turn, at random moments.
 
-    After every death the program is started again, as a person would. Return the
-    number of processes of each kind that were killed.
+    After every death of a scheduler or client the program is started again, as a person
+    would. Return the number of processes of each kind that were killed.
     """
-    moments = random.Random(seed)
-    out, told = tmp_path / "out", {"worker": 0, "scheduler": 0, "client": 0}
-    given = {"updates": 200, "pause": 0.02}
-    finished = {}
+    moments, finished, killed = random.Random(seed), {}, []
 
     def check():
         for path in out.glob("*.json"):
@@ -395,79 +392,66 @@ def sweep_under_fire(tmp_path, kills, seed):
             json.loads(content)  # whole
             assert finished.setdefault(path.name, content) == content
 
+    def traces():
+        # Checkpoints come with every update.
+        return {p.name: p.stat().st_mtime_ns for p in out.glob("c*")}
+
     while True:
-        left = kills - sum(told.values())
-        own = moments.random() < 0.5
-        file, servers = scheduler_and_workers(tmp_path) if own else (None, [])
+        due = [KINDS[i % 3] for i in range(len(killed), kills)]
+        own = "scheduler" in due[:2]
+        file, servers = scheduler_and_workers(out.parent) if own else (None, [])
         if own:
             wait_for(file.exists)
-        argv = ["--scheduler", str(file)] if own else ["--workers", "2"]
-        child = start(out, *argv, **given)
+        before = traces()
+        child = start(
+            out, *(["--scheduler", str(file)] if own else ["--workers", "2"]), **toy
+        )
         try:
-            begun = len(list(out.glob("*.checkpoint"))), len(finished)
-            wait_for(
-                lambda begun=begun: (
-                    child.poll() is not None  # noqa: B023
-                    or (
-                        len(list(out.glob("*.checkpoint"))),
-                        len(list(out.glob("*.json"))),
-                    )
-                    != begun
-                )
-            )
-            victims = ["client", "worker", "scheduler"] if own else ["client", "worker"]
-            while child.poll() is None and left:
+            wait_for(lambda: child.poll() is not None or traces() != before)  # noqa: B023
+            while due and child.poll() is None:
                 time.sleep(moments.uniform(0.0, 1.5))
                 check()
-                victim = moments.choice(victims)
-                if victim == "worker":
-                    at = servers[1] if own else child
-                    try:
-                        found = workers_of(at)
-                    except psutil.NoSuchProcess:
-                        continue
-                    if not found:
-                        continue
-                    moments.choice(found).kill()
-                else:
-                    (child if victim == "client" else servers[0]).kill()
-                told[victim] += 1
-                left -= 1
-                if victim != "worker":
+                kind = due.pop(0)
+                found = workers_of(servers[1] if own else child)
+                victims = {"client": [child], "scheduler": servers[:1], "worker": found}
+                if not victims[kind]:
                     break
-            _, said = child.communicate(timeout=200)
+                moments.choice(victims[kind]).kill()
+                killed.append(kind)
+                if kind != "worker":
+                    break
+            _, said = child.communicate(timeout=400)
         finally:
-            for server in servers:
-                kill_tree(server)
-            if child.poll() is None:
-                kill_tree(child)
+            for process in (*servers, child):
+                kill_tree(process)
         check()
         assert "Traceback" not in said, said
         if child.returncode == 0:
-            return told
+            return killed
 
 
-def check_under_fire(tmp_path, kills, seed):
-    given = {"updates": 200, "pause": 0.0}
-    toys = [Toy(name=f"c{i}", seed=i, **given) for i in range(6)]
+KINDS = ("worker", "client", "scheduler")
+
+
+def check_under_fire(tmp_path, kills, seed, updates):
+    toys = [Toy(name=f"c{i}", seed=i, updates=updates) for i in range(6)]
     run(tmp_path / "whole", toys)
-    told = sweep_under_fire(tmp_path, kills, seed)
-    expected = records(tmp_path / "whole")
-    found = records(tmp_path / "out")
+    given = {"updates": updates, "pause": 0.02}
+    assert len(sweep_under_fire(tmp_path / "out", kills, seed, **given)) == kills
+    expected, found = records(tmp_path / "whole"), records(tmp_path / "out")
     for record in (*expected.values(), *found.values()):
         del record["configuration"]["pause"]
     assert found == expected
-    return told
+    assert {p.suffix for p in (tmp_path / "out").iterdir()} <= {".json", ".partial"}
 
 
 def test_three_kills_lose_nothing(tmp_path):
-    check_under_fire(tmp_path, 3, seed=1)
+    check_under_fire(tmp_path, 3, seed=1, updates=300)
 
 
 @pytest.mark.slow
 def test_twenty_kills_lose_nothing(tmp_path):
-    told = check_under_fire(tmp_path, 20, seed=2)
-    assert all(told.values()), told
+    check_under_fire(tmp_path, 20, seed=2, updates=1500)
 
 
 def test_one_scheduler_is_shared_by_two_clients(tmp_path):

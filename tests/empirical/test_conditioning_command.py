@@ -151,7 +151,7 @@ class TestCommand:
         argv += ["--device", "cpu", "--output", str(path)]
         assert command.main(argv) == 0
         record = RunRecord.read(path)
-        assert record.facts == shown
+        assert record.fact("result") == shown
         assert record.environment["device"] == "cpu"
 
     @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ class TestFetch:
         assert len(data.load("mnist", directory=published)) == 2
 
     def test_the_command(self, published, tmp_path, capsys):
-        assert command.main(["fetch", "mnist", "--directory", str(tmp_path)]) == 0
+        assert command.main(["fetch", "mnist", "--data-folder", str(tmp_path)]) == 0
         said = capsys.readouterr()
         assert json.loads(said.out)["examples"] == 2
         assert said.err.count("verified") == 4

@@ -390,7 +390,7 @@ class TestBatch:
         assert outcomes["c1"].startswith("stopped")
         record, state = sorted(p.name for p in tmp_path.iterdir())
         assert record == "c0.json"
-        assert re.fullmatch(r"c1\.[0-9a-f]{12}\.checkpoint", state)
+        assert re.fullmatch(r"c1\.[0-9a-f]{16}\.checkpoint", state)
         seen, outcomes = self.stopped(tmp_path, chosen, monkeypatch, last=0)
         assert outcomes == {"c0": "kept", "c1": "done"}
         assert seen == [(7, 7)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from empirical.testbed import stopping
 from empirical.testbed.records import RunRecord, identity
-from empirical.testbed.study import CPU, Study
+from empirical.testbed.study import Study
 from empirical.testbed.writing import whole
 
 
@@ -24,8 +24,9 @@ class Toy:
     calls: str = ""
 
 
-def identity_of(toy, setting=CPU):
-    return identity(toy, device=setting.device, schema=1)
+def identity_of(toy, setting):
+    data = str(setting.data_folder)
+    return identity(toy, device=setting.device, schema=1, data=data)
 
 
 def run(toy, setting):
@@ -47,8 +48,11 @@ def run(toy, setting):
         if setting.progress is not None:
             setting.progress(state["t"], toy.updates, state["x"])
         stopping.check()
-    facts = {"x": state["x"], "first": first}
-    return RunRecord(**identity_of(toy, setting), code=ToyStudy.code, facts=facts)
+    return RunRecord(
+        **identity_of(toy, setting),
+        code=ToyStudy.code,
+        facts={"x": state["x"], "first": first},
+    )
 
 
 class ToyStudy(Study):

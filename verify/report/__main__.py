@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from empirical.testbed.signals import Ended
-from verify import command, ledger, paths, records
+from verify import command, index, ledger, paths, records
+from verify.claim import Profile
 from verify.compare import Outcome
 from verify.report import as_json, as_markdown, as_text
 from verify.report.rows import NOT_RUN, STALE, Row, build
@@ -19,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: every claim is as expected; 1: some are not; 2: wrong usage; 130: interrupted.
     """
     options = _parser().parse_args(argv)
+    options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
         entries = ledger.select(options.claims, options.package)
@@ -65,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         help="undecided, open, stale and claims that were not run count as failures",
     )
     parser.add_argument(
-        "--package", default=ledger.CLAIMS_PACKAGE, help=argparse.SUPPRESS
+        "--package", default=index.CLAIMS_PACKAGE, help=argparse.SUPPRESS
     )
     command.add_common_options(parser)
     return parser

@@ -1,0 +1,76 @@
+"""The index of claims: never behind the claims, and quick."""
+
+import json
+import subprocess
+import sys
+
+from verify import index, ledger
+from verify.selecting import order
+
+
+def test_the_index_is_current():
+    # Each line is that of a claim: no edit has passed it by.
+    again = "`python -m verify.index` writes it anew"
+    assert index.place().read_text(encoding="utf-8") == index.written(), again
+    found = sorted(index.listed(), key=lambda each: order(each.id))
+    assert [each.id for each in found] == [c.id for c in ledger.load()]
+
+
+MODULE = """
+from types import SimpleNamespace
+from verify.compare import Outcome
+CLAIMS = (SimpleNamespace(
+    id="dc/toy", title="{title}", expected=Outcome.HOLDS, open_reason="",
+),)
+"""
+
+
+def test_a_module_that_has_changed_is_imported(tmp_path, monkeypatch):
+    package = tmp_path / "toyclaims"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    one, other = package / "one.py", package / "_shared.py"
+    one.write_text(MODULE.format(title="first"))
+    other.touch()
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def titles():
+        for name in [n for n in sys.modules if n.startswith("toyclaims.")]:
+            del sys.modules[name]
+        return [each.title for each in index.listed("toyclaims")]
+
+    def imported():
+        return "toyclaims.one" in sys.modules
+
+    # Without an index, with one, and with one that is behind.
+    assert titles() == ["first"]
+    assert imported()
+    index.place("toyclaims").write_text(index.written("toyclaims"))
+    assert titles() == ["first"]
+    assert not imported()
+    one.write_text(MODULE.format(title="another"))
+    assert titles() == ["another"]
+    index.place("toyclaims").write_text(index.written("toyclaims"))
+    other.write_text("changed = True\n")
+    assert titles() == ["another"]
+    assert imported()
+    index.place("toyclaims").write_text("{")
+    assert titles() == ["another"]
+
+
+def test_listing_imports_nothing_heavy():
+    heavy = {"numpy", "scipy", "torch", "sympy", "rich", "hypothesis"}
+    for arguments in (["list"], ["--help"]):
+        code = (
+            "import sys\nfrom verify.__main__ import main\n"
+            f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
+            f"assert not {heavy!r} & set(sys.modules)\n"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_the_index_is_json_that_names_its_sources():
+    content = json.loads(index.place().read_text(encoding="utf-8"))
+    assert all(
+        len(each["source"]) == 16 and each["claims"] for each in content.values()
+    )

@@ -1,0 +1,115 @@
+"""An index of the claims, so that they can be listed without importing any of them.
+
+``verify/claims/index.json`` has a line for every claim, by module, and what the module's
+source was. A module whose source is another now is imported instead, so that a list is
+never out of date; ``python -m verify.index`` writes the index anew.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+CLAIMS_PACKAGE = "verify.claims"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What the list says of a claim.
+
+    Attributes
+    ----------
+    id, title : str
+    remark : str
+        ``"open"``, ``"false as printed"`` or nothing.
+    """
+
+    id: str
+    title: str
+    remark: str
+
+    def __str__(self) -> str:
+        remark = f"  ({self.remark})" if self.remark else ""
+        return f"{self.id:<32} {self.title}{remark}"
+
+
+def listed(package: str = CLAIMS_PACKAGE) -> tuple[Listed, ...]:
+    """Return every claim of a package, in no order."""
+    known = _read(package)
+    found: list[Listed] = []
+    for module, source in _sources(package):
+        kept: Any = known.get(module, {})
+        if kept.get("source") == source:
+            found += [Listed(**each) for each in kept["claims"]]
+        else:
+            found += _imported(module)
+    return tuple(found)
+
+
+def written(package: str = CLAIMS_PACKAGE) -> str:
+    """Return the index as it should be, by importing every module."""
+    content = {
+        module: {
+            "source": source,
+            "claims": [asdict(each) for each in _imported(module)],
+        }
+        for module, source in _sources(package)
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def place(package: str = CLAIMS_PACKAGE) -> Path:
+    """Return the file of a package's index."""
+    return _folder(package) / "index.json"
+
+
+def _folder(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0])
+
+
+def _read(package: str) -> dict[str, Any]:
+    try:
+        return json.loads(place(package).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+def _sources(package: str) -> Iterator[tuple[str, str]]:
+    """Yield every module with claims, and a digest of its text and what they share."""
+    folder = _folder(package)
+    files = sorted(folder.rglob("*.py"))
+    shared = hashlib.sha256()
+    for path in files:
+        if path.name.startswith("_"):
+            shared.update(path.read_bytes())
+    for path in files:
+        if path.name.startswith("_"):
+            continue
+        digest = shared.copy()
+        digest.update(path.read_bytes())
+        parts = path.relative_to(folder).with_suffix("").parts
+        yield ".".join((package, *parts)), digest.hexdigest()[:16]
+
+
+def _imported(module: str) -> list[Listed]:
+    from verify.compare import Outcome
+
+    found: list[Listed] = []
+    for claim in importlib.import_module(module).CLAIMS:
+        remark = "false as printed" if claim.expected is Outcome.REFUTED else ""
+        remark = "open" if claim.open_reason else remark
+        found.append(Listed(claim.id, claim.title, remark))
+    return found
+
+
+if __name__ == "__main__":
+    place().write_text(written(), encoding="utf-8")
+    sys.stdout.write(f"{place()} is written\n")

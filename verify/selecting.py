@@ -1,0 +1,39 @@
+"""Ids of claims: which ones a word names, and in which order they stand."""
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from verify.items import PAPERS
+
+
+def named(selector: str, known: Sequence[str]) -> set[str]:
+    """Return the ids that `selector` names: an id, a paper, or the start of an id.
+
+    A start never ends inside a number: ``dc/thm3`` finds ``dc/thm3.2``, but ``dc/eq1``
+    not ``dc/eq14``. Upper and lower case are the same.
+
+    Raises
+    ------
+    ValueError
+        If nothing matches; near ids are suggested.
+    """
+    if selector in known:
+        return {selector}
+    start = re.compile(re.escape(selector) + r"(?!(?<=\d)\d)", re.IGNORECASE)
+    if matching := {each for each in known if start.match(each)}:
+        return matching
+    near = difflib.get_close_matches(selector, known, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise ValueError(
+        f"ledger: no claim is called {selector!r}{hint} `python -m verify list` shows"
+        " every id"
+    )
+
+
+def order(claim: str) -> tuple[int, list[tuple[int, int, str]], str]:
+    """Return what ids are sorted by: the paper, then numbers as numbers."""
+    prefixes = [p.prefix for p in PAPERS]
+    parts = re.split(r"(\d+)", claim.lower())
+    natural = [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
+    return prefixes.index(claim.partition("/")[0]), natural, claim
