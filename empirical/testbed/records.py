@@ -9,8 +9,7 @@ a record is worth is decided by what it says, and what cannot be read is absent.
     record.where(scale=1.0).series("rho")        # (draws, epochs)
     record.draws[0].status
 
-On disk a record is JSON; arrays of more than a few numbers are compressed, exactly. None
-is larger than a megabyte.
+On disk it is JSON of at most a megabyte, longer arrays compressed, exactly.
 """
 
 import hashlib
@@ -93,10 +92,6 @@ class Draw:
         """Return an array; raises as `key`."""
         return _array(self.arrays, name)
 
-    def matches(self, **key: Any) -> bool:
-        """Whether these entries of the key are so; raises as `key`."""
-        return all(self.key(name) == plain(value) for name, value in key.items())
-
 
 class Draws(tuple[Draw, ...]):
     """Draws in order, and what they say together."""
@@ -111,7 +106,8 @@ class Draws(tuple[Draw, ...]):
         Missing
             If a draw's key has no such entry.
         """
-        return Draws(draw for draw in self if draw.matches(**key))
+        wanted = plain(key)
+        return Draws(d for d in self if all(d.key(k) == wanted[k] for k in wanted))
 
     def ended(self, *status: str) -> "Draws":
         """Return the draws whose training ended in one of these ways."""
@@ -318,10 +314,8 @@ class RunRecord:
         for arrays in (self.arrays, *(draw.arrays for draw in self.draws)):
             for name, packed in _packed(arrays).items():
                 sizes[name] = sizes.get(name, 0) + len(json.dumps(packed))
-        if not sizes:
-            return "it has no arrays"
-        name = max(sizes, key=lambda each: sizes[each])
-        return f"the arrays {name!r} take {sizes[name]:,}"
+        name = max(sizes, key=lambda each: sizes[each], default="")
+        return f"the arrays {name!r} take {sizes.get(name, 0):,}"
 
 
 def identity(
@@ -374,13 +368,7 @@ def digest(content: Any) -> str:
 
 
 def kind_of(device: str) -> str:
-    """Return the kind of a device.
-
-    Examples
-    --------
-    >>> kind_of("cuda:1")
-    'cuda'
-    """
+    """Return the kind of a device, such as ``cuda`` for ``cuda:1``."""
     return device.partition(":")[0]
 
 

@@ -124,25 +124,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def numbers(values: npt.ArrayLike, *, rounded: bool = False) -> Any:
-    """Return nested lists, None for what is not finite; rounded: of seven digits.
-
-    Examples
-    --------
-    >>> numbers([[1.0, np.nan]]), numbers(np.pi, rounded=True)
-    ([[1.0, None]], 3.141593)
-    """
-
-    def kept(value: Any) -> Any:
-        if isinstance(value, list):
-            return [kept(part) for part in value]
-        if not math.isfinite(value):
-            return None
-        return float(f"{value:.7g}") if rounded else value
-
-    return kept(np.asarray(values, dtype=np.float64).tolist())
-
-
 def write_json(path: Path, content: object) -> None:
     """Write `content` to `path` atomically; what is not finite becomes text.
 

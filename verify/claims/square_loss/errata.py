@@ -12,7 +12,7 @@ from empirical.square_loss.experiments import configurations
 from theory import square_loss as sl
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.square_loss._networks import Array
-from verify.claims.square_loss._runs import by_scale, draws, last
+from verify.claims.square_loss._runs import by_scale, draws, last, looks
 from verify.claims.square_loss.training import predict_ends, trained
 from verify.compare import AgreesTo, Identical, Outcome
 
@@ -49,6 +49,7 @@ def _each_its_own(*, scale: str, data: str) -> Array:
 
 ERR_8 = trained(
     id="sl/err8",
+    runs=looks("bn-decay", "bn"),
     items=("Err8",),
     title="A caption that gives weight decay 0.01 and also none describes two runs",
     statement=r"\text{weight decay }0.01\text{ and no weight decay, from scale }5",
