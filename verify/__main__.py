@@ -38,7 +38,7 @@ def _listed(options: argparse.Namespace) -> list[index.Listed]:
 def _run_or_show(options: argparse.Namespace) -> int:
     # Loaded here: claims take seconds, which `list` and `--help` should not.
     from empirical.testbed.signals import Ended
-    from verify import ledger, records
+    from verify import ledger
     from verify.claim import Profile
     from verify.report import as_text, build
 
@@ -47,26 +47,24 @@ def _run_or_show(options: argparse.Namespace) -> int:
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
-    folder = paths.folder_of(options.profile, options.records)
+    profile = Profile(options.profile)
+    folder = paths.folder_of(profile, options.records)
     try:
         ran = True
         if options.action == "run":
             ran = command.run_with_progress(
                 entries,
-                profile=Profile(options.profile),
+                profile=profile,
                 folder=folder,
                 workers=options.workers,
             )
-        rows = build(entries, folder)
+        rows = build(entries, folder, profile)
     except Ended as ended:
         command.complain("interrupted; finished claims are kept")
         return ended.exit_code
     except KeyboardInterrupt:
         command.complain("interrupted; finished claims are kept")
         return command.EXIT_INTERRUPTED
-    except records.RecordError as error:
-        command.complain(str(error))
-        return command.EXIT_RED
     if options.action == "show":
         sys.stdout.write("\n".join(describe(e.claim) for e in entries) + "\n")
     colour, width = sys.stdout.isatty(), shutil.get_terminal_size().columns
@@ -98,19 +96,20 @@ def describe(claim: "Claim") -> str:
         f"  {claim.statement}",
         *(f"  assuming {assumption}" for assumption in claim.assumptions),
         f"  source: {references.full_citation(claim.source.key)} {claim.source.where}.",
+        f"  statement: {claim.reading.value}, {claim.reading.meaning}",
         f"  covers: {', '.join(claim.items)}",
     ]
     if claim.uses:
         lines.append(f"  rests on: {', '.join(claim.uses)}")
     if claim.finding:
         lines.append(f"  finding: {claim.finding}")
-    if claim.open_reason:
+    if claim.compare is None:
         return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
     kind = claim.evidence
     lines += [
         f"  evidence: {kind.value}; holds means: {kind.meaning}",
         f"  expected: {claim.expected.value}",
-        f"  judged by: {claim.compare}",
+        f"  refuted if: {claim.compare.criterion()}",
         f"  run only this: python -m verify run {claim.id}",
         "",
     ]

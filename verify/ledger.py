@@ -12,6 +12,7 @@ from verify import references
 from verify.claim import Claim
 from verify.index import CLAIMS_PACKAGE
 from verify.items import paper
+from verify.retired import RETIRED
 from verify.selecting import named, order
 
 
@@ -81,6 +82,9 @@ def check(claims: Iterable[Claim]) -> None:
     """Raise ValueError unless ids are unique, sources known, `uses` exist and end."""
     claims = tuple(claims)
     twice = [name for name, n in Counter(c.id for c in claims).items() if n > 1]
+    back = sorted(claim.id for claim in claims if claim.id in RETIRED)
+    if back:
+        raise ValueError(f"ledger: ids are never taken again, but {back} are retired")
     if twice:
         raise ValueError(f"ledger: ids must be unique, but {sorted(twice)} are not")
     known, bibliography = {claim.id for claim in claims}, references.load()

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 
 from verify.items import PAPERS
+from verify.retired import RETIRED
 
 
 def named(selector: str, known: Sequence[str]) -> set[str]:
@@ -16,8 +17,10 @@ def named(selector: str, known: Sequence[str]) -> set[str]:
     Raises
     ------
     ValueError
-        If nothing matches; near ids are suggested.
+        If nothing matches, with near ids, or what it names is retired, with the reason.
     """
+    if selector in RETIRED:
+        raise ValueError(f"ledger: {selector} is retired: {RETIRED[selector]}")
     if selector in known:
         return {selector}
     start = re.compile(re.escape(selector) + r"(?!(?<=\d)\d)", re.IGNORECASE)

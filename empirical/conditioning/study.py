@@ -44,7 +44,7 @@ width, widths : int
 
 import inspect
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -108,7 +108,7 @@ def run_configuration(
     result = function(**c.arguments, **options)
     devices.synchronise(setting.device)
     return RunRecord(
-        **{**identity_of(c, setting), "data": ""},
+        **identity_of(c, setting),
         code=code_digest(__name__),
         environment=devices.describe(setting.device),
         seconds={"all": time.perf_counter() - start},
@@ -118,7 +118,7 @@ def run_configuration(
 
 def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
     """Return what makes a record that of a configuration; see `records.identity`."""
-    return identity(configuration, device=setting.device, schema=SCHEMA)
+    return identity(configuration, device=setting.device, schema=SCHEMA, data="")
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
@@ -152,80 +152,40 @@ def _grid(
     tangent_width: int,
 ) -> tuple[Configuration, ...]:
     """Every experiment for the activations the theory singles out."""
-    deepest = depths[-1]
     made: list[Configuration] = []
 
-    def add(kind: str, *words: str, **arguments: Any) -> None:
-        name = "-".join((kind, *words))
-        made.append(Configuration(name=name, kind=kind, arguments=arguments))
+    def adder(label: str, function: str) -> Callable[..., None]:
+        def add(*words: str, **arguments: Any) -> None:
+            name = "-".join((words[0], label, *words[1:]))
+            given = {"activation": function, **arguments}
+            made.append(Configuration(name=name, kind=words[0], arguments=given))
+
+        return add
 
     for label, function in _SUBJECTS.items():
+        add = adder(label, function)
+        deepest, few = depths[-1], {"depths": tuple(depths), "draws": draws, "n": n}
         for m in widths:
-            add(
-                "chain",
-                label,
-                f"m{m}",
-                activation=function,
-                width=m,
-                depth=deepest,
-                chains=chains,
-            )
-        add(
-            "norms",
-            label,
-            activation=function,
-            width=width,
-            depth=deepest,
-            draws=draws,
-        )
+            add("chain", f"m{m}", width=m, depth=deepest, chains=chains)
+        add("norms", width=width, depth=deepest, draws=draws)
         for data in ("a", "b", "digits"):
-            common = {
-                "activation": function,
-                "data": data,
-                "n": n,
-                "depths": tuple(depths),
-                "draws": draws,
-            }
-            add("depth", label, data, "nngp", width=width, **common)
+            add("depth", data, "nngp", data=data, width=width, **few)
             add(
                 "depth",
-                label,
                 data,
                 "ntk",
+                data=data,
                 width=tangent_width,
                 tangent=True,
-                **common,
+                **few,
             )
-        add(
-            "width",
-            label,
-            activation=function,
-            widths=tuple(widths),
-            draws=8 * draws,
-        )
+        add("width", widths=tuple(widths), draws=8 * draws)
         for layers in ("top", "all"):
             for m in widths:
-                add(
-                    "train",
-                    label,
-                    layers,
-                    f"m{m}",
-                    layers=layers,
-                    activation=function,
-                    width=m,
-                    draws=draws,
-                    steps=steps,
-                )
-        add(
-            "digits",
-            label,
-            activation=function,
-            n=4 * n,
-            tests=tests,
-            width=width,
-            depths=tuple(d for d in depths if d > 0),
-            draws=draws,
-        )
+                given = {"width": m, "draws": draws, "steps": steps}
+                add("train", layers, f"m{m}", layers=layers, **given)
+        few |= {"depths": tuple(d for d in depths if d > 0), "n": 4 * n}
+        add("digits", tests=tests, width=width, **few)
     return tuple(made)
 
 

@@ -4,7 +4,6 @@ This side submits no more tasks than there are threads, so that a worker that di
 one task with it; it keeps results, so that none is computed again for a lost worker.
 """
 
-import ctypes
 import logging
 import os
 import queue
@@ -23,7 +22,7 @@ from distributed import Client, Future, KilledWorker, get_worker
 from distributed.utils import sync
 
 from empirical.testbed import stopping, telling
-from empirical.testbed.crew import CONFIG, Crew
+from empirical.testbed.crew import CONFIG, Crew, die_with_parent
 from empirical.testbed.engine import UNGUARDED
 from empirical.testbed.tasks import (
     End,
@@ -59,7 +58,7 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
         )
         if found is not None:
             return End.DONE, *found
-    _die_with_parent()
+    die_with_parent()
     os.dup2(2, 1)  # what is printed, by libraries in C too, goes to stderr
 
     def message(seconds: float, memory: int = 0) -> dict[str, Any]:
@@ -83,16 +82,6 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
     finally:
         with _lock:
             _key = ""
-
-
-def _die_with_parent() -> None:
-    """Be killed with the process that looks after this one.
-
-    Dask sees to it by a thread, which a library can keep from running.
-    """
-    if sys.platform == "linux":
-        set_parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
-        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
 
 
 def ask(keys: Sequence[str]) -> None:
@@ -354,6 +343,12 @@ class Cluster:
                 self._client.set_metadata([TOPIC, key], None)
 
 
+def _quiet() -> None:
+    # A death is a result or an error, and the engine tells it.
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
 @contextmanager
 def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
     """Use the workers of a scheduler, given by address or file.
@@ -364,8 +359,7 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
         If it does not answer.
     """
     where = str(scheduler)
-    # That it is gone is an error of ours.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _quiet()
     try:
         if Path(scheduler).is_file():
             client = Client(scheduler_file=where, set_as_default=False)
@@ -389,8 +383,7 @@ def local(workers: int, gpus: int, deaths: int, grace: float) -> Generator[Clust
     file = getattr(main, "__file__", None)
     if getattr(main, "__spec__", None) is None and file and not Path(file).is_file():
         raise RuntimeError(f"the program is no file ({file}), but {UNGUARDED}")
-    # A worker's death is a result, and the engine tells it.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _quiet()
     with dask.config.set(CONFIG):
         crew = Crew(workers, gpus)
         try:

@@ -1,9 +1,11 @@
 """Worker processes of this machine, and the Dask scheduler that they share."""
 
 import asyncio
+import ctypes
 import logging
 import os
 import signal
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -63,6 +65,16 @@ def _blocked() -> Generator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def die_with_parent() -> None:
+    """Be killed with the process that looks after this one.
+
+    Dask sees to it by a thread, which a library can keep from running.
+    """
+    if sys.platform == "linux":
+        set_parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
+        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
 
 
 class Crew:
