@@ -140,6 +140,9 @@ class Claim:
         Ids of the claims this one rests on.
     finding : str
         What was learnt, in words; shown with the claim.
+    runs : callable, optional
+        ``runs(**case)``, the trained networks that a case looks at; no others are to be
+        had. They are trained before the claim is run, once for all that look at them.
     figure : str
         Name of a function of `verify.figures` that draws this claim's record.
     open_reason : str
@@ -172,6 +175,7 @@ class Claim:
     assumptions: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     finding: str = ""
+    runs: Callable[..., Iterable[Any]] | None = None
     figure: str = ""
     open_reason: str = ""
     version: int = 1
@@ -219,3 +223,10 @@ class Claim:
     def cases_for(self, profile: Profile) -> tuple[Case, ...]:
         """Cases of a profile: its own where given, else those of `quick`."""
         return self.larger_cases.get(profile.value, self.cases)
+
+    def runs_for(self, profile: Profile) -> tuple[Any, ...]:
+        """Return the runs that the cases of a profile look at, each once."""
+        if self.runs is None:
+            return ()
+        cases = self.cases_for(profile)
+        return tuple(dict.fromkeys(run for case in cases for run in self.runs(**case)))

@@ -6,7 +6,6 @@ records are kept apart from those of the report.
 """
 
 import argparse
-import importlib.util
 import sys
 from collections.abc import Sequence
 
@@ -65,7 +64,7 @@ def trained(entries: Sequence[Entry]) -> tuple[Entry, ...]:
         for e in entries
         if e.claim.evidence is Evidence.TREND
         and not e.claim.open_reason
-        and importlib.util.find_spec(f"{e.module.rpartition('.')[0]}._runs")
+        and e.claim.runs is not None
     )
     if not found:
         raise ValueError(

@@ -15,17 +15,22 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from empirical.digest import ROOT, code_digest
+from empirical.testbed.batch import Failure, attempt, open_folder, settled, task_of
 from empirical.testbed.engine import Engine
+from empirical.testbed.records import RunRecord
+from empirical.testbed.study import run_here
 from empirical.testbed.tasks import End, Task
 from verify import ledger, records
 from verify.claim import Case, Claim, Profile
 from verify.compare import Outcome
 from verify.judging import control_of, has_control, judged, outcome_of
-from verify.paths import Place, placed
+from verify.paths import Place, place, placed
 from verify.records import CaseRecord, Record, SearchRecord
+from verify.trained import Found, Run, given
 
 Report = Callable[[str, Record], None]
 """Called with a claim's id and its record."""
@@ -50,11 +55,13 @@ def run_claim(
     *,
     module: str,
     roots: tuple[Path, ...] = (ROOT,),
+    found: Found | None = None,
 ) -> Record:
     """Run every case of a claim, its control and its search; return the record.
 
-    An exception of a prediction or measurement is not raised: the case is recorded as
-    an error, with its traceback.
+    `found` are the runs that it looks at; absent, they are read from where they are
+    kept, or trained here. An exception of a prediction or measurement is not raised:
+    the case is recorded as an error, with its traceback.
 
     Raises
     ------
@@ -65,7 +72,9 @@ def run_claim(
         raise ValueError(f"{claim.id} is open and cannot be run: {claim.open_reason}")
     # The digest first: a source edited meanwhile makes the record stale, not wrong.
     code, start = code_digest(module, roots), time.perf_counter()
-    with warnings.catch_warnings():
+    if found is None:
+        found = _found_here(claim.runs_for(profile), place())
+    with warnings.catch_warnings(), given(found):
         # An overflow or invalid operation is an error of the claim, not a remark.
         warnings.simplefilter("error", RuntimeWarning)
         cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
@@ -91,6 +100,27 @@ def run_claim(
         machine=f"{platform.system()} {platform.machine()}",
         packages=_versions(),
     )
+
+
+def _found_here(runs: Sequence[Run], here: Place) -> Found:
+    """Return the records of runs, those that are not there trained in this process."""
+    return {run: run.find(here) or _trained_here(run, here) for run in runs}
+
+
+def _trained_here(run: Run, here: Place) -> RunRecord | str:
+    path, study = run.path(here), run.trainer.study
+    train = partial(run_here, folder=path.parent, setting=run.setting)
+    failure = attempt(train, study, run.configuration(here))
+    record = RunRecord.read(path)
+    if isinstance(failure, Failure) or record is None:
+        return failure.text if failure else f"{path} cannot be read"
+    return record
+
+
+def _training(run: Run, here: Place) -> Task:
+    """Return the task that trains a run."""
+    made, folder = run.configuration(here), run.path(here).parent.absolute()
+    return task_of(run.trainer.study, made, folder=folder, setting=run.setting)
 
 
 def judge(claim: Claim, case: Case) -> CaseRecord:
@@ -233,10 +263,7 @@ def _versions() -> dict[str, str]:
 
 
 def run_and_write(entry: ledger.Entry, profile: Profile, folder: Path) -> Record:
-    """Run one claim in this process and write its record.
-
-    The networks that it looks at are kept inside `folder` too.
-    """
+    """Run one claim in this process; write its record, and those of its networks."""
     roots = roots_of(entry.module)
     with placed(Place(folder)):
         record = run_claim(entry.claim, profile, module=entry.module, roots=roots)
@@ -281,16 +308,18 @@ def run_many(
     runnable = [entry for entry in entries if not entry.claim.open_reason]
     expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
     runnable.sort(key=lambda e: -expected[e.claim.id])
-    here = Place(folder, redraw)
-    tasks = [
-        Task(e.claim.id, _work, (e.module, e.claim.id, profile.value, here))
-        for e in runnable
-    ]
+    paths, tasks = _graph(runnable, profile, Place(folder, redraw))
+    for parent in {path.parent for path in paths.values()}:
+        open_folder(parent)
     done: dict[str, Record] = {}
     failures: list[str] = []
     with Engine(workers=workers, grace=GRACE) as engine:
         for task, result in engine.run(tasks):
-            if result.end is End.DONE:
+            if task.key in paths:
+                outcome = settled(paths[task.key], result)
+                if outcome.startswith("failed: its record"):
+                    failures.append(f"{paths[task.key].stem}: {outcome}")
+            elif result.end is End.DONE:
                 records.write(result.value, folder)
                 done[task.key] = result.value
                 if report is not None:
@@ -302,6 +331,30 @@ def run_many(
     return done
 
 
+def _graph(
+    entries: Sequence[ledger.Entry], profile: Profile, here: Place
+) -> tuple[dict[str, Path], list[Task]]:
+    """Return the tasks of claims, behind those that train what they look at.
+
+    Of the latter also where their records go, by key.
+    """
+    with placed(here):
+        wanted = {e.claim.id: e.claim.runs_for(profile) for e in entries}
+    every: dict[Run, None] = dict.fromkeys(r for runs in wanted.values() for r in runs)
+    found = {run: run.find(here) for run in every}
+    training = {run: _training(run, here) for run in every if found[run] is None}
+    paths = {task.key: run.path(here) for run, task in training.items()}
+    tasks = list(training.values())
+    for entry in entries:
+        runs = wanted[entry.claim.id]
+        known = {run: found[run] for run in runs if run not in training}
+        missing = tuple(run for run in runs if run in training)
+        given = (entry.module, entry.claim.id, profile.value, here, known, missing)
+        needs = tuple(training[run].key for run in missing)
+        tasks.append(Task(entry.claim.id, _work, given, needs=needs))
+    return paths, tasks
+
+
 def _earlier_seconds(claim: Claim, folder: Path) -> float:
     """Seconds of the last run; unknown ones first, for they may be long."""
     try:
@@ -311,12 +364,25 @@ def _earlier_seconds(claim: Claim, folder: Path) -> float:
     return record.seconds if record is not None else float("inf")
 
 
-def _work(module: str, claim_id: str, profile: str, here: Place) -> Record:
+def _work(
+    module: str,
+    claim_id: str,
+    profile: str,
+    here: Place,
+    known: Found,
+    missing: tuple[Run, ...],
+    *trained: RunRecord | Failure,
+) -> Record:
     """Run one claim in a worker, importing only the module that defines it."""
     home = importlib.import_module(module)
     claim = next(c for c in home.CLAIMS if c.id == claim_id)
+    said = [each.text if isinstance(each, Failure) else each for each in trained]
+    found = {**known, **dict(zip(missing, said, strict=True))}
+    roots = roots_of(module)
     with placed(here):
-        return run_claim(claim, Profile(profile), module=module, roots=roots_of(module))
+        return run_claim(
+            claim, Profile(profile), module=module, roots=roots, found=found
+        )
 
 
 def roots_of(module: str) -> tuple[Path, ...]:

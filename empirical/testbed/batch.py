@@ -108,7 +108,7 @@ def run_batch(
             outcomes[each.name] = kept
             say(each.name, kept)
             continue
-        task = _task(study, each, own, code, folder, setting)
+        task = task_of(study, each, folder=folder, setting=setting)
         names[task.key] = each.name
         tasks.append(task)
 
@@ -124,22 +124,21 @@ def run_batch(
 
     for task, result in engine.run(tasks, progress=seen):
         name = names[task.key]
-        outcomes[name] = _settled(folder / f"{name}.json", result)
+        outcomes[name] = settled(folder / f"{name}.json", result)
         say(name, outcomes[name])
     return outcomes
 
 
-def _task(
-    study: Study[Item],
-    configuration: Item,
-    identity: Mapping[str, Any],
-    code: str,
-    folder: Path,
-    setting: Setting,
+def task_of(
+    study: Study[Item], configuration: Item, *, folder: Path, setting: Setting
 ) -> Task:
-    """Return a task whose key is all that its record depends on."""
+    """Return a task whose key is all that its record depends on.
+
+    Its result is a record or a `Failure`. It goes on from what a run of the same key has
+    left in `folder`, where that can be seen; `settled` ends it.
+    """
     # No run goes on from what another configuration or other code has left.
-    of = digest([dict(identity), code])
+    of = digest([dict(study.identity(configuration, setting)), study.code])
     kept = checkpoint_at(folder / f"{configuration.name}.json", of)
     given = dataclasses.replace(setting, checkpoint=kept, progress=None)
     return Task(
@@ -162,7 +161,7 @@ def _work(
     return attempt(run, configuration, told)
 
 
-def _settled(path: Path, result: Result) -> str:
+def settled(path: Path, result: Result) -> str:
     """Write the record of a run that ended, and say how it did."""
     if result.end is not End.DONE:
         reason = result.error.strip()

@@ -1,111 +1,204 @@
-"""Claims on training, tried with other draws."""
+"""Networks that claims look at: declared, trained once, tried with other draws."""
 
+import dataclasses
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from empirical.testbed.records import RunRecord, identity
-from empirical.testbed.study import Setting, Study
-from verify import ledger, redraw
-from verify.claims._trained import Trainer
+from empirical.testbed.records import Draw, Draws, RunRecord, identity
+from empirical.testbed.study import CPU, Setting, Study
+from verify import ledger, redraw, run
+from verify.claim import Profile
+from verify.compare import Outcome
 from verify.paths import Place, placed
+from verify.trained import Run, Trainer, given
 
 
 @dataclass(frozen=True)
 class Tiny:
-    """A configuration."""
+    """A configuration; each training of it leaves a file in a folder."""
 
     name: str = "tiny"
     seeds: tuple[int, ...] = (0, 1)
 
 
-def _identity(configuration: Tiny, setting: Setting) -> dict[str, object]:
-    return identity(configuration, device=setting.device, schema=1, data="")
-
-
-class Batch:
-    """Trains nothing; counts how often it is asked to."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def __call__(self, configuration: Tiny, setting: Setting) -> RunRecord:
-        self.asked += 1
-        return RunRecord(**_identity(configuration, setting), code=Tinies.code)
-
-
-class Tinies(Study):
+@dataclass(frozen=True, kw_only=True)
+class Known(Study[Any]):
     """Its code is no module of the project."""
 
-    code = "1" * 16
+    code: str = "c0de"  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
-def trainer(batch: Batch) -> Trainer:
-    study = Tinies(
-        module="empirical.square_loss",
-        configurations=lambda _scale: (Tiny(),),
-        identity=_identity,
-        run=batch,
-    )
-    return Trainer(study)
+def identity_of(c: Tiny, setting: Setting = CPU) -> dict[str, Any]:
+    return identity(c, device=setting.device, schema=1, data="da7a")
+
+
+def trained(c: Tiny, setting: Setting = CPU) -> RunRecord:
+    if c.name == "broken":
+        raise ValueError("nothing to learn")
+    draws = Draws(Draw(keys={"seed": seed}) for seed in c.seeds)
+    return RunRecord(**identity_of(c, setting), code="c0de", draws=draws)
+
+
+def configurations(_scale: str) -> tuple[Tiny, ...]:
+    return (Tiny(), Tiny("broken"))
+
+
+STUDY = Known(
+    module="toy", configurations=configurations, identity=identity_of, run=trained
+)
+TRAINER = Trainer(STUDY)
+
+
+def look(folder: Path, name: str = "tiny", *, redrawn: int = 0) -> RunRecord:
+    """Look at a run as a claim does that declares it."""
+    here, wanted = Place(folder, redrawn), Run(TRAINER, name, "small")
+    with placed(here), given(run._found_here([wanted], here)):
+        return TRAINER.record(name, "small")
 
 
 def test_seeds_move_and_records_stay_apart(tmp_path: Path) -> None:
-    found = []
-    for redrawn in (0, 1, 2):
-        with placed(Place(tmp_path / str(redrawn), redrawn)):
-            found.append(trainer(Batch()).record("tiny", "small").entry("seeds"))
+    found = [look(tmp_path / str(k), redrawn=k).draws.key("seed") for k in (0, 1, 2)]
     assert found == [[0, 1], [1000, 1001], [2000, 2001]]
     names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.json")}
     assert names == {f"{k}/runs/tiny.json" for k in range(3)}
 
 
+def _changed(**entries: Any) -> Callable[[str], str]:
+    return lambda text: json.dumps(json.loads(text) | entries)
+
+
 @pytest.mark.parametrize(
     ("change", "again"),
     [
-        ({}, 0),
-        ({"configuration": {"name": "other", "seeds": [0, 1]}}, 1),
-        ({"configuration": {"name": "tiny", "seeds": [5, 6]}}, 1),
-        ({"schema": 2}, 1),
-        ({"device": "cuda"}, 1),
-        ({"code": "0" * 16}, 1),
-        ("not JSON", 1),
-        ("[]", 1),
-        ("", 1),
-        ("[" * 100_000, 1),
+        (lambda text: text, False),
+        (_changed(configuration={"name": "other", "seeds": [0, 1]}), True),
+        (_changed(configuration={"name": "tiny", "seeds": [5, 6]}), True),
+        (_changed(device="cuda"), True),
+        (_changed(schema=2), True),
+        (_changed(data="other"), True),
+        (_changed(code="0" * 16), True),
+        (lambda text: text[:-9], True),
+        (lambda _: "not JSON", True),
+        (lambda _: "[]", True),
+        (lambda _: "", True),
+        (lambda _: "[" * 100_000, True),
     ],
 )
 def test_a_record_is_worth_what_it_says(
-    tmp_path: Path, change: dict[str, object] | str, again: int
+    tmp_path: Path, change: Callable[[str], str], again: bool
 ) -> None:
-    with placed(Place(tmp_path)):
-        kept = trainer(Batch()).record("tiny", "small")
-        path = tmp_path / "runs" / "tiny.json"
-        written = json.loads(kept.text())
-        text = change if isinstance(change, str) else json.dumps(written | change)
-        path.write_text(text, encoding="utf-8")
-        batch = Batch()
-        # As a process of its own has it: nothing is read twice by one trainer.
-        assert trainer(batch).record("tiny", "small").text() == kept.text()
-    assert batch.asked == again
+    expected = look(tmp_path).text()
+    path = tmp_path / "runs" / "tiny.json"
+    path.write_text(change(path.read_text()), encoding="utf-8")
+    before = path.stat().st_ino
+    assert look(tmp_path).text() == expected
+    # A record is written to a file of its own, which takes the place of the last.
+    assert (path.stat().st_ino != before) == again
 
 
 def test_a_published_record_may_be_of_older_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with placed(Place(tmp_path)):
-        path = tmp_path / "runs" / "tiny.json"
-        path.parent.mkdir()
-        record = RunRecord(**_identity(Tiny(), Setting(device="cuda")), code="0" * 16)
-        record.write(path)
-        assert trainer(Batch()).record("tiny", "paper").code == "0" * 16
-        replace(record, device="cpu").write(path)
-        # Not the paper's run, and here is no GPU to make it.
-        with pytest.raises(ValueError, match="must exist, or a GPU be here"):
-            trainer(Batch()).record("tiny", "paper")
+    path, paper = tmp_path / "runs" / "tiny.json", Run(TRAINER, "tiny", "paper")
+    path.parent.mkdir()
+    record = trained(Tiny(), Setting(device="cuda"))
+    dataclasses.replace(record, code="old").write(path)
+    found = paper.find(Place(tmp_path))
+    assert isinstance(found, RunRecord)
+    assert found.code == "old"
+    dataclasses.replace(record, device="cpu").write(path)
+    # Not the paper's run, and here is no GPU to make it.
+    found = paper.find(Place(tmp_path))
+    assert "must exist, or a GPU be here" in str(found)
+    with given({paper: str(found)}), pytest.raises(ValueError, match="or a GPU"):
+        TRAINER.record("tiny", "paper")
+
+
+def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"broken \(small\): nothing to learn"):
+        look(tmp_path, "broken")
+
+
+def test_a_run_that_is_not_declared_is_refused() -> None:
+    declared = {Run(TRAINER, "broken", "small"): "why"}
+    said = r"tiny \(small\).*without saying so. Add it .*`runs`, which are: broken"
+    with given(declared), pytest.raises(ValueError, match=said):
+        TRAINER.record("tiny", "small")
+    with pytest.raises(ValueError, match="which are: none"):
+        TRAINER.record("tiny", "small")
+
+
+def test_patterns_match_whole_names() -> None:
+    assert TRAINER.looks("t.*", "brok")(scale="small", seed=7) == (
+        Run(TRAINER, "tiny", "small"),
+    )
+
+
+LOOKS = """
+import sys
+sys.path.insert(0, {folder!r})
+from test_redraw import TRAINER
+
+def seeds(x):
+    return TRAINER.record("tiny", "small").draws.key("seed")[1]
+
+def one(x):
+    return 1
+
+def looks(x):
+    return TRAINER.looks("tiny")(scale="small")
+
+def broken_too(x):
+    return TRAINER.looks("tiny", "broken")(scale="small")
+
+def other(x):
+    return TRAINER.record("broken", "small")
+
+CLAIMS = tuple(
+    Claim(**(COMMON | dict(id=f"dc/{{name}}", measure=measure, predict=one, runs=runs)))
+    for name, measure, runs in (
+        ("a", seeds, looks),
+        ("b", seeds, broken_too),
+        ("c", other, broken_too),
+        ("d", other, looks),
+    )
+)
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_runs_are_trained_once_before_the_claims_that_look_at_them(
+    toy: Callable[..., str], tmp_path: Path, workers: int
+) -> None:
+    source = LOOKS.format(folder=str(Path(__file__).parent))
+    entries = ledger.entries(toy(looking=source))
+    folder = tmp_path / "records"
+    done = run.run_many(entries, folder=folder, workers=workers)
+    outcomes = {name: record.outcome for name, record in done.items()}
+    assert outcomes == {
+        "dc/a": Outcome.HOLDS,
+        "dc/b": Outcome.HOLDS,
+        "dc/c": Outcome.ERROR,
+        "dc/d": Outcome.ERROR,
+    }
+    assert "broken (small): nothing to learn" in done["dc/c"].worst.error
+    assert "without saying so" in done["dc/d"].worst.error
+    assert [p.name for p in (folder / "runs").iterdir()] == ["tiny.json"]
+    written = (folder / "runs" / "tiny.json").stat().st_mtime_ns
+    run.run_many(entries[:1], folder=folder, workers=workers)
+    assert (folder / "runs" / "tiny.json").stat().st_mtime_ns == written
+
+
+def test_every_claim_declares_runs_of_each_profile() -> None:
+    for entry in redraw.trained(ledger.select([])):
+        for profile in Profile:
+            assert entry.claim.runs_for(profile), (entry.claim.id, profile)
 
 
 def test_chooses_what_looks_at_networks() -> None:
@@ -123,10 +216,10 @@ def test_a_claim_is_judged_on_other_networks(
     out, err = capsys.readouterr()
     assert "1 of 1 as expected in each of 1 draws" in out
     assert "mmd/Fig2 holds" in err
-    (run,) = (tmp_path / "results/quick/redraw-1/runs").glob("*.json")
-    found = RunRecord.read(run)
-    assert found is not None
-    assert found.entry("seeds") == [1000, 1001, 1002, 1003]
+    (path,) = (tmp_path / "results/quick/redraw-1/runs").glob("*.json")
+    record = RunRecord.read(path)
+    assert record is not None
+    assert record.entry("seeds") == [1000, 1001, 1002, 1003]
     assert [p.name for p in tmp_path.glob("results/quick/redraw-1/*.json")] == [
         "mmd-Fig2.json"
     ]

@@ -1,23 +1,23 @@
 """The networks of the claims on training, by name and scale, and what they show."""
 
 import re
-from functools import cache
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from empirical.identity_map.study import STUDY
 from empirical.testbed.records import RunRecord
-from verify.claims._trained import Trainer
+from verify.trained import Run, Trainer
 
 Array = npt.NDArray[np.float64]
 
 NETWORKS = Trainer(STUDY)
 
 
-@cache
 def run(name: str, scale: str) -> RunRecord:
-    """Return the record of a configuration, trained now if there is none.
+    """Return the record of a configuration, of a claim's `runs`.
 
     Raises
     ------
@@ -41,6 +41,16 @@ def names(pattern: str, scale: str) -> dict[int, str]:
         if match := re.fullmatch(pattern, name):
             found.setdefault(int(match[1]), name)
     return dict(sorted(found.items()))
+
+
+def looks(*patterns: str) -> Callable[..., tuple[Run, ...]]:
+    """Return a claim's `runs`: those that `names` finds for the patterns."""
+    return partial(_found, patterns)
+
+
+def _found(patterns: tuple[str, ...], *, scale: str) -> tuple[Run, ...]:
+    each = (name for pattern in patterns for name in names(pattern, scale).values())
+    return tuple(Run(NETWORKS, name, scale) for name in each)
 
 
 def measured(name: str, scale: str, series: str) -> Array:

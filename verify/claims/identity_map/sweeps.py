@@ -8,9 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from verify.claim import Claim
-from verify.claims.identity_map._runs import curve, ladder, measured, names, run
+from verify.claims.identity_map._runs import (
+    NETWORKS,
+    curve,
+    ladder,
+    looks,
+    measured,
+    names,
+    run,
+)
 from verify.claims.identity_map.training import trained, trend
 from verify.compare import AtLeast, AtMost
+from verify.trained import Run
 
 Array = npt.NDArray[np.float64]
 
@@ -46,6 +55,7 @@ IMAGE_SIZE = trend(
     r"\overline{\cos}(f(x),\hat x)\text{ falls with the size of the training image}",
     _sizes,
     up=False,
+    runs=looks(r"size-(\d+)-depth-8", "cnn-depth-(8)"),
     where="Figure 8",
     figure="identity_figure_8",
 )
@@ -64,6 +74,7 @@ KERNEL = trend(
     r"\overline{\cos}(f(x),\hat x)\text{ rises with the kernel}",
     _KERNELS,
     up=True,
+    runs=looks(r"kernel-(\d+)-depth-5", "cnn-depth-(5)"),
     where="Figures 9, 25, 26",
     uses=("id/Err7-corrected",),
     figure="identity_figure_9",
@@ -77,6 +88,7 @@ KERNEL_MSE = trend(
     r"\overline{\mathrm{MSE}}(f(x),\hat x)\text{ falls with the kernel}",
     partial(_KERNELS, field="constant_mse"),
     up=False,
+    runs=looks(r"kernel-(\d+)-depth-5", "cnn-depth-(5)"),
     where="Figures 25 and 26",
     figure="identity_figure_25",
 )
@@ -102,15 +114,24 @@ CHANNELS = trend(
     r"\log \text{final loss of five layers falls with the number of channels}",
     _losses_by_channels,
     up=False,
+    runs=looks(r"channels-(\d+)-depth-5", "cnn-depth-(5)"),
     where="Figures 10 and 27 to 30",
     figure="identity_figure_10",
 )
 
 
+def _widest(scale: str) -> str:
+    widest = max(names(r"channels-(\d+)-depth-5", scale))
+    return rf"channels-{widest}-depth-(\d+)"
+
+
+def _looks_widest(*, scale: str) -> tuple[Run, ...]:
+    return looks(_widest(scale))(scale=scale)
+
+
 def _measure_deeper(*, scale: str) -> list[float]:
     """Five layers less the deepest of the sweep, correlations to the constant."""
-    widest = max(names(r"channels-(\d+)-depth-5", scale))
-    found = names(rf"channels-{widest}-depth-(\d+)", scale)
+    found = names(_widest(scale), scale)
     shallow = max(curve(found[5], scale, "constant"))
     return [shallow - v for v in curve(found[max(found)], scale, "constant")]
 
@@ -125,6 +146,7 @@ def _much_smaller(*, scale: str) -> float:
 
 WIDTH = trained(
     id="id/Fig28",
+    runs=_looks_widest,
     items=("Fig10", "Fig28", "Fig29"),
     title="Depth makes the constant also with the most channels",
     statement=(
@@ -172,6 +194,7 @@ def _all(*, scale: str) -> float:
 
 MANY = trained(
     id="id/Fig1",
+    runs=looks(r"many-cnn-(\d+)", r"many-fcn-(\d+)"),
     items=("Fig1", "Fig40"),
     title="With many examples a CNN learns the identity off the digits, an FCN does not",
     statement=(r"\overline{\cos}(f(x),x)\text{ on patterns: CNN} \ge \text{FCN}"),
@@ -224,6 +247,7 @@ def _wholly(*, scale: str) -> float:
 
 SCHEMES = trained(
     id="id/Fig31",
+    runs=NETWORKS.looks("schemes-depth-5"),
     items=("Fig31",),
     title="Initial schemes lead to different functions",
     statement=r"\min_{s\ne s'}\|f_s-f_{s'}\|/\|f\| \ge 0.05 \text{ on unseen images}",
@@ -237,6 +261,7 @@ SCHEMES = trained(
 
 OPTIMISERS = trained(
     id="id/Fig32",
+    runs=NETWORKS.looks(r"optimiser-\w+-depth-5"),
     items=("Fig32",),
     title="Optimisers lead to different functions from the same start",
     statement=r"\min_{o\ne o'}\|f_o-f_{o'}\|/\|f\| \ge 0.05 \text{ on unseen images}",
@@ -259,6 +284,7 @@ def _measure_digits(*, scale: str) -> list[float]:
 
 DIGITS = trained(
     id="id/Fig37",
+    runs=NETWORKS.looks("cnn-depth-1", "digits-depth-5"),
     items=("Fig37",),
     title="Every digit tells the same story",
     statement=(
@@ -291,6 +317,7 @@ def _mixtures(count: int, figure: int) -> Claim:
     words = {2: "two", 3: "three"}[count]
     return trained(
         id=f"id/Fig{figure}",
+        runs=looks(rf"images-{count}-depth-(\d+)"),
         items=(f"Fig{figure}",),
         title=f"Deep networks of {words} images put out mixtures of them",
         statement=(
@@ -319,6 +346,7 @@ def _colour(kind: str, figure: int) -> Claim:
     words = {"cnn": "Convolutional", "fcn": "Fully connected"}[kind]
     return trained(
         id=f"id/Fig{figure}",
+        runs=looks(rf"colour-{kind}-(\d+)"),
         items=(f"Fig{figure}",),
         title=f"{words} networks on a colour image: the same story",
         statement=(r"\overline{\cos}(f(x),\hat x):\ \text{deep} \ge \text{shallow}"),

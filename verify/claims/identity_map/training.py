@@ -12,8 +12,17 @@ import numpy.typing as npt
 
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims import _predictors
-from verify.claims.identity_map._runs import curve, ladder, measured, names, run
+from verify.claims.identity_map._runs import (
+    NETWORKS,
+    curve,
+    ladder,
+    looks,
+    measured,
+    names,
+    run,
+)
 from verify.compare import AgreesTo, AtLeast, AtMost, RankTrend
+from verify.trained import Run
 
 Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
@@ -69,6 +78,7 @@ CONSTANT = trend(
     r"\overline{\cos}(f(x),\hat x)\text{ rises with the number of layers}",
     partial(ladder, CNN, field="constant"),
     up=True,
+    runs=looks(CNN),
     finding=(
         "Every depth is trained from three starts; seeds differ less than depths. At"
         " 28 x 28 (full profile) it stops at 0.7, half way, from five layers on."
@@ -83,6 +93,7 @@ IDENTITY = trend(
     r"\overline{\cos}(f(x),x)\text{ falls with the number of layers}",
     partial(ladder, CNN, field="identity"),
     up=False,
+    runs=looks(CNN),
     finding=(
         "It falls to one half, not to zero: a perfect constant has that correlation to"
         " test images whose correlation to the training image is spread over [0, 1]."
@@ -97,6 +108,7 @@ CONSTANT_MSE = trend(
     r"\overline{\mathrm{MSE}}(f(x),\hat x)\text{ falls with the number of layers}",
     partial(ladder, CNN, field="constant_mse"),
     up=False,
+    runs=looks(CNN),
     where="Appendix J",
     figure="identity_figure_4",
 )
@@ -109,6 +121,10 @@ def _layer_errors(*, scale: str, layers: int, which: str) -> Array:
 
 def _deepest(scale: str) -> int:
     return max(names(CNN, scale))
+
+
+def _looks_deepest(*, scale: str) -> tuple[Run, ...]:
+    return (Run(NETWORKS, f"cnn-depth-{_deepest(scale)}", scale),)
 
 
 def _measure_recovery(*, scale: str) -> list[float]:
@@ -131,6 +147,7 @@ def _far_below(*, scale: str) -> float:
 
 RECOVERY = trained(
     id="id/Fig5",
+    runs=NETWORKS.looks("cnn-depth-5"),
     items=("Fig5", "Layer"),
     title="Five layers forget the classes and find them again",
     statement=r"\mathrm{err}_L \le \max_l \mathrm{err}_l - 0.1",
@@ -163,6 +180,7 @@ def _above_chance(*, scale: str) -> float:
 
 WASHED_OUT = trained(
     id="id/Fig5-deep",
+    runs=_looks_deepest,
     items=("Fig5", "Layer"),
     title="The deepest networks lose the classes for good",
     statement=r"\mathrm{err}_l \ge 0.7 \text{ for all } l \ge L/2;\ \text{chance is } 0.9",
@@ -180,6 +198,7 @@ UNTRAINED = trend(
     r"\mathrm{err}_l \text{ of the untrained network rises with } l",
     partial(_layer_errors, layers=20, which="untrained"),
     up=True,
+    runs=NETWORKS.looks("cnn-depth-20"),
     where="Figure 5",
 )
 
@@ -202,6 +221,7 @@ def _measure_forgets(*, scale: str) -> list[float]:
 
 LAYER_PICTURES = trained(
     id="id/Fig15",
+    runs=_looks_deepest,
     items=("Fig15", "Fig16", "Fig17", "Fig18", "SVD"),
     title="No later layer of a deep trained network sees its input as the first one does",
     statement=r"\max_{c,\,l>1}|\cos(h_{l,c}, x)| \le \max_c|\cos(h_{1,c}, x)|",
@@ -234,6 +254,7 @@ def _the_one_below(*, scale: str) -> int:
 
 CHANGE = trained(
     id="id/Fig19",
+    runs=looks(CNN),
     items=("Fig19", "Rel"),
     title="The top layer changes most, at every depth",
     statement=r"\operatorname{argmax}_l \|W_l^0-W_l^*\|/\|W_l^0\| = L",
@@ -262,6 +283,7 @@ def _a_half(*, scale: str) -> float:
 
 BOTTOM = trained(
     id="id/Fig19-bottom",
+    runs=_looks_deepest,
     items=("Fig19", "Rel"),
     title="Lower layers change little, but they do, also in the deepest network",
     statement=r"\min_l\|W_l^0-W_l^*\|/\|W_l^0\| \ge 10^{-3}",
@@ -292,6 +314,7 @@ UPPER = trend(
     r"\cos(f_{L-k+1..L}(x),\hat x) \text{ rises with } k",
     _measure_upper,
     up=True,
+    runs=_looks_deepest,
     where="Figures 22 to 24",
 )
 
@@ -321,6 +344,7 @@ def _not_at_all(*, scale: str) -> float:
 
 SIZES = trained(
     id="id/Fig7",
+    runs=_looks_deepest,
     items=("Fig6", "Fig7", "Fig20", "Fig21"),
     title="A deep network makes its constant at the training size only",
     statement=(
@@ -352,6 +376,7 @@ def _measure_identity_smaller(*, scale: str) -> list[float]:
 
 SMALLER = trained(
     id="id/Fig6",
+    runs=NETWORKS.looks("cnn-depth-5"),
     items=("Fig6", "Fig20"),
     title="What five layers learnt carries over to larger images, less to smaller ones",
     statement=(
@@ -396,6 +421,7 @@ def _a_fifth(*, scale: str) -> float:
 
 NEVER = trained(
     id="id/Fig14",
+    runs=looks(RELU, LINEAR),
     items=("Fig14", "Fig2", "Fig13", "Fig33", "Fig34"),
     title="Fully connected networks never learn the identity off the training image",
     statement=(
@@ -416,6 +442,7 @@ FCN_CONSTANT = trend(
     r"\cos(f(x),\hat x) \text{ at } x\perp\hat x \text{ rises with the number of layers}",
     partial(_at_zero, RELU, field="constant"),
     up=True,
+    runs=looks(RELU),
     where="Figures 2 and 13",
     figure="identity_figure_2",
 )
@@ -427,6 +454,7 @@ LINEAR_DEPTH = trend(
     r"\overline{\cos}(f(x),\hat x)\text{ of linear networks rises with depth}",
     partial(ladder, LINEAR, field="constant"),
     up=True,
+    runs=looks(LINEAR),
     where="Figures 11 and 34",
 )
 
@@ -444,6 +472,7 @@ def _measure_linear_less(*, scale: str) -> list[float]:
 
 SOONER = trained(
     id="id/Fig14-sooner",
+    runs=looks(RELU, LINEAR),
     items=("Fig14", "Fig34"),
     title="ReLU networks become constant sooner than linear ones",
     statement=r"\overline{\cos}_{\text{linear}} \le \overline{\cos}_{\text{ReLU}},\ L>1",
@@ -467,6 +496,7 @@ def _measure_bottom_only(*, scale: str) -> list[float]:
 
 BOTTOM_ONLY = trained(
     id="id/Fig12",
+    runs=looks(r"two-layer-all-width-(\d+)", r"two-layer-bottom-width-(\d+)"),
     items=("Fig12",),
     title="Two trained layers go toward the constant, one trained layer leaves noise",
     statement=r"\overline{\cos}(f(x),\hat x):\ \text{bottom only} \le \text{both layers}",
@@ -485,6 +515,7 @@ RESIDUAL = trend(
     r"\overline{\cos}(f(x),x)\text{ of residual networks falls with depth}",
     partial(ladder, r"residual-depth-(\d+)", field="identity"),
     up=False,
+    runs=looks(r"residual-depth-(\d+)"),
     where="Figure 41",
     figure="identity_figure_41",
 )
@@ -505,6 +536,7 @@ def _perfect(*, scale: str) -> float:
 
 NEAR_IDENTITY = trained(
     id="id/Fig41-identity",
+    runs=looks(r"residual-depth-(\d+)"),
     items=("Fig41",),
     title="Residual connections bias fully connected networks to the identity",
     statement=r"\overline{\cos}(f(x),x) \ge 0.75;\ \text{a constant has } 0.5",

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from empirical.mmd_init.study import STUDY
 from empirical.testbed.records import Draws
-from verify.claims._trained import Trainer
+from verify.trained import Trainer
 
 Array = npt.NDArray[np.float64]
 
@@ -13,7 +13,7 @@ NETWORKS = Trainer(STUDY)
 
 
 def runs(name: str, scale: str, **variant: float) -> Draws:
-    """Return a configuration's runs of a variant, by seed; trained now if need be.
+    """Return a configuration's runs of a variant, by seed.
 
     Raises
     ------

@@ -9,6 +9,7 @@ from empirical.mmd_init.experiments import NOISES, SHOTS
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import constantly, down, up
 from verify.claims.mmd_init._runs import (
+    NETWORKS,
     Array,
     accuracy,
     constant,
@@ -64,6 +65,7 @@ def _gain(*, scale: str, shots: int) -> Array:
 
 GAIN = trained(
     id="mmd/tab1",
+    runs=NETWORKS.looks(r"(mmd|none)-(xavier|he)"),
     items=("Tab1",),
     title="Networks trained from a learnt start are more accurate, task for task",
     statement=r"\text{accuracy(Ours)}>\text{accuracy(scratch)}\text{ at each }N",
@@ -88,6 +90,7 @@ def _more_with_few(*, scale: str) -> Array:
 
 MORE = trained(
     id="mmd/tab1-few",
+    runs=NETWORKS.looks(r"(mmd|none)-(xavier|he)"),
     items=("Tab1",),
     title="The fewer the labels, the more a learnt start is worth",
     statement=r"82.42-79.63>92.48-90.91\text{ (Xavier)},\;"
@@ -110,6 +113,7 @@ def _labels(*, scale: str) -> Array:
 
 LABELS = trained(
     id="mmd/tab1-labels",
+    runs=NETWORKS.looks(r"(labels|none)-(xavier|he)"),
     items=("Tab1", "Err14"),
     title="Random labels hurt plain networks where there are few true ones",
     statement=r"\text{N=5: }76.81<79.63\text{ (Xavier)},\;77.41<79.17\text{ (He)}",
@@ -134,6 +138,7 @@ def _spread(method: str, factor: float = 1.0, *, scale: str) -> float:
 
 SPREAD = trained(
     id="mmd/tab2",
+    runs=NETWORKS.looks(r"(mmd|none)-(xavier|he)"),
     items=("Tab2",),
     title="Networks trained from a learnt start differ less from task to task",
     statement=r"\operatorname{sd}_{tasks}(\text{Ours})<\operatorname{sd}_{tasks}"
@@ -168,6 +173,7 @@ def _share_of(part: float, *, scale: str, xi: float) -> Array:
 
 DEGENERATE = trained(
     id="mmd/tab3",
+    runs=NETWORKS.looks("mmd-xavier", "uniform-xavier"),
     items=("Tab3", "DS"),
     title="The loss against degenerate softmax lowers the share of constant models",
     statement=r"DS(\lambda=0.4)<DS(\lambda=0)",
@@ -186,6 +192,7 @@ DEGENERATE = trained(
 
 A_FIFTH = trained(
     id="mmd/tab3-fifth",
+    runs=NETWORKS.looks("mmd-xavier", "uniform-xavier"),
     items=("Tab3",),
     title="It lowers it to less than a fifth",
     statement=r"89.32\to0.41\;(\xi=0),\quad80.83\to1.39\;(\xi=1)",
@@ -209,6 +216,7 @@ def _dead_with(factor: float = 1.0, *, scale: str, **variant: float) -> float:
 
 DEAD = trained(
     id="mmd/tab4",
+    runs=NETWORKS.looks("mmd-xavier", "uniform-xavier"),
     items=("Tab4", "Dead"),
     title="The loss against degenerate softmax leaves fewer dead units at the end",
     statement=r"80.08\,(\lambda=0)>8.21\,(\lambda=0.4)\;\%\text{ in layer 3}",
@@ -222,6 +230,7 @@ DEAD = trained(
 
 DEAD_DETACHED = trained(
     id="mmd/tab4-iod",
+    runs=NETWORKS.looks("mmd-xavier", "uniform-xavier"),
     items=("Tab4", "Dead"),
     title="The loss against detachment leaves no more than a tenth of those",
     statement=r"8.21\,(\xi=0)\to0.02\,(\xi=1)\;\%\text{ in layer 3}",
@@ -246,6 +255,7 @@ def _constant_at(s2: float, factor: float = 1.0, *, scale: str, lam: float) -> f
 
 NOISE = trained(
     id="mmd/tab5",
+    runs=NETWORKS.looks("sweep"),
     items=("Tab5", "DS"),
     title="The noise that is chosen leaves a third of the constant models of the most",
     statement=r"DS(s^2=0.5)\le\tfrac13DS(s^2=2):\;1.33,\,44.20;\;1.58,\,35.57;\;"
@@ -273,6 +283,7 @@ def _detached_at(s2: float, *, scale: str, lam: float) -> float:
 
 MOST_NOISE = trained(
     id="mmd/tab5-iod",
+    runs=NETWORKS.looks("sweep"),
     items=("Tab5", "IOD"),
     title="The most noise cuts more units off than the noise that is chosen",
     statement=r"IOD(s^2=2)>IOD(s^2=0.5):\;56.44>17.80\;(\lambda=0.2),\;"
@@ -310,6 +321,7 @@ def _nearer(*, scale: str) -> Array:
 
 NEARER = trained(
     id="mmd/claim1",
+    runs=NETWORKS.looks("mmd-xavier", "uniform-xavier"),
     items=("Claim1", "Fig1"),
     title="Pre-training brings the law of each prediction nearer to uniform",
     statement=r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|\text{ falls for each }x",
@@ -329,6 +341,7 @@ def _distance(when: str, factor: float = 1.0, *, scale: str, **variant: float) -
 
 UNIFORM = trained(
     id="mmd/claim1-uniform",
+    runs=NETWORKS.looks("uniform-xavier"),
     items=("Claim1",),
     title="After pre-training for uniformity alone a prediction's law is uniform to 0.15",
     statement=r"f_{\theta_0+\epsilon}(x)\sim U(\Delta^{d-1})\;(L_{uni}):\quad"
@@ -343,6 +356,7 @@ UNIFORM = trained(
 
 UNIFORM_OURS = trained(
     id="mmd/claim1-ours",
+    runs=NETWORKS.looks("mmd-xavier"),
     items=("Claim1",),
     title="After pre-training with both regularisers it is uniform to 0.15 too",
     statement=r"f_{\theta_0+\epsilon}(x)\sim U(\Delta^{d-1})\;"
@@ -356,6 +370,7 @@ UNIFORM_OURS = trained(
 
 FIGURE_1A = trained(
     id="mmd/Fig1a",
+    runs=NETWORKS.looks("uniform-xavier"),
     items=("Fig1",),
     title="Uniformity alone: the distance from uniform falls to less than half",
     statement=r"\operatorname{median}_xD_{KS}\text{ after}\le\tfrac12\text{ before}",
@@ -376,6 +391,7 @@ def _spread_over_inputs(when: str, *, scale: str) -> float:
 
 FIGURE_1B = trained(
     id="mmd/Fig1b",
+    runs=NETWORKS.looks("uniform-xavier"),
     items=("Fig1",),
     title="And models become constant: over inputs, predictions are a spike",
     statement=r"\operatorname{median}_\epsilon\operatorname{sd}_x\,f(x)_1\le0.05",
@@ -408,6 +424,7 @@ def _falls(*, scale: str) -> Array:
 
 FIGURE_2 = trained(
     id="mmd/Fig2",
+    runs=NETWORKS.looks("detachment"),
     items=("Fig2", "Eq20", "Eq22"),
     title="Minimising detachment at the start lowers it nearby",
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.2",
@@ -431,6 +448,7 @@ def _falls_less(*, scale: str) -> Array:
 
 FIGURE_2_NOISE = trained(
     id="mmd/Fig2-noise",
+    runs=NETWORKS.looks("detachment"),
     items=("Fig2",),
     title="Less so at the noise that is chosen than at the least",
     statement=r"\frac{L_{iod}(\theta_0+\epsilon)\text{ after}}{\text{before}}:\;"
@@ -454,6 +472,7 @@ def _left_at(lam: float, *, scale: str) -> float:
 
 FIGURE_3 = trained(
     id="mmd/Fig3",
+    runs=NETWORKS.looks("sweep"),
     items=("Fig3",),
     title="With the largest weight on the other loss, uniformity stays farther off",
     statement=r"\operatorname{mean}_{s^2}L_{uni}\text{ at the end: }"
@@ -490,6 +509,7 @@ def _logarithm_or_root(*, scale: str) -> Array:
 
 EQ_5 = trained(
     id="mmd/eq5",
+    runs=NETWORKS.looks("distance"),
     items=("Eq5",),
     title="Parameters leave their start as the logarithm of time, not as its root",
     statement=r"\|\theta_t-\theta_0\|\sim\log t:\;R^2(\log t)>R^2(\sqrt t)",

@@ -1,12 +1,16 @@
 """The trained networks of this paper's claims, by name and scale, and what they show."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from empirical.square_loss.experiments import Configuration
 from empirical.square_loss.study import STUDY
 from empirical.testbed.records import Draws, RunRecord
-from verify.claims._trained import Trainer
 from verify.claims.square_loss._networks import Array
+from verify.trained import Run, Trainer
 
 NETWORKS = Trainer(STUDY)
 
@@ -15,6 +19,18 @@ def name_of(family: str, scale: str, data: str) -> str:
     """Return the run of a family; where there are several data sets, on one."""
     several = family not in NETWORKS.names(scale)
     return f"{family}-{data}" if several else family
+
+
+def looks(*families: str) -> Callable[..., tuple[Run, ...]]:
+    """Return a claim's `runs`: those of families, on the data of the case."""
+    return partial(_of, families)
+
+
+def _of(
+    families: tuple[str, ...], *, scale: str, data: str, **_case: Any
+) -> tuple[Run, ...]:
+    names = (name_of(family, scale, data) for family in families)
+    return tuple(Run(NETWORKS, name, scale) for name in names)
 
 
 def run(family: str, scale: str, data: str) -> RunRecord:

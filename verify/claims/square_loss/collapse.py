@@ -10,7 +10,7 @@ from theory import neural_collapse as nc
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import down, up
 from verify.claims.square_loss._networks import Array
-from verify.claims.square_loss._runs import draws, first, interpolated, last
+from verify.claims.square_loss._runs import draws, first, interpolated, last, looks
 from verify.claims.square_loss.training import trained
 from verify.compare import AgreesTo, SignTest
 from verify.reading import Reading
@@ -446,6 +446,7 @@ TRAINED = (
         "After the last error features go on to collapse, with normalisation and decay",
         r"NC1_{end}<NC1_{\text{no error}}\text{ (two classes)}",
         partial(_changes, "nc1", "bn-decay"),
+        runs=looks("bn-decay"),
         finding=(
             "In 26 of 30 networks, by ten times or more in 13. Normalisation alone: in"
             " 28 of 30, by ten times in none."
@@ -458,6 +459,7 @@ TRAINED = (
         "The same with four classes",
         r"NC1_{end}<NC1_{\text{no error}}\text{ (four classes)}",
         partial(_changes, "nc1", "classes"),
+        runs=looks("classes"),
         finding="In 19 of 20 networks, by ten times or more in 12.",
     ),
     *(
@@ -467,6 +469,7 @@ TRAINED = (
             title,
             statement,
             partial(_simplex_changes, index),
+            runs=looks("classes"),
             finding=(
                 "From before training on, in 18 of 20 networks. After the last error"
                 " angles fall in 14 of 20, and lengths become equal in 15 of 20 over all:"
@@ -494,6 +497,7 @@ TRAINED = (
         "The classifier comes closer to the class means",
         r"NC3_{end}<NC3_{\text{no error}}",
         partial(_changes, "nc3", "bn-decay"),
+        runs=looks("bn-decay"),
         finding="Without decay it does not: it falls in 12 of 30 networks.",
     ),
     _falls(
@@ -502,6 +506,7 @@ TRAINED = (
         "The classifier comes to choose the nearest class mean",
         r"NC4_{end}<NC4_{\text{no error}}",
         partial(_rules, "bn-decay"),
+        runs=looks("bn-decay"),
     ),
 )
 

@@ -23,6 +23,7 @@ from verify.claims.square_loss._runs import (
     draws,
     first,
     last,
+    looks,
     run,
 )
 from verify.compare import (
@@ -106,6 +107,7 @@ def _with_decay_as_it_stands(*, scale: str, data: str) -> Array:
 
 WEIGHT_NORMALISED = trained(
     id="sl/eq5-wn",
+    runs=looks("wn-decay"),
     items=("Eq5",),
     title="Weight-normalised networks with decay end at their equilibrium",
     statement=r"\rho\to\rho_{eq}(V)=\sum y_nf_n/(\lambda+\sum f_n^2)",
@@ -181,6 +183,7 @@ def _over_all_layers(*, scale: str, data: str) -> Array:
 
 BATCH_NORMALISED = trained(
     id="sl/eq5-bn",
+    runs=looks(DECAYED),
     items=("Eq5", "ExpA"),
     title="With batch normalisation it is the last layer's norm that obeys the equation",
     statement=r"\rho_L=\|W_L\|\to\rho_{eq},\text{ not }\textstyle\prod_k\|W_k\|",
@@ -217,6 +220,7 @@ def _of_all_layers(*, scale: str, data: str) -> Array:
 
 UNNORMALISED = trained(
     id="sl/eq5b-trained",
+    runs=looks("none-decay"),
     items=("Eq5b",),
     title="Networks without normalisation end at the equilibrium of all layers",
     statement=r"\rho S-B=-\lambda\rho^{2/L-1},\qquad L=4",
@@ -245,6 +249,7 @@ def _same_end(*, scale: str, data: str) -> Array:
 
 ERR_14 = trained(
     id="sl/err14",
+    runs=looks("wn-decay"),
     items=("Err14", "Init"),
     title="With decay weight-normalised networks still end at several scales",
     statement=r"\lambda>0\;\Rightarrow\;\rho_{eq}\text{ does not depend on the start}",
@@ -314,6 +319,7 @@ def _normalisation_is_enough(*, scale: str, data: str) -> list[bool]:
 
 INITIAL = trained(
     id="sl/init",
+    runs=looks(DECAYED, NORMALISED, NEITHER),
     items=("Init", "Lemma1"),
     title="Normalised networks forget their start with decay, and only with decay",
     statement=(
@@ -355,6 +361,7 @@ _not_at_all = partial(constantly, 1e-6)
 
 MERGING = trained(
     id="sl/Fig2",
+    runs=looks(DECAYED),
     items=("Fig2", "ExpA"),
     title="With normalisation and decay scales from 0.1, 1 and 5 merge",
     statement=r"\text{spread of }\log\rho\text{ between starts}:\;\le 0.1\times",
@@ -369,6 +376,7 @@ MERGING = trained(
 
 OUTPUTS = trained(
     id="sl/Fig3",
+    runs=looks(DECAYED),
     items=("Fig3", "ExpA"),
     title="And so do the normalised outputs",
     statement=r"\text{spread of }\log\overline{|f_n|}:\;\le 0.1\times",
@@ -392,6 +400,7 @@ def _all_of_it(*, scale: str, data: str) -> float:
 
 REMAINS = trained(
     id="sl/Fig6-spread",
+    runs=looks(NORMALISED),
     items=("Fig6", "ExpB"),
     title="With normalisation alone much of the spread remains",
     statement=r"\text{spread of }\log\rho\text{ between starts}:\;\ge 0.2\times",
@@ -431,6 +440,7 @@ def _fifty(*, scale: str, data: str) -> float:
 
 CONVOLUTION_SCALES = trained(
     id="sl/Fig6",
+    runs=looks(CONVOLUTION),
     items=("Fig6", "ExpB"),
     title="Normalised convolutional networks without decay end in the order they start",
     statement=r"\min\rho|_{\text{start }5}>\max\rho|_{\text{start }0.1}",
@@ -445,6 +455,7 @@ CONVOLUTION_SCALES = trained(
 
 CONVOLUTION_MARGINS = trained(
     id="sl/Fig7",
+    runs=looks(CONVOLUTION),
     items=("Fig7", "ExpB"),
     title="And their margins are smaller for the larger start",
     statement=r"\min\overline{yf}|_{\text{start }0.1}>\max\overline{yf}|_{\text{start }5}",
@@ -458,6 +469,7 @@ CONVOLUTION_MARGINS = trained(
 
 PLAIN_SCALES = trained(
     id="sl/Fig10",
+    runs=looks(NEITHER),
     items=("Fig10", "ExpC"),
     title="Without normalisation and decay the end grows with the start",
     statement=r"\rho_{end}\text{ rises with the initial scale}",
@@ -475,6 +487,7 @@ PLAIN_SCALES = trained(
 
 PLAIN_MARGINS = trained(
     id="sl/Fig11",
+    runs=looks(NEITHER),
     items=("Fig11", "ExpC"),
     title="And the margins fall with it",
     statement=r"\overline{y_nf_n}\text{ falls with the initial scale}",
@@ -514,6 +527,7 @@ def _half_the_roots(*, scale: str, data: str) -> Array:
 
 MARGIN_LAW = trained(
     id="sl/Fig4-law",
+    runs=looks(*_BINARY),
     items=("Fig4", "Obs2a"),
     title="One over the scale is the mean margin, as far as the loss is small",
     statement=r"|\rho\,\overline{yf}-1|\le\sqrt{\text{mean loss}}",
@@ -535,6 +549,7 @@ def _flatness(family: str, *, scale: str, data: str) -> float:
 
 FLAT = trained(
     id="sl/Fig4",
+    runs=looks(DECAYED),
     items=("Fig4", "ExpA"),
     title="With normalisation and decay all margins are nearly the same",
     statement=r"\operatorname{sd}(y_nf_n)/\overline{yf}\le 0.05",
@@ -562,6 +577,7 @@ def _narrowing(*, scale: str, data: str) -> Array:
 
 NARROW = trained(
     id="sl/Fig8",
+    runs=looks(CONVOLUTION),
     items=("Fig8", "ExpB"),
     title="The outputs of normalised networks draw together",
     statement=r"(q_{95}-q_5)/q_{50}\text{ of }|f_n|\text{ falls in training}",
@@ -583,6 +599,7 @@ def _fall(family: str, *, scale: str, data: str) -> Array:
 def _curves(number: int, item: str, family: str) -> Claim:
     return trained(
         id=f"sl/Fig{number}",
+        runs=looks(family),
         items=(f"Fig{number}", item),
         title=f"Training of experiment {item[-1]} brings every loss down",
         statement=r"L_{end}<L_{start}",
@@ -625,6 +642,7 @@ def _rest(*, scale: str, data: str) -> float:
 
 REST = trained(
     id="sl/eq6-trained",
+    runs=looks("wn", "wn-decay"),
     items=("Eq6", "Sing"),
     title="With decay the directions come to rest, without it only the errors go",
     statement=r"\max_kr_k/\|e\|\text{ at the end}:\;\le\tfrac13\text{ of that without}",
@@ -640,10 +658,13 @@ REST = trained(
 )
 
 
+_PLAIN = (DECAYED, NEITHER, "wn", "wn-decay")
+
+
 def _last_layer(*, scale: str, data: str) -> float:
     """Smallest product of the two classes' residuals in the last layer."""
     products: list[float] = []
-    for family in (DECAYED, NEITHER, "wn", "wn-decay"):
+    for family in _PLAIN:
         for draw in draws(family, scale, data):
             if draw.series("error")[-1] == 0.0:
                 lowest = draw.series("example_residuals")[-1, -1, :, 0]
@@ -653,6 +674,7 @@ def _last_layer(*, scale: str, data: str) -> float:
 
 CLASSES = trained(
     id="sl/persample-trained",
+    runs=looks(*_PLAIN),
     items=("PerSample", "Err3"),
     title="No trained network comes near the condition on single examples",
     statement=r"D_{i,L}\,D_{j,L}\ge 1\text{ for }y_i=1,\;y_j=-1",

@@ -1,0 +1,153 @@
+"""Networks that several claims look at: trained once a profile, kept as records.
+
+A claim declares the runs that it looks at, see `Trainer.looks`; whoever runs it sees to
+it that there are records, and gives them to it with `given`. A record is kept beside
+those of the claims, in ``results/<profile>/runs`` or where `verify.paths.place` says.
+What it is worth is decided by what it says: a record of another configuration, kind of
+device, data, schema or code than the one asked for, or one that cannot be read, is as
+good as none, and the run is trained again. Only at the paper's scale may the code be
+older: those records are published, and say of which code they are.
+"""
+
+import re
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from empirical.testbed.records import RunRecord
+from empirical.testbed.study import Setting, Study
+from verify.paths import Place, place
+
+
+@dataclass(frozen=True)
+class Run:
+    """A configuration at a scale, as a claim looks at it.
+
+    Attributes
+    ----------
+    trainer : Trainer
+    name, scale : str
+        Of the configuration.
+    """
+
+    trainer: "Trainer"
+    name: str
+    scale: str
+
+    @property
+    def setting(self) -> Setting:
+        """What it is trained with."""
+        return Setting(device="cuda" if self.scale == "paper" else "cpu")
+
+    def path(self, here: Place) -> Path:
+        """Return where its record lies."""
+        return here.runs(self.scale) / f"{self.name}.json"
+
+    def configuration(self, here: Place) -> Any:
+        """Return its configuration, with the seeds of a place."""
+        every = _all(self.trainer, self.scale, here.redraw)
+        return next(c for c in every if c.name == self.name)
+
+    def find(self, here: Place) -> RunRecord | str | None:
+        """Return its record, or why there can be none; None where it is to be trained."""
+        study = self.trainer.study
+        own = study.identity(self.configuration(here), self.setting)
+        code = None if self.scale == "paper" else study.code
+        record = RunRecord.read(self.path(here))
+        if record is not None and record.stands_for(own, code=code):
+            return record
+        if self.setting.device == "cuda" and not _gpu():
+            return (
+                f"`{self.path(here)}` must exist, or a GPU be here to train it. Run"
+                f" `python -m {study.module} batch --scale paper` where there is one."
+            )
+        return None
+
+
+Found = Mapping[Run, RunRecord | str]
+"""Records of runs, or why there are none."""
+
+_given: ContextVar[Found] = ContextVar("given", default={})  # noqa: B039 (never changed)
+
+
+@contextmanager
+def given(found: Found) -> Generator[None]:
+    """Let a claim that runs meanwhile look at runs."""
+    token = _given.set(found)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """The networks of a paper.
+
+    Attributes
+    ----------
+    study : Study
+        What trains them.
+    """
+
+    study: Study[Any]
+
+    def names(self, scale: str) -> tuple[str, ...]:
+        """Return the names of the configurations of a scale."""
+        return tuple(c.name for c in _all(self, scale, place().redraw))
+
+    def configuration(self, name: str, scale: str) -> Any:
+        """Return the configuration of a name."""
+        return Run(self, name, scale).configuration(place())
+
+    def looks(self, *patterns: str) -> Callable[..., tuple[Run, ...]]:
+        """Return a claim's `runs`: those whose whole names match one of the patterns."""
+        return partial(_matching, self, patterns)
+
+    def record(self, name: str, scale: str) -> RunRecord:
+        """Return the record of a configuration.
+
+        Raises
+        ------
+        ValueError
+            If the claim that runs does not declare that it looks at it, or there is none:
+            it could not be trained, or is of the paper's size and there is no GPU.
+        """
+        run = Run(self, name, scale)
+        found = _given.get().get(run)
+        if found is None:
+            declared = ", ".join(each.name for each in _given.get()) or "none"
+            raise ValueError(
+                f"{name} ({scale}): the claim looks at this run without saying so. Add it"
+                f" to the claim's `runs`, which are: {declared}."
+            )
+        if isinstance(found, str):
+            raise ValueError(f"{name} ({scale}): {found}")
+        return found
+
+
+def _matching(
+    trainer: Trainer, patterns: tuple[str, ...], *, scale: str, **_case: Any
+) -> tuple[Run, ...]:
+    names = trainer.names(scale)
+    chosen = (n for n in names if any(re.fullmatch(p, n) for p in patterns))
+    return tuple(Run(trainer, name, scale) for name in chosen)
+
+
+def _gpu() -> bool:
+    # Loaded where it matters: it takes seconds.
+    import torch
+
+    return torch.cuda.is_available()
+
+
+@cache
+def _all(trainer: Trainer, scale: str, redraw: int) -> tuple[Any, ...]:
+    made: tuple[Any, ...] = tuple(trainer.study.configurations(scale))
+    # Farther than any configuration has seeds.
+    moved = 1000 * redraw
+    return tuple(replace(c, seeds=tuple(s + moved for s in c.seeds)) for c in made)
