@@ -12,12 +12,13 @@ import torch
 
 from empirical import command
 from empirical.batch import remove_checkpoints
-from empirical.identity_map import batch, initial, measures
+from empirical.identity_map import batch, measures
 from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.networks import ACTIVATIONS, KINDS, Network
 from empirical.identity_map.recipes import RATES, Recipe
 from empirical.identity_map.scales import SCALES, SHORT
 from empirical.identity_map.task import LOSSES
+from empirical.networks import initial
 
 _CHOICES = {
     "optimiser": tuple(RATES),

@@ -10,10 +10,11 @@ from typing import Any
 
 from empirical.batch import checked_name
 from empirical.data import NAMES
-from empirical.identity_map import initial, measures
+from empirical.identity_map import measures
 from empirical.identity_map.networks import Network
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.scales import BY_NAME, SCALES, Scale, Sizes
+from empirical.networks import initial
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,8 +27,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.identity_map import initial
-from empirical.identity_map.convolution import convolve
+from empirical.networks import initial
+from empirical.networks.convolution import convolve
 
 # Weights of layers 1..L: (draws, out, in) or (draws, out, in, K, K).
 Params = tuple[Tensor, ...]

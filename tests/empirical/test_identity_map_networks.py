@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from empirical.identity_map import initial, networks
-from empirical.identity_map.convolution import convolve
+from empirical.identity_map import networks
 from empirical.identity_map.networks import Network
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import LOSSES, Copy, CopyDense, by_hand
 from empirical.identity_map.training import train
+from empirical.networks import convolve, initial
 from empirical.randomness import torch_generator
 from empirical.testbed.loop import by_autograd
 from empirical.testbed.slopes import dense, square_norms

@@ -45,7 +45,7 @@ def inputs(n=6, d=5):
 )
 def test_ntk_is_the_contracted_jacobian(name, widths, outputs, across, max_bytes):
     network = FullyConnected(widths=widths, activation=ACTIVATIONS[name])
-    params = network.init(draws=2, generator=torch_generator(7))
+    params = network.init(replicates=2, generator=torch_generator(7))
     x, y = inputs(), inputs()[1:5] * 1.5 if across else None
     slow = written_out(network, params, x, x if y is None else y)
     if outputs != "all":
@@ -162,7 +162,7 @@ def test_memory_keeps_to_its_budget(outputs, across):
 
 def test_inputs_may_differ_between_draws():
     network = FullyConnected(widths=(5, 9, 7, 2), activation=torch.tanh)
-    params = network.init(draws=2, generator=torch_generator(7))
+    params = network.init(replicates=2, generator=torch_generator(7))
     x = torch.stack([inputs(), -2 * inputs()])
     both = kernels.nngp_ntk(network, params, x)
     for draw in range(2):
@@ -173,14 +173,14 @@ def test_inputs_may_differ_between_draws():
 
 def test_a_flat_activation_trains_its_readout_only():
     network = FullyConnected(widths=(5, 9, 7, 2), activation=torch.sign)
-    params = network.init(draws=2, generator=torch_generator(7))
+    params = network.init(replicates=2, generator=torch_generator(7))
     both = kernels.nngp_ntk(network, params, inputs())
     torch.testing.assert_close(both.ntk, both.nngp, rtol=1e-15, atol=0)
 
 
 def test_nngp_is_the_features_gram_matrix():
     network = FullyConnected(widths=(5, 9, 7, 1), activation=torch.relu)
-    params = network.init(draws=2, generator=torch_generator(7))
+    params = network.init(replicates=2, generator=torch_generator(7))
     h = network.features(params, inputs())[-1].numpy()
     expected = np.einsum("dim,djm->dij", h, h)
     np.testing.assert_allclose(

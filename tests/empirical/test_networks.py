@@ -14,7 +14,7 @@ class TestFullyConnected:
     network = FullyConnected(widths=(3, 8, 6, 2), activation=torch.tanh)
 
     def test_apply_is_the_formula(self):
-        params = self.network.init(draws=2, generator=torch_generator(7))
+        params = self.network.init(replicates=2, generator=torch_generator(7))
         x = inputs()
         first, second, readout = (p[1].numpy() for p in params)
         h = np.tanh(x.numpy() @ first.T) / np.sqrt(8)
@@ -24,17 +24,17 @@ class TestFullyConnected:
             self.network.apply(params, x)[1].numpy(), h @ readout.T, rtol=0, atol=1e-14
         )
 
-    def test_draws_are_independent_of_how_many_are_drawn_at_once(self):
-        together = self.network.init(draws=3, generator=torch_generator(7))
+    def test_a_replicate_does_not_depend_on_how_many_there_are(self):
+        together = self.network.init(replicates=3, generator=torch_generator(7))
         generator = torch_generator(7)
         alone = [self.network.init(generator=generator) for _ in range(3)]
         for layer, stacked in enumerate(together):
-            for draw in range(3):
-                assert torch.equal(stacked[draw], alone[draw][layer][0])
+            for r in range(3):
+                assert torch.equal(stacked[r], alone[r][layer][0])
 
     def test_weights_are_standard_normal(self):
         network = FullyConnected(widths=(100, 200, 1), activation=torch.relu)
-        weight = network.init(draws=5, generator=torch_generator(7))[0]
+        weight = network.init(replicates=5, generator=torch_generator(7))[0]
         n = weight.numel()
         # Six standard errors: a false alarm in 1e8.
         assert abs(float(weight.mean())) < 6 / n**0.5
@@ -59,8 +59,8 @@ class TestFullyConnected:
         )
         torch.testing.assert_close(got, h, rtol=1e-13, atol=1e-14)
 
-    def test_inputs_may_differ_between_draws(self):
-        params = self.network.init(draws=2, generator=torch_generator(7))
+    def test_inputs_may_differ_between_replicates(self):
+        params = self.network.init(replicates=2, generator=torch_generator(7))
         x = torch.stack([inputs(name="a"), inputs(name="b")])
         out = self.network.apply(params, x)
         one = self.network.apply(tuple(p[1:] for p in params), x[1])
@@ -69,11 +69,11 @@ class TestFullyConnected:
     def test_an_activation_for_each_layer(self):
         mixed = FullyConnected(widths=(3, 4, 4, 1), activation=(torch.relu, torch.sin))
         params = mixed.init(generator=torch_generator(7))
-        kept = mixed.layers(params, inputs())
-        assert torch.equal(kept.features[1], torch.relu(kept.preactivations[0]) / 2)
-        assert torch.equal(kept.features[2], torch.sin(kept.preactivations[1]) / 2)
+        kept = mixed.run(params, inputs(), kept=True)
+        assert torch.equal(kept.hidden[0], torch.relu(kept.before[0]) / 2)
+        assert torch.equal(kept.hidden[1], torch.sin(kept.before[1]) / 2)
 
-    @pytest.mark.parametrize("widths", [(3, 1), (3, 0, 1), ()])
+    @pytest.mark.parametrize("widths", [(3,), (3, 0, 1), ()])
     def test_bad_widths(self, widths):
         with pytest.raises(ValueError, match="`widths` must be positive"):
             FullyConnected(widths=widths, activation=torch.tanh)
@@ -84,13 +84,13 @@ class TestFullyConnected:
 
     def test_bad_calls(self):
         params = self.network.init(generator=torch_generator(7))
-        with pytest.raises(ValueError, match="`draws` must be at least 1"):
-            self.network.init(draws=0, generator=torch_generator(7))
-        with pytest.raises(ValueError, match="`params` must hold 3"):
+        with pytest.raises(ValueError, match="`replicates` must be at least 1"):
+            self.network.init(replicates=0, generator=torch_generator(7))
+        with pytest.raises(ValueError, match="`params` must have the shapes"):
             self.network.apply(params[:2], inputs())
-        with pytest.raises(ValueError, match="`x` must have shape"):
+        with pytest.raises(ValueError, match="`inputs` must have shape"):
             self.network.apply(params, inputs(d=4))
-        with pytest.raises(ValueError, match="`x` must have the weights' dtype"):
+        with pytest.raises(ValueError, match="`inputs` must have the weights' dtype"):
             self.network.apply(params, inputs().float())
 
 

@@ -86,7 +86,7 @@ def top_layer() -> Made:
 
 def all_layers() -> Made:
     net = FullyConnected(widths=(5, 8, 1), activation=torch.tanh)
-    params = net.init(draws=REPLICATES, generator=torch_generator(7))
+    params = net.init(replicates=REPLICATES, generator=torch_generator(7))
     made = descent._AllLayers(net, normal(1, 4, 5), normal(REPLICATES, 4, 1))
     return made, Stack(params, rates=0.1), None
 

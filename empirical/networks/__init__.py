@@ -1,0 +1,36 @@
+"""Specifications of networks; parameters live outside them, replicates in front.
+
+A specification is a frozen value: `FullyConnected`, `Convolutional` or `Residual`, with
+or without biases, normalised over batches, layers (`Norm`) or weights, with any
+activation. One axis order everywhere: replicates, examples, then units, or channels,
+height and width. Parameters are what `testbed.stack.Stack` holds.
+"""
+
+from empirical.networks.convolution import convolve
+from empirical.networks.layers import (
+    ACTIVATIONS,
+    Activation,
+    Elementwise,
+    Layer,
+    Norm,
+    derivative,
+)
+from empirical.networks.network import Network, Signals
+from empirical.networks.specs import Convolutional, FullyConnected, Residual
+from empirical.testbed.modules import Params
+
+__all__ = [
+    "ACTIVATIONS",
+    "Activation",
+    "Convolutional",
+    "Elementwise",
+    "FullyConnected",
+    "Layer",
+    "Network",
+    "Norm",
+    "Params",
+    "Residual",
+    "Signals",
+    "convolve",
+    "derivative",
+]
