@@ -20,7 +20,7 @@ from empirical.square_loss.experiments import (
     configurations,
     input_shape,
 )
-from empirical.square_loss.networks import FAMILIES, Network
+from empirical.square_loss.networks import FAMILIES, classifier
 from empirical.square_loss.recipes import DECAYED, Recipe
 
 _TYPES: dict[str, Callable[[str], Any]] = {
@@ -119,8 +119,8 @@ def _configuration(options: argparse.Namespace) -> Configuration:
     shape = input_shape(options.data, options.side, flat=not options.conv)
     return Configuration(
         name="train",
-        network=Network(
-            family=options.family,
+        network=classifier(
+            options.family,
             shape=shape,
             widths=tuple(options.widths),
             outputs=1 if len(labels) == 2 else len(labels),

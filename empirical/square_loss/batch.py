@@ -14,6 +14,7 @@ from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration
+from empirical.square_loss.networks import start
 from empirical.square_loss.problems import Problem, problem
 from empirical.square_loss.training import (
     Trained,
@@ -22,7 +23,7 @@ from empirical.square_loss.training import (
     train,
 )
 
-SCHEMA = 1
+SCHEMA = 2
 
 Progress = Callable[[int, int, float], None]
 
@@ -76,7 +77,8 @@ def train_configuration(
         See `training.train`.
     """
     learnt = problem_of(configuration, data=data, allow_unverified=allow_unverified)
-    params = configuration.network.init(
+    params = start(
+        configuration.network,
         [scale for scale, _ in configuration.draws],
         [
             torch_generator(seed, "square-loss", "weights")
@@ -119,11 +121,10 @@ def run_configuration(
 
     Examples
     --------
-    >>> from empirical.square_loss.networks import Network
-    >>> from empirical.square_loss.recipes import Recipe
+    >>> from empirical.square_loss import Recipe, classifier
     >>> tiny = Configuration(
     ...     name="x",
-    ...     network=Network(family="bn", shape=(65,), widths=(4,)),
+    ...     network=classifier("bn", shape=(65,), widths=(4,)),
     ...     recipe=Recipe(epochs=3),
     ...     per_class=5,
     ...     seeds=(0, 1),

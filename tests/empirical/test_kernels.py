@@ -11,7 +11,7 @@ from empirical.identity_map.networks import Network as ImageNetwork
 from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.square_loss.networks import Network as Classifier
+from empirical.square_loss import classifier, start
 
 ACTIVATIONS = {
     "relu": torch.relu,
@@ -93,8 +93,8 @@ def test_other_networks_have_the_kernel_of_their_jacobian(kind):
 
 
 def test_weights_divided_by_their_norm():
-    network = Classifier(family="wn", shape=(5,), widths=(7, 6), outputs=2)
-    params = network.init([1.0, 2.0], [torch_generator(7), torch_generator(8)])
+    network = classifier("wn", shape=(5,), widths=(7, 6), outputs=2)
+    params = start(network, [1.0, 2.0], [torch_generator(7), torch_generator(8)])
     slow = written_out(network, params, inputs(), inputs())
     fast = ntk_by_jacobian(network, params, inputs(), outputs="all")
     bound = 1e3 * EPS * float(slow.abs().max())
@@ -102,8 +102,8 @@ def test_weights_divided_by_their_norm():
 
 
 def test_inputs_that_see_each_other_have_no_kernel():
-    network = Classifier(family="bn", shape=(5,), widths=(7,), outputs=2)
-    params = network.init([1.0], [torch_generator(7)])
+    network = classifier("bn", shape=(5,), widths=(7,), outputs=2)
+    params = start(network, [1.0], [torch_generator(7)])
     with pytest.raises(ValueError, match="`network` must map each input by itself"):
         ntk_by_jacobian(network, params, inputs())
 

@@ -23,8 +23,7 @@ from empirical.mmd_init.networks import Network as Classifier
 from empirical.mmd_init.task import Classify
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
-from empirical.square_loss.networks import FAMILIES
-from empirical.square_loss.networks import Network as SquareNetwork
+from empirical.square_loss.networks import FAMILIES, classifier, start
 from empirical.square_loss.task import Square
 from empirical.testbed import optimisers
 from empirical.testbed.capture import captured
@@ -72,10 +71,10 @@ def copy_of(kind: str, task: type[Copy], *, activation: str = "relu") -> Made:
 
 
 def square(family: str, shape: tuple[int, ...] = (5,), outputs: int = 1) -> Made:
-    net = SquareNetwork(family=family, shape=shape, widths=(4, 3), outputs=outputs)
-    params = net.init([1.0] * REPLICATES, generators())
+    net = classifier(family, shape=shape, widths=(4, 3), outputs=outputs)
+    params = start(net, [1.0] * REPLICATES, generators())
     x = normal(6, *shape)
-    made = Square(net, x, normal(outputs, 6).sign())
+    made = Square(net, x, normal(6, outputs).sign())
     return made, Stack(params, rates=[0.1, 0.2, 0.3]), torch.arange(4)
 
 
