@@ -14,7 +14,7 @@ from empirical import command
 from empirical.batch import remove_checkpoints
 from empirical.identity_map import batch, measures
 from empirical.identity_map.experiments import Configuration, configurations
-from empirical.identity_map.networks import ACTIVATIONS, KINDS, Network
+from empirical.identity_map.networks import ACTIVATIONS, KINDS, copier
 from empirical.identity_map.recipes import RATES, Recipe
 from empirical.identity_map.scales import SCALES, SHORT
 from empirical.identity_map.task import LOSSES
@@ -147,8 +147,8 @@ def _configuration(options: argparse.Namespace) -> Configuration:
         width = 16 if options.kind == "cnn" else options.size**2
     return Configuration(
         name="train",
-        network=Network(
-            kind=options.kind,
+        network=copier(
+            options.kind,
             shape=(3 if colour else 1, options.size, options.size),
             layers=options.layers,
             width=width,

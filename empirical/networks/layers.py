@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.networks.convolution import convolve
+from empirical.networks.convolution import convolved
 from empirical.testbed.modules import Params
 from empirical.testbed.stack import along
 
@@ -134,6 +134,11 @@ class Layer:
         return (self.weight[:1],) * 2 if runs else ()
 
     @property
+    def bare(self) -> "Layer":
+        """The layer with nothing but its weight, activation and skip."""
+        return Layer(weight=self.weight, activation=self.activation, skip=self.skip)
+
+    @property
     def by_columns(self) -> bool:
         """Whether products have their examples last in memory, for their statistics."""
         return self.norm is not None and self.norm.over == "batch"
@@ -157,10 +162,12 @@ class Layer:
         return v
 
     def linear(self, weight: Tensor, bias: Tensor | None, h: Tensor) -> Tensor:
-        """Return the products of the weight as it acts with inputs, and the bias."""
+        """Return the products of the weight as it acts with inputs, and the bias.
+
+        As they lie in memory; see `shown`.
+        """
         if len(self.weight) == 4:
-            z = convolve(weight, h, stride=self.stride)
-            return z if bias is None else z + bias[:, None, :, None, None]
+            return convolved(weight, bias, h, self.stride)
         h = h.flatten(-3) if h.ndim > 3 else h
         if h.ndim == 3 and len(h) == 1:
             h = h[0]
@@ -168,12 +175,22 @@ class Layer:
             if h.ndim == 3 and bias is not None:
                 return torch.baddbmm(bias[:, None], h, weight.mT)
             return h @ weight.mT if bias is None else h @ weight.mT + bias[:, None]
-        if h.ndim == 2:
-            # All replicates look at the same inputs: one product.
-            z = (weight.flatten(0, 1) @ h.mT).view(*weight.shape[:2], -1)
-        else:
-            z = torch.bmm(weight, h.mT)
-        return z.mT if bias is None else (z + bias[..., None]).mT
+        # All replicates may look at the same inputs: then it is one product.
+        rows = weight.flatten(0, 1) if h.ndim == 2 else weight
+        z = (rows @ h.mT).view(1, -1, h.shape[-2])
+        return z if bias is None else z + bias.view(1, -1, 1)
+
+    def shown(self, z: Tensor, replicates: int) -> Tensor:
+        """Return what lies in memory as `linear` returns it, replicates in front."""
+        if len(self.weight) == 4:
+            return z.unflatten(1, (replicates, -1)).transpose(0, 1)
+        return z.view(replicates, -1, z.shape[-1]).mT if self.by_columns else z
+
+    def stored(self, h: Tensor) -> Tensor:
+        """Undo `shown`."""
+        if len(self.weight) == 4:
+            return h.transpose(0, 1).flatten(1, 2)
+        return h.mT.reshape(1, -1, h.shape[1]) if self.by_columns else h
 
     def after(
         self,
@@ -186,14 +203,20 @@ class Layer:
     ) -> Tensor:
         """Return what follows the products; in place unless they are `kept`."""
         if self.norm is not None:
-            z, kept = _normalised(self.norm, z, own, running, training=training), False
+            kept = False
+            if self.by_columns:
+                z = _by_batch(self.norm, z, own, running, training=training)
+            else:
+                z = self.stored(
+                    _by_layer(self.norm, self.shown(z, len(own["weight"])), own)
+                )
         # In place where z is ours, and nothing else needs it.
         mine = self.function is torch.relu and not kept
         z = z.relu_() if mine else self.function(z)
         return z if self.divisor == 1.0 else z / self.divisor
 
 
-def _normalised(
+def _by_batch(
     norm: Norm,
     z: Tensor,
     own: Mapping[str, Tensor],
@@ -201,18 +224,10 @@ def _normalised(
     *,
     training: bool,
 ) -> Tensor:
-    replicates, dense = len(z), z.ndim == 3
-    if norm.over == "layer":
-        out = functional.layer_norm(z, z.shape[2:], eps=norm.eps)
-        if not norm.affine:
-            return out
-        shape = (replicates, 1, -1, *[1] * (z.ndim - 3))
-        return out * own["gain"].view(shape) + own["shift"].view(shape)
+    """Normalise (n, channels, ...), one channel for each unit of each replicate."""
     mean, variance = next(running, None), next(running, None)
-    # One channel for each unit of each replicate.
-    channels = z.mT.flatten(0, 1)[None] if dense else z.transpose(0, 1).flatten(1, 2)
-    out = functional.batch_norm(
-        channels,
+    return functional.batch_norm(
+        z,
         None if mean is None else mean.view(-1),
         None if variance is None else variance.view(-1),
         own["gain"].flatten() if norm.affine else None,
@@ -221,9 +236,14 @@ def _normalised(
         momentum=norm.momentum or 0.0,
         eps=norm.eps,
     )
-    if dense:
-        return out[0].unflatten(0, (replicates, -1)).mT
-    return out.unflatten(1, (replicates, -1)).transpose(0, 1)
+
+
+def _by_layer(norm: Norm, z: Tensor, own: Mapping[str, Tensor]) -> Tensor:
+    out = functional.layer_norm(z, z.shape[2:], eps=norm.eps)
+    if not norm.affine:
+        return out
+    shape = (len(z), 1, -1, *[1] * (z.ndim - 3))
+    return out * own["gain"].view(shape) + own["shift"].view(shape)
 
 
 def run(
@@ -243,8 +263,10 @@ def run(
         inputs.append(h)
         z = layer.linear(weight, own.get("bias"), h)
         if kept:
-            products.append(z)
-        h = layer.after(z, own, running, training=training, kept=kept)
+            products.append(layer.shown(z, len(weight)))
+            z = layer.stored(products[-1])
+        z = layer.after(z, own, running, training=training, kept=kept)
+        h = layer.shown(z, len(weight))
         if layer.skip:
             h = inputs[-layer.skip] + h
         outputs.append(h)

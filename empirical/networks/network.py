@@ -218,20 +218,10 @@ class Network(ABC):
         )
 
     def apply(self, params: Params, inputs: Tensor, *, buffers: Params = ()) -> Tensor:
-        """Return the outputs.
+        """Return outputs, (replicates, n, ...), of inputs (n, ...) or as many stacked.
 
-        Parameters
-        ----------
-        params : tuple of Tensor
-            As `init` returns them.
-        inputs : Tensor, shape (n, ...) or (replicates, n, ...)
-            With normalisation over batches they are the batch, unless there are
-        buffers : tuple of Tensor
-            running statistics to be used in its place.
-
-        Returns
-        -------
-        Tensor, shape (replicates, n, outputs) or (replicates, n, C, H, W)
+        With normalisation over batches the inputs are the batch, unless there are
+        running statistics, `buffers`.
 
         Raises
         ------
@@ -255,17 +245,17 @@ class Network(ABC):
 
         Parameters
         ----------
-        params, inputs
-            As `apply` takes them.
         weights : tuple of Tensor, optional
             Those that act, where they are there already.
         buffers : tuple of Tensor
-            Running statistics, which training moves in place and nothing else uses.
+            Running statistics, which training moves in place.
         training : bool
             Whether batches are normalised by their own statistics.
         kept : bool
             Whether the products of all layers are kept.
         """
+        if inputs.ndim > 3 and len(self.weight_shapes[0]) == 2:
+            inputs = inputs.flatten(-3)
         outputs, before = run(
             self.plan,
             self.grouped(params),
@@ -291,8 +281,8 @@ class Network(ABC):
         params : tuple of Tensor
             Of the whole network.
         representation : Tensor
-            What layer L - count puts out, or anything of that shape: (n, units) or
-            (n, channels, H, W), with replicates in front or not.
+            What layer L - count puts out, or anything of that shape, with replicates in
+            front or not.
         count : int
             From 1 to L, and such that no skip is cut.
 

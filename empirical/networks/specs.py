@@ -106,7 +106,9 @@ class FullyConnected(Network):
                 f"{self.parametrisation!r}"
             )
         if self.image is not None:
-            object.__setattr__(self, "image", _image("FullyConnected", self.image))
+            object.__setattr__(
+                self, "image", _image("FullyConnected: `image`", self.image)
+            )
             if math.prod(self.image) != self.widths[0]:
                 raise ValueError(
                     f"FullyConnected: `image` must have the {self.widths[0]} numbers of "
@@ -259,7 +261,7 @@ class Convolutional(Network):
     weighting: Weighting | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", _image("Convolutional", self.shape))
+        object.__setattr__(self, "shape", _image("Convolutional: `shape`", self.shape))
         object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
         check_names("Convolutional", self.activation, self.weighting)
         if min((1, *self.widths, self.outputs or 1)) < 1:
@@ -386,7 +388,6 @@ def _image(who: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
     found = tuple(int(n) for n in shape)
     if len(found) != 3 or min(found) < 1:
         raise ValueError(
-            f"{who}: `shape` of images must be channels, height and width, each at least "
-            f"1, but it is {found}"
+            f"{who} must be channels, height and width, each at least 1, but it is {found}"
         )
     return found

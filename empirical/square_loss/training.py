@@ -173,7 +173,7 @@ def train(
         kept = Checkpoint(checkpoint, of=of, seconds=checkpoint_seconds)
     trained = loop.train(
         Square(network, inputs, targets),
-        Stack(params, rates=used),
+        Stack(network.arranged(params), rates=used),
         _optimiser(network, recipe),
         steps=recipe.epochs * per_epoch,
         check=recipe.check,

@@ -12,15 +12,14 @@ import pytest
 import torch
 
 from empirical.identity_map import __main__ as command
-from empirical.identity_map import batch
+from empirical.identity_map import batch, copier
 from empirical.identity_map.experiments import Configuration, configurations
-from empirical.identity_map.networks import Network
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.scales import SCALES
 from empirical.identity_map.task import Copy
 from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 
-NET = Network(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
+NET = copier(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
 
 TINY = tuple(
     Configuration(name=f"c{i}", network=NET, recipe=Recipe(steps=5 + i), seeds=(0, 1))
@@ -41,7 +40,7 @@ class TestConfigurations:
         made = configurations("paper")
         layers = {c.network.layers for c in made if c.name.startswith("cnn-depth")}
         assert {1, 5, 20, 24} <= layers
-        widths = {c.network.width for c in made if c.name.startswith("channels")}
+        widths = {c.network.widths[0] for c in made if c.name.startswith("channels")}
         assert 1024 in widths
         assert {c.recipe.steps for c in made if 3 in c.figures} == {2_000_000}
 

@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from empirical import kernels
-from empirical.identity_map.networks import Network as ImageNetwork
+from empirical.identity_map import copier
 from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
@@ -83,8 +83,8 @@ def written_out(network, params, x, y):
 @pytest.mark.parametrize("kind", ["fcn", "cnn", "residual"])
 def test_other_networks_have_the_kernel_of_their_jacobian(kind):
     width = None if kind == "residual" else 3
-    network = ImageNetwork(kind=kind, shape=(1, 3, 3), layers=2, width=width, kernel=3)
-    params = network.init(draws=2, generator=torch_generator(7))
+    network = copier(kind=kind, shape=(1, 3, 3), layers=2, width=width, kernel=3)
+    params = network.init(replicates=2, generator=torch_generator(7))
     x = inputs(d=9).reshape(6, 1, 3, 3)
     slow = written_out(network, params, x, x[:4])
     fast = ntk_by_jacobian(network, params, x, x[:4], outputs="all")

@@ -118,7 +118,7 @@ class TestNetworks:
         [
             ({"family": "batchnorm"}, "`family` must be one of"),
             ({"family": "wn-row"}, "Did you mean 'wn-rows'"),
-            ({"shape": (2, 3)}, "`shape` of images must be"),
+            ({"shape": (2, 3)}, "`shape` must be channels"),
             ({"shape": (0,)}, "`widths` must be positive"),
             ({"widths": (3, 0)}, "`widths` must be positive"),
             ({"shape": (1, 4, 4), "widths": (3, 0)}, "must be at least 1"),

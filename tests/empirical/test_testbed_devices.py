@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import empirical.conditioning.descent as descent
-from empirical.identity_map.networks import Network as CopyNetwork
+from empirical.identity_map import copier
 from empirical.identity_map.task import Copy, CopyDense
 from empirical.mmd_init.networks import Network as Classifier
 from empirical.mmd_init.task import Classify
@@ -61,10 +61,10 @@ def rows_of_each() -> Tensor:
 
 
 def copy_of(kind: str, task: type[Copy], *, activation: str = "relu") -> Made:
-    net = CopyNetwork(
-        kind=kind, shape=(1, 4, 4), layers=4, width=16, activation=activation
+    net = copier(kind=kind, shape=(1, 4, 4), layers=4, width=16, activation=activation)
+    params = net.init(
+        "xavier-normal", generator=torch_generator(7), replicates=REPLICATES
     )
-    params = net.init("xavier-normal", generator=torch_generator(7), draws=REPLICATES)
     x = normal(REPLICATES, 2, 1, 4, 4)
     made = task(network=net, images=x, targets=x, loss="mean")
     return made, Stack([p.double() for p in params], rates=0.1), None

@@ -13,6 +13,8 @@ import pytest
 from empirical.batch import write_json
 from empirical.identity_map.batch import run_configuration
 from empirical.identity_map.experiments import Configuration, configurations
+from empirical.identity_map.networks import copier
+from empirical.networks import Convolutional, FullyConnected
 from verify import figures
 from verify.figures import __main__ as command
 from verify.figures.identity_map import (
@@ -41,13 +43,20 @@ Records = dict[str, dict[str, Any]]
 def _tiny(configuration: Configuration) -> Configuration:
     """Shrink everything but depth and names: two updates of a few weights."""
     net = configuration.network
-    edge = 14 if net.shape[-1] == 28 else 7
-    width = net.width
-    if width is not None:
-        width = min(width, 3 + width // 16) if net.kind == "cnn" else 49
+    channels, _, size = net.input_shape
+    edge = 14 if size == 28 else 7
+    given = {"shape": (channels, edge, edge), "layers": net.layers}
+    if isinstance(net, Convolutional):
+        width = max(net.widths, default=1)
+        width = min(width, 3 + width // 16)
+        tiny = copier("cnn", width=width, kernel=net.kernel, **given)
+    elif isinstance(net, FullyConnected):
+        tiny = copier("fcn", width=49, activation=net.activation, **given)
+    else:
+        tiny = copier("residual", **given)
     return replace(
         configuration,
-        network=replace(net, shape=(net.shape[0], edge, edge), width=width),
+        network=tiny,
         recipe=replace(configuration.recipe, steps=2, release=None, rescale=False),
         seeds=configuration.seeds[:2],
         examples=configuration.examples and 20,
@@ -126,7 +135,8 @@ def test_needs_are_what_the_experiments_train_for_a_figure() -> None:
 
 
 def _matching(names: dict[str, Any], pattern: str) -> list[str]:
-    raw = {"network": {"kind": "fcn", "shape": [1, 2, 2], "layers": 1, "width": 4}}
+    network = {"kind": "fully connected", "image": [1, 2, 2], "widths": [4, 4]}
+    raw = {"network": network}
     return [r.name for r in select({n: raw | {"name": n} for n in names}, (pattern,))]
 
 
@@ -266,7 +276,7 @@ def test_sweeps_take_the_plain_network_only_where_it_belongs(made: Records) -> N
     assert [run.kernel for run in runs] == [3, 5, 9, 15]
     # Not beside networks of other widths.
     wider = copy.deepcopy(made["cnn-depth-5"])
-    wider["network"]["width"] = 99
+    wider["network"]["widths"] = [99] * 4
     runs = FIGURES[9].runs({**made, "cnn-depth-5": wider})
     assert [run.kernel for run in runs] == [3, 9, 15]
 
@@ -289,7 +299,7 @@ def test_pixels_keep_the_scale_of_the_inputs() -> None:
 
 
 def test_images_of_channels_are_put_together() -> None:
-    raw = {"name": "x", "network": {"shape": [3, 2, 2]}}
+    raw = {"name": "x", "network": {"kind": "convolutional", "shape": [3, 2, 2]}}
     rows = np.arange(12.0).reshape(6, 2).tolist()
     image = Run(raw).image(rows)
     assert image.shape == (2, 2, 3)
