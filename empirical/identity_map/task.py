@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from empirical.networks import FullyConnected, Network, Residual
+from empirical.networks import FullyConnected, Layer, Network, Residual
 from empirical.testbed.loop import Task
 from empirical.testbed.slopes import Outer, Slope
 from empirical.testbed.stack import Params, Stack
@@ -134,7 +134,10 @@ class CopyDense(Copy):
 def by_hand(network: Network) -> bool:
     """Whether `CopyDense` knows the network."""
     return type(network) in (FullyConnected, Residual) and all(
-        layer.activation in ("relu", "linear") and layer == layer.bare
+        # With nothing but weight, activation and skip.
+        layer
+        == Layer(weight=layer.weight, activation=layer.activation, skip=layer.skip)
+        and layer.activation in ("relu", "linear")
         for layer in network.plan
     )
 

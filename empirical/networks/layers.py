@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from empirical.networks import initial
 from empirical.networks.convolution import convolved
 from empirical.testbed.modules import Params
 from empirical.testbed.stack import along
@@ -134,11 +135,6 @@ class Layer:
         return (self.weight[:1],) * 2 if runs else ()
 
     @property
-    def bare(self) -> "Layer":
-        """The layer with nothing but its weight, activation and skip."""
-        return Layer(weight=self.weight, activation=self.activation, skip=self.skip)
-
-    @property
     def by_columns(self) -> bool:
         """Whether products have their examples last in memory, for their statistics."""
         return self.norm is not None and self.norm.over == "batch"
@@ -149,6 +145,23 @@ class Layer:
         if isinstance(self.activation, str):
             return ACTIVATIONS[self.activation]
         return self.activation
+
+    def fill_(
+        self, own: Mapping[str, Tensor], scheme: str, *, generator: torch.Generator
+    ) -> None:
+        """Draw one replicate's parameters in place; see `Network.init`."""
+        weight = initial.fill_(own["weight"], scheme, generator=generator)
+        if self.bias:
+            own["bias"].zero_()
+            if scheme == "framework":
+                half = initial.fans(self.weight)[0] ** -0.5
+                own["bias"].uniform_(-half, half, generator=generator)
+        if "gain" in own:
+            own["gain"].fill_(1.0)
+            own["shift"].zero_()
+        if "size" in own:
+            rows = self.weighting == "rows"
+            own["size"].copy_(weight.flatten(1).norm(dim=1) if rows else weight.norm())
 
     def acting(self, own: Mapping[str, Tensor]) -> Tensor:
         """Return the weight as it acts."""

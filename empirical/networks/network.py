@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,19 +11,26 @@ import torch
 from torch import Tensor
 
 from empirical.networks import initial
-from empirical.networks.layers import ACTIVATIONS, WEIGHTINGS, Activation, Layer, run
+from empirical.networks.layers import (
+    ACTIVATIONS,
+    WEIGHTINGS,
+    Activation,
+    Layer,
+    Norm,
+    Weighting,
+    run,
+)
 from empirical.testbed.modules import Params
 
 
 class Signals(NamedTuple):
-    """What one pass computes.
+    """What one pass computes, (replicates, n, units) or (replicates, n, C, H, W) each.
 
     Attributes
     ----------
-    outputs : Tensor, shape (replicates, n, outputs) or (replicates, n, C, H, W)
+    outputs : Tensor
     hidden : tuple of Tensor
-        h_1, ..., h_{L-1} after their activation (and the sum, where a skip ends), shapes
-        (replicates, n, units) or (replicates, n, channels, H, W).
+        h_1, ..., h_{L-1} after their activation, and the sum where a skip ends.
     before : tuple of Tensor
         The products of all L layers, before normalisation and activation; empty unless
         they were to be kept.
@@ -33,16 +41,67 @@ class Signals(NamedTuple):
     before: tuple[Tensor, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Network(ABC):
-    """A specification; parameters live outside it, stacked along replicates.
+    r"""A specification; parameters live outside it, stacked along replicates.
 
     Parameters come layer by layer, of each layer weight, size, bias, gain and shift as
     far as it has them (`Layer.shapes`).
+
+    Parameters
+    ----------
+    activation : str or callable
+        A name of `ACTIVATIONS`, or what acts entrywise on tensors.
+    bias : bool
+        Of every layer.
+    norm : Norm, optional
+        Ahead of every activation.
+    weighting : {"rows", "matrix"}, optional
+        Weight normalisation: each row is :math:`g_i v_i/|v_i|`, in every layer; or each
+        weight has norm 1, and the last is :math:`\rho v/|v|`.
+
+    Raises
+    ------
+    ValueError
+        If sizes are not positive or do not fit, or a name is none.
     """
+
+    activation: Activation | tuple[Activation, ...] = "relu"
+    bias: bool = False
+    norm: Norm | None = None
+    weighting: Weighting | None = None
+
+    def __post_init__(self) -> None:
+        given = self.activation
+        for name, known, used in (
+            (
+                "activation",
+                (*ACTIVATIONS,),
+                given if isinstance(given, tuple) else [given],
+            ),
+            ("weighting", WEIGHTINGS, [self.weighting]),
+        ):
+            for value in used:
+                if isinstance(value, str) and value not in known:
+                    raise ValueError(
+                        f"{type(self).__name__}: `{name}` must be one of "
+                        f"{', '.join(known)}, but it is {value!r}"
+                    )
 
     @abstractmethod
     def built(self) -> tuple[Layer, ...]:
         """Return the weight layers; see `plan`."""
+
+    def hidden(self, weight: tuple[int, ...], act: Activation, **more: Any) -> Layer:
+        """Return a hidden layer; `more` as `Layer` has it."""
+        return replace(
+            self.readout(weight, sized=False, **more), norm=self.norm, activation=act
+        )
+
+    def readout(self, weight: tuple[int, ...], **more: Any) -> Layer:
+        """Return a last layer; `more` as `Layer` has it."""
+        more.setdefault("sized", self.weighting == "matrix")
+        return Layer(weight=weight, bias=self.bias, weighting=self.weighting, **more)
 
     @cached_property
     def plan(self) -> tuple[Layer, ...]:
@@ -122,11 +181,6 @@ class Network(ABC):
         device : torch.device or str, optional
             Where the parameters go; the generator's device when absent.
 
-        Returns
-        -------
-        tuple of Tensor
-            With `shapes` behind the replicates.
-
         Raises
         ------
         ValueError
@@ -147,7 +201,7 @@ class Network(ABC):
         for replicate, source in enumerate(generator):
             one = self.grouped(tuple(p[replicate] for p in made))
             for layer, own in zip(self.plan, one, strict=True):
-                _fill(layer, own, scheme, source)
+                layer.fill_(own, scheme, generator=source)
         return tuple(p.to(device or generator[0].device) for p in made)
 
     def load(
@@ -163,15 +217,6 @@ class Network(ABC):
         ------
         ValueError
             If number, shapes or replicates do not fit, or an entry is not finite.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from empirical.networks import FullyConnected
-        >>> net = FullyConnected(widths=(2, 2), parametrisation="standard")
-        >>> params = net.load([np.eye(2)])
-        >>> net.apply(params, torch.tensor([[3.0, 4.0]], dtype=torch.float64)).tolist()
-        [[[3.0, 4.0]]]
         """
         loaded: list[Tensor] = []
         for given, shape in zip(params, self.shapes, strict=False):
@@ -248,9 +293,7 @@ class Network(ABC):
         weights : tuple of Tensor, optional
             Those that act, where they are there already.
         buffers : tuple of Tensor
-            Running statistics, which training moves in place.
-        training : bool
-            Whether batches are normalised by their own statistics.
+            Running statistics, which training moves in place; elsewhere they are used.
         kept : bool
             Whether the products of all layers are kept.
         """
@@ -274,17 +317,10 @@ class Network(ABC):
         return (*signals.hidden, signals.outputs)
 
     def upper(self, params: Params, representation: Tensor, count: int) -> Tensor:
-        """Run only the last `count` layers.
+        """Run only the last `count` layers, on what the one below them puts out.
 
-        Parameters
-        ----------
-        params : tuple of Tensor
-            Of the whole network.
-        representation : Tensor
-            What layer L - count puts out, or anything of that shape, with replicates in
-            front or not.
-        count : int
-            From 1 to L, and such that no skip is cut.
+        Or on anything of that shape, with replicates in front or not; `params` is of the
+        whole network.
 
         Examples
         --------
@@ -354,39 +390,5 @@ class Network(ABC):
             )
 
     def _shaped(self, outputs: Tensor) -> Tensor:
-        # Outputs of a stack are small; those who look at them want rows.
         shape = self.out_shape
         return outputs if shape is None else outputs.reshape(*outputs.shape[:2], *shape)
-
-
-def check_names(who: str, activation: Activation, weighting: str | None) -> None:
-    """Refuse names that nothing has."""
-    if isinstance(activation, str) and activation not in ACTIVATIONS:
-        raise ValueError(
-            f"{who}: `activation` must be a callable or one of {', '.join(ACTIVATIONS)}, "
-            f"but it is {activation!r}"
-        )
-    if weighting is not None and weighting not in WEIGHTINGS:
-        raise ValueError(
-            f"{who}: `weighting` must be one of {', '.join(WEIGHTINGS)}, or None, but it "
-            f"is {weighting!r}"
-        )
-
-
-def _fill(
-    layer: Layer, own: dict[str, Tensor], scheme: str, generator: torch.Generator
-) -> None:
-    """Fill one replicate's parameters of a layer in place."""
-    weight = initial.fill_(own["weight"], scheme, generator=generator)
-    if "bias" in own:
-        own["bias"].zero_()
-        if scheme == "framework":
-            half = initial.fans(layer.weight)[0] ** -0.5
-            own["bias"].uniform_(-half, half, generator=generator)
-    if "gain" in own:
-        own["gain"].fill_(1.0)
-        own["shift"].zero_()
-    if layer.weighting == "rows":
-        own["size"].copy_(weight.flatten(1).norm(dim=1))
-    elif layer.sized:
-        own["size"].copy_(weight.norm())

@@ -10,14 +10,8 @@ import torch
 from torch import Tensor
 
 from empirical.networks.initial import UNIT
-from empirical.networks.layers import (
-    Activation,
-    Elementwise,
-    Layer,
-    Norm,
-    Weighting,
-)
-from empirical.networks.network import Network, check_names
+from empirical.networks.layers import Activation, Elementwise, Layer
+from empirical.networks.network import Network
 from empirical.testbed.modules import Params
 
 
@@ -38,25 +32,13 @@ class FullyConnected(Network):
     widths : tuple of int
         Input dimension, the hidden widths, number of outputs.
     activation : str or callable, or a tuple of them
-        One for all hidden layers, or one each: a name of `ACTIVATIONS`, or what acts
-        entrywise on tensors.
+        One for all hidden layers, or one each.
     parametrisation : {"ntk", "standard"}
-    bias : bool
-        Of every layer.
-    norm : Norm, optional
-        Ahead of every activation.
-    weighting : {"rows", "matrix"}, optional
-        Weight normalisation: each row is :math:`g_i v_i/\|v_i\|`, in every layer; or
-        each matrix has norm 1, and the last is :math:`\rho v/\|v\|`.
     image : tuple of int, optional
         Channels, height and width of the images that it takes; outputs of that size are
         images too.
-
-    Raises
-    ------
-    ValueError
-        If a width is below one, there are no two of them, activations are not as many as
-        the hidden layers, images are of another size, or a name is none.
+    bias, norm, weighting
+        See `Network`.
 
     References
     ----------
@@ -81,9 +63,6 @@ class FullyConnected(Network):
     widths: tuple[int, ...]
     activation: Activation | tuple[Activation, ...] = "relu"
     parametrisation: Literal["ntk", "standard"] = "ntk"
-    bias: bool = False
-    norm: Norm | None = None
-    weighting: Weighting | None = None
     image: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
@@ -98,22 +77,20 @@ class FullyConnected(Network):
                 "FullyConnected: `activation` must be one callable or one for each of "
                 f"the {self.depth} hidden layers, but it has {len(self.activation)}"
             )
-        for each in self._activations:
-            check_names("FullyConnected", each, self.weighting)
         if self.parametrisation not in ("ntk", "standard"):
             raise ValueError(
                 "FullyConnected: `parametrisation` must be ntk or standard, but it is "
                 f"{self.parametrisation!r}"
             )
         if self.image is not None:
-            object.__setattr__(
-                self, "image", _image("FullyConnected: `image`", self.image)
-            )
-            if math.prod(self.image) != self.widths[0]:
+            image = _image("FullyConnected: `image`", self.image)
+            object.__setattr__(self, "image", image)
+            if math.prod(image) != self.widths[0]:
                 raise ValueError(
                     f"FullyConnected: `image` must have the {self.widths[0]} numbers of "
-                    f"an input, but it is {self.image}"
+                    f"an input, but it is {image}"
                 )
+        super().__post_init__()
 
     @classmethod
     def uniform(
@@ -150,27 +127,14 @@ class FullyConnected(Network):
 
     def built(self) -> tuple[Layer, ...]:
         """See `Network.plan`."""
-        ntk = self.parametrisation == "ntk"
-        hidden = [
-            Layer(
-                weight=(out, fan),
-                bias=self.bias,
-                weighting=self.weighting,
-                norm=self.norm,
-                activation=activation,
-                divisor=math.sqrt(out) if ntk else 1.0,
-            )
-            for (fan, out), activation in zip(
-                pairwise(self.widths), self._activations, strict=False
-            )
+        ntk, given = self.parametrisation == "ntk", self.activation
+        each = given if isinstance(given, tuple) else (given,) * self.depth
+        *hidden, last = pairwise(self.widths)
+        layers = [
+            self.hidden((out, fan), act, divisor=math.sqrt(out) if ntk else 1.0)
+            for (fan, out), act in zip(hidden, each, strict=True)
         ]
-        return (*hidden, _readout(self.widths[-1], self.widths[-2], self))
-
-    @property
-    def _activations(self) -> tuple[Activation, ...]:
-        if isinstance(self.activation, tuple):
-            return self.activation
-        return (self.activation,) * self.depth
+        return (*layers, self.readout(last[::-1]))
 
     def activations(self) -> tuple[Elementwise, ...]:
         """Return the activation of each hidden layer, as a callable."""
@@ -182,28 +146,20 @@ class FullyConnected(Network):
         return (x, *self.run(params, x).hidden)
 
     def stream_features(
-        self,
-        x: Tensor,
-        *,
-        generator: torch.Generator,
-        project: bool = False,
+        self, x: Tensor, *, generator: torch.Generator, project: bool = False
     ) -> Iterator[Tensor]:
         """Yield h_1, ..., h_L of one replicate, holding one weight matrix at a time.
 
-        The numbers are those of ``features(init(replicates=1, generator=generator), x)``;
-        peak memory is one layer's weights instead of all of them, which is what makes
+        The numbers are those of ``features(init(generator=generator), x)``, which makes
         depth 100 at width 16,384 fit. With `project` every row is scaled to unit norm
         before it is yielded and enters the next layer (Agarwal, Awasthi, Kale 2020,
         equation 3).
         """
         h = x
-        for fan_in, fan_out, activation in zip(
-            self.widths, self.widths[1:], self.activations(), strict=False
-        ):
-            weight = torch.empty(
-                (fan_out, fan_in), dtype=x.dtype, device=generator.device
-            ).normal_(generator=generator)
-            h = activation(h @ weight.to(x.device).T) / math.sqrt(fan_out)
+        for layer in self.plan[:-1]:
+            weight = torch.empty(layer.weight, dtype=x.dtype, device=generator.device)
+            weight.normal_(generator=generator)
+            h = layer.function(h @ weight.to(x.device).T) / layer.divisor
             if project:
                 h = h / h.norm(dim=-1, keepdim=True)
             yield h
@@ -227,14 +183,8 @@ class Convolutional(Network):
         Of the readout. Without one the last layer is a convolution to the image's own
         channels.
     kernel, stride : int
-    activation : str or callable
-    bias, norm, weighting
-        See `FullyConnected`.
-
-    Raises
-    ------
-    ValueError
-        If any of these does not fit.
+    activation, bias, norm, weighting
+        See `Network`.
 
     Examples
     --------
@@ -256,15 +206,11 @@ class Convolutional(Network):
     kernel: int = 3
     stride: int = 1
     activation: Activation = "relu"
-    bias: bool = False
-    norm: Norm | None = None
-    weighting: Weighting | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", _image("Convolutional: `shape`", self.shape))
         object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
-        check_names("Convolutional", self.activation, self.weighting)
-        if min((1, *self.widths, self.outputs or 1)) < 1:
+        if min((1, *self.widths, 1 if self.outputs is None else self.outputs)) < 1:
             raise ValueError(
                 "Convolutional: `widths` and `outputs` must be at least 1, but they are "
                 f"{self.widths} and {self.outputs}"
@@ -274,6 +220,7 @@ class Convolutional(Network):
                 "Convolutional: `kernel` must be odd, so that it has a centre, and "
                 f"`stride` at least 1, but they are {self.kernel} and {self.stride}"
             )
+        super().__post_init__()
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -282,25 +229,18 @@ class Convolutional(Network):
 
     def built(self) -> tuple[Layer, ...]:
         """See `Network.plan`."""
-        channels, *edges = self.shape
-        units = [channels, *self.widths]
+        units, taps = (self.shape[0], *self.widths), (self.kernel, self.kernel)
         hidden = [
-            Layer(
-                weight=(out, fan, self.kernel, self.kernel),
-                stride=self.stride,
-                bias=self.bias,
-                weighting=self.weighting,
-                norm=self.norm,
-                activation=self.activation,
-            )
+            self.hidden((out, fan, *taps), self.activation, stride=self.stride)
             for fan, out in pairwise(units)
         ]
         if self.outputs is None:
-            taps = (self.kernel, self.kernel)
-            return (*hidden, _readout(channels, units[-1], self, *taps))
+            weight = (self.shape[0], units[-1], *taps)
+            return (*hidden, self.readout(weight, stride=self.stride))
+        edges = self.shape[1:]
         for _ in self.widths:
-            edges = [(edge - 1) // self.stride + 1 for edge in edges]
-        return (*hidden, _readout(self.outputs, units[-1] * math.prod(edges), self))
+            edges = tuple((edge - 1) // self.stride + 1 for edge in edges)
+        return (*hidden, self.readout((self.outputs, units[-1] * math.prod(edges))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,14 +256,8 @@ class Residual(Network):
     shape : tuple of int
         Of an input, and of an output: (d,), or channels, height and width of an image.
     blocks : int
-    activation : str or callable
-    bias, norm
-        See `FullyConnected`.
-
-    Raises
-    ------
-    ValueError
-        If any of these does not fit.
+    activation, bias, norm, weighting
+        See `Network`.
 
     Examples
     --------
@@ -335,8 +269,6 @@ class Residual(Network):
     shape: tuple[int, ...]
     blocks: int
     activation: Activation = "relu"
-    bias: bool = False
-    norm: Norm | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
@@ -345,7 +277,7 @@ class Residual(Network):
                 "Residual: `shape` must be (d,), or channels, height and width, each at "
                 f"least 1, as must `blocks`, but they are {self.shape} and {self.blocks}"
             )
-        check_names("Residual", self.activation, None)
+        super().__post_init__()
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -359,35 +291,17 @@ class Residual(Network):
 
     def built(self) -> tuple[Layer, ...]:
         """See `Network.plan`."""
-        d, last = math.prod(self.shape), 2 * self.blocks - 1
-        return tuple(
-            Layer(
-                weight=(d, d),
-                bias=self.bias,
-                norm=None if index == last else self.norm,
-                activation="linear" if index == last else self.activation,
-                skip=2 * (index % 2),
-            )
-            for index in range(last + 1)
-        )
+        square = (math.prod(self.shape),) * 2
+        inner = self.hidden(square, self.activation)
+        outer = self.hidden(square, self.activation, skip=2)
+        blocks = (inner, outer) * (self.blocks - 1)
+        return (*blocks, inner, self.readout(square, skip=2))
 
 
-def _readout(
-    out: int, fan: int, of: FullyConnected | Convolutional, *taps: int
-) -> Layer:
-    return Layer(
-        weight=(out, fan, *taps),
-        bias=of.bias,
-        stride=of.stride if taps and isinstance(of, Convolutional) else 1,
-        weighting=of.weighting,
-        sized=of.weighting == "matrix",
-    )
-
-
-def _image(who: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
+def _image(name: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
     found = tuple(int(n) for n in shape)
     if len(found) != 3 or min(found) < 1:
         raise ValueError(
-            f"{who} must be channels, height and width, each at least 1, but it is {found}"
+            f"{name} must be channels, height and width, each at least 1, but it is {found}"
         )
     return found

@@ -107,8 +107,8 @@ class Run:
     @property
     def kind(self) -> str:
         """``"fcn"``, ``"cnn"`` or ``"residual"``."""
-        short = {"fully connected": "fcn", "convolutional": "cnn"}
-        return short.get(self.network["kind"], self.network["kind"])
+        kind = str(self.network["kind"])
+        return {"fully connected": "fcn", "convolutional": "cnn"}.get(kind, kind)
 
     @property
     def shape(self) -> tuple[int, int, int]:
