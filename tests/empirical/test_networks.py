@@ -1,8 +1,11 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from empirical.networks import FullyConnected, derivative
+from empirical.networks import Convolutional, FullyConnected, Norm, Residual, derivative
 from empirical.randomness import numpy_generator, seed_sequence, torch_generator
 
 
@@ -92,6 +95,159 @@ class TestFullyConnected:
             self.network.apply(params, inputs(d=4))
         with pytest.raises(ValueError, match="`inputs` must have the weights' dtype"):
             self.network.apply(params, inputs().float())
+
+
+def normal(*shape, name="normal"):
+    return torch.from_numpy(numpy_generator(7, name).standard_normal(shape))
+
+
+class Blocks(nn.Module):
+    """The residual network in the library's own layers."""
+
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+
+    def forward(self, x):
+        h = x
+        for index in range(0, len(self.parts), 2):
+            inner = self.parts[index + 1](self.parts[index](h).relu())
+            h = h + (inner if index + 2 == len(self.parts) else inner.relu())
+        return h
+
+
+def as_module(network, params, replicate):
+    """One replicate in the library's own layers, parameters in the same order."""
+    parts: list[nn.Module] = []
+    for index, layer in enumerate(network.plan):
+        out, fan, *taps = layer.weight
+        if taps:
+            parts.append(nn.Conv2d(fan, out, taps[0], layer.stride, taps[0] // 2))
+        else:
+            if network.kind == "convolutional":
+                parts.append(nn.Flatten())
+            parts.append(nn.Linear(fan, out))
+        if layer.norm is not None and layer.norm.over == "batch":
+            parts.append((nn.BatchNorm2d if taps else nn.BatchNorm1d)(out))
+        elif layer.norm is not None:
+            # Over channels and spots, with a gain for each channel.
+            parts.append(nn.GroupNorm(1, out) if taps else nn.LayerNorm(out))
+        if index < network.layers - 1 and network.kind != "residual":
+            parts.append(nn.Tanh())
+    made = Blocks(parts) if network.kind == "residual" else nn.Sequential(*parts)
+    own = list(made.double().parameters())
+    with torch.no_grad():
+        for mine, theirs in zip(own, params, strict=True):
+            mine.copy_(theirs[replicate])
+    return made
+
+
+NORMS = [None, Norm(over="batch"), Norm(over="layer"), Norm(over="batch", momentum=0.3)]
+KINDS = {
+    "dense": lambda norm: FullyConnected(
+        widths=(6, 5, 4, 3),
+        activation="tanh",
+        parametrisation="standard",
+        bias=True,
+        norm=norm,
+    ),
+    "images": lambda norm: Convolutional(
+        shape=(2, 5, 4), widths=(3, 9), activation="tanh", bias=True, norm=norm
+    ),
+    "readout": lambda norm: Convolutional(
+        shape=(2, 5, 4),
+        widths=(3, 4),
+        outputs=3,
+        stride=2,
+        activation="tanh",
+        bias=True,
+        norm=norm,
+    ),
+    "blocks": lambda norm: Residual(shape=(6,), blocks=2, bias=True, norm=norm),
+}
+
+
+class TestAgainstModules:
+    @pytest.mark.parametrize("own", [False, True])
+    @pytest.mark.parametrize("norm", NORMS)
+    @pytest.mark.parametrize("kind", ["dense", "images", "readout"])
+    def test_outputs_and_running_statistics(self, kind, norm, own):
+        network = KINDS[kind](norm)
+        params = network.init(replicates=2, generator=torch_generator(7))
+        params = tuple(p + 0.1 * normal(*p.shape) for p in params)
+        shape = (7, *network.input_shape)
+        x = normal(2, *shape) if own else normal(*shape)
+        buffers = network.running(params)
+        made = network.run(params, x, buffers=buffers).outputs
+        later = network.apply(params, x, buffers=buffers)
+        for replicate in range(2):
+            module = as_module(network, params, replicate)
+            for part in module.modules():
+                if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):
+                    part.momentum = norm.momentum
+            seen = x[replicate] if own else x
+            # Rounding, magnified by normalising a batch of seven.
+            close = {"rtol": 1e-9, "atol": 1e-11}
+            torch.testing.assert_close(made[replicate], module(seen), **close)
+            kept = [b for b in module.buffers() if b.ndim]
+            for mine, theirs in zip(buffers, kept, strict=True):
+                torch.testing.assert_close(mine[replicate], theirs, **close)
+            module.eval()
+            torch.testing.assert_close(later[replicate], module(seen), **close)
+
+    def test_residual_blocks_with_biases(self):
+        network = KINDS["blocks"](None)
+        params = network.init(replicates=2, generator=torch_generator(7))
+        x = normal(7, 6)
+        for replicate in range(2):
+            wanted = as_module(network, params, replicate)(x)
+            torch.testing.assert_close(network.apply(params, x)[replicate], wanted)
+
+    @pytest.mark.parametrize("kind", ["dense", "images", "readout"])
+    def test_the_frameworks_start(self, kind):
+        network = KINDS[kind](Norm(over="layer"))
+        generator = torch_generator(7)
+        params = network.init("framework", generator=generator, dtype=torch.float32)
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.set_state(torch_generator(7).get_state())
+            # Its layers draw weight and bias in turn, as soon as they are made.
+            theirs = as_module(network, [p.double() for p in params], 0).float()
+            torch.default_generator.set_state(torch_generator(7).get_state())
+            for part in theirs.modules():
+                if isinstance(part, nn.Linear | nn.Conv2d):
+                    part.reset_parameters()
+        for mine, wanted in zip(params, theirs.parameters(), strict=True):
+            torch.testing.assert_close(mine[0], wanted)
+
+    def test_as_many_parameters_as_modules(self):
+        for kind, norm in itertools.product(KINDS, NORMS[:3]):
+            network = KINDS[kind](norm)
+            params = network.init(generator=torch_generator(7))
+            assert [tuple(p.shape[1:]) for p in params] == list(network.shapes)
+            if kind != "blocks":
+                own = as_module(network, params, 0).parameters()
+                assert network.parameters == sum(p.numel() for p in own)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: FullyConnected(widths=(3, 2), activation="rely"), "`activation` must"),
+        (
+            lambda: FullyConnected(widths=(3, 2), parametrisation="mup"),
+            "must be ntk or",
+        ),
+        (lambda: FullyConnected(widths=(3, 2), weighting="row"), "`weighting` must be"),
+        (lambda: FullyConnected(widths=(3, 2), image=(1, 2, 2)), "have the 3 numbers"),
+        (lambda: Residual(shape=(3,), blocks=0), "least 1, as must `blocks`"),
+        (lambda: Convolutional(shape=(1, 3, 3), outputs=0), "must be at least 1"),
+        (lambda: Norm(over="units"), "`over` must be batch or layer"),
+        (lambda: Norm(over="batch", momentum=0.0), "`momentum` must lie"),
+    ],
+)
+def test_specifications_that_are_refused(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
 
 
 @pytest.mark.parametrize(
