@@ -1,9 +1,9 @@
 """Specifications of networks; parameters live outside them, replicates in front.
 
-A specification is a frozen value: `FullyConnected`, `Convolutional` or `Residual`, with
-or without biases, normalised over batches, layers (`Norm`) or weights, with any
-activation. One axis order everywhere: replicates, examples, then units, or channels,
-height and width. Parameters are what `testbed.stack.Stack` holds.
+A specification is a frozen value: `FullyConnected`, `Convolutional`, `Residual` or
+`ResNet`, with or without biases, normalised over batches, layers (`Norm`) or weights,
+with any activation. One axis order everywhere: replicates, examples, then units, or
+channels, height, width. Parameters are what `testbed.stack.Stack` holds.
 """
 
 from empirical.networks.convolution import convolve
@@ -16,7 +16,7 @@ from empirical.networks.layers import (
     derivative,
 )
 from empirical.networks.network import Network, Signals
-from empirical.networks.specs import Convolutional, FullyConnected, Residual
+from empirical.networks.specs import Convolutional, FullyConnected, Residual, ResNet
 from empirical.testbed.modules import Params
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Network",
     "Norm",
     "Params",
+    "ResNet",
     "Residual",
     "Signals",
     "convolve",

@@ -101,6 +101,11 @@ class Layer:
         Divides the outputs.
     skip : int
         The inputs of the layer so many before the next are added; 0 adds none.
+    early : bool
+        Whether they are added ahead of the activation: every so many spots where there
+        are fewer than before, and zeros for new channels.
+    pooled : bool
+        Whether images are averaged over their spots first.
     """
 
     weight: tuple[int, ...]
@@ -112,6 +117,8 @@ class Layer:
     activation: Activation = "linear"
     divisor: float = 1.0
     skip: int = 0
+    early: bool = False
+    pooled: bool = False
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -181,7 +188,8 @@ class Layer:
         """
         if len(self.weight) == 4:
             return convolved(weight, bias, h, self.stride)
-        h = h.flatten(-3) if h.ndim > 3 else h
+        if h.ndim > 3:
+            h = h.mean(dim=(-2, -1)) if self.pooled else h.flatten(-3)
         if h.ndim == 3 and len(h) == 1:
             h = h[0]
         if not self.by_columns:
@@ -210,6 +218,7 @@ class Layer:
         z: Tensor,
         own: Mapping[str, Tensor],
         running: Iterator[Tensor],
+        skipped: Tensor | None,
         *,
         training: bool,
         kept: bool,
@@ -223,6 +232,9 @@ class Layer:
                 z = self.stored(
                     _by_layer(self.norm, self.shown(z, len(own["weight"])), own)
                 )
+        if self.early and skipped is not None:
+            kept, shown = False, self.shown(z, len(own["weight"]))
+            z = self.stored(shown + _fitted(skipped, shown))
         # In place where z is ours, and nothing else needs it.
         mine = self.function is torch.relu and not kept
         z = z.relu_() if mine else self.function(z)
@@ -259,6 +271,14 @@ def _by_layer(norm: Norm, z: Tensor, own: Mapping[str, Tensor]) -> Tensor:
     return out * own["gain"].view(shape) + own["shift"].view(shape)
 
 
+def _fitted(h: Tensor, like: Tensor) -> Tensor:
+    """Return images with the spots and channels of others; see `Layer.early`."""
+    step = -(-h.shape[-1] // like.shape[-1])
+    h = h[..., ::step, ::step] if step > 1 else h
+    more = like.shape[-3] - h.shape[-3]
+    return functional.pad(h, (0, 0, 0, 0, 0, more)) if more else h
+
+
 def run(
     plan: tuple[Layer, ...],
     owns: list[dict[str, Tensor]],
@@ -278,10 +298,11 @@ def run(
         if kept:
             products.append(layer.shown(z, len(weight)))
             z = layer.stored(products[-1])
-        z = layer.after(z, own, running, training=training, kept=kept)
+        skipped = inputs[-layer.skip] if layer.skip else None
+        z = layer.after(z, own, running, skipped, training=training, kept=kept)
         h = layer.shown(z, len(weight))
-        if layer.skip:
-            h = inputs[-layer.skip] + h
+        if skipped is not None and not layer.early:
+            h = skipped + h
         outputs.append(h)
     return outputs, products
 

@@ -298,6 +298,77 @@ class Residual(Network):
         return (*blocks, inner, self.readout(square, skip=2))
 
 
+@dataclass(frozen=True, kw_only=True)
+class ResNet(Network):
+    r"""Specification of a residual convolutional classifier of small images.
+
+    A convolution, then stages of blocks :math:`h \mapsto \sigma(Sh + \nu(W_2 * \sigma(\nu(
+    W_1 * h))))`, kernels of 3; each further stage halves the edges, where S leaves spots
+    out and adds channels of zeros; then the mean over spots, and a linear readout. With n
+    blocks in each of three stages it has 6n + 2 layers.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Channels, height, width of an image.
+    widths : tuple of int
+        Channels of each stage, increasing.
+    blocks : int
+        Of each stage.
+    outputs : int
+    activation, bias, norm, weighting
+        See `Network`.
+
+    References
+    ----------
+    He, Zhang, Ren, Sun 2016, section 4.2, with shortcuts of kind A.
+
+    Examples
+    --------
+    >>> from empirical.networks import Norm
+    >>> net = ResNet(blocks=3, norm=Norm(over="batch"))
+    >>> net.layers, net.parameters
+    (20, 269712)
+    """
+
+    kind: Literal["resnet"] = field(default="resnet", init=False)
+    shape: tuple[int, int, int] = (3, 32, 32)
+    widths: tuple[int, ...] = (16, 32, 64)
+    blocks: int
+    outputs: int = 10
+    activation: Activation = "relu"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", _image("ResNet: `shape`", self.shape))
+        object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
+        rising = self.widths and all(a <= b for a, b in pairwise((1, *self.widths)))
+        if not rising or min(self.blocks, self.outputs) < 1:
+            raise ValueError(
+                "ResNet: `widths`, `blocks` and `outputs` must be at least 1, and widths "
+                f"not fall, but they are {self.widths}, {self.blocks} and {self.outputs}"
+            )
+        super().__post_init__()
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """See `Network.input_shape`."""
+        return self.shape
+
+    def built(self) -> tuple[Layer, ...]:
+        """See `Network.plan`."""
+        act, below = self.activation, self.widths[0]
+        made = [self.hidden((below, self.shape[0], 3, 3), act)]
+        for width in self.widths:
+            for block in range(self.blocks):
+                stride = 2 if len(made) > 1 and block == 0 else 1
+                made += [
+                    self.hidden((width, below, 3, 3), act, stride=stride),
+                    self.hidden((width, width, 3, 3), act, skip=2, early=True),
+                ]
+                below = width
+        return (*made, self.readout((self.outputs, below), pooled=True))
+
+
 def _image(name: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
     found = tuple(int(n) for n in shape)
     if len(found) != 3 or min(found) < 1:

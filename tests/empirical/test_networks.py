@@ -5,7 +5,14 @@ import pytest
 import torch
 from torch import nn
 
-from empirical.networks import Convolutional, FullyConnected, Norm, Residual, derivative
+from empirical.networks import (
+    Convolutional,
+    FullyConnected,
+    Norm,
+    Residual,
+    ResNet,
+    derivative,
+)
 from empirical.randomness import numpy_generator, seed_sequence, torch_generator
 
 
@@ -229,6 +236,58 @@ class TestAgainstModules:
                 assert network.parameters == sum(p.numel() for p in own)
 
 
+class Basic(nn.Module):
+    """A block of the residual classifier in the library's own layers."""
+
+    def __init__(self, fan: int, out: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(fan, out, 3, stride, 1, bias=False)
+        self.above = nn.BatchNorm2d(out)
+        self.second = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.over = nn.BatchNorm2d(out)
+        self.stride, self.more = stride, out - fan
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        inner = self.over(self.second(self.above(self.first(x)).relu()))
+        short = nn.functional.pad(
+            x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.more)
+        )
+        return (short + inner).relu()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_residual_classifiers_are_the_usual_ones(own):
+    network = ResNet(
+        shape=(3, 9, 8), widths=(4, 6, 8), blocks=2, outputs=5, norm=Norm(over="batch")
+    )
+    assert network.layers == 6 * 2 + 2
+    params = network.init("kaiming-normal", replicates=2, generator=torch_generator(7))
+    params = tuple(p + 0.1 * normal(*p.shape) for p in params)
+    x = normal(2, 7, 3, 9, 8) if own else normal(7, 3, 9, 8)
+    buffers = network.running(params)
+    made = network.run(params, x, buffers=buffers).outputs
+    for replicate in range(2):
+        blocks = [
+            Basic(4, 4, 1),
+            Basic(4, 4, 1),
+            Basic(4, 6, 2),
+            Basic(6, 6, 1),
+            Basic(6, 8, 2),
+            Basic(8, 8, 1),
+        ]
+        stem = [nn.Conv2d(3, 4, 3, 1, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU()]
+        ends = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5, bias=False)]
+        module = nn.Sequential(*stem, *blocks, *ends).double()
+        with torch.no_grad():
+            for theirs, p in zip(module.parameters(), params, strict=True):
+                theirs.copy_(p[replicate])
+        wanted = module(x[replicate] if own else x)
+        torch.testing.assert_close(made[replicate], wanted, rtol=1e-9, atol=1e-11)
+        kept = [b for b in module.buffers() if b.ndim]
+        for mine, theirs in zip(buffers, kept, strict=True):
+            torch.testing.assert_close(mine[replicate], theirs, rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize(
     ("make", "match"),
     [
@@ -241,6 +300,8 @@ class TestAgainstModules:
         (lambda: FullyConnected(widths=(3, 2), image=(1, 2, 2)), "have the 3 numbers"),
         (lambda: Residual(shape=(3,), blocks=0), "least 1, as must `blocks`"),
         (lambda: Convolutional(shape=(1, 3, 3), outputs=0), "must be at least 1"),
+        (lambda: ResNet(blocks=0), "ResNet: `widths`, `blocks` and"),
+        (lambda: ResNet(blocks=1, widths=(8, 4)), "not fall"),
         (lambda: Norm(over="units"), "`over` must be batch or layer"),
         (lambda: Norm(over="batch", momentum=0.0), "`momentum` must lie"),
     ],
