@@ -66,7 +66,7 @@ def test_stacked_draws(benchmark, draws: int):
     network = FullyConnected.uniform(
         inputs=32, width=64, depth=4, activation=torch.relu
     )
-    params = network.init(draws=draws, generator=torch_generator(7, "weights"))
+    params = network.init(replicates=draws, generator=torch_generator(7, "weights"))
     x = sphere_inputs(16, 32, generator=numpy_generator(7, "inputs"))
     got = benchmark(ntk, network, params, torch.from_numpy(x))
     assert got.shape == (draws, 16, 16)

@@ -24,9 +24,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from empirical.identity_map.networks import Network, Params
+from empirical.identity_map import copier
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.training import train
+from empirical.networks import Convolutional, Network, Params
 from empirical.randomness import torch_generator
 
 SEEDS, STEPS, SIZE = 8, 20, 14
@@ -36,7 +37,7 @@ RECIPE = Recipe(steps=STEPS, clip=0.5, schedule=(), check=STEPS, retries=0)
 Way = Callable[[Network, Params, Tensor, Recipe], list[float]]
 
 NETWORKS = {
-    f"{kind}-{layers}": Network(
+    f"{kind}-{layers}": copier(
         kind="cnn" if kind == "cnn" else "fcn",
         shape=(1, SIZE, SIZE),
         layers=layers,
@@ -57,7 +58,7 @@ def weights(network: Network) -> Params:
     return network.init(
         "kaiming-uniform",
         generator=torch_generator(8),
-        draws=SEEDS,
+        replicates=SEEDS,
         dtype=torch.float32,
     )
 
@@ -93,7 +94,9 @@ def usual(network: Network, params: Params, x: Tensor, recipe: Recipe) -> list[f
 
 def module(network: Network, params: Params) -> nn.Module:
     """One network as a module with these weights."""
-    parts: list[nn.Module] = [] if network.kind == "cnn" else [nn.Flatten()]
+    parts: list[nn.Module] = (
+        [] if isinstance(network, Convolutional) else [nn.Flatten()]
+    )
     for index, weight in enumerate(params):
         if weight.ndim == 4:
             fan_out, fan_in, kernel, _ = weight.shape
@@ -106,8 +109,8 @@ def module(network: Network, params: Params) -> nn.Module:
         parts.append(layer)
         if index < network.layers - 1:
             parts.append(nn.ReLU())
-    if network.kind != "cnn":
-        parts.append(nn.Unflatten(1, network.shape))
+    if not isinstance(network, Convolutional):
+        parts.append(nn.Unflatten(1, network.input_shape))
     return nn.Sequential(*parts)
 
 
@@ -116,7 +119,7 @@ def operations(network: Network) -> float:
 
     Forward, backward to the weights, and to the inputs but for the first layer's.
     """
-    spots = SIZE * SIZE if network.kind == "cnn" else 1
+    spots = SIZE * SIZE if isinstance(network, Convolutional) else 1
     sizes = [torch.Size(shape).numel() for shape in network.weight_shapes]
     return 2.0 * spots * (3 * sum(sizes) - sizes[0])
 
@@ -167,7 +170,7 @@ def test_updates(
     updates = STEPS * SEEDS
     flops = operations(network) * updates
     moved = 6.0 * 4 * network.parameters * updates
-    floor = flops / peak if network.kind == "cnn" else moved / bandwidth
+    floor = flops / peak if isinstance(network, Convolutional) else moved / bandwidth
     best = benchmark.stats.stats.min
     benchmark.extra_info.update(
         updates_per_second=updates / best,

@@ -22,13 +22,13 @@ import pytest
 import torch
 from torch import nn
 
+from empirical.networks import Params
 from empirical.randomness import torch_generator
-from empirical.square_loss import Network, Recipe, problem, train
-from empirical.square_loss.networks import Params
+from empirical.square_loss import Recipe, classifier, problem, start, train
 
 SCALES, SEEDS, STEPS = (0.1, 1.0, 5.0), tuple(range(10)), 100
 
-NET = Network(family="bn", shape=(65,), widths=(32, 32, 32))
+NET = classifier("bn", shape=(65,), widths=(32, 32, 32))
 
 DIGITS = problem(side=8, constant=0.25, per_class=150, cached=False)
 
@@ -37,7 +37,7 @@ def weights(count: int, dtype: torch.dtype) -> Params:
     """First weights of the first `count` draws."""
     draws = [(scale, seed) for scale in SCALES for seed in SEEDS][:count]
     generators = [torch_generator(seed, "weights") for _, seed in draws]
-    return NET.init([scale for scale, _ in draws], generators, dtype=dtype)
+    return start(NET, [scale for scale, _ in draws], generators, dtype=dtype)
 
 
 def ours(
@@ -61,7 +61,7 @@ def ours(
 def usual(dtype: torch.dtype) -> Callable[[], float]:
     """Return one run as one would write it down."""
     x = DIGITS.inputs.to(dtype)
-    y = DIGITS.targets(DIGITS.classes)[0].to(dtype)
+    y = DIGITS.targets(DIGITS.classes)[:, 0].to(dtype)
 
     def run() -> float:
         parts: list[nn.Module] = []

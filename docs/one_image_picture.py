@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from empirical.identity_map import images
-from empirical.identity_map.networks import Network
+from empirical.identity_map import copier, images
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
@@ -30,7 +29,7 @@ def main() -> None:
     shown = torch.cat([seven.pixels, others.pixels, stripes.pixels]).double()
     x = seven.pixels.double()
 
-    network = Network(kind="fcn", shape=(1, SIDE, SIDE), layers=1, activation="linear")
+    network = copier(kind="fcn", shape=(1, SIDE, SIDE), layers=1, activation="linear")
     w0 = np.random.default_rng(7).standard_normal((SIDE**2, SIDE**2)) / SIDE
     params = network.load([w0])
     # The mean loss of a standardised digit has curvature 2 or so: the paper's recipe.

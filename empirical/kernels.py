@@ -74,6 +74,7 @@ def nngp(network: FullyConnected, params: Params, x: Tensor) -> Tensor:
     >>> bool((k.diagonal(dim1=1, dim2=2) - 0.5).abs().max() < 0.05)
     True
     """
+    _check_plain("nngp", network)
     with torch.no_grad():
         return gram(network.features(params, x)[-1])
 
@@ -132,12 +133,13 @@ def nngp_ntk(
     --------
     >>> from empirical.randomness import torch_generator
     >>> network = FullyConnected(widths=(3, 8, 2), activation=torch.tanh)
-    >>> params = network.init(draws=5, generator=torch_generator(7))
+    >>> params = network.init(replicates=5, generator=torch_generator(7))
     >>> x = torch.eye(3, dtype=torch.float64)
     >>> nngp_ntk(network, params, x, x[:2], outputs="all").ntk.shape
     torch.Size([5, 3, 2, 2, 2])
     """
     check("nngp_ntk", params, x, y, outputs)
+    _check_plain("nngp_ntk", network)
 
     count = network.widths[-1]
     size, held = _blocks(
@@ -245,7 +247,7 @@ def sample(
             yield Kernels(gram(last)[None], x.new_empty((1, 0, 0)))
         else:
             params = network.init(
-                draws=now, generator=generator, dtype=x.dtype, device=x.device
+                replicates=now, generator=generator, dtype=x.dtype, device=x.device
             )
             if tangent:
                 yield nngp_ntk(network, params, x, outputs=outputs, max_bytes=max_bytes)
@@ -261,18 +263,29 @@ _Layer = tuple[Tensor, Tensor]
 """Features (..., n, m) that enter a layer, signals (draws, n, outputs, units)."""
 
 
+def _check_plain(who: str, network: FullyConnected) -> None:
+    """Refuse networks whose tangent kernel has more terms, or other factors."""
+    if network.parametrisation != "ntk" or any(
+        set(layer.shapes) != {"weight"} or layer.norm for layer in network.plan
+    ):
+        raise ValueError(
+            f"{who}: `network` must be in the NTK parametrisation, without biases and "
+            f"normalisation, but it is {network}. Use `ntk_by_jacobian`."
+        )
+
+
 def _layer_by_layer(
     network: FullyConnected, params: Params, x: Tensor, outputs: Outputs
 ) -> list[_Layer]:
     """Return what the tangent kernel is made of, from the readout down."""
-    kept, readout = network.layers(params, x), params[-1]
+    network.check(params, x)
+    kept, readout = network.run(params, x, kept=True), params[-1]
+    features = (x, *kept.hidden)
     identity = torch.eye(readout.shape[1], dtype=x.dtype, device=x.device)
-    found = [(kept.features[-1], as_rows(identity[None, None], outputs))]
+    found = [(features[-1], as_rows(identity[None, None], outputs))]
     backward = readout[:, None]
     for layer in range(network.depth, 0, -1):
-        slope = derivative(
-            network.activations()[layer - 1], kept.preactivations[layer - 1]
-        )
+        slope = derivative(network.activations()[layer - 1], kept.before[layer - 1])
         slope = slope[:, :, None] / math.sqrt(network.widths[layer])
         backward = backward * slope
         if layer == network.depth and outputs != "all":
@@ -281,7 +294,7 @@ def _layer_by_layer(
             signals = slope * readout.norm(dim=1)[:, None, None]
         else:
             signals = as_rows(backward, outputs)
-        found.append((kept.features[layer - 1], signals))
+        found.append((features[layer - 1], signals))
         if layer > 1:
             flat = backward.flatten(1, 2) @ params[layer - 1]
             backward = flat.unflatten(1, backward.shape[1:3])

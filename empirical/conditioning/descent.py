@@ -234,7 +234,7 @@ def train_all_layers(
     --------
     >>> from empirical.randomness import torch_generator
     >>> network = FullyConnected(widths=(3, 64, 1), activation=torch.tanh)
-    >>> params = network.init(draws=2, generator=torch_generator(7))
+    >>> params = network.init(replicates=2, generator=torch_generator(7))
     >>> x = torch.eye(3, dtype=torch.float64)
     >>> curves = train_all_layers(network, params, x, x[:, :1], step=1.0, steps=20)
     >>> bool((curves.losses[:, -1] < 0.01 * curves.losses[:, 0]).all())
@@ -256,7 +256,7 @@ def train_all_layers(
     return _descend(
         who,
         _AllLayers(network, x if x.ndim == 3 else x[None], goal),
-        params,
+        network.arranged(params),
         step=step,
         steps=steps,
         every=every,

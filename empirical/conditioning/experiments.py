@@ -248,7 +248,7 @@ def train(
         inputs=x.shape[1], width=width, depth=depth, activation=named(activation)
     )
     params = network.init(
-        draws=draws, generator=torch_generator(seed, "weights", device=device)
+        replicates=draws, generator=torch_generator(seed, "weights", device=device)
     )
     if layers == "top":
         with torch.no_grad():

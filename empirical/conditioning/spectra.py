@@ -274,7 +274,7 @@ def _held(
     for start in range(0, draws, size):
         now = min(size, draws - start)
         params = network.init(
-            draws=now, generator=generator, dtype=x.dtype, device=x.device
+            replicates=now, generator=generator, dtype=x.dtype, device=x.device
         )
         nngps, ntks = [], []
         for depth in depths:

@@ -5,8 +5,8 @@ networks from images to images, initialised, trained and measured many at once.
 ``python -m empirical.identity_map`` trains any of them and prints what it learnt.
 """
 
-from empirical.identity_map.networks import Network, Params
+from empirical.identity_map.networks import copier
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.training import Trained, train
 
-__all__ = ["Network", "Params", "Recipe", "Trained", "train"]
+__all__ = ["Recipe", "Trained", "copier", "train"]

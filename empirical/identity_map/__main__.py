@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from empirical.identity_map.experiments import Configuration
-from empirical.identity_map.networks import Network
+from empirical.identity_map.networks import KINDS, copier
 from empirical.identity_map.scales import SHORT
 from empirical.identity_map.study import STUDY, trained_record
 from empirical.testbed import command
@@ -14,18 +14,23 @@ from empirical.testbed.study import Setting
 
 EXAMPLE = Configuration(
     name="train",
-    network=Network(kind="cnn", shape=(1, 14, 14), layers=5, width=16, kernel=5),
+    network=copier("cnn", shape=(1, 14, 14), layers=5, width=16),
     recipe=SHORT,
     labels=((7,),),
 )
 
-SKIPPED = ("name", "figures", "settings", "rates", "shape", "labels", "width")
+SKIPPED = ("name", "figures", "settings", "rates", "network", "labels")
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add_options(parser, EXAMPLE, skip=SKIPPED)
+    network = parser.add_argument_group("network")
+    network.add_argument("--kind", choices=KINDS, default="cnn", help="default: cnn")
+    text = "weight layers; default: 5"
+    network.add_argument("--layers", type=int, default=5, help=text)
+    add_options(network, copier, skip=("kind", "shape", "layers", "width"))
     text = "units or channels; default: 16 channels, or as many units as pixels"
-    parser.add_argument("--width", type=int, help=text)
+    network.add_argument("--width", type=int, help=text)
     text = "edge of the images; default: 14"
     parser.add_argument("--size", type=int, default=14, help=text)
     text = "train on one example of each of these classes; default: 7"
@@ -41,8 +46,13 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     configuration = made(
         EXAMPLE,
         options,
-        network=made(
-            EXAMPLE.network, options, shape=(channels, size, size), width=width
+        network=copier(
+            options.kind,
+            shape=(channels, size, size),
+            layers=options.layers,
+            width=width,
+            kernel=options.kernel,
+            activation=options.activation,
         ),
         labels=(tuple(options.labels),),
     )

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from empirical.data import NAMES
-from empirical.identity_map import initial, measures
-from empirical.identity_map.networks import Network
+from empirical.identity_map import measures
+from empirical.identity_map.networks import Copier, copier
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.scales import BY_NAME, SCALES, Scale, Sizes
+from empirical.networks import Convolutional, initial
 from empirical.testbed.study import checked_name
 
 
@@ -26,7 +27,7 @@ class Configuration:
         Also that of its record.
     figures : tuple of int
         Figures of the paper that it serves.
-    network : Network
+    network : FullyConnected, Convolutional or Residual
     recipe : Recipe
     data : str
         A data set, or ``"channelled"``: three digits as the channels of one image.
@@ -49,7 +50,7 @@ class Configuration:
     """
 
     name: str
-    network: Network
+    network: Copier
     recipe: Recipe
     figures: tuple[int, ...] = ()
     data: str = "mnist"
@@ -121,9 +122,9 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
 _SEEN = ("curve", "heatmap", "predictions")
 
 
-def _cnn(s: Sizes, layers: int, **changes: Any) -> Network:
+def _cnn(s: Sizes, layers: int, **changes: Any) -> Copier:
     given: dict[str, Any] = {"shape": s.shape(), "width": s.channels} | changes
-    return Network(kind="cnn", layers=layers, **given)
+    return copier("cnn", layers=layers, **given)
 
 
 def _depth_curves(s: Sizes) -> list[Configuration]:
@@ -153,8 +154,8 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
         Configuration(
             name=f"fcn-{activation}-depth-{layers}-width-{width}",
             figures=(2, 13, 14, 33, 19) if activation == "relu" else (11, 14, 34),
-            network=Network(
-                kind="fcn",
+            network=copier(
+                "fcn",
                 shape=s.shape(),
                 layers=layers,
                 width=width,
@@ -174,7 +175,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
         Configuration(
             name=f"two-layer-{trained}-width-{width}",
             figures=(12,),
-            network=Network(kind="fcn", shape=s.shape(), layers=2, width=width),
+            network=copier("fcn", shape=s.shape(), layers=2, width=width),
             recipe=replace(s.recipe, trained=trained),
             seeds=s.seeds,
             measurements=_SEEN,
@@ -186,7 +187,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
         Configuration(
             name=f"residual-depth-{layers}",
             figures=(41,),
-            network=Network(kind="residual", shape=s.shape(), layers=layers),
+            network=copier("residual", shape=s.shape(), layers=layers),
             recipe=s.recipe,
             seeds=s.seeds,
             measurements=_SEEN,
@@ -199,8 +200,8 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
 def _many_examples(s: Sizes) -> list[Configuration]:
     """Figures 1 and 40: many examples."""
     networks = {f"cnn-{s.all_cnn}": _cnn(s, s.all_cnn)} | {
-        f"fcn-{layers}": Network(
-            kind="fcn", shape=s.shape(), layers=layers, width=s.fcn_widths[0]
+        f"fcn-{layers}": copier(
+            "fcn", shape=s.shape(), layers=layers, width=s.fcn_widths[0]
         )
         for layers in s.all_fcn
     }
@@ -211,7 +212,7 @@ def _many_examples(s: Sizes) -> list[Configuration]:
             network=network,
             # Fully connected updates are cheap, and there is more to learn.
             recipe=s.many
-            if network.kind == "cnn"
+            if isinstance(network, Convolutional)
             else replace(s.many, steps=4 * s.many.steps),
             # A signal that does not shrink: minibatches leave no plateau quickly.
             schemes=("kaiming-normal",),
@@ -225,7 +226,7 @@ def _many_examples(s: Sizes) -> list[Configuration]:
 
 def _shapes(s: Sizes) -> list[Configuration]:
     """Figures 8 to 10 and 25 to 30: image size, kernel, channels."""
-    networks: dict[str, tuple[tuple[int, ...], Network]] = {}
+    networks: dict[str, tuple[tuple[int, ...], Copier]] = {}
     for layers in s.image_depths:
         for size in s.image_sizes:
             net = _cnn(s, layers, shape=(1, size, size))
@@ -252,11 +253,12 @@ def _shapes(s: Sizes) -> list[Configuration]:
     ]
 
 
-def _replicates(network: Network) -> int:
+def _replicates(network: Copier) -> int:
     """Return how many seeds: the largest networks cost most and differ least."""
-    if network.kernel > 15 or (network.width or 0) >= 128:
+    kernel = network.kernel if isinstance(network, Convolutional) else 1
+    if kernel > 15 or max(network.units) >= 128:
         return 1
-    return 2 if network.kernel > 5 or network.layers > 8 else 3
+    return 2 if kernel > 5 or network.layers > 8 else 3
 
 
 def _procedures(s: Sizes) -> list[Configuration]:
@@ -339,9 +341,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
     } | {
         f"colour-fcn-{layers}": (
             (43,),
-            Network(
-                kind="fcn", shape=s.shape(3), layers=layers, width=3 * s.fcn_widths[0]
-            ),
+            copier("fcn", shape=s.shape(3), layers=layers, width=3 * s.fcn_widths[0]),
         )
         for layers in s.colour_fcn
     }

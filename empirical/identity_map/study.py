@@ -17,14 +17,15 @@ from empirical.digest import code_digest
 from empirical.identity_map import images, measures
 from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.images import Pictures
-from empirical.identity_map.networks import Params
+from empirical.identity_map.networks import image_shape
 from empirical.identity_map.training import Trained, train
+from empirical.networks import Params
 from empirical.randomness import seed_sequence, torch_generator
 from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import Array
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +111,11 @@ def run_configuration(
 
     Examples
     --------
-    >>> from empirical.identity_map.networks import Network
+    >>> from empirical.identity_map import copier
     >>> from empirical.identity_map.recipes import Recipe
     >>> tiny = Configuration(
     ...     name="x",
-    ...     network=Network(kind="cnn", shape=(1, 7, 7), layers=2, width=2, kernel=3),
+    ...     network=copier("cnn", shape=(1, 7, 7), layers=2, width=2, kernel=3),
     ...     recipe=Recipe(steps=3),
     ...     seeds=(0, 1),
     ... )
@@ -262,13 +263,13 @@ def _pictures(
     found = images.chosen(labels, data=source, skip=configuration.skip)
     if configuration.data == "channelled":
         found = images.channelled(found)
-    return found.fitted(configuration.network.shape)
+    return found.fitted(image_shape(configuration.network))
 
 
 def _many(configuration: Configuration, source: Dataset) -> Tensor:
     chosen = source.head(configuration.examples or len(source)).images
     pixels = images.standardised(chosen, data=source.name)
-    return images.resize(pixels, configuration.network.shape[1:])
+    return images.resize(pixels, image_shape(configuration.network)[1:])
 
 
 STUDY = Study(

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from empirical.identity_map.networks import Network
+from empirical.networks import FullyConnected, Layer, Network, Residual
 from empirical.testbed.loop import Task
 from empirical.testbed.slopes import Outer, Slope
 from empirical.testbed.stack import Params, Stack
@@ -58,8 +58,8 @@ class Copy(Task):
         return total
 
     def _losses(self, params: Params, images: Tensor, targets: Tensor) -> Tensor:
-        h = images if self.network.kind == "cnn" else images.flatten(2)
-        squares = (self.network.run(params, h)[-1] - targets).square().flatten(1)
+        outputs = self.network.run(params, images).outputs
+        squares = (outputs - targets).square().flatten(1)
         return squares.mean(dim=1) if self.loss == "mean" else 0.5 * squares.sum(dim=1)
 
 
@@ -77,7 +77,8 @@ class CopyDense(Copy):
 
     Examples
     --------
-    >>> net = Network(kind="fcn", shape=(1, 1, 1), layers=2, width=1)
+    >>> from empirical.identity_map import copier
+    >>> net = copier("fcn", shape=(1, 1, 1), layers=2, width=1)
     >>> x = torch.ones(1, 1, 1, 1, 1, dtype=torch.float64)
     >>> task = CopyDense(network=net, images=x, targets=x, loss="half-sum")
     >>> stack = Stack(net.load([[[2.0]], [[3.0]]]), rates=1.0)
@@ -99,13 +100,13 @@ class CopyDense(Copy):
         """Return losses and gradients; images are columns, (replicates, units, n)."""
         images, targets = self.chosen(stack, examples)
         params, last = stack.params, len(stack.params) - 1
-        residual = self.network.kind == "residual"
-        relu = self.network.activation == "relu"
+        residual = isinstance(self.network, Residual)
+        relu = [layer.activation == "relu" for layer in self.network.plan]
         x = images.flatten(2).transpose(1, 2).expand(len(stack), -1, -1)
         inputs, active, h, skip = [x], [], x, x
         for index, weight in enumerate(params):
             z = product(weight, h)
-            h = z.relu_() if relu and index < last else z
+            h = z.relu_() if relu[index] else z
             active.append(h)
             if residual and index % 2:
                 h = skip = skip + h
@@ -119,7 +120,7 @@ class CopyDense(Copy):
         through = delta
         lowest = min(stack.learnt)
         for index in range(last, lowest - 1, -1):
-            if relu and index < last:
+            if relu[index]:
                 delta = delta * (active[index] > 0.0)
             slopes[index] = Outer(delta, inputs[index])
             if index > lowest:
@@ -132,8 +133,13 @@ class CopyDense(Copy):
 
 def by_hand(network: Network) -> bool:
     """Whether `CopyDense` knows the network."""
-    known = network.activation in ("relu", "linear")
-    return known and network.kind in ("fcn", "residual")
+    return type(network) in (FullyConnected, Residual) and all(
+        # With nothing but weight, activation and skip.
+        layer
+        == Layer(weight=layer.weight, activation=layer.activation, skip=layer.skip)
+        and layer.activation in ("relu", "linear")
+        for layer in network.plan
+    )
 
 
 def product(weight: Tensor, h: Tensor) -> Tensor:

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.identity_map.networks import Network, Params
 from empirical.identity_map.recipes import Observers, Recipe
 from empirical.identity_map.task import Copy, CopyDense, by_hand
+from empirical.networks import Network, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Afresh
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
@@ -136,7 +136,8 @@ def train(
     One linear layer learns one image exactly, and nothing off its line:
 
     >>> from empirical.randomness import torch_generator
-    >>> net = Network(kind="fcn", shape=(1, 1, 2), layers=1)
+    >>> from empirical.identity_map import copier
+    >>> net = copier("fcn", shape=(1, 1, 2), layers=1)
     >>> params = net.load([np.zeros((2, 2))])
     >>> x = torch.tensor([[[[3.0, 4.0]]]], dtype=torch.float64)
     >>> done = train(net, params, x, Recipe(rate=0.02, momentum=0.0, steps=200))
@@ -324,10 +325,10 @@ def _with(trained: Trained, rows: Integers, anew: Trained) -> Trained:
 
 def _check_images(network: Network, params: Params, images: Tensor, name: str) -> None:
     network.check(params, images)
-    if tuple(images.shape[-3:]) != network.shape:
+    if tuple(images.shape[-3:]) != network.input_shape:
         raise ValueError(
-            f"train: `{name}` must have the network's shape {network.shape}, but they "
-            f"have {tuple(images.shape[-3:])}"
+            f"train: `{name}` must have the network's shape {network.input_shape}, but "
+            f"they have {tuple(images.shape[-3:])}"
         )
     if not bool(torch.isfinite(images).all()):
         raise ValueError(f"train: `{name}` must be finite, but some pixels are not")

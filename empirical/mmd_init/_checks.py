@@ -51,13 +51,9 @@ def check_state(who: str, network: Network, state: Mapping[str, Tensor]) -> int:
     ValueError
         If tensors are absent, of other shapes or not finite.
     """
-    wanted: dict[str, tuple[int, ...]] = {}
-    fans = zip(network.widths, network.widths[1:], network.layers, strict=False)
-    for fan, out, layer in fans:
-        wanted |= {f"{layer.linear}.weight": (out, fan), f"{layer.linear}.bias": (out,)}
-        if layer.norm is not None:
-            for part in ("weight", "bias", "running_mean", "running_var"):
-                wanted[f"{layer.norm}.{part}"] = (out,)
+    running = [s for layer in network.spec.plan for s in layer.running]
+    names = [*network.learnt(), *network.running()]
+    wanted = dict(zip(names, [*network.spec.shapes, *running], strict=True))
     absent = [name for name in wanted if name not in state]
     if absent:
         raise ValueError(

@@ -19,7 +19,7 @@ from torch import Tensor
 from empirical.mmd_init._checks import check_adam, check_count, check_tuning
 from empirical.mmd_init._chunks import Progress, Told, draws_at_once, in_chunks
 from empirical.mmd_init.networks import Network, State
-from empirical.mmd_init.task import Classify, cross_entropy, laid_out, stack_of
+from empirical.mmd_init.task import Classify, cross_entropy, stack_of
 from empirical.mmd_init.tasks import Bools, Images, Ints, Split
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -212,14 +212,11 @@ def finetune(
         of=fingerprint(described, tensors, generators),
         seconds=checkpoint_seconds,
     )
-    ordered = laid_out(state)
 
     def train(
         members: range, told: Told, checkpoint: Checkpoint | None
     ) -> dict[str, Tensor]:
-        own = {
-            name: t[[d // len(tasks) for d in members]] for name, t in ordered.items()
-        }
+        own = {name: t[[d // len(tasks) for d in members]] for name, t in state.items()}
         return _train(
             network,
             stack_of(network, own, recipe.rate),
@@ -294,10 +291,9 @@ def _train(
     held_out_classes = data.classes[tasks, held_out]
 
     def validation(stack: Stack) -> Tensor:
-        logits, _ = network.run(
-            network.named(stack.params, stack.buffers), data.inputs[held_out]
-        )
-        return cross_entropy(logits, held_out_classes)
+        x, buffers = data.inputs[held_out], stack.buffers
+        signals = network.spec.run(stack.params, x, buffers=buffers, training=False)
+        return cross_entropy(signals.outputs, held_out_classes)
 
     batches = Epochs(train.shape[1], recipe.batch, generators)
     per_epoch = batches.per_epoch

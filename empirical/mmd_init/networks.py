@@ -1,22 +1,21 @@
-"""Fully connected ReLU networks: alone or stacked, with PyTorch's own state dicts."""
+"""Fully connected ReLU classifiers by the names of PyTorch's own state dicts."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from empirical.networks import FullyConnected, Norm
+
 Start = Literal["he", "xavier"]
 STARTS = ("he", "xavier")
 State = dict[str, Tensor]
-"""Name to tensor as in `torch.nn.Module.state_dict`, draws in front where stacked."""
+"""Name to tensor as in `torch.nn.Module.state_dict`; stacked, replicates in front."""
 Weights = list[tuple[Tensor, Tensor]]
 """Weight and bias of every layer."""
-
-MOMENTUM, EPSILON = 0.1, 1e-5
-"""Of batch normalisation, those of `torch.nn.BatchNorm1d`."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """A fully connected network with ReLU between its layers; it returns logits.
+    """Names for the parameters of a fully connected network that returns logits.
 
     Attributes
     ----------
@@ -89,6 +88,16 @@ class Network:
             made.append(Layer(str(step * (len(widths) - 2))))
             object.__setattr__(self, "layers", tuple(made))
 
+    @cached_property
+    def spec(self) -> FullyConnected:
+        """The network itself, whose parameters are `learnt` in this order."""
+        return FullyConnected(
+            widths=self.widths,
+            parametrisation="standard",
+            bias=True,
+            norm=Norm(over="batch") if self.batch_norm else None,
+        )
+
     @property
     def classes(self) -> int:
         """Number of outputs."""
@@ -97,9 +106,7 @@ class Network:
     @property
     def parameters(self) -> int:
         """Number of weights and biases, gains and shifts."""
-        fans = zip(self.widths, self.widths[1:], strict=False)
-        norms = 2 * sum(self.widths[1:-1]) if self.batch_norm else 0
-        return sum(out * (fan + 1) for fan, out in fans) + norms
+        return self.spec.parameters
 
     def init(
         self,
@@ -110,10 +117,11 @@ class Network:
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> State:
-        """Draw one start a generator, stacked: weights (draws, out, in), biases 0.
+        """Draw one start a generator, stacked: weights (replicates, out, in), biases 0.
 
         Weights have variance 2/in (``"he"``) or 2/(in + out) (``"xavier"``), and are
-        Gaussian, or uniform. The generators live on the CPU, whatever the device.
+        Gaussian, or uniform; drawn in float32. The generators live on the CPU, whatever
+        the device.
 
         Raises
         ------
@@ -131,35 +139,14 @@ class Network:
             raise ValueError(
                 f"init: `start` must be one of {', '.join(STARTS)}, but it is {start!r}"
             )
-        state: State = {}
-        draws = len(generators)
-        # A whole network a generator: a draw does not depend on its neighbours.
-        weights = [self._weights(start, g, uniform=uniform) for g in generators]
-        for index, layer in enumerate(self.layers):
-            out = self.widths[index + 1]
-            state[f"{layer.linear}.weight"] = torch.stack([w[index] for w in weights])
-            state[f"{layer.linear}.bias"] = torch.zeros(draws, out)
-            if layer.norm is not None:
-                state[f"{layer.norm}.weight"] = torch.ones(draws, out)
-                state[f"{layer.norm}.bias"] = torch.zeros(draws, out)
-                state[f"{layer.norm}.running_mean"] = torch.zeros(draws, out)
-                state[f"{layer.norm}.running_var"] = torch.ones(draws, out)
+        scheme = "kaiming" if start == "he" else "xavier"
+        params = self.spec.init(
+            f"{scheme}-{'uniform' if uniform else 'normal'}",
+            generator=generators,
+            dtype=torch.float32,
+        )
+        state = self.named(params, self.spec.running(params))
         return {name: t.to(device, dtype) for name, t in state.items()}
-
-    def _weights(
-        self, start: Start, generator: torch.Generator, *, uniform: bool
-    ) -> list[Tensor]:
-        made: list[Tensor] = []
-        for fan, out in zip(self.widths, self.widths[1:], strict=False):
-            std = math.sqrt(2.0 / (fan if start == "he" else fan + out))
-            w = torch.empty(out, fan)
-            if uniform:
-                bound = math.sqrt(3.0) * std
-                w.uniform_(-bound, bound, generator=generator)
-            else:
-                w.normal_(0.0, std, generator=generator)
-            made.append(w)
-        return made
 
     def weights(self, state: Mapping[str, Tensor]) -> Weights:
         """Return weight and bias of every layer."""
@@ -194,32 +181,35 @@ class Network:
     def run(
         self, state: Mapping[str, Tensor], inputs: Tensor, *, training: bool = False
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return logits (..., n, classes) and what enters each ReLU.
+        """Return logits (..., n, classes) and each hidden layer's products.
+
+        These are what enters each ReLU, but for batch normalisation.
 
         Parameters
         ----------
         state : mapping
             Stacked or not.
         inputs : Tensor, shape (..., n, features)
-            With the stack's draws in front, or shared by them all.
+            With the stack's replicates in front, or shared by them all.
         training : bool
             Whether batches are normalised by their own statistics, which also move
             the running ones, in place; otherwise by the running ones.
         """
-        x, entering = inputs, []
-        for index, layer in enumerate(self.layers):
-            weight, bias = (state[f"{layer.linear}.{p}"] for p in ("weight", "bias"))
-            x = x @ weight.mT + bias.unsqueeze(-2)
-            if index == len(self.layers) - 1:
-                break
-            if layer.norm is not None:
-                x = _normalised(x, state, layer.norm, training=training)
-            entering.append(x)
-            x = x.relu()
-        return x, entering
+        learnt, running = (
+            tuple(state[name] for name in names)
+            for names in (self.learnt(), self.running())
+        )
+        alone = learnt[0].ndim == 2
+        if alone:
+            learnt, running = (tuple(t[None] for t in ts) for ts in (learnt, running))
+        logits, _, products = self.spec.run(
+            learnt, inputs, buffers=running, training=training, kept=True
+        )
+        entering = products[:-1]
+        return (logits[0], [z[0] for z in entering]) if alone else (logits, [*entering])
 
     def module(self) -> nn.Sequential:
-        """Return the network in PyTorch, for a state of one draw.
+        """Return the network in PyTorch, for a state of one replicate.
 
         Examples
         --------
@@ -240,30 +230,13 @@ class Network:
         return nn.Sequential(*parts[: -2 if self.batch_norm else -1])
 
 
-def _normalised(
-    x: Tensor, state: Mapping[str, Tensor], norm: str, *, training: bool
-) -> Tensor:
-    mean, var = state[f"{norm}.running_mean"], state[f"{norm}.running_var"]
-    if training:
-        n = x.shape[-2]
-        batch_mean = x.mean(dim=-2)
-        batch_var = x.var(dim=-2, correction=0)
-        with torch.no_grad():
-            mean.lerp_(batch_mean, MOMENTUM)
-            var.lerp_(batch_var * (n / max(n - 1, 1)), MOMENTUM)
-        mean, var = batch_mean, batch_var
-    scale = state[f"{norm}.weight"] * torch.rsqrt(var + EPSILON)
-    shift = state[f"{norm}.bias"] - mean * scale
-    return x * scale.unsqueeze(-2) + shift.unsqueeze(-2)
-
-
 def draw(state: Mapping[str, Tensor], index: int) -> State:
-    """Return one draw of a stack, for `torch.nn.Module.load_state_dict`."""
+    """Return one replicate of a stack, for `torch.nn.Module.load_state_dict`."""
     return {name: tensor[index].detach().clone() for name, tensor in state.items()}
 
 
 def stacked(states: list[State]) -> State:
-    """Return single draws as one stack."""
+    """Return single replicates as one stack."""
     return {name: torch.stack([s[name] for s in states]) for name in states[0]}
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from empirical.mmd_init._checks import check_adam, check_count, check_state
 from empirical.mmd_init._chunks import Progress, Told, draws_at_once, in_chunks
 from empirical.mmd_init.networks import Network, State
-from empirical.mmd_init.task import Classify, laid_out, stack_of
+from empirical.mmd_init.task import Classify, stack_of
 from empirical.mmd_init.tasks import check_inputs
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -171,12 +171,11 @@ def pretrain_random_labels(
         of=fingerprint(described, (*state.values(), x), generators),
         seconds=checkpoint_seconds,
     )
-    ordered = laid_out(state)
 
     def train(
         members: range, told: Told, checkpoint: Checkpoint | None
     ) -> dict[str, Tensor]:
-        own = {name: t[members.start : members.stop] for name, t in ordered.items()}
+        own = {name: t[members.start : members.stop] for name, t in state.items()}
         stack = stack_of(network, own, recipe.rate)
         orders = [generators[d] for d in members]
         return _train(network, stack, x, orders, recipe, steps, told, checkpoint)

@@ -11,7 +11,7 @@ from torch.nn import functional
 from empirical.mmd_init.draws import on_device
 from empirical.mmd_init.gram import Escalations, Room
 from empirical.mmd_init.losses import losses
-from empirical.mmd_init.networks import Network, State
+from empirical.mmd_init.networks import Network
 from empirical.mmd_init.recipes import Recipe
 from empirical.testbed.loop import Task
 from empirical.testbed.observers import Array, Observer
@@ -51,13 +51,14 @@ class Classify(Task):
         if examples is not None:
             chosen = stack.examples(examples)
             rows, classes = rows.gather(1, chosen), classes.gather(1, chosen)
-        state = self.network.named(params, stack.buffers)
-        logits, _ = self.network.run(state, self.inputs[rows], training=True)
-        return cross_entropy(logits, classes)
+        signals = self.network.spec.run(
+            params, self.inputs[rows], buffers=stack.buffers
+        )
+        return cross_entropy(signals.outputs, classes)
 
 
 def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
-    """Return the mean over the batch, one a draw, of (draws, batch, classes)."""
+    """Return the mean over the batch, (replicates,), of (replicates, batch, classes)."""
     each = functional.cross_entropy(
         logits.flatten(0, 1), classes.flatten(), reduction="none"
     )
@@ -65,32 +66,21 @@ def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
 
 
 def stack_of(network: Network, state: Mapping[str, Tensor], rate: float) -> Stack:
-    """Return a stack of draws to be trained.
+    """Return a stack of replicates to be trained.
 
     Parameters
     ----------
     network : Network
     state : mapping
-        Draws in front, `laid_out`; copied.
+        Replicates in front; copied.
     rate : float
     """
+    params = tuple(state[name].detach() for name in network.learnt())
     return Stack(
-        [state[name] for name in network.learnt()],
+        network.spec.arranged(params),
         rates=rate,
         buffers=[state[name] for name in network.running()],
     )
-
-
-def laid_out(state: Mapping[str, Tensor]) -> State:
-    """Return a state whose weights have the memory order of (draws, in, out).
-
-    So autograd has the gradients of products with their transpose, and an update in the
-    order of memory is three times as fast. Rows that are taken of it keep the order.
-    """
-    return {
-        name: t.detach().mT.contiguous().mT if t.ndim == 3 else t.detach()
-        for name, t in state.items()
-    }
 
 
 class Perturbed(Task):

@@ -5,7 +5,7 @@ train at once, with batch or weight normalisation or neither, with weight decay 
 ``python -m empirical.square_loss`` trains any of them and prints the record.
 """
 
-from empirical.square_loss.networks import Network, Params
+from empirical.square_loss.networks import Params, classifier, start
 from empirical.square_loss.problems import Problem, problem
 from empirical.square_loss.recipes import Recipe
 from empirical.square_loss.training import (
@@ -16,13 +16,14 @@ from empirical.square_loss.training import (
 )
 
 __all__ = [
-    "Network",
     "Params",
     "Problem",
     "Recipe",
     "Trained",
+    "classifier",
     "held_out_outputs",
     "normalised_outputs",
     "problem",
+    "start",
     "train",
 ]

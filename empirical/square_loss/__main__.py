@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from empirical.square_loss.experiments import Configuration, input_shape
-from empirical.square_loss.networks import Network
+from empirical.square_loss.networks import FAMILIES, classifier
 from empirical.square_loss.recipes import Recipe
 from empirical.square_loss.study import STUDY, trained_record
 from empirical.testbed import command
@@ -15,10 +15,8 @@ from empirical.testbed.study import Setting
 
 EXAMPLE = Configuration(
     name="train",
-    network=Network(
-        family="bn",
-        shape=input_shape("mnist", None, flat=True),
-        widths=(32, 32, 32),
+    network=classifier(
+        "bn", shape=input_shape("mnist", None, flat=True), widths=(32, 32, 32)
     ),
     recipe=Recipe(epochs=1000),
     per_class=150,
@@ -28,9 +26,16 @@ EXAMPLE = Configuration(
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, EXAMPLE, skip=("name", "figures", "shape", "outputs"))
+    add_options(parser, EXAMPLE, skip=("name", "figures", "network"))
+    network = parser.add_argument_group("network")
+    network.add_argument("--family", choices=FAMILIES, default="bn", help="default: bn")
+    text = "hidden units, one a layer; default: 32 32 32"
+    network.add_argument(
+        "--widths", nargs="*", type=int, default=[32, 32, 32], help=text
+    )
+    add_options(network, classifier, skip=("family", "shape", "widths", "outputs"))
     text = "convolutions instead of matrices; --widths are channels"
-    parser.add_argument("--conv", action="store_true", help=text)
+    network.add_argument("--conv", action="store_true", help=text)
     command.add_files(parser)
 
 
@@ -40,7 +45,15 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     configuration = made(
         EXAMPLE,
         options,
-        network=made(EXAMPLE.network, options, shape=shape, outputs=outputs),
+        network=classifier(
+            options.family,
+            shape=shape,
+            widths=tuple(options.widths),
+            outputs=outputs,
+            kernel=options.kernel,
+            stride=options.stride,
+            eps=options.eps,
+        ),
         constant=None if options.conv else options.constant,
     )
     trained = command.train_one(trained_record, configuration, options, setting)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from empirical.data import NAMES
-from empirical.square_loss.networks import Family, Network
+from empirical.square_loss.networks import Classifier, Family, classifier
 from empirical.square_loss.recipes import Recipe
 from empirical.testbed.study import checked_name
 
@@ -26,7 +26,7 @@ class Configuration:
     ----------
     name : str
         Also that of its record.
-    network : Network
+    network : FullyConnected or Convolutional
     recipe : Recipe
     figures : tuple of int
         Figures of the paper that it serves.
@@ -51,7 +51,7 @@ class Configuration:
     """
 
     name: str
-    network: Network
+    network: Classifier
     recipe: Recipe
     figures: tuple[int, ...] = ()
     data: str = "mnist"
@@ -78,11 +78,11 @@ class Configuration:
                 f"{self.scales} and {self.seeds}"
             )
         count = len(self.labels)
-        if count < 2 or self.network.outputs != (1 if count == 2 else count):
+        if count < 2 or self.network.units[-1] != (1 if count == 2 else count):
             raise ValueError(
                 "Configuration: `labels` must be two for a network of one output, one "
                 f"an output otherwise, but they are {self.labels} for "
-                f"{self.network.outputs}"
+                f"{self.network.units[-1]}"
             )
 
     @property
@@ -230,8 +230,8 @@ def _configuration(
     }
     return Configuration(
         name=name if len(s.pairs) == 1 else f"{name}-{data}",
-        network=Network(
-            family=family,
+        network=classifier(
+            family,
             shape=input_shape(data, s.side, flat=not conv),
             widths=s.channels if conv else s.widths,
             outputs=1 if len(labels) == 2 else len(labels),

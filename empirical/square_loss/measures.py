@@ -1,6 +1,6 @@
 r"""What a record holds of a stack at one moment, each from its definition.
 
-With :math:`f = g/\rho` (`Network.rho`), targets y and :math:`e_n = \rho f_n - y_n`, all
+With :math:`f = g/\rho` (`networks.rho`), targets y and :math:`e_n = \rho f_n - y_n`, all
 sums over the training examples (and over outputs where there are several):
 
 .. math::
@@ -24,7 +24,9 @@ Poggio, Liao 2021, equations (1), (5), (6).
 import torch
 from torch import Tensor
 
-from empirical.square_loss.networks import Network, Params, along
+from empirical.networks import Convolutional, Network, Params, Signals
+from empirical.square_loss.networks import Classifier, norms, rho, statistics
+from empirical.testbed.stack import along
 
 LEVELS = tuple(i / 20 for i in range(21))
 """Of the quantiles of outputs and margins."""
@@ -39,7 +41,7 @@ Values = dict[str, Tensor]
 
 
 def observe(
-    network: Network,
+    network: Classifier,
     params: Params,
     inputs: Tensor,
     targets: Tensor,
@@ -47,13 +49,13 @@ def observe(
     *,
     penalty: float,
 ) -> Values:
-    """Return everything but the per-example residuals; draws in front of each.
+    """Return everything but the per-example residuals; replicates in front of each.
 
     Parameters
     ----------
     network, params
     inputs, targets, classes : Tensor
-        All training examples: ``(n, *shape)``, ``(outputs, n)`` and ``(n,)``.
+        All training examples: ``(n, *shape)``, ``(n, outputs)`` and ``(n,)``.
     penalty : float
         The lambda of the sum of squares.
 
@@ -61,7 +63,7 @@ def observe(
     -------
     dict
         ``loss``, ``error``, ``rho``, ``product``, ``S``, ``B``, ``rho_eq``, ``nu``,
-        ``abs_mean``, ``margin_mean``, ``nc1``, ``nc3``, ``nc4``: one number a draw;
+        ``abs_mean``, ``margin_mean``, ``nc1``, ``nc3``, ``nc4``: one number a replicate;
         ``norms`` and ``residual`` (``r_k / |e|``): one a layer; ``abs_quantiles`` and
         ``margin_quantiles``: at `LEVELS`; ``nc2_means`` and ``nc2_rows``: equinorm,
         equiangle, distance to the maximal angle.
@@ -69,54 +71,54 @@ def observe(
     leaves = tuple(p.detach().requires_grad_() for p in params)
     with torch.enable_grad():
         weights = network.weights(leaves)
-        signals = network.run(weights, leaves, inputs)
+        signals = network.run(leaves, inputs, weights=weights)
         g = signals.outputs
         e = g.detach() - targets
         slopes = torch.autograd.grad(g, weights, 2.0 * e / len(inputs))
     weights = tuple(w.detach() for w in weights)
-    rho = network.rho(params)
+    size = rho(network, params)
     effective = torch.stack([_norm(w) for w in weights], dim=1)
-    f = g.detach() / along(rho, g)
+    f = g.detach() / along(size, g)
     squares, overlap = _sum(f * f), _sum(targets * f)
-    size, margin = f.norm(dim=1), margins(f, classes)
+    length, margin = f.norm(dim=2), margins(f, classes)
     found = {
         "loss": _sum(e * e) / len(inputs),
         "error": (margin <= 0.0).to(f.dtype).mean(dim=1),
-        "rho": rho,
+        "rho": size,
         "product": effective.prod(dim=1),
-        "norms": network.norms(params),
+        "norms": norms(network, params),
         "S": squares,
         "B": overlap,
         "rho_eq": overlap / (penalty + squares),
-        "nu": -rho * _sum(e * f),
-        "residual": _critical(weights, slopes, effective, rho, len(inputs))
+        "nu": -size * _sum(e * f),
+        "residual": _critical(weights, slopes, effective, size, len(inputs))
         / _sum(e * e).sqrt()[:, None],
-        "abs_mean": size.mean(dim=1),
+        "abs_mean": length.mean(dim=1),
         "margin_mean": margin.mean(dim=1),
-        "abs_quantiles": quantiles(size, LEVELS),
+        "abs_quantiles": quantiles(length, LEVELS),
         "margin_quantiles": quantiles(margin, LEVELS),
     }
-    features = network.features(signals, inputs).detach()
+    features = _features(signals, inputs).detach()
     return found | collapse(features, classes, weights[-1])
 
 
 def margins(f: Tensor, classes: Tensor) -> Tensor:
-    """Return the margins of outputs (draws, outputs, n): (draws, n).
+    """Return the margins of outputs (replicates, n, outputs): (replicates, n).
 
     y f for one output; for several that of the right class less the largest other.
 
     Examples
     --------
-    >>> margins(torch.tensor([[[0.5, 0.25]]]), torch.tensor([0, 1]))
+    >>> margins(torch.tensor([[[0.5], [0.25]]]), torch.tensor([0, 1]))
     tensor([[-0.5000,  0.2500]])
-    >>> margins(torch.tensor([[[0.5], [0.25], [0.0]]]), torch.tensor([0]))
+    >>> margins(torch.tensor([[[0.5, 0.25, 0.0]]]), torch.tensor([0]))
     tensor([[0.2500]])
     """
-    if f.shape[1] == 1:
-        return f[:, 0] * (2 * classes - 1)
-    index = classes.expand(len(f), 1, -1)
-    right = f.gather(1, index)[:, 0]
-    others = f.scatter(1, index, -torch.inf).amax(dim=1)
+    if f.shape[2] == 1:
+        return f[..., 0] * (2 * classes - 1)
+    index = classes[:, None].expand(len(f), -1, 1)
+    right = f.gather(2, index)[..., 0]
+    others = f.scatter(2, index, -torch.inf).amax(dim=2)
     return right - others
 
 
@@ -127,17 +129,17 @@ def quantiles(values: Tensor, levels: tuple[float, ...]) -> Tensor:
 
 
 def example_gradients(
-    network: Network, params: Params, inputs: Tensor
+    network: Classifier, params: Params, inputs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     r"""Return gradients of a scalar g example by example.
 
     Returns
     -------
-    squares, inner : Tensor, shape (draws, layers, n)
+    squares, inner : Tensor, shape (replicates, layers, n)
         :math:`\|\partial g_n/\partial W_k\|_F^2` and
         :math:`\langle W_k, \partial g_n/\partial W_k\rangle`, statistics of the batch
         held fixed. A convolutional network's are of the first 128 examples only.
-    outputs : Tensor, shape (draws, n)
+    outputs : Tensor, shape (replicates, n)
 
     Raises
     ------
@@ -149,48 +151,45 @@ def example_gradients(
     Outputs are homogeneous in each layer (Euler's identity):
 
     >>> from empirical.randomness import torch_generator
-    >>> net = Network(family="none", shape=(3,), widths=(4, 4))
-    >>> params = net.init([2.0], [torch_generator(7)])
+    >>> from empirical.square_loss import classifier, start
+    >>> net = classifier("none", shape=(3,), widths=(4, 4))
+    >>> params = start(net, [2.0], [torch_generator(7)])
     >>> x = torch.eye(3, dtype=torch.float64)
     >>> _, inner, g = example_gradients(net, params, x)
     >>> bool(torch.allclose(inner, g[:, None], rtol=1e-12))
     True
     """
-    if network.outputs != 1:
+    if network.units[-1] != 1:
         raise ValueError(
             "example_gradients: `network` must have one output, but it has "
-            f"{network.outputs}"
+            f"{network.units[-1]}"
         )
     leaves = tuple(p.detach().requires_grad_() for p in params)
-    statistics = None
-    if network.normalises_batch:
-        with torch.no_grad():
-            whole = network.run(network.weights(leaves), leaves, inputs)
-            statistics = network.statistics(whole)
-    if network.convolutional:
+    with torch.no_grad():
+        known = statistics(network, params, inputs) if network.norm else ()
+    if isinstance(network, Convolutional):
         inputs = inputs[:_FORMED]
     with torch.enable_grad():
         weights = network.weights(leaves)
-        signals = network.run(weights, leaves, inputs, statistics)
-        deltas = torch.autograd.grad(signals.outputs.sum(), signals.before)
-    below = [inputs, *signals.hidden[:-1], network.features(signals, inputs)]
-    if not signals.hidden:
-        below = [network.features(signals, inputs)]
-    each = [
-        _layer_gradients(network, index, w.detach(), d, z.detach(), h.detach())
-        for index, (w, d, z, h) in enumerate(
-            zip(weights, deltas, signals.before, below, strict=True)
+        signals = network.run(
+            leaves, inputs, weights=weights, buffers=known, training=False, kept=True
         )
+        deltas = torch.autograd.grad(signals.outputs.sum(), signals.before)
+    below = [inputs, *signals.hidden]
+    below[-1] = _features(signals, inputs)
+    each = [
+        _layer_gradients(network, d, z.detach(), h.detach())
+        for d, z, h in zip(deltas, signals.before, below, strict=True)
     ]
     squares = torch.stack([s for s, _ in each], dim=1)
     inner = torch.stack([i for _, i in each], dim=1)
-    return squares, inner, signals.outputs.detach()[:, 0]
+    return squares, inner, signals.outputs.detach()[..., 0]
 
 
 def example_residuals(
-    network: Network, params: Params, inputs: Tensor, classes: Tensor
+    network: Classifier, params: Params, inputs: Tensor, classes: Tensor
 ) -> Tensor:
-    """Return quantiles of D by class, shape (draws, layers, classes, levels)."""
+    """Return quantiles of D by class, shape (replicates, layers, classes, levels)."""
     squares, inner, g = example_gradients(network, params, inputs)
     sizes = torch.stack([_norm(w) for w in network.weights(params)], dim=1)[..., None]
     # In units of f: dg/dW = (rho / |W|) df/dV, and rho cancels from the ratio.
@@ -205,10 +204,10 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
 
     Parameters
     ----------
-    features : Tensor, shape (draws, p, n)
+    features : Tensor, shape (replicates, n, p)
         The last layer's inputs.
     classes : Tensor, shape (n,)
-    rows : Tensor, shape (draws, C, p), or (draws, 1, p) for two classes
+    rows : Tensor, shape (replicates, C, p), or (replicates, 1, p) for two classes
         The last layer; a single row w stands for -w and w.
 
     Returns
@@ -224,7 +223,7 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
     ----------
     Papyan, Han, Donoho 2020, as Poggio, Liao 2021 take it up.
     """
-    count = int(classes.max()) + 1
+    count, features = int(classes.max()) + 1, features.mT
     rows = torch.cat([-rows, rows], dim=1) if rows.shape[1] == 1 else rows
     one_hot = torch.nn.functional.one_hot(classes, count).to(features.dtype)
     means = features @ (one_hot / one_hot.sum(dim=0))
@@ -248,7 +247,7 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
 
 
 def _angles(vectors: Tensor) -> Tensor:
-    """Return equinorm, equiangle and maximal angle of (draws, C, p): (draws, 3)."""
+    """Return equinorm, equiangle and maximal angle, (replicates, 3), of C vectors."""
     count = vectors.shape[1]
     norms = vectors.norm(dim=2)
     units = vectors / norms[..., None]
@@ -264,37 +263,42 @@ def _critical(
     weights: tuple[Tensor, ...],
     slopes: tuple[Tensor, ...],
     sizes: Tensor,
-    rho: Tensor,
+    whole: Tensor,
     n: int,
 ) -> Tensor:
-    """Return r_k, (draws, layers), from slopes of the mean loss by W_k."""
+    """Return r_k, (replicates, layers), from slopes of the mean loss by W_k."""
     found: list[Tensor] = []
     for index, (w, slope) in enumerate(zip(weights, slopes, strict=True)):
         unit = w / along(sizes[:, index], w)
         tangent = slope - along(_sum(unit * slope), w) * unit
         # dg/dW_k = (rho / |W_k|) df/dV_k off the radius; the mean loss has 2 / n.
-        found.append(n * sizes[:, index] / (2.0 * rho) * _norm(tangent))
+        found.append(n * sizes[:, index] / (2.0 * whole) * _norm(tangent))
     return torch.stack(found, dim=1)
 
 
 def _layer_gradients(
-    network: Network, index: int, weight: Tensor, delta: Tensor, z: Tensor, h: Tensor
+    network: Network, delta: Tensor, z: Tensor, h: Tensor
 ) -> tuple[Tensor, Tensor]:
-    if not network.convolutional or index == network.layers - 1:
+    if not isinstance(network, Convolutional) or delta.ndim == 3:
         # A gradient is the outer product of delta and h.
-        below = h.T if h.ndim == 2 and index == 0 and network.widths else h
-        squares = delta.square().sum(dim=-2) * below.square().sum(dim=-2)
-        return squares, (delta * z).sum(dim=-2)
-    n, draws = len(h), len(weight)
+        squares = delta.square().sum(dim=-1) * h.square().sum(dim=-1)
+        return squares, (delta * z).sum(dim=-1)
     taps = torch.nn.functional.unfold(
-        h, network.kernel, padding=network.kernel // 2, stride=network.stride
-    )
-    groups = 1 if index == 0 else draws
-    taps = taps.view(n, groups, -1, taps.shape[-1])
-    delta, z = (t.reshape(n, draws, -1, taps.shape[-1]) for t in (delta, z))
-    formed = delta @ taps.mT
-    inner = (delta * z).sum(dim=(2, 3))
-    return formed.square().sum(dim=(2, 3)).T, inner.T
+        h.flatten(0, -4),
+        network.kernel,
+        padding=network.kernel // 2,
+        stride=network.stride,
+    ).unflatten(0, h.shape[:-3])
+    formed = delta.flatten(3) @ taps.mT
+    inner = (delta * z).sum(dim=(2, 3, 4))
+    return formed.square().sum(dim=(2, 3)), inner
+
+
+def _features(signals: Signals, inputs: Tensor) -> Tensor:
+    """Return the last layer's input, shape (replicates, n, units)."""
+    if not signals.hidden:
+        return inputs.flatten(1).expand(len(signals.outputs), -1, -1)
+    return signals.hidden[-1].flatten(2)
 
 
 def _norm(tensor: Tensor) -> Tensor:

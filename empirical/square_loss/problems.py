@@ -42,10 +42,10 @@ class Problem:
         return int(self.classes.max()) + 1
 
     def targets(self, classes: Tensor) -> Tensor:
-        """Return targets, shape (outputs, n): -1 and +1, or one-hot for C > 2."""
+        """Return targets, shape (n, outputs): -1 and +1, or one-hot for C > 2."""
         if self.count == 2:
-            return 2.0 * classes[None].to(self.inputs.dtype) - 1.0
-        return functional.one_hot(classes, self.count).T.to(self.inputs.dtype)
+            return 2.0 * classes[:, None].to(self.inputs.dtype) - 1.0
+        return functional.one_hot(classes, self.count).to(self.inputs.dtype)
 
 
 def problem(

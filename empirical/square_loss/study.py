@@ -11,6 +11,7 @@ from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration, configurations
+from empirical.square_loss.networks import start
 from empirical.square_loss.problems import Problem, problem
 from empirical.square_loss.training import (
     Trained,
@@ -22,7 +23,7 @@ from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
 
-SCHEMA = 2
+SCHEMA = 3
 
 # Shapes of distributions: seven digits are plenty.
 _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
@@ -51,7 +52,8 @@ def train_configuration(
 ) -> tuple[Trained, Problem]:
     """Train a configuration's draws side by side, in the order of its `draws`."""
     learnt = problem_of(configuration, setting)
-    params = configuration.network.init(
+    params = start(
+        configuration.network,
         [scale for scale, _ in configuration.draws],
         [
             torch_generator(seed, "square-loss", "weights")
@@ -88,11 +90,11 @@ def run_configuration(
 
     Examples
     --------
-    >>> from empirical.square_loss.networks import Network
+    >>> from empirical.square_loss import classifier
     >>> from empirical.square_loss.recipes import Recipe
     >>> tiny = Configuration(
     ...     name="x",
-    ...     network=Network(family="bn", shape=(65,), widths=(4,)),
+    ...     network=classifier("bn", shape=(65,), widths=(4,)),
     ...     recipe=Recipe(epochs=3),
     ...     per_class=5,
     ...     seeds=(0, 1),

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.square_loss.networks import Network, Params
+from empirical.networks import Network, Params
 from empirical.testbed.loop import Task
 from empirical.testbed.observers import Array, Observer
 from empirical.testbed.stack import Stack
@@ -20,8 +20,8 @@ class Square(Task):
     Parameters
     ----------
     network : Network
-    inputs : Tensor, shape ``(n, *network.shape)``
-    targets : Tensor, shape (outputs, n)
+    inputs : Tensor, shape ``(n, *network.input_shape)``
+    targets : Tensor, shape (n, outputs)
     """
 
     def __init__(self, network: Network, inputs: Tensor, targets: Tensor) -> None:
@@ -32,9 +32,9 @@ class Square(Task):
         del stack
         x, y = self.inputs, self.targets
         if examples is not None:
-            x, y = x[examples], y[:, examples]
-        g = self.network.run(self.network.weights(params), params, x).outputs
-        losses = (g - y).square().sum(dim=(1, 2)) / y.shape[1]
+            x, y = x[examples], y[examples]
+        g = self.network.run(params, x).outputs
+        losses = (g - y).square().sum(dim=(1, 2)) / len(y)
         return torch.stack([losses, wrong_answers(g.detach(), y).to(losses)])
 
 
@@ -43,17 +43,17 @@ def wrong_answers(g: Tensor, targets: Tensor) -> Tensor:
 
     Parameters
     ----------
-    g : Tensor, shape (replicates, outputs, n)
-    targets : Tensor, shape (outputs, n)
+    g : Tensor, shape (replicates, n, outputs)
+    targets : Tensor, shape (n, outputs)
 
     Returns
     -------
     Tensor, shape (replicates,)
         Of signs, zero being wrong, with one output; of the largest output with several.
     """
-    if g.shape[1] == 1:
+    if g.shape[2] == 1:
         return (g * targets <= 0.0).sum(dim=(1, 2))
-    return (g.argmax(dim=1) != targets.argmax(dim=0)).sum(dim=1)
+    return (g.argmax(dim=2) != targets.argmax(dim=1)).sum(dim=1)
 
 
 class Interpolated(Observer):

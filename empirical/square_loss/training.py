@@ -1,4 +1,4 @@
-"""Train a stack of networks on one problem, all draws at once."""
+"""Train a stack of networks on one problem, all replicates at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.networks import Convolutional, Params
 from empirical.square_loss import measures
-from empirical.square_loss.networks import Network, Params
+from empirical.square_loss.networks import Classifier, rho, statistics
 from empirical.square_loss.problems import Problem
 from empirical.square_loss.recipes import Recipe, recorded_epochs
 from empirical.square_loss.task import Interpolated, Square
@@ -34,23 +35,23 @@ _CACHED = 16 * 2**20
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trained:
-    """What became of a stack; every array has draws as its second or only axis.
+    """What became of a stack; every array has replicates as its second or only axis.
 
     Attributes
     ----------
     status : tuple of str
         ``"finished"``, ``"diverged"``, or ``"dead"``: finished with f = 0 on every
         example, where an outsize step has left all ReLUs of a layer off for good.
-    rates : array, shape (draws,)
+    rates : array, shape (replicates,)
         Learning rates used.
-    steps, diverged, interpolated : array of int, shape (draws,)
+    steps, diverged, interpolated : array of int, shape (replicates,)
         Steps made; the step whose loss had exploded, -1 for none; the first epoch in
         which every training example was right when its turn came, -1 for none.
     epochs, sparse_epochs : array of int
         When the series were recorded, and ``"example_residuals"`` of them.
     steps_per_epoch : int
     series : dict
-        Name to array, shape (epochs, draws, ...), nan after a draw's end; see
+        Name to array, shape (epochs, replicates, ...), nan after one's end; see
         `measures.observe` and `measures.example_residuals`.
     initial, final : tuple of Tensor
         First and last parameters.
@@ -70,7 +71,7 @@ class Trained:
 
 
 def train(
-    network: Network,
+    network: Classifier,
     params: Params,
     problem: Problem,
     recipe: Recipe,
@@ -82,17 +83,17 @@ def train(
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> Trained:
-    """Train every draw of a stack by the same recipe, side by side.
+    """Train every replicate of a stack by the same recipe, side by side.
 
     Parameters
     ----------
-    network : Network
+    network : FullyConnected or Convolutional
     params : tuple of Tensor
-        First parameters, draws in front; not changed. Their dtype and device are those
+        First parameters, replicates in front; not changed. Their dtype and device are those
         of training.
     problem : Problem
     recipe : Recipe
-    rates : array, shape (draws,), optional
+    rates : array, shape (replicates,), optional
         Learning rates, in the place of the recipe's.
     generator : torch.Generator, optional
         On the CPU; draws the order of the examples. Required with minibatches.
@@ -121,13 +122,14 @@ def train(
     One normalised linear layer on two orthogonal examples: rho meets its equilibrium.
 
     >>> from empirical.randomness import torch_generator
+    >>> from empirical.square_loss import classifier, start
     >>> x = torch.eye(2, dtype=torch.float64)
     >>> both = torch.tensor([0, 1])
     >>> pair = Problem(
     ...     inputs=x, classes=both, test_inputs=x, test_classes=both, source={}
     ... )
-    >>> net = Network(family="wn", shape=(2,), widths=())
-    >>> params = net.init([0.1, 3.0], [torch_generator(7), torch_generator(8)])
+    >>> net = classifier("wn", shape=(2,), widths=())
+    >>> params = start(net, [0.1, 3.0], [torch_generator(7), torch_generator(8)])
     >>> recipe = Recipe(epochs=400, weight_decay=0.5, decayed="last")
     >>> done = train(net, params, pair, recipe)
     >>> (done.series["rho"][-1] / done.series["rho_eq"][-1]).round(6).tolist()
@@ -158,7 +160,7 @@ def train(
 
     diverged, interpolated = Diverged(recipe.exploded), Interpolated(per_epoch)
     series = [Series(epochs * per_epoch, observed)]
-    if network.outputs == 1:
+    if network.units[-1] == 1:
         series.append(Series(sparse * per_epoch, residuals))
     drops = Drops([epoch * per_epoch for epoch in recipe.drops], recipe.drop)
     kept = None
@@ -171,7 +173,7 @@ def train(
         kept = Checkpoint(checkpoint, of=of, seconds=checkpoint_seconds)
     trained = loop.train(
         Square(network, inputs, targets),
-        Stack(params, rates=used),
+        Stack(network.arranged(params), rates=used),
         _optimiser(network, recipe),
         steps=recipe.epochs * per_epoch,
         check=recipe.check,
@@ -197,29 +199,27 @@ def train(
     )
 
 
-def normalised_outputs(network: Network, params: Params, inputs: Tensor) -> Tensor:
-    """Return f = g/rho on inputs, shape (draws, outputs, n).
+def normalised_outputs(network: Classifier, params: Params, inputs: Tensor) -> Tensor:
+    """Return f = g/rho on inputs, shape (replicates, n, outputs).
 
     With batch normalisation the inputs are the batch.
     """
     with torch.no_grad():
-        g = network.apply(params, inputs.to(params[0])).mT
-    return g / network.rho(params)[:, None, None]
+        g = network.apply(params, inputs.to(params[0]))
+    return g / rho(network, params)[:, None, None]
 
 
-def held_out_outputs(network: Network, params: Params, problem: Problem) -> Tensor:
+def held_out_outputs(network: Classifier, params: Params, problem: Problem) -> Tensor:
     """Return f on the test inputs, with the training inputs' batch statistics."""
     inputs, tests = (x.to(params[0]) for x in (problem.inputs, problem.test_inputs))
     with torch.no_grad():
-        weights, statistics = network.weights(params), None
-        if network.normalises_batch:
-            statistics = network.statistics(network.run(weights, params, inputs))
-        g = network.run(weights, params, tests, statistics).outputs
-    return g / network.rho(params)[:, None, None]
+        known = statistics(network, params, inputs) if network.norm else ()
+        g = network.run(params, tests, buffers=known, training=False).outputs
+    return g / rho(network, params)[:, None, None]
 
 
 def _check(
-    network: Network,
+    network: Classifier,
     params: Params,
     problem: Problem,
     recipe: Recipe,
@@ -228,10 +228,10 @@ def _check(
     if not all(bool(torch.isfinite(p).all()) for p in params):
         raise ValueError("train: `params` must be finite, but some are not")
     n = len(problem.inputs)
-    if (1 if problem.count == 2 else problem.count) != network.outputs:
+    if (1 if problem.count == 2 else problem.count) != network.units[-1]:
         raise ValueError(
             f"train: `network` must have one output for two classes and otherwise one "
-            f"for each, but it has {network.outputs} for {problem.count}"
+            f"for each, but it has {network.units[-1]} for {problem.count}"
         )
     if recipe.batch is not None and recipe.batch < n:
         if generator is None:
@@ -239,7 +239,7 @@ def _check(
                 "train: `generator` must be given for a recipe with minibatches"
             )
         left = n % recipe.batch
-        if network.normalises_batch and 1 in (left, recipe.batch):
+        if network.norm is not None and 1 in (left, recipe.batch):
             raise ValueError(
                 "train: `batch` must leave no batch of one example, whose variance is "
                 f"zero, but {n} examples in batches of {recipe.batch} do"
@@ -247,7 +247,7 @@ def _check(
 
 
 def _rates(
-    network: Network,
+    network: Classifier,
     params: Params,
     inputs: Tensor,
     recipe: Recipe,
@@ -261,21 +261,20 @@ def _rates(
     return np.minimum(used, recipe.stable / curvature)
 
 
-def _optimiser(network: Network, recipe: Recipe) -> SGD:
-    last = len(network.parameter_shapes) - 1 if network.family == "wn" else None
+def _optimiser(network: Classifier, recipe: Recipe) -> SGD:
+    # Of the last layer the weight, or the one number that carries its size.
+    last = len(network.shapes) - (2 if network.weighting == "rows" else 1)
     return SGD(
         momentum=recipe.momentum,
         weight_decay=recipe.weight_decay,
-        decayed=(network.layers - 1 if last is None else last,)
-        if recipe.decayed == "last"
-        else None,
+        decayed=(last,) if recipe.decayed == "last" else None,
     )
 
 
-def _together(network: Network, inputs: Tensor, recipe: Recipe) -> int | None:
-    if inputs.is_cuda or network.convolutional:
+def _together(network: Classifier, inputs: Tensor, recipe: Recipe) -> int | None:
+    if inputs.is_cuda or isinstance(network, Convolutional):
         return None
-    units = 3 * sum(network.widths) + network.outputs
+    units = 3 * sum(network.units[1:-1]) + network.units[-1]
     examples = min(recipe.batch or len(inputs), len(inputs))
     return max(1, _CACHED // (units * examples * inputs.element_size()))
 

@@ -251,7 +251,7 @@ class TestChains:
         network = FullyConnected.uniform(
             inputs=2, width=32, depth=3, activation=ec.named("relu")
         )
-        params = network.init(draws=2000, generator=torch_generator(8))
+        params = network.init(replicates=2000, generator=torch_generator(8))
         h = torch.from_numpy(data.pair_inputs(0.6)).expand(2000, -1, -1)
         for weight in params[:3]:
             if project:
@@ -321,9 +321,9 @@ class TestChains:
             )
         )[-1]
         network = FullyConnected(widths=(3, 20, 20, 1), activation=torch.tanh)
-        h = network.features(network.init(draws=2000, generator=torch_generator(8)), x)[
-            -1
-        ]
+        h = network.features(
+            network.init(replicates=2000, generator=torch_generator(8)), x
+        )[-1]
         other = h @ h.transpose(1, 2)
         error = ((grams.var(dim=0) + other.var(dim=0)) / 2000).sqrt()
         # Six entries, six standard errors.

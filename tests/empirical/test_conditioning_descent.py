@@ -164,7 +164,7 @@ class TestAllLayers:
     targets = normal("y", 5, 2)
 
     def params(self, draws=3):
-        return self.network.init(draws=draws, generator=torch_generator(7))
+        return self.network.init(replicates=draws, generator=torch_generator(7))
 
     def test_one_step_is_the_gradient_by_differences(self):
         params, step = self.params(1), 1e-2

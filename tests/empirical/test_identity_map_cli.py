@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from empirical.identity_map import __main__ as command
-from empirical.identity_map import study
+from empirical.identity_map import copier, study
 from empirical.identity_map.experiments import Configuration, configurations
-from empirical.identity_map.networks import Network
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.scales import SCALES
 from empirical.testbed import stopping, telling
@@ -21,7 +20,7 @@ from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
 
-NET = Network(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
+NET = copier(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
 
 TINY = tuple(
     Configuration(name=f"c{i}", network=NET, recipe=Recipe(steps=5 + i), seeds=(0, 1))
@@ -56,7 +55,7 @@ class TestConfigurations:
         made = configurations("paper")
         layers = {c.network.layers for c in made if c.name.startswith("cnn-depth")}
         assert {1, 5, 20, 24} <= layers
-        widths = {c.network.width for c in made if c.name.startswith("channels")}
+        widths = {c.network.widths[0] for c in made if c.name.startswith("channels")}
         assert 1024 in widths
         assert {c.recipe.steps for c in made if 3 in c.figures} == {2_000_000}
 

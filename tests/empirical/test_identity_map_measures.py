@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from empirical.data import load
-from empirical.identity_map import measures
+from empirical.identity_map import copier, measures
 from empirical.identity_map.images import chosen, patterns, standardised, unseen
 from empirical.identity_map.measures import Settings, measure
-from empirical.identity_map.networks import Network
 from empirical.identity_map.probes import RHOS
 from empirical.randomness import numpy_generator, torch_generator
 
@@ -252,7 +251,7 @@ class TestSignalSizes:
 
     def test_a_layer_shrinks_as_its_variance_says(self):
         # One hidden layer: E h^2 = s^2 |x|^2 / 2 for ReLU of N(0, s^2 |x|^2).
-        net = Network(kind="fcn", shape=(1, 7, 7), layers=2, width=4096)
+        net = copier(kind="fcn", shape=(1, 7, 7), layers=2, width=4096)
         x = normal(1, 1, 7, 7)
         weights = [0.1 * normal(4096, 49, name="w"), normal(49, 4096, name="v")]
         params = net.load(weights)
@@ -350,7 +349,7 @@ class TestRelativeChange:
 
 class TestCover:
     def network(self, kernel=5, layers=3, edge=11):
-        return Network(
+        return copier(
             kind="cnn", shape=(1, edge, edge), layers=layers, width=2, kernel=kernel
         )
 
@@ -383,7 +382,7 @@ class TestCover:
         assert bool((got.diff() >= 0).all())
 
     def test_full_layers_see_everything(self):
-        net = Network(kind="fcn", shape=(1, 3, 3), layers=4, width=2)
+        net = copier(kind="fcn", shape=(1, 3, 3), layers=4, width=2)
         assert measures.cover(net, (0, 0)).tolist() == [1.0] * 4
 
     def test_bad_position(self):
@@ -416,7 +415,7 @@ class TestMeasure:
     image = chosen((7,)).fitted(shape)
 
     def cnn(self, layers=3, **options):
-        return Network(
+        return copier(
             kind="cnn",
             shape=self.shape,
             layers=layers,
@@ -433,20 +432,20 @@ class TestMeasure:
     @pytest.mark.parametrize(
         "net",
         [
-            Network(kind="cnn", shape=(1, 7, 7), layers=3, width=3, kernel=3),
-            Network(kind="cnn", shape=(3, 7, 7), layers=1, kernel=3),
-            Network(kind="fcn", shape=(1, 7, 7), layers=3, width=20),
-            Network(kind="fcn", shape=(1, 7, 7), layers=2, width=49),
-            Network(kind="residual", shape=(1, 7, 7), layers=4),
+            copier(kind="cnn", shape=(1, 7, 7), layers=3, width=3, kernel=3),
+            copier(kind="cnn", shape=(3, 7, 7), layers=1, kernel=3),
+            copier(kind="fcn", shape=(1, 7, 7), layers=3, width=20),
+            copier(kind="fcn", shape=(1, 7, 7), layers=2, width=49),
+            copier(kind="residual", shape=(1, 7, 7), layers=4),
         ],
         ids=["cnn", "colour", "fcn", "square", "residual"],
     )
     def test_everything_of_every_kind_is_a_record(self, net, dtype):
         old, new = (
-            net.init(generator=torch_generator(7, name), draws=2, dtype=dtype)
+            net.init(generator=torch_generator(7, name), replicates=2, dtype=dtype)
             for name in "ab"
         )
-        image = chosen((7,)).fitted(net.shape)
+        image = chosen((7,)).fitted(net.input_shape)
         found = self.found(net, old, new, *measures.MEASUREMENTS, training_images=image)
         text = json.dumps(found, allow_nan=False)
         assert json.loads(text) == found
@@ -461,13 +460,13 @@ class TestMeasure:
         assert (len(seen), len(seen[0]), len(seen[0][0])) == (1, 2, net.layers)
         assert np.shape(seen[0][0][-1]["singular"]) == (7, 7)
         outputs = found["predictions"]["outputs"]
-        channels = net.shape[0]
+        channels = net.input_shape[0]
         assert np.shape(outputs) == (1, 20, 7 * channels, 7)
         assert np.shape(found["predictions"]["constant"]) == (2, 1, 20)
 
     def test_the_curve_is_the_mean_of_the_heat_map(self):
         net = self.cnn()
-        params = net.init(generator=torch_generator(7), draws=3)
+        params = net.init(generator=torch_generator(7), replicates=3)
         found = self.found(net, params, params, "curve", "heatmap")
         np.testing.assert_allclose(
             found["curve"]["identity"],
@@ -499,7 +498,7 @@ class TestMeasure:
 
     def test_upper_layers_are_fed_the_image_in_every_channel(self):
         net = self.cnn()
-        params = net.init(generator=torch_generator(7), draws=2)
+        params = net.init(generator=torch_generator(7), replicates=2)
         found = self.found(net, params, params, "upper")["upper"]
         assert found["counts"] == [1, 2]
         x = self.image.pixels.expand(1, 3, 7, 7)
@@ -512,7 +511,7 @@ class TestMeasure:
         )
 
     def test_upper_of_another_width_says_why_not(self):
-        net = Network(kind="fcn", shape=self.shape, layers=2, width=20)
+        net = copier(kind="fcn", shape=self.shape, layers=2, width=20)
         params = net.init(generator=torch_generator(7))
         found = self.found(net, params, params, "upper", "sizes")
         assert "does not fit 20" in found["upper"]["reason"]
@@ -520,7 +519,7 @@ class TestMeasure:
 
     def test_dead_and_diverged_draws_are_none_and_counted(self):
         net = self.cnn()
-        params = net.init(generator=torch_generator(7), draws=3)
+        params = net.init(generator=torch_generator(7), replicates=3)
         final = tuple(w.clone() for w in params)
         final[1][0] = 0.0
         final[2][1] = math.nan
@@ -538,7 +537,7 @@ class TestMeasure:
 
     def test_several_training_images(self):
         net = self.cnn()
-        params = net.init(generator=torch_generator(7), draws=2)
+        params = net.init(generator=torch_generator(7), replicates=2)
         pair = chosen((7, 1)).fitted(self.shape)
         found = self.found(
             net, params, params, "curve", "predictions", training_images=pair
@@ -553,7 +552,7 @@ class TestMeasure:
 
     def test_chunks_change_rounding_only(self, monkeypatch):
         net = self.cnn()
-        params = net.init(generator=torch_generator(7), draws=2)
+        params = net.init(generator=torch_generator(7), replicates=2)
         names = ("curve", "layer-error", "predictions")
         whole = self.found(net, params, params, *names)
         monkeypatch.setattr(measures.subjects, "BYTES", 1)

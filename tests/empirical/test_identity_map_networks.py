@@ -7,12 +7,18 @@ import pytest
 import torch
 from torch import nn
 
-from empirical.identity_map import initial, networks
-from empirical.identity_map.convolution import convolve
-from empirical.identity_map.networks import Network
+from empirical.identity_map import copier, networks
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import LOSSES, Copy, CopyDense, by_hand
 from empirical.identity_map.training import train
+from empirical.networks import (
+    Convolutional,
+    FullyConnected,
+    Norm,
+    Residual,
+    convolve,
+    initial,
+)
 from empirical.randomness import torch_generator
 from empirical.testbed.loop import by_autograd
 from empirical.testbed.slopes import dense, square_norms
@@ -29,24 +35,24 @@ def nets(**changes):
     """One network of each kind."""
     given = {"shape": (2, 5, 4), "layers": 4} | changes
     return [
-        Network(kind="fcn", width=6, **given),
-        Network(kind="residual", **given),
-        Network(kind="cnn", width=9, kernel=3, **given),
+        copier(kind="fcn", width=6, **given),
+        copier(kind="residual", **given),
+        copier(kind="cnn", width=9, kernel=3, **given),
     ]
 
 
 def by_definition(net, params, draw, x):
     """One image through one network, layer by layer."""
-    h = x if net.kind == "cnn" else x.flatten()
+    h = x if isinstance(net, Convolutional) else x.flatten()
     outputs, block = [], h
     for index, w in enumerate(w[draw] for w in params):
-        if net.kind == "cnn":
+        if isinstance(net, Convolutional):
             z = nn.functional.conv2d(h[None], w, padding=net.kernel // 2)[0]
         else:
             z = w @ h
         last = index == net.layers - 1
         h = z if last or net.activation == "linear" else z.clamp(min=0)
-        if net.kind == "residual" and index % 2:
+        if isinstance(net, Residual) and index % 2:
             h = block = block + h
         outputs.append(h)
     return outputs
@@ -57,8 +63,8 @@ class TestForward:
     @pytest.mark.parametrize("kind", range(3))
     def test_layers_follow_the_definition(self, kind, activation):
         net = nets(activation=activation)[kind]
-        params = net.init(generator=torch_generator(7), draws=3)
-        shared, own = normal(4, *net.shape), normal(3, 4, *net.shape)
+        params = net.init(generator=torch_generator(7), replicates=3)
+        shared, own = normal(4, *net.input_shape), normal(3, 4, *net.input_shape)
         for images in (shared, own):
             got = net.layer_outputs(params, images)
             assert len(got) == net.layers
@@ -70,18 +76,18 @@ class TestForward:
                         one = mine[draw, n].reshape(theirs.shape)
                         # Sums of at most 40 products of order one.
                         torch.testing.assert_close(one, theirs, rtol=0, atol=1e-13)
-            assert got[-1].shape == (3, 4, *net.shape)
+            assert got[-1].shape == (3, 4, *net.input_shape)
             torch.testing.assert_close(net.apply(params, images), got[-1])
 
     @pytest.mark.parametrize("kind", range(3))
     def test_upper_layers_finish_what_lower_ones_began(self, kind):
         net = nets()[kind]
-        params = net.init(generator=torch_generator(7), draws=2)
-        x = normal(3, *net.shape)
+        params = net.init(generator=torch_generator(7), replicates=2)
+        x = normal(3, *net.input_shape)
         outputs = net.layer_outputs(params, x)
         for count in (2, 4):
             if count == net.layers:
-                below = x if net.kind == "cnn" else x.flatten(1)
+                below = x if isinstance(net, Convolutional) else x.flatten(1)
             else:
                 below = outputs[net.layers - count - 1]
             got = net.upper(params, below, count)
@@ -99,7 +105,7 @@ class TestForward:
             torch.testing.assert_close(got[draw], wanted, rtol=0, atol=1e-11)
 
     def test_convolutions_take_every_size(self):
-        net = Network(kind="cnn", shape=(1, 8, 8), layers=3, width=4, kernel=5)
+        net = copier(kind="cnn", shape=(1, 8, 8), layers=3, width=4, kernel=5)
         params = net.init(generator=torch_generator(7))
         for size in ((1, 1), (3, 9), (20, 20)):
             assert net.apply(params, normal(1, 1, *size)).shape[-2:] == size
@@ -108,12 +114,12 @@ class TestForward:
         d = 12
         eye = torch.eye(d, dtype=F64)
         split = torch.cat([eye, -eye])
-        fcn = Network(kind="fcn", shape=(1, 3, 4), layers=4, width=2 * d)
+        fcn = copier(kind="fcn", shape=(1, 3, 4), layers=4, width=2 * d)
         middle = torch.eye(2 * d, dtype=F64)
         params = fcn.load([split, middle, middle, split.T])
         x = normal(5, 1, 3, 4)
         assert torch.equal(fcn.apply(params, x)[0], x)
-        cnn = Network(kind="cnn", shape=(2, 7, 7), layers=3, width=4, kernel=3)
+        cnn = copier(kind="cnn", shape=(2, 7, 7), layers=3, width=4, kernel=3)
         taps = torch.zeros(3, 4, 4, 3, 3, dtype=F64)
         taps[0, :, :2, 1, 1] = split[[0, 1, d, d + 1], :2]
         taps[1, :, :, 1, 1] = torch.eye(4)
@@ -132,11 +138,14 @@ class TestGradients:
     @torch.no_grad()
     def test_slopes_are_autograds(self, kind, activation, loss, learnt):
         net = nets(activation=activation)[kind]
-        params = net.init(generator=torch_generator(7), draws=3)
+        params = net.init(generator=torch_generator(7), replicates=3)
         stack = Stack(params, rates=1.0, learnt=learnt)
         way = CopyDense if by_hand(net) else Copy
         for draws, n, examples in ((1, 1, None), (3, 2, None), (1, 4, [2, 0, 2])):
-            images, targets = normal(draws, n, *net.shape), normal(draws, n, *net.shape)
+            images, targets = (
+                normal(draws, n, *net.input_shape),
+                normal(draws, n, *net.input_shape),
+            )
             task = way(network=net, images=images, targets=targets, loss=loss)
             rows = None if examples is None else torch.tensor(examples)
             losses, slopes = task.losses_and_slopes(stack, rows)
@@ -153,34 +162,39 @@ class TestGradients:
                 norms = gradient.flatten(1).square().sum(1)
                 torch.testing.assert_close(square_norms(slope), norms, **close)
 
-    def test_kinds_unknown_to_the_fast_way_are_trained_as_they_are(self, monkeypatch):
-        monkeypatch.setattr(networks, "KINDS", (*networks.KINDS, "bent"))
-        run = Network.run
+    def test_kinds_unknown_to_the_fast_way_are_trained_as_they_are(self):
+        class Bent(FullyConnected):
+            def run(self, params, inputs, **how):
+                signals = super().run(params, inputs, **how)
+                return signals._replace(outputs=signals.outputs.tanh())
 
-        def bent(self, params, h):
-            *hidden, last = run(self, params, h)
-            return (*hidden, last.tanh() if self.kind == "bent" else last)
-
-        monkeypatch.setattr(Network, "run", bent)
-        net = Network(kind="bent", shape=(1, 2, 3), layers=2, width=4)  # pyright: ignore[reportArgumentType]
+        given = {"widths": (6, 4, 6), "parametrisation": "standard", "image": (1, 2, 3)}
+        net = Bent(**given)
         params = net.init("kaiming-normal", generator=torch_generator(7))
-        x = normal(1, *net.shape)
+        x = normal(1, *net.input_shape)
         done = train(net, params, x, Recipe(steps=1))
         own = (net.apply(params, x) - x).square().mean().item()
-        as_fcn = replace(net, kind="fcn").apply(params, x)
+        as_fcn = FullyConnected(**given).apply(params, x)
         assert done.losses[0, 0] == pytest.approx(own, rel=1e-12)
         assert (as_fcn - x).square().mean().item() != pytest.approx(own, rel=1e-3)
 
     @pytest.mark.parametrize(
-        "changes", [{"kind": "cnn"}, {"kind": "bent"}, {"activation": "tanh"}]
+        "changes",
+        [
+            {"activation": "tanh"},
+            {"bias": True},
+            {"norm": Norm(over="layer")},
+            {"weighting": "rows"},
+            {"parametrisation": "ntk"},
+        ],
     )
-    def test_the_fast_way_refuses_what_it_does_not_know(self, changes, monkeypatch):
-        monkeypatch.setattr(networks, "KINDS", (*networks.KINDS, "bent"))
-        monkeypatch.setattr(networks, "ACTIVATIONS", ("relu", "linear", "tanh"))
-        net = replace(nets()[0], **changes)
-        x = normal(1, 1, *net.shape)
-        with pytest.raises(ValueError, match="`network` must be fully connected or"):
-            CopyDense(network=net, images=x, targets=x, loss="mean")
+    def test_the_fast_way_refuses_what_it_does_not_know(self, changes):
+        x = normal(1, 1, 2, 5, 4)
+        for net in (replace(nets()[0], **changes), nets()[2]):
+            with pytest.raises(
+                ValueError, match="`network` must be fully connected or"
+            ):
+                CopyDense(network=net, images=x, targets=x, loss="mean")
 
 
 class TestInitial:
@@ -213,7 +227,9 @@ class TestInitial:
 
     def test_draws_do_not_depend_on_how_many(self):
         for net in nets():
-            together = net.init("orthogonal", generator=torch_generator(7), draws=3)
+            together = net.init(
+                "orthogonal", generator=torch_generator(7), replicates=3
+            )
             g = torch_generator(7)
             each = [net.init("orthogonal", generator=g) for _ in range(3)]
             for w, parts in zip(together, zip(*each, strict=True), strict=True):
@@ -227,8 +243,8 @@ class TestRefusals:
             ({"kind": "cnm"}, "`kind` must be one of fcn, cnn, residual"),
             ({"activation": "tanh"}, "`activation` must be one of relu, linear"),
             ({"kernel": 4}, "`kernel` must be odd"),
-            ({"shape": (1, -3, 3)}, "`shape` must be channels, height and width"),
-            ({"shape": (3, 3)}, "`shape` must be channels, height and width"),
+            ({"shape": (1, -3, 3)}, "`shape` must be channels"),
+            ({"shape": (3, 3)}, "`shape` must be channels"),
             ({"layers": 0}, "`layers` must be at least 1"),
             ({"width": None}, "`width` must be at least 1"),
             ({"width": 0}, "`width` must be at least 1"),
@@ -239,16 +255,16 @@ class TestRefusals:
     def test_specifications(self, changes, match):
         given = {"kind": "cnn", "shape": (1, 3, 3), "layers": 3, "width": 2} | changes
         with pytest.raises(ValueError, match=match):
-            Network(**given)
+            copier(**given)
 
     def test_images_and_weights(self):
         net = nets()[2]
-        params = net.init(generator=torch_generator(7), draws=2)
-        x = normal(1, *net.shape)
+        params = net.init(generator=torch_generator(7), replicates=2)
+        x = normal(1, *net.input_shape)
         for images, match in (
-            (normal(1, 3, 5, 4), r"`images` must have shape \(n, 2, H, W\)"),
-            (normal(1, 2, 0, 4), r"`images` must have shape \(n, 2, H, W\)"),
-            (normal(3, 1, *net.shape), "must have 1 or 2 draws"),
+            (normal(1, 3, 5, 4), r"`inputs` must have shape \(n, 2, H, W\)"),
+            (normal(1, 2, 0, 4), r"`inputs` must have shape \(n, 2, H, W\)"),
+            (normal(3, 1, *net.input_shape), "must have 1 or 2 replicates"),
             (x.float(), "must have the weights' dtype"),
         ):
             with pytest.raises(ValueError, match=match):
@@ -264,13 +280,13 @@ class TestRefusals:
         with pytest.raises(ValueError, match="even for a residual network"):
             residual.upper(theirs, x, 1)
         broken = [w[0].clone() for w in params]
-        with pytest.raises(ValueError, match="must hold 4 layers"):
+        with pytest.raises(ValueError, match="must hold 4 tensors"):
             net.load(broken[:2])
         broken[1][0, 0, 0, 0] = math.nan
-        with pytest.raises(ValueError, match="`weights` must be finite"):
+        with pytest.raises(ValueError, match="`params` must be finite"):
             net.load(broken)
-        with pytest.raises(ValueError, match="`draws` must be at least 1"):
-            net.init(generator=torch_generator(7), draws=0)
+        with pytest.raises(ValueError, match="`replicates` must be at least 1"):
+            net.init(generator=torch_generator(7), replicates=0)
 
     def test_a_near_scheme_is_named(self):
         with pytest.raises(ValueError, match=r"Did you mean 'kaiming-\w+'"):

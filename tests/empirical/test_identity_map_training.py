@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from empirical.data import load
-from empirical.identity_map import training
+from empirical.identity_map import copier, training
 from empirical.identity_map.images import chosen
-from empirical.identity_map.networks import Network
 from empirical.identity_map.recipes import RATES, Recipe, recorded_times
 from empirical.identity_map.task import Copy
 from empirical.identity_map.training import train
@@ -42,7 +41,7 @@ def digit(size=28):
 def small(kind="cnn", layers=3, size=6):
     width = {"fcn": 20, "cnn": 6, "residual": None}[kind]
     shape = (1, size, size)
-    return Network(kind=kind, shape=shape, layers=layers, width=width, kernel=3)
+    return copier(kind=kind, shape=shape, layers=layers, width=width, kernel=3)
 
 
 def course(net, params, images, recipe):
@@ -65,8 +64,8 @@ class TestClosedForms:
     @pytest.mark.parametrize("loss", ["mean", "half-sum"])
     @pytest.mark.parametrize("momentum", [0.0, 0.9])
     def test_one_linear_layer_at_every_recorded_step(self, loss, momentum):
-        net = Network(kind="fcn", shape=(1, 6, 6), layers=1)
-        params = net.init("xavier-normal", generator=torch_generator(7), draws=2)
+        net = copier(kind="fcn", shape=(1, 6, 6), layers=1)
+        params = net.init("xavier-normal", generator=torch_generator(7), replicates=2)
         x = normal(1, 1, 6, 6)
         flat = x.flatten()
         curvature = float(flat @ flat) * (2 / 36 if loss == "mean" else 1)
@@ -98,8 +97,8 @@ class TestClosedForms:
 
     def test_a_bottom_layer_moves_along_the_image_alone(self):
         net = small("fcn", layers=2)
-        params = net.init("xavier-normal", generator=torch_generator(7), draws=3)
-        x = normal(3, 1, *net.shape)
+        params = net.init("xavier-normal", generator=torch_generator(7), replicates=3)
+        x = normal(3, 1, *net.input_shape)
         recipe = Recipe(steps=50, trained="bottom", schedule=(), rate=0.1)
         done = train(net, params, x, recipe)
         moved = done.final[0] - params[0]
@@ -117,8 +116,8 @@ class TestStacking:
     @pytest.mark.parametrize("kind", ["fcn", "residual", "cnn"])
     def test_stacked_equals_looped(self, kind, optimiser):
         net = small(kind, layers=4)
-        params = net.init("kaiming-normal", generator=torch_generator(7), draws=3)
-        x = normal(3, 2, *net.shape)
+        params = net.init("kaiming-normal", generator=torch_generator(7), replicates=3)
+        x = normal(3, 2, *net.input_shape)
         rates = np.array([1.0, 0.5, 0.1]) * RATES[optimiser]
         recipe = Recipe(
             optimiser=optimiser, steps=40, release=0.99, clip=0.5, rescale=True
@@ -146,8 +145,8 @@ class TestStacking:
     @pytest.mark.parametrize("optimiser", list(RATES))
     def test_replicates_updated_a_few_at_a_time_are_the_same(self, optimiser):
         net = small("fcn", layers=3)
-        params = net.init("kaiming-normal", generator=torch_generator(7), draws=5)
-        x = normal(1, *net.shape)
+        params = net.init("kaiming-normal", generator=torch_generator(7), replicates=5)
+        x = normal(1, *net.input_shape)
         # The second explodes (or not) and starts again; all have their own release.
         rates = np.array([1, 1e6, 2, 0.5, 3]) * RATES[optimiser]
         recipe = Recipe(optimiser=optimiser, steps=30, release=0.99, check=9, clip=2.0)
@@ -168,11 +167,11 @@ class TestStacking:
         )
         recipe = Recipe(steps=3)
         for net in (small("fcn"), small("cnn")):
-            params = net.init(generator=torch_generator(7), draws=3)
+            params = net.init(generator=torch_generator(7), replicates=3)
             # Weights and momenta.
             held = 2 * 8 * net.parameters
             monkeypatch.setattr(training, "_CACHED", 2 * held + 1)
-            train(net, params, normal(1, *net.shape), recipe)
+            train(net, params, normal(1, *net.input_shape), recipe)
         assert given == [2, None]
 
     @pytest.mark.parametrize("name", list(RATES))
@@ -202,7 +201,7 @@ class TestStacking:
     def test_minibatches_are_drawn_by_the_generator(self):
         net = small("fcn", layers=2)
         params = net.init(generator=torch_generator(7))
-        x = normal(30, *net.shape)
+        x = normal(30, *net.input_shape)
         recipe = Recipe(steps=25, batch=4, rate=0.05, schedule=(), check=10)
         done = train(net, params, x, recipe, generator=torch_generator(1))
         again = train(net, params, x, recipe, generator=torch_generator(1))
@@ -226,8 +225,8 @@ class TestStacking:
 class TestEnds:
     def test_clipping_limits_every_step_and_rescaling_fills_it(self):
         net = small("cnn")
-        params = net.init(generator=torch_generator(7), draws=2)
-        x = 10 * normal(1, *net.shape)
+        params = net.init(generator=torch_generator(7), replicates=2)
+        x = 10 * normal(1, *net.input_shape)
         recipe = Recipe(
             steps=5, momentum=0.0, clip=0.5, rate=0.1, schedule=(), release=0.95
         )
@@ -244,7 +243,7 @@ class TestEnds:
                 assert norm == pytest.approx(0.05, rel=1e-9)
 
     def test_the_half_sum_on_a_digit_explodes_and_is_tried_again(self):
-        net = Network(kind="fcn", shape=(1, 28, 28), layers=1)
+        net = copier(kind="fcn", shape=(1, 28, 28), layers=1)
         params = net.init("framework", generator=torch_generator(7))
         x = digit()
         # Stable below 2 (1 + m) / |x|^2; |x|^2 is about a thousand.
@@ -267,11 +266,11 @@ class TestEnds:
 
     def test_an_explosion_touches_no_other_replicate(self):
         # Linear: units of a ReLU network can die of it, at a harmless loss.
-        net = Network(
+        net = copier(
             kind="fcn", shape=(1, 6, 6), layers=2, width=20, activation="linear"
         )
-        params = net.init("kaiming-normal", generator=torch_generator(7), draws=3)
-        x = normal(1, *net.shape)
+        params = net.init("kaiming-normal", generator=torch_generator(7), replicates=3)
+        x = normal(1, *net.input_shape)
         recipe = Recipe(steps=200, schedule=(0.5,), retries=1)
         done = train(net, params, x, recipe, rates=[0.01, 1e4, 0.02])
         assert done.status == ("finished", "diverged", "finished")
@@ -289,7 +288,7 @@ class TestEnds:
     def test_floor_stall_and_release(self):
         net = small("fcn", layers=2)
         params = net.init("kaiming-normal", generator=torch_generator(7))
-        x = normal(1, *net.shape)
+        x = normal(1, *net.input_shape)
         floor = Recipe(steps=5000, floor=1e-6, patience=100, check=10, schedule=())
         done = train(net, params, x, floor)
         assert done.status == ("floor",)
@@ -317,8 +316,8 @@ class TestResuming:
     def test_an_interrupted_run_ends_as_an_uninterrupted_one(self, tmp_path, batch):
         # Linear: units of a ReLU network can die of an explosion, at a harmless loss.
         net = replace(small("cnn"), activation="linear")
-        params = net.init(generator=torch_generator(7), draws=3)
-        x = normal(3, *net.shape)
+        params = net.init(generator=torch_generator(7), replicates=3)
+        x = normal(3, *net.input_shape)
         # The second explodes and ends at a smaller rate, the third explodes always.
         recipe = Recipe(
             steps=90, batch=batch, optimiser="sgd", check=10, retries=2, exploded=1e3
@@ -369,7 +368,7 @@ class TestResuming:
     def test_a_checkpoint_of_something_else_is_refused(self, tmp_path):
         net, path = small("fcn", layers=2), tmp_path / "c"
         params = net.init(generator=torch_generator(7))
-        x = normal(1, *net.shape)
+        x = normal(1, *net.input_shape)
 
         def stop(*_):
             raise KeyboardInterrupt
@@ -410,21 +409,21 @@ class TestRefusals:
 
     def test_images(self):
         net = small("cnn")
-        params = net.init(generator=torch_generator(7), draws=2)
-        x = normal(1, *net.shape)
+        params = net.init(generator=torch_generator(7), replicates=2)
+        x = normal(1, *net.input_shape)
         hole = x.clone()
         hole[0, 0, 0, 0] = math.inf
         for images, match in (
             (torch.zeros_like(x), "`images` must not be zero, but 1 of 1"),
             (hole, "`images` must be finite"),
             (normal(1, 1, 7, 7), "`images` must have the network's shape"),
-            (normal(1, 2, 6, 6), "`images` must have shape"),
+            (normal(1, 2, 6, 6), "`inputs` must have shape"),
             (x.float(), "must have the weights' dtype"),
         ):
             with pytest.raises(ValueError, match=match):
                 train(net, params, images, PLAIN)
         with pytest.raises(ValueError, match="`targets` must be as many"):
-            train(net, params, x, PLAIN, targets=normal(2, *net.shape))
+            train(net, params, x, PLAIN, targets=normal(2, *net.input_shape))
         with pytest.raises(
             ValueError, match="`rates` must be positive and finite, one"
         ):
@@ -434,8 +433,8 @@ class TestRefusals:
 
 
 def test_networks_that_die_after_the_plateau_are_not_called_finished():
-    network = Network(kind="cnn", shape=(1, 7, 7), layers=8, width=6, kernel=3)
-    params = network.init("framework", generator=torch_generator(7), draws=6)
+    network = copier(kind="cnn", shape=(1, 7, 7), layers=8, width=6, kernel=3)
+    params = network.init("framework", generator=torch_generator(7), replicates=6)
     x = chosen((7,)).fitted((1, 7, 7)).pixels.double()
     recipe = Recipe(
         rate=1.0, steps=60, release=0.95, limit=600, clip=2.0, rescale=True, schedule=()

@@ -7,11 +7,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from empirical import kernels
-from empirical.identity_map.networks import Network as ImageNetwork
+from empirical.identity_map import copier
 from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.square_loss.networks import Network as Classifier
+from empirical.square_loss import classifier, start
 
 ACTIVATIONS = {
     "relu": torch.relu,
@@ -45,7 +45,7 @@ def inputs(n=6, d=5):
 )
 def test_ntk_is_the_contracted_jacobian(name, widths, outputs, across, max_bytes):
     network = FullyConnected(widths=widths, activation=ACTIVATIONS[name])
-    params = network.init(draws=2, generator=torch_generator(7))
+    params = network.init(replicates=2, generator=torch_generator(7))
     x, y = inputs(), inputs()[1:5] * 1.5 if across else None
     slow = written_out(network, params, x, x if y is None else y)
     if outputs != "all":
@@ -83,8 +83,8 @@ def written_out(network, params, x, y):
 @pytest.mark.parametrize("kind", ["fcn", "cnn", "residual"])
 def test_other_networks_have_the_kernel_of_their_jacobian(kind):
     width = None if kind == "residual" else 3
-    network = ImageNetwork(kind=kind, shape=(1, 3, 3), layers=2, width=width, kernel=3)
-    params = network.init(draws=2, generator=torch_generator(7))
+    network = copier(kind=kind, shape=(1, 3, 3), layers=2, width=width, kernel=3)
+    params = network.init(replicates=2, generator=torch_generator(7))
     x = inputs(d=9).reshape(6, 1, 3, 3)
     slow = written_out(network, params, x, x[:4])
     fast = ntk_by_jacobian(network, params, x, x[:4], outputs="all")
@@ -93,8 +93,8 @@ def test_other_networks_have_the_kernel_of_their_jacobian(kind):
 
 
 def test_weights_divided_by_their_norm():
-    network = Classifier(family="wn", shape=(5,), widths=(7, 6), outputs=2)
-    params = network.init([1.0, 2.0], [torch_generator(7), torch_generator(8)])
+    network = classifier("wn", shape=(5,), widths=(7, 6), outputs=2)
+    params = start(network, [1.0, 2.0], [torch_generator(7), torch_generator(8)])
     slow = written_out(network, params, inputs(), inputs())
     fast = ntk_by_jacobian(network, params, inputs(), outputs="all")
     bound = 1e3 * EPS * float(slow.abs().max())
@@ -102,8 +102,8 @@ def test_weights_divided_by_their_norm():
 
 
 def test_inputs_that_see_each_other_have_no_kernel():
-    network = Classifier(family="bn", shape=(5,), widths=(7,), outputs=2)
-    params = network.init([1.0], [torch_generator(7)])
+    network = classifier("bn", shape=(5,), widths=(7,), outputs=2)
+    params = start(network, [1.0], [torch_generator(7)])
     with pytest.raises(ValueError, match="`network` must map each input by itself"):
         ntk_by_jacobian(network, params, inputs())
 
@@ -162,7 +162,7 @@ def test_memory_keeps_to_its_budget(outputs, across):
 
 def test_inputs_may_differ_between_draws():
     network = FullyConnected(widths=(5, 9, 7, 2), activation=torch.tanh)
-    params = network.init(draws=2, generator=torch_generator(7))
+    params = network.init(replicates=2, generator=torch_generator(7))
     x = torch.stack([inputs(), -2 * inputs()])
     both = kernels.nngp_ntk(network, params, x)
     for draw in range(2):
@@ -173,14 +173,14 @@ def test_inputs_may_differ_between_draws():
 
 def test_a_flat_activation_trains_its_readout_only():
     network = FullyConnected(widths=(5, 9, 7, 2), activation=torch.sign)
-    params = network.init(draws=2, generator=torch_generator(7))
+    params = network.init(replicates=2, generator=torch_generator(7))
     both = kernels.nngp_ntk(network, params, inputs())
     torch.testing.assert_close(both.ntk, both.nngp, rtol=1e-15, atol=0)
 
 
 def test_nngp_is_the_features_gram_matrix():
     network = FullyConnected(widths=(5, 9, 7, 1), activation=torch.relu)
-    params = network.init(draws=2, generator=torch_generator(7))
+    params = network.init(replicates=2, generator=torch_generator(7))
     h = network.features(params, inputs())[-1].numpy()
     expected = np.einsum("dim,djm->dij", h, h)
     np.testing.assert_allclose(

@@ -14,7 +14,7 @@ from empirical.mmd_init.random_labels import (
     RandomLabelRecipe,
     pretrain_random_labels,
 )
-from empirical.mmd_init.task import Classify, laid_out, stack_of
+from empirical.mmd_init.task import Classify, stack_of
 from empirical.mmd_init.tasks import (
     Images,
     Split,
@@ -587,7 +587,7 @@ class TestLayout:
         net, state = start(batch_norm=batch_norm)
         rows = torch.arange(40).view(2, 20)
         task = Classify(net, DIGITS.inputs, rows, rows % 2)
-        stack = stack_of(net, laid_out(state), 1e-3)
+        stack = stack_of(net, state, 1e-3)
         _, gradients = task.losses_and_slopes(stack, None)
         for gradient, param in zip(gradients, stack.trained, strict=True):
             assert optimisers._in_memory(param).is_contiguous()

@@ -1,8 +1,18 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from empirical.networks import FullyConnected, derivative
+from empirical.networks import (
+    Convolutional,
+    FullyConnected,
+    Norm,
+    Residual,
+    ResNet,
+    derivative,
+)
 from empirical.randomness import numpy_generator, seed_sequence, torch_generator
 
 
@@ -14,7 +24,7 @@ class TestFullyConnected:
     network = FullyConnected(widths=(3, 8, 6, 2), activation=torch.tanh)
 
     def test_apply_is_the_formula(self):
-        params = self.network.init(draws=2, generator=torch_generator(7))
+        params = self.network.init(replicates=2, generator=torch_generator(7))
         x = inputs()
         first, second, readout = (p[1].numpy() for p in params)
         h = np.tanh(x.numpy() @ first.T) / np.sqrt(8)
@@ -24,17 +34,17 @@ class TestFullyConnected:
             self.network.apply(params, x)[1].numpy(), h @ readout.T, rtol=0, atol=1e-14
         )
 
-    def test_draws_are_independent_of_how_many_are_drawn_at_once(self):
-        together = self.network.init(draws=3, generator=torch_generator(7))
+    def test_a_replicate_does_not_depend_on_how_many_there_are(self):
+        together = self.network.init(replicates=3, generator=torch_generator(7))
         generator = torch_generator(7)
         alone = [self.network.init(generator=generator) for _ in range(3)]
         for layer, stacked in enumerate(together):
-            for draw in range(3):
-                assert torch.equal(stacked[draw], alone[draw][layer][0])
+            for r in range(3):
+                assert torch.equal(stacked[r], alone[r][layer][0])
 
     def test_weights_are_standard_normal(self):
         network = FullyConnected(widths=(100, 200, 1), activation=torch.relu)
-        weight = network.init(draws=5, generator=torch_generator(7))[0]
+        weight = network.init(replicates=5, generator=torch_generator(7))[0]
         n = weight.numel()
         # Six standard errors: a false alarm in 1e8.
         assert abs(float(weight.mean())) < 6 / n**0.5
@@ -59,8 +69,8 @@ class TestFullyConnected:
         )
         torch.testing.assert_close(got, h, rtol=1e-13, atol=1e-14)
 
-    def test_inputs_may_differ_between_draws(self):
-        params = self.network.init(draws=2, generator=torch_generator(7))
+    def test_inputs_may_differ_between_replicates(self):
+        params = self.network.init(replicates=2, generator=torch_generator(7))
         x = torch.stack([inputs(name="a"), inputs(name="b")])
         out = self.network.apply(params, x)
         one = self.network.apply(tuple(p[1:] for p in params), x[1])
@@ -69,11 +79,11 @@ class TestFullyConnected:
     def test_an_activation_for_each_layer(self):
         mixed = FullyConnected(widths=(3, 4, 4, 1), activation=(torch.relu, torch.sin))
         params = mixed.init(generator=torch_generator(7))
-        kept = mixed.layers(params, inputs())
-        assert torch.equal(kept.features[1], torch.relu(kept.preactivations[0]) / 2)
-        assert torch.equal(kept.features[2], torch.sin(kept.preactivations[1]) / 2)
+        kept = mixed.run(params, inputs(), kept=True)
+        assert torch.equal(kept.hidden[0], torch.relu(kept.before[0]) / 2)
+        assert torch.equal(kept.hidden[1], torch.sin(kept.before[1]) / 2)
 
-    @pytest.mark.parametrize("widths", [(3, 1), (3, 0, 1), ()])
+    @pytest.mark.parametrize("widths", [(3,), (3, 0, 1), ()])
     def test_bad_widths(self, widths):
         with pytest.raises(ValueError, match="`widths` must be positive"):
             FullyConnected(widths=widths, activation=torch.tanh)
@@ -84,14 +94,221 @@ class TestFullyConnected:
 
     def test_bad_calls(self):
         params = self.network.init(generator=torch_generator(7))
-        with pytest.raises(ValueError, match="`draws` must be at least 1"):
-            self.network.init(draws=0, generator=torch_generator(7))
-        with pytest.raises(ValueError, match="`params` must hold 3"):
+        with pytest.raises(ValueError, match="`replicates` must be at least 1"):
+            self.network.init(replicates=0, generator=torch_generator(7))
+        with pytest.raises(ValueError, match="`params` must have the shapes"):
             self.network.apply(params[:2], inputs())
-        with pytest.raises(ValueError, match="`x` must have shape"):
+        with pytest.raises(ValueError, match="`inputs` must have shape"):
             self.network.apply(params, inputs(d=4))
-        with pytest.raises(ValueError, match="`x` must have the weights' dtype"):
+        with pytest.raises(ValueError, match="`inputs` must have the weights' dtype"):
             self.network.apply(params, inputs().float())
+
+
+def normal(*shape, name="normal"):
+    return torch.from_numpy(numpy_generator(7, name).standard_normal(shape))
+
+
+class Blocks(nn.Module):
+    """The residual network in the library's own layers."""
+
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+
+    def forward(self, x):
+        h = x
+        for index in range(0, len(self.parts), 2):
+            inner = self.parts[index + 1](self.parts[index](h).relu())
+            h = h + (inner if index + 2 == len(self.parts) else inner.relu())
+        return h
+
+
+def as_module(network, params, replicate):
+    """One replicate in the library's own layers, parameters in the same order."""
+    parts: list[nn.Module] = []
+    for index, layer in enumerate(network.plan):
+        out, fan, *taps = layer.weight
+        if taps:
+            parts.append(nn.Conv2d(fan, out, taps[0], layer.stride, taps[0] // 2))
+        else:
+            if network.kind == "convolutional":
+                parts.append(nn.Flatten())
+            parts.append(nn.Linear(fan, out))
+        if layer.norm is not None and layer.norm.over == "batch":
+            parts.append((nn.BatchNorm2d if taps else nn.BatchNorm1d)(out))
+        elif layer.norm is not None:
+            # Over channels and spots, with a gain for each channel.
+            parts.append(nn.GroupNorm(1, out) if taps else nn.LayerNorm(out))
+        if index < network.layers - 1 and network.kind != "residual":
+            parts.append(nn.Tanh())
+    made = Blocks(parts) if network.kind == "residual" else nn.Sequential(*parts)
+    own = list(made.double().parameters())
+    with torch.no_grad():
+        for mine, theirs in zip(own, params, strict=True):
+            mine.copy_(theirs[replicate])
+    return made
+
+
+NORMS = [None, Norm(over="batch"), Norm(over="layer"), Norm(over="batch", momentum=0.3)]
+KINDS = {
+    "dense": lambda norm: FullyConnected(
+        widths=(6, 5, 4, 3),
+        activation="tanh",
+        parametrisation="standard",
+        bias=True,
+        norm=norm,
+    ),
+    "images": lambda norm: Convolutional(
+        shape=(2, 5, 4), widths=(3, 9), activation="tanh", bias=True, norm=norm
+    ),
+    "readout": lambda norm: Convolutional(
+        shape=(2, 5, 4),
+        widths=(3, 4),
+        outputs=3,
+        stride=2,
+        activation="tanh",
+        bias=True,
+        norm=norm,
+    ),
+    "blocks": lambda norm: Residual(shape=(6,), blocks=2, bias=True, norm=norm),
+}
+
+
+class TestAgainstModules:
+    @pytest.mark.parametrize("own", [False, True])
+    @pytest.mark.parametrize("norm", NORMS)
+    @pytest.mark.parametrize("kind", ["dense", "images", "readout"])
+    def test_outputs_and_running_statistics(self, kind, norm, own):
+        network = KINDS[kind](norm)
+        params = network.init(replicates=2, generator=torch_generator(7))
+        params = tuple(p + 0.1 * normal(*p.shape) for p in params)
+        shape = (7, *network.input_shape)
+        x = normal(2, *shape) if own else normal(*shape)
+        buffers = network.running(params)
+        made = network.run(params, x, buffers=buffers).outputs
+        later = network.apply(params, x, buffers=buffers)
+        for replicate in range(2):
+            module = as_module(network, params, replicate)
+            for part in module.modules():
+                if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):
+                    part.momentum = norm.momentum
+            seen = x[replicate] if own else x
+            # Rounding, magnified by normalising a batch of seven.
+            close = {"rtol": 1e-9, "atol": 1e-11}
+            torch.testing.assert_close(made[replicate], module(seen), **close)
+            kept = [b for b in module.buffers() if b.ndim]
+            for mine, theirs in zip(buffers, kept, strict=True):
+                torch.testing.assert_close(mine[replicate], theirs, **close)
+            module.eval()
+            torch.testing.assert_close(later[replicate], module(seen), **close)
+
+    def test_residual_blocks_with_biases(self):
+        network = KINDS["blocks"](None)
+        params = network.init(replicates=2, generator=torch_generator(7))
+        x = normal(7, 6)
+        for replicate in range(2):
+            wanted = as_module(network, params, replicate)(x)
+            torch.testing.assert_close(network.apply(params, x)[replicate], wanted)
+
+    @pytest.mark.parametrize("kind", ["dense", "images", "readout"])
+    def test_the_frameworks_start(self, kind):
+        network = KINDS[kind](Norm(over="layer"))
+        generator = torch_generator(7)
+        params = network.init("framework", generator=generator, dtype=torch.float32)
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.set_state(torch_generator(7).get_state())
+            # Its layers draw weight and bias in turn, as soon as they are made.
+            theirs = as_module(network, [p.double() for p in params], 0).float()
+            torch.default_generator.set_state(torch_generator(7).get_state())
+            for part in theirs.modules():
+                if isinstance(part, nn.Linear | nn.Conv2d):
+                    part.reset_parameters()
+        for mine, wanted in zip(params, theirs.parameters(), strict=True):
+            torch.testing.assert_close(mine[0], wanted)
+
+    def test_as_many_parameters_as_modules(self):
+        for kind, norm in itertools.product(KINDS, NORMS[:3]):
+            network = KINDS[kind](norm)
+            params = network.init(generator=torch_generator(7))
+            assert [tuple(p.shape[1:]) for p in params] == list(network.shapes)
+            if kind != "blocks":
+                own = as_module(network, params, 0).parameters()
+                assert network.parameters == sum(p.numel() for p in own)
+
+
+class Basic(nn.Module):
+    """A block of the residual classifier in the library's own layers."""
+
+    def __init__(self, fan: int, out: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(fan, out, 3, stride, 1, bias=False)
+        self.above = nn.BatchNorm2d(out)
+        self.second = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.over = nn.BatchNorm2d(out)
+        self.stride, self.more = stride, out - fan
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        inner = self.over(self.second(self.above(self.first(x)).relu()))
+        short = nn.functional.pad(
+            x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.more)
+        )
+        return (short + inner).relu()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_residual_classifiers_are_the_usual_ones(own):
+    network = ResNet(
+        shape=(3, 9, 8), widths=(4, 6, 8), blocks=2, outputs=5, norm=Norm(over="batch")
+    )
+    assert network.layers == 6 * 2 + 2
+    params = network.init("kaiming-normal", replicates=2, generator=torch_generator(7))
+    params = tuple(p + 0.1 * normal(*p.shape) for p in params)
+    x = normal(2, 7, 3, 9, 8) if own else normal(7, 3, 9, 8)
+    buffers = network.running(params)
+    made = network.run(params, x, buffers=buffers).outputs
+    for replicate in range(2):
+        blocks = [
+            Basic(4, 4, 1),
+            Basic(4, 4, 1),
+            Basic(4, 6, 2),
+            Basic(6, 6, 1),
+            Basic(6, 8, 2),
+            Basic(8, 8, 1),
+        ]
+        stem = [nn.Conv2d(3, 4, 3, 1, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU()]
+        ends = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5, bias=False)]
+        module = nn.Sequential(*stem, *blocks, *ends).double()
+        with torch.no_grad():
+            for theirs, p in zip(module.parameters(), params, strict=True):
+                theirs.copy_(p[replicate])
+        wanted = module(x[replicate] if own else x)
+        torch.testing.assert_close(made[replicate], wanted, rtol=1e-9, atol=1e-11)
+        kept = [b for b in module.buffers() if b.ndim]
+        for mine, theirs in zip(buffers, kept, strict=True):
+            torch.testing.assert_close(mine[replicate], theirs, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: FullyConnected(widths=(3, 2), activation="rely"), "`activation` must"),
+        (
+            lambda: FullyConnected(widths=(3, 2), parametrisation="mup"),
+            "must be ntk or",
+        ),
+        (lambda: FullyConnected(widths=(3, 2), weighting="row"), "`weighting` must be"),
+        (lambda: FullyConnected(widths=(3, 2), image=(1, 2, 2)), "have the 3 numbers"),
+        (lambda: Residual(shape=(3,), blocks=0), "least 1, as must `blocks`"),
+        (lambda: Convolutional(shape=(1, 3, 3), outputs=0), "must be at least 1"),
+        (lambda: ResNet(blocks=0), "ResNet: `widths`, `blocks` and"),
+        (lambda: ResNet(blocks=1, widths=(8, 4)), "not fall"),
+        (lambda: Norm(over="units"), "`over` must be batch or layer"),
+        (lambda: Norm(over="batch", momentum=0.0), "`momentum` must lie"),
+    ],
+)
+def test_specifications_that_are_refused(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.square_loss import Network, Recipe, study
+from empirical.networks import Convolutional
+from empirical.square_loss import Recipe, classifier, study
 from empirical.square_loss import __main__ as command
 from empirical.square_loss.experiments import SCALES, Configuration, configurations
 from empirical.testbed.records import RunRecord
 
-NET = Network(family="bn", shape=(65,), widths=(4, 4))
+NET = classifier("bn", shape=(65,), widths=(4, 4))
 
 TINY = tuple(
     Configuration(
@@ -36,7 +37,7 @@ class TestConfigurations:
         made = configurations(scale)
         assert len({c.name for c in made}) == len(made)
         assert {n for c in made for n in c.figures} == set(range(1, 12))
-        assert {"bn", "none", "wn", "wn-rows"} <= {c.network.family for c in made}
+        assert {None, "matrix", "rows"} == {c.network.weighting for c in made}
         assert any(len(c.labels) > 2 for c in made)
 
     def test_the_papers_protocol(self):
@@ -46,7 +47,7 @@ class TestConfigurations:
         assert (first.recipe.weight_decay, first.recipe.rate) == (0.01, 0.1)
         assert first.scales == (0.1, 1.0, 5.0)
         assert first.recipe.penalty(2 * first.per_class) == 50.0
-        assert made["bn-conv"].network.convolutional
+        assert isinstance(made["bn-conv"].network, Convolutional)
         assert made["bn-conv"].recipe.weight_decay == 0.0
         assert made["none"].scales == (5.0, 15.0, 30.0)
         assert all(len(c.seeds) >= 5 and c.network.layers == 4 for c in made.values())
@@ -93,7 +94,7 @@ class TestRecords:
     def test_a_divergence_is_on_record(self):
         wild = replace(
             TINY[0],
-            network=replace(NET, family="none"),
+            network=replace(NET, norm=None),
             recipe=Recipe(epochs=40, rate=0.2, check=5),
             scales=(1e4,),
         )

@@ -1,12 +1,14 @@
 """Measurements against their definitions, written out with autograd and NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from empirical.randomness import torch_generator
-from empirical.square_loss import Network, measures
-from empirical.square_loss.networks import FAMILIES
+from empirical.square_loss import classifier, measures, start
+from empirical.square_loss.networks import FAMILIES, rho, statistics
 
 SPECS = {
     "dense": {"shape": (5,), "widths": (16, 12)},
@@ -16,28 +18,23 @@ SPECS = {
 
 
 def subject(family, spec, *, n=12, draws=2, outputs=1, seed=7):
-    net = Network(family=family, outputs=outputs, **SPECS[spec])
+    net = classifier(family, outputs=outputs, **SPECS[spec])
     scales = [0.7, 2.5][:draws]
-    params = net.init(scales, [torch_generator(seed, i) for i in range(draws)])
+    params = start(net, scales, [torch_generator(seed, i) for i in range(draws)])
     g = torch_generator(seed, "x")
-    x = torch.randn(n, *net.shape, generator=g, dtype=torch.float64)
+    x = torch.randn(n, *net.input_shape, generator=g, dtype=torch.float64)
     classes = torch.arange(n) % (2 if outputs == 1 else outputs)
     if outputs == 1:
-        targets = (2.0 * classes - 1.0)[None].double()
+        targets = (2.0 * classes - 1.0)[:, None].double()
     else:
-        targets = torch.eye(outputs, dtype=torch.float64)[:, classes]
+        targets = torch.eye(outputs, dtype=torch.float64)[classes]
     return net, params, x, targets, classes
 
 
-def unit_outputs(net, units, params, x, statistics=None):
+def unit_outputs(net, units, x, known=()):
     """f as a function of unit-norm layers, without the network's own normalisation."""
-    plain = Network(
-        family="bn" if net.normalises_batch else "none",
-        shape=net.shape,
-        widths=net.widths,
-        outputs=net.outputs,
-    )
-    return plain.run(units, params, x, statistics).outputs
+    plain = replace(net, weighting=None)
+    return plain.run(units, x, buffers=known, training=not known).outputs
 
 
 @pytest.mark.parametrize("family", ["none", "bn", "wn", "wn-rows"])
@@ -49,23 +46,23 @@ class TestAgainstDefinitions:
         for draw in range(2):
             weights = [w[draw : draw + 1] for w in net.weights(params)]
             units = [(w / w.norm()).requires_grad_() for w in weights]
-            rho = net.rho(params)[draw]
-            f = unit_outputs(net, tuple(units), params, x)[0, 0]
-            e = (rho * f - y[0]).detach()
+            size = rho(net, params)[draw]
+            f = unit_outputs(net, tuple(units), x)[0, :, 0]
+            e = (size * f - y[:, 0]).detach()
             got = {name: value[draw] for name, value in found.items()}
             close = {"rel": 1e-9, "abs": 1e-12}
             assert float(got["loss"]) == pytest.approx(float((e**2).mean()), **close)
             s = float((f.detach() ** 2).sum())
-            b = float((y[0] * f.detach()).sum())
+            b = float((y[:, 0] * f.detach()).sum())
             assert float(got["S"]) == pytest.approx(s, **close)
             assert float(got["B"]) == pytest.approx(b, **close)
             assert float(got["rho_eq"]) == pytest.approx(b / (0.3 + s), **close)
-            nu = -float(rho * (e * f.detach()).sum())
+            nu = -float(size * (e * f.detach()).sum())
             assert float(got["nu"]) == pytest.approx(nu, **close)
             slopes = torch.autograd.grad((e * f).sum(), units)
             for k, (v, slope) in enumerate(zip(units, slopes, strict=True)):
                 radial = (v * slope).sum()
-                if not (net.normalises_batch and k < net.layers - 1):
+                if not (net.norm and k < net.layers - 1):
                     # Euler: where f is homogeneous the radial part is sum e f.
                     assert float(radial.detach()) == pytest.approx(
                         float((e * f.detach()).sum()), rel=1e-9, abs=1e-11
@@ -84,13 +81,10 @@ class TestAgainstDefinitions:
                 for w in net.weights(params)
             ]
             units = [u[draw : draw + 1].requires_grad_() for u in units]
-            statistics = None
-            if net.normalises_batch:
-                signals = net.run(tuple(units), params, x)
-                statistics = [
-                    (m.detach(), v.detach()) for m, v in net.statistics(signals)
-                ]
-            f = unit_outputs(net, tuple(units), params, x, statistics)[0, 0]
+            known = ()
+            if net.norm is not None:
+                known = tuple(s.detach() for s in statistics(net, tuple(units), x))
+            f = unit_outputs(net, tuple(units), x, known)[0, :, 0]
             each = np.empty((net.layers, len(x)))
             for j in range(len(x)):
                 slopes = torch.autograd.grad(f[j], units, retain_graph=True)
@@ -111,8 +105,8 @@ class TestMargins:
     def test_quantiles_means_and_errors(self, family):
         net, params, x, y, classes = subject(family, "dense")
         found = measures.observe(net, params, x, y, classes, penalty=0.0)
-        f = (net.apply(params, x)[..., 0] / net.rho(params)[:, None]).numpy()
-        margins = f * y.numpy()
+        f = (net.apply(params, x)[..., 0] / rho(net, params)[:, None]).numpy()
+        margins = f * y[:, 0].numpy()
         got = {name: value.numpy() for name, value in found.items()}
         assert got["abs_mean"] == pytest.approx(np.abs(f).mean(axis=1))
         assert got["margin_mean"] == pytest.approx(margins.mean(axis=1))
@@ -124,14 +118,14 @@ class TestMargins:
     def test_the_sums_of_several_outputs(self):
         net, params, x, y, classes = subject("bn", "dense", outputs=3)
         found = measures.observe(net, params, x, y, classes, penalty=0.5)
-        g = net.apply(params, x).mT
+        g = net.apply(params, x)
         # d loss / d rho = 0 along the ray defines the equilibrium, decay included.
-        rho = found["rho_eq"].clone().requires_grad_()
-        f = (g / net.rho(params)[:, None, None]).detach()
-        total = ((rho[:, None, None] * f - y) ** 2).sum(dim=(1, 2)) + 0.5 * rho**2
-        (slope,) = torch.autograd.grad(total.sum(), rho)
+        at = found["rho_eq"].clone().requires_grad_()
+        f = (g / rho(net, params)[:, None, None]).detach()
+        total = ((at[:, None, None] * f - y) ** 2).sum(dim=(1, 2)) + 0.5 * at**2
+        (slope,) = torch.autograd.grad(total.sum(), at)
         assert slope.numpy() == pytest.approx(0.0, abs=1e-11)
-        wrong = g.argmax(dim=1) != classes
+        wrong = g.argmax(dim=2) != classes
         assert found["error"].tolist() == wrong.double().mean(dim=1).tolist()
 
 
@@ -147,7 +141,7 @@ class TestCollapse:
     def test_a_simplex_has_collapsed(self, count):
         classes = torch.arange(4 * count) % count
         vertices = torch.from_numpy(simplex(count, 9))
-        features = (3.0 * vertices[classes]).T[None]
+        features = (3.0 * vertices[classes])[None]
         found = measures.collapse(features, classes, 0.2 * vertices[None])
         for name, values in found.items():
             assert values.numpy() == pytest.approx(0.0, abs=1e-12), name
@@ -158,7 +152,7 @@ class TestCollapse:
         h, classes = g.standard_normal((40, 6)), np.arange(40) % count
         w = g.standard_normal((count, 6))
         found = measures.collapse(
-            torch.from_numpy(h.T[None].copy()),
+            torch.from_numpy(h[None]),
             torch.from_numpy(classes),
             torch.from_numpy(w[None]),
         )
@@ -191,7 +185,7 @@ class TestCollapse:
 
     def test_one_row_stands_for_two(self):
         g = torch_generator(7)
-        h = torch.randn(1, 6, 10, generator=g, dtype=torch.float64)
+        h = torch.randn(1, 10, 6, generator=g, dtype=torch.float64)
         w = torch.randn(1, 1, 6, generator=g, dtype=torch.float64)
         classes = torch.arange(10) % 2
         one = measures.collapse(h, classes, w)
@@ -200,8 +194,8 @@ class TestCollapse:
 
     def test_what_is_undefined_is_nan(self):
         classes = torch.arange(6) % 2
-        dead = torch.zeros(1, 4, 6, dtype=torch.float64)
-        blown = torch.full((1, 4, 6), torch.inf, dtype=torch.float64)
+        dead = torch.zeros(1, 6, 4, dtype=torch.float64)
+        blown = torch.full((1, 6, 4), torch.inf, dtype=torch.float64)
         for features in (dead, blown):
             found = measures.collapse(features, classes, torch.ones(1, 1, 4).double())
             assert found["nc1"].isnan().all()

@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch import nn
 
+from empirical.networks import Convolutional
 from empirical.randomness import torch_generator
-from empirical.square_loss import Network, problem
-from empirical.square_loss.networks import FAMILIES
+from empirical.square_loss import classifier, problem, start
+from empirical.square_loss.networks import FAMILIES, rho
 
 DENSE = {"shape": (5,), "widths": (4, 3)}
 CONV = {"shape": (2, 6, 5), "widths": (3, 4), "stride": 2}
@@ -24,13 +25,14 @@ def perturbed(params, seed=9):
     return tuple(p + 0.1 * n for p, n in zip(params, noise, strict=True))
 
 
-def module(network, params, draw):
-    """One draw in the library's own layers, from raw parameters."""
+def module(network, params, replicate):
+    """One replicate in the library's own layers, from raw parameters."""
     parts, last = [], network.layers - 1
-    hidden = len(network.widths)
-    for index in range(network.layers):
-        v = params[index][draw]
-        if network.convolutional and index < last:
+    images = isinstance(network, Convolutional)
+    for index, own in enumerate(network.grouped(params)):
+        own = {name: p[replicate] for name, p in own.items()}
+        v = own["weight"]
+        if images and index < last:
             layer = nn.Conv2d(
                 v.shape[1], v.shape[0], 3, stride=network.stride, padding=1, bias=False
             )
@@ -38,25 +40,25 @@ def module(network, params, draw):
             layer = nn.Linear(v.shape[1], v.shape[0], bias=False)
         layer = layer.double()
         layer.weight.data.copy_(v)
-        if network.family == "wn-rows":
+        if network.weighting == "rows":
             layer = nn.utils.parametrizations.weight_norm(layer, dim=0)
             gains = layer.parametrizations.weight.original0
-            gains.data.copy_(params[network.layers + index][draw].view(gains.shape))
-        elif network.family == "wn":
-            size = params[-1][draw, 0] if index == last else 1.0
+            gains.data.copy_(own["size"].view(gains.shape))
+        elif network.weighting == "matrix":
+            size = own["size"][0] if index == last else 1.0
             layer.weight.data.copy_(size * v / v.square().sum().sqrt())
-        if index == last and network.convolutional:
+        if index == last and images:
             parts.append(nn.Flatten())
         parts.append(layer)
         if index == last:
             break
-        if network.normalises_batch:
-            affine = network.family == "bn-affine"
-            kind = nn.BatchNorm2d if network.convolutional else nn.BatchNorm1d
-            norm = kind(v.shape[0], eps=network.eps, affine=affine).double()
+        if network.norm is not None:
+            affine = network.norm.affine
+            kind = nn.BatchNorm2d if images else nn.BatchNorm1d
+            norm = kind(v.shape[0], eps=network.norm.eps, affine=affine).double()
             if affine:
-                norm.weight.data.copy_(params[network.layers + index][draw])
-                norm.bias.data.copy_(params[network.layers + hidden + index][draw])
+                norm.weight.data.copy_(own["gain"])
+                norm.bias.data.copy_(own["shift"])
             parts.append(norm)
         parts.append(nn.ReLU())
     return nn.Sequential(*parts)
@@ -67,46 +69,46 @@ class TestNetworks:
     @pytest.mark.parametrize("spec", [DENSE, CONV])
     @pytest.mark.parametrize("outputs", [1, 3])
     def test_equals_modules_one_by_one(self, family, spec, outputs):
-        net = Network(family=family, outputs=outputs, **spec)
-        params = perturbed(net.init([0.5, 1.0, 4.0], generators(3)))
+        net = classifier(family, outputs=outputs, **spec)
+        params = perturbed(start(net, [0.5, 1.0, 4.0], generators(3)))
         x = torch.randn(
-            7, *net.shape, generator=torch_generator(3), dtype=torch.float64
+            7, *net.input_shape, generator=torch_generator(3), dtype=torch.float64
         )
         g = net.apply(params, x)
         assert g.shape == (3, 7, outputs)
-        for draw in range(3):
-            theirs = module(net, params, draw)(x)
+        for replicate in range(3):
+            theirs = module(net, params, replicate)(x)
             # Rounding, magnified by normalising a batch of seven.
-            torch.testing.assert_close(g[draw], theirs, rtol=1e-9, atol=1e-11)
+            torch.testing.assert_close(g[replicate], theirs, rtol=1e-9, atol=1e-11)
 
     @pytest.mark.parametrize("family", FAMILIES)
     def test_norms_at_the_start_are_the_stated_ones(self, family):
-        net = Network(family=family, **DENSE)
-        params = net.init([0.1, 30.0], generators(2))
+        net = classifier(family, **DENSE)
+        params = start(net, [0.1, 30.0], generators(2))
         effective = torch.stack([w.flatten(1).norm(dim=1) for w in net.weights(params)])
         for draw, scale in enumerate((0.1, 30.0)):
             inner = 1.0 if family == "wn" else scale
             assert effective[:-1, draw].numpy() == pytest.approx(inner, rel=1e-14)
             assert float(effective[-1, draw]) == pytest.approx(scale, rel=1e-14)
         product = scale**3 if family in ("none", "wn-rows") else scale
-        assert float(net.rho(params)[1]) == pytest.approx(product, rel=1e-13)
+        assert float(rho(net, params)[1]) == pytest.approx(product, rel=1e-13)
 
     def test_a_start_does_not_depend_on_who_is_beside_it(self):
-        net = Network(family="bn", **DENSE)
-        many = net.init([1.0, 2.0, 3.0], generators(3))
-        alone = net.init([3.0], generators(3)[2:])
+        net = classifier("bn", **DENSE)
+        many = start(net, [1.0, 2.0, 3.0], generators(3))
+        alone = start(net, [3.0], generators(3)[2:])
         assert all(torch.equal(a[2:], b) for a, b in zip(many, alone, strict=True))
 
     def test_batch_normalised_outputs_forget_hidden_sizes(self):
-        net = Network(family="bn", **DENSE)
-        params = net.init([1.0], generators(1))
+        net = classifier("bn", **DENSE)
+        params = start(net, [1.0], generators(1))
         x = torch.randn(20, 5, generator=torch_generator(3), dtype=torch.float64)
         shrunk = (1e-3 * params[0], 10.0 * params[1], params[2])
         # eps over a variance of 1e-8 leaves 1e-4; the default leaves rounding.
         torch.testing.assert_close(
             net.apply(shrunk, x), net.apply(params, x), rtol=1e-4, atol=1e-5
         )
-        trap = Network(family="bn", eps=1e-5, **DENSE)
+        trap = classifier("bn", eps=1e-5, **DENSE)
         assert not torch.allclose(
             trap.apply(shrunk, x), trap.apply(params, x), rtol=1e-2
         )
@@ -116,23 +118,24 @@ class TestNetworks:
         [
             ({"family": "batchnorm"}, "`family` must be one of"),
             ({"family": "wn-row"}, "Did you mean 'wn-rows'"),
-            ({"shape": (2, 3)}, "`shape` must be"),
-            ({"shape": (0,)}, "`shape` must be"),
-            ({"widths": (3, 0)}, "`widths` and `outputs` must be at least 1"),
-            ({"kernel": 4}, "`kernel` must be odd"),
+            ({"shape": (2, 3)}, "`shape` must be channels"),
+            ({"shape": (0,)}, "`widths` must be positive"),
+            ({"widths": (3, 0)}, "`widths` must be positive"),
+            ({"shape": (1, 4, 4), "widths": (3, 0)}, "must be at least 1"),
+            ({"shape": (1, 4, 4), "kernel": 4}, "`kernel` must be odd"),
             ({"eps": -1.0}, "`eps` must not be negative"),
         ],
     )
     def test_refusals(self, changes, match):
         with pytest.raises(ValueError, match=match):
-            Network(**({"family": "bn", **DENSE} | changes))
+            classifier(**({"family": "bn", **DENSE} | changes))
 
     def test_refusals_of_numbers(self):
-        net = Network(family="bn", **DENSE)
+        net = classifier("bn", **DENSE)
         for scales in ([0.0], [-1.0], [np.inf], [1.0, 1.0]):
             with pytest.raises(ValueError, match="`scales` must be positive"):
-                net.init(scales, generators(1))
-        params = net.init([1.0], generators(1))
+                start(net, scales, generators(1))
+        params = start(net, [1.0], generators(1))
         x = torch.ones(3, 5, dtype=torch.float64)
         for bad, match in (
             ((params[:-1], x), "`params` must have the shapes"),
@@ -160,8 +163,8 @@ class TestProblems:
         three = problem(labels=(1, 5, 7), per_class=4, tests=2, cached=False)
         assert three.inputs.shape == (12, 1, 28, 28)
         hot = three.targets(three.classes)
-        assert hot.shape == (3, 12)
-        assert hot[:, :3].tolist() == np.eye(3).tolist()
+        assert hot.shape == (12, 3)
+        assert hot[:3].tolist() == np.eye(3).tolist()
         assert three.source["labels"] == [1, 5, 7]
 
     @pytest.mark.parametrize(

@@ -7,7 +7,15 @@ import pytest
 import torch
 
 from empirical.randomness import torch_generator
-from empirical.square_loss import Network, Recipe, measures, problem, train, training
+from empirical.square_loss import (
+    Recipe,
+    classifier,
+    measures,
+    networks,
+    problem,
+    train,
+    training,
+)
 from empirical.square_loss.networks import FAMILIES
 from empirical.square_loss.recipes import recorded_epochs
 
@@ -19,8 +27,9 @@ THREE = problem(
 
 
 def start(family="bn", scales=(0.5, 1.0, 2.0), *, shape=(65,), outputs=1):
-    net = Network(family=family, shape=shape, widths=(8, 6), outputs=outputs)
-    return net, net.init(scales, [torch_generator(7, i) for i in range(len(scales))])
+    net = classifier(family, shape=shape, widths=(8, 6), outputs=outputs)
+    generators = [torch_generator(7, i) for i in range(len(scales))]
+    return net, networks.start(net, scales, generators)
 
 
 def order():
@@ -32,7 +41,7 @@ def usual(net, params, learnt, recipe, rate):
     leaves = [p.detach().clone().requires_grad_() for p in params]
     groups = [{"params": leaves, "weight_decay": recipe.weight_decay}]
     if recipe.decayed == "last":
-        last = len(leaves) - 1 if net.family == "wn" else net.layers - 1
+        last = len(leaves) - (2 if net.weighting == "rows" else 1)
         others = [p for i, p in enumerate(leaves) if i != last]
         groups = [
             {"params": [leaves[last]], "weight_decay": recipe.weight_decay},
@@ -50,9 +59,9 @@ def usual(net, params, learnt, recipe, rate):
             rows = torch.randperm(len(rows), generator=generator)
         for part in rows.split(size):
             optimiser.zero_grad()
-            g = net.run(net.weights(tuple(leaves)), tuple(leaves), learnt.inputs[part])
-            errors = g.outputs[0] - y[:, part]
-            loss = errors.square().sum(dim=0).mean()
+            g = net.run(tuple(leaves), learnt.inputs[part])
+            errors = g.outputs[0] - y[part]
+            loss = errors.square().sum(dim=1).mean()
             loss.backward()
             losses.append(float(loss.detach()))
             optimiser.step()
@@ -176,16 +185,16 @@ class TestCourse:
         moments = [torch.zeros_like(p) for p in leaves]
         generator, first = order(), None
         for epoch in range(recipe.epochs):
-            rows = torch.arange(len(y[0]))
+            rows = torch.arange(len(y))
             if batch is not None:
                 rows = torch.randperm(len(rows), generator=generator)
             wrong = 0
             for part in rows.split(batch or len(rows)):
                 for p in leaves:
                     p.requires_grad_()
-                g = net.run(tuple(leaves), tuple(leaves), TWO.inputs[part]).outputs[0]
-                wrong += int((g * y[:, part] <= 0).sum())
-                loss = (g - y[:, part]).square().mean()
+                g = net.run(tuple(leaves), TWO.inputs[part]).outputs[0]
+                wrong += int((g * y[part] <= 0).sum())
+                loss = (g - y[part]).square().mean()
                 slopes = torch.autograd.grad(loss, leaves)
                 with torch.no_grad():
                     for p, m, s in zip(leaves, moments, slopes, strict=True):
@@ -204,7 +213,7 @@ class TestCourse:
             leaves = [p[draw : draw + 1].requires_grad_() for p in params]
             total = 0.0
             for x in TWO.inputs:
-                g = net.run(tuple(leaves), tuple(leaves), x[None]).outputs.sum()
+                g = net.run(tuple(leaves), x[None]).outputs.sum()
                 slopes = torch.autograd.grad(g, leaves)
                 total += 2.0 * sum(float(s.square().sum()) for s in slopes)
             curvature = total / len(TWO.inputs)

@@ -17,14 +17,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import empirical.conditioning.descent as descent
-from empirical.identity_map.networks import Network as CopyNetwork
+from empirical.identity_map import copier
 from empirical.identity_map.task import Copy, CopyDense
 from empirical.mmd_init.networks import Network as Classifier
 from empirical.mmd_init.task import Classify
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
-from empirical.square_loss.networks import FAMILIES
-from empirical.square_loss.networks import Network as SquareNetwork
+from empirical.square_loss.networks import FAMILIES, classifier, start
 from empirical.square_loss.task import Square
 from empirical.testbed import optimisers
 from empirical.testbed.capture import captured
@@ -62,20 +61,20 @@ def rows_of_each() -> Tensor:
 
 
 def copy_of(kind: str, task: type[Copy], *, activation: str = "relu") -> Made:
-    net = CopyNetwork(
-        kind=kind, shape=(1, 4, 4), layers=4, width=16, activation=activation
+    net = copier(kind=kind, shape=(1, 4, 4), layers=4, width=16, activation=activation)
+    params = net.init(
+        "xavier-normal", generator=torch_generator(7), replicates=REPLICATES
     )
-    params = net.init("xavier-normal", generator=torch_generator(7), draws=REPLICATES)
     x = normal(REPLICATES, 2, 1, 4, 4)
     made = task(network=net, images=x, targets=x, loss="mean")
     return made, Stack([p.double() for p in params], rates=0.1), None
 
 
 def square(family: str, shape: tuple[int, ...] = (5,), outputs: int = 1) -> Made:
-    net = SquareNetwork(family=family, shape=shape, widths=(4, 3), outputs=outputs)
-    params = net.init([1.0] * REPLICATES, generators())
+    net = classifier(family, shape=shape, widths=(4, 3), outputs=outputs)
+    params = start(net, [1.0] * REPLICATES, generators())
     x = normal(6, *shape)
-    made = Square(net, x, normal(outputs, 6).sign())
+    made = Square(net, x, normal(6, outputs).sign())
     return made, Stack(params, rates=[0.1, 0.2, 0.3]), torch.arange(4)
 
 
@@ -86,7 +85,7 @@ def top_layer() -> Made:
 
 def all_layers() -> Made:
     net = FullyConnected(widths=(5, 8, 1), activation=torch.tanh)
-    params = net.init(draws=REPLICATES, generator=torch_generator(7))
+    params = net.init(replicates=REPLICATES, generator=torch_generator(7))
     made = descent._AllLayers(net, normal(1, 4, 5), normal(REPLICATES, 4, 1))
     return made, Stack(params, rates=0.1), None
 

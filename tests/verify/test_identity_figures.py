@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from empirical.identity_map.experiments import Configuration, configurations
+from empirical.identity_map.networks import copier
 from empirical.identity_map.study import run_configuration
+from empirical.networks import Convolutional, FullyConnected
 from empirical.testbed.records import Draw, Draws, RunRecord, identity
 from verify import figures
 from verify.figures import __main__ as command
@@ -41,13 +43,20 @@ Records = dict[str, RunRecord]
 def _tiny(configuration: Configuration) -> Configuration:
     """Shrink everything but depth and names: two updates of a few weights."""
     net = configuration.network
-    edge = 14 if net.shape[-1] == 28 else 7
-    width = net.width
-    if width is not None:
-        width = min(width, 3 + width // 16) if net.kind == "cnn" else 49
+    channels, _, size = net.input_shape
+    edge = 14 if size == 28 else 7
+    given = {"shape": (channels, edge, edge), "layers": net.layers}
+    if isinstance(net, Convolutional):
+        width = max(net.widths, default=1)
+        width = min(width, 3 + width // 16)
+        tiny = copier("cnn", width=width, kernel=net.kernel, **given)
+    elif isinstance(net, FullyConnected):
+        tiny = copier("fcn", width=49, activation=net.activation, **given)
+    else:
+        tiny = copier("residual", **given)
     return replace(
         configuration,
-        network=replace(net, shape=(net.shape[0], edge, edge), width=width),
+        network=tiny,
         recipe=replace(configuration.recipe, steps=2, release=None, rescale=False),
         seeds=configuration.seeds[:2],
         examples=configuration.examples and 20,
@@ -144,7 +153,7 @@ def _named(name: str, **network: Any) -> RunRecord:
 
 
 def _matching(names: list[str], pattern: str) -> list[str]:
-    network = {"kind": "fcn", "shape": [1, 2, 2], "layers": 1, "width": 4}
+    network = {"kind": "fully connected", "image": [1, 2, 2], "widths": [4, 4]}
     records = {name: _named(name, **network) for name in names}
     return [run.name for run in select(records, (pattern,))]
 
@@ -286,7 +295,7 @@ def test_sweeps_take_the_plain_network_only_where_it_belongs(made: Records) -> N
     assert [run.kernel for run in runs] == [3, 5, 9, 15]
     # Not beside networks of other widths.
     plain = made["cnn-depth-5"]
-    network = {**plain.entry("network"), "width": 99}
+    network = {**plain.entry("network"), "widths": [99] * 4}
     wider = replace(plain, configuration={**plain.configuration, "network": network})
     runs = FIGURES[9].runs({**made, "cnn-depth-5": wider})
     assert [run.kernel for run in runs] == [3, 9, 15]
@@ -311,7 +320,7 @@ def test_pixels_keep_the_scale_of_the_inputs() -> None:
 
 def test_images_of_channels_are_put_together() -> None:
     rows = np.arange(12.0).reshape(6, 2)
-    image = Run(_named("x", shape=[3, 2, 2])).image(rows)
+    image = Run(_named("x", kind="convolutional", shape=[3, 2, 2])).image(rows)
     assert image.shape == (2, 2, 3)
     assert image[0, 1].tolist() == [1.0, 5.0, 9.0]
 

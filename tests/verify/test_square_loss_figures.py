@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from empirical.networks import FullyConnected
 from empirical.square_loss.experiments import Configuration, configurations
 from empirical.square_loss.study import run_configuration
 from empirical.testbed.records import Draw, Draws, RunRecord, identity
@@ -32,9 +33,12 @@ SHOWN = {"bn-decay", "bn-conv", "none", "bn"}
 def _tiny(configuration: Configuration) -> Configuration:
     """Shrink everything but names, scales and families: a few steps of a few weights."""
     network = configuration.network
+    widths = (4,) * (network.layers - 1)
+    if isinstance(network, FullyConnected):
+        widths = (network.widths[0], *widths, network.widths[-1])
     return replace(
         configuration,
-        network=replace(network, widths=(4,) * len(network.widths)),
+        network=replace(network, widths=widths),
         recipe=replace(configuration.recipe, epochs=40, stable=0.5),
         seeds=configuration.seeds[:3],
         per_class=8,

@@ -14,7 +14,7 @@ from empirical.data import Dataset
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.measures.sections import MEASUREMENTS
 from empirical.identity_map.measures.subjects import Settings, subject
-from empirical.identity_map.networks import Network, Params
+from empirical.networks import Network, Params
 from empirical.randomness import Seed
 from empirical.testbed.writing import Array
 
@@ -109,8 +109,9 @@ def measure(
     Examples
     --------
     >>> from empirical.randomness import torch_generator
-    >>> net = Network(kind="cnn", shape=(1, 6, 6), layers=2, width=2, kernel=3)
-    >>> params = net.init(generator=torch_generator(7), draws=2)
+    >>> from empirical.networks import Convolutional
+    >>> net = Convolutional(shape=(1, 6, 6), widths=(2,))
+    >>> params = net.init(generator=torch_generator(7), replicates=2)
     >>> image = torch.rand(1, 1, 6, 6, generator=torch_generator(8)).double()
     >>> found = measure(
     ...     net, params, params, training_images=image, names=("change",), seed=7

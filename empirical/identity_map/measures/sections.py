@@ -18,6 +18,7 @@ from empirical.identity_map.measures.layers import (
 from empirical.identity_map.measures.similarity import Closeness, closeness, shares
 from empirical.identity_map.measures.subjects import Subject
 from empirical.identity_map.measures.weights import cover, relative_change
+from empirical.networks import Convolutional, Residual
 
 
 def _means(maps: Sequence[Closeness], *axes: int) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def _layer_error(subject: Subject) -> dict[str, Any]:
 
 
 def _examples(subject: Subject, data: Dataset) -> tuple[Tensor, Tensor]:
-    channels, height, width = subject.network.shape
+    channels, height, width = subject.network.input_shape
     levels = standardised(data.images, data=data.name)
     images = resize(levels, (height, width))
     if images.shape[1] != channels:
@@ -101,9 +102,11 @@ def _picture(
 
 def _upper(subject: Subject) -> dict[str, Any]:
     network, constant = subject.network, subject.training[0]
-    if network.kind != "cnn" and any(u != network.pixels for u in network.units):
-        return {"reason": f"an image of {network.pixels} does not fit {network.width}"}
-    step = 2 if network.kind == "residual" else 1
+    images_only = isinstance(network, Convolutional)
+    size = math.prod(network.input_shape)
+    if not images_only and any(u != size for u in network.units):
+        return {"reason": f"an image of {size} does not fit {network.units[1]}"}
+    step = 2 if isinstance(network, Residual) else 1
     counts = [
         k for k in subject.settings.upper if k <= network.layers and k % step == 0
     ]
@@ -112,8 +115,7 @@ def _upper(subject: Subject) -> dict[str, Any]:
     for count in counts:
         units = network.units[network.layers - count]
         grey = images.mean(dim=1, keepdim=True)
-        fed = grey.expand(-1, units, -1, -1) if network.kind == "cnn" else images
-        h = fed if network.kind == "cnn" else fed.flatten(1)
+        h = grey.expand(-1, units, -1, -1) if images_only else images.flatten(1)
         each.append(network.upper(subject.final, h, count))
     if not each:
         return {"reason": f"none of {subject.settings.upper} layers can be fed"}
@@ -142,7 +144,7 @@ def _signal(subject: Subject) -> dict[str, Any]:
 
 
 def _sizes(subject: Subject) -> dict[str, Any]:
-    if subject.network.kind != "cnn":
+    if not isinstance(subject.network, Convolutional):
         return {"reason": "a fully connected network takes images of one size"}
     images = torch.cat([subject.training[:1], subject.like(subject.tests.pixels)])
     rules: dict[str, Callable[[Tensor, int], Tensor]] = {
@@ -209,7 +211,7 @@ def _predictions(subject: Subject) -> dict[str, Any]:
 
 
 def _cover(subject: Subject) -> dict[str, Any]:
-    _, height, width = subject.network.shape
+    _, height, width = subject.network.input_shape
     return {
         "corner": plain(cover(subject.network, (0, 0))),
         "centre": plain(cover(subject.network, (height // 2, width // 2))),

@@ -9,8 +9,9 @@ from torch import Tensor
 from empirical.data import Dataset
 from empirical.identity_map.images import Pictures, checked, unseen
 from empirical.identity_map.measures.similarity import Closeness, heat_map
-from empirical.identity_map.networks import Network, Params
+from empirical.identity_map.networks import image_shape
 from empirical.identity_map.probes import RHOS, Law
+from empirical.networks import Convolutional, Network, Params
 from empirical.randomness import Seed, torch_generator
 
 BYTES = 256 * 2**20
@@ -100,7 +101,7 @@ class Subject:
 
     def chunk(self, images: Tensor) -> int:
         """How many images' representations fit into `BYTES`."""
-        spots = images[0, 0].numel() if self.network.kind == "cnn" else 1
+        spots = images[0, 0].numel() if isinstance(self.network, Convolutional) else 1
         numbers = sum(self.network.units) * spots * len(self.final[0])
         return max(1, BYTES // (numbers * images.element_size()))
 
@@ -154,13 +155,13 @@ def subject(
             f"{len(zero)} are, e.g. image {int(zero.nonzero()[0])}"
         )
     tests = test_images or unseen(
-        network.shape, generator=torch_generator(seed, "unseen")
+        image_shape(network), generator=torch_generator(seed, "unseen")
     )
     for name, shape in (("training", images.shape[1:]), ("test", tests.shape)):
-        if tuple(shape) != network.shape:
+        if tuple(shape) != network.input_shape:
             raise ValueError(
                 f"measure: `{name}_images` must have the network's shape "
-                f"{network.shape}, but they have {tuple(shape)}"
+                f"{network.input_shape}, but they have {tuple(shape)}"
             )
     if [w.shape for w in initial] != [w.shape for w in final]:
         raise ValueError("measure: `initial` and `final` must have the same shapes")

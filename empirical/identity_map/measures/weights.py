@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from empirical.identity_map.networks import Network, Params, convolve
+from empirical.networks import Convolutional, Network, Params, convolve
 
 
 def relative_change(initial: Params, final: Params) -> Tensor:
@@ -79,11 +79,11 @@ def cover(
     --------
     At a corner a kernel of 29 covers 15 by 15 of 28 by 28 pixels, not half of them:
 
-    >>> net = Network(kind="cnn", shape=(1, 28, 28), layers=1, kernel=29)
+    >>> net = Convolutional(shape=(1, 28, 28), kernel=29)
     >>> round(cover(net, (0, 0)).item(), 3)
     0.287
     """
-    _, height, width = network.shape
+    _, height, width = network.input_shape
     row, column = position
     if not (0 <= row < height and 0 <= column < width):
         raise ValueError(
@@ -91,7 +91,7 @@ def cover(
             f"{position}"
         )
     count = network.layers if layers is None else layers
-    if network.kind != "cnn":
+    if not isinstance(network, Convolutional):
         # A unit of a full layer has a weight for every number below.
         return torch.ones(count, dtype=torch.float64)
     kernel = torch.ones((1, 1, 1, network.kernel, network.kernel), dtype=torch.float64)

@@ -222,7 +222,7 @@ def _train(
     network = FullyConnected.uniform(
         inputs=dim, width=width, depth=depth, activation=_TRAINED[activation]
     )
-    params = network.init(draws=seeds, generator=generator, dtype=torch.float32)
+    params = network.init(replicates=seeds, generator=generator, dtype=torch.float32)
     signs = numpy_generator(seed, "labels").choice((-1.0, 1.0), size=(n, 1))
     return train_all_layers(
         network,

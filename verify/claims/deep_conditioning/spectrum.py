@@ -218,7 +218,7 @@ def _measure_projections(
     network = FullyConnected.uniform(
         inputs=dim, width=width, depth=1, activation=named("relu")
     )
-    params = network.init(generator=generator, draws=draws)
+    params = network.init(generator=generator, replicates=draws)
     x = torch.empty((draws, points, dim), dtype=torch.float64)
     x = x.normal_(generator=torch_generator(seed, "points"))
     x = x / x.norm(dim=2, keepdim=True)

@@ -310,7 +310,7 @@ def _measure_sign_network(
         inputs=2, width=width, depth=depth, activation=named("sign")
     )
     params = network.init(
-        draws=nets, generator=torch_generator(seed, "weights"), dtype=torch.float32
+        replicates=nets, generator=torch_generator(seed, "weights"), dtype=torch.float32
     )
     features = network.features(params, torch.from_numpy(pair_inputs(rho)).float())
     history = [(h[:, 0] * h[:, 1]).sum(dim=1).double().numpy() for h in features[1:]]

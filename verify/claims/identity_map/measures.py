@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from empirical import data
 from empirical.identity_map import measures, probes
-from empirical.identity_map.networks import Network
+from empirical.identity_map.networks import Copier, copier
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
@@ -195,8 +195,8 @@ PICTURE = Claim(
 )
 
 
-def _cnn(layers: int, seed: int) -> tuple[Network, Any, torch.Tensor]:
-    network = Network(kind="cnn", shape=(1, 6, 6), layers=layers, width=5, kernel=3)
+def _cnn(layers: int, seed: int) -> tuple[Copier, Any, torch.Tensor]:
+    network = copier(kind="cnn", shape=(1, 6, 6), layers=layers, width=5, kernel=3)
     params = network.init("framework", generator=torch_generator(seed, "upper"))
     return network, params, _image(6, seed)[None]
 
@@ -249,7 +249,7 @@ def _one_layer(side: int, seed: int) -> tuple[Array, Array]:
 def _measure_change(*, side: int, seed: int) -> float:
     """Relative change of one trained layer, by the test-bed's trainer."""
     x, w0 = _one_layer(side, seed)
-    network = Network(kind="fcn", shape=(1, side, side), layers=1, activation="linear")
+    network = copier(kind="fcn", shape=(1, side, side), layers=1, activation="linear")
     params = network.load([w0])
     images = torch.from_numpy(x.reshape(1, 1, side, side))
     recipe = Recipe(rate=0.1, momentum=0.5, steps=400, schedule=())

@@ -35,10 +35,9 @@ def _counted(*, first: str, second: str) -> list[int]:
     named = {c.name: c.network for c in configurations("paper")}
 
     def count(network: Any) -> int:
-        shape, widths = network.shape, network.widths
+        shape, widths = network.input_shape, network.widths
         if len(shape) == 1:
-            ends = [*shape, *widths, 1]
-            return sum(a * b for a, b in itertools.pairwise(ends))
+            return sum(a * b for a, b in itertools.pairwise(widths))
         channels = [shape[0], *widths]
         kernels = sum(9 * a * b for a, b in itertools.pairwise(channels))
         edge = shape[1]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from empirical.square_loss import networks
 from empirical.square_loss.experiments import configurations
 from empirical.square_loss.study import train_configuration
 from theory import square_loss as sl
@@ -153,7 +154,7 @@ def _distance_by_optimiser(*, epochs: int) -> Array:
 def _distance_by_outputs(*, epochs: int, decayed: bool = True) -> Array:
     made, result, learnt = _interrupted(epochs)
     g = made.network.apply(result.final, learnt.inputs)[..., 0].numpy()
-    rho = made.network.rho(result.final).numpy()
+    rho = networks.rho(made.network, result.final).numpy()
     recipe = made.recipe
     decay = recipe.weight_decay if decayed else 0.0
     penalty = sl.torch_scale("mean", decay, g.shape[1], recipe.rate).penalty
@@ -208,7 +209,7 @@ def _products(*, scale: str, data: str) -> Array:
 
 
 def _of_all_layers(*, scale: str, data: str) -> Array:
-    depth = len(configuration("none-decay", scale, data).network.widths) + 1
+    depth = len(configuration("none-decay", scale, data).network.widths) - 1
     penalty = _penalty("none-decay", scale, data)
     return np.array(
         [

@@ -153,7 +153,7 @@ def changes(runs: Sequence[Run]) -> "Figure":
             ax.plot(layers, each, ".", color=SERIES[1], markersize=3)
         if bool(run.group.diverged.all()):
             ax.text(0.5, 0.5, "diverged", transform=ax.transAxes, ha="center")
-        ax.set_title(f"{str(run.network['kind']).upper()}, {run.layers} layers")
+        ax.set_title(f"{run.kind.upper()}, {run.layers} layers")
         ax.yaxis.get_major_locator().set_params(nbins=5)
         ax.set(xlabel="layer", ylim=(0.0, None))
         ax.grid(visible=False, axis="x")

@@ -50,7 +50,7 @@ def _layers(count: int) -> str:
 
 
 def _by_kind(runs: Runs) -> list[tuple[str, Group]]:
-    ordered = sorted(runs, key=lambda run: (run.network["kind"], -run.layers))
+    ordered = sorted(runs, key=lambda run: (run.kind, -run.layers))
     return [
         (f"{str(run.network['kind']).upper()}, {_layers(run.layers)}", run.group)
         for run in ordered
@@ -285,7 +285,7 @@ def changes(runs: Runs) -> "Figure":
     """Draw bars of weight changes, two convolutional and two fully connected networks."""
     chosen: list[Run] = []
     for kind, depths in (("cnn", (5, _DEEP)), ("fcn", (4, 11))):
-        mine = [run for run in _with(runs, "change") if run.network["kind"] == kind]
+        mine = [run for run in _with(runs, "change") if run.kind == kind]
         chosen += [nearest(mine, d) for d in depths] if mine else []
     return curves.changes(list({run.name: run for run in chosen}.values()))
 

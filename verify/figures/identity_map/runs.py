@@ -136,29 +136,50 @@ class Run:
 
     @property
     def network(self) -> Mapping[str, Any]:
-        """Kind, shape, layers, width, kernel, activation."""
+        """The specification, as its fields."""
         return self.record.entry("network")
+
+    @property
+    def kind(self) -> str:
+        """``"fcn"``, ``"cnn"`` or ``"residual"``."""
+        kind = str(self.network["kind"])
+        return {"fully connected": "fcn", "convolutional": "cnn"}.get(kind, kind)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width of a training image."""
+        channels, height, width = self.network[
+            "image" if self.kind == "fcn" else "shape"
+        ]
+        return channels, height, width
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """Units or channels of hidden layers."""
+        if self.kind == "residual":
+            return (int(np.prod(self.shape)),) * (2 * self.network["blocks"] - 1)
+        widths = tuple(self.network["widths"])
+        return widths[1:-1] if self.kind == "fcn" else widths
 
     @property
     def layers(self) -> int:
         """Weight layers."""
-        return int(self.network["layers"])
+        return len(self.units) + 1
 
     @property
     def width(self) -> int:
         """Units or channels of hidden layers; of an image where there is no other."""
-        given = self.network.get("width")
-        return int(np.prod(self.network["shape"])) if given is None else int(given)
+        return self.units[0] if self.units else int(np.prod(self.shape))
 
     @property
     def kernel(self) -> int:
         """Edge of the kernels; 0 where there are none."""
-        return int(self.network["kernel"]) if self.network["kind"] == "cnn" else 0
+        return int(self.network["kernel"]) if self.kind == "cnn" else 0
 
     @property
     def size(self) -> int:
         """Edge of the training image."""
-        return int(self.network["shape"][-1])
+        return self.shape[-1]
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -175,7 +196,7 @@ class Run:
     def image(self, pixels: Any) -> Array:
         """Return rows of pixels as an image, (H, W) or (H, W, channels)."""
         rows = np.array(pixels, dtype=np.float64)
-        channels = int(self.network["shape"][0])
+        channels = self.shape[0]
         parts = rows.reshape(channels, -1, rows.shape[-1])
         return parts[0] if channels == 1 else np.moveaxis(parts, 0, -1)
 

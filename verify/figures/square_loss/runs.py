@@ -112,7 +112,10 @@ class Run:
     @property
     def family(self) -> str:
         """``"none"``, ``"bn"``, ``"wn"`` or ``"wn-rows"``."""
-        return str(self.record.entry("network/family"))
+        network = self.record.entry("network")
+        if network["norm"] is not None:
+            return "bn-affine" if network["norm"]["affine"] else "bn"
+        return {"matrix": "wn", "rows": "wn-rows"}.get(network["weighting"], "none")
 
     @property
     def scales(self) -> tuple[float, ...]:

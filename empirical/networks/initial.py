@@ -1,4 +1,4 @@
-r"""The initialisations that the paper compares, with their exact scales.
+r"""X, with their exact scales.
 
 A weight of shape (fan_out, fan_in) or (channels out, channels in, K, K) is drawn
 with independent entries (but for ``"orthogonal"``), mean zero. With
@@ -9,6 +9,7 @@ with independent entries (but for ``"orthogonal"``), mean zero. With
 (K = 1 for a matrix) the standard deviations are
 
 =================== =================================================
+``unit``            1, normal
 ``default``         :math:`(f_i f_o)^{-1/2}`, normal, as printed
 ``default-sqrt``    :math:`(f_i f_o)^{-1/4}`, normal
 ``framework``       uniform in :math:`\pm f_i^{-1/2}`: :math:`(3 f_i)^{-1/2}`
@@ -46,6 +47,10 @@ SCHEMES = (
     "kaiming-uniform",
     "orthogonal",
 )
+"""Those that the paper compares."""
+
+UNIT = "unit"
+"""Of the NTK parametrisation."""
 
 
 def checked(scheme: str) -> str:
@@ -61,7 +66,7 @@ def checked(scheme: str) -> str:
     >>> checked("orthogonal")
     'orthogonal'
     """
-    if scheme not in SCHEMES:
+    if scheme not in (*SCHEMES, UNIT):
         near = difflib.get_close_matches(str(scheme), SCHEMES, n=1, cutoff=0.3)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
@@ -95,6 +100,8 @@ def deviation(scheme: str, shape: tuple[int, ...]) -> float:
     """
     fan_in, fan_out = fans(shape)
     match checked(scheme):
+        case "unit":
+            return 1.0
         case "default":
             return (fan_in * fan_out) ** -0.5
         case "default-sqrt":
@@ -117,7 +124,7 @@ def fill_(weight: Tensor, scheme: str, *, generator: torch.Generator) -> Tensor:
     weight : Tensor, shape (out, in) or (out, in, K, K)
         On the generator's device.
     scheme : str
-        One of `SCHEMES`.
+        One of `SCHEMES`, or `UNIT`.
     generator : torch.Generator
         Advanced.
 

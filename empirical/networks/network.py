@@ -1,0 +1,394 @@
+"""What all specifications have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from empirical.networks import initial
+from empirical.networks.layers import (
+    ACTIVATIONS,
+    WEIGHTINGS,
+    Activation,
+    Layer,
+    Norm,
+    Weighting,
+    run,
+)
+from empirical.testbed.modules import Params
+
+
+class Signals(NamedTuple):
+    """What one pass computes, (replicates, n, units) or (replicates, n, C, H, W) each.
+
+    Attributes
+    ----------
+    outputs : Tensor
+    hidden : tuple of Tensor
+        h_1, ..., h_{L-1} after their activation, and the sum where a skip ends.
+    before : tuple of Tensor
+        The products of all L layers, before normalisation and activation; empty unless
+        they were to be kept.
+    """
+
+    outputs: Tensor
+    hidden: tuple[Tensor, ...]
+    before: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network(ABC):
+    r"""A specification; parameters live outside it, stacked along replicates.
+
+    Parameters come layer by layer, of each layer weight, size, bias, gain and shift as
+    far as it has them (`Layer.shapes`).
+
+    Parameters
+    ----------
+    activation : str or callable
+        A name of `ACTIVATIONS`, or what acts entrywise on tensors.
+    bias : bool
+        Of every layer.
+    norm : Norm, optional
+        Ahead of every activation.
+    weighting : {"rows", "matrix"}, optional
+        Weight normalisation: each row is :math:`g_i v_i/|v_i|`, in every layer; or each
+        weight has norm 1, and the last is :math:`\rho v/|v|`.
+
+    Raises
+    ------
+    ValueError
+        If sizes are not positive or do not fit, or a name is none.
+    """
+
+    activation: Activation | tuple[Activation, ...] = "relu"
+    bias: bool = False
+    norm: Norm | None = None
+    weighting: Weighting | None = None
+
+    def __post_init__(self) -> None:
+        given = self.activation
+        for name, known, used in (
+            (
+                "activation",
+                (*ACTIVATIONS,),
+                given if isinstance(given, tuple) else [given],
+            ),
+            ("weighting", WEIGHTINGS, [self.weighting]),
+        ):
+            for value in used:
+                if isinstance(value, str) and value not in known:
+                    raise ValueError(
+                        f"{type(self).__name__}: `{name}` must be one of "
+                        f"{', '.join(known)}, but it is {value!r}"
+                    )
+
+    @abstractmethod
+    def built(self) -> tuple[Layer, ...]:
+        """Return the weight layers; see `plan`."""
+
+    def hidden(self, weight: tuple[int, ...], act: Activation, **more: Any) -> Layer:
+        """Return a hidden layer; `more` as `Layer` has it."""
+        return replace(
+            self.readout(weight, sized=False, **more), norm=self.norm, activation=act
+        )
+
+    def readout(self, weight: tuple[int, ...], **more: Any) -> Layer:
+        """Return a last layer; `more` as `Layer` has it."""
+        more.setdefault("sized", self.weighting == "matrix")
+        return Layer(weight=weight, bias=self.bias, weighting=self.weighting, **more)
+
+    @cached_property
+    def plan(self) -> tuple[Layer, ...]:
+        """The weight layers, in order."""
+        return self.built()
+
+    @property
+    @abstractmethod
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+
+    @property
+    def out_shape(self) -> tuple[int, ...] | None:
+        """Shape that outputs are given; as the last layer has them where None."""
+        return None
+
+    @property
+    def scheme(self) -> str:
+        """How weights are drawn where nobody says."""
+        return "framework"
+
+    @property
+    def layers(self) -> int:
+        """Weight layers, L."""
+        return len(self.plan)
+
+    @cached_property
+    def units(self) -> tuple[int, ...]:
+        """Units or channels of h_0, ..., h_L."""
+        plan = self.plan
+        return (plan[0].weight[1], *(layer.weight[0] for layer in plan))
+
+    @cached_property
+    def weight_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shape of every layer's weight, without the replicates."""
+        return tuple(layer.weight for layer in self.plan)
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of all parameters, without the replicates."""
+        return tuple(s for layer in self.plan for s in layer.shapes.values())
+
+    @property
+    def parameters(self) -> int:
+        """Number of parameters of one replicate."""
+        return sum(torch.Size(shape).numel() for shape in self.shapes)
+
+    def grouped(self, params: Params) -> list[dict[str, Tensor]]:
+        """Return the parameters of each layer by name."""
+        each = iter(params)
+        return [{name: next(each) for name in layer.shapes} for layer in self.plan]
+
+    def init(
+        self,
+        scheme: str | None = None,
+        *,
+        generator: torch.Generator | Sequence[torch.Generator],
+        replicates: int = 1,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str | None = None,
+    ) -> Params:
+        r"""Draw parameters, one network after another.
+
+        So many at once, one at a time or in chunks of any size are the same numbers.
+        Biases are 0, but in the scheme ``"framework"`` uniform in
+        :math:`\pm f_i^{-1/2}`, each after its weight. Gains are 1, shifts 0, and sizes
+        such that weights act as drawn.
+
+        Parameters
+        ----------
+        scheme : str, optional
+            Of the weights, one of `initial.SCHEMES`; the specification's own by default.
+        generator : torch.Generator, or a sequence of them
+            Advanced by `replicates` networks, or one each. Draws on its device.
+        dtype : torch.dtype
+            Of the parameters, and of the numbers drawn.
+        device : torch.device or str, optional
+            Where the parameters go; the generator's device when absent.
+
+        Raises
+        ------
+        ValueError
+            If there is no replicate, or no such scheme.
+        """
+        scheme = initial.checked(scheme or self.scheme)
+        if isinstance(generator, torch.Generator):
+            generator = [generator] * replicates
+        if not generator:
+            raise ValueError(
+                f"{type(self).__name__}.init: `replicates` must be at least 1, but it is "
+                f"{replicates if replicates < 1 else 'an empty list of generators'}"
+            )
+        made = tuple(
+            torch.empty((len(generator), *s), dtype=dtype, device=generator[0].device)
+            for s in self.shapes
+        )
+        for replicate, source in enumerate(generator):
+            one = self.grouped(tuple(p[replicate] for p in made))
+            for layer, own in zip(self.plan, one, strict=True):
+                layer.fill_(own, scheme, generator=source)
+        return tuple(p.to(device or generator[0].device) for p in made)
+
+    def load(
+        self,
+        params: Sequence[npt.ArrayLike | Tensor],
+        *,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> Params:
+        """Take parameters made elsewhere, each with replicates in front or not.
+
+        Raises
+        ------
+        ValueError
+            If number, shapes or replicates do not fit, or an entry is not finite.
+        """
+        loaded: list[Tensor] = []
+        for given, shape in zip(params, self.shapes, strict=False):
+            values: Any = given
+            tensor = torch.as_tensor(values).to(device=device, dtype=dtype)
+            loaded.append(tensor[None] if tensor.ndim == len(shape) else tensor)
+        who = type(self).__name__
+        if len(params) != len(self.shapes):
+            raise ValueError(
+                f"{who}.load: `params` must hold {len(self.shapes)} tensors, but it "
+                f"holds {len(params)}"
+            )
+        self.check_params(tuple(loaded))
+        if not all(bool(torch.isfinite(p).all()) for p in loaded):
+            raise ValueError(f"{who}.load: `params` must be finite, but some are not")
+        return tuple(p.clone() for p in loaded)
+
+    def arranged(self, params: Params) -> Params:
+        """Return parameters in the order of memory that their slopes have.
+
+        Autograd has the slopes of products with a matrix's transpose in the order of
+        (replicates, in, out). An update in the order of memory is three times as fast.
+        """
+        grouped = self.grouped(params)
+        for layer, own in zip(self.plan, grouped, strict=True):
+            if len(layer.weight) == 2 and not layer.by_columns:
+                own["weight"] = own["weight"].mT.contiguous().mT
+        return tuple(p for own in grouped for p in own.values())
+
+    def running(self, params: Params) -> Params:
+        """Return running statistics as they are before training: means 0, variances 1."""
+        first = params[0]
+        return tuple(
+            first.new_full((len(first), *shape), float(index % 2))
+            for layer in self.plan
+            for index, shape in enumerate(layer.running)
+        )
+
+    def weights(self, params: Params) -> Params:
+        """Return W_1, ..., W_L as they act, replicates in front."""
+        return tuple(
+            layer.acting(own)
+            for layer, own in zip(self.plan, self.grouped(params), strict=True)
+        )
+
+    def apply(self, params: Params, inputs: Tensor, *, buffers: Params = ()) -> Tensor:
+        """Return outputs, (replicates, n, ...), of inputs (n, ...) or as many stacked.
+
+        With normalisation over batches the inputs are the batch, unless there are
+        running statistics, `buffers`.
+
+        Raises
+        ------
+        ValueError
+            If shapes or dtypes do not fit.
+        """
+        self.check(params, inputs)
+        return self.run(params, inputs, buffers=buffers, training=not buffers).outputs
+
+    def run(
+        self,
+        params: Params,
+        inputs: Tensor,
+        *,
+        weights: Params | None = None,
+        buffers: Params = (),
+        training: bool = True,
+        kept: bool = False,
+    ) -> Signals:
+        """Run unchecked: what an update calls.
+
+        Parameters
+        ----------
+        weights : tuple of Tensor, optional
+            Those that act, where they are there already.
+        buffers : tuple of Tensor
+            Running statistics, which training moves in place; elsewhere they are used.
+        kept : bool
+            Whether the products of all layers are kept.
+        """
+        if inputs.ndim > 3 and len(self.weight_shapes[0]) == 2:
+            inputs = inputs.flatten(-3)
+        outputs, before = run(
+            self.plan,
+            self.grouped(params),
+            self.weights(params) if weights is None else weights,
+            inputs,
+            buffers=buffers,
+            training=training,
+            kept=kept,
+        )
+        return Signals(self._shaped(outputs[-1]), tuple(outputs[:-1]), tuple(before))
+
+    def layer_outputs(self, params: Params, inputs: Tensor) -> tuple[Tensor, ...]:
+        """Return h_1, ..., h_{L-1} and the outputs; see `Signals`."""
+        self.check(params, inputs)
+        signals = self.run(params, inputs)
+        return (*signals.hidden, signals.outputs)
+
+    def upper(self, params: Params, representation: Tensor, count: int) -> Tensor:
+        """Run only the last `count` layers, on what the one below them puts out.
+
+        Or on anything of that shape, with replicates in front or not; `params` is of the
+        whole network.
+
+        Examples
+        --------
+        >>> from empirical.networks import Convolutional
+        >>> from empirical.randomness import torch_generator
+        >>> net = Convolutional(shape=(1, 5, 5), widths=(3, 3, 3))
+        >>> params = net.init(generator=torch_generator(7))
+        >>> x = torch.ones(1, 1, 5, 5, dtype=torch.float64)
+        >>> hidden = net.layer_outputs(params, x)[1]
+        >>> torch.equal(net.upper(params, hidden, 2), net.apply(params, x))
+        True
+        """
+        self.check_params(params)
+        who, plan = type(self).__name__, self.plan[-count:]
+        cut = any(layer.skip > index + 1 for index, layer in enumerate(plan))
+        if not 1 <= count <= self.layers or cut:
+            raise ValueError(
+                f"{who}.upper: `count` must be from 1 to {self.layers}, and even for a "
+                f"residual network, but it is {count}"
+            )
+        units, axes = plan[0].weight[1], len(plan[0].weight)
+        h = representation
+        if h.ndim not in (axes, axes + 1) or h.shape[1 - axes] != units:
+            named = f"(n, {units}, H, W)" if axes == 4 else f"(n, {units})"
+            raise ValueError(
+                f"{who}.upper: `representation` must have shape {named}, with "
+                f"replicates in front or not, but it has {tuple(h.shape)}"
+            )
+        owns, weights = self.grouped(params)[-count:], self.weights(params)[-count:]
+        return self._shaped(run(plan, owns, weights, h)[0][-1])
+
+    def check_params(self, params: Params) -> None:
+        """Raise ValueError if parameters do not fit the network."""
+        shapes = tuple(tuple(p.shape[1:]) for p in params)
+        if shapes != self.shapes or len({len(p) for p in params}) != 1:
+            raise ValueError(
+                f"{type(self).__name__}: `params` must have the shapes (replicates, ...) "
+                f"with {self.shapes} behind the replicates, but they are "
+                f"{tuple(tuple(p.shape) for p in params)}. Use `init` of the same network."
+            )
+
+    def check(self, params: Params, inputs: Tensor) -> None:
+        """Raise ValueError if parameters or inputs do not fit the network."""
+        self.check_params(params)
+        who, axes = type(self).__name__, len(self.input_shape)
+        # Convolutions without a readout take images of every size.
+        free = 2 if axes == 3 and all(len(s) == 4 for s in self.weight_shapes) else 0
+        wanted = self.input_shape[: axes - free]
+        found = tuple(inputs.shape[-axes:])[: axes - free]
+        named = ", ".join(map(str, [*wanted, "H", "W"][:axes]))
+        fits = inputs.ndim in (axes + 1, axes + 2) and inputs.numel() > 0
+        if not fits or found != wanted:
+            raise ValueError(
+                f"{who}: `inputs` must have shape (n, {named}), with replicates in front "
+                f"or not, but they have {tuple(inputs.shape)}"
+            )
+        stacked = inputs.ndim == axes + 2
+        if stacked and len(inputs) not in (1, len(params[0])):
+            raise ValueError(
+                f"{who}: `inputs` must have 1 or {len(params[0])} replicates, as `params` "
+                f"has, but they have {len(inputs)}"
+            )
+        if inputs.dtype != params[0].dtype:
+            raise ValueError(
+                f"{who}: `inputs` must have the weights' dtype {params[0].dtype}, but "
+                f"they have {inputs.dtype}. Convert them with inputs.to(...)."
+            )
+
+    def _shaped(self, outputs: Tensor) -> Tensor:
+        shape = self.out_shape
+        return outputs if shape is None else outputs.reshape(*outputs.shape[:2], *shape)
