@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theory import _slope_tables, gaussian, kernels
+from theory import _length_tables, _slope_tables, gaussian, kernels
 from theory import activations as act
 
 TOLERANCE = 1e-12
@@ -527,6 +527,24 @@ def test_parallel_rows_of_other_lengths(ratio, sign):
     s = act.hard_tanh
     k = kernels.nngp(np.array([[1.0, 0.0], [sign * ratio, 0.0]]), s, 1)
     assert abs(k[0, 1] - w @ (s(z) * s(sign * ratio * z))) <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    "lengths", [(0.01, 10.0), (1.0, 3.0), (30.0, 45.0), (1e2, 1e4)]
+)
+def test_parallel_rows_of_lengths_far_apart(lengths):
+    """A row's values change over many scales of the function from one to the other."""
+
+    def sine(i, j):
+        r, o = (mpmath.mpf(lengths[k]) for k in (i, j))
+        return mpmath.asin(2 * r * o / mpmath.sqrt((1 + 2 * r * r) * (1 + 2 * o * o)))
+
+    with mpmath.workdps(40):
+        true = 1 - sine(0, 1) / mpmath.sqrt(sine(0, 0) * sine(1, 1))
+        (found,) = _length_tables.turned(
+            act.erf, math.log(lengths[0]), np.array([math.log(lengths[1] / lengths[0])])
+        )
+        assert abs(found / true - 1) <= 1e-13
 
 
 @pytest.mark.parametrize("name", ["sign", "step"])
