@@ -27,6 +27,9 @@ Array = npt.NDArray[np.float64]
 
 NODES = 16
 
+SLOPES = 20
+"""Nodes of a panel for products of slopes, which may be polynomials of 20 nodes each."""
+
 OCTAVES = 26
 """Of the angle, at most: those below count 4^-26."""
 
@@ -39,27 +42,21 @@ def integrals(
     `d` is 1 - |rho|, at most 1/2.
     """
     sign = -1.0 if rho < 0.0 else 1.0
-    z, w = rule_of(activation, np.array([r, other]))
-    z, w = np.concatenate([-z[::-1], z]), 0.5 * np.concatenate([w[::-1], w])
+    z, w = _both_ways(*rule_of(activation, np.array([r, other])))
     left, right = activation._value(r * z), activation._value(sign * other * z)
     left -= w @ left
     right -= w @ right
     whole = float((left * w) @ right) / (r * other)
-    df = activation.derivative
+    # As Gaussians of these lengths need it: a panel far out counts for a long row alone.
+    df = [activation._scaled(v * v).derivative for v in dict.fromkeys((r, other))]
     if d == 0.0:
-        slope = (df._value(r * z) * w) @ df._value(sign * other * z)
-        return whole, 0.0, float(slope)
+        z, w = _both_ways(*rule_of(activation, np.array([r, other]), nodes=SLOPES))
+        slope = float((df[0]._value(z) * w) @ df[-1]._value(sign * z))
+        return whole, 0.0, slope / (r * other)
     size = math.sqrt(float((left * left) @ w) * float((right * right) @ w))
-    f = [
-        Broken(
-            lambda x, v=v: df._value(v * x),
-            tuple(c / v for c in activation.kinks),
-            lambda reach, v=v: df._edges(reach * v) / v,
-        )
-        for v in dict.fromkeys((r, other))
-    ]
+    f = [Broken(h._value, h.kinks, h._edges) for h in df]
     t = 2.0 * math.asin(math.sqrt(0.5 * d))
-    plane = Plane(f, size / (r * other), mirrored=rho < 0.0, widest=t)
+    plane = Plane(f, size, mirrored=rho < 0.0, widest=t)
     x, share = gaussian.legendre(NODES)
     # Slopes vary over angles like the least gap of kinks and the narrowest panel.
     finest = min([float(np.diff(e.edges(e.reach)).min(initial=1.0)) for e in f])
@@ -68,6 +65,10 @@ def integrals(
     low = np.append(octaves[1:], 0.0)[:, None]
     half = 0.5 * (octaves[:, None] - low)
     u = t * np.append((low + half * (1.0 + x)).ravel(), 1.0)
-    slopes = plane(u)[:, 0, -1]
+    slopes = plane(u)[:, 0, -1] / (r * other)
     lost = t * float((half * share).ravel() @ (slopes * np.sin(u))[:-1])
     return whole - sign * lost, lost, float(slopes[-1])
+
+
+def _both_ways(z: Array, w: Array) -> tuple[Array, Array]:
+    return np.concatenate([-z[::-1], z]), 0.5 * np.concatenate([w[::-1], w])

@@ -1,4 +1,4 @@
-"""Layers at any lengths by closed forms: erf, GELU, exponentials, shifted powers."""
+"""Layers at any lengths by closed forms: erf, GELU, exponentials, waves, shifted powers."""
 
 import itertools
 import math
@@ -41,7 +41,7 @@ class Formula(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Integrated:
-    """The error function, GELU or the exponential: slopes are integrated over angles."""
+    """The error function or GELU: slopes are integrated over angles."""
 
     formula: closed_pairs.Formula
     r: Array
@@ -114,18 +114,19 @@ class Power:
         return self._size * self._engine.distance(self.d)
 
 
-FORMULAS: dict[Activation, closed_pairs.Formula] = {
-    activations.erf: closed_pairs.ErrorFunction,
-    activations.gelu: closed_pairs.Gelu,
-    activations.exp: closed_pairs.Exponential,
+FORMULAS: dict[Activation, Callable[..., Formula]] = {
+    activations.erf: partial(Integrated, closed_pairs.ErrorFunction),
+    activations.gelu: partial(Integrated, closed_pairs.Gelu),
+    activations.exp: closed_pairs.Exponential.at,
+    activations.sin: partial(closed_pairs.Wave, True),  # noqa: FBT003
+    activations.cos: partial(closed_pairs.Wave, False),  # noqa: FBT003
+    activations.gaussian_bump: closed_pairs.Bump,
 }
 
 
 def _formula(base: Activation) -> Callable[..., Formula] | None:
     m = homogeneity(base)
-    if m is not None:
-        return partial(Power, base, m)
-    return partial(Integrated, FORMULAS[base]) if base in FORMULAS else None
+    return FORMULAS.get(base) if m is None else partial(Power, base, m)
 
 
 def closed(activation: Activation) -> bool:

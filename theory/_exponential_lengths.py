@@ -12,6 +12,7 @@ rows of one direction have the covariance
 :math:`\delta`. Nothing overflows before the kernel itself.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ Array = npt.NDArray[np.float64]
 ORDER = 18
 """Hermite coefficients r^k / sqrt(k!) of rows shorter than one: 1/18! is rounding."""
 
+LEAST = 0.1
+"""Distance from which a difference has its digits."""
+
 
 def _gram(r: Array, o: Array, delta: Array) -> Array:
     """f_r^2 f_o^2 - k^2, an error of rounding over r o."""
@@ -32,16 +36,35 @@ def _gram(r: Array, o: Array, delta: Array) -> Array:
     return -np.expm1(-delta * delta) - 2.0 * half * np.exp(r * o - r * r - o * o)
 
 
-def _gram_of_short(r: Array, gap: Array) -> Array:
-    """Return the same as a sum of (a_j b_k - a_k b_j)^2 over Hermite coefficients."""
+def gram_of_short(r: Array, gap: Array, first: int = 1, step: int = 1) -> Array:
+    """Return the same as a sum of (a_j b_k - a_k b_j)^2 over Hermite coefficients.
+
+    a_k = r^k e^(-r^2/2) / sqrt(k!) for k = first, first + step, ..., of lengths up to one.
+    """
     r = np.minimum(r, 1.0)
     o = np.minimum(r * np.exp(gap), 1.0)
     out = np.zeros_like(r)
-    for k in range(2, ORDER + 1):
-        for j in range(1, k):
-            turn = np.power(r * o, j) * np.power(o, k - j) * np.expm1((j - k) * gap)
-            out += turn * turn / (math.factorial(j) * math.factorial(k))
+    for j, k in itertools.combinations(range(first, ORDER + 1, step), 2):
+        turn = np.power(r * o, j) * np.power(o, k - j) * np.expm1((j - k) * gap)
+        out += turn * turn / (math.factorial(j) * math.factorial(k))
     return out * np.exp(-r * r - o * o)
+
+
+def apart(
+    means: tuple[Array, Array],
+    deviations: tuple[Array, Array],
+    covariance: Array,
+    gram: Array,
+    across: Array,
+) -> Array:
+    """Return lambda from m, f, k, f_r^2 f_o^2 - k^2 and m_r f_o - m_o f_r."""
+    (m, other), (f, g) = means, deviations
+    size = np.sqrt((m * m + f * f) * (other * other + g * g))
+    along = m * other + covariance
+    lost = gram + across * across + 2.0 * m * other * gram / (f * g + covariance)
+    # Of far lengths the difference has its digits, and of opposite ones.
+    far = 1.0 - along / size
+    return np.where(far > LEAST, far, lost / (size * (size + np.abs(along))))
 
 
 @dataclass(frozen=True)
@@ -89,15 +112,10 @@ class ExponentialLengths:
         m, other = self._mean(r * r), self._mean(o * o)
         f, g = (np.sqrt(-np.expm1(-v * v)) for v in (r, o))
         k = -np.exp(-0.5 * delta * delta) * np.expm1(-r * o)
-        gram = np.where(o < 1.0, _gram_of_short(r, gap), _gram(r, o, delta))
+        gram = np.where(o < 1.0, gram_of_short(r, gap), _gram(r, o, delta))
         # f_o - f_r and m_o - m_r.
         up = -np.exp(-r * r) * np.expm1(-2.0 * rise) / (f + g)
         down = np.exp(-0.5 * r * r) * np.expm1(-rise)
         down += self._ratio * np.exp(-r * r) * np.expm1(-2.0 * rise)
         across = m * up - f * down
-        apart = gram + across * across + 2.0 * m * other * gram / (f * g + k)
-        both = np.sqrt((m * m + f * f) * (other * other + g * g))
-        along = m * other + k
-        return np.where(
-            along > 0.0, apart / (both * (both + np.abs(along))), 1.0 - along / both
-        )
+        return apart((m, other), (f, g), k, gram, across)

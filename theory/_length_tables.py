@@ -296,7 +296,11 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
             at = start + wide * (a + 0.5 * (b - a) * (1.0 + node))
             change += 0.5 * weight * (b - a) * wide * activation.derivative._value(at)
     first, both = activation._value(start), activation._value(r[1:, None] * z)
-    change = both - first if steps else change
+    # A stretch over several panels is not resolved, and long enough for a difference.
+    edges = r.max() * activation._scaled(float(r.max()) ** 2)._edges(REACH)
+    inner = np.setdiff1d(edges, activation.kinks)
+    ends = np.searchsorted(inner, start + wide) - np.searchsorted(inner, start)
+    change = np.where(steps | (np.abs(ends) > 1), both - first, change)
     size, other = math.sqrt(first * first @ w), np.sqrt(both * both @ w)
     # Of the change of s, what does not go along with s: with a = s(r_0 z) and
     # b = (1 + share) a + across, 1 - a.b/|a||b| = |across|^2 / |b| (|b| + (1 + share) |a|).
@@ -309,14 +313,17 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
     )
 
 
-def rule_of(activation: Activation, r: Array, step: float = 0.5) -> tuple[Array, Array]:
+def rule_of(
+    activation: Activation, r: Array, step: float = 0.5, nodes: int = meshes.NODES
+) -> tuple[Array, Array]:
     """Return z and w with ``E f(Z) = w @ f(z)`` for functions of s(r Z), at all r (m,).
 
     Panels are at most a `step` wide and end at the edges of s(r z), within `REACH`.
     """
     grid = np.arange(-REACH, REACH + step, step)
     ends = [-REACH, REACH]
-    own = [np.union1d(ends, activation._edges(REACH * v) / v) for v in r]
-    kinks = {c / v for v in r for c in activation.kinks}
-    z, w = gaussian.composite(np.union1d(grid, meshes.merged(own, kinks)), meshes.NODES)
+    each = [activation._scaled(v * v) for v in r.tolist()]
+    own = [np.union1d(ends, a._edges(REACH)) for a in each]
+    kinks = {c for a in each for c in a.kinks}
+    z, w = gaussian.composite(np.union1d(grid, meshes.merged(own, kinks)), nodes)
     return z, w * gaussian.pdf(z)

@@ -23,6 +23,9 @@ Array = npt.NDArray[np.float64]
 
 NODES = 16
 
+TOGETHER = 16384
+"""Nodes of all pairs evaluated together."""
+
 SMALLEST = 1e-16
 """Angles below which nothing is gained."""
 
@@ -30,18 +33,25 @@ SMALLEST = 1e-16
 def density(
     activation: PiecewisePolynomial, r: Array, other: Array, t: Array, sign: Array
 ) -> Array:
-    """Return w at angles to the nearer end; `sign` is -1 where that is rho = -1."""
-    out = np.zeros(np.broadcast_shapes(r.shape, other.shape, t.shape))
-    sine, cosine = np.sin(t), np.cos(0.5 * t)
+    """Return w at angles t (nodes, m) of pairs (m,) to the nearer end.
+
+    `sign` is -1 where that is rho = -1.
+    """
+    out = np.zeros_like(t)
+    with np.errstate(divide="ignore"):
+        sine = 1.0 / np.sin(t)
+    cosine = np.square(1.0 / np.cos(0.5 * t))
     kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
     for c, a in kinks:
         for d, b in kinks:
             near, far = c / r, sign * d / other
             # Positive terms: (c - d)^2 / sin^2 t + c d / cos^2(t/2). Next to the end the
             # first is infinite, or nothing where kinks meet.
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                apart = np.square(np.where(near == far, 0.0, (near - far) / sine))
-            out += a * b * np.exp(-0.5 * (apart + near * far / np.square(cosine)))
+            with np.errstate(invalid="ignore", over="ignore"):
+                each = np.square(np.where(near == far, 0.0, (near - far) * sine))
+            each += (near * far) * cosine
+            each *= -0.5
+            out += (a * b) * np.exp(each, out=each)
     return out / (2.0 * np.pi)
 
 
@@ -75,7 +85,19 @@ def angle_integrals(
     """
     sign = np.where(rho < 0.0, -1.0, 1.0)
     t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-    x, w = gaussian.legendre(NODES)
+    lost, lost_slope = _from_end(activation, r, other, t, sign)
+    end = slope_at(activation, r, other)
+    slope, whole = end - lost_slope, d * end - lost
+    first = mean_slope(activation, r) * mean_slope(activation, other)
+    gained, gained_slope = from_right_angle(activation, r, other, t, sign)
+    mean = rho * first + gained
+    return mean, whole, np.where(rho < 0.0, first + gained_slope, slope)
+
+
+def _from_end(
+    activation: PiecewisePolynomial, r: Array, other: Array, t: Array, sign: Array
+) -> tuple[Array, Array]:
+    """Return what distance and slope lose from the nearer end to angles t (m,)."""
     least = [
         np.abs(c / r - s * e / other)
         for c in activation.kinks
@@ -85,22 +107,18 @@ def angle_integrals(
     gaps = np.concatenate([g[g > 0.0] for g in least] or [np.ones(1)])
     smallest = max(float(gaps.min(initial=1.0)), 1e-15)
     octaves = math.ceil(math.log2(12.0 * 1.6 / smallest)) if smallest < 19.0 else 1
-    # From the end to the pair's angle: distance and slope by what is lost since rho = 1.
-    lost, lost_slope = np.zeros_like(t), np.zeros_like(t)
-    share = 2.0 ** -np.arange(octaves + 1.0)
-    for low, high in zip([*share[1:], 0.0], share, strict=True):
-        for node, weight in zip(x, w, strict=True):
-            u = t * (low + 0.5 * (high - low) * (1.0 + node))
-            each = density(activation, r, other, u, sign)
-            each *= 0.5 * (high - low) * t * weight
-            lost_slope += each
-            lost += each * 2.0 * np.sin(0.5 * (t + u)) * np.sin(0.5 * (t - u))
-    end = slope_at(activation, r, other)
-    slope, whole = end - lost_slope, d * end - lost
-    first = mean_slope(activation, r) * mean_slope(activation, other)
-    gained, gained_slope = from_right_angle(activation, r, other, t, sign)
-    mean = rho * first + gained
-    return mean, whole, np.where(rho < 0.0, first + gained_slope, slope)
+    shares, weights = gaussian.composite(
+        np.append(0.0, 2.0 ** np.arange(-octaves, 1.0)), NODES
+    )
+    lost, lost_slope = np.empty_like(t), np.empty_like(t)
+    for at in _blocks(t, len(shares)):
+        u = shares[:, None] * t[at]
+        each = density(activation, r[at], other[at], u, sign[at])
+        each *= weights[:, None] * t[at]
+        lost_slope[at] = each.sum(axis=0)
+        each *= np.sin(0.5 * (t[at] + u)) * np.sin(0.5 * (t[at] - u))
+        lost[at] = 2.0 * each.sum(axis=0)
+    return lost, lost_slope
 
 
 def from_right_angle(
@@ -108,19 +126,28 @@ def from_right_angle(
 ) -> tuple[Array, Array]:
     """Return what covariance and S, at angles t to the nearer end, are more than at pi/2.
 
-    The first less rho times the slope there.
+    The first less rho times the slope there; of pairs (m,).
     """
     x, w = gaussian.legendre(NODES)
-    gained = np.zeros(np.broadcast_shapes(r.shape, other.shape, t.shape))
-    gained_slope = np.zeros_like(gained)
-    at = np.maximum(t, SMALLEST)
-    count = max(1, math.ceil(math.log2(0.5 * math.pi / float(at.min()))))
-    for k in range(count):
-        low, high = (at * (0.5 * np.pi / at) ** (share / count) for share in (k, k + 1))
-        for node, weight in zip(x, w, strict=True):
-            u = low + 0.5 * (high - low) * (1.0 + node)
-            each = density(activation, r, other, u, sign)
-            each *= 0.5 * (high - low) * weight * sign
-            gained_slope += each
-            gained += each * sign * (np.cos(t) - np.cos(u))
+    x, w = 0.5 * (1.0 + x), 0.5 * w
+    gained, gained_slope = np.empty_like(t), np.empty_like(t)
+    least = max(float(t.min(initial=1.0)), SMALLEST)
+    count = max(1, math.ceil(math.log2(0.5 * math.pi / least)))
+    shares = np.arange(count + 1.0)[:, None] / count
+    for at in _blocks(t, count * NODES):
+        here = np.maximum(t[at], SMALLEST)
+        edges = here * (0.5 * np.pi / here) ** shares
+        wide = np.diff(edges, axis=0)[:, None]
+        u = (edges[:-1, None] + wide * x[:, None]).reshape(-1, len(here))
+        each = density(activation, r[at], other[at], u, sign[at])
+        each *= (wide * w[:, None]).reshape(u.shape)
+        gained_slope[at] = sign[at] * each.sum(axis=0)
+        each *= np.cos(t[at]) - np.cos(u)
+        gained[at] = each.sum(axis=0)
     return gained, gained_slope
+
+
+def _blocks(t: Array, nodes: int) -> list[slice]:
+    """Divide pairs so that temporaries of so many nodes stay in cache."""
+    step = max(1, TOGETHER // nodes)
+    return [slice(start, start + step) for start in range(0, len(t), step)]

@@ -20,6 +20,7 @@ from theory import activations, gaussian
 from theory._exponential_lengths import ExponentialLengths
 from theory._length_tables import Lengths
 from theory._rows import Index, LogLengths
+from theory._wave_lengths import WaveLengths
 from theory.activations import Activation
 from theory.activations.base import split
 from theory.grids import CLOSE
@@ -28,6 +29,13 @@ Array = npt.NDArray[np.float64]
 
 Pairs = tuple[Array, Array, Array | None]
 """Correlations, their distances from the nearer of +-1, and E s'(u) s'(v)."""
+
+LITTLE = 0.02
+"""Differences of log lengths that are not taken of logarithms."""
+
+WIDE = 0.5
+"""Difference over which 16 nodes integrate what is analytic beside it, as in
+`theory._length_tables`."""
 
 
 def settled(after: Array, delta: Array) -> tuple[Array, Array]:
@@ -48,11 +56,13 @@ class RowMap:
     before: LogLengths
 
     @cached_property
-    def lengths(self) -> Lengths | ExponentialLengths:
+    def lengths(self) -> Lengths | ExponentialLengths | WaveLengths:
         """What the activation does to lengths."""
         base, scale, shift = split(self.activation)
         if base == activations.exp:
             return ExponentialLengths(scale, shift)
+        if base in (activations.sin, activations.cos):
+            return WaveLengths(scale, shift, odd=base == activations.sin)
         return Lengths(self.activation)
 
     @cached_property
@@ -66,12 +76,17 @@ class RowMap:
         table, order = self.lengths, self.before.order
         logs, gaps = self.before.high[order], self.before.gaps
         rise = gaps + np.diff(self._gains[order])
-        # Over a narrow gap, the integral of the slope in the place of a difference.
-        small = np.abs(gaps) < 0.02
-        x, w = gaussian.legendre(6)
-        at = logs[:-1][small, None] + 0.5 * gaps[small, None] * (1.0 + x)
-        rate = table.growth(at.ravel()).reshape(at.shape) @ (0.5 * w)
-        rise[small] = gaps[small] * rate
+        # Where little is left, the integral of the slope in the place of a difference.
+        little = np.minimum(np.abs(gaps), np.abs(rise)) < LITTLE
+        narrow = np.abs(gaps) < LITTLE
+        for some, nodes in ((narrow, 6), (little & ~narrow, 16)):
+            if not some.any():
+                continue
+            parts = np.ceil(np.abs(gaps[some]).max() / WIDE)
+            x, w = gaussian.composite(np.linspace(0.0, 1.0, int(parts) + 1), nodes)
+            at = logs[:-1][some, None] + gaps[some, None] * x
+            rate = table.growth(at.ravel()).reshape(at.shape) @ w
+            rise[some] = gaps[some] * rate
         return self.before.after(self.before.start, rise, float(self._gains[order[0]]))
 
     @cached_property

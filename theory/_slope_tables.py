@@ -145,9 +145,11 @@ def _by_kinks(activation: Activation, r: Array) -> Build | None:
         sign = np.array(-1.0 if mirrored else 1.0)
 
         def slope(t: Array) -> Array:
-            return np.outer(first, first) + np.array(
-                [from_right_angle(activation, r[:, None], r, at, sign)[1] for at in t]
-            )
+            shape = len(t), len(r), len(r)
+            parts = (r[:, None], r, t[:, None, None], sign)
+            each = [np.broadcast_to(v, shape).ravel() for v in parts]
+            more = from_right_angle(activation, *each)[1].reshape(shape)
+            return np.outer(first, first) + more
 
         # Below angles like the least gap of kinks their density is constant or nothing.
         gaps = np.abs(np.subtract.outer(kinks, sign * kinks))

@@ -420,12 +420,12 @@ def test_the_cube_root_has_an_infinite_slope():
     assert a.derivative_second_moment == math.inf
     assert a.second_moment == pytest.approx(_absolute_moment(2 / 3), rel=TOLERANCE)
     assert a.dual_derivative([1.0, -1.0]).tolist() == [math.inf, math.inf]
-    with pytest.raises(ValueError, match="must be equal for an activation whose slope"):
-        a.dual(0.5, var_x=2.0)
     root = act.from_function(lambda v: np.sqrt(np.abs(v)), kinks=(0,))
     assert root.dual_derivative([1.0, -1.0]).tolist() == [math.inf, -math.inf]
     b = act.from_function(lambda v: np.cbrt(v - 1.0), kinks=(1,))
     assert b.derivative_second_moment == math.inf
+    with pytest.raises(ValueError, match="must be equal for an activation whose slope"):
+        b.dual(0.5, var_x=2.0)
     with pytest.raises(ValueError, match=r"not resolved near x = .*kinks"):
         act.from_function(np.cbrt)
 
@@ -465,6 +465,20 @@ STEEP = {
     "sqrt |x|": (lambda v: np.abs(v) ** 0.5, _even, 0.5),
     "cbrt": (np.cbrt, _odd, mpmath.mpf(1) / 3),
 }
+
+
+@pytest.mark.parametrize("name", [n for n in STEEP if "log" not in n])
+@pytest.mark.parametrize("ratio", [1.5, 1e-2])
+def test_powers_at_two_variances(name, ratio):
+    f, moment, power = STEEP[name]
+    a = act.from_function(f, kinks=0.0)
+    for rho in (-0.7, 0.5, 0.999):
+        with mpmath.workdps(30):
+            # |c x|^p = c^p |x|^p.
+            true = moment(power, power, mpmath.mpf(rho)) * mpmath.mpf(ratio) ** power
+        size = a.second_moment * ratio ** float(power)
+        found = a.dual(rho, var_y=ratio**2)
+        assert abs(found - float(true)) <= TOLERANCE * size
 
 
 @pytest.mark.parametrize("name", STEEP)

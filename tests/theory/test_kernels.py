@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theory import _slope_tables, gaussian, kernels
+from theory import _length_tables, _slope_tables, gaussian, kernels
 from theory import activations as act
+from theory._exponential_lengths import ExponentialLengths
 
 TOLERANCE = 1e-12
 RHOS = (-1.0, -1 + 1e-15, -0.99, -0.3, -1e-3, 0.0, 1e-8, 0.2, 0.9, 1 - 1e-12, 1.0)
@@ -529,6 +530,24 @@ def test_parallel_rows_of_other_lengths(ratio, sign):
     assert abs(k[0, 1] - w @ (s(z) * s(sign * ratio * z))) <= TOLERANCE
 
 
+@pytest.mark.parametrize(
+    "lengths", [(0.01, 10.0), (1.0, 3.0), (30.0, 45.0), (1e2, 1e4)]
+)
+def test_parallel_rows_of_lengths_far_apart(lengths):
+    """A row's values change over many scales of the function from one to the other."""
+
+    def sine(i, j):
+        r, o = (mpmath.mpf(lengths[k]) for k in (i, j))
+        return mpmath.asin(2 * r * o / mpmath.sqrt((1 + 2 * r * r) * (1 + 2 * o * o)))
+
+    with mpmath.workdps(40):
+        true = 1 - sine(0, 1) / mpmath.sqrt(sine(0, 0) * sine(1, 1))
+        (found,) = _length_tables.turned(
+            act.erf, math.log(lengths[0]), np.array([math.log(lengths[1] / lengths[0])])
+        )
+        assert abs(found / true - 1) <= 1e-13
+
+
 @pytest.mark.parametrize("name", ["sign", "step"])
 def test_jumps_at_zero_do_not_see_lengths(name):
     a = act.CATALOGUE[name].normalized()
@@ -619,6 +638,64 @@ def test_kernels_of_exponentials_at_any_lengths(r, stretch):
         slope = true + dot[i][j] * c * c * mean(i, j)
         assert abs(k[i, j] - true) <= 1e-12 * math.sqrt(k[i, i]) * math.sqrt(k[j, j])
         assert abs(t[i, j] - slope) <= 1e-12 * math.sqrt(t[i, i]) * math.sqrt(t[j, j])
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+@pytest.mark.parametrize(("c", "h"), [(1.0, 0.0), (-0.5, 0.3)])
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([1e-3, 0.0], [1.5e-3, 1e-11]),
+        ([0.7, 0.0], [0.7 * (1 + 1e-9), 1e-8]),
+        ([0.9, 0.0], [1.3, 0.2]),
+        ([20.0, 0.0], [20.5, 0.01]),
+        ([1e3, 0.0], [-1e3 * (1 + 1e-9), 1e-4]),
+        ([1e3, 0.0], [1e3, 1e-4]),
+        ([1e-5, 0.0], [2.0, 0.0]),
+    ],
+)
+def test_kernels_of_waves_at_any_lengths(name, c, h, x, y):
+    a = act.Affine(act.CATALOGUE[name], c, h)
+    k, t = kernels.nngp_ntk(np.array([x, y]), a, 1)
+
+    def both(i, j):
+        p, q, r = (
+            mpmath.fsum(mpmath.mpf(m) * n for m, n in zip(u, v, strict=True))
+            for u, v in ((i, i), (j, j), (i, j))
+        )
+        one, two = mpmath.exp(-(p + q - 2 * r) / 2), mpmath.exp(-(p + q + 2 * r) / 2)
+        odd, even = (one - two) / 2, (one + two) / 2
+        if name == "sin":
+            return c * c * odd + h * h, r * c * c * even
+        mean = mpmath.exp(-p / 2) + mpmath.exp(-q / 2)
+        return c * c * even + c * h * mean + h * h, r * c * c * odd
+
+    with mpmath.workdps(60):
+        true = {
+            (i, j): both(u, v)
+            for i, u in enumerate((x, y))
+            for j, v in ((0, x), (1, y))
+        }
+        for (i, j), (value, slope) in true.items():
+            size, other = mpmath.sqrt(k[i, i] * k[j, j]), mpmath.sqrt(t[i, i] * t[j, j])
+            assert abs(k[i, j] - value) <= 1e-12 * size
+            assert abs(t[i, j] - value - slope) <= 1e-12 * other
+        away = 1 - true[0, 1][0] / mpmath.sqrt(true[0, 0][0] * true[1, 1][0])
+        size = mpmath.sqrt(mpmath.mpf(k[0, 0]) * k[1, 1])
+        # Three entries and the root of two of them are rounded.
+        assert abs(1 - k[0, 1] / size - away) <= 1e-11 * away + 4 * np.finfo(float).eps
+
+
+@pytest.mark.parametrize("r", [1e-8, 1e-4, 0.3])
+def test_a_short_row_beside_a_long_one_of_an_exponential(r):
+    with mpmath.workdps(60):
+        o = mpmath.mpf(1.5)
+        d = mpmath.mpf(r) - o
+        # E e^u e^v over the root of E e^2u E e^2v.
+        true = -mpmath.expm1(-d * d / 2)
+    rows = ExponentialLengths(1.0, 0.0)
+    (found,) = rows.turned(np.log([r]), np.array([math.log(1.5 / r)]))
+    assert abs(found / true - 1) <= 1e-13
 
 
 def test_exponentials_that_leave_float64_say_so():

@@ -91,10 +91,13 @@ def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
             f" panels or {duals.MOST_VALUES:,} evenly spaced values resolve, but it needs"
             f" {panels} panels."
         )
-    if len(each) == 2 and any(math.isinf(f.derivative_second_moment) for f in each):
+    off_zero = any(c != 0.0 for f in each for c in f.kinks)
+    steep = any(math.isinf(f.derivative_second_moment) for f in each)
+    if len(each) == 2 and steep and off_zero:
         raise ValueError(
             f"{a.name}.dual: `var_x` and `var_y` must be equal for an activation whose"
-            " slope is infinite somewhere: at two variances that takes minutes."
+            " slope is infinite at a point other than zero: at two variances that takes"
+            " minutes."
         )
     size = math.sqrt(a.variance * b.variance)
     f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]

@@ -145,12 +145,13 @@ def second_moment(
     ValueError
         If values so close to the kink are too inaccurate for that.
     """
-    sides = [
+    each = [
         (c, sign, 0.25 * min([1.0, *(abs(c - d) for d in kinks if d != c)]))
         for c in kinks
         for sign in (1.0, -1.0)
-        if abs(c) < 30.0 and _grows(f, c, sign)
+        if abs(c) < 30.0
     ]
+    sides = [side for side in each if _grows(f, *side)]
     if not sides:
         return _energy(*_values(f, edges), sides)
     octaves = [_octaves(f, edges, *side) for side in sides]
@@ -183,10 +184,14 @@ def _energy(x: Array, y: Array, sides: list[tuple[float, float, float]]) -> floa
     return gaussian.total(np.square(y[kept]))
 
 
-def _grows(f: Function, c: float, sign: float) -> bool:
-    """Whether |f| still grows from 2^-14 over 2^-20 to 2^-26 of a deviation next to c."""
+def _grows(f: Function, c: float, sign: float, width: float) -> bool:
+    """Whether |f| still grows over twelve halvings of the distance from c.
+
+    They end at 2^-26 of a deviation, or nearer where other kinks are near.
+    """
     steps = np.array([1.0, 0.75, 0.55])
-    u = np.concatenate([h * steps for h in (2.0**-14, 2.0**-20, 2.0**-26)])
+    start = min(2.0**-14, 2.0**-6 * width)
+    u = np.concatenate([start * h * steps for h in (1.0, 2.0**-6, 2.0**-12)])
     with np.errstate(all="ignore"):
         values = np.asarray(f(c + sign * u), dtype=np.float64)
     far, middle, near = np.abs(values).reshape(3, -1).max(axis=1).tolist()

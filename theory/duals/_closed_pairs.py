@@ -1,4 +1,4 @@
-r"""Duals of pairs of lengths in closed form: the error function, GELU, exponentials.
+r"""Duals of pairs of lengths in closed form: error function, GELU, exponentials, waves.
 
 For arguments of lengths r and o and correlation :math:`\rho = \cos t`. With
 :math:`a = r/\sqrt{1 + r^2}`, b likewise and :math:`z = \rho a b`, an angle of sine z is the
@@ -111,29 +111,120 @@ class Gelu:
 
 @dataclass(frozen=True, eq=False)
 class Exponential:
-    r"""E e^u e^v / (r o) and E e^u e^v.
+    r"""The same for the exponential, d the distance of rho from the nearer of +-1.
 
     .. math:: E\,e^u e^v = e^{(r^2 + o^2)/2 + \rho r o}
     """
 
-    mean: Array
+    top: Array  # the exponent at rho = 1
     size: Array  # r o
+    gap: Array  # 1 - rho
 
     @classmethod
-    def at(cls, r: Array, other: Array, rho: Array, sine: Array) -> "Exponential":
-        """Take arguments of lengths r and o; `sine` is sin^2 t."""
-        del sine
-        size = r * other
-        return cls(np.exp(0.5 * (r * r + other * other) + rho * size), size)
+    def at(cls, r: Array, other: Array, rho: Array, d: Array) -> "Exponential":
+        """Take arguments of lengths r and o."""
+        gap = np.where(rho > 0.0, d, 2.0 - d)
+        return cls(0.5 * np.square(r + other), r * other, gap)
 
     def value(self) -> Array:
         """Return the first."""
-        return self.mean / self.size
+        return self.slope() / self.size
 
     def slope(self) -> Array:
         """Return the second."""
-        return self.mean
+        return np.exp(self.top - self.size * self.gap)
+
+    def lost(self) -> Array:
+        """Integrate the slopes from rho to one."""
+        return -np.exp(self.top) * np.expm1(-self.size * self.gap) / self.size
 
 
-Closed = ErrorFunction | Gelu | Exponential
-Formula = type[ErrorFunction] | type[Gelu] | type[Exponential]
+@dataclass(frozen=True, eq=False)
+class Wave:
+    r"""The same for the sine if `odd`, else for the cosine.
+
+    .. math:: e^{-(r^2 + o^2)/2} \sinh(\rho r o), \qquad e^{-(r^2 + o^2)/2} \cosh(\rho r o)
+
+    one the slope of the other. The exponents are :math:`-(r - o)^2/2 - r o\,d` next to the
+    nearer end, and 2 |rho| r o less beside it.
+    """
+
+    odd: bool
+    r: Array
+    other: Array
+    rho: Array
+    d: Array
+
+    @property
+    def _size(self) -> Array:
+        return self.r * self.other
+
+    @property
+    def _apart(self) -> Array:
+        """Half of e^(-(r - o)^2 / 2)."""
+        return 0.5 * np.exp(-0.5 * np.square(self.r - self.other))
+
+    def _end(self) -> Array:
+        return self._apart * np.exp(-self._size * self.d)
+
+    def _sine(self) -> Array:
+        far = np.expm1(-2.0 * self._size * np.abs(self.rho))
+        return np.sign(self.rho) * -far * self._end()
+
+    def _cosine(self) -> Array:
+        return (1.0 + np.exp(-2.0 * self._size * np.abs(self.rho))) * self._end()
+
+    def value(self) -> Array:
+        """Return the first."""
+        return (self._sine() if self.odd else self._cosine()) / self._size
+
+    def slope(self) -> Array:
+        """Return the second."""
+        return self._cosine() if self.odd else self._sine()
+
+    def lost(self) -> Array:
+        """Integrate the slopes from rho to one."""
+        gap = np.where(self.rho > 0.0, self.d, 2.0 - self.d)
+        far = np.exp(-self._size * (2.0 - gap))
+        share = 1.0 + far if self.odd else -np.expm1(-self._size * (2.0 - gap))
+        return -self._apart * np.expm1(-self._size * gap) * share / self._size
+
+
+@dataclass(frozen=True, eq=False)
+class Bump:
+    r"""The same for exp(-x^2 / 2).
+
+    .. math:: E\,s(u) s(v) = Q^{-1/2}, \qquad E\,s'(u) s'(v) = \rho\, r o\, Q^{-3/2}, \qquad
+       Q = 1 + r^2 + o^2 + r^2 o^2 \sin^2 t
+    """
+
+    r: Array
+    other: Array
+    rho: Array
+    d: Array
+
+    def _root(self, sine: Array | float) -> Array:
+        r, o = self.r * self.r, self.other * self.other
+        return np.sqrt((1.0 + r + o) + r * o * sine)
+
+    @property
+    def _sine(self) -> Array:
+        return self.d * (2.0 - self.d)
+
+    def value(self) -> Array:
+        """Return the first."""
+        return 1.0 / (self._root(self._sine) * (self.r * self.other))
+
+    def slope(self) -> Array:
+        """Return the second."""
+        return self.rho * (self.r * self.other) / self._root(self._sine) ** 3
+
+    def lost(self) -> Array:
+        """Integrate the slopes from |rho| to one."""
+        here, end = self._root(self._sine), self._root(0.0)
+        both = here * end
+        return self.r * self.other * self._sine / (both * (here + end))
+
+
+Closed = ErrorFunction | Gelu
+Formula = type[ErrorFunction] | type[Gelu]

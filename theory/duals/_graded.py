@@ -54,8 +54,9 @@ def graded(edges: Array, kinks: Iterable[float]) -> tuple[Array, Array, list[Sid
             at = np.flatnonzero(within & (distance > 0.0))
             at = at[np.argsort(distance[at])]
             u = distance[at]
-            # Panels that are narrow for another reason end the ladder.
-            stop = np.flatnonzero(np.diff(u) < LADDER * u[1:])
+            # Panels that are narrow for another reason end the ladder; where two ladders
+            # are joined a panel may be, but never two in a row.
+            stop = np.flatnonzero(u[2:] - u[:-2] < LADDER * u[2:])
             last = int(stop[0]) if stop.size else len(u) - 1
             if last > 0 and u[last] > DEEP * u[0]:
                 drop[at[:last]] = True
@@ -64,6 +65,18 @@ def graded(edges: Array, kinks: Iterable[float]) -> tuple[Array, Array, list[Sid
     rest = edges[~drop]
     rest = thinned(edges[~drop], ends.tolist())
     return np.unique(np.concatenate([rest, rungs])), rest, sides
+
+
+def next_to(edges: Array, kinks: Iterable[float]) -> Array:
+    """Return the other ends of panels that end at a kink.
+
+    Examples
+    --------
+    >>> next_to(np.array([-1.0, 0.0, 0.5, 2.0]), [0.0]).tolist()
+    [-1.0, 0.5]
+    """
+    at = np.flatnonzero(np.isin(edges, list(kinks)))
+    return edges[np.concatenate([at[at > 0] - 1, at[at < len(edges) - 1] + 1])]
 
 
 def _ladder(bottom: float, top: float) -> list[float]:

@@ -130,7 +130,12 @@ class Plane:
         for hs in (self.f, self._g):
             kinks = {c for h in hs for c in h.kinks}
             each = [np.union1d([-far, far], h.edges(far)) for h in hs]
-            out.append(graded.graded(meshes.merged(each, kinks), kinks))
+            every, rest, sides = graded.graded(meshes.merged(each, kinks), kinks)
+            if sides:
+                # On its last panel at a kink a slope is a chord's: that ends where it does.
+                last = [graded.next_to(edges, kinks) for edges in each]
+                every = np.union1d(every, np.concatenate(last))
+            out.append((every, rest, sides))
         return out
 
     def _meetings(self) -> Array:
