@@ -21,6 +21,7 @@ from theory._linear_pieces import angle_integrals
 from theory._row_maps import Pairs, RowMap
 from theory._row_series import CLASSES, ROWS, RowSeries
 from theory._rows import Index, distinct
+from theory._series_tables import series_at, whole_at
 from theory._slope_tables import Slopes
 from theory.activations import Activation, PiecewisePolynomial, pair
 from theory.activations.base import split
@@ -37,6 +38,9 @@ PAIRS = 2
 """Pairs near +-1 for every length, up to `FEW`, that are integrated one by one. A pair
 takes about 10 ms; tables 10 ms for a length of a smooth function, 60 to 300 of others,
 and a series of order 2560 takes 80."""
+
+MANY = 32
+"""Rows from which the coefficients of a series are interpolated in the log length."""
 
 SAME = 1e-14
 """Log lengths this close share a table of slopes."""
@@ -101,9 +105,10 @@ class Interpolated:
         # An integral over the angle is shorter than a series of a high order.
         apart = d >= (CLOSE if self._linear is None else CLASSES[0][0])
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
-        if len(rows) > 4 * ROWS:
+        shared = self._at_zero and len(rows) > MANY
+        if not shared and len(rows) > 4 * ROWS:
             apart &= t < self._start
-        alone, near = t < self._start, d < CLASSES[1][0]
+        alone, near = t < self._start, d < CLASSES[2 if shared else 1][0]
         if self._linear is not None:
             alone |= d >= CLOSE
         elif np.count_nonzero(near) <= PAIRS * (len(self._few) or FEW):
@@ -135,6 +140,10 @@ class Interpolated:
     def _by_series(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         inner, lost, slope = np.empty_like(rho), np.zeros_like(rho), np.empty_like(rho)
         rows, (p, q) = distinct(len(self.alone.sizes), i, j)
+        if self._at_zero and len(rows) > MANY:
+            shared = self._by_shared_series(i, j, rho, d)
+            if shared is not None:
+                return shared
         series = RowSeries.none(self.activation, self.alone.sizes[rows])
         above = math.inf
         for least, order in CLASSES:
@@ -146,6 +155,29 @@ class Interpolated:
             inner[at], slope[at] = series.integrals(p[at], q[at], rho[at], d[at])
             near = at[self.alone.near(i[at], j[at], rho[at], inner[at])]
             lost[near] = series.whole(p[near], q[near]) - inner[near]
+        return inner, lost, slope
+
+    def _by_shared_series(
+        self, i: Index, j: Index, rho: Array, d: Array
+    ) -> Integrals | None:
+        """Return the same from series that all rows and layers share, if there are."""
+        inner, lost, slope = np.empty_like(rho), np.zeros_like(rho), np.empty_like(rho)
+        logs, above = self.alone.before.high, math.inf
+        for least, order in CLASSES:
+            at = np.flatnonzero((d >= least) & (d < above))
+            above = least
+            if not len(at):
+                continue
+            rows, (p, q) = distinct(len(logs), i[at], j[at])
+            series = series_at(self.activation, logs[rows], order)
+            if series is None:
+                return None
+            inner[at], slope[at] = series.integrals(p, q, rho[at], d[at])
+            near = at[self.alone.near(i[at], j[at], rho[at], inner[at])]
+            whole = whole_at(self.activation, logs[i[near]], logs[j[near]])
+            if whole is None:
+                return None
+            lost[near] = whole - inner[near]
         return inner, lost, slope
 
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
