@@ -85,7 +85,9 @@ def main() -> None:
     parser.add_argument(
         "--laws", nargs="+", default=["uniform", "normal-784", "normal-10"]
     )
-    parser.add_argument("--only", nargs="+", help="activations, e.g. 'silu, normalised'")
+    parser.add_argument(
+        "--only", nargs="+", help="activations, e.g. 'silu, normalised'"
+    )
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

@@ -28,10 +28,11 @@ NODES = 20
 FEW = 4
 """Rows and angles by which cells are laid out before all pairs are sampled."""
 
-PROBES = 12
-"""Rows whose kernels show of which nodes the others are combinations; doubled up to"""
+PROBES = 16
+"""Rows whose kernels show of which nodes the others are combinations, """
 
-MOST_PROBES = 48
+ANGLES = 6
+"""and at how many angles."""
 
 RANKS = 40
 """Nodes of which the others are combinations, about."""
@@ -73,7 +74,7 @@ class Cells:
     def cost(self, degree: int) -> int:
         """Return about how many pairs a table of them takes through the layers."""
         n = len(self.intervals) * NODES
-        return n * (FEW * (PROBES + FEW) + 3) + min(n, RANKS) ** 2 // 2 * degree
+        return n * (ANGLES * PROBES + FEW * FEW + 3) + min(n, RANKS) ** 2 // 2 * degree
 
     @property
     def intervals(self) -> list[Interval]:
@@ -229,14 +230,19 @@ def deep_table(
     kernels, probes = 2 if stack.trained else 1, PROBES
     while cells.cost(degree) <= most and degree <= MOST_ANGLES:
         recursion = _recursion(stack, cells)
-        basis, few = _skeleton(recursion, angles, probes)
+        t = angles.nodes(degree)
+        basis, few = _skeleton(recursion, t[_spread(degree, ANGLES)], probes)
         i, j = np.triu_indices(len(few))
-        found = _sampled(recursion, angles.nodes(degree), (few[i], few[j]))
+        found = _sampled(recursion, t, (few[i], few[j]))
         values = np.empty((degree, len(found), len(few), len(few)))
         values[:, :, i, j] = values[:, :, j, i] = found.transpose(2, 0, 1)
         values = np.einsum("lk,kfij->flij", chebyshev(degree), values)
-        if probes < MOST_PROBES and not _agree(recursion, angles, basis, values):
-            probes *= 2
+        if not _agree(recursion, angles, basis, values):
+            probes *= 3
+            if 3 * probes > len(basis):
+                probes = len(basis)
+                if probes**2 // 2 * degree > most:
+                    break
             continue
         to = chebyshev(NODES)[:, ::-1] @ basis.reshape(-1, NODES, len(few))
         size = _sizes(values, to)
@@ -251,20 +257,26 @@ def deep_table(
     return DeepTable(angles, cells, None, kernels, np.zeros(0))
 
 
-def _skeleton(
-    recursion: Recursion, angles: Angles, probes: int
-) -> tuple[Array, Index]:
+def _spread(n: int, count: int) -> Index:
+    """Return so many of the numbers below n, or all, the first and the last included."""
+    return np.unique(np.linspace(0, n - 1, min(n, count)).round().astype(np.intp))
+
+
+def _skeleton(recursion: Recursion, t: Array, probes: int) -> tuple[Array, Index]:
     """Return a few nodes and what the others are of them, (nodes, few).
 
-    Kernels with some rows, at some angles, are combinations of those of as many nodes as
+    Kernels with some rows, at angles t, are combinations of those of as many nodes as
     their rank: the first pivots of a QR decomposition (an interpolative decomposition).
+    With as many probes as nodes these are all.
     """
     from scipy.linalg import qr, solve_triangular
 
     n = len(recursion.start.high)
-    few = np.unique(np.linspace(0, n - 1, probes).round().astype(np.intp))
+    if probes >= n:
+        return np.eye(n), np.arange(n)
+    few = _spread(n, probes)
     pairs = np.repeat(np.arange(n), len(few)), np.tile(few, n)
-    found = _sampled(recursion, angles.nodes(FEW), pairs)
+    found = _sampled(recursion, t, pairs)
     columns = found.reshape(len(found), n, -1).transpose(0, 2, 1).reshape(-1, n)
     _, r, order = qr(columns, mode="economic", pivoting=True)
     size = np.abs(np.diag(r))
@@ -275,13 +287,8 @@ def _skeleton(
     return basis, order[:rank].astype(np.intp)
 
 
-def _agree(
-    recursion: Recursion, angles: Angles, basis: Array, values: Array
-) -> bool:
-    """Whether combinations of a few nodes are the kernels of others, at other angles.
-
-    What is left beyond the angles' own tail, which more nodes in the angle take away.
-    """
+def _agree(recursion: Recursion, angles: Angles, basis: Array, values: Array) -> bool:
+    """Whether combinations of a few nodes are the kernels of others, at some angles."""
     n, degree = len(basis), values.shape[1]
     i = np.arange(n)
     j = (i * (2 * (n // 3) + 1) + n // 7) % n
@@ -304,7 +311,7 @@ def _sizes(values: Array, to: Array) -> Array:
 
 
 def _by_cells(values: Array, to: Array) -> Array:
-    """Return coefficients of all pairs of cells, (cells, cells, n, kernels * degree * n)."""
+    """Return coefficients of pairs of cells, (cells, cells, n, kernels * degree * n)."""
     count, n, rank = to.shape
     every = to.reshape(-1, rank).T
     out = np.empty((count, count, n, len(values), values.shape[1], n))
@@ -338,7 +345,7 @@ def _outlined(
         cells = cells.split(coarse)
     while cells.cost(degree) <= most:
         count = len(cells.intervals)
-        few = np.linspace(0, count * NODES - 1, FEW).round().astype(np.intp)
+        few = _spread(count * NODES, FEW)
         rows = np.arange(count * NODES)
         pairs = np.repeat(rows, FEW), np.tile(few, len(rows))
         values = _sampled(_recursion(stack, cells), angles.nodes(FEW), pairs)

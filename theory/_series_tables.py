@@ -21,9 +21,9 @@ Array = npt.NDArray[np.float64]
 NODES = 32
 """In log length, of a cell; doubled until they resolve it."""
 
-MOST = 128
+MOST = 256
 
-RESOLVED = 3e-15
+RESOLVED = 1e-14
 """Last Chebyshev coefficients that are rounding, over the largest."""
 
 
@@ -63,7 +63,9 @@ def series_at(activation: Activation, logs: Array, order: int) -> RowSeries | No
         if each is None:
             return None
         at = np.flatnonzero(cell == k)
-        found.append((at, _cell(int(k)).basis(logs[at], len(each[0])) @ each[0], each[1]))
+        found.append(
+            (at, _cell(int(k)).basis(logs[at], len(each[0])) @ each[0], each[1])
+        )
     out = np.zeros((max(c.shape[1] for _, c, _ in found), len(logs)))
     ended = np.zeros(len(logs), dtype=bool)
     for at, c, end in found:
@@ -99,8 +101,7 @@ def whole_at(activation: Activation, left: Array, right: Array) -> Array | None:
             return None
         at = np.flatnonzero((cells[0] == k) & (cells[1] == other))
         p, q = (
-            _cell(v).basis(logs[at], len(c))
-            for v, logs in ((k, left), (other, right))
+            _cell(v).basis(logs[at], len(c)) for v, logs in ((k, left), (other, right))
         )
         out[at] = np.einsum("ma,ma->m", p @ c, q)
     return out
