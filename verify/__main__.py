@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from empirical.testbed.signals import Ended
-from verify import command, ledger, paths, records, references
+from verify import command, ledger, paths, references
 from verify.claim import Claim
 from verify.compare import Outcome
 from verify.report import as_text, build
@@ -30,16 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             ran = command.run_with_progress(
                 entries, profile=options.profile, folder=folder, workers=options.workers
             )
-        rows = build(entries, folder)
+        rows = build(entries, folder, options.profile)
     except Ended as ended:
         command.complain("interrupted; finished claims are kept")
         return ended.exit_code
     except KeyboardInterrupt:
         command.complain("interrupted; finished claims are kept")
         return command.EXIT_INTERRUPTED
-    except records.RecordError as error:
-        command.complain(str(error))
-        return command.EXIT_RED
     if options.action == "show":
         sys.stdout.write("\n".join(describe(e.claim) for e in entries) + "\n")
     colour, width = sys.stdout.isatty(), shutil.get_terminal_size().columns
@@ -68,8 +65,7 @@ def _line(claim: Claim) -> str:
     if claim.open_reason:
         remark = "  (open)"
     else:
-        false = claim.expected is Outcome.REFUTED
-        remark = "  (false as printed)" if false else ""
+        remark = f"  ({claim.fault})" if claim.expected is Outcome.REFUTED else ""
     return f"{claim.id:<32} {claim.title}{remark}"
 
 
@@ -80,19 +76,20 @@ def describe(claim: Claim) -> str:
         f"  {claim.statement}",
         *(f"  assuming {assumption}" for assumption in claim.assumptions),
         f"  source: {references.full_citation(claim.source.key)} {claim.source.where}.",
+        f"  statement: {claim.reading.value}, {claim.reading.meaning}",
         f"  covers: {', '.join(claim.items)}",
     ]
     if claim.uses:
         lines.append(f"  rests on: {', '.join(claim.uses)}")
     if claim.finding:
         lines.append(f"  finding: {claim.finding}")
-    if claim.open_reason:
+    if claim.compare is None:
         return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
     kind = claim.evidence
     lines += [
         f"  evidence: {kind.value}; holds means: {kind.meaning}",
         f"  expected: {claim.expected.value}",
-        f"  judged by: {claim.compare}",
+        f"  refuted if: {claim.compare.criterion()}",
         f"  run only this: python -m verify run {claim.id}",
         "",
     ]

@@ -3,7 +3,7 @@
 A claim joins a statement of a paper to three named functions: ``predict`` (closed
 form, from `theory`), ``measure`` (from `empirical` or `verify.reference`, never from
 `theory`) and a control, a prediction known to be wrong (or, for a statement that is
-false as printed, one known to be right). Nothing here runs anything: `verify.run`
+false, one known to be right). Nothing here runs anything: `verify.run`
 does.
 """
 
@@ -14,7 +14,9 @@ from enum import Enum, StrEnum
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from verify import items
 from verify.compare import Comparison, Outcome
+from verify.reading import Reading
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -60,10 +62,21 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a statement comes from: a key of ``references.bib`` and a place in it."""
+    """Where a statement comes from.
+
+    Parameters
+    ----------
+    key : str
+        Of ``references.bib``.
+    where : str
+        The place in it.
+    reading : Reading, optional
+        How its words are known; by default as the paper's are (`verify.items.Paper`).
+    """
 
     key: str
     where: str
+    reading: Reading | None = None
 
 
 def grid(**axes: Iterable[Any]) -> tuple[Case, ...]:
@@ -79,6 +92,10 @@ def grid(**axes: Iterable[Any]) -> tuple[Case, ...]:
 
 
 _ID = re.compile(r"[a-z]+/[A-Za-z0-9.]+(-[A-Za-z0-9.]+)*")
+
+
+FAULTS = ("false as printed", "false as read", "false, as expected", "not reproduced")
+"""What is said of a refuted statement: quoted, restored, ours; and of a trend."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,14 +126,14 @@ class Claim:
         ``must_refute(**case)``, a wrong prediction that has to be refuted in at least
         one of the cases on every run. Required when the claim is expected to hold.
     must_hold : callable, optional
-        For a statement that is false as printed: the corrected prediction, which has to
+        For a statement that is false: the corrected prediction, which has to
         hold in every case in which the printed one is refuted.
     examples : callable, optional
         Returns a hypothesis strategy of further cases (for "for all" statements).
     max_examples : int
         How many of them are drawn.
     expected : Outcome
-        ``HOLDS``, or ``REFUTED`` for a statement that is false as printed.
+        ``HOLDS``, or ``REFUTED`` for a statement that is false: see `fault`.
     assumptions : tuple of str
         Sufficient and explicit.
     uses : tuple of str
@@ -185,6 +202,19 @@ class Claim:
     def paper(self) -> str:
         """The paper's prefix, e.g. ``dc``."""
         return self.id.partition("/")[0]
+
+    @property
+    def reading(self) -> Reading:
+        """How the words of the statement are known."""
+        return self.source.reading or items.reading(self.paper, self.source.key)
+
+    @property
+    def fault(self) -> str:
+        """What is said of the statement once it is refuted as expected."""
+        printed, read, other, trend = FAULTS
+        if self.evidence is Evidence.TREND:
+            return trend
+        return {Reading.QUOTED: printed, Reading.OURS: other}.get(self.reading, read)
 
     def cases_for(self, profile: Profile) -> tuple[Case, ...]:
         """Cases of a profile: its own where given, else those of `quick`."""

@@ -5,6 +5,8 @@ A claim names the items it covers in ``Claim.items``; `verify.ledger.coverage` c
 
 from dataclasses import dataclass
 
+from verify.reading import Reading
+
 DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Setting", ("Eq1", "Eq2", "AsmA", "AsmB")),
     (
@@ -146,12 +148,23 @@ MMD_INIT: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper on trial: its key in ``references.bib`` and its items by section."""
+    """A paper on trial.
+
+    Attributes
+    ----------
+    prefix, key, title : str
+        Of claim ids; in ``references.bib``; as printed.
+    sections : tuple
+        Titles and the items below them.
+    reading : Reading
+        How the words of its statements are known, where a claim's source says no other.
+    """
 
     prefix: str
     key: str
     title: str
     sections: tuple[tuple[str, tuple[str, ...]], ...]
+    reading: Reading = Reading.QUOTED
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -172,6 +185,8 @@ PAPERS: tuple[Paper, ...] = (
         key="agarwal2021deep",
         title="A Deep Conditioning Treatment of Neural Networks",
         sections=DEEP_CONDITIONING,
+        # Its formulas were lost in the text before us, and restored from its proofs.
+        reading=Reading.FORCED,
     ),
     Paper(
         prefix="id",
@@ -215,3 +230,13 @@ def paper(prefix: str) -> Paper:
             return candidate
     known = ", ".join(p.prefix for p in PAPERS)
     raise ValueError(f"paper: `prefix` must be one of {known}, got {prefix!r}")
+
+
+def reading(prefix: str, key: str) -> Reading:
+    """Return how statements of a source are known; of other papers, ours to vouch for.
+
+    >>> reading("dc", "agarwal2021deep").value, reading("dc", "lee2019wide").value
+    ('forced', 'ours')
+    """
+    home = paper(prefix)
+    return home.reading if key == home.key else Reading.OURS

@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from verify import references
 from verify.claim import Claim
 from verify.items import PAPERS, paper
+from verify.retired import RETIRED
 
 CLAIMS_PACKAGE = "verify.claims"
 
@@ -65,6 +66,8 @@ def find(selector: str, package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
         If nothing matches; near ids are suggested.
     """
     everything = entries(package)
+    if selector in RETIRED:
+        raise ValueError(f"ledger: {selector} is retired: {RETIRED[selector]}")
     exact = [e for e in everything if e.claim.id == selector]
     if exact:
         return tuple(exact)
@@ -95,6 +98,9 @@ def check(claims: Iterable[Claim]) -> None:
     """Raise ValueError unless ids are unique, sources known, `uses` exist and end."""
     claims = tuple(claims)
     twice = [name for name, n in Counter(c.id for c in claims).items() if n > 1]
+    back = sorted(claim.id for claim in claims if claim.id in RETIRED)
+    if back:
+        raise ValueError(f"ledger: ids are never taken again, but {back} are retired")
     if twice:
         raise ValueError(f"ledger: ids must be unique, but {sorted(twice)} are not")
     known, bibliography = {claim.id for claim in claims}, references.load()

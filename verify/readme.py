@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from verify import ledger
-from verify.claim import Claim, Evidence
+from verify.claim import FAULTS, Claim, Evidence
 from verify.compare import Outcome
+from verify.reading import Reading
 
 _BLOCK = re.compile(r"(<!-- ledger: start -->\n).*?(<!-- ledger: end -->)", re.DOTALL)
 
@@ -15,24 +16,32 @@ _BLOCK = re.compile(r"(<!-- ledger: start -->\n).*?(<!-- ledger: end -->)", re.D
 def ledger_table(claims: Sequence[Claim]) -> str:
     """Return a Markdown table that counts claims by evidence and expected outcome.
 
-    A claim that is expected to be refuted is a statement that is false as printed; its
-    corrected form is counted among those expected to hold.
+    The corrected form of a statement that is false is counted among those that hold.
     """
     checked = [claim for claim in claims if not claim.open_reason]
     held = Counter(c.evidence for c in checked if c.expected is Outcome.HOLDS)
-    false = Counter(c.evidence for c in checked if c.expected is Outcome.REFUTED)
+    false = Counter(
+        (c.evidence, c.fault) for c in checked if c.expected is Outcome.REFUTED
+    )
     rows = [
-        f"| {kind.value} | {held[kind]} | {false[kind]} |"
+        f"| {kind.value} | {held[kind]} | "
+        + " | ".join(str(false[kind, fault]) for fault in FAULTS)
+        + " |"
         for kind in Evidence
-        if held[kind] + false[kind]
+        if held[kind] + sum(false[kind, fault] for fault in FAULTS)
     ]
+    words = Counter(claim.reading for claim in claims)
+    known = ", ".join(f"{words[r]} {r.value}" for r in Reading)
     still_open = len(claims) - len(checked)
     return "\n".join(
         [
-            f"{len(claims)} claims, {still_open} of them open (the report says why).",
+            (
+                f"{len(claims)} claims, {still_open} of them open (the report says why);"
+                f" statements: {known}."
+            ),
             "",
-            "| evidence | expected to hold | false as printed |",
-            "| --- | ---: | ---: |",
+            f"| evidence | expected to hold | {' | '.join(FAULTS)} |",
+            f"| --- | ---: |{' ---: |' * len(FAULTS)}",
             *rows,
         ]
     )

@@ -5,21 +5,22 @@ figures compute nothing. It is *stale* when the claim's version or the sources b
 have changed since.
 """
 
+import hashlib
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from empirical.batch import write_json
 from verify.claim import Claim
-from verify.compare import Enclosure, Estimate, Outcome, Verdict
+from verify.compare import Enclosure, Estimate, Outcome
 
-SCHEMA = 1
+SCHEMA = 2
 DIGITS = 30
 """Digits kept of an arbitrary-precision number."""
 
@@ -33,7 +34,8 @@ class CaseRecord:
     """One evaluation: its arguments, both sides, the verdict and the control's verdict.
 
     `predicted` and `measured` are JSON values (see `encode`); `control` is the outcome
-    of the control on this case, empty where it was not tried; `error` a traceback.
+    of the control on this case, empty where it was not tried, and `control_predicted`
+    what it predicted; `error` a traceback. The others are a `Verdict`'s.
     """
 
     case: Mapping[str, Any]
@@ -45,21 +47,11 @@ class CaseRecord:
     unit: str = ""
     worst: int = 0
     strain: float = math.nan
+    slack: float | None = None
     seconds: float = 0.0
     control: str = ""
+    control_predicted: Any = None
     error: str = ""
-
-    @classmethod
-    def of(
-        cls, case: Mapping[str, Any], predicted: Any, measured: Any, verdict: Verdict
-    ) -> "CaseRecord":
-        """Record a verdict together with both sides."""
-        return cls(
-            case=encode(case),
-            predicted=encode(predicted),
-            measured=encode(measured),
-            **asdict(verdict),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,11 +117,17 @@ class Record:
         return same and self.expected is claim.expected
 
 
-_RANK = (Outcome.HOLDS, Outcome.UNDECIDED, Outcome.REFUTED, Outcome.ERROR)
+_RANK = (
+    Outcome.VACUOUS,
+    Outcome.HOLDS,
+    Outcome.UNDECIDED,
+    Outcome.REFUTED,
+    Outcome.ERROR,
+)
 
 
 def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return the worst of some outcomes: error, refuted, undecided, holds.
+    """Return the worst of some outcomes: error, refuted, undecided, holds, vacuous.
 
     >>> worst_outcome([Outcome.HOLDS, Outcome.UNDECIDED]).value
     'undecided'
@@ -195,6 +193,44 @@ def number(value: Any) -> float:
     return float(value)
 
 
+def decode(value: Any) -> Any:
+    """Return the numbers, estimates and enclosures that `encode` has written.
+
+    Text that is no number stays text: two texts are equal when what they stand for
+    prints alike.
+
+    >>> decode({"mean": 1.0, "stderr": "inf", "replicates": 3})
+    Estimate(mean=1.0, stderr=inf, replicates=3)
+    >>> decode(["1/3", "even"])
+    [Fraction(1, 3), 'even']
+    """
+    if isinstance(value, list):
+        return [decode(item) for item in cast("list[Any]", value)]
+    if isinstance(value, Mapping):
+        data = {
+            key: decode(item) for key, item in cast("Mapping[str, Any]", value).items()
+        }
+        for kind in (Estimate, Enclosure):
+            if set(data) == {f.name for f in fields(kind)}:
+                return kind(**data)
+        return data
+    return _number(value) if isinstance(value, str) else value
+
+
+def _number(text: str) -> Any:
+    if text in ("nan", "inf", "-inf"):
+        return float(text)
+    try:
+        if "/" in text:
+            return Fraction(text)
+        import mpmath
+
+        with mpmath.workdps(2 * DIGITS):
+            return mpmath.mpf(text.strip("[]").partition(" +/-")[0])
+    except ValueError:
+        return text
+
+
 def path_of(claim_id: str, folder: Path) -> Path:
     """Return the file of a claim's record.
 
@@ -208,32 +244,43 @@ def write(record: Record, folder: Path) -> Path:
     """Write a record by way of a ``.partial`` file, so that it is whole or absent."""
     folder.mkdir(parents=True, exist_ok=True)
     path = path_of(record.claim, folder)
-    # The process id: two runs of one claim never write to the same partial file.
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    text = json.dumps(
-        _encoded(record), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False
-    )
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
+    data = _encoded(record)
+    write_json(path, data | {"digest": digest_of(data)})
     return path
 
 
 def read(path: Path) -> Record:
     """Read a record.
 
+    What it says of its claim is to be judged again: see `verify.judging.checked`.
+
     Raises
     ------
     RecordError
-        If the file is truncated, is not JSON, or lacks a field of this schema.
+        If the file is truncated, is not JSON, has been changed by hand, is of another
+        schema, lacks a field, or has one of another type.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
+        if data.pop("digest", None) != digest_of(data):
+            raise ValueError("its digest is not that of its content")
         return _decoded(data)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RecordError(
-            f"{path}: not a readable record ({error}); delete it, or run the claim again"
-            " with --rerun"
-        ) from error
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise RecordError(f"{path}: not a readable record ({error})") from error
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}") from error
+
+
+def digest_of(data: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a record's content, in hexadecimal digits."""
+    body = json.dumps(data, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(body.encode()).hexdigest()
 
 
 def find(claim: Claim, folder: Path) -> Record | None:
@@ -260,27 +307,52 @@ def _fields(value: Any) -> dict[str, Any]:
 def _decoded(data: dict[str, Any]) -> Record:
     if data["schema"] != SCHEMA:
         raise ValueError(f"schema {data['schema']}, this version reads {SCHEMA}")
-    search = data["search"]
-    if search is not None:
+    made = dict(data)
+    made["outcome"], made["expected"] = (
+        Outcome(data["outcome"]),
+        Outcome(data["expected"]),
+    )
+    made["cases"] = tuple(_case(case) for case in data["cases"])
+    if not made["cases"]:
+        raise ValueError("no cases")
+    if (search := data["search"]) is not None:
         closest = search["closest"]
-        search = SearchRecord(
-            examples=search["examples"],
-            outcome=Outcome(search["outcome"]),
-            closest=None if closest is None else _case(closest),
-            seconds=search["seconds"],
+        made["search"] = _typed(
+            SearchRecord,
+            search
+            | {
+                "outcome": Outcome(search["outcome"]),
+                "closest": None if closest is None else _case(closest),
+            },
         )
-    special: dict[str, Any] = {
-        "outcome": Outcome(data["outcome"]),
-        "expected": Outcome(data["expected"]),
-        "cases": tuple(_case(case) for case in data["cases"]),
-        "search": search,
-    }
-    return Record(**(data | special))
+    return _typed(Record, made)
 
 
 def _case(data: dict[str, Any]) -> CaseRecord:
     numbers: dict[str, Any] = {
         k: number(data[k]) for k in ("gap", "resolves", "strain")
     }
-    numbers["outcome"] = Outcome(data["outcome"])
-    return CaseRecord(**(data | numbers))
+    if data["slack"] is not None:
+        numbers["slack"] = number(data["slack"])
+    return _typed(CaseRecord, data | numbers | {"outcome": Outcome(data["outcome"])})
+
+
+Kind = TypeVar("Kind", CaseRecord, SearchRecord, Record)
+
+
+def _typed(kind: type[Kind], data: dict[str, Any]) -> Kind:
+    """Return a record of these fields, all there, none else, each of its type."""
+    hints = get_type_hints(kind)
+    if set(data) != set(hints):
+        raise ValueError(f"fields {sorted(set(data) ^ set(hints))} missing or unknown")
+    for name, hint in hints.items():
+        allowed = tuple(get_origin(each) or each for each in get_args(hint) or (hint,))
+        if get_origin(hint) in (tuple, Mapping):
+            allowed = (get_origin(hint),)
+        if float in allowed:
+            allowed += (int,)
+        value = data[name]
+        bad = isinstance(value, bool) and bool not in allowed
+        if Any not in allowed and (bad or not isinstance(value, allowed)):
+            raise TypeError(f"`{name}` is {value!r:.80}")
+    return kind(**data)

@@ -5,6 +5,7 @@ spreads them over worker processes, and writes each record as soon as it is ther
 that an interrupted run keeps what it has.
 """
 
+import errno
 import hashlib
 import importlib.metadata
 import platform
@@ -15,14 +16,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from empirical.digest import ROOT, code_digest
 from empirical.testbed.engine import Engine
 from empirical.testbed.tasks import End, Task
 from verify import ledger, records
 from verify.claim import Case, Claim, Profile
-from verify.compare import Comparison, Outcome
+from verify.compare import Outcome
+from verify.judging import control_of, has_control, judged, outcome_of
 from verify.paths import Place, placed
 from verify.records import CaseRecord, Record, SearchRecord
 
@@ -69,11 +70,8 @@ def run_claim(
         warnings.simplefilter("error", RuntimeWarning)
         cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
         search = _search(claim) if claim.examples is not None else None
-    outcomes = [case.outcome for case in cases]
-    if search is not None:
-        outcomes.append(search.outcome)
-    outcome = records.worst_outcome(outcomes)
-    passed, control = _control(claim, cases, search)
+    outcome = outcome_of(cases, search)
+    passed, control = control_of(claim, cases, search)
     return Record(
         claim=claim.id,
         version=claim.version,
@@ -96,56 +94,52 @@ def run_claim(
 
 
 def judge(claim: Claim, case: Case) -> CaseRecord:
-    """Predict, measure and compare one case; try the control on the same measurement."""
+    """Predict, measure and compare one case; try the control on the same measurement.
+
+    Raises
+    ------
+    MemoryError, OSError
+        What is the machine's fault is no verdict on the claim.
+    """
     assert claim.predict is not None
     assert claim.measure is not None
     assert claim.compare is not None
     start = time.perf_counter()
+    blank = CaseRecord(case=records.encode(case), outcome=Outcome.ERROR)
     try:
         predicted, measured = claim.predict(**case), claim.measure(**case)
-        verdict = claim.compare.judge(predicted, measured)
-        control = _try_control(claim, claim.compare, case, measured, verdict.outcome)
-    except Exception:
-        return CaseRecord(
-            case=records.encode(case),
-            outcome=Outcome.ERROR,
-            error=traceback.format_exc(),
-            seconds=round(time.perf_counter() - start, 4),
-        )
-    found = CaseRecord.of(case, predicted, measured, verdict)
-    seconds = round(time.perf_counter() - start, 4)
-    return replace(found, seconds=seconds, control=control)
+        found = judged(claim.compare, predicted, measured, where=blank)
+        if has_control(claim, found.outcome):
+            holds = claim.expected is Outcome.HOLDS
+            control = claim.must_refute if holds else claim.must_hold
+            assert control is not None
+            other = control(**case)
+            found = replace(
+                found,
+                control=claim.compare.judge(other, measured).outcome.value,
+                control_predicted=records.encode(other),
+            )
+    except Exception as error:
+        if _is_of_the_machine(error):
+            raise
+        found = replace(blank, error=traceback.format_exc())
+    return replace(found, seconds=round(time.perf_counter() - start, 4))
 
 
-def _try_control(
-    claim: Claim, compare: Comparison, case: Case, measured: Any, outcome: Outcome
-) -> str:
-    if claim.expected is Outcome.HOLDS:
-        assert claim.must_refute is not None
-        return compare.judge(claim.must_refute(**case), measured).outcome.value
-    if outcome is Outcome.REFUTED:
-        assert claim.must_hold is not None
-        return compare.judge(claim.must_hold(**case), measured).outcome.value
-    return ""
+EXHAUSTED = (
+    *(errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS),
+    *(errno.EMFILE, errno.ENFILE),
+)
+"""What the operating system says when memory, a disk or its files are exhausted."""
 
 
-def _control(
-    claim: Claim, cases: Sequence[CaseRecord], search: SearchRecord | None
-) -> tuple[bool, str]:
-    """Return whether the control did what it must, and what happened in words."""
-    if claim.expected is Outcome.HOLDS:
-        caught = sum(case.control == Outcome.REFUTED for case in cases)
-        words = f"a wrong prediction was refuted in {caught} of {len(cases)} cases"
-        return caught > 0, words
-    refuted = [case for case in cases if case.outcome is Outcome.REFUTED]
-    if search is not None and search.outcome is Outcome.REFUTED and search.closest:
-        refuted.append(search.closest)
-    held = sum(case.control == Outcome.HOLDS for case in refuted)
-    words = (
-        f"refuted in {len(refuted)} cases, and the corrected statement holds in"
-        f" {held} of them"
-    )
-    return 0 < len(refuted) == held, words
+def _is_of_the_machine(error: Exception) -> bool:
+    """Whether memory or a disk failed; PyTorch says so in words."""
+    if isinstance(error, OSError):
+        return error.errno in EXHAUSTED
+    words = ("out of memory", "can't allocate memory", "not enough memory")
+    said = isinstance(error, RuntimeError) and any(w in str(error) for w in words)
+    return isinstance(error, MemoryError) or said
 
 
 def _search(claim: Claim) -> SearchRecord:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from verify import figures, ledger, paths, run
+from verify import figures, ledger, misprints, paths, run
 from verify.claim import Profile
 from verify.compare import FALSE_ALARM_BUDGET
 from verify.items import PAPERS
@@ -28,7 +28,8 @@ def test_claim(entry: ledger.Entry, pytestconfig: pytest.Config) -> None:
 def test_every_item_has_a_claim_or_an_open_entry(prefix: str) -> None:
     """No item of the paper's specification is passed over in silence."""
     covered = ledger.coverage(prefix, ledger.load())
-    missing = [item for item, claims in covered.items() if not claims]
+    slips = {misprint.item for misprint in misprints.of(prefix)}
+    missing = [item for item, ids in covered.items() if not ids and item not in slips]
     assert not missing, f"no claim covers {', '.join(missing)}"
 
 

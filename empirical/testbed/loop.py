@@ -80,6 +80,39 @@ class Task(ABC):
         del state
 
 
+class Compiled(Task):
+    """A task whose losses and gradients are compiled by `torch.compile`.
+
+    The first update takes ten seconds or more, and some updates after replicates have
+    left. It needs a C++ compiler on a CPU, Triton on a GPU. By autograd always: a
+    task's own fast way is not used.
+
+    Parameters
+    ----------
+    task : Task
+    backend : str
+        Of `torch.compile`; ``"aot_eager"`` traces without compiling.
+    """
+
+    capturable = False
+
+    def __init__(self, task: Task, backend: str = "inductor") -> None:
+        self.task = task
+        self._losses = torch.compile(task.losses, backend=backend)
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return what the task does, up to rounding."""
+        return self._losses(params, stack, examples)
+
+    def state(self) -> dict[str, Any]:
+        """Return the task's."""
+        return self.task.state()
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take the task's."""
+        self.task.load(state)
+
+
 def by_autograd(
     task: Task, stack: Stack, examples: Tensor | None
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -132,6 +165,7 @@ def train(
     batches: Batches | None = None,
     observers: Sequence[Observer] = (),
     together: int | None = None,
+    compile: bool = False,
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> Trained:
@@ -154,6 +188,9 @@ def train(
     together : int, optional
         Replicates that are updated together, up to the next pause before the others:
         few enough stay in a processor's cache. All by default.
+    compile : bool
+        By `Compiled`: worth its start where an update is many small operations and
+        there are thousands of updates.
     checkpoint : Checkpoint, optional
         A run that finds one goes on from it, update by update as if it had not stopped.
     progress : callable, optional
@@ -187,6 +224,8 @@ def train(
             f"train: `steps` and `check` must be at least 1, but they are {steps} and "
             f"{check}"
         )
+    if compile:
+        task = Compiled(task)
     run = _Run(task, stack, optimiser, batches or Whole(), observers)
     if checkpoint is not None:
         run.resume(checkpoint)

@@ -7,6 +7,7 @@ the update of each single network; what they keep lies in `Stack.state`.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -103,8 +104,41 @@ class SGD(Optimiser):
             param.addcmul_(along(stack.rates, param), dense(slope), value=-1.0)
 
 
+class _Entrywise(Optimiser):
+    """Moves each entry by minus the rate times what it makes of that entry's moments."""
+
+    moments: ClassVar[tuple[str, ...]]
+
+    def prepare(self, stack: Stack) -> None:
+        """Add the moments, zero at first."""
+        for name in self.moments:
+            stack.state[name] = _zeros(stack)
+
+    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
+        """Make one update in place; see `Optimiser.update`."""
+        del losses
+        kept = (stack.state[name] for name in self.moments)
+        for param, slope, *moments in zip(stack.trained, slopes, *kept, strict=True):
+            g = dense(slope)
+            change = self.change(g, along(stack.clock, g) + 1.0, *moments)
+            param.addcmul_(along(stack.rates, param), change, value=-1.0)
+
+    @abstractmethod
+    def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
+        """Take a gradient into the moments, in place; return what the rate multiplies.
+
+        Parameters
+        ----------
+        g : Tensor, shape (replicates, ...)
+        clock : Tensor, shape (replicates, 1, ...)
+            Updates made, this one too.
+        *moments : Tensor
+            Of the gradient's shape, in the order of the class's `moments`.
+        """
+
+
 @dataclass(frozen=True, kw_only=True)
-class Adam(Optimiser):
+class Adam(_Entrywise):
     """Adam (Kingma and Ba 2015), as PyTorch has it.
 
     Replicates of one rate are updated by PyTorch's own fused pass over memory.
@@ -124,33 +158,27 @@ class Adam(Optimiser):
 
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
+    moments = ("first", "second")
 
     def __post_init__(self) -> None:
-        for beta in self.betas:
-            _check_share("betas", beta)
+        _check_betas(self.betas)
         _check_positive("eps", self.eps)
-
-    def prepare(self, stack: Stack) -> None:
-        """Add both moments."""
-        stack.state["first"], stack.state["second"] = _zeros(stack), _zeros(stack)
 
     def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
         """Make one update in place; see `Optimiser.update`."""
-        del losses
-        firsts, seconds = stack.state["first"], stack.state["second"]
-        gradients = [dense(slope) for slope in slopes]
-        if stack.common_rate is not None:
-            self._fused(stack, gradients, stack.common_rate)
-            return
-        for param, g, first, second in zip(
-            stack.trained, gradients, firsts, seconds, strict=True
-        ):
-            clock = along(stack.clock, g) + 1.0
-            first.lerp_(g, 1.0 - self.betas[0])
-            second.mul_(self.betas[1]).addcmul_(g, g, value=1.0 - self.betas[1])
-            root = second.sqrt() / (1.0 - self.betas[1] ** clock).sqrt() + self.eps
-            change = first / (1.0 - self.betas[0] ** clock) / root
-            param.addcmul_(along(stack.rates, param), change, value=-1.0)
+        rate = stack.common_rate
+        if rate is None:
+            super().update(stack, losses, slopes)
+        else:
+            self._fused(stack, [dense(slope) for slope in slopes], rate)
+
+    def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
+        """Return the mean over the root of the mean square; see `_Entrywise.change`."""
+        first, second = moments
+        first.lerp_(g, 1.0 - self.betas[0])
+        second.mul_(self.betas[1]).addcmul_(g, g, value=1.0 - self.betas[1])
+        root = second.sqrt() / (1.0 - self.betas[1] ** clock).sqrt() + self.eps
+        return first / (1.0 - self.betas[0] ** clock) / root
 
     def _fused(self, stack: Stack, gradients: list[Tensor], rate: float) -> None:
         # One pass over memory, in its order: strides of all four must agree.
@@ -175,87 +203,61 @@ class Adam(Optimiser):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adamax(Optimiser):
+class Adamax(_Entrywise):
     """Adamax (Kingma and Ba 2015), as PyTorch has it."""
 
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
+    moments = ("first", "largest")
 
     def __post_init__(self) -> None:
-        for beta in self.betas:
-            _check_share("betas", beta)
+        _check_betas(self.betas)
         _check_positive("eps", self.eps)
 
-    def prepare(self, stack: Stack) -> None:
-        """Add the mean and the largest of the gradients."""
-        stack.state["first"], stack.state["largest"] = _zeros(stack), _zeros(stack)
-
-    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
-        """Make one update in place; see `Optimiser.update`."""
-        del losses
-        for param, slope, first, largest in zip(
-            stack.trained,
-            slopes,
-            stack.state["first"],
-            stack.state["largest"],
-            strict=True,
-        ):
-            g = dense(slope)
-            clock = along(stack.clock, g) + 1.0
-            first.lerp_(g, 1.0 - self.betas[0])
-            torch.maximum(largest.mul_(self.betas[1]), g.abs() + self.eps, out=largest)
-            change = first / (1.0 - self.betas[0] ** clock) / largest
-            param.addcmul_(along(stack.rates, param), change, value=-1.0)
+    def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
+        """Return the mean over the largest gradient; see `_Entrywise.change`."""
+        first, largest = moments
+        first.lerp_(g, 1.0 - self.betas[0])
+        torch.maximum(largest.mul_(self.betas[1]), g.abs() + self.eps, out=largest)
+        return first / (1.0 - self.betas[0] ** clock) / largest
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adagrad(Optimiser):
+class Adagrad(_Entrywise):
     """Adagrad (Duchi, Hazan and Singer 2011), as PyTorch has it."""
 
     eps: float = 1e-10
+    moments = ("squares",)
 
     def __post_init__(self) -> None:
         _check_positive("eps", self.eps)
 
-    def prepare(self, stack: Stack) -> None:
-        """Add the sums of squares."""
-        stack.state["squares"] = _zeros(stack)
-
-    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
-        """Make one update in place; see `Optimiser.update`."""
-        del losses
-        squares = stack.state["squares"]
-        for param, slope, square in zip(stack.trained, slopes, squares, strict=True):
-            g = dense(slope)
-            square.addcmul_(g, g)
-            change = g / (square.sqrt() + self.eps)
-            param.addcmul_(along(stack.rates, param), change, value=-1.0)
+    def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
+        """Return the gradient over the root of the sum; see `_Entrywise.change`."""
+        del clock
+        (squares,) = moments
+        squares.addcmul_(g, g)
+        return g / (squares.sqrt() + self.eps)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RMSprop(Optimiser):
+class RMSprop(_Entrywise):
     """RMSprop (Hinton 2012), as PyTorch has it."""
 
     alpha: float = 0.99
     eps: float = 1e-8
+    moments = ("squares",)
 
     def __post_init__(self) -> None:
         _check_share("alpha", self.alpha)
         _check_positive("eps", self.eps)
 
-    def prepare(self, stack: Stack) -> None:
-        """Add the means of squares."""
-        stack.state["squares"] = _zeros(stack)
-
-    def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
-        """Make one update in place; see `Optimiser.update`."""
-        del losses
-        squares = stack.state["squares"]
-        for param, slope, square in zip(stack.trained, slopes, squares, strict=True):
-            g = dense(slope)
-            square.mul_(self.alpha).addcmul_(g, g, value=1.0 - self.alpha)
-            change = g / (square.sqrt() + self.eps)
-            param.addcmul_(along(stack.rates, param), change, value=-1.0)
+    def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
+        """Return the gradient over the root of the mean; see `_Entrywise.change`."""
+        del clock
+        (squares,) = moments
+        squares.mul_(self.alpha).addcmul_(g, g, value=1.0 - self.alpha)
+        return g / (squares.sqrt() + self.eps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,6 +319,11 @@ def _in_memory(tensor: Tensor) -> Tensor:
 def _in_order_of(param: Tensor, gradient: Tensor) -> Tensor:
     view = gradient if param.is_contiguous() else gradient.mT
     return view.contiguous()
+
+
+def _check_betas(betas: tuple[float, float]) -> None:
+    for beta in betas:
+        _check_share("betas", beta)
 
 
 def _check_share(name: str, value: float) -> None:

@@ -17,7 +17,7 @@ from empirical.testbed.checkpoints import (
     UnreadableCheckpointWarning,
     fingerprint,
 )
-from empirical.testbed.loop import Task, by_autograd, train
+from empirical.testbed.loop import Compiled, Task, by_autograd, train
 from empirical.testbed.observers import (
     BestWindow,
     Curve,
@@ -599,3 +599,33 @@ def test_autograd_gives_each_replicate_its_own_gradient() -> None:
         residual = torch.tanh(task.x[row] @ leaves[0]) @ leaves[1] - task.y[row]
         (wanted,) = torch.autograd.grad(residual.square().mean(), [leaves[index]])
         torch.testing.assert_close(found[index][row], wanted, **CLOSE)
+
+
+def trained_with_leaving(task: Task, **options: bool) -> list[Tensor]:
+    stack = Stack(start(), rates=[0.02, 0.05, 1e6, 0.01, 0.04])
+    run = train(
+        task,
+        stack,
+        optimisers.SGD(momentum=0.9),
+        steps=30,
+        check=5,
+        batches=Epochs(EXAMPLES, 5, [torch_generator(3, "order")]),
+        observers=[Diverged()],
+        **options,
+    )
+    assert run.status.count("finished") == REPLICATES - 1
+    return [p[[0, 1, 3, 4]] for p in run.final]
+
+
+def test_a_traced_task_trains_as_it_does_itself() -> None:
+    traced = trained_with_leaving(Compiled(Regression(), backend="aot_eager"))
+    for found, wanted in zip(traced, trained_with_leaving(Regression()), strict=True):
+        torch.testing.assert_close(found, wanted, **CLOSE)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")
+def test_a_compiled_task_trains_as_it_does_itself() -> None:
+    compiled = trained_with_leaving(Regression(), compile=True)
+    for found, wanted in zip(compiled, trained_with_leaving(Regression()), strict=True):
+        torch.testing.assert_close(found, wanted, **CLOSE)

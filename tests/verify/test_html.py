@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -205,7 +206,7 @@ def test_what_is_false_as_printed_is_shown_on_top(page: str) -> None:
     assert findings.count("<h3>") == 1
     assert "One too many." in findings
     assert "A &lt;b&gt;bold&lt;/b&gt; claim" in findings
-    assert "refuted, as expected" in findings
+    assert "false as read" in findings
 
 
 def test_what_is_not_settled_is_shown_with_its_reason(page: str) -> None:
@@ -270,7 +271,34 @@ def test_a_formula_that_cannot_be_rendered_is_shown(latex: str, reason: str) -> 
 def test_primes_are_one_superscript() -> None:
     second = markup.formula("f_0''(x)")
     assert second.count("<msup>") == 0
-    assert "<mrow><mi>&#x02032;</mi><mi>&#x02032;</mi></mrow>" in second
+    assert "<mrow><mi>′</mi><mi>′</mi></mrow>" in second
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"\text{<script>alert(1)</script>}",
+        r"\href{javascript:alert(1)}{x}",
+        r"x \text{<img src=a onerror=b>}",
+    ],
+)
+def test_a_formula_cannot_act(latex: str) -> None:
+    shown = markup.formula(latex)
+    kinds = set(re.findall(r"<\s*([a-zA-Z]+)", shown))
+    assert not kinds & {"script", "img", "a"}
+    assert not re.search(r"<[^>]*(href|onerror)", shown)
+
+
+def test_a_page_runs_and_loads_nothing(
+    toy_entry: Any, tmp_path: Path, quick_pictures: None
+) -> None:
+    entry = toy_entry("title='<script>alert(1)</script>'")
+    record = run.run_and_write(entry, Profile.QUICK, tmp_path)
+    case = replace(record.cases[0], unit="<script>alert(2)</script>", error="")
+    row = Row(claim=entry.claim, record=replace(record, cases=(case,)), outcome="holds")
+    page = as_html((row,))
+    assert "default-src 'none'" in page
+    assert "<script" not in page
 
 
 def test_statements_of_the_ledger_can_be_rendered() -> None:

@@ -1,13 +1,18 @@
 """The ledger: collecting, ordering, selecting claims; its laws."""
 
+import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from verify import ledger
+from verify import items, ledger
 from verify.items import PAPERS
+from verify.misprints import MISPRINTS
+from verify.reading import Reading
+from verify.retired import RETIRED
 
-Toy = Callable[..., str]
+Toy = Callable[..., Any]
 
 THREE = """
 CLAIMS = tuple(
@@ -111,3 +116,55 @@ def test_every_paper_has_unique_items() -> None:
     for paper in PAPERS:
         assert len(set(paper.items)) == len(paper.items)
         assert paper.section_of((paper.items[-1],)) == paper.sections[-1][0]
+
+
+# --- readings, misprints, retired ids -------------------------------------------------
+
+
+def test_no_formula_that_was_restored_is_called_printed() -> None:
+    for claim in ledger.load():
+        if claim.paper == "dc":
+            assert claim.reading is not Reading.QUOTED, claim.id
+            assert claim.fault != "false as printed", claim.id
+            assert "as printed" not in claim.title, claim.id
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ("", "false as read"),
+        (
+            "source=Source('agarwal2021deep', 'Eq', Reading.QUOTED)",
+            "false as printed",
+        ),
+        ("source=Source('agarwal2021deep', 'Eq', Reading.OURS)", "false, as expected"),
+        ("source=Source('lee2019wide', 'Eq')", "false, as expected"),
+        ("evidence=Evidence.TREND", "not reproduced"),
+    ],
+)
+def test_a_fault_is_worded_as_its_statement_is_known(
+    toy_entry: Toy, more: str, fault: str
+) -> None:
+    false = "predict=off_by_one, expected=Outcome.REFUTED, must_hold=square"
+    entry = toy_entry(f"{false}, {more}", "from verify.reading import Reading")
+    assert entry.claim.fault == fault
+
+
+def test_misprints_are_items_of_their_papers_and_no_claims() -> None:
+    refuted = {(c.paper, c.items[0]) for c in ledger.load() if c.must_hold is not None}
+    for misprint in MISPRINTS:
+        assert misprint.item in items.paper(misprint.paper).items
+        assert (misprint.paper, misprint.item) not in refuted
+        assert misprint.printed != misprint.correct
+
+
+def test_a_retired_id_says_where_its_claim_went(toy: Toy) -> None:
+    with pytest.raises(ValueError, match=r"retired: a misprint"):
+        ledger.find("mmd/err8")
+    package = toy(one="CLAIMS = (Claim(id='dc/E4-as-printed', **COMMON),)\n")
+    with pytest.raises(ValueError, match="never taken again"):
+        ledger.entries(package)
+    known = {claim.id for claim in ledger.load()}
+    for reason in RETIRED.values():
+        named = re.findall(r"\b(?:dc|id|sl|mmd)/[\w.-]*\w", reason)
+        assert set(named) <= known

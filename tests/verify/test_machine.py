@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from verify.compare import Outcome
 from verify.records import CaseRecord
 from verify.report import as_json, build
 from verify.report.machine import as_number, is_held
+from verify.report.rows import Row
 
 Toy = Callable[..., Any]
 
@@ -49,30 +51,30 @@ def test_numbers(encoded: Any, number: Any, held: bool) -> None:
     json.dumps(found, allow_nan=False)
 
 
-def _shown(entry: Any, folder: Path, **fields: Any) -> dict[str, Any]:
-    """Write a record whose one case has these fields; return what JSON shows."""
+def _shown(entry: Any, **fields: Any) -> dict[str, Any]:
+    """Return what JSON shows of a record whose one case has these fields."""
     roots = run.roots_of(entry.module)
     record = run.run_claim(entry.claim, Profile.QUICK, module=entry.module, roots=roots)
     case = CaseRecord(case={}, outcome=Outcome.HOLDS, **fields)
-    records.write(type(record)(**{**vars(record), "cases": (case,)}), folder)
-    (shown,) = json.loads(as_json(build((entry,), folder)))
+    row = Row(claim=entry.claim, record=replace(record, cases=(case,)), outcome="holds")
+    (shown,) = json.loads(as_json([row]))
     return shown
 
 
 def test_digits_beyond_float64_are_kept_beside_the_number(
-    toy_entry: Toy, tmp_path: Path
+    toy_entry: Toy,
 ) -> None:
     with mpmath.workdps(50):
         third = records.encode(mpmath.mpf(1) / 3)
-    shown = _shown(toy_entry(""), tmp_path, predicted=0.25, measured=["1.0", third])
+    shown = _shown(toy_entry(""), predicted=0.25, measured=["1.0", third])
     assert shown["predicted"] == 0.25
     assert shown["predicted_digits"] is None
     assert (shown["measured"], shown["measured_digits"]) == (1.0, None)
-    shown = _shown(toy_entry(""), tmp_path, measured=["1.0", third], worst=1)
+    shown = _shown(toy_entry(""), measured=["1.0", third], worst=1)
     assert shown["measured"] == 1 / 3
     assert shown["measured_digits"] == "0." + 30 * "3"
     both = {"lower": third, "upper": "0.5", "covers": "x", "boxes": 1}
-    shown = _shown(toy_entry(""), tmp_path, measured=both)
+    shown = _shown(toy_entry(""), measured=both)
     assert shown["measured"] == {**both, "lower": 1 / 3, "upper": 0.5}
     assert shown["measured_digits"] == both
 

@@ -405,7 +405,7 @@ MMD: tuple[Mutation, ...] = (
         "mmd.noise_rule",
         "a parameter more",
         field("parameters", more),
-        ("mmd/sigma", "mmd/err12"),
+        ("mmd/sigma",),
     ),
     Mutation(
         "mmd.noise_rule",
@@ -2226,7 +2226,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "lengths.length_trajectory",
         "a layer on",
         lambda f: lambda a, gamma, depth: f(a, gamma, depth + 1)[1:],
-        ("dc/D.0", "dc/E12", "dc/thm3.11-wide-networks"),
+        ("dc/D.0", "dc/E12-lengths", "dc/thm3.11-wide-networks"),
     ),
     Mutation(
         "lengths.length_trajectory",

@@ -176,7 +176,7 @@ def test_no_run_shows_what_there_is(
     assert ran == []
 
 
-def test_a_damaged_record_is_an_error_with_its_name(
+def test_a_damaged_record_is_named_and_made_again(
     toy: Toy,
     report: Command,
     tmp_path: Path,
@@ -185,8 +185,12 @@ def test_a_damaged_record_is_an_error_with_its_name(
     path = records.path_of("dc/eq1", tmp_path / "results" / "quick")
     path.parent.mkdir(parents=True)
     path.write_text("{")
-    assert report(toy(one=GOOD)) == 1
-    assert "dc-eq1.json" in capsys.readouterr().err
+    package = toy(one=GOOD)
+    assert report(package, "--no-run") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "not a readable record" in shown
+    assert report(package) == 0
+    assert records.read(path).green
 
 
 def test_a_claim_that_cannot_be_run_at_all_is_red(

@@ -23,6 +23,7 @@ from verify.compare.outcomes import (
     Estimate,
     Outcome,
     Verdict,
+    small,
 )
 from verify.compare.statistical import (
     MeanAtMost,
@@ -56,4 +57,5 @@ __all__ = [
     "SignedRankTest",
     "SlopeEquals",
     "Verdict",
+    "small",
 ]

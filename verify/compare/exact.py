@@ -6,15 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from verify.compare.outcomes import Enclosure, Outcome, Verdict
+from verify.compare.outcomes import (
+    Enclosure,
+    Outcome,
+    Verdict,
+    check_finite,
+    slack_of,
+    small,
+)
 
 
 @dataclass(frozen=True)
 class Identical:
     """Exact equality: integers, fractions, text, booleans, SymPy expressions."""
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return "the two sides differ at all"
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Hold when the two are equal, refute otherwise."""
+        check_finite(predicted=predicted, measured=measured)
         same = bool(predicted == measured)
         outcome = Outcome.HOLDS if same else Outcome.REFUTED
         gap = 0.0 if same else math.inf
@@ -35,19 +47,22 @@ class AgreesTo:
     absolute: float = 0.0
     of_largest: bool = False
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        of = "the largest measured entry" if self.of_largest else "the measured value"
+        terms = [f"{small(self.relative)} of {of}"] if self.relative else []
+        terms += [small(self.absolute)] if self.absolute else []
+        return f"the two sides differ by more than {' plus '.join(terms) or '0'}"
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Compare entry by entry; the verdict is that of the worst entry."""
+        check_finite(predicted=predicted, measured=measured)
         p, m = _paired(predicted, measured)
         difference = np.array([abs(float(a - b)) for a, b in zip(p, m, strict=True)])
         size = np.array([abs(float(b)) for b in m])
         if self.of_largest:
             size = np.full_like(size, size.max())
         allowed = self.relative * size + self.absolute
-        if not (np.isfinite(difference).all() and np.isfinite(allowed).all()):
-            bad = int(np.argmin(np.isfinite(difference) & np.isfinite(allowed)))
-            return Verdict(
-                Outcome.REFUTED, math.inf, 0.0, "absolute", bad, strain=math.inf
-            )
         with np.errstate(over="ignore"):  # a difference where none is allowed
             ratio = np.where(
                 difference == 0.0,
@@ -73,27 +88,44 @@ class AtMost:
     """An upper bound: measurement <= prediction, entry by entry.
 
     `rounding` is the rounding error of the two sides, absolute; `relative` the same
-    relative to the bound. The gap is measurement minus bound: the least slack.
+    relative to the bound. The gap is measurement minus bound: the least slack. A bound
+    of at least `trivial` says nothing about what is measured. The slack is told of the
+    distance to `origin`: 1 for a condition number, which is never below it.
     """
 
     rounding: float = 0.0
     relative: float = 0.0
+    trivial: float = math.inf
+    origin: float = 0.0
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return f"the measured value exceeds the bound{_allowance(self)}"
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Refute when any entry exceeds its bound by more than rounding."""
-        return _one_sided(predicted, measured, self.rounding, self.relative, +1.0)
+        return _one_sided(predicted, measured, self, +1.0)
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """A lower bound: measurement >= prediction; see `AtMost`."""
+    """A lower bound: measurement >= prediction; see `AtMost`.
+
+    A bound of at most `trivial` says nothing.
+    """
 
     rounding: float = 0.0
     relative: float = 0.0
+    trivial: float = -math.inf
+    origin: float = 0.0
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return f"the measured value is below the bound{_allowance(self)}"
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Refute when any entry falls below its bound by more than rounding."""
-        return _one_sided(predicted, measured, self.rounding, self.relative, -1.0)
+        return _one_sided(predicted, measured, self, -1.0)
 
 
 @dataclass(frozen=True)
@@ -103,8 +135,13 @@ class CertifiedAtLeast:
     Refuted when even ``upper`` is below the prediction, undecided in between.
     """
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return "the proved enclosure lies below the bound"
+
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Judge the enclosure of a minimum against the predicted lower bound."""
+        check_finite(predicted=predicted, measured=measured)
         bound = float(predicted)
         if measured.lower >= bound:
             outcome = Outcome.HOLDS
@@ -118,6 +155,7 @@ class CertifiedAtLeast:
             max(0.0, measured.upper - bound),
             "absolute",
             strain=_one_sided_strain(bound, measured.lower, bound - measured.lower),
+            slack=slack_of(bound, measured.upper, -1.0),
         )
 
 
@@ -125,8 +163,13 @@ class CertifiedAtLeast:
 class CertifiedAtMost:
     """An upper bound proved by an enclosure: ``upper <= prediction``."""
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return "the proved enclosure lies above the bound"
+
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Judge the enclosure of a maximum against the predicted upper bound."""
+        check_finite(predicted=predicted, measured=measured)
         bound = float(predicted)
         if measured.upper <= bound:
             outcome = Outcome.HOLDS
@@ -140,6 +183,7 @@ class CertifiedAtMost:
             max(0.0, bound - measured.lower),
             "absolute",
             strain=_one_sided_strain(bound, measured.upper, measured.upper - bound),
+            slack=slack_of(bound, measured.lower, +1.0),
         )
 
 
@@ -153,8 +197,13 @@ class Enclosed:
     radius: float
     rounding: float = 0.0
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return "the prediction lies outside the proved enclosure"
+
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Refute a number outside; an enclosure wider than `radius` decides nothing."""
+        check_finite(predicted=predicted, measured=measured)
         value = float(predicted)
         width = (measured.upper - measured.lower) / 2.0
         gap = max(measured.lower - value, value - measured.upper, 0.0)
@@ -165,6 +214,12 @@ class Enclosed:
         resolves = 2.0 * width + self.rounding
         strain = gap / self.rounding if self.rounding else math.inf if gap else 0.0
         return Verdict(outcome, gap, resolves, "absolute", strain=strain)
+
+
+def _allowance(test: AtMost | AtLeast) -> str:
+    terms = [small(test.rounding)] if test.rounding else []
+    terms += [f"{small(test.relative)} of it"] if test.relative else []
+    return f" by more than {' plus '.join(terms)} (rounding)" if terms else ""
 
 
 def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
@@ -181,18 +236,32 @@ def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _one_sided(
-    predicted: Any, measured: Any, rounding: float, relative: float, sign: float
+    predicted: Any, measured: Any, test: AtMost | AtLeast, sign: float
 ) -> Verdict:
     p, m = _paired(predicted, measured)
+    bounds = np.array([float(a) for a in p])
+    vacuous = sign * bounds >= sign * test.trivial
+    # A bound that is infinite on the other side could hold for nothing.
+    check_finite(predicted=bounds[~vacuous], measured=m)
     gap = np.array([sign * float(b - a) for a, b in zip(p, m, strict=True)])
-    allowed = rounding + relative * np.array([abs(float(a)) for a in p])
-    excess = np.where(np.isnan(gap), np.inf, gap - allowed)
-    worst = int(np.argmax(excess))
-    outcome = Outcome.REFUTED if excess[worst] > 0.0 else Outcome.HOLDS
+    size = np.abs(np.where(np.isinf(bounds), 0.0, bounds))
+    allowed = test.rounding + test.relative * size
+    excess = np.where(np.isinf(bounds), -np.inf, gap - allowed)
+    outcome = Outcome.REFUTED if excess.max() > 0.0 else Outcome.HOLDS
+    if outcome is Outcome.HOLDS and vacuous.all():
+        return Verdict(Outcome.VACUOUS, float(gap.max()), math.inf, "absolute")
+    # Of the bounds that say something, the one nearest to being passed.
+    at = int(np.argmax(np.where(vacuous & (excess <= 0.0), -np.inf, excess)))
     # An error of the bound larger than this would have been noticed at that entry.
-    resolves = float(max(0.0, allowed[worst] - gap[worst]))
-    strain = _one_sided_strain(float(p[worst]), float(m[worst]), float(gap[worst]))
-    return Verdict(outcome, float(gap[worst]), resolves, "absolute", worst, strain)
+    resolves = float(max(0.0, allowed[at] - gap[at]))
+    strain = _one_sided_strain(float(p[at]), float(m[at]), float(gap[at]))
+    slacks = [
+        slack_of(bound - test.origin, float(value) - test.origin, sign)
+        for bound, value, said in zip(bounds, m, ~vacuous, strict=True)
+        if said
+    ]
+    slack = min((each for each in slacks if each is not None), default=None)
+    return Verdict(outcome, float(gap[at]), resolves, "absolute", at, strain, slack)
 
 
 def _one_sided_strain(bound: float, value: float, gap: float) -> float:

@@ -1,7 +1,8 @@
 """What a comparison returns, and what it may be given."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -15,8 +16,13 @@ FALSE_ALARM_BUDGET = 1e-6
 
 
 class Outcome(StrEnum):
-    """What was found; a prediction or measurement that raised is an *error*."""
+    """What was found.
 
+    A prediction or measurement that raised, or is not finite, is an *error*; a bound
+    that nothing could exceed is *vacuous*: it decides nothing.
+    """
+
+    VACUOUS = "vacuous"
     HOLDS = "holds"
     UNDECIDED = "undecided"
     REFUTED = "refuted"
@@ -85,6 +91,11 @@ class Verdict:
     strain : float
         How near to refutation, for ranking cases and for the adversarial search: 1 at
         the edge, more beyond it, less inside.
+    slack : float, optional
+        Of a bound, the factor by which it could shrink towards the measurement before
+        that passed it: 1 where it is attained, infinity where the measurement is zero
+        or on its other side. Absent for equalities, and for bounds of zero, which have
+        no scale.
     """
 
     outcome: Outcome
@@ -93,6 +104,67 @@ class Verdict:
     unit: str
     worst: int = 0
     strain: float = 0.0
+    slack: float | None = None
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value holds no NaN and no infinity; text and expressions hold none.
+
+    >>> is_finite([1.0, "inf"]), is_finite(np.array([1.0, np.nan]))
+    (True, False)
+    """
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+        return bool(np.isfinite(value).all())
+    if isinstance(value, np.ndarray | list | tuple):
+        return all(map(is_finite, value))
+    if isinstance(value, Mapping):
+        return all(map(is_finite, value.values()))
+    if isinstance(value, Estimate | Enclosure):
+        return all(is_finite(getattr(value, f.name)) for f in fields(value))
+    if isinstance(value, float | complex | np.generic):
+        return (
+            bool(np.isfinite(value)) if np.asarray(value).dtype.kind in "fc" else True
+        )
+    if type(value).__module__.partition(".")[0] == "mpmath":
+        import mpmath
+
+        return bool(mpmath.isfinite(value))
+    known = getattr(value, "is_finite", None)  # SymPy's property, python-flint's method
+    return (known() if callable(known) else known) is not False
+
+
+def check_finite(**sides: Any) -> None:
+    """Raise ValueError, naming the side, unless all of them are finite."""
+    for name, value in sides.items():
+        if not is_finite(value):
+            raise ValueError(f"compare: `{name}` must be finite, got {value!r:.200}")
+
+
+def slack_of(bound: float, value: float, sign: float = 1.0) -> float | None:
+    """Return the factor between a bound and what keeps it; see `Verdict`."""
+    if bound == value:
+        return 1.0
+    if bound == 0.0:
+        return None
+    if sign * (bound - value) < 0.0:
+        return 1.0
+    # Python's floats: a quotient beyond float64 is infinite, and no warning.
+    near, far = sorted((abs(float(bound)), abs(float(value))))
+    same_side = (bound > 0.0) == (value > 0.0)
+    return far / near if near > 0.0 and same_side else math.inf
+
+
+def small(value: float) -> str:
+    """Return a gap, tolerance or resolving power with two significant digits.
+
+    >>> small(1.234e-9), small(-math.inf)
+    ('1.2e−09', '−∞')
+    """
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.2g}".replace("-", "−") if value else "0"
 
 
 class Comparison(Protocol):
@@ -100,4 +172,8 @@ class Comparison(Protocol):
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Return the verdict on `predicted` given `measured`."""
+        ...
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
         ...

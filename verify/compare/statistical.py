@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from verify.compare.outcomes import Array, Estimate, Outcome, Verdict
+from verify.compare.outcomes import (
+    Array,
+    Estimate,
+    Outcome,
+    Verdict,
+    check_finite,
+    slack_of,
+    small,
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,10 @@ class MeanEquals:
     false_pass: float = 1e-3
     rounding: float = 0.0
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return f"the mean differs from the prediction by more than {_chance(self)}"
+
     def judge(self, predicted: Any, measured: Estimate) -> Verdict:
         """Judge entry by entry; the verdict is that of the worst entry."""
         return _mean_test(predicted, measured, self, two_sided=True)
@@ -43,6 +55,10 @@ class MeanAtMost:
     false_fail: float = 2e-9
     false_pass: float = 1e-3
     rounding: float = 0.0
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return f"the mean exceeds the bound by more than {_chance(self)}"
 
     def judge(self, predicted: Any, measured: Estimate) -> Verdict:
         """Judge entry by entry; the verdict is that of the worst entry."""
@@ -64,8 +80,16 @@ class RankTrend:
     level: float = 1e-3
     shuffles: int = 20_000
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return (
+            "the values move the other way along the levels, which chance does with"
+            f" probability below {small(self.level)}"
+        )
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Judge the sign `predicted` of the trend of `measured`."""
+        check_finite(predicted=predicted)
         rows = [np.ravel(np.asarray(row, dtype=np.float64)) for row in measured]
         values = np.concatenate(rows)
         if len(rows) < 3 or not np.isfinite(values).all():
@@ -114,11 +138,18 @@ class SignTest:
 
     level: float = 1e-2
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return (
+            "the changes go the other way in more replicates than a fair coin's would"
+            f" with probability {small(self.level)}"
+        )
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Judge the sign `predicted` of the changes `measured`."""
         from scipy.stats import binom
 
-        changes = _changes_along(predicted, measured, "SignTest")
+        changes = _changes_along(predicted, measured)
         count, along = changes.size, int(np.count_nonzero(changes > 0.0))
         needed = int(binom.isf(self.level, count, 0.5)) + 1 if count else 1
         outcome = Outcome.UNDECIDED
@@ -145,11 +176,18 @@ class SignedRankTest:
 
     level: float = 1e-2
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return (
+            "the ranks of the changes go the other way by more than chance does with"
+            f" probability {small(self.level)}"
+        )
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Judge the sign `predicted` of the changes `measured`."""
         from scipy.stats import norm, rankdata, wilcoxon
 
-        changes = _changes_along(predicted, measured, "SignedRankTest")
+        changes = _changes_along(predicted, measured)
         count = changes.size
         if not count:
             return Verdict(Outcome.UNDECIDED, 0.0, 1.0, "rank-biserial correlation")
@@ -173,11 +211,10 @@ class SignedRankTest:
         )
 
 
-def _changes_along(predicted: Any, measured: Any, who: str) -> Array:
+def _changes_along(predicted: Any, measured: Any) -> Array:
     """Return the changes other than 0, positive where they go as predicted."""
+    check_finite(predicted=predicted, measured=measured)
     changes = np.ravel(np.asarray(measured, dtype=np.float64))
-    if not np.isfinite(changes).all():
-        raise ValueError(f"{who}: changes must be finite")
     return math.copysign(1.0, float(predicted)) * changes[changes != 0.0]
 
 
@@ -192,15 +229,21 @@ class RarelyAbove:
     probability: float
     false_fail: float = 2e-9
 
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return (
+            f"more than a share {small(self.probability)} of the trials exceed the bound,"
+            f" beyond what chance allows with probability {small(self.false_fail)}"
+        )
+
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Count trials in which `measured` exceeds the bound `predicted`."""
         from scipy.stats import binom
 
+        check_finite(predicted=predicted, measured=measured)
         bounds, values = np.broadcast_arrays(
             np.asarray(predicted, dtype=np.float64), np.asarray(measured, np.float64)
         )
-        if not (np.isfinite(bounds).all() and np.isfinite(values).all()):
-            raise ValueError("RarelyAbove: bounds and values must be finite")
         allowed = int(binom.ppf(1.0 - self.false_fail, values.size, self.probability))
         above = int(np.count_nonzero(values > bounds))
         outcome = Outcome.HOLDS if above <= allowed else Outcome.REFUTED
@@ -214,6 +257,14 @@ SlopeEquals = MeanEquals
 """A fitted slope is an `Estimate` over seeds; its `discrepancy` is the half-width."""
 
 
+def _chance(test: MeanEquals | MeanAtMost) -> str:
+    rounding = f"{small(test.rounding)} of rounding plus " if test.rounding else ""
+    return (
+        f"{rounding}what chance allows with probability {small(test.false_fail)};"
+        f" undecided unless an error of {small(test.discrepancy)} would be seen"
+    )
+
+
 def _mean_test(
     predicted: Any,
     measured: Estimate,
@@ -223,6 +274,7 @@ def _mean_test(
 ) -> Verdict:
     from scipy import stats
 
+    check_finite(predicted=predicted, measured=measured)
     mean = np.atleast_1d(np.asarray(measured.mean, dtype=np.float64)).ravel()
     stderr = np.atleast_1d(np.asarray(measured.stderr, dtype=np.float64)).ravel()
     bound = np.broadcast_to(
@@ -234,7 +286,7 @@ def _mean_test(
     gap = mean - bound
     distance = np.abs(gap) if two_sided else gap
     resolves = fails_at + float(t.isf(test.false_pass)) * stderr
-    excess = np.where(np.isfinite(distance), distance - fails_at, np.inf)
+    excess = distance - fails_at
     worst = int(np.argmax(excess))
     margin = float(fails_at[worst] + test.discrepancy)
     strain = 1.0 + float(excess[worst]) / margin
@@ -254,6 +306,13 @@ def _mean_test(
         weakest = int(np.argmax(gap + resolves))
         resolved = gap[weakest] + resolves[weakest] <= test.discrepancy
     outcome = Outcome.HOLDS if resolved else Outcome.UNDECIDED
+    slacks = () if two_sided else map(slack_of, bound.tolist(), mean.tolist())
     return Verdict(
-        outcome, float(gap[worst]), float(resolves.max()), "absolute", worst, strain
+        outcome,
+        float(gap[worst]),
+        float(resolves.max()),
+        "absolute",
+        worst,
+        strain,
+        slack=min((each for each in slacks if each is not None), default=None),
     )

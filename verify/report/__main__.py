@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from empirical.testbed.signals import Ended
-from verify import command, ledger, paths, records
+from verify import command, ledger, paths
 from verify.compare import Outcome
 from verify.report import as_json, as_markdown, as_text
 from verify.report.rows import NOT_RUN, STALE, Row, build
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return command.EXIT_USAGE
     try:
         ran = _run_missing(entries, folder, options)
-        rows = build(entries, folder)
+        rows = build(entries, folder, options.profile)
         _write(_rendered(rows, folder, options), options.output)
     except Ended as ended:
         command.complain("interrupted; finished claims are kept, run again to resume")
@@ -35,9 +35,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         command.complain("interrupted; finished claims are kept, run again to resume")
         return command.EXIT_INTERRUPTED
-    except records.RecordError as error:
-        command.complain(str(error))
-        return command.EXIT_RED
     if not ran:
         return command.EXIT_RED
     return command.exit_code(rows, strict=options.strict)
@@ -78,7 +75,7 @@ def _run_missing(
         return True
     chosen = entries
     if not options.rerun:
-        rows = build(entries, folder)
+        rows = build(entries, folder, options.profile)
         # What went wrong may go right: a full disk, memory, data that were not there.
         again = (NOT_RUN, STALE, Outcome.ERROR)
         pending = {r.claim.id for r in rows if r.outcome in again}

@@ -10,14 +10,17 @@ from typing import Any, cast
 
 from empirical.digest import code_digest
 from verify import records
-from verify.claim import Claim
-from verify.compare import Outcome
+from verify.claim import FAULTS, Claim, Profile
+from verify.compare import Outcome, small
+from verify.judging import checked
 from verify.ledger import Entry
 from verify.records import CaseRecord, Record
 from verify.run import roots_of
 
 STALE = "stale"
 NOT_RUN = "not run"
+LOOSE = 2.0
+"""A bound that could shrink by more than this factor unnoticed is a loose one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +28,13 @@ class Row:
     """A claim with its record and what that record is worth now.
 
     `outcome` is the record's when it is current, else ``stale`` or ``not run``; an open
-    claim's is ``open``.
+    claim's is ``open``. `remark` says why a record there is counts for nothing.
     """
 
     claim: Claim
     record: Record | None
     outcome: str
+    remark: str = ""
 
     @property
     def green(self) -> bool:
@@ -49,50 +53,70 @@ class Row:
         return self.record.worst if self.record is not None else None
 
     @property
+    def slack(self) -> float | None:
+        """The factor by which the bound could shrink unnoticed: the least of the cases.
+
+        Absent where it is no bound, or has no scale; see `verify.compare.Verdict`.
+        """
+        if self.record is None:
+            return None
+        cases = list(self.record.cases)
+        if self.record.search is not None and self.record.search.closest is not None:
+            cases.append(self.record.search.closest)
+        return min((c.slack for c in cases if c.slack is not None), default=None)
+
+    @property
+    def loose(self) -> bool:
+        """Whether a bound is nowhere within a factor 2 of what it bounds."""
+        return self.slack is not None and self.slack > LOOSE
+
+    @property
     def verdict(self) -> str:
         """The outcome in words, with what was expected where that matters."""
         if self.outcome in (STALE, NOT_RUN, Outcome.OPEN, Outcome.ERROR):
             return self.outcome
         if self.green:
-            refuted = self.claim.expected is Outcome.REFUTED
-            return "refuted, as expected" if refuted else "holds"
+            if self.claim.expected is Outcome.REFUTED:
+                return self.claim.fault
+            return "holds, loosely" if self.loose else "holds"
         if self.outcome != self.claim.expected:
             return f"{self.outcome}, expected: {self.claim.expected.value}"
         return f"{self.outcome}, but its control failed"
 
 
-def build(entries: Sequence[Entry], folder: Path) -> tuple[Row, ...]:
-    """Join claims with their records in `folder`.
+def build(
+    entries: Sequence[Entry], folder: Path, profile: Profile = Profile.QUICK
+) -> tuple[Row, ...]:
+    """Join claims with their records in `folder`, each judged again.
 
-    Raises
-    ------
-    RecordError
-        If a record cannot be read.
+    A record that cannot be read, or is not what follows from its numbers, is none.
     """
     digests = {m: code_digest(m, roots_of(m)) for m in {e.module for e in entries}}
-    return tuple(
-        _row(e.claim, records.find(e.claim, folder), digests[e.module]) for e in entries
-    )
+    return tuple(_row(e.claim, folder, profile, digests[e.module]) for e in entries)
 
 
-def _row(claim: Claim, record: Record | None, code: str) -> Row:
+def _row(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
     if claim.open_reason:
-        outcome, record = Outcome.OPEN.value, None
-    elif record is None:
-        outcome = NOT_RUN
-    elif not record.is_current(claim, code):
-        outcome = STALE
-    else:
-        outcome = record.outcome.value
-    return Row(claim=claim, record=record, outcome=outcome)
+        return Row(claim=claim, record=None, outcome=Outcome.OPEN.value)
+    try:
+        record = records.find(claim, folder)
+        if record is None:
+            return Row(claim=claim, record=None, outcome=NOT_RUN)
+        if not record.is_current(claim, code):
+            return Row(claim=claim, record=record, outcome=STALE)
+        record = checked(claim, record, profile)
+    except records.RecordError as error:
+        return Row(claim=claim, record=None, outcome=NOT_RUN, remark=str(error))
+    return Row(claim=claim, record=record, outcome=record.outcome.value)
 
 
 def counts(rows: Sequence[Row]) -> Mapping[str, int]:
     """Count claims by what was found, the good ones first, empty kinds left out."""
     order: tuple[tuple[str, Callable[[Row], bool]], ...] = (
-        ("hold", lambda r: r.green and r.claim.expected is Outcome.HOLDS),
-        ("refuted, as expected", lambda r: r.green and r.outcome == Outcome.REFUTED),
-        ("undecided", lambda r: r.outcome == Outcome.UNDECIDED),
+        ("hold", lambda r: r.verdict == "holds"),
+        ("hold, loosely", lambda r: r.verdict == "holds, loosely"),
+        *((fault, lambda r, fault=fault: r.verdict == fault) for fault in FAULTS),
+        ("undecided", lambda r: r.outcome in (Outcome.UNDECIDED, Outcome.VACUOUS)),
         ("not as expected", _unexpected),
         ("in error", lambda r: r.outcome == Outcome.ERROR),
         ("stale", lambda r: r.outcome == STALE),
@@ -163,15 +187,6 @@ def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
     return _short(worst_entry(case.measured, case), digits)
 
 
-def small(value: float) -> str:
-    """Return a gap or resolving power with two significant digits."""
-    if math.isnan(value):
-        return ""
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:.2g}".replace("-", "−") if value else "0"
-
-
 def gap_text(row: Row) -> str:
     """Return the gap of the worst case with its unit where that is not absolute."""
     return gap_of(row.worst)
@@ -187,15 +202,32 @@ def gap_of(case: CaseRecord | None) -> str:
 
 
 def resolves_text(row: Row) -> str:
-    """Return the smallest error that would have been caught in the worst case."""
-    return resolves_of(row.worst)
+    """Return the smallest error that would have been caught, of a bound by its factor.
+
+    An equality's is that of the worst case, a bound's the least of all.
+    """
+    return _factor(row.slack) if row.slack is not None else resolves_of(row.worst)
 
 
 def resolves_of(case: CaseRecord | None) -> str:
     """Return the smallest error that would have been caught in a case."""
     if case is None or case.error:
         return ""
+    if case.slack is not None:
+        return _factor(case.slack)
     return "exact" if case.unit == "exact" else small(case.resolves)
+
+
+def _factor(slack: float) -> str:
+    """Return a factor, with all the digits by which it differs from 1.
+
+    >>> _factor(1.0), _factor(1.00023), _factor(60000.0)
+    ('×1', '×1.0002', '×6e+04')
+    """
+    if not 1.0 < slack < 1.995:
+        return f"×{slack:.2g}" if math.isfinite(slack) else "×∞"
+    places = max(1, -math.floor(math.log10(slack - 1.0)))
+    return f"×{slack:.{places}f}" if places < 9 else "×1"
 
 
 def worst_entry(value: Any, case: CaseRecord) -> Any:

@@ -9,12 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from verify import references
+from verify.claim import FAULTS
 from verify.report import rows as values
 from verify.report.rows import Row
 
 _STYLES = {
     "holds": "green",
-    "refuted, as expected": "cyan",
+    "holds, loosely": "green",
+    **dict.fromkeys(FAULTS, "cyan"),
     "open": "dim",
     "stale": "yellow",
     "not run": "yellow",
@@ -90,6 +92,8 @@ def _explained(row: Row) -> Text:
     """Why a row is not green, in words."""
     text = Text(f"{row.claim.id}: {row.verdict}", style="bold")
     worst = row.worst
+    if row.remark:
+        text.append(f"\n  {row.remark}", style="not bold")
     if worst is None:
         return text
     case = ", ".join(f"{key} = {value}" for key, value in worst.case.items())

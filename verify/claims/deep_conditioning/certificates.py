@@ -33,6 +33,7 @@ from verify.enclose import (
     minimum,
     partial,
 )
+from verify.reading import Reading
 
 _KEY = "agarwal2021deep"
 _ORDER = 12  # energies enclosed one by one; at rho = 1/2 the others weigh 2^-11
@@ -386,7 +387,7 @@ CLAIMS = (
             r"\frac{1}{1 - |\rho|}\left(1 - \frac{|\hat\sigma'(\rho)|}{D}\right) \ge"
             r" \frac{2\mu}{1 + \mu} \ge \mu, \quad |\rho| < 1"
         ),
-        source=Source(_KEY, "Lemma C.14 (sharpened)"),
+        source=Source(_KEY, "Lemma C.14 (sharpened)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=grid(activation=tuple(n for n in CATALOGUE if n not in ("step", "sign"))),
         predict=_predict_slope,

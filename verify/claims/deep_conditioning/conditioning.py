@@ -22,8 +22,9 @@ from verify.claims.deep_conditioning._subjects import (
     separations,
     subject,
 )
-from verify.compare import AgreesTo, AtLeast, AtMost, Identical, Outcome
+from verify.compare import AgreesTo, AtLeast, AtMost, Identical
 from verify.integrals import BITS, of_coefficients
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 
@@ -239,33 +240,10 @@ def _measure_next(*, depth: int, delta: float, mu: float) -> Any:
     return _measure_bound(depth=depth + 1, delta=delta, mu=mu)
 
 
-def _or_half(*, depth: int, delta: float, mu: float) -> float:
-    return max(float(dc.correlation_bound(depth, delta, mu)), 0.5 * (1.0 - mu / 2.0))
-
-
 def _wrong_next(*, depth: int, delta: float, mu: float) -> float:
     # A whole factor 1 - mu too little.
     return (1.0 - mu) * float(dc.correlation_bound(depth, delta, mu))
 
-
-E4_PRINTED = Claim(
-    id="dc/E4-as-printed",
-    items=("E4", "B"),
-    title="B decreases with every layer (as suggested)",
-    statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 0",
-    source=Source(KEY, "Definition of B"),
-    evidence=Evidence.SEARCH,
-    cases=grid(depth=(0, 1, 5), delta=(0.1, 0.95), mu=(0.1, 1.0)),
-    predict=_predict_next,
-    measure=_measure_next,
-    compare=AtMost(rounding=1e-15),
-    must_hold=_or_half,
-    expected=Outcome.REFUTED,
-    finding=(
-        "At L = 0 with delta > 1/2 the bound goes up: B(0, 0.95) = 0.05, and B(1, 0.95)"
-        " = 0.25 for mu = 1. Harmless: both bound the true correlation."
-    ),
-)
 
 E4_CORRECTED = Claim(
     id="dc/E4-corrected",
@@ -279,6 +257,10 @@ E4_CORRECTED = Claim(
     measure=_measure_next,
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_next,
+    finding=(
+        "At L = 0 with delta > 1/2 the bound goes up: B(0, 0.95) = 0.05, and B(1, 0.95)"
+        " = 0.25 for mu = 1. Harmless: both bound the true correlation."
+    ),
 )
 
 # --- decay of correlations --------------------------------------------------------------
@@ -344,7 +326,7 @@ THM_32 = Claim(
     predict=_predict_decay,
     measure=_measure_decay,
     # As dc/B-values.
-    compare=AtMost(rounding=5e-14),
+    compare=AtMost(rounding=5e-14, trivial=1.0),
     must_refute=_wrong_decay,
     examples=_decays,
     max_examples=120,
@@ -374,7 +356,7 @@ THM_32_SHARP = Claim(
     title="The best bound in delta and mu, attained by a quadratic activation",
     statement=r"r_0 = 1 - \delta, \quad r_{l+1} = r_l \left(1 - \mu (1 - r_l)\right)",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
-    source=Source(KEY, "Theorem 3.2 (sharpened)"),
+    source=Source(KEY, "Theorem 3.2 (sharpened)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(mu=(0.015, 0.2665, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(1, 30, 200)),
     predict=_predict_envelope,
@@ -530,7 +512,7 @@ COR_33 = Claim(
     ),
     predict=_predict_condition,
     measure=_measure_condition,
-    compare=AtMost(relative=1e-9),
+    compare=AtMost(relative=1e-9, origin=1.0),
     must_refute=_wrong_condition,
     examples=_data,
     max_examples=60,
@@ -569,7 +551,7 @@ COR_33_WORST = Claim(
     cases=grid(n=(2, 10, 50), mu=(0.1, 0.2665, 1.0), delta=(1e-4, 0.1), extra=(0, 3)),
     predict=_predict_worst,
     measure=_measure_worst,
-    compare=AtMost(relative=1e-12),
+    compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_worst,
 )
 
@@ -768,7 +750,7 @@ THM_36 = Claim(
     cases=_B_CASES,
     predict=_predict_least,
     measure=_measure_least,
-    compare=AtLeast(rounding=1e-13),
+    compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
     must_refute=_wrong_least,
     examples=_assumption_b,
     max_examples=60,
@@ -803,12 +785,12 @@ COR_37 = Claim(
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
     assumptions=("assumption B",),
-    source=Source(KEY, "Corollary 3.7"),
+    source=Source(KEY, "Corollary 3.7", Reading.READING),
     evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=_predict_condition_b,
     measure=_measure_condition_b,
-    compare=AtMost(relative=1e-11),
+    compare=AtMost(relative=1e-11, origin=1.0),
     must_refute=_wrong_condition_b,
     examples=_assumption_b,
     max_examples=60,
@@ -850,7 +832,7 @@ COR_37_ATTAINED = Claim(
     title="The best bounds for inputs that are all equally correlated, attained",
     statement=r"\lambda_{\min}(K) = 1 - r_L, \quad \kappa(K) = 1 + \frac{n r_L}{1 - r_L}",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2", "x_i . x_j = 1 - delta"),
-    source=Source(KEY, "Corollaries 3.3 and 3.7 (sharpened)"),
+    source=Source(KEY, "Corollaries 3.3 and 3.7 (sharpened)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(mu=(0.05, 0.4), n=(2, 5), delta=(1e-9, 0.01, 0.5), depth=(0, 3, 40)),
     predict=_predict_attained,
@@ -865,7 +847,6 @@ CLAIMS = (
     LEM_C5,
     B_SCHEDULE,
     B_VALUES,
-    E4_PRINTED,
     E4_CORRECTED,
     THM_32,
     THM_32_SHARP,

@@ -23,6 +23,7 @@ from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -396,7 +397,7 @@ ERROR = Claim(
     statement=r"m\, \mathbb{E} (K^{(m)} - K)^2 = \mathbb{E}\, \sigma(u)^2 \sigma(v)^2"
     r" - \hat\sigma(\rho)^2",
     assumptions=("normalised ReLU, one hidden layer",),
-    source=Source(_KEY, "Lemma C.4, at finite width"),
+    source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("relu",),
@@ -431,7 +432,7 @@ RATE = Claim(
     title="Kernel errors of deep networks fall like width to the power -1/2",
     statement=r"\mathrm{sd}(K^{(m)}_{ij}) \propto m^{-1/2}",
     assumptions=("three hidden layers",),
-    source=Source(_KEY, "Lemma C.4, at finite width"),
+    source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
     evidence=Evidence.TREND,
     cases=grid(
         kernel=("nngp", "ntk"),
@@ -478,7 +479,7 @@ DIGIT_BOUNDS = Claim(
         "kappa_L: the better of the infinite-width bounds under Assumptions A and B",
         "correlation matrices of the last layer",
     ),
-    source=Source(_KEY, "Corollaries 3.3 and 3.7, at finite width"),
+    source=Source(_KEY, "Corollaries 3.3 and 3.7, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=(
         {
@@ -520,7 +521,7 @@ VARIANCE = Claim(
     title="Off-diagonal entries of a deep network's kernel keep a variance",
     statement=r"m\, \mathbb{E}\, \rho_L^2 \to \frac{1}{\mu (2 - \mu)}",
     assumptions=("odd activation, depth large against 1/mu",),
-    source=Source(_KEY, "Theorem 3.2, at finite width"),
+    source=Source(_KEY, "Theorem 3.2, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("tanh3",),
@@ -545,12 +546,12 @@ VARIANCE = Claim(
 )
 
 PLATEAU_PRINTED = Claim(
-    id="dc/E13-as-printed",
+    id="dc/E13-as-read",
     items=("E13",),
-    title="Depth drives the condition number of a finite network to one (as printed)",
+    title="Depth drives the condition number of a finite network to one (as read)",
     statement=r"\kappa(K^{(m)}) \le 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
     assumptions=("the infinite-width statement, read at a fixed width",),
-    source=Source(_KEY, "Corollary 3.3 and Theorem 4.1"),
+    source=Source(_KEY, "Corollary 3.3 and Theorem 4.1", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("tanh3",),
@@ -581,7 +582,7 @@ PLATEAU_SLOPE = Claim(
     title="The plateau of the condition number falls like width to the power -1/2",
     statement=r"\frac{\kappa - 1}{\kappa + 1} \propto m^{-1/2}",
     assumptions=("depth at which the infinite-width condition number is 1.0001",),
-    source=Source(_KEY, "Corollary 3.3, at finite width"),
+    source=Source(_KEY, "Corollary 3.3, at finite width", Reading.OURS),
     evidence=Evidence.TREND,
     cases=(
         {

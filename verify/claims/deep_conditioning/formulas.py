@@ -20,6 +20,7 @@ from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
 from verify.compare import AgreesTo
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _MODULES = {
@@ -265,7 +266,7 @@ BOUNDS = (
     _formula(
         "lemC.14-values",
         ("LemC.14",),
-        "The bound on the slope of the dual, as printed and sharp",
+        "The bound on the slope of the dual, as restored and sharp",
         r"\frac{1}{\delta}, \quad 1 - \frac{2\mu}{1 + \mu} \delta",
         *_cases(
             "conditioning.derivative_bound",
@@ -307,7 +308,7 @@ BOUNDS = (
     _formula(
         "thmE.8-values",
         ("ThmE.8",),
-        "The descent rate of least squares, as printed and improved",
+        "The descent rate of least squares, as restored and improved",
         r"e^{-t/\kappa}, \quad e^{-2t/\kappa}",
         *_cases(
             "optimization.gradient_descent_bound",
@@ -486,7 +487,7 @@ E3_FLOOR = Claim(
     items=("E3",),
     title="The floor of the correlation, from a_2 and mu",
     statement=r"\frac{a_2^2}{\mu^2 (2 - \mu)\, m}",
-    source=Source(KEY, "Theorem F.1 (corrected)"),
+    source=Source(KEY, "Theorem F.1 (corrected)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "gelu", "exp", "sigmoid"), width=(1, 128)),
     predict=_predict_floor,
@@ -578,7 +579,7 @@ THM_311 = Claim(
     title="Contraction rate, settling depth and bound for inputs of any length",
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
-    source=Source(KEY, "Theorems 3.11 and D.9"),
+    source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(

@@ -19,6 +19,7 @@ from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning import _populations as pop
 from verify.claims.deep_conditioning.overfitting import circle_case
 from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -199,7 +200,7 @@ THM_61 = _of_theorem(
         r"R(\hat\theta) - R(\theta^*) \le"
         r" 56 (1 + \|\theta^*\|)^2 \frac{\log(8n^2/3)}{n}"
     ),
-    source=Source(_KEY, "Theorem 6.1 (constant ours)"),
+    source=Source(_KEY, "Theorem 6.1 (constant ours)", Reading.OURS),
     predict=_predict_excess,
     measure=_measure_draws,
     must_refute=_wrong_excess,
@@ -219,7 +220,7 @@ THM_61_SHARPER = _of_theorem(
         r"R(\hat\theta) - R(\theta^*) \le \left(2 + \frac{2n}{1 - 1/(2n)}\right)"
         r" \frac{3.44}{n^2} (1 + \|\theta^*\|)^2"
     ),
-    source=Source(_KEY, "Theorem 6.1 (sharpened)"),
+    source=Source(_KEY, "Theorem 6.1 (sharpened)", Reading.OURS),
     predict=_predict_excess_without_log,
     measure=_measure_draws,
     must_refute=_wrong_excess,
@@ -237,7 +238,7 @@ THM_61_ZERO = _of_theorem(
         r"R(0) - R(\theta^*) = \theta^{*T} \Sigma \theta^*"
         r" \le \frac{3.44}{n^2} \|\theta^*\|^2"
     ),
-    source=Source(_KEY, "Theorem 6.1 (what its hypothesis implies)"),
+    source=Source(_KEY, "Theorem 6.1 (what its hypothesis implies)", Reading.OURS),
     predict=_predict_signal,
     measure=_measure_signal,
     must_refute=_wrong_signal,
@@ -263,7 +264,9 @@ DIGITS_RATE = Claim(
         "normalised ReLU, digits of unit norm, class indicators minus 1/10",
         "one test set: replicates are disjoint training sets",
     ),
-    source=Source(_KEY, "Section 6 (what its depth does to a given data set)"),
+    source=Source(
+        _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
+    ),
     evidence=Evidence.TREND,
     cases=(
         {"first": 40, "last": 60, "n": 100, "m": 100, "batches": 6, "centre": False},
@@ -291,7 +294,9 @@ DIGITS_LIMIT = Claim(
         r" \mathrm{argmax}_c \sum_i \hat\sigma^{(L)}(x \cdot x_i)\, y_{ic}"
     ),
     assumptions=("normalised ReLU, digits of unit norm",),
-    source=Source(_KEY, "Section 6 (what its depth does to a given data set)"),
+    source=Source(
+        _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
+    ),
     evidence=Evidence.NUMERIC,
     cases=grid(depth=(60,), n=(200,), m=(300,), centre=(False, True)),
     predict=_predict_error,
@@ -319,7 +324,9 @@ DIGITS_GAIN = Claim(
         "normalised ReLU, 100 digits of unit norm",
         "one test set: replicates are disjoint training sets",
     ),
-    source=Source(_KEY, "Section 6 (what its depth does to a given data set)"),
+    source=Source(
+        _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
+    ),
     evidence=Evidence.STATISTICAL,
     cases=(
         {"shallow": 4, "deep": 32, "n": 100, "m": 100, "batches": 40, "centre": False},

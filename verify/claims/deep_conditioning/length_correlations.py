@@ -24,6 +24,7 @@ from verify.claims.deep_conditioning._lengths import (
     predicted_activation,
 )
 from verify.compare import AtLeast, AtMost
+from verify.reading import Reading
 
 
 def linear_energy(name: str, scale: float, gamma: float) -> float:
@@ -244,7 +245,7 @@ THM_311 = Claim(
         "odd, increasing, concave on the positive half line, not linear",
         "squared lengths at least 1/2, |cos| <= 1 - delta",
     ),
-    source=Source(KEY, "Theorems 3.11 and D.9"),
+    source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
     evidence=Evidence.SEARCH,
     cases=_DECAY_CASES,
     predict=_predict_decay,
@@ -267,7 +268,7 @@ THM_311_LENGTHS = Claim(
     statement=r"|\gamma_L - 1| \le \frac{\mu}{2}, \quad L \ge \hat L = \left\lceil"
     r" \frac{\log(2 t_0 / \mu)}{\log(1 / \alpha_\sigma)} \right\rceil",
     assumptions=("as dc/thm3.11", "t_0 is the larger of |gamma_x - 1|, |gamma_y - 1|"),
-    source=Source(KEY, "Theorems 3.11 and D.9"),
+    source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
     evidence=Evidence.SEARCH,
     cases=_DECAY_CASES,
     predict=_predict_settled,

@@ -20,6 +20,7 @@ from verify.claims.deep_conditioning._lengths import (
     predicted_activation,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Estimate, MeanEquals
+from verify.reading import Reading
 
 
 def _slope_at_one(name: str, scale: float) -> float:
@@ -232,7 +233,7 @@ LEM_D3 = Claim(
     statement=r"\hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma_0)"
     r" + \hat\sigma_0'(\gamma_0)(\gamma - \gamma_0)",
     assumptions=_HYPOTHESES,
-    source=Source(KEY, "Lemma D.3"),
+    source=Source(KEY, "Lemma D.3", Reading.READING),
     evidence=Evidence.SEARCH,
     cases=(
         *grid(name=ODD, scale=(1.0, 5.0), at=(0.25, 1.0, 4.0)),
@@ -253,7 +254,7 @@ LEM_D3_MONOTONE = Claim(
     statement=r"\gamma \le \gamma' \;\Rightarrow\;"
     r" \hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma')",
     assumptions=_HYPOTHESES,
-    source=Source(KEY, "Lemma D.3"),
+    source=Source(KEY, "Lemma D.3", Reading.READING),
     evidence=Evidence.SEARCH,
     cases=(*grid(name=ODD, scale=(0.2, 5.0)), {"name": "selu", "scale": 1.0}),
     predict=_predict_increase,
@@ -295,7 +296,7 @@ THM_D1_ABOVE = Claim(
     statement=r"\gamma_0 \ge 1 \;\Rightarrow\; |\gamma_L - 1|"
     r" \le \hat\sigma_0'(1)^L |\gamma_0 - 1|",
     assumptions=_HYPOTHESES,
-    source=Source(KEY, "Theorem D.1 (sharpened)"),
+    source=Source(KEY, "Theorem D.1 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=grid(
         name=(*ODD, "selu"), scale=(1.0,), gamma=(1.0, 1.001, 1.5, 8.0), depth=(20,)
@@ -314,7 +315,7 @@ WIDE = Claim(
     r" \quad \mathbb{E}\, \frac{z_l \cdot z_l'}{m} = \rho_l"
     r" \sqrt{\gamma_l \gamma_l'} + O\left(\frac{1}{m}\right)",
     assumptions=("standard Gaussian weights", "tanh; NormReLU with SELU's scale"),
-    source=Source(KEY, "Theorem 3.11, at finite width"),
+    source=Source(KEY, "Theorem 3.11, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
         name=("tanh", "normrelu"),

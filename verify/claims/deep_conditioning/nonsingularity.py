@@ -27,6 +27,7 @@ from verify.compare import (
     MeanAtMost,
     Outcome,
 )
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -392,7 +393,7 @@ ARC_LAW = Claim(
     title="The ReLU kernel's smallest eigenvalue on an arc scales as delta^{3/2}",
     statement=r"\frac{\lambda_{\min}}{\delta^{3/2}} \to \frac{\sqrt{2}}{12 \pi}",
     assumptions=("n equally spaced points, neighbours of correlation 1 - delta",),
-    source=Source(_KEY, "Theorem H.1"),
+    source=Source(_KEY, "Theorem H.1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(n=(100,), delta=("1e-6", "1e-8")),
     larger_cases={"full": grid(n=(100, 200), delta=("1e-6", "1e-8", "1e-10"))},
@@ -415,7 +416,7 @@ ARC_VALUES = Claim(
     title="Smallest eigenvalues of a few points on an arc",
     statement=r"\lambda_{\min}(n, \delta) / \delta^{3/2}, \quad \delta = 10^{-6}",
     assumptions=("equally spaced points",),
-    source=Source(_KEY, "Theorem H.1"),
+    source=Source(_KEY, "Theorem H.1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(n=(3, 5, 10, 20), delta=("1e-6",)),
     predict=_predict_arc_value,
@@ -432,7 +433,7 @@ TWO_POINTS = Claim(
     statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
     r" = \frac{\delta}{2} + O(\delta^{3/2})",
     assumptions=("n = 2",),
-    source=Source(_KEY, "Theorem H.1"),
+    source=Source(_KEY, "Theorem H.1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(delta=("1", "0.1", "1e-3", "1e-6", "1e-12", "1e-18")),
     predict=_predict_two_points,
@@ -449,7 +450,7 @@ THM_H1 = Claim(
     statement=r"\lambda_{\min}(\Phi_W \Phi_W^T) \ge \frac{\delta^{3/2}}{n^4},"
     r" \quad m \ge \frac{n^2 \log(n / \delta)}{\sqrt{\delta}}",
     assumptions=("the unspecified constants are taken to be 1", "points on an arc"),
-    source=Source(_KEY, "Theorem H.1"),
+    source=Source(_KEY, "Theorem H.1", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=(
         {"n": 8, "delta": 0.01, "width": 4278, "draws": 60, "seed": 11},
@@ -469,7 +470,7 @@ THM_H1_LIMIT = Claim(
     title="That many features keep half of the infinite-width smallest eigenvalue",
     statement=r"\lambda_{\min}(\Phi_W \Phi_W^T) \ge \frac{1}{2} \lambda_{\min}(K)",
     assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
-    source=Source(_KEY, "Theorem H.1 (sharpened)"),
+    source=Source(_KEY, "Theorem H.1 (sharpened)", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=(
         {"n": 8, "delta": 0.01, "width": 4278, "draws": 60, "seed": 12},
@@ -513,7 +514,7 @@ THM_H5 = Claim(
         "Assumption A",
         "infinitely many a_k are not zero (of either parity)",
     ),
-    source=Source(_KEY, "Theorem H.5 (with an explicit constant)"),
+    source=Source(_KEY, "Theorem H.5 (with an explicit constant)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=grid(
         activation=("relu", "step", "exp", "erf", "sin"),
@@ -543,7 +544,7 @@ POLYNOMIAL = Claim(
     statement=r"\sigma = h_1 + h_2,\ n = 7,\ x_i \in \mathbb{R}^2"
     r" \;\Rightarrow\; \lambda_{\min}(K) = 0",
     assumptions=("n exceeds the number of monomials, 2 + 3 = 5",),
-    source=Source(_KEY, "Theorem H.5 (its hypothesis is needed)"),
+    source=Source(_KEY, "Theorem H.5 (its hypothesis is needed)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(activation=("quadratic",), n=(7,), dim=(2,), spread=(1.0,), seed=(1, 2)),
     predict=_predict_zero,
@@ -554,13 +555,15 @@ POLYNOMIAL = Claim(
 )
 
 E2_PRINTED = Claim(
-    id="dc/E2-as-printed",
+    id="dc/E2-as-read",
     items=("E2", "ThmH.5"),
-    title="ReLU and tanh meet the hypothesis of Theorem H.5 (as printed)",
+    title="ReLU and tanh meet the hypothesis of Theorem H.5 (as read)",
     statement=r"|\{k \text{ odd} : a_k \ne 0\}| ="
     r" |\{k \text{ even} : a_k \ne 0\}| = \infty",
     assumptions=("read on the orders up to 40",),
-    source=Source(_KEY, "Theorem H.5, described as generalising Theorem H.1"),
+    source=Source(
+        _KEY, "Theorem H.5, described as generalising Theorem H.1", Reading.READING
+    ),
     evidence=Evidence.NUMERIC,
     cases=(
         {"activation": "relu", "parity": "odd"},

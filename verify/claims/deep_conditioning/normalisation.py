@@ -15,7 +15,8 @@ from torch.nn import functional
 
 from theory import activations as act
 from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AgreesTo, Outcome
+from verify.compare import AgreesTo
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -238,57 +239,49 @@ EQ6 = Claim(
 )
 
 E8_HIDDEN = Claim(
-    id="dc/E8-hidden-only-as-printed",
+    id="dc/lem2.1-hidden-only",
     items=("E8", "Lem2.1"),
-    title="Normalising the hidden layers alone makes the two networks equal (as printed)",
-    statement=r"f_{\tilde\sigma}(x) = f_{\sigma}(x)",
+    title="Without normalisation of the output the networks differ by an affine map",
+    statement=r"f_{\tilde\sigma}(x) = (f_{\sigma}(x) - t\, w \cdot 1) / s",
     assumptions=("batch normalisation before each activation, none at the output",),
-    source=Source(_KEY, "Lemma 2.1"),
+    source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "gelu"), seed=(3,)),
-    predict=_predict_hidden_printed,
+    predict=_predict_hidden_corrected,
     measure=_measure_hidden_only,
     compare=_EXACT,
-    must_hold=_predict_hidden_corrected,
-    expected=Outcome.REFUTED,
-    finding=(
-        "Without a normalisation behind the last activation the outputs differ, by an"
-        " affine map: the corrected prediction applies it."
-    ),
+    must_refute=_predict_hidden_printed,
 )
 
 E8_SIGN = Claim(
-    id="dc/E8-negative-scale-as-printed",
+    id="dc/lem2.1-negative-scale",
     items=("E8", "Lem2.1"),
-    title="Any scale of the activation is absorbed, negative ones too (as printed)",
-    statement=r"s \ne 0 \;\Rightarrow\; f_{\tilde\sigma}(x) = f_{\sigma}(x)",
+    title="A negative scale of the activation flips the sign of every normalised unit",
+    statement=r"s < 0 \;\Rightarrow\; \mathrm{BN}(w \cdot \tilde\sigma(z))"
+    r" = -\mathrm{BN}(w \cdot \sigma(z))",
     assumptions=("s < 0",),
-    source=Source(_KEY, "Lemma 2.1"),
+    source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=(4,)),
-    predict=_predict_sign_printed,
+    predict=_predict_sign_corrected,
     measure=_measure_sign,
     compare=_EXACT,
-    must_hold=_predict_sign_corrected,
-    expected=Outcome.REFUTED,
-    finding="A negative scale flips the sign of every normalised unit.",
+    must_refute=_predict_sign_printed,
 )
 
 E8_EPSILON = Claim(
-    id="dc/E8-epsilon-as-printed",
+    id="dc/lem2.1-epsilon",
     items=("E8", "Lem2.1"),
-    title="The epsilon of practical batch normalisation does not matter (as printed)",
-    statement=r"\epsilon > 0 \;\Rightarrow\; f_{\tilde\sigma}(x) = f_{\sigma}(x)",
+    title="With the epsilon of practical batch normalisation, it has to be scaled too",
+    statement=r"f_{\tilde\sigma}(x; \epsilon / s^2) = f_{\sigma}(x; \epsilon)",
     assumptions=("epsilon = 1e-5 or 1e-3",),
-    source=Source(_KEY, "Lemma 2.1"),
+    source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "tanh"), scale=(0.5,), eps=(1e-5, 1e-3), seed=(5,)),
-    predict=_predict_eps_printed,
+    predict=_predict_eps_corrected,
     measure=_measure_eps,
     compare=_EXACT,
-    must_hold=_predict_eps_corrected,
-    expected=Outcome.REFUTED,
-    finding="Equality returns when epsilon is scaled by the square of the scale.",
+    must_refute=_predict_eps_printed,
 )
 
 CLAIMS = (LEM_21, EQ6, E8_HIDDEN, E8_SIGN, E8_EPSILON)

@@ -27,6 +27,7 @@ from verify.claims.deep_conditioning._normrelu import (
 )
 from verify.compare import AgreesTo, CertifiedAtLeast, Enclosure, Outcome
 from verify.enclose import minimum, partial, ratio
+from verify.reading import Reading
 
 _SELU = "1.0507009873554805"
 
@@ -218,7 +219,7 @@ CLAIMS = (
         title="The kink at which NormReLU's scale is a given number, to the last digit",
         statement=r"\lambda(c) = \lambda_{\mathrm{SELU}} = 1.0507009873554805"
         r" \iff c = -1.59076585644126852193\ldots",
-        source=Source(KEY, "Section 2, choice of c"),
+        source=Source(KEY, "Section 2, choice of c", Reading.READING),
         evidence=Evidence.NUMERIC,
         cases=grid(scale=(_SELU, "1.05", "1.2", "2")),
         predict=_predict_kink,
@@ -238,7 +239,7 @@ CLAIMS = (
         title="NormReLU's scale grows with the kink: a scale fixes it (certified)",
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
-        source=Source(KEY, "Section 2, choice of c"),
+        source=Source(KEY, "Section 2, choice of c", Reading.READING),
         evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_increasing,
@@ -254,7 +255,7 @@ CLAIMS = (
         title="NormReLU's dual activation, every kink, ends included",
         statement=r"\hat\sigma(\rho) = \lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]",
-        source=Source(KEY, "Appendix I (closed form ours)"),
+        source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
         evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-3", "-1.5975", "-1", "0", "0.5", "2"),
@@ -272,7 +273,7 @@ CLAIMS = (
         title="The slope of NormReLU's dual is the dual of its derivative",
         statement=r"\hat\sigma'(\rho) = \lambda^2 \left[\Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} e^{-c^2/(1 + \sin u)} du\right]",
-        source=Source(KEY, "Appendix I (closed form ours)"),
+        source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
         evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-3", "-1.5975", "0", "2"),
@@ -290,7 +291,7 @@ CLAIMS = (
         statement=r"\lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]"
         r" = E\,\sigma_c(X)\sigma_c(Y)",
-        source=Source(KEY, "Appendix I (closed form ours)"),
+        source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
         evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-1.5975", "0", "2"),
@@ -304,11 +305,11 @@ CLAIMS = (
         must_refute=_wrong_formula,
     ),
     Claim(
-        id="dc/E10-as-printed",
+        id="dc/E10-as-read",
         items=("E10", "Eq4"),
         title="The kink -1.5975 has SELU's scale (as read)",
         statement=r"\lambda(-1.5975) = 1.0507009873554805",
-        source=Source(KEY, "Section 2, choice of c"),
+        source=Source(KEY, "Section 2, choice of c", Reading.READING),
         evidence=Evidence.NUMERIC,
         cases=grid(scale=(_SELU,)),
         predict=_published_kink,
@@ -324,7 +325,7 @@ CLAIMS = (
         items=("E10",),
         title="The kink -1.5975 is that of the scale 1.05",
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
-        source=Source(KEY, "Section 2, choice of c"),
+        source=Source(KEY, "Section 2, choice of c", Reading.READING),
         evidence=Evidence.NUMERIC,
         cases=grid(scale=("1.05",)),
         predict=_published_kink,
@@ -338,7 +339,7 @@ CLAIMS = (
         title="Lengths stay bounded from every start only below c = -0.37666",
         statement=r"\lim_{\gamma\to\infty} \hat\sigma_0(\gamma)/\gamma"
         r" = \lambda^2/2 < 1 \iff c < -0.376657093117569877\ldots",
-        source=Source(KEY, "Appendix D.4 (sharpened)"),
+        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         evidence=Evidence.NUMERIC,
         cases=grid(scale=("sqrt(2)",)),
         predict=_predict_critical,

@@ -22,7 +22,8 @@ from verify.claims.deep_conditioning._normrelu import (
     measure_length,
     moments_at,
 )
-from verify.compare import AgreesTo, AtMost, Outcome
+from verify.compare import AgreesTo, AtMost
+from verify.reading import Reading
 
 
 def _measure_bias(*, kink: str, gamma: str) -> Any:
@@ -149,7 +150,7 @@ CLAIMS = (
         title="The constants alpha_1 and beta_0",
         statement=r"\alpha_1 = 2(1 - \hat\sigma_0(1/2)),\quad"
         r" \beta_0 = 2\max(\beta(1/2), \beta(3/2))",
-        source=Source(KEY, "Appendix I, Eq. 28"),
+        source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
         evidence=Evidence.NUMERIC,
         cases=grid(kink=(_STAR_TEXT, "-1.5975"), which=("alpha", "beta")),
         predict=_predict_eq28,
@@ -165,7 +166,7 @@ CLAIMS = (
         title="The bias function's values",
         statement=r"\beta(\gamma) = \frac{(E\,\sigma_c(\sqrt\gamma X))^2}"
         r"{\hat\sigma_0(\gamma)}",
-        source=Source(KEY, "Appendix I, Eq. 28"),
+        source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
         evidence=Evidence.NUMERIC,
         cases=grid(
             kink=(_STAR_TEXT, "-1.5975", "0"), gamma=("0.5", "0.75", "1.5", "4")
@@ -182,7 +183,7 @@ CLAIMS = (
         title="NormReLU drives correlations down from inputs of unequal length",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
         r" \sum_{i<L} \alpha_1^i q^{L-1-i},\quad q = 1 - \mu_-(\delta - S)",
-        source=Source(KEY, "Theorem I.1 (constants ours)"),
+        source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
         evidence=Evidence.NUMERIC,
         cases=(
             *grid(
@@ -231,21 +232,20 @@ CLAIMS = (
         must_refute=_wrong_trajectory,
     ),
     Claim(
-        id="dc/E11-as-printed",
-        items=("E11",),
-        title="Normalised dot products never increase (as printed)",
-        statement=r"|\rho_{l+1}| \le |\rho_l|",
-        source=Source(KEY, "Section 3.3"),
+        id="dc/lemD.6-odd-needed",
+        items=("E11", "LemD.6"),
+        title="Activations that are not odd can correlate orthogonal inputs",
+        statement=r"\gamma = 1/2,\ \rho_0 = 0,\ c = 0 \;\Rightarrow\; \rho_1 > 0",
+        source=Source(KEY, "Appendix D.2 (its hypothesis is needed)", Reading.OURS),
         evidence=Evidence.NUMERIC,
         cases=({"kink": "0", "gamma_x": 0.5, "gamma_y": 0.5, "rho": 0.0, "depth": 1},),
-        predict=_predict_never_increases,
-        measure=_measure_decay,
-        compare=AtMost(rounding=1e-13),
-        must_hold=_predict_trajectory,
-        expected=Outcome.REFUTED,
+        predict=_predict_trajectory,
+        measure=_measure_trajectory,
+        compare=AgreesTo(absolute=1e-13),
+        must_refute=_predict_never_increases,
         finding=(
-            "Only odd activations have it. NormReLU with kink 0 maps orthogonal inputs"
-            " of squared length 1/2 to correlation 0.0741723."
+            "Only odd activations never increase a correlation. NormReLU with kink 0"
+            " maps orthogonal inputs of squared length 1/2 to correlation 0.0741723."
         ),
     ),
 )

@@ -27,6 +27,7 @@ from verify.claims.deep_conditioning._normrelu import (
 )
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure, Outcome
 from verify.enclose import Box, maximum, minimum, partial, quotient, ratio
+from verify.reading import Reading
 
 _RANGE = (-1.9, -0.6)  # kinks for which all of Fact 1 is proved
 
@@ -265,7 +266,7 @@ CLAIMS = (
         title="NormReLU's length map is increasing (certified)",
         statement=r"\hat\sigma_0'(\gamma) \ge \hat\sigma_0'(3/2) > 0,\quad"
         r" \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1"),
+        source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ALL_KINKS),
         predict=_predict_monotone,
@@ -281,7 +282,7 @@ CLAIMS = (
         items=("Fact1",),
         title="NormReLU's length map is concave (certified)",
         statement=r"\hat\sigma_0''(\gamma) \le 0,\quad \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1"),
+        source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ALL_KINKS),
         predict=_predict_nought,
@@ -301,7 +302,7 @@ CLAIMS = (
         title="Concavity is no fact of every negative kink: it fails at c = -1/2",
         statement=r"\max_{\gamma \in [1/2, 3/2]} \hat\sigma_0''(\gamma) \ge 0.0147 > 0,"
         r"\quad c = -\tfrac12",
-        source=Source(KEY, "Appendix I, Fact 1 (its limits)"),
+        source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=([-0.5, -0.5],)),
         predict=_concave_limit,
@@ -317,7 +318,7 @@ CLAIMS = (
         title="Convexity of the bias fails for kinks far below the paper's: c = -5/2",
         statement=r"\min_{\gamma \in [1/2, 3/2]} \beta''(\gamma) \le -3 \cdot 10^{-6},"
         r"\quad c = -\tfrac52",
-        source=Source(KEY, "Appendix I, Fact 1 (its limits)"),
+        source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=([-2.5, -2.5],)),
         predict=_convex_limit,
@@ -334,7 +335,7 @@ CLAIMS = (
         statement=r"\beta''(\gamma) \ge 0,\quad"
         r" \beta(\gamma) = \frac{(E\,\sigma(\sqrt\gamma X))^2}{\hat\sigma_0(\gamma)},"
         r"\quad \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1"),
+        source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ALL_KINKS),
         predict=_predict_nought,
@@ -345,7 +346,7 @@ CLAIMS = (
         uses=("dc/I.len", "dc/eq28-bias"),
         finding=(
             "Proved for every kink in [-1.9, -0.6], of the bias divided by the squared"
-            " length; of the undivided one it is false (dc/E9-as-printed)."
+            " length; of the undivided one it is false (dc/E9-as-read)."
         ),
     ),
     Claim(
@@ -354,7 +355,7 @@ CLAIMS = (
         title="The bias vanishes at gamma = 1 and only there (certified)",
         statement=r"\beta(\gamma) \ge 4 \beta(3/2) (\gamma - 1)^2,\quad \beta(1) = 0,"
         r"\quad \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1 (with a constant)"),
+        source=Source(KEY, "Appendix I, Fact 1 (with a constant)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ALL_KINKS),
         predict=_predict_minimum,
@@ -402,7 +403,7 @@ CLAIMS = (
         title="The least share of energy beyond the linear part (certified)",
         statement=r"1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}"
         r" \ge \mu_-,\quad \mu_- \text{ its value at } \gamma = 1/2",
-        source=Source(KEY, "Theorem I.1 (constants ours)"),
+        source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_rest,
@@ -412,12 +413,12 @@ CLAIMS = (
         assumptions=_BOXES,
     ),
     Claim(
-        id="dc/E9-as-printed",
+        id="dc/E9-as-read",
         items=("E9", "Fact1"),
         title="The squared mean itself is convex (the literal reading of Fact 1)",
         statement=r"\frac{d^2}{d\gamma^2} (E\,\sigma_c(\sqrt\gamma X))^2 \ge 0,\quad"
         r" \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1"),
+        source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_nought,

@@ -29,6 +29,7 @@ from verify.claims.deep_conditioning._normrelu import (
 from verify.claims.deep_conditioning._subjects import subject
 from verify.compare import AgreesTo, AtMost, CertifiedAtLeast, Enclosure, Outcome
 from verify.enclose import minimum, quotient
+from verify.reading import Reading
 
 
 def _predict_length(*, kink: str, gamma: str) -> float:
@@ -246,11 +247,11 @@ CLAIMS = (
         must_refute=_wrong_length_slope,
     ),
     Claim(
-        id="dc/E1-as-printed",
+        id="dc/E1-as-read",
         items=("E1",),
-        title="Lengths contract for monotone activations with s(0) = 0 (as printed)",
+        title="Lengths contract for monotone activations with s(0) = 0 (as read)",
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
-        source=Source(KEY, "Remark D.2 and appendix D.4"),
+        source=Source(KEY, "Remark D.2 and appendix D.4", Reading.READING),
         evidence=Evidence.NUMERIC,
         cases=grid(activation=("relu", "leaky_relu(0.1)")),
         predict=_predict_contracts,
@@ -265,11 +266,11 @@ CLAIMS = (
         ),
     ),
     Claim(
-        id="dc/E12-as-printed",
+        id="dc/E12-lengths",
         items=("E12", "E1"),
-        title="Lengths converge to one for any NormReLU (as read from D.4)",
-        statement=r"\gamma_L \to 1",
-        source=Source(KEY, "Appendix D.4"),
+        title="Lengths under NormReLU do not converge to one from every start",
+        statement=r"\gamma_{l+1} = \hat\sigma_0(\gamma_l) \not\to 1",
+        source=Source(KEY, "Appendix D.4 (its counterexample, followed)", Reading.OURS),
         evidence=Evidence.NUMERIC,
         cases=(
             {"kink": "0", "gamma": 2.0, "depth": 20},
@@ -277,12 +278,11 @@ CLAIMS = (
             {"kink": "0", "gamma": 1.125, "depth": 60},
             {"kink": "-0.2", "gamma": 8.0, "depth": 60},
         ),
-        predict=_predict_converged,
+        predict=_predict_trajectory_length,
         measure=_measure_trajectory_length,
         # Float64 in the map, amplified by gamma_60/gamma_0 in the worst case.
         compare=AgreesTo(relative=1e-11),
-        must_hold=_predict_trajectory_length,
-        expected=Outcome.REFUTED,
+        must_refute=_predict_converged,
         finding=(
             "With the kink at 0 every start above one diverges (dc/E12-diverges); with"
             " a kink in (-0.3767, 0) every start above an unstable length"
@@ -296,7 +296,9 @@ CLAIMS = (
         title="Centred, normalised ReLU enlarges every length above one (certified)",
         statement=r"\frac{\hat\sigma_0(\gamma)}{\gamma} - 1 \ge \frac{1}{\pi - 1}"
         r" (1 - \gamma^{-1/2})^2,\quad \gamma \in [1, \infty),\ c = 0",
-        source=Source(KEY, "Appendix D.4 (its counterexample, made exact)"),
+        source=Source(
+            KEY, "Appendix D.4 (its counterexample, made exact)", Reading.OURS
+        ),
         evidence=Evidence.CERTIFICATE,
         cases=({"kinks": [0.0, 0.0]},),
         predict=_predict_growth,
@@ -310,7 +312,7 @@ CLAIMS = (
         items=("E12", "E1"),
         title="The squared length above which NormReLU's lengths diverge",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
-        source=Source(KEY, "Appendix D.4 (sharpened)"),
+        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         evidence=Evidence.NUMERIC,
         cases=grid(kink=("-0.35", "-0.3", "-0.2", "-0.1")),
         predict=_predict_unstable,
@@ -324,7 +326,7 @@ CLAIMS = (
         items=("E12",),
         title="How far from one the unstable length is for kinks close to zero",
         statement=r"\gamma - 1 \sim -2\sqrt{2\pi}\, c, \quad c \to 0",
-        source=Source(KEY, "Appendix D.4 (sharpened)"),
+        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         evidence=Evidence.NUMERIC,
         cases=grid(kink=("-1e-2", "-1e-5", "-1e-9", "-1e-12")),
         predict=_predict_excess,

@@ -33,6 +33,7 @@ from verify.claims.deep_conditioning import _recursions as rec
 from verify.claims.deep_conditioning import finite_width
 from verify.compare import AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
 from verify.integrals import law
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -440,13 +441,13 @@ THM_E9 = Claim(
 )
 
 E14_PRINTED = Claim(
-    id="dc/E14-as-printed",
+    id="dc/E14-as-read",
     items=("E14", "ThmE.3"),
-    title="SGD needs as many single-sample steps as gradient descent (as printed)",
+    title="SGD needs as many single-sample steps as gradient descent (as read)",
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("the factor n of Theorem E.9 left out",),
-    source=Source(_KEY, "Theorem 4.1, remark on SGD"),
+    source=Source(_KEY, "Theorem 4.1, remark on SGD", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=grid(kind=("deep",), n=(20,), replicates=(400,), seed=(14,)),
     predict=_predict_half,
@@ -523,7 +524,7 @@ LEM_E1 = Claim(
         "the unspecified constant is taken to be 1",
         "normalised tanh, C = 1.5925; n = 10 digits, eta = 0.1",
     ),
-    source=Source(_KEY, "Lemma E.1"),
+    source=Source(_KEY, "Lemma E.1", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=(
         {
@@ -556,7 +557,7 @@ LEM_E1_CONSTANT = Claim(
     items=("LemE.1",),
     title="The constant of the width in Lemma E.1",
     statement=r"m \ge c\, (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2}",
-    source=Source(_KEY, "Lemma E.1"),
+    source=Source(_KEY, "Lemma E.1", Reading.READING),
     evidence=Evidence.STATISTICAL,
     open_reason=(
         "The constant c is not specified in the paper (the lemma is quoted from another"
@@ -576,7 +577,7 @@ THM_E5 = Claim(
         "erf, two hidden layers, eight random points, random labels",
         "the paper's constant is unspecified; half of the linearised rate is asked for",
     ),
-    source=Source(_KEY, "Theorem E.5"),
+    source=Source(_KEY, "Theorem E.5", Reading.READING),
     evidence=Evidence.TREND,
     # Narrower networks differ more from one another.
     cases=tuple(

@@ -17,6 +17,7 @@ from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source
 from verify.claims.deep_conditioning import _populations as pop
 from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -202,7 +203,7 @@ DELTA = Claim(
         r" = \frac{s!}{N^s} \frac{N}{M} \binom{M}{s}, \quad M = N - (k-1)s"
     ),
     assumptions=("x uniform on N equally spaced points, N odd",),
-    source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)"),
+    source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=(
         {"s": 2, "atoms": 9, "steps": 2, "draws": 20_000, "seed": 1},
@@ -232,7 +233,7 @@ DELTA_SPHERE = Claim(
         r" \binom{s}{2} I_{\delta(2 - \delta)}\left(\tfrac{d-1}{2}, \tfrac12\right)"
     ),
     assumptions=("x uniform on the sphere of R^d",),
-    source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)"),
+    source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=(_sphere(8, 3, 0.1), _sphere(16, 3, 0.1), _sphere(16, 10, 0.1)),
     predict=_predict_sphere,
@@ -264,7 +265,7 @@ def _of_lemma(**fields: Any) -> Claim:
         cases=_CIRCLES,
         measure=_measure_norm,
         # Largest eigenvalue by FFT or Lanczos: 1e-12.
-        compare=AtMost(relative=1e-11),
+        compare=AtMost(relative=1e-11, trivial=1.0),
         must_refute=_wrong_norm,
         uses=("dc/delta",),
         **fields,
@@ -275,7 +276,9 @@ LEM_G1 = _of_lemma(
     id="dc/lemG.1",
     title="A deep kernel's covariance operator has norm O(log(s)/s)",
     statement=r"\|\Sigma\| \le \frac{28}{3} \frac{\log(8s/3)}{s}",
-    source=Source(_KEY, "Lemma G.1 (constant by the matrix Bernstein inequality)"),
+    source=Source(
+        _KEY, "Lemma G.1 (constant by the matrix Bernstein inequality)", Reading.OURS
+    ),
     predict=_predict_norm,
     finding=(
         "At the prescribed depth the kernel of the whole population is the identity up"
@@ -289,7 +292,7 @@ LEM_G1_SHARPER = _of_lemma(
     id="dc/lemG.1-without-log",
     title="The logarithm of Lemma G.1 is not needed",
     statement=r"\frac{1.6}{s} \le \sup \|\Sigma\| \le \frac{3.44}{s}",
-    source=Source(_KEY, "Lemma G.1 (sharpened)"),
+    source=Source(_KEY, "Lemma G.1 (sharpened)", Reading.OURS),
     predict=_predict_norm_without_log,
     finding=(
         "For Sigma's top unit eigenvector u, the sum of (u.Phi(x_i))^2 over s draws has"

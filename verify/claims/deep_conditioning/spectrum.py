@@ -24,6 +24,7 @@ from theory import activations as act
 from theory import kernels, spectrum
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import AgreesTo, Estimate, MeanEquals
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -458,7 +459,7 @@ POWERS = Claim(
     title="What a kink leaves at one decays like a power of the degree",
     statement=r"\mathbb{E}\,(1-t)^p P_k(t) = \frac{2^{p+d-2}\,\Gamma(d/2)\,"
     r" \Gamma(p+\frac{d-1}{2})}{\sqrt\pi}\, \frac{(-p)_k}{\Gamma(p+k+d-1)}",
-    source=Source(_KEY, "Lemma C.14 and Definition C.1"),
+    source=Source(_KEY, "Lemma C.14 and Definition C.1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(power=(0.5, 1.5), degrees=([0, 1, 2, 3, 11, 40],), dim=(2, 20)),
     predict=_predict_powers,

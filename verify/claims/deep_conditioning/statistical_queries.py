@@ -37,6 +37,7 @@ from verify.compare import (
     MeanEquals,
     Outcome,
 )
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -515,12 +516,12 @@ EQ3 = Claim(
 
 
 THM_F1_PRINTED = Claim(
-    id="dc/thmF.1-as-printed",
+    id="dc/thmF.1-as-read",
     items=("ThmF.1", "E3"),
-    title="Random deep networks of polynomial width lose every correlation (as printed)",
+    title="Random deep networks of polynomial width lose every correlation (as read)",
     statement=r"|\mathbb{E}_W\, \rho_L| \le e^{-\Omega(L)}",
     assumptions=("width polynomial in the depth", "any normalised activation"),
-    source=Source(_KEY, "Theorem F.1"),
+    source=Source(_KEY, "Theorem F.1", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=(_end("relu", 0.9, 128, 100), _end("hermite2", 0.5, 128, 40)),
     predict=_predict_printed_decay,
@@ -550,7 +551,7 @@ E3_CORRECTED = Claim(
         r" + O\left(\frac{1}{m^2}\right)"
     ),
     assumptions=("orthogonal inputs (rho_0 = 0)", "m >= 128"),
-    source=Source(_KEY, "Theorem F.1 (corrected)"),
+    source=Source(_KEY, "Theorem F.1 (corrected)", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=(
         _curve("relu", 128),
@@ -573,7 +574,7 @@ E3_CORRECTED = Claim(
     },
     predict=_predict_rise,
     measure=_measure_chain,
-    # As in dc/thmF.1-as-printed: units of 1/m, 10 % of the floor for the next order.
+    # As in dc/thmF.1-as-read: units of 1/m, 10 % of the floor for the next order.
     compare=MeanEquals(discrepancy=0.6, rounding=0.19),
     must_refute=_wrong_no_quadratic,
     finding=(
@@ -632,14 +633,14 @@ EQ24 = Claim(
 )
 
 THM_51_PRINTED = Claim(
-    id="dc/thm5.1-as-printed",
+    id="dc/thm5.1-as-read",
     items=("Thm5.1", "ThmF.2", "E3"),
-    title="No constant predictor correlates with a deep ReLU network (as printed)",
+    title="No constant predictor correlates with a deep ReLU network (as read)",
     statement=(
         r"\mathbb{E}_W (\mathbb{E}_x f_W)^2 \le \frac{1}{2^{d-1}} + e^{-\Omega(L)}"
     ),
     assumptions=("half hypercube", "width polynomial in the depth", "normalised ReLU"),
-    source=Source(_KEY, "Theorems 5.1 and F.2"),
+    source=Source(_KEY, "Theorems 5.1 and F.2", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=(_cube("relu", 60, 200),),
     predict=_printed_query_size,
@@ -666,7 +667,7 @@ THM_51_ODD = Claim(
         r" \frac{\mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L|}{\tau^2}"
     ),
     assumptions=("sign activation", "half hypercube", "Gaussian readout"),
-    source=Source(_KEY, "Theorems 5.1 and F.2"),
+    source=Source(_KEY, "Theorems 5.1 and F.2", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=tuple({**_cube(None, 20, 200), "tolerance": t} for t in (0.15, 0.3)),
     predict=_predict_query_success,

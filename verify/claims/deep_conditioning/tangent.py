@@ -25,6 +25,7 @@ from verify.claims.deep_conditioning._subjects import (
 from verify.claims.deep_conditioning.conditioning import extremal
 from verify.compare import AgreesTo, AtLeast, AtMost, Outcome
 from verify.integrals import BITS
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 
@@ -376,7 +377,7 @@ LEM_C14 = Claim(
     title="The slope of the dual away from one",
     statement=r"|\hat\sigma'(\rho)| \le \frac{1}{1 - |\rho|}",
     assumptions=("normalised",),
-    source=Source(KEY, "Lemma C.14"),
+    source=Source(KEY, "Lemma C.14", Reading.READING),
     evidence=Evidence.SEARCH,
     # h_k with delta = 1/k comes within a factor e of it.
     cases=(
@@ -419,7 +420,7 @@ LEM_C14_SHARP = Claim(
     statement=r"\frac{|\hat\sigma'(\rho)|}{D} \le 1 - \frac{2\mu}{1 + \mu}"
     r" (1 - |\rho|)",
     assumptions=("normalised", "square-integrable derivative"),
-    source=Source(KEY, "Lemma C.14 (sharpened)"),
+    source=Source(KEY, "Lemma C.14 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     # Equality for quadratics.
     cases=(
@@ -472,12 +473,12 @@ def _predict_partial(*, activation: str) -> float:
 
 
 E7_PRINTED = Claim(
-    id="dc/E7-as-printed",
+    id="dc/E7-as-read",
     items=("E7", "Eq7"),
-    title="Every activation of the paper's table has a tangent kernel (as printed)",
+    title="Every activation of the paper's table has a tangent kernel (as read)",
     statement=r"\sum_k k\, a_k^2 < \infty \quad"
     r" \mathrm{for}\; \sigma(x) = \sqrt{2}\, 1\{x \ge 0\}",
-    source=Source(KEY, "Section 3.2 with Table 1"),
+    source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(activation=("step",)),
     predict=_converged,
@@ -497,7 +498,7 @@ E7_CORRECTED = Claim(
     items=("E7", "Eq7"),
     title="The step's slope energy grows without bound",
     statement=r"\sum_{k \le N} k\, a_k^2 \sim c \sqrt N",
-    source=Source(KEY, "Section 3.2 with Table 1"),
+    source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(activation=("step",)),
     predict=_predict_partial,

@@ -22,6 +22,7 @@ from verify.claims.deep_conditioning._subjects import (
 from verify.claims.deep_conditioning.conditioning import extremal, quadratic_law
 from verify.compare import AgreesTo, AtLeast, AtMost
 from verify.integrals import BITS
+from verify.reading import Reading
 
 FIVE_PERCENT = 1.05
 """What every wrong prediction here adds to mu, in a bound that is attained."""
@@ -118,7 +119,7 @@ THM_34 = Claim(
     title="Depth makes the tangent kernel diagonal: the printed rate",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le 2 B(L/2, \delta), \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption A", "L/2 need not be whole (E5)"),
-    source=Source(KEY, "Theorem 3.4"),
+    source=Source(KEY, "Theorem 3.4", Reading.READING),
     evidence=Evidence.SEARCH,
     # Twice the burn-in depth and more, where the bound is below one.
     cases=(
@@ -138,7 +139,7 @@ THM_34 = Claim(
     ),
     predict=_predict_printed,
     measure=_measure_ratio,
-    compare=AtMost(rounding=1e-13),
+    compare=AtMost(rounding=1e-13, trivial=1.0),
     must_refute=_wrong_maximum,
     examples=_ratios,
     max_examples=100,
@@ -171,7 +172,7 @@ THM_34_ATTAINED = Claim(
     statement=r"t_L = \frac{\sum_h r_h \prod_{l=h}^{L-1} (1 - \mu + 2\mu r_l)}"
     r"{\sum_h (1 + \mu)^h}, \quad r_{l+1} = r_l (1 - \mu (1 - r_l))",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
-    source=Source(KEY, "Theorem 3.4 (sharpened)"),
+    source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         mu=(0.015, 0.2665, 0.9, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(0, 1, 2, 30, 200)
@@ -191,7 +192,7 @@ THM_34_MAXIMUM = Claim(
     title="No activation with the same mu has a larger tangent ratio than the quadratic",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le t_L, \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
-    source=Source(KEY, "Theorem 3.4 (sharpened)"),
+    source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=(
         *grid(
@@ -206,7 +207,7 @@ THM_34_MAXIMUM = Claim(
     measure=_measure_ratio,
     # mu to 1e-13; t falls by (1 - mu)/(1 + mu) a layer, 60 of which make at most 2 * 60
     # * 0.9/0.19 of it.
-    compare=AtMost(rounding=1e-13, relative=1e-10),
+    compare=AtMost(rounding=1e-13, relative=1e-10, trivial=1.0),
     must_refute=_wrong_maximum,
     examples=_ratios,
     max_examples=100,
@@ -252,7 +253,7 @@ THM_34_ENVELOPE = Claim(
     title="The tangent ratio obeys the bound of the correlations, at every depth",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le r_L \le B(L, \delta), \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
-    source=Source(KEY, "Theorem 3.4 (sharpened)"),
+    source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=(
         # From the first layer on; at delta = 1/2 nothing has to be waited for.
@@ -266,7 +267,7 @@ THM_34_ENVELOPE = Claim(
     ),
     predict=_predict_envelope,
     measure=_measure_twice,
-    compare=AtMost(rounding=1e-13),
+    compare=AtMost(rounding=1e-13, trivial=1.0),
     must_refute=_wrong_envelope,
     examples=_ratios,
     max_examples=100,
@@ -396,12 +397,12 @@ COR_35 = Claim(
     title="The condition number of the tangent kernel, printed",
     statement=r"\kappa(T) \le 1 + 4n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption A", "L at least the printed threshold"),
-    source=Source(KEY, "Corollary 3.5"),
+    source=Source(KEY, "Corollary 3.5", Reading.READING),
     evidence=Evidence.SEARCH,
     cases=_A_CASES,
     predict=_predict_printed_condition,
     measure=_measure_printed_condition,
-    compare=AtMost(relative=1e-12),
+    compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_printed_condition,
     uses=("dc/thm3.4",),
     version=2,
@@ -417,12 +418,12 @@ COR_35_SHARP = Claim(
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_1"
     r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
     assumptions=("assumption A",),
-    source=Source(KEY, "Corollary 3.5 (sharpened)"),
+    source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=_A_CASES,
     predict=_predict_sharp_condition,
     measure=_measure_sharp_condition,
-    compare=AtMost(relative=1e-12),
+    compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_sharp_condition,
     uses=("dc/thm3.4-envelope", "dc/cor3.3"),
 )
@@ -434,14 +435,14 @@ COR_35_MAXIMUM = Claim(
     statement=r"\kappa(T) \le \frac{1 + (n - 1) t_L}{1 - (n - 1) t_L},"
     r" \quad (n - 1) t_L < 1",
     assumptions=("assumption A",),
-    source=Source(KEY, "Corollary 3.5 (sharpened)"),
+    source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=_A_CASES,
     predict=_predict_best_condition,
     measure=_measure_best_condition,
     # t to 1e-13 and mu to 1e-13 of subjects found by quadrature; where rows are barely
     # dominant the quotient of a difference 1 - (n - 1) t above 1e-3.
-    compare=AtMost(relative=1e-9),
+    compare=AtMost(relative=1e-9, origin=1.0),
     must_refute=_wrong_best_condition,
     uses=("dc/thm3.4-maximum",),
 )
@@ -519,7 +520,7 @@ THM_38 = Claim(
     cases=_B_CASES,
     predict=_predict_eigenvalue,
     measure=_measure_eigenvalue,
-    compare=AtLeast(rounding=1e-13),
+    compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
     must_refute=_wrong_eigenvalue,
     uses=("dc/lemC.8",),
     version=2,
@@ -532,13 +533,13 @@ THM_38_MAXIMUM = Claim(
     statement=r"\lambda_{\min}(T) \ge (1 - t_L)\, T_{11} \ge (1 - B(L, \delta))\, T_{11},"
     r" \quad L \ge 0",
     assumptions=("assumption B",),
-    source=Source(KEY, "Theorem 3.8 (sharpened)"),
+    source=Source(KEY, "Theorem 3.8 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=_predict_best_eigenvalue,
     measure=_measure_eigenvalue_twice,
     # As dc/thm3.4-maximum.
-    compare=AtLeast(rounding=1e-11),
+    compare=AtLeast(rounding=1e-11, trivial=0.0, origin=1.0),
     must_refute=_wrong_best_eigenvalue,
     uses=("dc/lemC.8", "dc/thm3.4-maximum"),
 )
@@ -581,7 +582,7 @@ COR_39 = Claim(
     title="The condition number of the tangent kernel under assumption B, printed",
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption B", "L at least the printed threshold"),
-    source=Source(KEY, "Corollary 3.9"),
+    source=Source(KEY, "Corollary 3.9", Reading.READING),
     evidence=Evidence.SEARCH,
     # From the threshold on: 2 log 2 / -log(1 - mu/2) layers past twice the burn-in.
     cases=(
@@ -604,7 +605,7 @@ COR_39 = Claim(
     ),
     predict=_predict_condition_b,
     measure=_measure_condition_b,
-    compare=AtMost(relative=1e-12),
+    compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_condition_b,
     uses=("dc/thm3.8",),
     version=2,
@@ -619,13 +620,13 @@ COR_39_MAXIMUM = Claim(
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
     assumptions=("assumption B",),
-    source=Source(KEY, "Corollary 3.9 (sharpened)"),
+    source=Source(KEY, "Corollary 3.9 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=_predict_best_condition_b,
     measure=_measure_condition_b_twice,
     # 1 - t above 1e-2, t to 1e-11.
-    compare=AtMost(relative=1e-9),
+    compare=AtMost(relative=1e-9, origin=1.0),
     must_refute=_wrong_best_condition_b,
     uses=("dc/thm3.8-maximum",),
 )

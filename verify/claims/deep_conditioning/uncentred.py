@@ -22,6 +22,7 @@ from verify.claims.deep_conditioning._subjects import (
 )
 from verify.compare import AgreesTo, AtLeast, AtMost
 from verify.integrals import BITS, Law
+from verify.reading import Reading
 
 # --- the coefficient of non-affinity ----------------------------------------------------
 
@@ -522,7 +523,7 @@ THM_310 = Claim(
     statement=r"|\hat\sigma^{(L)}(\rho) - \bar\rho| \le q^{L - L_1}, \quad"
     r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho))",
     assumptions=("mean not zero, not affine", "D not one", "|rho| <= 1 - delta"),
-    source=Source(KEY, "Theorem 3.10 and Lemma C.30 (constants ours)"),
+    source=Source(KEY, "Theorem 3.10 and Lemma C.30 (constants ours)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=(
         *grid(activation=("gelu", "silu"), delta=(0.01,), sign=(1, -1), extra=(0, 20)),
@@ -573,7 +574,7 @@ LEM_C32 = Claim(
     statement=r"1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu (L - L')},"
     r" \quad L' = \lceil 1 / a_0^2 \rceil \;\mathrm{for}\; \rho < 0",
     assumptions=("D = 1", "mean not zero"),
-    source=Source(KEY, "Lemma C.32 (constants ours)"),
+    source=Source(KEY, "Lemma C.32 (constants ours)", Reading.OURS),
     evidence=Evidence.SEARCH,
     # D = 1 exactly: ReLU, the exponential, and quadratics with a_0 = a_2.
     cases=grid(

@@ -19,6 +19,7 @@ from theory import activations as act
 from theory import kernels, width
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import Estimate, MeanEquals
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
@@ -230,7 +231,7 @@ ONE_LAYER = Claim(
     r" + 2\rho\,\mathrm{Cov}(\sigma\sigma, \sigma'\sigma') +"
     r" \rho^2 (3\,\mathbb{E}\,\sigma'(u)^2\sigma'(v)^2 - \hat\sigma'(\rho)^2)",
     assumptions=("one hidden layer, one output", "standard Gaussian weights"),
-    source=Source(_KEY, "Lemma C.4 and equation 7, at finite width"),
+    source=Source(_KEY, "Lemma C.4 and equation 7, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("relu", "erf", "tanh"),
@@ -271,7 +272,7 @@ DEEP = Claim(
     statement=r"V^{(l+1)} = \mathrm{Cov}(\sigma\sigma, \sigma\sigma) + \partial F\,"
     r" V^{(l)}\, \partial F^T, \quad m\,\mathrm{Var}\,K^{(m)} = V^{(L)} + O(1/m)",
     assumptions=("three hidden layers", "extrapolated from widths m and 2 m"),
-    source=Source(_KEY, "Equation 1, at finite width"),
+    source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("tanh",),
@@ -314,7 +315,7 @@ TANGENT = Claim(
         "three hidden layers, one output",
         "extrapolated from widths m and 2 m",
     ),
-    source=Source(_KEY, "Equation 7, at finite width"),
+    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("tanh",),
@@ -353,7 +354,9 @@ CHAIN = Claim(
     title="Deep ReLU networks: the fourth moment of a length, exactly at every width",
     statement=r"\mathbb{E}|\Phi(x)|^4 = (1 + 5/m)^L \,(\mathbb{E}|\Phi(x)|^2)^2",
     assumptions=("ReLU, uncentred, scaled to keep the mean squared length",),
-    source=Source(_KEY, "equation 1, at finite width; Hanin and Nica (2020)"),
+    source=Source(
+        _KEY, "equation 1, at finite width; Hanin and Nica (2020)", Reading.OURS
+    ),
     evidence=Evidence.STATISTICAL,
     cases=grid(width=(16,), depth=(4,), draws=(120_000,), seed=(23,)),
     predict=_predict_length,
@@ -373,7 +376,7 @@ BIAS = Claim(
     statement=r"\mathbb{E}\,K^{(m)} = K + \frac1m \left(\partial F\, k + \tfrac12\,"
     r" \partial^2 F : V\right) + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers",),
-    source=Source(_KEY, "Lemma C.4, at finite width"),
+    source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("relu",),
@@ -411,7 +414,7 @@ TANGENT_BIAS = Claim(
     statement=r"\mathbb{E}\,\Theta^{(m)} = \Theta + \frac1m \theta"
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers, one output",),
-    source=Source(_KEY, "equation 7, at finite width"),
+    source=Source(_KEY, "equation 7, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("relu",),

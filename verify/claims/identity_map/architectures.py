@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from theory import identity_map as idm
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.compare import AgreesTo, AtLeast, Estimate, Identical, MeanEquals, Outcome
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
@@ -429,7 +430,9 @@ SHRINK = Claim(
     items=("Err6",),
     title="By how much a layer shrinks its signal at the start",
     statement=r"\mathrm{rms}(z_{l+1}) = \sqrt{f_i s^2/2}\;\mathrm{rms}(z_l)",
-    source=Source(KEY, "Section 3, default initialisation; the law is He et al.'s"),
+    source=Source(
+        KEY, "Section 3, default initialisation; the law is He et al.'s", Reading.OURS
+    ),
     evidence=Evidence.STATISTICAL,
     cases=(
         {"scheme": "default", "channels": 16, "times": 800.0, "draws": 400},
@@ -489,7 +492,7 @@ ERR_6 = Claim(
     compare=Identical(),
     must_hold=_stays,
     expected=Outcome.REFUTED,
-    assumptions=("float32", "128 channels, 5 × 5"),
+    assumptions=("float32", "128 channels, 5 × 5", "no biases"),
     finding=(
         "With variance 1/(f_i f_o) a signal shrinks 80-fold in every ReLU layer; at 20"
         " layers the gradients are so small that in float32 a step of the paper's rate"

@@ -13,6 +13,7 @@ from theory import identity_map as idm
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.identity_map._framework import columns
 from verify.compare import AgreesTo, AtMost, Outcome
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
@@ -142,7 +143,7 @@ EQ_9_SHARP = Claim(
     items=("Eq9",),
     title="How much of the identity one image can leave open",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\min(\sqrt n,\sqrt C)",
-    source=Source(KEY, "Equation 9; the sharper form is ours"),
+    source=Source(KEY, "Equation 9; the sharper form is ours", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=_SELECTED,
     predict=_predict_selector,
@@ -280,7 +281,7 @@ EQ_11_SHARP = Claim(
     items=("Eq11",),
     title="The exact level of all directions at once",
     statement=r"P(\chi^2_C < q)^n = 1-\delta",
-    source=Source(KEY, "Equation 11; the exact level is ours"),
+    source=Source(KEY, "Equation 11; the exact level is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
     predict=_predict_level,
@@ -432,7 +433,7 @@ THEOREM_2_SHARP = Claim(
         r"+\sqrt{2\log(1/\delta)}\big)+1\Big]^2\frac{B^2K^2C}{C},\quad"
         r" P(\chi^2_{nC}\ge q)=\delta"
     ),
-    source=Source(KEY, "Equation 12; the sharper form is ours"),
+    source=Source(KEY, "Equation 12; the sharper form is ours", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=_ERRORS,
     predict=_predict_sharp,

@@ -33,6 +33,7 @@ from verify.compare import (
     MeanEquals,
     Outcome,
 )
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
@@ -189,7 +190,7 @@ PATH = Claim(
     statement=(
         r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
     ),
-    source=Source(KEY, "Section 3.1; the finite steps are ours"),
+    source=Source(KEY, "Section 3.1; the finite steps are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=(0,)
@@ -406,7 +407,7 @@ EXPECTED_MSE = Claim(
         r"E\,\mathrm{MSE}=\sigma^2\,\overline{\|\Pi_\perp P\|^2}"
         r"+\overline{\|\Lambda^T\Pi_\perp P\|^2}/C"
     ),
-    source=Source(KEY, "Section 3.1; the exact mean is ours"),
+    source=Source(KEY, "Section 3.1; the exact mean is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(side=(3, 5), kernel=(5, 7), scale=(0.3,), draws=(3000,)),
     predict=_predict_mse,
@@ -515,7 +516,7 @@ DECISION = Claim(
     items=("Rank",),
     title="How far the decision on the rank is from rounding",
     statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
-    source=Source(KEY, "Section 3.1; the condition number is ours"),
+    source=Source(KEY, "Section 3.1; the condition number is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(kind=("noise",), side=(2, 4, 6), channels=(1,), kernel=(3,)),
@@ -551,7 +552,7 @@ GAP = Claim(
     items=("Rank",),
     title="The gap between what counts and what does not",
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
-    source=Source(KEY, "Section 3.1; the decision is ours"),
+    source=Source(KEY, "Section 3.1; the decision is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=(1e-6,)),
     predict=_predict_gap,
@@ -760,7 +761,9 @@ FRAME = Claim(
         r"x \ne 0 \text{ of one channel, framed by } \lfloor K/2\rfloor"
         r"\text{ zeros}:\quad \operatorname{rank}X = K^2"
     ),
-    source=Source(KEY, "After Theorem 2; the corrected statement is ours"),
+    source=Source(
+        KEY, "After Theorem 2; the corrected statement is ours", Reading.OURS
+    ),
     evidence=Evidence.SEARCH,
     cases=(
         *grid(height=(1,), width=(1,), kernel=(3, 5, 7), seed=(0,)),

@@ -17,6 +17,7 @@ from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims.identity_map._framework import descend, squared_error
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals, Outcome
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
@@ -188,7 +189,7 @@ FACTORS = Claim(
     statement=(
         r"a_t = U_{t+1}-mU_t,\quad U_{t+1}=(1+m-\eta g)U_t-mU_{t-1},\; U_0=0,\, U_1=1"
     ),
-    source=Source(KEY, "Equation 4; the closed form is ours"),
+    source=Source(KEY, "Equation 4; the closed form is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(
@@ -376,7 +377,7 @@ COSINES = Claim(
         r"-\tfrac{\kappa^2}2\big),\quad \kappa=\frac{\rho}{s\sqrt{1-\rho^2}},\quad"
         r" E\cos(f(x),x)=\rho\,E\cos(f(x),\hat x)"
     ),
-    source=Source(KEY, "After Theorem 1; the exact mean is ours"),
+    source=Source(KEY, "After Theorem 1; the exact mean is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=(0.2,), dim=(20,), draws=(4000,)),
     predict=_predict_cosines,
@@ -442,7 +443,7 @@ LEAST_SQUARES = Claim(
     items=("Lem1", "Lem2"),
     title="The two lemmas are one formula, for every rank",
     statement=r"W^\infty = W^0 + X^+(Y-XW^0)",
-    source=Source(KEY, "Lemmas 1 and 2; the joint form is ours"),
+    source=Source(KEY, "Lemmas 1 and 2; the joint form is ours", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=(
         *grid(rows=(2,), columns=(6,), rank=(2,), outputs=(2,), seed=(0,)),
@@ -686,7 +687,7 @@ NOISE = Claim(
         r"E f=\tfrac{s\|x\|}{\sqrt{2\pi}}\textstyle\sum_i\alpha_i,\quad"
         r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"
     ),
-    source=Source(KEY, "After equation 16; the moments are ours"),
+    source=Source(KEY, "After equation 16; the moments are ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(dim=(6,), units=(10, 40), scale=(0.5,), draws=(20_000,)),
     predict=_predict_noise,

@@ -13,6 +13,7 @@ from theory import mmd
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims.mmd_init._samples import Array, generator, vertex_distances
 from verify.compare import AgreesTo, AtLeast, Outcome
+from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
 
@@ -118,7 +119,7 @@ THM_2 = Claim(
         r"P(f\in A_i)\ge1-\sqrt d\,E\|v^{(i)}-f\|;\qquad"
         r"\ge1-\sqrt2\,E\|v^{(i)}-f\|\text{ for every }d"
     ),
-    source=Source(KEY, "Theorem 2; the second form is ours"),
+    source=Source(KEY, "Theorem 2; the second form is ours", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=grid(
         classes=_CLASSES,
@@ -176,7 +177,7 @@ REACH = Claim(
         r"\|v^{(i)}-a\|<1/\sqrt d\;\Rightarrow\;a_i>\tfrac12;\qquad"
         r"\|v^{(i)}-a\|<1/\sqrt2\;\Rightarrow\;a\in A_i"
     ),
-    source=Source(KEY, "Proof of Theorem 2; the larger radius is ours"),
+    source=Source(KEY, "Proof of Theorem 2; the larger radius is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(classes=_CLASSES, seed=(0,)),
     predict=_predict_reach,
@@ -254,7 +255,7 @@ SEGMENT = Claim(
     items=("Eq14", "SdFloor"),
     title="For two classes the loss is the distance of the mean output from one half",
     statement=r"L_{sd}=\sqrt2\,E_\epsilon\bigl|E_xp-\tfrac12\bigr|",
-    source=Source(KEY, "Equation 14; the identity is ours"),
+    source=Source(KEY, "Equation 14; the identity is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(seed=(0, 1, 2)),
     predict=_predict_segment,
@@ -285,7 +286,7 @@ FLOOR = Claim(
     items=("SdFloor", "Eq14"),
     title="No predictor brings the loss below a floor that is positive from three classes",
     statement=r"L_{sd}\ge\frac{\sqrt{d-1}-1}{\sqrt d}",
-    source=Source(KEY, "Equation 14; the floor is ours"),
+    source=Source(KEY, "Equation 14; the floor is ours", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=grid(
         classes=_CLASSES,
@@ -334,7 +335,7 @@ EXTREMES = Claim(
         r"\text{centroid: }\frac{\sqrt{d-1}-1}{\sqrt d};\qquad"
         r"\text{certain and balanced: }\frac{\sqrt2(d-1)}d-\frac1{\sqrt d}"
     ),
-    source=Source(KEY, "Equation 14; the values are ours"),
+    source=Source(KEY, "Equation 14; the values are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(classes=_CLASSES),
     predict=_predict_extremes,
@@ -375,9 +376,9 @@ def _predict_least(*, classes: int, seed: int) -> float:
 ERR_1 = Claim(
     id="mmd/err1",
     items=("Err1", "SdFloor"),
-    title="Minimising the loss does not bring it to zero, and ends in a constant",
+    title="From three classes on the loss cannot be brought to zero",
     statement=r"\min L_{sd}=0,\text{ where all classes are predicted}",
-    source=Source(KEY, "After Equation 14"),
+    source=Source(KEY, "After Equation 14", Reading.READING),
     evidence=Evidence.SEARCH,
     cases=grid(classes=(2, 3, 4), seed=(0,)),
     predict=_nothing_left,

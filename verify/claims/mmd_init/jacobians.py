@@ -18,6 +18,7 @@ from verify.claims.mmd_init._samples import (
     network,
 )
 from verify.compare import AgreesTo, Estimate, MeanEquals, Outcome
+from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
 
@@ -65,7 +66,7 @@ JAC = Claim(
     items=("Jac",),
     title="Jacobians at every layer by one product a layer, without autograd",
     statement=(r"J_{L-1}=W^{(L)}D_{L-1},\quad J_{l-1}=(J_lW^{(l)})D_{l-1},\quad D_0=I"),
-    source=Source(KEY, "Equations 15 to 22; the recursion is ours"),
+    source=Source(KEY, "Equations 15 to 22; the recursion is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(widths=_SHAPES, seed=(0, 1)),
     predict=_predict_recursion,
@@ -212,7 +213,7 @@ THM_3 = Claim(
     statement=(
         r"E\|W_k\odot1(x>0)\|^2=1,\quad\operatorname{Var}=5/n,\qquad W_{kj}\sim N(0,2/n)"
     ),
-    source=Source(KEY, "Theorem 3; the variance is ours"),
+    source=Source(KEY, "Theorem 3; the variance is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(inputs=(20, 392), seed=(0,)),
     predict=_predict_rows,
@@ -253,7 +254,7 @@ ROWS = Claim(
     items=("Thm3",),
     title="Mean and variance of a row's squared norm for any weights and masks",
     statement=r"E=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
-    source=Source(KEY, "Proof of Theorem 3; the variance is ours"),
+    source=Source(KEY, "Proof of Theorem 3; the variance is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(inputs=(1, 2, 17), active=([1, 2], [1, 1], [1, 8])),
     predict=_predict_law,
@@ -296,7 +297,7 @@ CHAIN = Claim(
         r"E\|J_l^{(i)}\|^2=\textstyle\prod_{k>l}n_{k-1}q_{k-1}\sigma_k^2,\quad"
         r" q_0=1,\;q_k=\tfrac12"
     ),
-    source=Source(KEY, "Equation 20 and Theorem 3; the chain is ours"),
+    source=Source(KEY, "Equation 20 and Theorem 3; the chain is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(start=("he", "xavier")),
     predict=_predict_chain,
@@ -366,7 +367,7 @@ LIMIT = Claim(
         r"L_{iod}\to\max_l\bigl(1-\sqrt{E\|J_l\|^2}\bigr)^2:\;0.1716\text{ (He)},\;"
         r"0.2513\text{ (Xavier, 784-392-392-392-2)}"
     ),
-    source=Source(KEY, "Equation 22 and Theorem 3; the limits are ours"),
+    source=Source(KEY, "Equation 22 and Theorem 3; the limits are ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(start=("he", "xavier")),
     predict=_predict_limit,

@@ -12,6 +12,7 @@ from empirical.mmd_init import noise, regularisers, uniformity
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.mmd_init._samples import Array, generator, network
 from verify.compare import Estimate, MeanEquals
+from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
 
@@ -215,7 +216,7 @@ LAW = Claim(
         r"HE^T+1b^T\sim N(0,C),\quad "
         r"C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
-    source=Source(KEY, "Section 3.3; the shortcut is ours"),
+    source=Source(KEY, "Section 3.3; the shortcut is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=_CASES,
     predict=_predict_none,
@@ -241,7 +242,7 @@ SLOPE = Claim(
         r"\mathbb E[E\mid n]=\tfrac{s^2}{n_{in}}\,n^TC^{-1}H,\quad n=HE^T+1b^T"
         r"\;\Rightarrow\;\mathbb E\,\nabla_{\theta_0}L\text{ is the same}"
     ),
-    source=Source(KEY, "Equation 10; the slope is ours"),
+    source=Source(KEY, "Equation 10; the slope is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=_CASES,
     predict=_predict_none,
@@ -317,7 +318,7 @@ COVARIANCE = Claim(
         r"\operatorname{Cov}(HE_i+e_i1)=C=\tfrac{s^2}{n_{in}}HH^T"
         r"+\tfrac{s^2}{n_{out}}11^T"
     ),
-    source=Source(KEY, "Section 3.3; the formula is ours"),
+    source=Source(KEY, "Section 3.3; the formula is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     # With the second layer, whose inputs are noisy already: C has a mean in closed form.
     cases=grid(

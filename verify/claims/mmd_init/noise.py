@@ -11,6 +11,7 @@ from theory import gaussian, mmd
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.mmd_init._samples import Array, noise_energy
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
+from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
 
@@ -53,7 +54,7 @@ SIGMA = Claim(
         r"\operatorname{Var}W_{ij}=s^2/n_{in},\;\operatorname{Var}b_i=s^2/n_{out}"
         r"\;\Rightarrow\;E\|\epsilon\|^2=s^2\textstyle\sum_k(n_k+1)"
     ),
-    source=Source(KEY, "Section 3.3; the sums are ours"),
+    source=Source(KEY, "Section 3.3; the sums are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(widths=_WIDTHS, scale=(0.5**0.5, 2.0)),
     predict=_predict_noise,
@@ -91,7 +92,7 @@ BALL = Claim(
     items=("Claim1",),
     title="The mean squared length of a uniform point of a ball",
     statement=r"E\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},\quad\theta\sim U(B_r(\theta_0))",
-    source=Source(KEY, "Claim 1; the moment is ours"),
+    source=Source(KEY, "Claim 1; the moment is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(radius=(0.5, 24.0), dimension=(1, 2, 10, 616_618)),
     predict=_predict_ball,

@@ -10,6 +10,7 @@ from theory import mmd
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.mmd_init._samples import Array, generator
 from verify.compare import AgreesTo, Estimate, MeanEquals
+from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
 
@@ -62,7 +63,7 @@ MEAN = Claim(
         r"E\,k(u,u')=\gamma\sqrt\pi\operatorname{erf}(1/\gamma)"
         r"-\gamma^2\bigl(1-e^{-1/\gamma^2}\bigr)"
     ),
-    source=Source(KEY, "Equation 9, last term; the closed form is ours"),
+    source=Source(KEY, "Equation 9, last term; the closed form is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(gamma=(*_GAMMAS, 1e-12)),
     predict=_predict_mean,
@@ -102,7 +103,9 @@ EMBEDDING = Claim(
         r"+\operatorname{erf}\tfrac{1-p}\gamma\bigr],\quad"
         r" h'=e^{-p^2/\gamma^2}-e^{-(1-p)^2/\gamma^2}"
     ),
-    source=Source(KEY, "Equation 9, middle term; the closed form is ours"),
+    source=Source(
+        KEY, "Equation 9, middle term; the closed form is ours", Reading.OURS
+    ),
     evidence=Evidence.NUMERIC,
     cases=grid(p=(0.0, 1e-3, 0.3, 0.75, 1.0), gamma=(0.02, 0.3, 1.0, 1e6)),
     predict=_predict_embedding,
@@ -133,7 +136,7 @@ POINT = Claim(
     items=("Seg", "Eq7"),
     title="The discrepancy of one certain prediction from the uniform law",
     statement=r"\mathrm{MMD}(\delta_p,U)=1-2h_\gamma(p)+E\,k(u,u')",
-    source=Source(KEY, "Equation 7; the closed form is ours"),
+    source=Source(KEY, "Equation 7; the closed form is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(p=(0.0, 0.1, 0.5, 0.75), gamma=_GAMMAS),
     predict=_predict_point,
@@ -196,7 +199,7 @@ LAW = Claim(
     statement=(
         r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+E\,k(u,u')"
     ),
-    source=Source(KEY, "Equation 9; the closed form is ours"),
+    source=Source(KEY, "Equation 9; the closed form is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         count=(2, 6), bandwidths=([0.1], [0.3, 0.6], [0.5], [1.0, 1e5]), seed=(0,)
@@ -249,7 +252,9 @@ SLOPES = Claim(
         r"\frac{\partial V}{\partial p_i}=-\frac4{M^2}\sum_j\frac{p_i-p_j}{\gamma^2}"
         r"e^{-(p_i-p_j)^2/\gamma^2}-\frac2Mh'(p_i)"
     ),
-    source=Source(KEY, "Equation 9 with appendix C.1; the gradient is ours"),
+    source=Source(
+        KEY, "Equation 9 with appendix C.1; the gradient is ours", Reading.OURS
+    ),
     evidence=Evidence.NUMERIC,
     cases=grid(
         count=(2, 20),
@@ -381,7 +386,7 @@ RATIO = Claim(
         r"\frac{\operatorname{Var}U_{sampled}}{\operatorname{Var}U_{closed}}"
         r"=1+\tfrac{M(M-1)}2\Bigl(\tfrac2{N(N-1)}+\tfrac4{MN}\Bigr)=4-\tfrac2M\;(N=M)"
     ),
-    source=Source(KEY, "Equation 9 with appendix C.1; the ratio is ours"),
+    source=Source(KEY, "Equation 9 with appendix C.1; the ratio is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(sizes=([12, 12], [8, 20]), gamma=(0.3,)),
     predict=_predict_ratio,

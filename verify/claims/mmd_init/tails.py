@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from theory import mmd
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.compare import AgreesTo, AtMost, Outcome
+from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
 
@@ -63,7 +64,7 @@ EXACT = Claim(
     items=("Thm1",),
     title="With equal variances the tail is that of a chi-square",
     statement=r"P(\|\theta-\theta_0\|\ge r)=Q\bigl(\tfrac m2,\tfrac{r^2}{2\sigma^2}\bigr)",
-    source=Source(KEY, "Theorem 1; the exact law is ours"),
+    source=Source(KEY, "Theorem 1; the exact law is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=tuple(c for c in _GRID if c["count"] * c["eta"] <= 300.0),
     predict=_predict_exact,
@@ -98,7 +99,9 @@ SHARP = Claim(
     items=("Thm1", "Err2"),
     title="Theorem 1 with the factor m that its proof loses",
     statement=r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac m8\min\{\eta^2,\eta\}}",
-    source=Source(KEY, "Theorem 1; the sharper form is ours, by the same proof"),
+    source=Source(
+        KEY, "Theorem 1; the sharper form is ours, by the same proof", Reading.OURS
+    ),
     evidence=Evidence.NUMERIC,
     cases=_GRID,
     predict=_predict_sharp,

@@ -11,6 +11,7 @@ from theory import mmd
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.mmd_init._samples import Array, kernel, laws, simplex
 from verify.compare import AgreesTo, Estimate, MeanEquals
+from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
 
@@ -132,7 +133,7 @@ MOMENTS = Claim(
         r"E\,u_i=\tfrac1d,\quad\operatorname{Var}u_i=\frac{d-1}{d^2(d+1)},\quad"
         r"\operatorname{Cov}(u_i,u_j)=-\frac1{d^2(d+1)}"
     ),
-    source=Source(KEY, "Equation 2; the moments are ours"),
+    source=Source(KEY, "Equation 2; the moments are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(classes=(2, 3, 4, 10)),
     predict=_predict_moments,
@@ -261,7 +262,9 @@ ESTIMATES = Claim(
         r"V=U+\tfrac1M\bigl(k(0)-\overline{k}_{xx}\bigr)"
         r"+\tfrac1N\bigl(k(0)-\overline{k}_{yy}\bigr)"
     ),
-    source=Source(KEY, "Appendix C.1, on the pairs; the relation is ours"),
+    source=Source(
+        KEY, "Appendix C.1, on the pairs; the relation is ours", Reading.OURS
+    ),
     evidence=Evidence.NUMERIC,
     cases=grid(
         classes=(2, 4),
@@ -313,7 +316,7 @@ NULL = Claim(
     items=("Est", "Seg"),
     title="Of uniform outputs the biased estimate is positive in the mean",
     statement=r"E\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(9-E\,k(u,u')\bigr),\quad E\,U=0",
-    source=Source(KEY, "Appendix C.1; the means are ours"),
+    source=Source(KEY, "Appendix C.1; the means are ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(sizes=([64, 64], [32, 96]), median=(0.5,)),
     predict=_predict_null,
@@ -358,7 +361,7 @@ MEDIAN = Claim(
         r"\gamma_{med}=\operatorname{median}\text{ of }\tbinom M2+MN+\tbinom N2"
         r"\text{ distances}"
     ),
-    source=Source(KEY, "Appendix C.1; which median is not said"),
+    source=Source(KEY, "Appendix C.1; which median is not said", Reading.OURS),
     evidence=Evidence.NUMERIC,
     # Pools of 2, 3, 6 and 7 points have 1, 3, 15 and 21 distances; 4, 5 and 512 even ones.
     cases=grid(

@@ -13,6 +13,7 @@ from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import draws, first, interpolated, last
 from verify.claims.square_loss.training import trained
 from verify.compare import AgreesTo, SignTest
+from verify.reading import Reading
 
 KEY = "poggio2021explicit"
 
@@ -319,7 +320,7 @@ NC_BINARY = Claim(
         r"W=(-w,w):\quad NC3=2\,(1-\cos\angle(w,\mu_+-\mu_-)),\qquad"
         r" \operatorname{argmax}_c\langle w_c,h\rangle=+\iff w\cdot h>0"
     ),
-    source=Source(KEY, "Section 4, neural collapse; the formula is ours"),
+    source=Source(KEY, "Section 4, neural collapse; the formula is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(features=(2, 6), seed=(0, 1, 2)),
     predict=_predict_binary,

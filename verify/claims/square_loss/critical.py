@@ -23,6 +23,7 @@ from verify.claims.square_loss._networks import (
     tensors,
 )
 from verify.compare import AgreesTo, AtLeast, Identical, Outcome
+from verify.reading import Reading
 
 KEY = "poggio2021explicit"
 
@@ -108,7 +109,7 @@ KERNEL = Claim(
         r"\dot f=2\rho K(y-\rho f),\qquad K_{nm}="
         r"\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
     ),
-    source=Source(KEY, "Equation 4; ours"),
+    source=Source(KEY, "Equation 4; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
@@ -188,7 +189,9 @@ SINGULAR = Claim(
         r"V_k\to cV_k,\;\rho\to c^{-L}\rho\text{ at rest}:\quad"
         r"\|\dot V_k\|=2\lambda\rho_{eq}^2\,|c-1/c|"
     ),
-    source=Source(KEY, "Section 2, on singular dynamics; the formula is ours"),
+    source=Source(
+        KEY, "Section 2, on singular dynamics; the formula is ours", Reading.OURS
+    ),
     evidence=Evidence.NUMERIC,
     cases=grid(
         depth=(1, 2, 3), weight_decay=(0.0, 0.4), factor=(0.5, 1.0, 3.0), seed=(0,)
@@ -236,7 +239,7 @@ ERROR = Claim(
     statement=(
         r"\sum_ne_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;\|e\|\ge\lambda\rho_{eq}/\|f\|"
     ),
-    source=Source(KEY, "Equations 5 and 6; ours"),
+    source=Source(KEY, "Equations 5 and 6; ours", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]),
@@ -295,7 +298,7 @@ PER_SAMPLE = Claim(
         r"D_{j,k}=\|\partial f_j/\partial V_k-V_kf_j\|_F/|f_j|"
         r"=\sqrt{\|\partial f_j/\partial V_k\|_F^2/f_j^2-1}"
     ),
-    source=Source(KEY, "Section 2, critical points; the formula is ours"),
+    source=Source(KEY, "Section 2, critical points; the formula is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_WIDE,
     predict=_predict_single,
@@ -425,7 +428,7 @@ ERR_3_CORRECTED = Claim(
     statement=(
         r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}"
     ),
-    source=Source(KEY, "Lemma 1; ours"),
+    source=Source(KEY, "Lemma 1; ours", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=(
         *grid(sharp=(True,), share=(0.5, 0.1)),

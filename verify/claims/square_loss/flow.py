@@ -27,6 +27,7 @@ from verify.claims.square_loss._networks import (
     tensors,
 )
 from verify.compare import AgreesTo, AtMost, Outcome
+from verify.reading import Reading
 
 KEY = "poggio2021explicit"
 
@@ -82,7 +83,7 @@ NORM = Claim(
         r"\frac{d}{dt}\|V_k\|^2=4\rho\,(\|V_k\|^2-1)\textstyle\sum_n e_nf_n,"
         r"\qquad e_n=\rho f_n-y_n"
     ),
-    source=Source(KEY, "Equations 1 and 4; ours"),
+    source=Source(KEY, "Equations 1 and 4; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=SPHERE_CASES,
     predict=_predict_drift,
@@ -135,7 +136,7 @@ NORM_RATE = Claim(
         r"\textstyle\sum_n e_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;"
         r"\tfrac{d}{dt}\ln|\|V\|^2-1|=-4\lambda\rho_{eq}^2"
     ),
-    source=Source(KEY, "Equations 1 and 4; ours"),
+    source=Source(KEY, "Equations 1 and 4; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(weight_decay=(0.05, 0.5), perturbation=(-1e-4, 1e-4)),
     predict=_predict_return,
@@ -195,7 +196,7 @@ ENERGY_FLOW = Claim(
     items=("Energy",),
     title="Along the flow the loss never rises, and decay bounds the scale",
     statement=r"L(t_2)\le L(t_1)\;(t_1<t_2),\qquad\rho(t)\le\sqrt{L(0)/\lambda}",
-    source=Source(KEY, "Equations 3 and 4; ours"),
+    source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=SMOOTH,
     predict=_no_rise,
@@ -322,7 +323,7 @@ CLOCK = Claim(
     items=("WN",),
     title="Longer vectors turn more slowly, by the square of their length",
     statement=r"\|v_k\|=c\;\Rightarrow\;\dot V_k=c^{-2}\,\dot V_k|_{c=1}",
-    source=Source(KEY, "Section 2; ours"),
+    source=Source(KEY, "Section 2; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,), length=(0.1, 1.0, 5.0)
@@ -396,7 +397,7 @@ LONGER = Claim(
         r"\|v_k(0)\|=c:\quad \dot g=-2(Ag-B),\qquad"
         r" \dot V_k=c^{-2}\,\dot V_k|_{c=1},\qquad\|v_k\|=c"
     ),
-    source=Source(KEY, "Section 2; ours"),
+    source=Source(KEY, "Section 2; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(widths=([3, 1],), seed=(0,), length=(2.0, 0.5)),
@@ -440,7 +441,7 @@ GROWTH = Claim(
     items=("WN",),
     title="Every step makes a normalised vector longer",
     statement=r"\|v_{t+1}\|^2=\|v_t\|^2+\eta^2\|\nabla_vL\|^2",
-    source=Source(KEY, "Section 2, in discrete time; ours"),
+    source=Source(KEY, "Section 2, in discrete time; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1), rate=(0.01, 0.3)
@@ -504,7 +505,7 @@ ROWS = Claim(
         r"\text{row-wise }w_i=g_iv_i/\|v_i\|:\quad \dot V_k="
         r"-(I-V_kV_k^T)\,\partial L/\partial V_k"
     ),
-    source=Source(KEY, "Section 2, read with a library's layer"),
+    source=Source(KEY, "Section 2, read with a library's layer", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1)),
     predict=_as_whole_matrices,
@@ -571,7 +572,7 @@ PROJECTION = Claim(
         r"W=\rho V:\qquad \dot\rho=\langle V,\dot W\rangle,\qquad"
         r" \dot V=\tfrac1\rho(I-VV^T)\dot W"
     ),
-    source=Source(KEY, "Section 2, corrected"),
+    source=Source(KEY, "Section 2, corrected", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_MOTIONS,
     predict=_predict_motion,
@@ -687,7 +688,7 @@ UNNORMALISED = Claim(
         r"\tfrac{d}{dt}\|W_k\|^2=-4\textstyle\sum e_ng_n-4\lambda\|W_k\|^2,\quad"
         r" \dot\rho=2\rho^2\sum_k\rho_k^{-2}(B-\rho S)-2L\lambda\rho"
     ),
-    source=Source(KEY, "Section 2, without normalisation; ours"),
+    source=Source(KEY, "Section 2, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
@@ -781,7 +782,7 @@ DIFFERENCE = Claim(
     items=("Unnorm",),
     title="Differences of squared lengths are conserved, or die out with the decay",
     statement=r"\|W_k\|^2-\|W_j\|^2=\text{const}\cdot e^{-4\lambda t}",
-    source=Source(KEY, "Section 2, without normalisation; ours"),
+    source=Source(KEY, "Section 2, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=(0.4,)),
     predict=_predict_difference,

@@ -11,6 +11,7 @@ from theory import square_loss as sl
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo, Identical, Outcome
+from verify.reading import Reading
 
 KEY = "poggio2021explicit"
 
@@ -232,7 +233,7 @@ STEPS = Claim(
         r"\rho_t-\rho_{eq}=(1-2\eta A)^t(\rho_0-\rho_{eq});\qquad"
         r" x_{t+1}=(1+\mu-h)x_t-\mu x_{t-1},\; h=\eta(2S/N+wd)"
     ),
-    source=Source(KEY, "Equation 3 in discrete time; ours"),
+    source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         examples=(1, 30),
@@ -281,7 +282,7 @@ STABILITY = Claim(
     items=("Lin-GD",),
     title="Steps converge below the limit and diverge above it",
     statement=r"0<h<2(1+\mu),\qquad h=2\eta A",
-    source=Source(KEY, "Equation 3 in discrete time; ours"),
+    source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(momentum=(0.0, 0.9), share=(0.1, 0.97, 1.03), weight_decay=(0.0, 2.0)),
     predict=_predict_stable,
@@ -336,7 +337,7 @@ CONVERSION = Claim(
         r"\lambda=\tfrac12N\,wd\text{ (mean)},\quad\tfrac12wd\text{ (sum)},\quad"
         r" N\,wd\text{ (half the mean)}"
     ),
-    source=Source(KEY, "Equations 2 and 5, and the experiments; ours"),
+    source=Source(KEY, "Equations 2 and 5, and the experiments; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         examples=(30,),
@@ -393,7 +394,7 @@ BATCHES = Claim(
     items=("Sec0.1",),
     title="A sum over minibatches makes the same weight decay count for more",
     statement=r"\lambda=\frac N{2b}\,wd\text{ for the sum over a batch of }b",
-    source=Source(KEY, "Equations 2 and 5; ours"),
+    source=Source(KEY, "Equations 2 and 5; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(examples=(12,), batch=(1, 4, 12), seed=(0,), decay=(0.1, 1.0)),
     predict=_predict_batches,
@@ -517,7 +518,7 @@ EQ_5B = Claim(
     items=("Eq5b",),
     title="Without normalisation the equilibrium depends on the number of layers",
     statement=r"\rho S-B=-\lambda\rho^{2/L-1}",
-    source=Source(KEY, "Equation 5, for decay on every layer; ours"),
+    source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_CHAINS,
     predict=_predict_chain,
@@ -587,7 +588,7 @@ BARRIER = Claim(
         r"\rho S-B+\lambda\rho^{2/L-1}=0\text{ has two roots for }\lambda<\lambda_c="
         r"\tfrac Sp\rho_c^{1+p},\;\rho_c=\tfrac p{1+p}\tfrac BS,\;p=1-\tfrac2L"
     ),
-    source=Source(KEY, "Equation 5, for decay on every layer; ours"),
+    source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(depth=(3, 4, 7), examples=(1, 5), seed=(0,), weight_decay=(0.001, 0.05)),
     predict=_predict_roots,
@@ -605,11 +606,11 @@ BARRIER = Claim(
 EQ_5_EVERYWHERE = Claim(
     id="sl/eq5-unnormalised",
     items=("Eq5b",),
-    title="The printed equilibrium is wrong where no layer is normalised",
+    title="Equation 5 does not carry over to networks without normalisation",
     statement=(
         r"\rho=\sum y_nf_n/(\lambda+\sum f_n^2)\text{ with decay on all }L\text{ layers}"
     ),
-    source=Source(KEY, "Equation 5"),
+    source=Source(KEY, "Equation 5, outside its derivation", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_CHAINS[2:6],
     predict=_predict_as_normalised,

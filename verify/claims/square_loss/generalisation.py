@@ -30,6 +30,7 @@ from verify.compare import (
     Outcome,
     RarelyAbove,
 )
+from verify.reading import Reading
 
 KEY = "poggio2021explicit"
 
@@ -97,7 +98,7 @@ RADEMACHER_BOUND = Claim(
     items=("Eq8",),
     title="It is at most one over the root of the number of examples",
     statement=r"\hat R_N\le\rho/\sqrt N,\text{ with equality for orthogonal inputs}",
-    source=Source(KEY, "Equation 8; constants are ours"),
+    source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_AVERAGES,
     predict=_second_moment,
@@ -144,7 +145,9 @@ DEEP = Claim(
     items=("Eq8",),
     title="No deep network of unit layers fits random signs better than the bound",
     statement=r"\hat R_N\le(\sqrt{2L\ln 2}+1)/\sqrt N",
-    source=Source(KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018"),
+    source=Source(
+        KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018", Reading.OURS
+    ),
     evidence=Evidence.SEARCH,
     cases=grid(depth=(2, 4), examples=(8, 30), seed=(0,)),
     predict=_predict_deep,
@@ -213,7 +216,9 @@ OBS_3 = Claim(
         r"P(yf\le0)\le\overline{\operatorname{ramp}_\gamma}+\tfrac2\gamma\hat R_N"
         r"+3\sqrt{\ln(2/\delta)/(2N)}\text{ with probability }1-\delta"
     ),
-    source=Source(KEY, "Observation 3 and Equation 8; constants are ours"),
+    source=Source(
+        KEY, "Observation 3 and Equation 8; constants are ours", Reading.OURS
+    ),
     evidence=Evidence.STATISTICAL,
     cases=grid(noise=(0.0, 0.3, 0.45), examples=(200, 2000)),
     predict=_predict_errors,
@@ -300,7 +305,7 @@ TERMS = Claim(
         r"+3\sqrt{\ln(2/\delta_j)/(2N)},\quad\gamma_j=2^{-j}<\gamma,\;"
         r"\delta_j=6\delta/(\pi j)^2"
     ),
-    source=Source(KEY, "Equation 8; constants are ours"),
+    source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         depth=(1, 4), examples=(30, 200), gamma=("0.5", "0.3"), chosen=(False, True)
@@ -354,7 +359,7 @@ NEEDED = Claim(
     items=("Eq8", "Obs3"),
     title="How many examples the bound needs to say anything at a margin of 1/rho",
     statement=r"N>4\rho^2(\sqrt{2L\ln 2}+1)^2",
-    source=Source(KEY, "Equation 8; constants are ours"),
+    source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(rho=(1.5, 4.0, 20.0), depth=(2, 4)),
     predict=_predict_needed,
@@ -482,7 +487,9 @@ ORTH = Claim(
     items=("Orth",),
     title="Aligned layers of rank one solve it",
     statement=(r"V_k=v_kv_{k-1}^T,\;x=v_0\;\Rightarrow\;\partial f/\partial V_k=V_kf"),
-    source=Source(KEY, "Section 2, on orthogonal solutions of (9), corrected"),
+    source=Source(
+        KEY, "Section 2, on orthogonal solutions of (9), corrected", Reading.OURS
+    ),
     evidence=Evidence.NUMERIC,
     cases=grid(widths=([4, 1], [3, 5, 1], [6, 4, 7, 1]), seed=(0, 1)),
     predict=_solves,
@@ -513,7 +520,9 @@ RANDOM = Claim(
     items=("RandOrth",),
     title="How far random matrices are from orthogonal, in the mean",
     statement=r"E\|W^TW-I\|_F^2=c(c+1)/r,\qquad W_{ij}\sim N(0,1/r)",
-    source=Source(KEY, "Section 2, on random initialisation; the formula is ours"),
+    source=Source(
+        KEY, "Section 2, on random initialisation; the formula is ours", Reading.OURS
+    ),
     evidence=Evidence.STATISTICAL,
     cases=grid(rows=(4, 40, 200), columns=(2, 30)),
     predict=_predict_deviation,
@@ -558,7 +567,9 @@ MOMENTS = Claim(
     items=("RandOrth",),
     title="Mean and variance of the distance of small random matrices from orthogonal",
     statement=(r"\operatorname{Var}\|W^TW-I\|_F^2=4c\,[(c+1)r+2c^2+5c+5]/r^3"),
-    source=Source(KEY, "Section 2, on random initialisation; the formula is ours"),
+    source=Source(
+        KEY, "Section 2, on random initialisation; the formula is ours", Reading.OURS
+    ),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(rows=(1, 2), columns=(1, 2)),
@@ -599,7 +610,9 @@ EDGES = Claim(
         r"\operatorname{spec}W^TW\subset\bigl[(1-\sqrt{c/r})^2,(1+\sqrt{c/r})^2\bigr]"
         r"\text{ up to }O(r^{-2/3})"
     ),
-    source=Source(KEY, "Section 2, on random initialisation; the law is well known"),
+    source=Source(
+        KEY, "Section 2, on random initialisation; the law is well known", Reading.OURS
+    ),
     evidence=Evidence.STATISTICAL,
     cases=grid(rows=(800,), columns=(8, 200, 800)),
     predict=_predict_edges,

@@ -21,6 +21,7 @@ from verify.claims.square_loss._networks import (
     tensors,
 )
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
+from verify.reading import Reading
 
 KEY = "poggio2021explicit"
 
@@ -345,7 +346,7 @@ NU_AT_REST = Claim(
     items=("nu",),
     title="At the equilibrium of the scale the multiplier is not negative",
     statement=r"\rho=\rho_{eq}\;\Rightarrow\;\nu=\lambda\rho_{eq}^2\ge 0",
-    source=Source(KEY, "Equations 1 and 5; ours"),
+    source=Source(KEY, "Equations 1 and 5; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]),
@@ -494,7 +495,7 @@ ENERGY = Claim(
     items=("Energy",),
     title="The loss falls at the squared speed of the flow",
     statement=r"dL/dt=-\dot\rho^2-\textstyle\sum_k\|\dot V_k\|_F^2\le 0",
-    source=Source(KEY, "Equations 3 and 4; ours"),
+    source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=EQ_3.cases,
     predict=_predict_fall,

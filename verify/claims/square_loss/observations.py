@@ -25,6 +25,7 @@ from verify.claims.square_loss._networks import (
     tensors,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical, Outcome
+from verify.reading import Reading
 
 KEY = "poggio2021explicit"
 
@@ -112,7 +113,7 @@ OBS_1 = Claim(
     statement=(
         r"\rho(t)<\rho_{eq}(V(t))\text{ on }[0,T)\;\Rightarrow\;\dot\rho>0\text{ on }[0,T)"
     ),
-    source=Source(KEY, "Observation 1, corrected"),
+    source=Source(KEY, "Observation 1, corrected", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_FLOWS,
     predict=_not_falling,
@@ -154,7 +155,7 @@ TRACKING = Claim(
     items=("Obs1",),
     title="Once met, the scale follows its equilibrium at a bounded distance",
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
-    source=Source(KEY, "Observation 1; ours"),
+    source=Source(KEY, "Observation 1; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_FLOWS,
     predict=_one,
@@ -271,7 +272,7 @@ CURVATURE = Claim(
         r"\dot\rho=0:\quad\ddot\rho=4\rho\,[2u^TKu-y^TKu],\qquad u=y-\rho f,\;"
         r"K_{nm}=\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
     ),
-    source=Source(KEY, "Observation 1; ours"),
+    source=Source(KEY, "Observation 1; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_FLOWS,
     predict=_predict_curvature,
@@ -372,9 +373,9 @@ def _of_support_vectors(*, margin: str) -> float:
 ERR_6 = Claim(
     id="sl/err6",
     items=("Err6", "Obs2b"),
-    title="The interpolator of smallest norm does not have the largest margin",
+    title="Read of all networks, the interpolator of smallest norm has the largest margin",
     statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
-    source=Source(KEY, "Observation 2"),
+    source=Source(KEY, "Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(margin=("largest",)),
     predict=_of_interpolator,
@@ -451,7 +452,7 @@ PATH = Claim(
     items=("Obs2c",),
     title="Scale, B and S of the minimiser at every decay",
     statement=r"w_\lambda=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho=\|w_\lambda\|",
-    source=Source(KEY, "Observation 2; ours"),
+    source=Source(KEY, "Observation 2; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_LINEAR,
     predict=_predict_decay_path,
@@ -616,7 +617,7 @@ MINIMUM = Claim(
     items=("MinNorm",),
     title="Linear networks of any depth end at the ridge solution, from every start",
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
-    source=Source(KEY, "Observation 2 and its footnote; ours"),
+    source=Source(KEY, "Observation 2 and its footnote; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(depth=(1,), weight_decay=(0.1, 0.5)),

@@ -27,6 +27,7 @@ from verify.compare import (
     RankTrend,
     SignTest,
 )
+from verify.reading import Reading
 
 KEY = "poggio2021explicit"
 
@@ -40,11 +41,13 @@ LARGER = {
 }
 
 
-def trained(*, where: str = "Section 3", **parts: Any) -> Claim:
+def trained(
+    *, where: str = "Section 3", reading: Reading | None = None, **parts: Any
+) -> Claim:
     """Return a claim on trained networks, small ones in the quick profile."""
     larger = parts.pop("larger_cases", LARGER)
     return Claim(
-        source=Source(KEY, where),
+        source=Source(KEY, where, reading),
         evidence=Evidence.TREND,
         cases=SMALL,
         larger_cases=larger,
@@ -158,7 +161,7 @@ DISTANCE = Claim(
     items=("Eq5",),
     title="In the middle of training the optimiser's slope tells the distance",
     statement=r"|\rho-\rho_{eq}(V)|=|\dot\rho|/(2A)\text{ at any time}",
-    source=Source(KEY, "Equation 5; ours"),
+    source=Source(KEY, "Equation 5; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(epochs=(1, 30, 200)),
     predict=_distance_by_outputs,
@@ -221,6 +224,7 @@ UNNORMALISED = trained(
     compare=AgreesTo(relative=1e-2),
     must_refute=partial(predict_ends, "none-decay"),
     where="Equation 5, for decay on every layer; ours",
+    reading=Reading.OURS,
     # On CIFAR-10 the curvature rises to where steps just hold: nothing rests there.
     larger_cases=LARGER | {"full": grid(scale=("full",), data=("mnist",))},
     finding=(
@@ -248,7 +252,8 @@ ERR_14 = trained(
     must_hold=partial(predict_ends, "wn-decay"),
     expected=Outcome.REFUTED,
     uses=("sl/eq5-wn",),
-    where="Section 2 and the abstract",
+    where='Section 2 and the abstract, without its "large enough"',
+    reading=Reading.READING,
     finding=(
         "Scales of 11.2 with a mean loss of 0.05, of 6.0 and 5.2 with 0.5: several local"
         " minima, each at its own equilibrium."

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 
 from empirical.digest import ROOT
-from verify import compare, references
+from verify import references
 from verify.claim import Claim
 from verify.compare import Outcome
 from verify.records import CaseRecord, Record, badness
@@ -47,12 +47,17 @@ def _results(row: Row) -> str:
             f'<p class="where">In error at {escape(arguments(worst.case))}</p>'
             f'<pre class="error">{escape(_local(worst.error))}</pre>'
         )
-    unit = "" if worst.unit in ("", "exact") else f" <small>{worst.unit}</small>"
+    unit = (
+        "" if worst.unit in ("", "exact") else f" <small>{escape(worst.unit)}</small>"
+    )
     cells = (
         ("predicted", escape(values.predicted_text(row))),
         ("measured", escape(values.measured_text(row))),
         ("gap", escape(_bare(values.gap_text(row))) + unit),
-        ("would have caught", escape(values.resolves_text(row)) + unit),
+        (
+            "would have caught",
+            escape(values.resolves_text(row)) + (unit if row.slack is None else ""),
+        ),
         ("time", f"{record.seconds:.1f} s"),
     )
     shown = "".join(f"<div><dt>{n}</dt><dd>{v}</dd></div>" for n, v in cells)
@@ -86,18 +91,20 @@ def _facts(row: Row, everything: Mapping[str, Row]) -> str:
         items = "".join(f"<li>{text(a)}</li>" for a in claim.assumptions)
         facts.append(("Assuming", f"<ul>{items}</ul>"))
     facts.append(("Source", source(claim)))
+    reading = claim.reading
+    facts.append(("Statement", f"{reading.value}: {escape(reading.meaning)}"))
     facts.append(("Covers", escape(", ".join(claim.items))))
     if claim.uses:
         known = [
             link(everything[u]) if u in everything else escape(u) for u in claim.uses
         ]
         facts.append(("Rests on", ", ".join(known)))
-    if not claim.open_reason:
+    if claim.compare is not None:
         kind = claim.evidence
         facts.append(
             ("Evidence", f"{kind.value}; <em>holds</em> means: {escape(kind.meaning)}")
         )
-        facts.append(("Refuted if", escape(criterion(claim.compare))))
+        facts.append(("Refuted if", escape(claim.compare.criterion())))
         facts.append(("Control", control(claim, row.record)))
     shown = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts)
     return f'<dl class="facts">{shown}</dl>'
@@ -108,54 +115,6 @@ def source(claim: Claim) -> str:
     cited = escape(references.short_citation(claim.source.key))
     full = escape(references.full_citation(claim.source.key))
     return f'<cite title="{full}">{cited}</cite>, {text(claim.source.where)}'
-
-
-def criterion(comparison: compare.Comparison | None) -> str:
-    """Say in words which measurement would refute a prediction."""
-    c = comparison
-    match c:
-        case compare.Identical():
-            return "the two sides differ at all"
-        case compare.AgreesTo():
-            of = "the largest measured entry" if c.of_largest else "the measured value"
-            terms = [f"{values.small(c.relative)} of {of}"] if c.relative else []
-            terms += [values.small(c.absolute)] if c.absolute else []
-            return f"the two sides differ by more than {' plus '.join(terms) or '0'}"
-        case compare.AtMost():
-            return f"the measured value exceeds the bound{_allowance(c)}"
-        case compare.AtLeast():
-            return f"the measured value is below the bound{_allowance(c)}"
-        case compare.CertifiedAtLeast():
-            return "the proved enclosure lies below the bound"
-        case compare.CertifiedAtMost():
-            return "the proved enclosure lies above the bound"
-        case compare.Enclosed():
-            return "the prediction lies outside the proved enclosure"
-        case compare.MeanEquals():
-            return f"the mean differs from the prediction by more than {_chance(c)}"
-        case compare.MeanAtMost():
-            return f"the mean exceeds the bound by more than {_chance(c)}"
-        case compare.RankTrend():
-            return (
-                "the values move the other way along the levels, which chance does with"
-                f" probability below {values.small(c.level)}"
-            )
-        case _:
-            return f"{type(c).__name__} says so"
-
-
-def _allowance(c: compare.AtMost | compare.AtLeast) -> str:
-    terms = [values.small(c.rounding)] if c.rounding else []
-    terms += [f"{values.small(c.relative)} of it"] if c.relative else []
-    return f" by more than {' plus '.join(terms)} (rounding)" if terms else ""
-
-
-def _chance(c: compare.MeanEquals | compare.MeanAtMost) -> str:
-    rounding = f"{values.small(c.rounding)} of rounding plus " if c.rounding else ""
-    return (
-        f"{rounding}what chance allows with probability {values.small(c.false_fail)};"
-        f" undecided unless an error of {values.small(c.discrepancy)} would be seen"
-    )
 
 
 def control(claim: Claim, record: Record | None) -> str:

@@ -61,7 +61,9 @@ def _dress(words: str) -> str:
 def formula(latex: str) -> str:
     r"""Return LaTeX as a MathML block; what cannot be rendered is shown as an error.
 
-    >>> "<mi>&#x003C1;</mi>" in formula(r"\rho")
+    >>> "<mi>ρ</mi>" in formula(r"\rho")
+    True
+    >>> "formula-error" in formula(r"\href{javascript:alert(1)}{x}")
     True
     """
     try:
@@ -85,8 +87,33 @@ def _mathml(latex: str) -> str:
     unknown = re.search(r"\\[A-Za-z]+", rendered)
     if unknown:
         raise ValueError(f"unknown command {unknown[0]}")
-    ET.fromstring(rendered)
-    return rendered.replace("<math ", f'<math alttext="{escape(latex)}" ', 1)
+    tree = ET.fromstring(rendered)
+    for element in tree.iter():
+        _check_inert(element)
+        element.tag = element.tag.removeprefix(_MATHML)
+    tree.attrib |= {"alttext": latex, "xmlns": _MATHML.strip("{}")}
+    return ET.tostring(tree, encoding="unicode")
+
+
+_MATHML = "{http://www.w3.org/1998/Math/MathML}"
+_ELEMENTS = re.compile(
+    "math|m(row|i|n|o|text|s|space|sub|sup|subsup|frac|sqrt|root|under|over|underover"
+    "|table|tr|td|padded|phantom|style)"
+)
+_ATTRIBUTES = re.compile(
+    "display|displaystyle|scriptlevel|mathvariant|linethickness|form|fence|separator"
+    "|stretchy|symmetric|largeop|movablelimits|accent|accentunder|[lr]space"
+    "|(min|max)size|width|height|depth|(column|row)(align|lines|spacing)"
+)
+
+
+def _check_inert(element: ET.Element) -> None:
+    """Refuse what is not presentation, before it can act in a page."""
+    name = element.tag.removeprefix(_MATHML)
+    foreign = [] if _ELEMENTS.fullmatch(name) else [f"<{name}>"]
+    foreign += [key for key in element.attrib if not _ATTRIBUTES.fullmatch(key)]
+    if foreign:
+        raise ValueError(f"{foreign[0]} is not allowed in a formula")
 
 
 def anchor(claim_id: str) -> str:
@@ -101,10 +128,13 @@ def anchor(claim_id: str) -> str:
 def kind(row: Row) -> str:
     """Return the class that colours a row's verdict."""
     if row.green:
-        return "refuted" if row.outcome == Outcome.REFUTED else "holds"
+        if row.outcome == Outcome.REFUTED:
+            return "refuted"
+        return "loose" if row.loose else "holds"
     if row.outcome in (Outcome.HOLDS, Outcome.REFUTED, Outcome.ERROR):
         return "bad"
-    return {"open": "open", "undecided": "undecided"}.get(row.outcome, "pending")
+    known = {"open": "open", "undecided": "undecided", "vacuous": "undecided"}
+    return known.get(row.outcome, "pending")
 
 
 def label(row: Row) -> str:

@@ -1,11 +1,11 @@
-"""The top of the page: counts, what is false as printed, coverage, the table."""
+"""The top of the page: counts, what is false, coverage, the table."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from html import escape
 
-from verify import references
-from verify.claim import Evidence
+from verify import misprints, references
+from verify.claim import FAULTS, Evidence
 from verify.compare import Outcome
 from verify.items import PAPERS, Paper
 from verify.report import rows as values
@@ -18,7 +18,8 @@ Group = tuple[Paper, str, list[Row]]
 
 COLOURS: Mapping[str, str] = {
     "hold": "holds",
-    "refuted, as expected": "refuted",
+    "hold, loosely": "loose",
+    **dict.fromkeys(FAULTS, "refuted"),
     "undecided": "undecided",
     "not as expected": "bad",
     "in error": "bad",
@@ -62,11 +63,13 @@ def _work(rows: Sequence[Row], profile: str) -> str:
 def _sentence(rows: Sequence[Row]) -> str:
     count = Counter(kind(row) for row in rows)
     parts = [f"<strong>{count['holds']}</strong> of {len(rows)} claims hold"]
+    if count["loose"]:
+        parts.append(f"<strong>{count['loose']}</strong> more hold loosely")
     if count["refuted"]:
         verb = "is" if count["refuted"] == 1 else "are"
         parts.append(
-            f"<strong>{count['refuted']}</strong> {verb} false as printed, with a"
-            " counterexample and a corrected form that holds"
+            f"<strong>{count['refuted']}</strong> {verb} refuted, as printed or as read,"
+            " with a counterexample and a corrected form that holds"
         )
     if count["bad"]:
         parts.append(
@@ -156,7 +159,7 @@ def _waiting(rows: Sequence[Row]) -> str:
 
 
 def findings(rows: Sequence[Row]) -> str:
-    """Return the statements that are false as printed, as cards."""
+    """Return the statements that are false, as cards, and the misprints below them."""
     false = [r for r in rows if r.claim.expected is Outcome.REFUTED]
     if not false:
         return ""
@@ -168,9 +171,31 @@ def findings(rows: Sequence[Row]) -> str:
         for row in false
     )
     return (
-        '<section id="findings"><h2>False as printed</h2><p class="intro">Each of these'
+        '<section id="findings"><h2>What is false</h2><p class="intro">Each of these'
         " is refuted by a measurement on every run, and its corrected form holds on the"
-        f' same measurement.</p><ul class="cards">{cards}</ul></section>'
+        " same measurement. What stands in the text is <em>false as printed</em>; a"
+        " formula that was restored, or one of several senses, <em>false as read</em>; a"
+        f' trend is <em>not reproduced</em>.</p><ul class="cards">{cards}</ul>'
+        f"{_misprints(rows)}</section>"
+    )
+
+
+def _misprints(rows: Sequence[Row]) -> str:
+    """Return what the papers misprint, which no measurement decides."""
+    papers = {row.claim.paper for row in rows}
+    lines = "".join(
+        f'<tr><th scope="row">{escape(m.where)}</th><td>{text(m.printed)}</td>'
+        f"<td>{text(m.correct)}</td></tr>"
+        for paper in PAPERS
+        if paper.prefix in papers
+        for m in misprints.of(paper.prefix)
+    )
+    if not lines:
+        return ""
+    return (
+        "<h3>Misprints</h3><table><thead><tr><th scope=col>where</th>"
+        "<th scope=col>printed</th><th scope=col>to be read</th></tr></thead>"
+        f"<tbody>{lines}</tbody></table>"
     )
 
 
@@ -178,7 +203,7 @@ def _gap(row: Row) -> str:
     if row.worst is None or row.worst.error:
         return ""
     predicted, measured = values.predicted_text(row), values.measured_text(row)
-    return f"printed {escape(predicted)}, found {escape(measured)}. "
+    return f"stated {escape(predicted)}, found {escape(measured)}. "
 
 
 def coverage(rows: Sequence[Row]) -> str:
@@ -188,8 +213,9 @@ def coverage(rows: Sequence[Row]) -> str:
         mine = [row for row in rows if row.claim.paper == paper.prefix]
         if not mine:
             continue
+        slips = {m.item for m in misprints.of(paper.prefix)}
         bodies = "".join(
-            _covered(title, items, mine) for title, items in paper.sections
+            _covered(title, items, mine, slips) for title, items in paper.sections
         )
         parts.append(
             '<table class="coverage"><thead><tr><th scope="col">section</th>'
@@ -200,16 +226,19 @@ def coverage(rows: Sequence[Row]) -> str:
     return "".join(parts) + "</section>"
 
 
-def _covered(title: str, items: Sequence[str], rows: Sequence[Row]) -> str:
+def _covered(
+    title: str, items: Sequence[str], rows: Sequence[Row], slips: Set[str]
+) -> str:
     chips: list[str] = []
     covered = 0
     for item in items:
         these = [row for row in rows if item in row.claim.items]
-        covered += bool(these)
+        covered += bool(these) or item in slips
         links = " ".join(link(r, r.claim.id.partition("/")[2]) for r in these)
-        state = "" if these else " missing"
+        state = "" if these or item in slips else " missing"
+        other = "misprint" if item in slips else "—"
         chips.append(
-            f'<li class="item{state}"><b>{escape(item)}</b> {links or "—"}</li>'
+            f'<li class="item{state}"><b>{escape(item)}</b> {links or other}</li>'
         )
     return (
         f'<tr><th scope="row">{escape(title)}</th>'

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from verify.claim import Evidence, Profile
 from verify.figures.runs import Records
+from verify.reading import Reading
 from verify.report.html import claim, overview, pictures
 from verify.report.rows import Row
 
 STYLESHEET = Path(__file__).with_name("style.css")
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""The page runs no script and loads nothing, whatever a record holds."""
 
 
 def as_html(
@@ -57,6 +60,7 @@ def as_html(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f"<title>{_title(rows)}</title>\n<style>\n{_stylesheet()}</style>\n</head>\n"
         f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
@@ -77,7 +81,7 @@ def _contents(rows: Sequence[Row], drawn: pictures.Pictures, *, whole: bool) -> 
     places = [("counts", "Counts")]
     if any(not row.settled for row in rows):
         places.insert(0, ("attention", "Not settled"))
-    places += [("findings", "False as printed")] if overview.findings(rows) else []
+    places += [("findings", "What is false")] if overview.findings(rows) else []
     places += [("figures", "Figures")] if drawn.gallery else []
     places += [("coverage", "Coverage")] if whole else []
     places += [
@@ -111,11 +115,23 @@ def _sections(rows: Sequence[Row], drawn: pictures.Pictures) -> str:
 _OUTCOMES = (
     ("holds", "holds", "a wrong prediction would have been noticed, this one was not"),
     (
-        "refuted",
-        "refuted, as expected",
-        "the statement is false as printed; its correction holds on the same numbers",
+        "loose",
+        "holds, loosely",
+        "a bound that could be half as large in every case, and nobody would notice",
     ),
-    ("undecided", "undecided", "the measurement cannot tell"),
+    (
+        "refuted",
+        "false, not reproduced",
+        (
+            "as printed, or as read where a formula was restored or several senses fit; the"
+            " correction holds on the same numbers"
+        ),
+    ),
+    (
+        "undecided",
+        "undecided, vacuous",
+        "the measurement cannot tell, or the bound is one that nothing could exceed",
+    ),
     ("bad", "anything else", "the claim, the code or the control is wrong"),
     ("pending", "stale, not run", "no record of the present sources"),
     ("open", "open", "cannot be checked yet, for the reason given"),
@@ -126,6 +142,10 @@ def _reading(rows: Sequence[Row]) -> str:
     outcomes = "".join(
         f'<dt><span class="verdict {kind}">{name}</span></dt><dd>{meaning}.</dd>'
         for kind, name, meaning in _OUTCOMES
+    )
+    readings = "".join(
+        f"<dt>{reading.value}</dt><dd>{escape(reading.meaning)}.</dd>"
+        for reading in Reading
     )
     kinds = "".join(
         f"<dt>{kind.value}</dt><dd>{escape(kind.meaning)}.</dd>" for kind in Evidence
@@ -138,9 +158,12 @@ def _reading(rows: Sequence[Row]) -> str:
         "<p>The <em>gap</em> separates measurement and prediction in the worst case;"
         " for a bound it is how far the measurement lies beyond it, negative inside."
         " <em>Would have caught</em>, or <em>resolves</em>, is the smallest error that"
-        " this measurement would have noticed. Every claim is also refuted on purpose:"
+        " this measurement would have noticed; for a bound, the factor by which it could"
+        " shrink unnoticed. Every claim is also refuted on purpose:"
         " its control is a wrong prediction that has to fail, or, where the statement"
-        " is false as printed, a corrected one that has to hold.</p>"
+        " is false, a corrected one that has to hold.</p>"
+        f"<h3>How the words of a statement are known</h3>"
+        f'<dl class="facts">{readings}</dl>'
         f"{_environment(rows)}</section>"
     )
 

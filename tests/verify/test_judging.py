@@ -1,0 +1,269 @@
+"""The ledger believes numbers, not what a record says of itself."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify import records, run
+from verify.claim import Profile
+from verify.compare import Outcome
+from verify.report import as_json, as_text, build
+from verify.report.rows import NOT_RUN, STALE, Row
+
+Toy = Callable[..., Any]
+
+INFINITE = """
+import math
+def nothing(x): return math.nan
+def endless(x): return math.inf
+def one(x): return 1.0
+def half(x): return 0.5
+def tenth(x): return 0.1
+def ladder(x): return 1.0 / x
+"""
+
+
+def _row(entry: Any, folder: Path) -> Row:
+    run.run_and_write(entry, Profile.QUICK, folder)
+    (row,) = build((entry,), folder)
+    return row
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "must_refute=nothing",
+        "predict=nothing",
+        "measure=nothing",
+        "predict=nothing, expected=Outcome.REFUTED, must_hold=square",
+        "predict=endless, expected=Outcome.REFUTED, must_hold=square",
+        "predict=off_by_one, expected=Outcome.REFUTED, must_hold=nothing",
+        "compare=AtMost(rounding=1.0), must_refute=nothing",
+    ],
+)
+def test_what_is_no_number_is_an_error(
+    toy_entry: Toy, tmp_path: Path, arguments: str
+) -> None:
+    row = _row(toy_entry(arguments, INFINITE), tmp_path)
+    assert row.outcome == Outcome.ERROR
+    assert not row.green
+    assert row.worst is not None
+    assert "must be finite" in row.worst.error
+
+
+@pytest.mark.parametrize(
+    "bound", ["predict=endless", "predict=one, compare=AtMost(trivial=1.0)"]
+)
+def test_a_bound_that_says_nothing_is_not_green(
+    toy_entry: Toy, tmp_path: Path, bound: str
+) -> None:
+    arguments = f"compare=AtMost(), measure=half, must_refute=tenth, {bound}"
+    row = _row(toy_entry(_last_wins(arguments), INFINITE), tmp_path)
+    assert (row.outcome, row.green) == (Outcome.VACUOUS, False)
+    assert row.record is not None
+    assert row.record.control == "a wrong prediction was refuted in 0 of 0 cases"
+
+
+def _last_wins(arguments: str) -> str:
+    """Return keyword arguments without those that a later one replaces."""
+    given: dict[str, str] = {}
+    for argument in arguments.split(", "):
+        name, _, value = argument.partition("=")
+        given[name] = value
+    return ", ".join(f"{name}={value}" for name, value in given.items())
+
+
+def test_a_control_counts_only_where_the_bound_says_something(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    # At x = 1 the bound is 1 and says nothing; at 2 and 3 the control is not refuted.
+    arguments = (
+        "compare=AtMost(trivial=1.0), predict=ladder, measure=lambda x: 0.1 / x,"
+        " must_refute=lambda x: 0.0 if x == 1 else 0.5 / x"
+    )
+    row = _row(toy_entry(arguments, INFINITE), tmp_path)
+    assert (row.outcome, row.green) == (Outcome.HOLDS, False)
+    assert row.verdict == "holds, but its control failed"
+
+
+@pytest.mark.parametrize(
+    ("measure", "verdict", "resolves"),
+    [
+        ("lambda x: 0.8 / x", "holds", "×1.2"),
+        ("lambda x: 0.4 / x", "holds, loosely", "×2.5"),
+        ("lambda x: 0.4 if x == 3 else 0.5 / x", "not", ""),
+        ("lambda x: 0.3 if x == 3 else 1e-9", "holds", "×1.1"),
+    ],
+)
+def test_a_bound_says_by_how_much_it_could_shrink(
+    toy_entry: Toy, tmp_path: Path, measure: str, verdict: str, resolves: str
+) -> None:
+    arguments = (
+        f"compare=AtMost(), predict=ladder, measure={measure},"
+        " must_refute=lambda x: 0.0"
+    )
+    row = _row(toy_entry(arguments, INFINITE), tmp_path)
+    if verdict == "not":
+        assert row.outcome == Outcome.REFUTED
+        return
+    assert row.verdict == verdict
+    text = as_text((row,), width=120, colour=False)
+    assert resolves in text
+    assert ("1 hold, loosely" in text) == row.loose
+    (shown,) = json.loads(as_json((row,)))
+    assert shown["slack"] == row.slack
+
+
+# --- records --------------------------------------------------------------------------
+
+
+def _forged(entry: Any, folder: Path, change: Callable[[dict[str, Any]], None]) -> Row:
+    """Change a record as somebody would who knows how its digest is made."""
+    run.run_and_write(entry, Profile.QUICK, folder)
+    path = records.path_of(entry.claim.id, folder)
+    data = json.loads(path.read_text())
+    del data["digest"]
+    change(data)
+    data["digest"] = records.digest_of(data)
+    path.write_text(json.dumps(data))
+    (row,) = build((entry,), folder)
+    return row
+
+
+def _says_holds(data: dict[str, Any]) -> None:
+    data.update(outcome="holds", green=True, control_passed=True)
+    for case in data["cases"]:
+        case.update(outcome="holds", gap=0.0, control="refuted")
+
+
+def _set(**fields: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda data: data.update(fields)
+
+
+def _set_case(**fields: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda data: data["cases"][0].update(fields)
+
+
+def _lose_a_case(data: dict[str, Any]) -> None:
+    del data["cases"][0]
+
+
+FORGERIES: Mapping[str, Callable[[dict[str, Any]], None]] = {
+    "another claim": _set(claim="dc/eq2"),
+    "another profile": _set(profile="gpu"),
+    "another comparison": _set(comparison="AtMost"),
+    "green as a word": _set(green="no"),
+    "packages as a list": _set(packages=[]),
+    "device as a number": _set(device=5),
+    "seconds as nothing": _set(seconds=None),
+    "an entry that is none": _set_case(worst=1.5),
+    "a case that is none": _set_case(case=[1]),
+    "another case": _set_case(case={"x": 7}),
+    "a case less": _lose_a_case,
+    "no cases": _set(cases=[]),
+    "another control": _set_case(control="holds"),
+    "a control that is none": _set_case(control_predicted="nan"),
+    "another field": _set(remark="trust me"),
+    "a prediction moved": _set_case(predicted=1.5),
+    "a newer schema": _set(schema=99),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_record_is_none(toy_entry: Toy, tmp_path: Path, name: str) -> None:
+    row = _forged(toy_entry(""), tmp_path, FORGERIES[name])
+    assert row.outcome == NOT_RUN
+    assert not row.green
+    assert row.remark
+    assert row.remark in as_text((row,), width=2000, colour=False)
+
+
+def test_a_refuted_claim_does_not_hold_because_its_record_says_so(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    row = _forged(toy_entry("predict=doubled"), tmp_path, _says_holds)
+    assert row.outcome == NOT_RUN
+    assert "outcome" in row.remark
+
+
+def test_the_gap_that_is_shown_is_that_of_the_numbers(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    def close(data: dict[str, Any]) -> None:
+        for case in data["cases"]:
+            case.update(gap=1e-30, resolves=1e-30)
+
+    arguments = "compare=AgreesTo(absolute=0.5), predict=lambda x: x * x + 0.25"
+    row = _forged(toy_entry(arguments), tmp_path, close)
+    assert row.worst is not None
+    assert (row.outcome, row.worst.gap, row.worst.resolves) == ("holds", 0.25, 0.5)
+
+
+def test_a_record_changed_by_hand_is_none(toy_entry: Toy, tmp_path: Path) -> None:
+    entry = toy_entry("")
+    run.run_and_write(entry, Profile.QUICK, tmp_path)
+    path = records.path_of(entry.claim.id, tmp_path)
+    path.write_text(path.read_text().replace('"seconds": 0.0', '"seconds": 1.0', 1))
+    (row,) = build((entry,), tmp_path)
+    assert row.outcome == NOT_RUN
+    assert "its digest is not that of its content" in row.remark
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", "[" * 100_000, "\xff"])
+def test_a_file_that_is_no_record_stops_no_other(
+    toy: Toy, tmp_path: Path, content: str
+) -> None:
+    from verify import ledger
+
+    entries = ledger.entries(
+        toy(one="CLAIMS = tuple(Claim(id=f'dc/eq{i}', **COMMON) for i in (1, 2))")
+    )
+    for entry in entries:
+        run.run_and_write(entry, Profile.QUICK, tmp_path)
+    path = records.path_of("dc/eq1", tmp_path)
+    path.write_text(content, encoding="latin-1")
+    rows = build(entries, tmp_path)
+    assert [row.outcome for row in rows] == [NOT_RUN, "holds"]
+    path.unlink()
+    path.mkdir()
+    rows = build(entries, tmp_path)
+    assert [row.outcome for row in rows] == [NOT_RUN, "holds"]
+    assert "Is a directory" in rows[0].remark
+
+
+def test_an_older_record_is_stale_and_not_judged(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    row = _forged(toy_entry(""), tmp_path, _set(code="0" * 12, outcome="refuted"))
+    assert row.outcome == STALE
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "MemoryError()",
+        "OSError(28, 'No space left on device')",
+        "RuntimeError('[enforce fail] DefaultCPUAllocator: can\\'t allocate memory')",
+    ],
+)
+def test_errors_of_the_machine_are_no_verdicts(
+    toy_entry: Toy, tmp_path: Path, error: str
+) -> None:
+    entry = toy_entry("measure=fail", f"def fail(x):\n    raise {error}\n")
+    with pytest.raises((MemoryError, OSError, RuntimeError)):
+        run.run_and_write(entry, Profile.QUICK, tmp_path)
+    assert records.find(entry.claim, tmp_path) is None
+
+
+# --- encoding and back ----------------------------------------------------------------
+
+
+def test_infinities_are_written_and_read() -> None:
+    assert records.decode(records.encode([math.inf, -math.inf])) == [
+        math.inf,
+        -math.inf,
+    ]

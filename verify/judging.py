@@ -1,0 +1,143 @@
+"""What follows from the numbers of a run, when it runs and when its record is read."""
+
+import traceback
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from verify import records
+from verify.claim import Claim, Profile
+from verify.compare import Comparison, Outcome, Verdict
+from verify.records import CaseRecord, Record, RecordError, SearchRecord
+
+
+def judged(
+    compare: Comparison, predicted: Any, measured: Any, *, where: CaseRecord
+) -> CaseRecord:
+    """Return a case with both sides and the verdict on them."""
+    verdict = compare.judge(predicted, measured)
+    return replace(
+        where,
+        predicted=records.encode(predicted),
+        measured=records.encode(measured),
+        **asdict(verdict),
+    )
+
+
+def has_control(claim: Claim, outcome: Outcome) -> bool:
+    """Whether a case of this outcome is one to try the control on."""
+    return claim.expected is Outcome.HOLDS or outcome is Outcome.REFUTED
+
+
+def outcome_of(cases: Sequence[CaseRecord], search: SearchRecord | None) -> Outcome:
+    """Return the worst outcome; vacuous only where every case is."""
+    found = [case.outcome for case in cases]
+    return records.worst_outcome(found if search is None else [*found, search.outcome])
+
+
+def control_of(
+    claim: Claim, cases: Sequence[CaseRecord], search: SearchRecord | None
+) -> tuple[bool, str]:
+    """Return whether the control did what it must, and what happened in words.
+
+    A wrong prediction must be refuted in a case in which the claim itself says
+    something: where its bound is vacuous, another that is refuted tells nothing.
+    """
+    if claim.expected is Outcome.HOLDS:
+        telling = [case for case in cases if case.outcome is not Outcome.VACUOUS]
+        caught = sum(case.control == Outcome.REFUTED for case in telling)
+        words = f"a wrong prediction was refuted in {caught} of {len(telling)} cases"
+        return caught > 0, words
+    refuted = [case for case in cases if case.outcome is Outcome.REFUTED]
+    if search is not None and search.outcome is Outcome.REFUTED and search.closest:
+        refuted.append(search.closest)
+    held = sum(case.control == Outcome.HOLDS for case in refuted)
+    words = (
+        f"refuted in {len(refuted)} cases, and the corrected statement holds in"
+        f" {held} of them"
+    )
+    return 0 < len(refuted) == held, words
+
+
+def derived(claim: Claim, record: Record) -> Record:
+    """Return the record with all that follows from its numbers derived again."""
+    cases = tuple(_again(claim, case) for case in record.cases)
+    search = record.search
+    if search is not None and search.closest is not None:
+        search = replace(search, closest=_again(claim, search.closest))
+    outcome = outcome_of(cases, search)
+    passed, control = control_of(claim, cases, search)
+    return replace(
+        record,
+        cases=cases,
+        search=search,
+        outcome=outcome,
+        control=control,
+        control_passed=passed,
+        green=passed and outcome is claim.expected,
+    )
+
+
+def checked(claim: Claim, record: Record, profile: Profile) -> Record:
+    """Return a current record as its numbers have it, whatever it says of itself.
+
+    Raises
+    ------
+    RecordError
+        If it is of another claim, profile, comparison or other cases, or says of
+        itself what does not follow from its numbers.
+    """
+    said: dict[str, tuple[Any, Any]] = {
+        "claim": (record.claim, claim.id),
+        "profile": (record.profile, profile.value),
+        "comparison": (record.comparison, type(claim.compare).__name__),
+        "cases": (
+            [case.case for case in record.cases],
+            [records.encode(case) for case in claim.cases_for(profile)],
+        ),
+        "search": (record.search is not None, claim.examples is not None),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        true = derived(claim, record)
+    said |= {
+        name: (getattr(record, name), getattr(true, name))
+        for name in ("outcome", "green", "control", "control_passed")
+    }
+    said["outcomes"] = (_outcomes(record), _outcomes(true))
+    wrong = [name for name, (mine, wanted) in said.items() if mine != wanted]
+    if wrong:
+        raise RecordError(
+            f"{claim.id}: the record's {', '.join(wrong)} must follow from the claim and"
+            " the record's numbers, but does not; run the claim again"
+        )
+    return true
+
+
+def _outcomes(record: Record) -> list[tuple[Outcome, str]]:
+    found = list(record.cases)
+    if record.search is not None and record.search.closest is not None:
+        found.append(record.search.closest)
+    return [(case.outcome, case.control) for case in found]
+
+
+def _again(claim: Claim, case: CaseRecord) -> CaseRecord:
+    """Judge a recorded case again; an error stays one."""
+    if case.outcome is Outcome.ERROR:
+        return case
+    assert claim.compare is not None
+    measured = records.decode(case.measured)
+    try:
+        verdict = _verdict(claim.compare, case.predicted, measured)
+        control = ""
+        if has_control(claim, verdict.outcome):
+            found = _verdict(claim.compare, case.control_predicted, measured)
+            control = found.outcome.value
+    except (ValueError, TypeError, ArithmeticError, RuntimeWarning):
+        return replace(case, outcome=Outcome.ERROR, error=traceback.format_exc())
+    return replace(case, **asdict(verdict), control=control)
+
+
+def _verdict(compare: Comparison, predicted: Any, measured: Any) -> Verdict:
+    return compare.judge(records.decode(predicted), measured)

@@ -1,0 +1,30 @@
+"""Ids of claims that are gone, and why: what an id means never changes."""
+
+from collections.abc import Mapping
+
+_RENAMED = "its formula is restored, not quoted: now {}"
+_MISPRINT = "a misprint, not a measurement: see the list of misprints"
+_TEXT = "the text says what this corrected ({}); now {}"
+
+RETIRED: Mapping[str, str] = {
+    **{
+        f"dc/{item}-as-printed": _RENAMED.format(f"dc/{item}-as-read")
+        for item in ("E1", "E2", "E7", "E9", "E10", "E13", "E14", "thm5.1", "thmF.1")
+    },
+    "dc/E4-as-printed": "nobody says so; dc/E4-corrected says from where it holds",
+    "dc/E8-hidden-only-as-printed": _TEXT.format(
+        "each layer is normalised", "dc/lem2.1-hidden-only"
+    ),
+    "dc/E8-negative-scale-as-printed": _TEXT.format(
+        "the activation's normalised version", "dc/lem2.1-negative-scale"
+    ),
+    "dc/E8-epsilon-as-printed": _TEXT.format(
+        "vanilla batch normalisation", "dc/lem2.1-epsilon"
+    ),
+    "dc/E11-as-printed": _TEXT.format("for odd functions", "dc/lemD.6-odd-needed"),
+    "dc/E12-as-printed": _TEXT.format(
+        "shifted ReLU is its own counterexample", "dc/E12-lengths"
+    ),
+    **{f"sl/err{k}": _MISPRINT for k in (8, 9)},
+    **{f"mmd/err{k}": _MISPRINT for k in (7, 8, 10, 11, 12, 13, 14, 15)},
+}
