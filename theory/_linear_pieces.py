@@ -80,8 +80,8 @@ def angle_integrals(
     group = np.ceil(np.log2(octaves)) + 8.0 * np.ceil(np.log2(np.maximum(wide, 1.0)))
     for k in np.unique(group):
         at = np.flatnonzero(group == k)
-        given = (v[at] for v in (r, other, rho, d))
-        out[:, at] = _together(activation, *given, int(octaves[at].max()))
+        most = int(octaves[at].max())
+        out[:, at] = _together(activation, r[at], other[at], rho[at], d[at], most)
     return out[0], out[1], out[2]
 
 

@@ -6,6 +6,7 @@ integrated at the Chebyshev nodes of cells of width one, once for an activation,
 the rows, the layer and the network.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -23,6 +24,9 @@ NODES = 32
 
 MOST = 256
 
+LONGER = 3.0
+"""Log length of the longer row, from the cell's lower end."""
+
 RESOLVED = 1e-14
 """Last Chebyshev coefficients that are rounding, over the largest."""
 
@@ -38,18 +42,27 @@ def _resolved(c: Array) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _series(activation: Activation, k: int, order: int) -> tuple[Array, bool] | None:
-    """Return polynomials of b_k / sqrt(k + 1), (nodes, orders), and whether they end.
+def _series(activation: Activation, k: int, order: int) -> Array | None:
+    """Return polynomials of b_k / sqrt(k + 1), (nodes, orders).
+
+    A series is cut where its square is rounding, but a longer row's has not fallen as far:
+    one such row is in the group that is cut together.
 
     None if `MOST` lengths do not resolve them.
     """
     n = NODES
     while n <= MOST:
         r = np.exp(_cell(k).nodes(n))
-        series = RowSeries.none(activation, r).raised(np.arange(n), order)
-        c = chebyshev(n) @ series.coefficients.T
+        alone = RowSeries.none(activation, r).raised(np.arange(n), order)
+        every = np.append(r, math.exp(k + LONGER))
+        with np.errstate(over="ignore", invalid="ignore"):
+            series = RowSeries.none(activation, every).raised(np.arange(n + 1), order)
+        found = series.coefficients[:, :n]
+        if len(found) < len(alone.coefficients) or not np.isfinite(found).all():
+            return None  # the longer row has left float64
+        c = chebyshev(n) @ found.T
         if _resolved(c * np.sqrt(np.arange(1.0, c.shape[1] + 1.0))):
-            return c, bool(series.ended.all())
+            return c
         n *= 2
     return None
 
@@ -57,21 +70,17 @@ def _series(activation: Activation, k: int, order: int) -> tuple[Array, bool] | 
 def series_at(activation: Activation, logs: Array, order: int) -> RowSeries | None:
     """Return the series of rows at log lengths (m,), None where that takes quadrature."""
     cell = np.floor(logs)
-    found: list[tuple[npt.NDArray[np.intp], Array, bool]] = []
+    found: list[tuple[npt.NDArray[np.intp], Array]] = []
     for k in np.unique(cell):
-        each = _series(activation, int(k), order)
-        if each is None:
+        c = _series(activation, int(k), order)
+        if c is None:
             return None
         at = np.flatnonzero(cell == k)
-        found.append(
-            (at, _cell(int(k)).basis(logs[at], len(each[0])) @ each[0], each[1])
-        )
-    out = np.zeros((max(c.shape[1] for _, c, _ in found), len(logs)))
-    ended = np.zeros(len(logs), dtype=bool)
-    for at, c, end in found:
-        out[: c.shape[1], at] = c.T
-        ended[at] = end
-    return RowSeries(activation, np.exp(logs), out, ended)
+        found.append((at, c.T @ _cell(int(k)).basis(logs[at], len(c)).T))
+    out = np.zeros((max(len(c) for _, c in found), len(logs)))
+    for at, c in found:
+        out[: len(c), at] = c
+    return RowSeries(activation, np.exp(logs), out, np.zeros(len(logs), dtype=bool))
 
 
 @lru_cache(maxsize=256)
