@@ -28,6 +28,18 @@ NODES = 20
 FEW = 4
 """Rows and angles by which cells are laid out before all pairs are sampled."""
 
+PROBES = 16
+"""Rows whose kernels show of which nodes the others are combinations, """
+
+ANGLES = 6
+"""and at how many angles."""
+
+RANKS = 40
+"""Nodes of which the others are combinations, about."""
+
+RANK = 2e-15
+"""Pivots that count, over the first."""
+
 MOST_ANGLES = 96
 
 TAIL = 1e-13
@@ -59,10 +71,10 @@ class Cells:
 
     edges: tuple[float, ...]
 
-    @property
-    def pairs(self) -> int:
-        """How many pairs of nodes there are."""
-        return (len(self.intervals) * NODES) ** 2 // 2
+    def cost(self, degree: int) -> int:
+        """Return about how many pairs a table of them takes through the layers."""
+        n = len(self.intervals) * NODES
+        return n * (ANGLES * PROBES + FEW * FEW + 3) + min(n, RANKS) ** 2 // 2 * degree
 
     @property
     def intervals(self) -> list[Interval]:
@@ -129,6 +141,10 @@ class Angles:
         if self.folded and self.high == 0.5 * math.pi:
             return self.high - (self.high - self.low) * np.sqrt(0.5 * (1.0 + y))
         return 0.5 * (self.low + self.high) + 0.5 * (self.high - self.low) * y
+
+    def nodes(self, degree: int) -> Array:
+        """Return the angles at Chebyshev nodes."""
+        return self.at(np.cos(np.pi * (np.arange(degree) + 0.5) / degree))
 
     def place(self, t: Array) -> Array:
         """Return the places of angles, in [-1, 1]."""
@@ -208,41 +224,102 @@ def odd(stack: Stack) -> bool:
 def deep_table(
     stack: Stack, interval: Interval, angles: Angles, most: int
 ) -> DeepTable:
-    """Run the recursion at nodes, as many as it takes but at most `most` pairs."""
+    """Run the recursion at nodes, if it takes no more than `most` pairs."""
     degree = 14 if angles.folded else 28
-    cells = _outlined(stack, interval, angles, most // degree)
-    kernels = 2 if stack.trained else 1
-    while True:
-        count = len(cells.intervals)
-        if cells.pairs * degree > most or degree > MOST_ANGLES:
-            return DeepTable(angles, cells, None, kernels, np.zeros(0))
-        n = count * NODES
-        i, j = np.triu_indices(n)
-        recursion, found = _sampled(stack, cells, angles, degree, (i, j))
-        values = np.empty((len(found), n, n, degree))
-        values[:, i, j] = values[:, j, i] = found
-        to, turn = chebyshev(NODES)[:, ::-1], chebyshev(degree)
-        shape = (len(values), count, NODES, count, NODES, degree)
-        c = np.einsum(
-            "ai,fpiqjk,bj,lk->pqaflb",
-            *(to, values.reshape(shape), to, turn),
-            optimize=True,
-        )
-        size = np.abs(c)
-        short = size[..., -2:, :].max() > TAIL
-        coarse = size[:, :, -2:].max(axis=(1, 2, 3, 4, 5)) > TAIL
-        coarse |= size[..., -2:].max(axis=(0, 2, 3, 4, 5)) > TAIL
+    cells = _outlined(stack, interval, angles, degree, most)
+    kernels, probes = 2 if stack.trained else 1, PROBES
+    while cells.cost(degree) <= most and degree <= MOST_ANGLES:
+        recursion = _recursion(stack, cells)
+        t = angles.nodes(degree)
+        basis, few = _skeleton(recursion, t[_spread(degree, ANGLES)], probes)
+        i, j = np.triu_indices(len(few))
+        found = _sampled(recursion, t, (few[i], few[j]))
+        values = np.empty((degree, len(found), len(few), len(few)))
+        values[:, :, i, j] = values[:, :, j, i] = found.transpose(2, 0, 1)
+        values = np.einsum("lk,kfij->flij", chebyshev(degree), values)
+        if not _agree(recursion, angles, basis, values):
+            probes *= 3
+            if 3 * probes > len(basis):
+                probes = len(basis)
+                if probes**2 // 2 * degree > most:
+                    break
+            continue
+        to = chebyshev(NODES)[:, ::-1] @ basis.reshape(-1, NODES, len(few))
+        size = _sizes(values, to)
+        short = size[-2:].max() > TAIL
+        coarse = size[..., -2:].max(axis=(0, 2)) > TAIL
         if not short and not coarse.any():
-            n = _used(
-                np.maximum(
-                    size.max(axis=(0, 1, 3, 4, 5)), size.max(axis=(0, 1, 2, 3, 4))
-                )
-            )
-            c = c[:, :, :n, :, : _used(size.max(axis=(0, 1, 2, 3, 5))), :n]
-            c = np.ascontiguousarray(c).reshape(count, count, n, -1)
+            n, angular = _used(size.max(axis=(0, 1))), _used(size.max(axis=(1, 2)))
+            c = _by_cells(values[:, :angular], to[:, :n])
             return DeepTable(angles, cells, c, kernels, _alone(recursion, cells))
         degree += degree // 2 if short else 0
         cells = cells.split(coarse)
+    return DeepTable(angles, cells, None, kernels, np.zeros(0))
+
+
+def _spread(n: int, count: int) -> Index:
+    """Return so many of the numbers below n, or all, the first and the last included."""
+    return np.unique(np.linspace(0, n - 1, min(n, count)).round().astype(np.intp))
+
+
+def _skeleton(recursion: Recursion, t: Array, probes: int) -> tuple[Array, Index]:
+    """Return a few nodes and what the others are of them, (nodes, few).
+
+    Kernels with some rows, at angles t, are combinations of those of as many nodes as
+    their rank: the first pivots of a QR decomposition (an interpolative decomposition).
+    With as many probes as nodes these are all.
+    """
+    from scipy.linalg import qr, solve_triangular
+
+    n = len(recursion.start.high)
+    if probes >= n:
+        return np.eye(n), np.arange(n)
+    few = _spread(n, probes)
+    pairs = np.repeat(np.arange(n), len(few)), np.tile(few, n)
+    found = _sampled(recursion, t, pairs)
+    columns = found.reshape(len(found), n, -1).transpose(0, 2, 1).reshape(-1, n)
+    _, r, order = qr(columns, mode="economic", pivoting=True)
+    size = np.abs(np.diag(r))
+    rank = int(np.count_nonzero(size > RANK * size[0]))
+    basis = np.zeros((n, rank))
+    basis[order[:rank]] = np.eye(rank)
+    basis[order[rank:]] = solve_triangular(r[:rank, :rank], r[:rank, rank:]).T
+    return basis, order[:rank].astype(np.intp)
+
+
+def _agree(recursion: Recursion, angles: Angles, basis: Array, values: Array) -> bool:
+    """Whether combinations of a few nodes are the kernels of others, at some angles."""
+    n, degree = len(basis), values.shape[1]
+    i = np.arange(n)
+    j = (i * (2 * (n // 3) + 1) + n // 7) % n
+    y = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)[[1, degree // 3, -2]]
+    true = _sampled(recursion, angles.at(y), (i, j))
+    turns = np.polynomial.chebyshev.chebvander(y, degree - 1)
+    at = np.einsum("kl,flij->fkij", turns, values)
+    found = np.einsum("fkni,ni->fnk", basis @ at, basis[j])
+    return bool(np.abs(found - true).max() <= TAIL)
+
+
+def _sizes(values: Array, to: Array) -> Array:
+    """Return the largest coefficients, by degree in the angle, cell and its degree."""
+    out = np.zeros((values.shape[1], *to.shape[:2]))
+    every = to.reshape(-1, to.shape[2]).T
+    for cell, left in enumerate(to):
+        c = np.abs((left @ values) @ every).max(axis=0)
+        out[:, cell] = np.maximum(out[:, cell], c.max(axis=2))
+    return out
+
+
+def _by_cells(values: Array, to: Array) -> Array:
+    """Return coefficients of pairs of cells, (cells, cells, n, kernels * degree * n)."""
+    count, n, rank = to.shape
+    every = to.reshape(-1, rank).T
+    out = np.empty((count, count, n, len(values), values.shape[1], n))
+    for row, left in zip(out, to, strict=True):
+        c = (left @ values) @ every
+        c = c.reshape(*c.shape[:2], n, count, n)
+        row[:] = c.transpose(3, 2, 0, 1, 4)
+    return out.reshape(count, count, n, -1)
 
 
 def _used(size: Array) -> int:
@@ -251,25 +328,27 @@ def _used(size: Array) -> int:
     return max(2, int(found[-1]) + 1) if found.size else 2
 
 
-def _outlined(stack: Stack, interval: Interval, angles: Angles, most: int) -> Cells:
+def _outlined(
+    stack: Stack, interval: Interval, angles: Angles, degree: int, most: int
+) -> Cells:
     """Split cells until kernels with a few of the rows, at a few angles, are resolved.
 
-    Those of rows by themselves come first. At most to the first that have more than so
-    many pairs of nodes.
+    Those of rows by themselves come first. At most to the first that cost more than so
+    many pairs.
     """
     cells = Cells((interval.low, interval.high))
-    while cells.pairs <= most:
+    while cells.cost(degree) <= most:
         alone = _alone(_recursion(stack, cells), cells)
         coarse = np.abs(alone[:, -2:]).max(axis=(1, 2)) > TAIL
         if not coarse.any():
             break
         cells = cells.split(coarse)
-    while cells.pairs <= most:
+    while cells.cost(degree) <= most:
         count = len(cells.intervals)
-        few = np.linspace(0, count * NODES - 1, FEW).round().astype(np.intp)
+        few = _spread(count * NODES, FEW)
         rows = np.arange(count * NODES)
         pairs = np.repeat(rows, FEW), np.tile(few, len(rows))
-        _, values = _sampled(stack, cells, angles, FEW, pairs)
+        values = _sampled(_recursion(stack, cells), angles.nodes(FEW), pairs)
         values = values.reshape(len(values), count, NODES, FEW, FEW)
         size = np.abs(np.einsum("ai,fpijk->fpajk", chebyshev(NODES)[-2:, ::-1], values))
         coarse = size.max(axis=(0, 2, 3, 4)) > TAIL
@@ -295,20 +374,15 @@ def _alone(recursion: Recursion, cells: Cells) -> Array:
     return np.einsum("ai,fpi->paf", chebyshev(NODES)[:, ::-1], values)
 
 
-def _sampled(
-    stack: Stack,
-    cells: Cells,
-    angles: Angles,
-    degree: int,
-    pairs: tuple[Index, Index],
-) -> tuple[Recursion, Array]:
-    """Return the kernels of pairs of nodes at angles, (1 or 2, pairs, degree)."""
-    recursion = _recursion(stack, cells)
-    t = angles.at(np.cos(np.pi * (np.arange(degree) + 0.5) / degree))
+def _sampled(recursion: Recursion, t: Array, pairs: tuple[Index, Index]) -> Array:
+    """Return the kernels of pairs of nodes at angles, (1 or 2, pairs, angles).
+
+    Over the correlation of the angle where they are odd functions of it.
+    """
     rho, near = np.cos(t), np.minimum(t, np.pi - t)
     d = 2.0 * np.square(np.sin(0.5 * near))
-    i, j = (np.repeat(k, degree) for k in pairs)
+    i, j = (np.repeat(k, len(t)) for k in pairs)
     count = len(pairs[0])
     found = recursion.pairs(i, j, np.tile(rho, count), np.tile(d, count))
-    values = [v.reshape(count, degree) for v in found if v is not None]
-    return recursion, np.array([v / rho if angles.folded else v for v in values])
+    values = [v.reshape(count, len(t)) for v in found if v is not None]
+    return np.array([v / rho if odd(recursion.stack) else v for v in values])

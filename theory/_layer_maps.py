@@ -19,8 +19,9 @@ from theory import _close_pairs as close_pairs
 from theory._length_tables import Interval
 from theory._linear_pieces import angle_integrals
 from theory._row_maps import Pairs, RowMap
-from theory._row_series import CLASSES, ROWS, RowSeries
+from theory._row_series import CLASSES, RowSeries
 from theory._rows import Index, distinct
+from theory._series_tables import series_at, whole_at
 from theory._slope_tables import Slopes
 from theory.activations import Activation, PiecewisePolynomial, pair
 from theory.activations.base import split
@@ -40,6 +41,9 @@ and a series of order 2560 takes 80."""
 
 LINES = 64
 """The same of piecewise linear functions, by an integral over the angle: 0.04 ms a pair."""
+
+MANY = 8
+"""Rows from which the coefficients of a series are interpolated in the log length."""
 
 SAME = 1e-14
 """Log lengths this close share a table of slopes."""
@@ -104,9 +108,10 @@ class Interpolated:
         # An integral over the angle is shorter than a series of a high order.
         apart = d >= (CLOSE if self._linear is None else CLASSES[0][0])
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
-        if len(rows) > 4 * ROWS:
-            apart &= t < self._start
-        alone, near = t < self._start, d < CLASSES[1][0]
+        shared = len(rows) > MANY
+        if shared:
+            apart = d >= CLOSE
+        alone, near = t < self._start, d < CLASSES[2 if shared else 1][0]
         if self._linear is not None:
             alone |= d >= CLOSE
             rest = np.count_nonzero(~(apart | alone))
@@ -140,6 +145,8 @@ class Interpolated:
     def _by_series(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         inner, lost, slope = np.empty_like(rho), np.zeros_like(rho), np.empty_like(rho)
         rows, (p, q) = distinct(len(self.alone.sizes), i, j)
+        shared = len(rows) > MANY
+        logs = self.alone.before.high[rows]
         series = RowSeries.none(self.activation, self.alone.sizes[rows])
         above = math.inf
         for least, order in CLASSES:
@@ -147,10 +154,27 @@ class Interpolated:
             above = least
             if not len(at):
                 continue
-            series = series.raised(distinct(len(rows), p[at], q[at])[0], order)
-            inner[at], slope[at] = series.integrals(p[at], q[at], rho[at], d[at])
-            near = at[self.alone.near(i[at], j[at], rho[at], inner[at])]
-            lost[near] = series.whole(p[near], q[near]) - inner[near]
+            some, (left, right) = distinct(len(rows), p[at], q[at])
+            each = series_at(self.activation, logs[some], order) if shared else None
+            if each is None:
+                each, left, right = series.raised(some, order), p[at], q[at]
+                series = each
+            inner[at], slope[at] = each.integrals(left, right, rho[at], d[at])
+            near = self.alone.near(i[at], j[at], rho[at], inner[at])
+            left, right, near = left[near], right[near], at[near]
+            if not len(near):
+                continue
+            if self._linear is not None:
+                _, lost[near], _ = self._one_by_one(
+                    i[near], j[near], rho[near], d[near]
+                )
+                continue
+            whole = None
+            if shared and self._at_zero:
+                whole = whole_at(self.activation, logs[p[near]], logs[q[near]])
+            if whole is None:
+                whole = each.whole(left, right)
+            lost[near] = whole - inner[near]
         return inner, lost, slope
 
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:

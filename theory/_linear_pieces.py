@@ -83,9 +83,46 @@ def angle_integrals(
 
     `d` is 1 - |rho|. The second is given for positive rho only.
     """
+    out = np.empty((3, len(rho)))
+    octaves = _octaves(activation, r, other, d)
+    # Pairs take as many octaves as the most of their group, to the end and to pi/2.
+    wide = np.log2(0.5 * math.pi / np.maximum(np.sqrt(d), SMALLEST))
+    group = np.ceil(np.log2(octaves)) + 8.0 * np.ceil(np.log2(np.maximum(wide, 1.0)))
+    for k in np.unique(group):
+        at = np.flatnonzero(group == k)
+        most = int(octaves[at].max())
+        out[:, at] = _together(activation, r[at], other[at], rho[at], d[at], most)
+    return out[0], out[1], out[2]
+
+
+def _octaves(
+    activation: PiecewisePolynomial, r: Array, other: Array, d: Array
+) -> Array:
+    """Return the octaves of the angle over which w varies, at least one, of pairs (m,)."""
+    t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
+    least = np.full_like(t, np.inf)
+    for c in activation.kinks:
+        for e in activation.kinks:
+            for s in (1.0, -1.0):
+                gap = np.abs(c / r - s * e / other)
+                least = np.minimum(least, np.where(gap > 0.0, gap, np.inf))
+    # Kinks a distance g apart leave nothing below angles of g / 12.
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.ceil(np.log2(12.0 * t / np.maximum(least, 1e-15))), 1.0)
+
+
+def _together(
+    activation: PiecewisePolynomial,
+    r: Array,
+    other: Array,
+    rho: Array,
+    d: Array,
+    octaves: int,
+) -> tuple[Array, Array, Array]:
+    """Return what `angle_integrals` does, all by panels of so many octaves."""
     sign = np.where(rho < 0.0, -1.0, 1.0)
     t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-    lost, lost_slope = _from_end(activation, r, other, t, sign)
+    lost, lost_slope = _from_end(activation, r, other, t, sign, octaves)
     end = slope_at(activation, r, other)
     slope, whole = end - lost_slope, d * end - lost
     first = mean_slope(activation, r) * mean_slope(activation, other)
@@ -95,18 +132,14 @@ def angle_integrals(
 
 
 def _from_end(
-    activation: PiecewisePolynomial, r: Array, other: Array, t: Array, sign: Array
+    activation: PiecewisePolynomial,
+    r: Array,
+    other: Array,
+    t: Array,
+    sign: Array,
+    octaves: int,
 ) -> tuple[Array, Array]:
     """Return what distance and slope lose from the nearer end to angles t (m,)."""
-    least = [
-        np.abs(c / r - s * e / other)
-        for c in activation.kinks
-        for e in activation.kinks
-        for s in (1.0, -1.0)
-    ]
-    gaps = np.concatenate([g[g > 0.0] for g in least] or [np.ones(1)])
-    smallest = max(float(gaps.min(initial=1.0)), 1e-15)
-    octaves = math.ceil(math.log2(12.0 * 1.6 / smallest)) if smallest < 19.0 else 1
     shares, weights = gaussian.composite(
         np.append(0.0, 2.0 ** np.arange(-octaves, 1.0)), NODES
     )

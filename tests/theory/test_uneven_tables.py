@@ -1,0 +1,67 @@
+"""Tables of lengths that stand in for rows: against the rows' own series and layers."""
+
+import numpy as np
+import pytest
+
+from theory import _deep_tables as deep
+from theory import _series_tables as tables
+from theory import activations as act
+from theory import kernels
+from theory._layer_recursion import Stack
+from theory._layers import Layer
+from theory._length_tables import Interval
+from theory._row_series import RowSeries
+
+NAMES = ("silu", "selu", "hard_tanh", "hard_swish")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_coefficients_between_nodes_are_those_of_the_length(name: str):
+    logs = np.random.default_rng(0).uniform(-0.9, 1.9, 9)
+    activation = act.CATALOGUE[name]
+    found = tables.series_at(activation, logs, 150)
+    assert found is not None
+    own = RowSeries.none(activation, np.exp(logs)).raised(np.arange(9), 150)
+    n = min(len(own.coefficients), len(found.coefficients))
+    gap = found.coefficients[:n] - own.coefficients[:n]
+    # The last Chebyshev coefficients of a cell, each of which three times; rounding.
+    assert np.abs(gap).max() <= 4.0 * tables.RESOLVED * np.abs(own.coefficients).max()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_many_rows_have_the_kernels_of_few(name: str):
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((200, 30))
+    x *= rng.uniform(0.5, 1.5, (200, 1)) / np.linalg.norm(x, axis=1, keepdims=True)
+    activation = act.CATALOGUE[name]
+    for many, few in zip(
+        kernels.nngp_ntk(x, activation, 12),
+        kernels.nngp_ntk(x[:6], activation, 12),  # layer by layer
+        strict=True,
+    ):
+        root = np.sqrt(np.diag(few))
+        apart = np.abs(many[:6, :6] - few) / np.outer(root, root)
+        # Tails in two lengths and the angle, and what combinations of nodes leave.
+        assert apart.max() <= 4.0 * deep.TAIL
+
+
+def test_combinations_that_are_a_little_off_are_refused():
+    stack = Stack((Layer(act.tanh),) * 4, frozenset(range(1, 6)))
+    angles = deep.Angles(deep.TURN, np.pi - deep.TURN, folded=False)
+    cells = deep.Cells((-0.5, 0.0, 0.5))
+    recursion = deep._recursion(stack, cells)
+    t = angles.nodes(20)
+    basis, few = deep._skeleton(recursion, t[deep._spread(20, 6)], 16)
+    assert len(few) < len(basis)
+    i, j = (k.ravel() for k in np.meshgrid(few, few, indexing="ij"))
+    found = deep._sampled(recursion, t, (i, j)).reshape(2, len(few), len(few), 20)
+    values = np.einsum("lk,fijk->flij", deep.chebyshev(20), found)
+    assert deep._agree(recursion, angles, basis, values)
+    assert not deep._agree(recursion, angles, basis * (1.0 + 1e-11), values)
+
+
+def test_no_table_where_it_costs_more_than_the_pairs():
+    stack = Stack((Layer(act.silu.normalized()),) * 20)
+    angles = deep.Angles(deep.TURN, np.pi - deep.TURN, folded=False)
+    table = deep.deep_table(stack, Interval(-0.75, 0.5), angles, 1024)
+    assert table.coefficients is None

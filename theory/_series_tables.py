@@ -1,0 +1,116 @@
+r"""Hermite series of slopes interpolated in the logarithm of the length.
+
+The coefficients of `theory._row_series` are analytic in the log length wherever kinks are,
+and the covariance of s(r Z) and s(o Z) is in both, if none is but at zero: they are
+integrated at the Chebyshev nodes of cells of width one, once for an activation, whatever
+the rows, the layer and the network.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from theory._length_tables import Interval, rule_of
+from theory._row_series import RowSeries
+from theory.activations import Activation
+from theory.duals._planes import chebyshev
+
+Array = npt.NDArray[np.float64]
+
+NODES = 32
+"""In log length, of a cell; doubled until they resolve it."""
+
+MOST = 256
+
+LONGER = 3.0
+"""Log length of the longer row, from the cell's lower end."""
+
+RESOLVED = 1e-14
+"""Last Chebyshev coefficients that are rounding, over the largest."""
+
+
+def _cell(k: int) -> Interval:
+    return Interval(float(k), float(k + 1))
+
+
+def _resolved(c: Array) -> bool:
+    """Whether the last rows, of Chebyshev coefficients, are rounding."""
+    size = np.abs(c).reshape(len(c), -1).max(axis=1)
+    return bool(size[-3:].max() <= RESOLVED * size.max())
+
+
+@lru_cache(maxsize=256)
+def _series(activation: Activation, k: int, order: int) -> Array | None:
+    """Return polynomials of b_k / sqrt(k + 1), (nodes, orders).
+
+    A series is cut where its square is rounding, but a longer row's has not fallen as far:
+    one such row is in the group that is cut together.
+
+    None if `MOST` lengths do not resolve them.
+    """
+    n = NODES
+    while n <= MOST:
+        r = np.exp(_cell(k).nodes(n))
+        alone = RowSeries.none(activation, r).raised(np.arange(n), order)
+        every = np.append(r, math.exp(k + LONGER))
+        with np.errstate(over="ignore", invalid="ignore"):
+            series = RowSeries.none(activation, every).raised(np.arange(n + 1), order)
+        found = series.coefficients[:, :n]
+        if len(found) < len(alone.coefficients) or not np.isfinite(found).all():
+            return None  # the longer row has left float64
+        c = chebyshev(n) @ found.T
+        if _resolved(c * np.sqrt(np.arange(1.0, c.shape[1] + 1.0))):
+            return c
+        n *= 2
+    return None
+
+
+def series_at(activation: Activation, logs: Array, order: int) -> RowSeries | None:
+    """Return the series of rows at log lengths (m,), None where that takes quadrature."""
+    cell = np.floor(logs)
+    found: list[tuple[npt.NDArray[np.intp], Array]] = []
+    for k in np.unique(cell):
+        c = _series(activation, int(k), order)
+        if c is None:
+            return None
+        at = np.flatnonzero(cell == k)
+        found.append((at, c.T @ _cell(int(k)).basis(logs[at], len(c)).T))
+    out = np.zeros((max(len(c) for _, c in found), len(logs)))
+    for at, c in found:
+        out[: len(c), at] = c
+    return RowSeries(activation, np.exp(logs), out, np.zeros(len(logs), dtype=bool))
+
+
+@lru_cache(maxsize=256)
+def _whole(activation: Activation, k: int, other: int) -> Array | None:
+    """Return polynomials of Cov(s(r Z), s(o Z)) / (r o), (nodes, nodes)."""
+    n = NODES
+    while n <= MOST:
+        r = np.exp(np.concatenate([_cell(c).nodes(n) for c in (k, other)]))
+        z, w = rule_of(activation, r)
+        s = activation._value(r[:, None] * z)
+        s = (s - (s @ w)[:, None]) / r[:, None]
+        to = chebyshev(n)
+        c = to @ ((s[:n] * w) @ s[n:].T) @ to.T
+        if _resolved(c) and _resolved(c.T):
+            return c
+        n *= 2
+    return None
+
+
+def whole_at(activation: Activation, left: Array, right: Array) -> Array | None:
+    """Return the integrals of S over [0, 1] of pairs of log lengths, (m,)."""
+    out = np.empty_like(left)
+    cells = np.floor(left), np.floor(right)
+    for k, other in np.unique(np.stack(cells), axis=1).T.astype(int).tolist():
+        c = _whole(activation, k, other)
+        if c is None:
+            return None
+        at = np.flatnonzero((cells[0] == k) & (cells[1] == other))
+        p, q = (
+            _cell(v).basis(logs[at], len(c)) for v, logs in ((k, left), (other, right))
+        )
+        out[at] = np.einsum("ma,ma->m", p @ c, q)
+    return out
