@@ -86,7 +86,7 @@ def problem(
     Examples
     --------
     >>> digits = problem(side=8, constant=0.25, per_class=5, tests=2, cached=False)
-    >>> digits.inputs.shape, digits.targets(digits.classes)[0, :4].tolist()
+    >>> digits.inputs.shape, digits.targets(digits.classes)[:4, 0].tolist()
     (torch.Size([10, 65]), [-1.0, 1.0, -1.0, 1.0])
     """
     chosen = tuple(int(label) for label in labels)
