@@ -85,8 +85,7 @@ def run_configuration(
         Facts: the problem's description, ``penalty`` (the lambda of the sum of squares),
         the quantiles' levels; series ``epochs`` and ``sparse_epochs``. A draw for each
         ``scale`` and ``seed``: rate, steps, diverged, interpolated, test_error; series
-        with a value an epoch, NaN after the end, and sorted ``margins`` and
-        ``test_margins``.
+        with a value an epoch, NaN after the end, and sorted ``margins``.
 
     Examples
     --------
@@ -182,7 +181,6 @@ def _draws(configuration: Configuration, trained: Trained, learnt: Problem) -> D
                 arrays={
                     **series,
                     "margins": np.sort(seen[draw].double().cpu().numpy()),
-                    "test_margins": np.sort(test),
                 },
             )
         )
