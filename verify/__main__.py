@@ -57,6 +57,7 @@ def _run_or_show(options: argparse.Namespace) -> int:
                 profile=profile,
                 folder=folder,
                 workers=options.workers,
+                scheduler=options.scheduler,
             )
         rows = build(entries, folder, profile)
     except Ended as ended:

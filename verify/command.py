@@ -35,12 +35,18 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="where records are kept, by profile (default: results)",
     )
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
         "--workers",
         type=positive,
         default=2,
         metavar="N",
         help="processes that run claims, one thread each (default: 2)",
+    )
+    where.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address or file of a Dask scheduler, whose workers run them instead",
     )
 
 
@@ -69,6 +75,7 @@ def run_with_progress(
     profile: "Profile",
     folder: Path,
     workers: int,
+    scheduler: str | None = None,
     redraw: int = 0,
 ) -> bool:
     """Run claims, showing progress on stderr; return whether all of them could run."""
@@ -83,6 +90,7 @@ def run_with_progress(
                 profile=profile,
                 folder=folder,
                 workers=workers,
+                scheduler=scheduler,
                 report=report,
                 redraw=redraw,
             )

@@ -35,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 profile=options.profile,
                 folder=folder,
                 workers=options.workers,
+                scheduler=options.scheduler,
                 redraw=draw,
             ):
                 return command.EXIT_RED

@@ -277,6 +277,7 @@ def run_many(
     profile: Profile = Profile.QUICK,
     folder: Path,
     workers: int = 2,
+    scheduler: str | None = None,
     report: Report | None = None,
     redraw: int = 0,
 ) -> dict[str, Record]:
@@ -292,6 +293,8 @@ def run_many(
     workers : int
         Processes; each uses one thread. A single one, or a single claim, runs in this
         process.
+    scheduler : str, optional
+        Address or file of a Dask scheduler, whose workers run them instead.
     report : callable, optional
         Called with a claim's id and its record as soon as it is written.
     redraw : int
@@ -308,24 +311,26 @@ def run_many(
     runnable = [entry for entry in entries if not entry.claim.open_reason]
     expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
     runnable.sort(key=lambda e: -expected[e.claim.id])
-    paths, tasks = _graph(runnable, profile, Place(folder, redraw))
+    paths, names, tasks = _graph(runnable, profile, Place(folder, redraw))
     for parent in {path.parent for path in paths.values()}:
         open_folder(parent)
     done: dict[str, Record] = {}
     failures: list[str] = []
-    with Engine(workers=workers, grace=GRACE) as engine:
+    local = workers if scheduler is None else None
+    with Engine(workers=local, scheduler=scheduler, grace=GRACE) as engine:
         for task, result in engine.run(tasks):
             if task.key in paths:
                 outcome = settled(paths[task.key], result)
                 if outcome.startswith("failed: its record"):
                     failures.append(f"{paths[task.key].stem}: {outcome}")
             elif result.end is End.DONE:
+                name = names[task.key]
                 records.write(result.value, folder)
-                done[task.key] = result.value
+                done[name] = result.value
                 if report is not None:
-                    report(task.key, result.value)
+                    report(name, result.value)
             elif result.end is not End.STOPPED:
-                failures.append(f"{task.key}: {result.error}")
+                failures.append(f"{names[task.key]}: {result.error}")
     if failures:
         raise RuntimeError("\n".join(["some claims could not be run", *failures]))
     return done
@@ -333,10 +338,10 @@ def run_many(
 
 def _graph(
     entries: Sequence[ledger.Entry], profile: Profile, here: Place
-) -> tuple[dict[str, Path], list[Task]]:
+) -> tuple[dict[str, Path], dict[str, str], list[Task]]:
     """Return the tasks of claims, behind those that train what they look at.
 
-    Of the latter also where their records go, by key.
+    First, by key, where the records of the latter go, and the claims of the others.
     """
     with placed(here):
         wanted = {e.claim.id: e.claim.runs_for(profile) for e in entries}
@@ -344,15 +349,19 @@ def _graph(
     found = {run: run.find(here) for run in every}
     training = {run: _training(run, here) for run in every if found[run] is None}
     paths = {task.key: run.path(here) for run, task in training.items()}
-    tasks = list(training.values())
+    tasks, names = list(training.values()), dict[str, str]()
     for entry in entries:
+        # Two programs on one scheduler share what is of the same code.
+        code = code_digest(entry.module, roots_of(entry.module))
+        key = f"{entry.claim.id} {profile.value} {here.redraw} {code}"
+        names[key] = entry.claim.id
         runs = wanted[entry.claim.id]
         known = {run: found[run] for run in runs if run not in training}
         missing = tuple(run for run in runs if run in training)
         given = (entry.module, entry.claim.id, profile.value, here, known, missing)
         needs = tuple(training[run].key for run in missing)
-        tasks.append(Task(entry.claim.id, _work, given, needs=needs))
-    return paths, tasks
+        tasks.append(Task(key, _work, given, needs=needs))
+    return paths, names, tasks
 
 
 def _earlier_seconds(claim: Claim, folder: Path) -> float:

@@ -148,3 +148,29 @@ def test_many_claims_run_in_workers_and_are_written(toy: Toy, tmp_path: Path) ->
     assert sorted(told) == ["dc/eq1", "dc/eq2"]
     assert sorted(p.name for p in folder.iterdir()) == ["dc-eq1.json", "dc-eq2.json"]
     assert records.read(folder / "dc-eq1.json").green
+
+
+def test_claims_run_on_the_workers_of_a_scheduler(toy: Toy, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    package = toy(
+        one="CLAIMS = (Claim(id='dc/eq1', **COMMON),"
+        " Claim(id='dc/eq2', **COMMON | dict(items=('Eq2',))))\n"
+    )
+    # The workers are threads of this process, which can import what the test wrote.
+    with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        host="127.0.0.1",
+        dashboard_address=None,
+    ) as cluster:
+        done = run.run_many(
+            ledger.entries(package),
+            folder=tmp_path,
+            scheduler=cluster.scheduler_address,
+        )
+    assert sorted(done) == ["dc/eq1", "dc/eq2"]
+    assert all(record.green for record in done.values())
+    assert records.read(tmp_path / "dc-eq2.json").green

@@ -85,7 +85,11 @@ def _run_missing(
     if not any(not entry.claim.open_reason for entry in chosen):
         return True
     return command.run_with_progress(
-        chosen, profile=options.profile, folder=folder, workers=options.workers
+        chosen,
+        profile=options.profile,
+        folder=folder,
+        workers=options.workers,
+        scheduler=options.scheduler,
     )
 
 
