@@ -1,5 +1,7 @@
 """What follows from the numbers of a run, when it runs and when its record is read."""
 
+import errno
+import time
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -7,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from verify import records
-from verify.claim import Claim, Profile
+from verify.claim import Case, Claim, Profile
 from verify.compare import Comparison, Outcome, Verdict
 from verify.records import CaseRecord, Record, RecordError, SearchRecord
 
@@ -23,6 +25,55 @@ def judged(
         measured=records.encode(measured),
         **asdict(verdict),
     )
+
+
+def judge(claim: Claim, case: Case) -> CaseRecord:
+    """Predict, measure and compare one case; try the control on the same measurement.
+
+    Raises
+    ------
+    MemoryError, OSError
+        What is the machine's fault is no verdict on the claim.
+    """
+    assert claim.predict is not None
+    assert claim.measure is not None
+    assert claim.compare is not None
+    start = time.perf_counter()
+    blank = CaseRecord(case=records.encode(case), outcome=Outcome.ERROR)
+    try:
+        predicted, measured = claim.predict(**case), claim.measure(**case)
+        found = judged(claim.compare, predicted, measured, where=blank)
+        if has_control(claim, found.outcome):
+            holds = claim.expected is Outcome.HOLDS
+            control = claim.must_refute if holds else claim.must_hold
+            assert control is not None
+            other = control(**case)
+            found = replace(
+                found,
+                control=claim.compare.judge(other, measured).outcome.value,
+                control_predicted=records.encode(other),
+            )
+    except Exception as error:
+        if _is_of_the_machine(error):
+            raise
+        found = replace(blank, error=traceback.format_exc())
+    return replace(found, seconds=round(time.perf_counter() - start, 4))
+
+
+EXHAUSTED = (
+    *(errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS),
+    *(errno.EMFILE, errno.ENFILE),
+)
+"""What the operating system says when memory, a disk or its files are exhausted."""
+
+
+def _is_of_the_machine(error: Exception) -> bool:
+    """Whether memory or a disk failed; PyTorch says so in words."""
+    if isinstance(error, OSError):
+        return error.errno in EXHAUSTED
+    words = ("out of memory", "can't allocate memory", "not enough memory")
+    said = isinstance(error, RuntimeError) and any(w in str(error) for w in words)
+    return isinstance(error, MemoryError) or said
 
 
 def has_control(claim: Claim, outcome: Outcome) -> bool:

@@ -5,16 +5,12 @@ spreads them over worker processes, and writes each record as soon as it is ther
 that an interrupted run keeps what it has.
 """
 
-import errno
-import hashlib
 import importlib.metadata
 import platform
 import sys
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,11 +21,11 @@ from empirical.testbed.records import RunRecord
 from empirical.testbed.study import run_here
 from empirical.testbed.tasks import End, Task
 from verify import ledger, records
-from verify.claim import Case, Claim, Profile
-from verify.compare import Outcome
-from verify.judging import control_of, has_control, judged, outcome_of
+from verify.claim import Claim, Profile
+from verify.judging import control_of, judge, outcome_of
 from verify.paths import Place, place, placed
-from verify.records import CaseRecord, Record, SearchRecord
+from verify.records import CaseRecord, Record
+from verify.search import search
 from verify.trained import Found, Run, given
 
 Report = Callable[[str, Record], None]
@@ -39,14 +35,6 @@ GRACE = 5.0
 """Seconds that claims have to stop in, once asked: training does so at its next pause."""
 
 PACKAGES = ("numpy", "scipy", "mpmath", "sympy", "python-flint", "torch", "hypothesis")
-
-
-class _Refuted(Exception):
-    """Carries a counterexample out of hypothesis, which shrinks it on the way."""
-
-    def __init__(self, case: CaseRecord) -> None:
-        super().__init__(str(case.case))
-        self.case = case
 
 
 def run_claim(
@@ -78,9 +66,9 @@ def run_claim(
         # An overflow or invalid operation is an error of the claim, not a remark.
         warnings.simplefilter("error", RuntimeWarning)
         cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
-        search = _search(claim) if claim.examples is not None else None
-    outcome = outcome_of(cases, search)
-    passed, control = control_of(claim, cases, search)
+        searched = search(claim) if claim.examples is not None else None
+    outcome = outcome_of(cases, searched)
+    passed, control = control_of(claim, cases, searched)
     return Record(
         claim=claim.id,
         version=claim.version,
@@ -92,7 +80,7 @@ def run_claim(
         control_passed=passed,
         comparison=type(claim.compare).__name__,
         cases=cases,
-        search=search,
+        search=searched,
         seconds=round(time.perf_counter() - start, 3),
         code=code,
         device=_device(cases),
@@ -121,125 +109,6 @@ def _training(run: Run, here: Place) -> Task:
     """Return the task that trains a run."""
     made, folder = run.configuration(here), run.path(here).parent.absolute()
     return task_of(run.trainer.study, made, folder=folder, setting=run.setting)
-
-
-def judge(claim: Claim, case: Case) -> CaseRecord:
-    """Predict, measure and compare one case; try the control on the same measurement.
-
-    Raises
-    ------
-    MemoryError, OSError
-        What is the machine's fault is no verdict on the claim.
-    """
-    assert claim.predict is not None
-    assert claim.measure is not None
-    assert claim.compare is not None
-    start = time.perf_counter()
-    blank = CaseRecord(case=records.encode(case), outcome=Outcome.ERROR)
-    try:
-        predicted, measured = claim.predict(**case), claim.measure(**case)
-        found = judged(claim.compare, predicted, measured, where=blank)
-        if has_control(claim, found.outcome):
-            holds = claim.expected is Outcome.HOLDS
-            control = claim.must_refute if holds else claim.must_hold
-            assert control is not None
-            other = control(**case)
-            found = replace(
-                found,
-                control=claim.compare.judge(other, measured).outcome.value,
-                control_predicted=records.encode(other),
-            )
-    except Exception as error:
-        if _is_of_the_machine(error):
-            raise
-        found = replace(blank, error=traceback.format_exc())
-    return replace(found, seconds=round(time.perf_counter() - start, 4))
-
-
-EXHAUSTED = (
-    *(errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS),
-    *(errno.EMFILE, errno.ENFILE),
-)
-"""What the operating system says when memory, a disk or its files are exhausted."""
-
-
-def _is_of_the_machine(error: Exception) -> bool:
-    """Whether memory or a disk failed; PyTorch says so in words."""
-    if isinstance(error, OSError):
-        return error.errno in EXHAUSTED
-    words = ("out of memory", "can't allocate memory", "not enough memory")
-    said = isinstance(error, RuntimeError) and any(w in str(error) for w in words)
-    return isinstance(error, MemoryError) or said
-
-
-def _search(claim: Claim) -> SearchRecord:
-    """Look for a counterexample among drawn cases, drawn towards refutation."""
-    import hypothesis
-    from hypothesis.errors import HypothesisException
-
-    assert claim.examples is not None
-    tried: list[CaseRecord] = []
-    start = time.perf_counter()
-
-    def attempt(case: Case) -> None:
-        found = judge(claim, case)
-        tried.append(found)
-        if found.outcome is Outcome.ERROR:
-            raise _Refuted(found)
-        # Bounded: infinite strains carry no direction.
-        hypothesis.target(min(max(found.strain, -1e9), 1e9), label="strain")
-        if found.outcome is Outcome.REFUTED:
-            raise _Refuted(found)
-
-    run = _hypothesis(claim)(attempt)
-    try:
-        run()
-    except _Refuted as refuted:
-        return _searched(len(tried), refuted.case.outcome, refuted.case, start)
-    except HypothesisException:
-        # The strategy itself, or a measurement that differs from run to run.
-        broken = CaseRecord(
-            case={}, outcome=Outcome.ERROR, error=traceback.format_exc()
-        )
-        return _searched(len(tried), Outcome.ERROR, broken, start)
-    outcome = records.worst_outcome(case.outcome for case in tried)
-    closest = max(tried, key=records.badness)
-    return _searched(len(tried), outcome, closest, start)
-
-
-def _searched(
-    examples: int, outcome: Outcome, closest: CaseRecord, start: float
-) -> SearchRecord:
-    return SearchRecord(
-        examples=examples,
-        outcome=outcome,
-        closest=closest,
-        seconds=round(time.perf_counter() - start, 3),
-    )
-
-
-def _hypothesis(claim: Claim) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Return the decorator that draws a claim's examples, the same ones on every run."""
-    import hypothesis
-
-    assert claim.examples is not None
-    seed = int.from_bytes(hashlib.sha256(claim.id.encode()).digest()[:8])
-    settings = hypothesis.settings(
-        max_examples=claim.max_examples,
-        database=None,
-        deadline=None,
-        derandomize=False,  # the seed below is ours
-        report_multiple_bugs=False,
-        print_blob=False,
-        suppress_health_check=list(hypothesis.HealthCheck),  # pyright: ignore[reportArgumentType]
-        phases=(
-            hypothesis.Phase.generate,
-            hypothesis.Phase.target,
-            hypothesis.Phase.shrink,
-        ),
-    )
-    given = hypothesis.given(claim.examples())
-    return lambda test: hypothesis.seed(seed)(settings(given(test)))
 
 
 def _device(cases: Sequence[CaseRecord]) -> str:

@@ -23,8 +23,8 @@ from distributed.utils import sync
 
 from empirical.testbed import stopping, telling
 from empirical.testbed.crew import CONFIG, Crew, die_with_parent
-from empirical.testbed.engine import UNGUARDED
 from empirical.testbed.tasks import (
+    UNGUARDED,
     End,
     Result,
     Task,

@@ -16,8 +16,8 @@ import psutil
 from distributed import Nanny, Scheduler
 from distributed.utils import LoopRunner
 
-from empirical.testbed.engine import THREADS, UNGUARDED
 from empirical.testbed.signals import SIGNALS
+from empirical.testbed.tasks import THREADS, UNGUARDED
 
 CONFIG: dict[str, Any] = {
     # A library that keeps the interpreter to itself is busy, not dead.

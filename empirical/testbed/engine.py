@@ -31,6 +31,8 @@ from threadpoolctl import threadpool_limits
 from empirical.testbed import stopping, telling
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.tasks import (
+    THREADS,
+    UNGUARDED,
     End,
     Graph,
     Result,
@@ -40,13 +42,6 @@ from empirical.testbed.tasks import (
     exceeded,
     resident,
     result_of,
-)
-
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-UNGUARDED = (
-    "worker processes import the program that starts them: put what it runs below"
-    " `if __name__ == '__main__':`, or ask for one worker"
 )
 
 
