@@ -408,6 +408,14 @@ def test_slack_is_told_of_the_distance_to_the_origin() -> None:
     assert AtLeast(origin=1.0).judge(0.5, 0.75).slack == pytest.approx(2.0)
 
 
+def test_what_is_refuted_has_no_slack() -> None:
+    assert AtMost().judge([1.0, 1.0], [0.5, 2.0]).slack is None
+    enclosure = Enclosure(2.0, 3.0, "x", 1)
+    assert CertifiedAtMost().judge(1.0, enclosure).slack is None
+    assert CertifiedAtLeast().judge(4.0, enclosure).slack is None
+    assert CertifiedAtMost().judge(4.0, enclosure).slack == 2.0
+
+
 def test_a_mean_below_a_bound_has_slack_too() -> None:
     estimate = Estimate(np.array([1.0, 3.0]), np.array([1e-3, 1e-3]), 10)
     verdict = MeanAtMost(discrepancy=1.0).judge([4.0, 6.0], estimate)

@@ -149,13 +149,14 @@ class CertifiedAtLeast:
             outcome = Outcome.REFUTED
         else:
             outcome = Outcome.UNDECIDED
+        holds = outcome is Outcome.HOLDS
         return Verdict(
             outcome,
             bound - measured.lower,
             max(0.0, measured.upper - bound),
             "absolute",
             strain=_one_sided_strain(bound, measured.lower, bound - measured.lower),
-            slack=slack_of(bound, measured.upper, -1.0),
+            slack=slack_of(bound, measured.upper, -1.0) if holds else None,
         )
 
 
@@ -177,13 +178,14 @@ class CertifiedAtMost:
             outcome = Outcome.REFUTED
         else:
             outcome = Outcome.UNDECIDED
+        holds = outcome is Outcome.HOLDS
         return Verdict(
             outcome,
             measured.upper - bound,
             max(0.0, bound - measured.lower),
             "absolute",
             strain=_one_sided_strain(bound, measured.upper, measured.upper - bound),
-            slack=slack_of(bound, measured.lower, +1.0),
+            slack=slack_of(bound, measured.lower, +1.0) if holds else None,
         )
 
 
@@ -260,7 +262,8 @@ def _one_sided(
         for bound, value, said in zip(bounds, m, ~vacuous, strict=True)
         if said
     ]
-    slack = min((each for each in slacks if each is not None), default=None)
+    told = [each for each in slacks if each is not None]
+    slack = min(told) if told and outcome is Outcome.HOLDS else None
     return Verdict(outcome, float(gap[at]), resolves, "absolute", at, strain, slack)
 
 

@@ -94,8 +94,8 @@ class Verdict:
     slack : float, optional
         Of a bound, the factor by which it could shrink towards the measurement before
         that passed it: 1 where it is attained, infinity where the measurement is zero
-        or on its other side. Absent for equalities, and for bounds of zero, which have
-        no scale.
+        or on its other side. Absent for equalities, for bounds of zero, which have no
+        scale, and for what does not hold.
     """
 
     outcome: Outcome
