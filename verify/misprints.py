@@ -63,7 +63,7 @@ MISPRINTS: tuple[Misprint, ...] = (
         "Err10",
         "Caption of Figure 3",
         "the pairs (1, 1), (sqrt 2, 1), (sqrt 2, 1)",
-        "one pair stands twice; the figure has three curves",
+        "one pair stands twice",
     ),
     Misprint(
         "mmd",
@@ -78,13 +78,6 @@ MISPRINTS: tuple[Misprint, ...] = (
         "After Equation 6; Equations 14, 15 and 22",
         "a ball in R^d, d the number of classes; theta_0* ; x_l of layer l + 1",
         "a ball in R^m, m the number of parameters; theta_0; x_l of layer l",
-    ),
-    Misprint(
-        "mmd",
-        "Err13",
-        "Section 3.3",
-        "L_uni and L_iod are intertwined: why lambda is tuned and xi is not",
-        "lambda is the weight of L_sd, not of L_iod",
     ),
     Misprint(
         "mmd",

@@ -184,7 +184,8 @@ def _misprints(rows: Sequence[Row]) -> str:
     """Return what the papers misprint, which no measurement decides."""
     papers = {row.claim.paper for row in rows}
     lines = "".join(
-        f'<tr><th scope="row">{escape(m.where)}</th><td>{text(m.printed)}</td>'
+        f'<tr><th scope="row">{escape(m.where)}</th>'
+        f"<td>{escape(references.short_citation(paper.key))}</td><td>{text(m.printed)}</td>"
         f"<td>{text(m.correct)}</td></tr>"
         for paper in PAPERS
         if paper.prefix in papers
@@ -194,6 +195,7 @@ def _misprints(rows: Sequence[Row]) -> str:
         return ""
     return (
         "<h3>Misprints</h3><table><thead><tr><th scope=col>where</th>"
+        "<th scope=col>paper</th>"
         "<th scope=col>printed</th><th scope=col>to be read</th></tr></thead>"
         f"<tbody>{lines}</tbody></table>"
     )
