@@ -46,7 +46,7 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
     """Run a task in a worker, and tell the clients so.
 
     On a `shared` scheduler another program may have published the result. Looked up by
-    the one that asks, it could be published and let go just after.
+    the one that asks, it could be published just after.
     """
     global _key
     worker = get_worker()
@@ -106,7 +106,6 @@ class Cluster:
         self._starts: Counter[str] = Counter()
         self._payloads: dict[str, bytes] = {}
         self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
-        self._published: list[str] = []
         self._workers: Mapping[str, Any] = {}
         self._asked_workers = 0.0
         self._restarting = 0
@@ -224,7 +223,6 @@ class Cluster:
         if ended[0] is End.DONE and self._crew is None:
             with suppress(OSError):
                 self._client.set_metadata([TOPIC, key], ended[1:])
-                self._published.append(key)
         return result_of(*ended)
 
     def _obituary(self, key: str, error: KilledWorker) -> str:
@@ -337,10 +335,17 @@ class Cluster:
             self._forget(key)
 
     def close(self) -> None:
-        """Take back what was published."""
+        """Take back what was published, unless another program may still ask for it."""
+        mine = self._client.id
+
+        def clear(dask_scheduler: Any = None) -> None:
+            if not {mine, "fire-and-forget"}.issuperset(dask_scheduler.clients):
+                return
+            dask_scheduler.task_metadata.pop(TOPIC, None)
+
         with suppress(OSError):
-            for key in self._published if self._client.status == "running" else ():
-                self._client.set_metadata([TOPIC, key], None)
+            if self._client.status == "running":
+                self._client.run_on_scheduler(clear)
 
 
 def _quiet() -> None:
