@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import dask.config
-from distributed import Client, Future, KilledWorker, get_worker
+from distributed import Client, Future, KilledWorker, Scheduler, get_worker
+from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import sync
 
 from empirical.testbed import stopping, telling
@@ -334,18 +335,20 @@ class Cluster:
         for key in list(self._futures):
             self._forget(key)
 
-    def close(self) -> None:
-        """Take back what was published, unless another program may still ask for it."""
-        mine = self._client.id
 
-        def clear(dask_scheduler: Any = None) -> None:
-            if not {mine, "fire-and-forget"}.issuperset(dask_scheduler.clients):
-                return
-            dask_scheduler.task_metadata.pop(TOPIC, None)
+def sweeper() -> SchedulerPlugin:
+    """Return what clears a scheduler of published results when all have left it."""
 
-        with suppress(OSError):
-            if self._client.status == "running":
-                self._client.run_on_scheduler(clear)
+    # A class of this function's: the scheduler need not have this package.
+    class Sweeper(SchedulerPlugin):
+        name = TOPIC
+        idempotent = True
+
+        def remove_client(self, scheduler: Scheduler, client: str) -> None:
+            if {client, "fire-and-forget"}.issuperset(scheduler.clients):
+                scheduler.task_metadata.pop(TOPIC, None)
+
+    return Sweeper()
 
 
 def _quiet() -> None:
@@ -374,11 +377,8 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
         text = f"no Dask scheduler answers at {scheduler}: {error}"
         raise ConnectionError(text) from None
     with client:
-        cluster = Cluster(client, None, grace)
-        try:
-            yield cluster
-        finally:
-            cluster.close()
+        client.register_plugin(sweeper())
+        yield Cluster(client, None, grace)
 
 
 @contextmanager

@@ -596,9 +596,13 @@ def test_two_programs_on_one_scheduler_share_tasks(dask_cluster, tmp_path):
     for results in found:
         assert {k: r.value for k, r in results.items()} == {t.key: t.key for t in tasks}
     assert len(list(folder.iterdir())) == len(tasks)
-    # The last one to leave has taken back what both had published.
-    with Client(scheduler_file=str(file), set_as_default=False) as client:
-        assert client.get_metadata([TOPIC], default=None) is None
+
+    def published():
+        with Client(scheduler_file=str(file), set_as_default=False) as client:
+            return client.get_metadata([TOPIC], default=None)
+
+    # What both had published goes when the last one has left.
+    wait_for(lambda: published() is None)
 
 
 def test_a_program_that_stops_leaves_shared_tasks_to_the_other(dask_cluster, tmp_path):
