@@ -152,6 +152,9 @@ class Claim:
         How many of them are drawn.
     expected : Outcome
         ``HOLDS``, or ``REFUTED`` for a statement that is false: see `fault`.
+    loose : bool
+        Whether this bound lies nowhere within a factor 2 of what it bounds, in any case;
+        the finding says why. A bound that does so undeclared is not as expected.
     assumptions : tuple of str
         Sufficient and explicit.
     uses : tuple of str
@@ -190,6 +193,7 @@ class Claim:
     max_examples: int = 200
     larger_cases: Mapping[str, tuple[Case, ...]] = field(default_factory=dict)
     expected: Outcome = Outcome.HOLDS
+    loose: bool = False
     assumptions: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     finding: str = ""
@@ -203,6 +207,10 @@ class Claim:
             raise ValueError(f"Claim: `id` must look like paper/item, got {self.id!r}")
         if self.expected not in (Outcome.HOLDS, Outcome.REFUTED):
             raise ValueError(f"{self.id}: `expected` must be holds or refuted")
+        if self.loose and not self.finding:
+            raise ValueError(
+                f"{self.id}: a `loose` bound needs a finding that says why"
+            )
         parts = (self.predict, self.measure, self.compare)
         if self.open_reason:
             if self.cases or any(part is not None for part in parts):

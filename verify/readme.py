@@ -33,11 +33,13 @@ def ledger_table(claims: Sequence[Claim]) -> str:
     words = Counter(claim.reading for claim in claims)
     known = ", ".join(f"{words[r]} {r.value}" for r in Reading)
     still_open = len(claims) - len(checked)
+    loose = sum(claim.loose for claim in claims)
     return "\n".join(
         [
             (
                 f"{len(claims)} claims, {still_open} of them open (the report says why);"
-                f" statements: {known}."
+                f" statements: {known}; {loose} of the bounds are loose, nowhere within"
+                " a factor 2 of what they bound."
             ),
             "",
             f"| evidence | expected to hold | {' | '.join(FAULTS)} |",

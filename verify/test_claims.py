@@ -21,7 +21,9 @@ def test_claim(entry: ledger.Entry, pytestconfig: pytest.Config) -> None:
     folder = paths.folder_of(Profile.QUICK, Path(pytestconfig.rootpath) / "results")
     record = run.run_and_write(entry, Profile.QUICK, folder)
     row = Row(claim=entry.claim, record=record, outcome=record.outcome.value)
-    assert record.green, explain(row)
+    assert row.green, explain(row)
+    if entry.claim.loose:
+        assert row.loose, f"the bound is not `loose`: {row.slack} times what it bounds"
 
 
 @pytest.mark.parametrize("prefix", [paper.prefix for paper in PAPERS])

@@ -94,7 +94,7 @@ def test_a_control_counts_only_where_the_bound_says_something(
     ("measure", "verdict", "resolves"),
     [
         ("lambda x: 0.8 / x", "holds", "×1.2"),
-        ("lambda x: 0.4 / x", "holds, loosely", "×2.5"),
+        ("lambda x: 0.4 / x", "holds, looser than declared", "×2.5"),
         ("lambda x: 0.4 if x == 3 else 0.5 / x", "not", ""),
         ("lambda x: 0.3 if x == 3 else 1e-9", "holds", "×1.1"),
     ],
@@ -113,9 +113,24 @@ def test_a_bound_says_by_how_much_it_could_shrink(
     assert row.verdict == verdict
     text = as_text((row,), width=120, colour=False)
     assert resolves in text
-    assert ("1 hold, loosely" in text) == row.loose
+    assert row.green == (not row.loose)
+    assert ("2.5 times as small in every case" in text) == row.loose
     (shown,) = json.loads(as_json((row,)))
     assert shown["slack"] == row.slack
+
+
+def test_a_bound_that_is_known_to_be_loose_says_so(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    arguments = (
+        "compare=AtMost(), predict=ladder, measure=lambda x: 0.4 / x,"
+        " must_refute=lambda x: 0.0, loose=True"
+    )
+    row = _row(toy_entry(f"{arguments}, finding='Why.'", INFINITE), tmp_path)
+    assert (row.green, row.verdict) == (True, "holds, loosely")
+    assert "1 hold, loosely" in as_text((row,), width=120, colour=False)
+    with pytest.raises(ValueError, match="needs a finding"):
+        toy_entry(arguments, INFINITE)
 
 
 # --- records --------------------------------------------------------------------------

@@ -43,7 +43,8 @@ class Row:
     def green(self) -> bool:
         """Whether the claim was found as expected, by a current record."""
         current = self.outcome not in (STALE, NOT_RUN, Outcome.OPEN)
-        return current and self.record is not None and self.record.green
+        found = current and self.record is not None and self.record.green
+        return found and (self.claim.loose or not self.loose)
 
     @property
     def settled(self) -> bool:
@@ -96,6 +97,8 @@ class Row:
             return "holds, loosely" if self.loose else "holds"
         if self.outcome != self.claim.expected:
             return f"{self.outcome}, expected: {self.claim.expected.value}"
+        if self.record is not None and self.record.green:
+            return f"{self.outcome}, looser than declared"
         return f"{self.outcome}, but its control failed"
 
 

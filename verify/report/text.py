@@ -115,6 +115,12 @@ def _explained(row: Row) -> Text:
             f" (gap {values.gap_text(row)}) at {case or 'its only case'}",
             style="not bold",
         )
+    if row.loose and not row.claim.loose:
+        text.append(
+            f"\n  the bound could be {row.slack:.3g} times as small in every case: add"
+            " cases near it, or declare it `loose` and find out why",
+            style="not bold",
+        )
     if row.record is not None and not row.record.control_passed:
         text.append(f"\n  control: {row.record.control}", style="not bold")
     return text
