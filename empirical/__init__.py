@@ -7,3 +7,12 @@ otherwise, and every source of randomness is a generator passed as an argument.
 
 Submodules are imported by name: ``from empirical import kernels, networks``.
 """
+
+from importlib.util import find_spec
+
+_NEEDED = ("torch", "distributed", "mlxtend", "platformdirs", "psutil", "rich")
+_MISSING = [name for name in _NEEDED if find_spec(name) is None]
+if _MISSING:
+    raise ModuleNotFoundError(
+        f"empirical needs {', '.join(_MISSING)}: pip install 'deep-ledger[empirical]'"
+    )
