@@ -168,3 +168,13 @@ def test_a_retired_id_says_where_its_claim_went(toy: Toy) -> None:
     for reason in RETIRED.values():
         named = re.findall(r"\b(?:dc|id|sl|mmd)/[\w.-]*\w", reason)
         assert set(named) <= known
+
+
+def test_titles_can_be_read_alone() -> None:
+    titles = {claim.id: claim.title for claim in ledger.load()}
+    assert len(set(titles.values())) == len(titles)
+    leaning = re.compile(
+        r"(And|But|Or|So|Then|Also|It|Its|They|Their|This|These|The same)\b"
+    )
+    assert [name for name, title in titles.items() if leaning.match(title)] == []
+    assert [name for name, title in titles.items() if len(title) > 90] == []

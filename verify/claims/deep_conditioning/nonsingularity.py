@@ -467,7 +467,7 @@ THM_H1 = Claim(
 THM_H1_LIMIT = Claim(
     id="dc/thmH.1-half-of-limit",
     items=("ThmH.1",),
-    title="That many features keep half of the infinite-width smallest eigenvalue",
+    title="The features of Theorem H.1 keep half of the limit's smallest eigenvalue",
     statement=r"\lambda_{\min}(\Phi_W \Phi_W^T) \ge \frac{1}{2} \lambda_{\min}(K)",
     assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
     source=Source(_KEY, "Theorem H.1 (sharpened)", Reading.OURS),

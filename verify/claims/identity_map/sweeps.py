@@ -84,7 +84,7 @@ KERNEL = trend(
 KERNEL_MSE = trend(
     "id/Fig25",
     ("Fig25", "Fig26"),
-    "The same in mean squared error to the constant",
+    "Larger kernels bring the output nearer to the constant, in mean squared error",
     r"\overline{\mathrm{MSE}}(f(x),\hat x)\text{ falls with the kernel}",
     partial(_KERNELS, field="constant_mse"),
     up=False,

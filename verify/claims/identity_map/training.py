@@ -104,7 +104,7 @@ IDENTITY = trend(
 CONSTANT_MSE = trend(
     "id/Fig35",
     ("Fig35", "MSE"),
-    "The same in mean squared error to the constant",
+    "More layers bring the output nearer to the constant, in mean squared error",
     r"\overline{\mathrm{MSE}}(f(x),\hat x)\text{ falls with the number of layers}",
     partial(ladder, CNN, field="constant_mse"),
     up=False,

@@ -456,7 +456,7 @@ TRAINED = (
     _falls(
         "sl/nc1-classes",
         ("NC1",),
-        "The same with four classes",
+        "After the last error features of four classes go on to collapse",
         r"NC1_{end}<NC1_{\text{no error}}\text{ (four classes)}",
         partial(_changes, "nc1", "classes"),
         runs=looks("classes"),
@@ -486,7 +486,7 @@ TRAINED = (
             (
                 2,
                 "simplex",
-                "And as far apart as four can be",
+                "The means of four classes move as far apart as four can be",
                 r"\overline{|\cos_{cc'}+\tfrac13|}\text{ falls}",
             ),
         )

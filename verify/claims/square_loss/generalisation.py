@@ -96,7 +96,7 @@ def _half(*, examples: int, inputs: int, seed: int, rho: float) -> float:
 RADEMACHER_BOUND = Claim(
     id="sl/eq8-sqrt",
     items=("Eq8",),
-    title="It is at most one over the root of the number of examples",
+    title="The Rademacher bound is at most rho over the root of the number of examples",
     statement=r"\hat R_N\le\rho/\sqrt N,\text{ with equality for orthogonal inputs}",
     source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
