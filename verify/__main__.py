@@ -1,12 +1,9 @@
 """``python -m verify list | run CLAIM... | show CLAIM``."""
 
 import argparse
-import functools
-import inspect
 import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verify import command, index, paths, references
@@ -95,7 +92,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def describe(claim: "Claim") -> str:
     """Return what a claim states, and on what it rests, as plain text."""
-    # Loaded here: it takes a moment.
+    # Loaded here: `list` and `--help` do without.
+    from verify.report import functions
     from verify.report.plain import formula
 
     lines = [
@@ -113,43 +111,17 @@ def describe(claim: "Claim") -> str:
     if claim.compare is None:
         return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
     kind = claim.evidence
+    kind_of_control, words = functions.control(claim)
     lines += [
         f"  evidence: {kind.value}; holds means: {kind.meaning}",
         f"  expected: {claim.expected.value}",
         f"  refuted if: {claim.compare.criterion()}",
-        *_parts(claim),
+        f"  control: {kind_of_control}: {words}",
+        *(f"  {name}: {place}" for name, place in functions.places(claim).items()),
         f"  run only this: python -m verify run {claim.id}",
         "",
     ]
     return "\n".join(lines)
-
-
-def _parts(claim: "Claim") -> list[str]:
-    """Return the functions of a claim, and where they stand."""
-    from empirical.digest import ROOT
-
-    lines: list[str] = []
-    for name in ("predict", "measure", "must_refute", "must_hold", "examples", "runs"):
-        function = getattr(claim, name)
-        if function is None:
-            continue
-        bound = ""
-        if isinstance(function, functools.partial):
-            settled = [*function.args, *function.keywords.values()]
-            bound = f", of {', '.join(_named(each) for each in settled)}"
-            function = function.func
-        code = inspect.unwrap(function).__code__
-        file = Path(code.co_filename)
-        place = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
-        lines.append(
-            f"  {name}: {function.__qualname__}{bound} ({place}:{code.co_firstlineno})"
-        )
-    return lines
-
-
-def _named(value: object) -> str:
-    name = getattr(value, "__qualname__", repr(value))
-    return name if len(name) < 60 else f"{name[:57]}..."
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from empirical.digest import ROOT
 from verify import references
 from verify.claim import FAULTS, Claim
-from verify.compare import Outcome
 from verify.records import CaseRecord, Record, badness
+from verify.report import functions
 from verify.report import rows as values
 from verify.report.html import markup
 from verify.report.rows import Row
@@ -87,11 +87,8 @@ def _local(traceback: str) -> str:
 
 def _control(claim: Claim) -> Markup:
     """Say how a claim is refuted on purpose."""
-    holds = claim.expected is Outcome.HOLDS
-    function = claim.must_refute if holds else claim.must_hold
-    name = getattr(function, "__name__", "").strip("_").replace("_", " ")
-    what = "a prediction known to be wrong" if holds else "the corrected prediction"
-    return Markup("{} (<i>{}</i>)").format(what, name) if name else Markup(what)
+    kind, words = functions.control(claim)
+    return Markup("{} (<i>{}</i>)").format(kind, markup.text(words))
 
 
 def _worst_cases(record: Record) -> list[CaseRecord]:
