@@ -25,6 +25,7 @@ README = ROOT / "README.md"
         ("docs/square-loss.md", 30),
         ("docs/mmd-init.md", 30),
         ("docs/phases.md", 25),
+        ("docs/normrelu.md", 6),
         ("docs/findings/kinks.md", 9),
         ("docs/findings/the-constant-on-the-floor.md", 8),
         ("docs/findings/a-frame-of-zeros.md", 4),

@@ -53,7 +53,7 @@ DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("delta", "LemG.1", "LemG.3", "Eq25", "Eq26", "Thm6.1"),
     ),
     ("One hidden layer and non-singularity", ("ThmH.1", "LemH.3", "ThmH.5")),
-    ("Experiments", ("Sec11",)),
+    ("Experiments", ("Sec11", "Fig1", "Fig3", "Fig4", "Fig5", "Fig7", "Fig8")),
     ("Errata and caveats", tuple(f"E{k}" for k in range(1, 15))),
 )
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from empirical.testbed.writing import write_json
 from verify.claim import Claim
-from verify.compare import Enclosure, Estimate, Outcome
+from verify.compare import Contrast, Enclosure, Estimate, Outcome
 
 SCHEMA = 2
 DIGITS = 30
@@ -161,7 +161,7 @@ def encode(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.ndim == 0:
             return encode(value.item())
         return [encode(item) for item in value]
-    if isinstance(value, Estimate | Enclosure):
+    if isinstance(value, Estimate | Enclosure | Contrast):
         # Not asdict: it would copy arrays only to convert them again.
         return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, np.generic):
@@ -210,7 +210,7 @@ def decode(value: Any) -> Any:
         data = {
             key: decode(item) for key, item in cast("Mapping[str, Any]", value).items()
         }
-        for kind in (Estimate, Enclosure):
+        for kind in (Estimate, Enclosure, Contrast):
             if set(data) == {f.name for f in fields(kind)}:
                 return kind(**data)
         return data

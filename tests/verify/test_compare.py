@@ -19,6 +19,8 @@ from verify.compare import (
     CertifiedAtLeast,
     CertifiedAtMost,
     Comparison,
+    Contrast,
+    EffectWithin,
     Enclosed,
     Enclosure,
     Estimate,
@@ -421,3 +423,60 @@ def test_a_mean_below_a_bound_has_slack_too() -> None:
     verdict = MeanAtMost(discrepancy=1.0).judge([4.0, 6.0], estimate)
     assert (verdict.outcome, verdict.slack) == (HOLDS, 2.0)
     assert MeanEquals(discrepancy=1.0).judge([1.0, 3.0], estimate).slack is None
+
+
+# --- two arms --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("treated", "limits", "outcome"),
+    [
+        ((1.2, 1.3, 1.25, 1.22), (0.1, None), Outcome.HOLDS),
+        ((1.2, 1.3, 1.25, 1.22), (0.5, None), Outcome.REFUTED),
+        ((1.2, 1.3, 1.25, 1.22), (None, 0.0), Outcome.REFUTED),
+        ((1.0, 1.9, 0.6, 1.5), (0.1, None), Outcome.UNDECIDED),
+        ((1.01, 1.02, 0.98, 0.99), (-0.1, 0.1), Outcome.HOLDS),
+        ((1.2, 1.3, 1.25, 1.22), (-0.1, 0.1), Outcome.REFUTED),
+        # Arms without any spread: the interval is a point.
+        ((1.5, 1.5, 1.5, 1.5), (0.1, None), Outcome.HOLDS),
+        ((1.05, 1.05, 1.05, 1.05), (0.1, None), Outcome.REFUTED),
+    ],
+)
+def test_an_effect_lies_within_limits(
+    treated: Any, limits: Any, outcome: Outcome
+) -> None:
+    same = len(set(treated)) == 1
+    baseline = (1.0, 1.0, 1.0, 1.0) if same else (1.0, 1.03, 0.98, 0.99)
+    verdict = EffectWithin().judge(limits, Contrast(treated, baseline))
+    assert verdict.outcome is outcome
+
+
+def test_welchs_interval_is_scipys() -> None:
+    rng = np.random.default_rng(3)
+    treated, baseline = rng.normal(1.0, 2.0, 7), rng.normal(0.0, 0.3, 5)
+    found = EffectWithin(level=0.02).judge((0.0, None), Contrast(treated, baseline))
+    test = stats.ttest_ind(treated, baseline, equal_var=False)
+    interval = test.confidence_interval(0.96)
+    assert found.resolves == pytest.approx((interval.high - interval.low) / 2.0)
+    assert found.gap == pytest.approx(baseline.mean() - treated.mean())
+
+
+def test_two_arms_of_one_law_are_decided_no_more_often_than_the_level() -> None:
+    rng = np.random.default_rng(5)
+    arms = (
+        rng.normal(size=(1500, 2, 6)) ** 3
+    )  # heavier tails than Student's t allows for
+    test = EffectWithin(level=0.05)
+    outcomes = [test.judge((0.0, None), Contrast(*pair)).outcome for pair in arms]
+    for outcome in (Outcome.HOLDS, Outcome.REFUTED):
+        # Beyond 0.05 by chance once in a million: 5 standard errors.
+        assert outcomes.count(outcome) / 1500 < 0.05 + 5.0 * (0.05 * 0.95 / 1500) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("treated", "limits"),
+    [((1.0,), (0.1, None)), ((1.0, np.nan), (0.1, None)), ((1.0, 2.0), (None, None))],
+)
+def test_too_few_replicates_are_refused(treated: Any, limits: Any) -> None:
+    with pytest.raises(ValueError, match=r"EffectWithin|finite"):
+        EffectWithin().judge(limits, Contrast(treated, (1.0, 2.0)))

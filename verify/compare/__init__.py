@@ -6,6 +6,7 @@ tell. Each verdict carries the gap that was seen and the smallest error that wou
 have been caught (`Verdict.resolves`).
 """
 
+from verify.compare.contrast import EffectWithin
 from verify.compare.exact import (
     AgreesTo,
     AtLeast,
@@ -19,6 +20,7 @@ from verify.compare.outcomes import (
     FALSE_ALARM_BUDGET,
     Array,
     Comparison,
+    Contrast,
     Enclosure,
     Estimate,
     Outcome,
@@ -44,6 +46,8 @@ __all__ = [
     "CertifiedAtLeast",
     "CertifiedAtMost",
     "Comparison",
+    "Contrast",
+    "EffectWithin",
     "Enclosed",
     "Enclosure",
     "Estimate",

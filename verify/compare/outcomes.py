@@ -59,6 +59,17 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """Two arms of independent replicates, of which one differs in what is on trial.
+
+    A number of each replicate, at least two an arm.
+    """
+
+    treated: Any
+    baseline: Any
+
+
+@dataclass(frozen=True)
 class Enclosure:
     """A rigorous enclosure ``lower <= value <= upper`` of a real number.
 
@@ -119,7 +130,7 @@ def is_finite(value: Any) -> bool:
         return all(map(is_finite, value))
     if isinstance(value, Mapping):
         return all(map(is_finite, value.values()))
-    if isinstance(value, Estimate | Enclosure):
+    if isinstance(value, Estimate | Enclosure | Contrast):
         return all(is_finite(getattr(value, f.name)) for f in fields(value))
     if isinstance(value, float | complex | np.generic):
         return (

@@ -191,6 +191,11 @@ def predicted_of(case: CaseRecord | None, digits: int = 6) -> str:
     """Return a case's predicted value, that of its worst entry, shortened."""
     if case is None or case.error:
         return ""
+    if "treated" in as_fields(case.measured):
+        least, most = case.predicted
+        return " to ".join(
+            "" if v is None else _short(v, digits) for v in (least, most)
+        )
     value, stderr = worst_entry(case.predicted, case), _stderr(case)
     return _short(value, digits) if stderr is None else _to_error(value, stderr)
 
@@ -209,6 +214,10 @@ def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
         mean, stderr = worst_entry(measured["mean"], case), _stderr(case)
         assert stderr is not None
         return f"{_to_error(mean, stderr)} ± {_rounded(stderr)}"
+    if "treated" in measured:
+        arms = (flatten(measured[name]) for name in ("treated", "baseline"))
+        each = (sum(map(records.number, arm)) / len(arm) for arm in arms)
+        return " against ".join(_short(mean, 3) for mean in each)
     if "lower" in measured:
         low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
         return low if low == high else f"[{low}, {high}]"

@@ -1,0 +1,42 @@
+"""Command line: train one arm and print its record, or run the whole batch."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from empirical.normrelu.experiments import Configuration
+from empirical.normrelu.study import STUDY, run_configuration
+from empirical.testbed import command
+from empirical.testbed.options import add_options, made
+from empirical.testbed.study import Setting
+
+EXAMPLE = Configuration(name="train", arm="normrelu", depth=32)
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    add_options(parser, EXAMPLE, skip=("name",))
+    command.add_files(parser)
+
+
+def _run(configuration: Configuration, setting: Setting) -> tuple[object, None]:
+    return run_configuration(configuration, setting), None
+
+
+def _train(options: argparse.Namespace, setting: Setting) -> int:
+    configuration = made(EXAMPLE, options)
+    command.train_one(_run, configuration, options, setting)
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; see `command.main`."""
+    return command.main(
+        STUDY,
+        [command.Single("train", "train one arm", _add_train, _train)],
+        argv,
+        about="Train deep networks with NormReLU and its rivals; results are JSON.",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""What is trained, at three scales."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+from empirical.normrelu.networks import ARMS
+from empirical.testbed.study import check_scale, checked_name
+
+Scale = Literal["small", "full", "paper"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """An arm at one depth: a grid of rates, then networks at the rate that it chose.
+
+    Attributes
+    ----------
+    name : str
+        Also that of its record.
+    arm : str
+        One of `ARMS`.
+    depth, width : int
+        Hidden layers, and their units.
+    rates : tuple of float
+        Learning rates to choose from, increasing.
+    epochs : int
+        Of the networks at the chosen rate; half of it to choose.
+    batch : int
+        Examples of an update.
+    data : str
+        A data set of `empirical.data`.
+    per_class, tests, held_out : int
+        Training and test examples of each class; of the first, so many are held out while
+        rates are compared.
+    side : int, optional
+        Shrink images to this edge.
+    chosen_by : tuple of int
+        Seeds of the networks that choose the rate.
+    seeds : tuple of int
+        Of the networks that count.
+
+    Raises
+    ------
+    ValueError
+        If any of these does not fit.
+    """
+
+    name: str
+    arm: str
+    depth: int
+    width: int = 128
+    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+    epochs: int = 8
+    batch: int = 100
+    data: str = "mnist"
+    per_class: int = 200
+    tests: int = 50
+    held_out: int = 40
+    side: int | None = 14
+    chosen_by: tuple[int, ...] = (0, 1)
+    seeds: tuple[int, ...] = (100, 101, 102, 103, 104, 105)
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        if self.arm not in ARMS:
+            raise ValueError(
+                f"Configuration: `arm` must be one of {', '.join(ARMS)}, but it is "
+                f"{self.arm!r}"
+            )
+        for name in ("depth", "width", "epochs", "batch", "per_class", "tests"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"Configuration: `{name}` must be at least 1, but it is "
+                    f"{getattr(self, name)}"
+                )
+        if not self.rates or not all(0.0 < rate < float("inf") for rate in self.rates):
+            raise ValueError(
+                "Configuration: `rates` must be positive and finite, at least one, but "
+                f"they are {self.rates}"
+            )
+        if list(self.rates) != sorted(set(self.rates)):
+            raise ValueError(
+                f"Configuration: `rates` must increase, but are {self.rates}"
+            )
+        if not 0 < self.held_out < self.per_class:
+            raise ValueError(
+                "Configuration: `held_out` must lie between 0 and `per_class` "
+                f"= {self.per_class}, but it is {self.held_out}"
+            )
+        if not (self.seeds and self.chosen_by) or set(self.seeds) & set(self.chosen_by):
+            raise ValueError(
+                "Configuration: `seeds` and `chosen_by` must not be empty and have none "
+                f"in common, but they are {self.seeds} and {self.chosen_by}"
+            )
+
+
+_SIZES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "small": ((16, 32), {}),
+    "full": ((32, 64), {"width": 256, "per_class": 400, "side": None, "epochs": 30}),
+    "paper": ((32, 64), {"width": 1024, "data": "cifar10", "epochs": 300}),
+}
+_SIZES["full"][1].update(tests=100, held_out=80)
+_SIZES["paper"][1].update(side=None, per_class=5000, tests=1000, held_out=1000)
+
+
+def configurations(scale: Scale) -> tuple[Configuration, ...]:
+    """Return every arm at every depth of a scale.
+
+    Examples
+    --------
+    >>> [c.name for c in configurations("small")][:2]
+    ['normrelu-depth-16', 'normrelu-depth-32']
+    """
+    check_scale(scale)
+    depths, sizes = _SIZES[scale]
+    return tuple(
+        Configuration(name=f"{arm}-depth-{depth}", arm=arm, depth=depth, **sizes)
+        for arm, depth in product(ARMS, depths)
+    )

@@ -1,0 +1,175 @@
+"""What one configuration makes: a rate, networks trained at it, a record."""
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from empirical import devices
+from empirical.digest import code_digest
+from empirical.normrelu.experiments import Configuration, configurations
+from empirical.normrelu.networks import ARMS
+from empirical.normrelu.training import Course, Examples, trained
+from empirical.square_loss.problems import Problem, problem
+from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.study import CPU, Setting, Study
+
+SCHEMA = 1
+
+
+def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
+    """Return a configuration's examples, inputs of unit norm."""
+    c = configuration
+    embedded = c.data == "mnist" and c.per_class <= 400 and c.tests <= 100
+    return problem(
+        c.data,
+        tuple(range(10)),
+        per_class=c.per_class,
+        tests=c.tests,
+        side=c.side,
+        directory=None if embedded else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
+        cached=not embedded,
+    )
+
+
+def examples_of(found: Problem, held_out: int = 0) -> Examples:
+    """Return inputs of norm sqrt(d); the last so many of each class as the test."""
+    inputs = found.inputs.flatten(1)
+    inputs = (inputs * math.sqrt(inputs.shape[1])).float()
+    if held_out:
+        # Classes stand in turn.
+        cut = len(inputs) - held_out * found.count
+        return Examples(
+            inputs=inputs[:cut],
+            classes=found.classes[:cut],
+            test_inputs=inputs[cut:],
+            test_classes=found.classes[cut:],
+        )
+    tests = found.test_inputs.flatten(1)
+    return Examples(
+        inputs=inputs,
+        classes=found.classes,
+        test_inputs=(tests * math.sqrt(tests.shape[1])).float(),
+        test_classes=found.test_classes,
+    )
+
+
+def run_configuration(
+    configuration: Configuration, setting: Setting = CPU
+) -> RunRecord:
+    """Choose a rate, train at it, and return the record.
+
+    Returns
+    -------
+    RunRecord
+        Facts: ``rate``, the one chosen; ``grid``, for each rate the accuracies on the
+        examples held out (0 of networks that diverged); ``stable``, the largest rate at
+        which none diverged, absent where there is none. A draw for each seed, with series
+        as `training.Course` has them.
+
+    Examples
+    --------
+    >>> tiny = Configuration(
+    ...     name="x", arm="selu", depth=2, width=8, rates=(0.01,), epochs=1,
+    ...     per_class=10, tests=2, held_out=2, seeds=(5, 6),
+    ... )
+    >>> run_configuration(tiny).draws.series("test_accuracy").shape
+    (2, 2)
+    """
+    start, c = time.perf_counter(), configuration
+    arm, found = ARMS[c.arm], problem_of(c, setting)
+    network = arm.network(inputs=found.inputs[0].numel(), width=c.width, depth=c.depth)
+    common: dict[str, Any] = {
+        "batch": c.batch,
+        "device": setting.device,
+        "progress": setting.progress,
+    }
+    grid = trained(
+        arm,
+        network,
+        examples_of(found, c.held_out),
+        rates=c.rates,
+        seeds=c.chosen_by,
+        epochs=max(1, c.epochs // 2),
+        **common,
+    )
+    scores = _scores(grid).reshape(len(c.rates), len(c.chosen_by))
+    best = int(scores.mean(axis=1).argmax())
+    chosen = time.perf_counter()
+    course = trained(
+        arm,
+        network,
+        examples_of(found),
+        rates=c.rates[best : best + 1],
+        seeds=c.seeds,
+        epochs=c.epochs,
+        **common,
+    )
+    devices.synchronise(setting.device)
+    ended = np.array(grid.status).reshape(scores.shape) == "finished"
+    stable = [rate for rate, each in zip(c.rates, ended, strict=True) if each.all()]
+    return RunRecord(
+        **_identity(c, setting.device, found),
+        code=code_digest(__name__),
+        environment=devices.describe(setting.device),
+        seconds={
+            "choice": chosen - start,
+            "training": time.perf_counter() - chosen,
+        },
+        facts={
+            "rate": c.rates[best],
+            "grid": scores.tolist(),
+            "stable": max(stable, default=None),
+            "examples": len(found.inputs),
+            "parameters": network.parameters,
+            "problem": found.source,
+        },
+        draws=_draws(c, course),
+    )
+
+
+def _scores(course: Course) -> Any:
+    last = course.series["test_accuracy"][-1]
+    return np.where(np.array(course.status) == "finished", np.nan_to_num(last), 0.0)
+
+
+def _draws(configuration: Configuration, course: Course) -> Draws:
+    return Draws(
+        Draw(
+            keys={"seed": seed},
+            status=course.status[index],
+            arrays={
+                name: np.asarray(values[:, index], dtype=np.float32)
+                for name, values in course.series.items()
+            },
+        )
+        for index, seed in enumerate(configuration.seeds)
+    )
+
+
+def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
+    """Return what makes a record that of a configuration; see `records.identity`."""
+    try:
+        found = problem_of(configuration, setting)
+    except (FileNotFoundError, ValueError):
+        # Records are read where the data are not; training says what is wrong.
+        found = None
+    return _identity(configuration, setting.device, found)
+
+
+def _identity(
+    configuration: Configuration, device: str, found: Problem | None
+) -> dict[str, Any]:
+    splits = ("train_sha256", "test_sha256")
+    data = None if found is None else digest([found.source[s] for s in splits])
+    return identity(configuration, device=device, schema=SCHEMA, data=data)
+
+
+STUDY = Study(
+    module="empirical.normrelu",
+    configurations=configurations,
+    identity=identity_of,
+    run=run_configuration,
+)

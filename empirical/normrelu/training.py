@@ -1,0 +1,170 @@
+"""Training of a stack, and what is measured after every epoch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from empirical.networks import FullyConnected, Params
+from empirical.normrelu.networks import Arm
+from empirical.randomness import torch_generator
+from empirical.testbed.batches import Epochs
+from empirical.testbed.loop import Task, train
+from empirical.testbed.observers import Diverged, Series
+from empirical.testbed.optimisers import SGD
+from empirical.testbed.stack import Stack
+
+Array = npt.NDArray[np.float64]
+PAIRS = 200
+"""Test inputs whose dot products are followed, in pairs of neighbours."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Examples:
+    """Inputs, shape (n, d), float32 and of norm sqrt(d), with their classes.
+
+    Attributes
+    ----------
+    inputs, classes : Tensor
+    test_inputs, test_classes : Tensor
+    """
+
+    inputs: Tensor
+    classes: Tensor
+    test_inputs: Tensor
+    test_classes: Tensor
+
+
+class CrossEntropy(Task):
+    """The mean cross entropy of a stack's outputs; running statistics move with it.
+
+    Parameters
+    ----------
+    network : FullyConnected
+    inputs : Tensor, shape (n, d)
+    classes : Tensor of int64, shape (n,)
+    """
+
+    def __init__(
+        self, network: FullyConnected, inputs: Tensor, classes: Tensor
+    ) -> None:
+        self.network, self.inputs, self.classes = network, inputs, classes
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return each replicate's loss; see `Task.losses`."""
+        x, y = self.inputs, self.classes.expand(len(stack), -1)
+        if examples is not None:
+            mine = stack.examples(examples)
+            x, y = x[mine], self.classes[mine]
+        outputs = self.network.run(params, x, buffers=stack.buffers).outputs
+        each = functional.cross_entropy(
+            outputs.flatten(0, 1), y.flatten(), reduction="none"
+        )
+        return each.view(len(stack), -1).mean(dim=1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Course:
+    """What became of a stack.
+
+    Attributes
+    ----------
+    status : tuple of str
+        ``"finished"`` or ``"diverged"``.
+    series : mapping of str to array, shape (epochs + 1, replicates, ...)
+        After each epoch, the start first: ``train_accuracy``, ``test_accuracy``,
+        ``train_loss``; ``cosines`` and ``lengths`` by hidden layer, see `signals`. NaN
+        after a replicate's end.
+    """
+
+    status: tuple[str, ...]
+    series: dict[str, Array]
+
+
+def trained(
+    arm: Arm,
+    network: FullyConnected,
+    examples: Examples,
+    *,
+    rates: Sequence[float],
+    seeds: Sequence[int],
+    epochs: int,
+    batch: int,
+    device: str = "cpu",
+    progress: Any = None,
+) -> Course:
+    """Train one network for each rate and seed, in this order, side by side."""
+    names = [(rate, seed) for rate in rates for seed in seeds]
+    params = arm.init(
+        network, [torch_generator(s, "normrelu", "weights") for _, s in names]
+    )
+    stack = Stack(
+        [p.to(device) for p in params],
+        rates=[rate for rate, _ in names],
+        buffers=[b.to(device) for b in network.running(params)],
+    )
+    data = {k: v.to(device) for k, v in vars(examples).items()}
+    orders = {s: torch_generator(s, "normrelu", "batches") for s in seeds}
+    batches = Epochs(len(examples.inputs), batch, [orders[s] for _, s in names])
+    times = np.arange(epochs + 1) * batches.per_epoch
+    looks = Series(times, lambda now: measured(network, now, data))
+    done = train(
+        CrossEntropy(network, data["inputs"], data["classes"]),
+        stack,
+        SGD(momentum=0.9),
+        steps=int(times[-1]),
+        batches=batches,
+        observers=[looks, Diverged(every=batches.per_epoch)],
+        progress=progress,
+    )
+    return Course(status=done.status, series=looks.values)
+
+
+def measured(
+    network: FullyConnected, stack: Stack, data: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """Return accuracies, the training loss and the signals of a stack."""
+    found: dict[str, Tensor] = {}
+    for split, inputs, classes in (
+        ("train", data["inputs"], data["classes"]),
+        ("test", data["test_inputs"], data["test_classes"]),
+    ):
+        signals = network.run(
+            stack.params, inputs, buffers=stack.buffers, training=False
+        )
+        outputs = signals.outputs
+        right = (outputs.argmax(dim=2) == classes).double()
+        found[f"{split}_accuracy"] = right.mean(dim=1)
+        if split == "train":
+            each = functional.cross_entropy(
+                outputs.flatten(0, 1), classes.repeat(len(outputs)), reduction="none"
+            )
+            found["train_loss"] = each.view(len(outputs), -1).double().mean(dim=1)
+        else:
+            found |= hidden_signals(signals.hidden)
+    return found
+
+
+def hidden_signals(hidden: Params) -> dict[str, Tensor]:
+    """Return the mean absolute cosine of neighbouring inputs, and the mean square length.
+
+    Of h_1, ..., h_L, each (replicates, n, width): shape (replicates, L) both.
+    """
+    cosines: list[Tensor] = []
+    lengths: list[Tensor] = []
+    for h in hidden:
+        one = h[:, : 2 * PAIRS].double()
+        unit = functional.normalize(one, dim=2)
+        a, b = unit[:, 0::2], unit[:, 1::2]
+        count = min(a.shape[1], b.shape[1])
+        cosines.append((a[:, :count] * b[:, :count]).sum(dim=2).abs().mean(dim=1))
+        lengths.append(one.square().mean(dim=(1, 2)))
+    return {
+        "cosines": torch.stack(cosines, dim=1),
+        "lengths": torch.stack(lengths, dim=1),
+    }

@@ -1,0 +1,230 @@
+"""NormReLU's modules and its experiments, against plain PyTorch."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from empirical.activations import NormReLU, normalize
+from empirical.normrelu import ARMS, Configuration, configurations, run_configuration
+from empirical.normrelu.networks import KINK
+from empirical.normrelu.study import examples_of, problem_of
+from empirical.normrelu.training import Examples, hidden_signals, trained
+from empirical.randomness import torch_generator
+from theory import activations as act
+
+TINY = Configuration(
+    name="tiny",
+    arm="normrelu",
+    depth=2,
+    width=12,
+    rates=(0.003, 0.01),
+    epochs=2,
+    batch=16,
+    per_class=8,
+    tests=2,
+    held_out=2,
+    seeds=(5, 6),
+)
+
+
+# --- modules
+
+
+@pytest.mark.parametrize("c", [-2.5, KINK, -0.3, 0.0, 1.0])
+def test_normrelu_is_theorys(c):
+    x = torch.linspace(-4.0, 4.0, 81, dtype=torch.float64)
+    expected = act.normrelu(c)(x.numpy())
+    np.testing.assert_allclose(NormReLU(c)(x).numpy(), expected, rtol=0, atol=1e-13)
+
+
+def test_its_kink_is_that_of_selus_slope():
+    assert act.normrelu().kinks == (KINK,)
+
+
+@pytest.mark.parametrize("make", [NormReLU, lambda: normalize(torch.tanh)])
+def test_outputs_of_gaussian_inputs_are_standard(make):
+    x = torch.randn(400_000, generator=torch_generator(7), dtype=torch.float64)
+    y = make()(x)
+    # Five standard errors.
+    assert abs(float(y.mean())) < 5.0 / 632.0
+    assert abs(float(y.var()) - 1.0) < 5.0 * 3.0 / 632.0
+
+
+def test_a_module_traces_and_follows_autocast_and_dtypes():
+    net = nn.Sequential(nn.Linear(4, 8), NormReLU(), nn.Linear(8, 2))
+    x = torch.ones(3, 4)
+    compiled = torch.compile(net, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), net(x))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        low = net(x)
+    assert low.dtype is torch.bfloat16
+    torch.testing.assert_close(low.float(), net(x), rtol=0.05, atol=0.05)
+    for dtype in (torch.float16, torch.float32, torch.float64):
+        assert NormReLU()(x.to(dtype)).dtype is dtype
+    assert list(NormReLU().parameters()) == []
+
+
+@pytest.mark.parametrize("c", [float("nan"), float("inf")])
+def test_a_kink_must_be_finite(c):
+    with pytest.raises(ValueError, match="`c` must be finite"):
+        NormReLU(c)
+
+
+def test_an_activation_must_have_a_variance():
+    with pytest.raises(ValueError, match="variance"):
+        normalize(torch.zeros_like)
+    with pytest.raises(ValueError, match="variance"):
+        normalize(lambda x: torch.exp(x * x))
+
+
+# --- arms
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_arms_start_with_the_variance_they_state(name):
+    arm = ARMS[name]
+    network = arm.network(inputs=196, width=160, depth=3)
+    generators = [torch_generator(seed, "w") for seed in range(4)]
+    grouped = network.grouped(arm.init(network, generators))
+    for index, own in enumerate(grouped):
+        weight = own["weight"]
+        gain = 1.0 if index == 3 else arm.gain
+        found = float(weight.square().mean()) * weight.shape[2] / gain
+        assert found == pytest.approx(1.0, abs=5.0 * (2.0 / weight.numel()) ** 0.5)
+        assert ("gain" in own) == (arm.norm is not None and index < 3)
+
+
+class Plain(nn.Module):
+    """The same network by the framework's own layers."""
+
+    def __init__(self, arm, sizes):
+        super().__init__()
+        act_of = {"selu": nn.SELU, "relu": nn.ReLU}
+        layers = []
+        for fan_in, out in itertools.pairwise(sizes[:-1]):
+            layers.append(nn.Linear(fan_in, out, bias=False))
+            if arm.norm == "batch":
+                layers.append(nn.BatchNorm1d(out))
+            if arm.norm == "layer":
+                layers.append(nn.LayerNorm(out))
+            given = arm.activation
+            layers.append(act_of[given]() if isinstance(given, str) else given)
+        layers.append(nn.Linear(sizes[-2], sizes[-1], bias=False))
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_training_is_that_of_the_frameworks_layers(name):
+    arm, sizes = ARMS[name], (9, 12, 12, 10)
+    network = arm.network(inputs=9, width=12, depth=2)
+    generator = torch_generator(3, "data")
+    x = torch.randn(23, 9, generator=generator)
+    classes = torch.arange(23) % 10
+    examples = Examples(
+        inputs=x, classes=classes, test_inputs=x[:7], test_classes=classes[:7]
+    )
+    found = trained(
+        arm, network, examples, rates=(0.02,), seeds=(4, 5), epochs=3, batch=8
+    )
+    for column, seed in enumerate((4, 5)):
+        weights = network.grouped(
+            arm.init(network, [torch_generator(seed, "normrelu", "weights")])
+        )
+        net = Plain(arm, sizes)
+        linear = [m for m in net.layers if isinstance(m, nn.Linear)]
+        with torch.no_grad():
+            for module, own in zip(linear, weights, strict=True):
+                module.weight.copy_(own["weight"][0])
+        optimiser = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9)
+        orders = torch_generator(seed, "normrelu", "batches")
+        for epoch in range(4):
+            net.eval()
+            with torch.no_grad():
+                outputs = net(x)
+                loss = functional.cross_entropy(outputs, classes)
+                right = (net(x[:7]).argmax(1) == classes[:7]).double().mean()
+            assert found.series["train_loss"][epoch, column] == pytest.approx(
+                float(loss), rel=2e-4
+            )
+            assert found.series["test_accuracy"][epoch, column] == float(right)
+            if epoch == 3:
+                break
+            net.train()
+            # Uneven: the last batch has 7 examples.
+            for batch in torch.randperm(23, generator=orders).split(8):
+                optimiser.zero_grad()
+                functional.cross_entropy(net(x[batch]), classes[batch]).backward()
+                optimiser.step()
+
+
+def test_signals_are_means_over_pairs_and_entries():
+    h = torch.tensor([[[3.0, 4.0], [4.0, 3.0], [1.0, 0.0], [0.0, 2.0]]])
+    found = hidden_signals((h, -2.0 * h))
+    assert found["cosines"].tolist() == [[pytest.approx(0.48)] * 2]
+    assert found["lengths"][0].tolist() == pytest.approx([55.0 / 8.0, 4.0 * 55.0 / 8.0])
+
+
+# --- runs
+
+
+def test_a_record_says_what_the_grid_chose():
+    record = run_configuration(TINY)
+    grid = np.array(record.fact("grid"))
+    assert grid.shape == (2, 2)
+    assert record.fact("rate") == TINY.rates[int(grid.mean(axis=1).argmax())]
+    assert record.fact("stable") == 0.01
+    for name, shape in (("train_accuracy", (2, 3)), ("cosines", (2, 3, 2))):
+        series = record.draws.series(name)
+        assert series.shape == shape
+        assert ((series >= 0.0) & (series <= 1.0)).all()
+    assert record.draws.key("seed") == [5, 6]
+
+
+def test_networks_that_diverge_choose_no_rate():
+    hot = replace(TINY, rates=(0.003, 1e6), arm="relu")
+    record = run_configuration(hot)
+    assert record.fact("grid")[1] == [0.0, 0.0]
+    assert (record.fact("rate"), record.fact("stable")) == (0.003, 0.003)
+
+
+def test_held_out_examples_are_not_trained_on():
+    found = problem_of(TINY)
+    whole, part = examples_of(found), examples_of(found, TINY.held_out)
+    assert len(whole.inputs) == len(part.inputs) + len(part.test_inputs) == 80
+    torch.testing.assert_close(torch.cat([part.inputs, part.test_inputs]), whole.inputs)
+    assert torch.bincount(part.test_classes).tolist() == [2] * 10
+    lengths = whole.inputs.square().mean(dim=1)
+    torch.testing.assert_close(lengths, torch.ones_like(lengths))
+
+
+@pytest.mark.parametrize("scale", ["small", "full", "paper"])
+def test_every_scale_has_every_arm_at_two_depths(scale):
+    found = configurations(scale)
+    assert {c.arm for c in found} == set(ARMS)
+    assert len(found) == 2 * len(ARMS)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arm": "gelu"}, "`arm` must be one of normrelu"),
+        ({"depth": 0}, "`depth` must be at least 1"),
+        ({"rates": ()}, "`rates` must be positive"),
+        ({"rates": (0.1, float("nan"))}, "`rates` must be positive"),
+        ({"rates": (0.1, 0.01)}, "`rates` must increase"),
+        ({"held_out": 8}, "`held_out` must lie between"),
+        ({"seeds": (0,)}, "none in common"),
+        ({"seeds": ()}, "must not be empty"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(TINY, **change)

@@ -1,0 +1,78 @@
+"""Two arms of networks compared: the effect of what they differ in, with its interval."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from verify.compare.outcomes import Contrast, Outcome, Verdict, check_finite, small
+
+
+@dataclass(frozen=True)
+class EffectWithin:
+    """The treated arm's mean less the baseline's lies between two limits.
+
+    The prediction is a pair (least, most), either of them absent (None): the smallest
+    effect of interest, say. It holds when the whole interval of the difference lies
+    between them, is refuted when the whole interval lies beyond one, and otherwise the
+    networks are too few. Replicates are independent networks, not what is nested in them.
+
+    The interval is Welch's, from Student's t, so the arms may vary differently; an arm
+    whose replicates all agree has no deviation of its own. `gap` is how far the mean
+    difference lies beyond the nearer limit (negative: within), `resolves` the interval's
+    half-width.
+
+    Attributes
+    ----------
+    level : float
+        Probability with which the interval leaves out the true difference on one side.
+    """
+
+    level: float = 1e-2
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return (
+            "the interval of the difference of means, one-sided level"
+            f" {small(self.level)}, lies wholly beyond the smallest effect"
+        )
+
+    def judge(self, predicted: Any, measured: Contrast) -> Verdict:
+        """Judge the limits `predicted` of a difference.
+
+        Raises
+        ------
+        ValueError
+            If an arm has fewer than two replicates, a number is not finite, or there is
+            no limit.
+        """
+        from scipy import stats
+
+        least, most = predicted
+        limits = [float(limit) for limit in (least, most) if limit is not None]
+        treated = np.asarray(measured.treated, dtype=np.float64)
+        baseline = np.asarray(measured.baseline, dtype=np.float64)
+        check_finite(predicted=limits, measured=[*treated, *baseline])
+        if min(treated.size, baseline.size) < 2 or not limits:
+            raise ValueError(
+                "EffectWithin: each arm needs two replicates or more, and a limit, but"
+                f" there are {treated.size} and {baseline.size}, and {predicted}"
+            )
+        effect = float(treated.mean() - baseline.mean())
+        variances = [arm.var(ddof=1) / arm.size for arm in (treated, baseline)]
+        total = float(sum(variances))
+        half = 0.0
+        if total > 0.0:
+            each = zip(variances, (treated, baseline), strict=True)
+            freedom = total**2 / sum(v**2 / (arm.size - 1) for v, arm in each)
+            half = float(stats.t.isf(self.level, freedom)) * total**0.5
+        beyond = [least - effect] if least is not None else []
+        beyond += [effect - most] if most is not None else []
+        gap = float(max(beyond))
+        outcome = Outcome.UNDECIDED
+        if gap + half <= 0.0:
+            outcome = Outcome.HOLDS
+        elif gap - half > 0.0:
+            outcome = Outcome.REFUTED
+        scale = half or abs(gap) or 1.0
+        return Verdict(outcome, gap, half, "absolute", strain=gap / scale)
