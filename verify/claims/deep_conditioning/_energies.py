@@ -172,7 +172,9 @@ def coefficients(name: str, order: int = ORDER) -> tuple[tuple[Any, ...], Any]:
     with flint.ctx.workprec(_INTEGRATION_BITS):
         if name in _POLYNOMIALS:
             degree = _POLYNOMIALS[name]
-            return tuple(flint.arb(int(k == degree)) for k in range(order)), flint.arb(1)
+            return tuple(flint.arb(int(k == degree)) for k in range(order)), flint.arb(
+                1
+            )
         a = tuple(
             integral(name, lambda z, s, k=k: s * _hermite(z, k)) for k in range(order)
         )
@@ -208,8 +210,9 @@ _SLOPES: dict[str, tuple[Analytic, ...]] = {
     "tanh": (lambda z: 1 - _tanh(z) ** 2,),
     "sigmoid": (lambda z: _sigmoid(z) * _sigmoid(-z),),
     "gelu": (
-        lambda z: _half(-z).erfc() / 2
-        + z * (-z * z / 2).exp() / (2 * flint.arb.pi()).sqrt(),
+        lambda z: (
+            _half(-z).erfc() / 2 + z * (-z * z / 2).exp() / (2 * flint.arb.pi()).sqrt()
+        ),
     ),
     "silu": (lambda z: _sigmoid(z) * (1 + z * _sigmoid(-z)),),
     "softplus": (_sigmoid,),

@@ -1,5 +1,6 @@
 """Constants of the paper and of our tables, each in a proved enclosure."""
 
+from functools import lru_cache
 from typing import Any
 
 import flint
@@ -123,7 +124,9 @@ _MEAN_ORDER = 24
 """Energies of an activation with a mean: the others weigh at most 3e-3 at rho = 0.79."""
 
 
-def _measure_fixed_point(*, activation: str) -> Enclosure:
+@lru_cache(maxsize=64)
+def fixed_point_enclosed(activation: str) -> Enclosure:
+    """Return an enclosure of the only fixed point below one."""
     found = energies_with_mean(activation, _MEAN_ORDER)
     polynomial = powers(found.p)
 
@@ -133,6 +136,10 @@ def _measure_fixed_point(*, activation: str) -> Enclosure:
         return polynomial(rho) + rest.union(flint.arb(0)) - rho
 
     return _bisected(above_diagonal, 0.0, 0.95, 60)
+
+
+def _measure_fixed_point(*, activation: str) -> Enclosure:
+    return fixed_point_enclosed(activation)
 
 
 def _predict_fixed_point(*, activation: str) -> float:
