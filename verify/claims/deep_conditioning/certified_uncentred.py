@@ -173,32 +173,13 @@ def _wrong_below(*, activation: str) -> float:
 
 
 def _measure_negative(*, activation: str) -> Enclosure:
+    # (f(-r) + r - p_0 (1 + r))/r = sum_{k >= 2} p_k (1 + (-1)^k r^(k-1)), where the
+    # terms of odd k are non-negative and those of even k at least p_k.
     with flint.ctx.workprec(BITS):
         found = energies_with_mean(activation, _ORDER)
-        p = tuple(c.nonnegative_part() for c in found.p)
-        even = powers(
-            tuple(p[k] if k % 2 == 0 else flint.arb(0) for k in range(2, _ORDER))
-        )
-        # 1 - r^(k-1) = (1 - r)(1 + r + ... + r^(k-2)), for odd k.
-        odd = powers(
-            tuple(sum(p[j + 3 - j % 2 :: 2], flint.arb(0)) for j in range(_ORDER - 3))
-        )
-        fixed = sum(p[2::2], flint.arb(0)).nonnegative_part()
-
-    def rise(r: Any) -> Any:
-        """(f(-r) + r - p_0 (1 + r))/r: what is left out is not negative."""
-        low, high = r.lower(), r.upper()
-        # Non-negative coefficients: each factor is least at an end.
-        parts = low * even(low), (1 - high).nonnegative_part() * odd(low)
-        least = sum((part.nonnegative_part() for part in parts), fixed)
-        return least.union(fixed + high * even(high) + (1 - low) * odd(high))
-
-    cover = minimum(rise, ((0.0, 1.0),), target=0.0)
-    with flint.ctx.workprec(BITS):
-        upper = min(cover.upper, above(sum(p[2:], found.q[-1])))
-    return Enclosure(
-        cover.lower, upper, "every rho in [-1, 0), and rho -> 0", len(cover.leaves)
-    )
+        least = sum(found.p[2::2], flint.arb(0)).nonnegative_part()
+        upper = above(sum(found.p[2:], found.q[-1]))
+    return Enclosure(below(least), upper, "every rho in [-1, 0), and rho -> 0", 1)
 
 
 def _predict_negative(*, activation: str) -> float:
