@@ -76,10 +76,10 @@ def _far(found: Energies) -> Enclosure:
     with flint.ctx.workprec(BITS):
         half = flint.arb(1) / 2
         rest = found.q[-1] * half ** (ORDER - 1)
-        least = below(flint.arb(lower) - rest)
+        worst = below(flint.arb(lower) - rest)
         upper = above(gains[0](half))
     return Enclosure(
-        least, upper, "every rho with 0 < |rho| <= 1/2, and rho -> 0", boxes
+        worst, upper, "every rho with 0 < |rho| <= 1/2, and rho -> 0", boxes
     )
 
 

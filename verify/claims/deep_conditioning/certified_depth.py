@@ -326,7 +326,11 @@ CLAIMS = (
             measure=_measure_rows if assume == "AsmA" else _measure_trace,
             compare=CertifiedAtMost(),
             must_refute=_half_condition,
-            assumptions=(*_BALLS, "L at least the corollary's depth: n t <= 1/2"),
+            assumptions=(
+                *_BALLS,
+                "L at least the corollary's depth",
+                "t: the bound on an entry, B(L, delta) or 2 B(L/2, delta)",
+            ),
             uses=(uses,),
         )
         for item, assume, kind, reading, uses, title, statement in (
@@ -338,8 +342,7 @@ CLAIMS = (
             (
                 *("Cor3.5", "AsmA", "ntk", Reading.READING, "dc/thm3.4-induction"),
                 "From tangent ratios to condition numbers: every matrix, every n",
-                r"\frac{\kappa(T) - 1}{n t} \le 4, \quad"
-                r" n t = 2 n B(L/2, \delta) \le \tfrac12",
+                r"\frac{\kappa(T) - 1}{n t} \le 4, \quad n t \le \tfrac12",
             ),
             (
                 *("Cor3.7", "AsmB", "nngp", Reading.READING, "dc/thm3.2-induction"),
@@ -349,8 +352,7 @@ CLAIMS = (
             (
                 *("Cor3.9", "AsmB", "ntk", Reading.READING, "dc/thm3.4-induction"),
                 "From the least tangent eigenvalue to condition numbers: every matrix",
-                r"\frac{\kappa(T) - 1}{n t} \le 2, \quad"
-                r" t = 2 B(L/2, \delta) \le \tfrac12",
+                r"\frac{\kappa(T) - 1}{n t} \le 2, \quad t \le \tfrac12",
             ),
         )
     ),
