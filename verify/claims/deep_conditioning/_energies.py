@@ -240,7 +240,7 @@ def slope_energy(name: str) -> Any:
         return integral(name, lambda _, s: s * s, _SLOPES[name])
 
 
-# --- polynomials with such coefficients ------------------------------------------------
+# --- polynomials with such coefficients -----------------------------------------------
 
 
 def powers(coefficients: tuple[Any, ...]) -> Function:

@@ -48,7 +48,7 @@ def _extremum(find: Callable[..., Cover], function: Any, box: Box) -> Cover:
     return find(function, box, gradient=gradient, tolerance=1e-12)
 
 
-# --- Theorem 3.2: the schedule ---------------------------------------------------------
+# --- Theorem 3.2: the schedule --------------------------------------------------------
 #
 # No layer maps r to more than r (1 - mu (1 - r)), or a distance d to less than
 # d (1 + mu (1 - d)): dc/lemC.5-certificate. The schedule's own steps are smaller.
@@ -100,7 +100,7 @@ def _wrong_schedule(*, stage: str) -> float:
     return 2.0 * _predict_schedule(stage=stage)
 
 
-# --- Theorem 3.4: the tangent kernel ---------------------------------------------------
+# --- Theorem 3.4: the tangent kernel --------------------------------------------------
 #
 # T_L / T_11 is a mean of c_h = r_h g(r_h) ... g(r_{L-1}) with g = f'/D; where g(r) is at
 # most f(r)/r no c_h exceeds c_L = r_L, the correlation. f(r)/r - g(r) is
@@ -138,7 +138,7 @@ def _wrong_tangent(*, activation: str) -> float:
     return 1.0 - subject(activation).mu
 
 
-# --- condition numbers -----------------------------------------------------------------
+# --- condition numbers ----------------------------------------------------------------
 #
 # With entries off the diagonal at most t: Gershgorin's discs give, for every matrix,
 # (kappa - 1)/(n t) <= 2 (1 - 1/n)/(1 - (n - 1) t), and the trace (kappa - 1)/(n t) <=
@@ -195,7 +195,7 @@ def _half_condition(*, kind: str, assumption: str) -> float:
     return 0.5 * _predict_condition(kind=kind, assumption=assumption)
 
 
-# --- one constant each -----------------------------------------------------------------
+# --- one constant each ----------------------------------------------------------------
 
 
 def _measure_wait() -> Enclosure:

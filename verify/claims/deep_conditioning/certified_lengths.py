@@ -30,7 +30,7 @@ _NOUGHT = flint.arb(0)
 _ONE = flint.arb(1)
 _BALLS = "Ball arithmetic (Arb), 160 bits"
 
-# --- Lemma D.3: q'' <= 0 ---------------------------------------------------------------
+# --- Lemma D.3: q'' <= 0 --------------------------------------------------------------
 #
 # q''(x^2) = (x (s'^2 + s s'') - s s') / (2 x^3). Of each activation: minus that numerator
 # over a positive factor, once of x and once of y = 1/x (times y or y^2), x >= 4.
@@ -110,7 +110,7 @@ def _wrong_concave(*, name: str) -> float:
     return 1.1 * float(quotient(_BENDS[name][1], _NOUGHT, 3)(_NOUGHT))
 
 
-# --- Theorem D.1 of erf, in closed form ------------------------------------------------
+# --- Theorem D.1 of erf, in closed form -----------------------------------------------
 #
 # The squared length of erf(a x) is asin(2 a^2 g/(1 + 2 a^2 g)) up to its scale: with
 # v = 1/g in [0, 2], all lengths from 1/2 on.
@@ -178,7 +178,7 @@ def _wrong_long(*, scale: float) -> float:
     return predicted_activation("erf", scale).length_map_derivative(2.0)
 
 
-# --- Eq. 20 and Lemma D.6 of erf -------------------------------------------------------
+# --- Eq. 20 and Lemma D.6 of erf ------------------------------------------------------
 #
 # With y = 2 a^2 g/(1 + 2 a^2 g) = sin z the dual is proportional to asin(rho sqrt(y y'))
 # and mu = 1 - sin(z)/z.
@@ -258,7 +258,7 @@ def _wrong_convex() -> float:
     return 0.6
 
 
-# --- NormReLU --------------------------------------------------------------------------
+# --- NormReLU -------------------------------------------------------------------------
 
 _KINKS = (-5.0, 3.0)
 

@@ -17,7 +17,7 @@ _NOUGHT = flint.arb(0)
 _BALLS = "Ball arithmetic (Arb), 160 bits"
 _QUARTER = (-0.25, 0.25)
 
-# --- Lemma 1 and its proof -------------------------------------------------------------
+# --- Lemma 1 and its proof ------------------------------------------------------------
 
 
 def _log_moment(lam: Any) -> Any:
@@ -57,7 +57,7 @@ def _wrong_step() -> float:
     return 2.0 / 3.0
 
 
-# --- Theorem 1 -------------------------------------------------------------------------
+# --- Theorem 1 ------------------------------------------------------------------------
 #
 # With variances at most alpha, Chernoff's bound at the lambda that is best for m equal
 # ones is exp(-(m/2)(eta - log(1 + eta))), whatever the variances: what the theorem has in
@@ -140,7 +140,7 @@ def _wrong_proposition() -> float:
     return 2.0 * _predict_proposition()
 
 
-# --- the segment -----------------------------------------------------------------------
+# --- the segment ----------------------------------------------------------------------
 
 
 def _embedding(p: Any, g: Any) -> Any:

@@ -28,7 +28,7 @@ def _labelled(expression: Any) -> Any:
     return expression.subs({y1: _LABELS[0], y2: _LABELS[1]})
 
 
-# --- a network of three layers and two examples -----------------------------------------
+# --- a network of three layers and two examples ---------------------------------------
 
 _WIDTHS = (2, 2, 2, 1)
 
@@ -152,7 +152,7 @@ def _free_formula(factor: int) -> list[Any]:
     return [-4 * pull - factor * lam * _product(w, w) for w in _weights()]
 
 
-# --- one direction, on its sphere or off it ---------------------------------------------
+# --- one direction, on its sphere or off it -------------------------------------------
 
 _V = sympy.Matrix([sympy.symbols("v_:2")])
 _X = [sympy.Matrix(2, 1, sympy.symbols(f"x{n}_:2")) for n in (0, 1)]
@@ -210,7 +210,7 @@ def _turn_links() -> list[Link]:
     ]
 
 
-# --- norm and direction of a matrix -----------------------------------------------------
+# --- norm and direction of a matrix ---------------------------------------------------
 
 
 def _moving() -> tuple[Any, Any, Any]:
@@ -242,7 +242,7 @@ def _proj_formula(power: int) -> list[Any]:
     return _named([along / size, *((speed - v * along) / size**power)])
 
 
-# --- moments of the frozen problem -------------------------------------------------------
+# --- moments of the frozen problem ----------------------------------------------------
 
 _TRAJECTORY = _B / _A + (r0 - _B / _A) * sympy.exp(-2 * _A * t)
 
