@@ -102,7 +102,7 @@ CLAIMS = (
         statement=r"\frac{P(\chi^2_C \ge \zeta C)}"
         r"{\exp(-\frac C2 (\zeta - 1 - \log\zeta))} \le \tfrac12,"
         r" \quad 1 \le \zeta \le 40",
-        source=Source(KEY, "Equation 10 (with half of its bound)", Reading.OURS),
+        source=Source(KEY, "Equation 10; half of its bound is ours", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=grid(dof=(1, 2, 3, 16, 128)),
         predict=_predict_ratio,
@@ -118,7 +118,7 @@ CLAIMS = (
         title="The printed least probability of failure is e times too large at least",
         statement=r"n\, e^{-x} \le \frac1e \cdot \frac nx, \quad"
         r" x = \tfrac C2 (M - 1 - \log M) > 0",
-        source=Source(KEY, "After equation 11", Reading.OURS),
+        source=Source(KEY, "After equation 11; ours", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_printed,

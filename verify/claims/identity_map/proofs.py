@@ -299,7 +299,7 @@ CLAIMS = (
         items=("Conv", "Err2"),
         title="The error on any patch, by the projector off the patches: all images",
         statement=r"(\hat W - \Lambda)^T P = (W^0 - \Lambda)^T \Pi_\perp P",
-        source=(_KEY, "Before equation 8"),
+        source=(_KEY, "Section 3.1"),
         derived=lambda: [(_TEST * (_conv_weights() - _LAMBDA))[0, 0]],
         formula=lambda: _conv_error(sympy.eye(3) - _projector()),
         wrong=lambda: _conv_error(_projector()),
@@ -312,7 +312,7 @@ CLAIMS = (
         title="With the least constant the level of equation 11 is M times the channels",
         statement=r"2 \log\tfrac n\delta + C (1 + \log M) = C M, \quad"
         r" M - 1 - \log M = \tfrac2C \log\tfrac n\delta",
-        source=(_KEY, "Equation 11"),
+        source=(_KEY, "Equation 11; ours"),
         reading=Reading.OURS,
         derived=lambda: _level(2),
         formula=lambda: [C * M],
@@ -347,7 +347,7 @@ CLAIMS = (
         statement=r"E f = \frac{s \|x\|}{\sqrt{2\pi}} \sum_i \alpha_i, \quad"
         r" \operatorname{Var} f = \frac{s^2 \|x\|^2}2 \Big(1 - \frac1\pi\Big)"
         r" \sum_i \alpha_i^2",
-        source=(_KEY, "After equation 16 (the law is ours)"),
+        source=(_KEY, "Equation 16; the law is ours"),
         reading=Reading.OURS,
         derived=_law,
         formula=lambda: _law_formula(1 / sympy.pi),

@@ -231,7 +231,7 @@ CLAIMS = (
         "err3-everywhere",
         "The last step of Lemma 1's proof holds above zero and fails below, everywhere",
         items=("Err3", "Lem1"),
-        where="Equation 24, last line",
+        where="Equation 24, last line; ours",
         reading=Reading.OURS,
         statement=r"\frac1{\lambda^3} \left(\frac{\lambda^2}{1 - 2\lambda} + \lambda"
         r" + \tfrac12 \log(1 - 2\lambda)\right) > 0, \quad |\lambda| \le \tfrac14",
@@ -244,7 +244,7 @@ CLAIMS = (
         "thm1-certified",
         "Theorem 1 for every number of parameters, printed and with its factor m",
         items=("Thm1", "Err2"),
-        where="Theorem 1",
+        where="Theorem 1; ours",
         reading=Reading.OURS,
         statement=r"\frac{\eta - \log(1 + \eta)}{\min\{\eta^2, \eta\}} \ge \tfrac14,"
         r" \quad \eta > 0",
@@ -275,7 +275,7 @@ CLAIMS = (
         "seg-centre",
         "Of certain predictions the undecided one is nearest to uniform",
         items=("Seg",),
-        where="Appendix C.1, for two classes (closed form ours)",
+        where="Appendix C.1; the closed form is ours",
         reading=Reading.OURS,
         statement=r"\frac{h_\gamma(\tfrac12) - h_\gamma(p)}{(p - \tfrac12)^2} > 0,"
         r" \quad p \in [0, 1],\ \gamma \in [\tfrac14, 4]",
@@ -287,7 +287,7 @@ CLAIMS = (
         "seg-positive",
         "No certain prediction is uniform: the least discrepancy of one",
         items=("Seg", "Eq3"),
-        where="Equation 3, for two classes (closed form ours)",
+        where="Equation 3; the closed form is ours",
         reading=Reading.OURS,
         statement=r"1 - 2 h_\gamma(p) + E\,k_\gamma(u, u') \ge"
         r" \mathrm{MMD}(\delta_{1/2}, U; \gamma_{\max}) > 0",

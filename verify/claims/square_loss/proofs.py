@@ -304,7 +304,7 @@ CLAIMS = (
         items=("Hom",),
         title="A ReLU network is homogeneous in each layer: for all weights",
         statement=r"\langle V_k, \partial f / \partial V_k \rangle = f",
-        source=(_KEY, "Before equation 1"),
+        source=(_KEY, "Section 1.1"),
         derived=_homogeneous,
         formula=lambda: [_output(0)] * 3,
         wrong=lambda: [3 * _output(0)] * 3,
@@ -317,7 +317,7 @@ CLAIMS = (
         title="The gradient by a layer is a product of two brackets: for all weights",
         statement=r"\frac{\partial f}{\partial V_k} ="
         r" [V_L D_{L-1} \cdots V_{k+1} D_k]^T [D_{k-1} V_{k-1} \cdots D_1 V_1 x]^T",
-        source=(_KEY, "Equation 9 (transpose restored)"),
+        source=(_KEY, "Equation 9, the transpose restored"),
         reading=Reading.OURS,
         derived=lambda: [e for v in _weights() for e in _slope(_output(0), v)],
         formula=lambda: _brackets(0),
@@ -336,7 +336,7 @@ CLAIMS = (
         items=("Norm",),
         title="How lengths move off the sphere: for all weights",
         statement=r"\frac{d}{dt} \|V_k\|^2 = 4 \rho (\|V_k\|^2 - 1) \sum_n e_n f_n",
-        source=(_KEY, "Equation 4 (off the sphere)"),
+        source=(_KEY, "Equation 4; ours"),
         reading=Reading.OURS,
         derived=_norm_rates,
         formula=lambda: _norm_formula(4),
@@ -356,7 +356,7 @@ CLAIMS = (
         title="One multiplier keeps all layers on their spheres: for all weights",
         statement=r"-\tfrac12 \langle V_k, \partial L / \partial V_k \rangle ="
         r" -\rho \sum_n e_n f_n",
-        source=(_KEY, "Equation 1 and after it"),
+        source=(_KEY, "Section 2 and Equation 1"),
         derived=_multipliers,
         formula=_multiplier,
         wrong=lambda: [2 * e for e in _multiplier()],
@@ -375,7 +375,8 @@ CLAIMS = (
         title="On the sphere the loss falls by the squared speeds: all directions",
         statement=r"\frac{dL}{dt} + \dot\rho^2 + \|\dot V\|^2 ="
         r" (\|V\|^2 - 1) \Big\langle V, \frac{\partial L}{\partial V} \Big\rangle^2",
-        source=(_KEY, "Equations 2 to 4"),
+        source=(_KEY, "Equations 3 and 4; ours"),
+        reading=Reading.OURS,
         derived=_energy,
         formula=lambda: _energy_formula(2),
         wrong=lambda: _energy_formula(1),
@@ -387,7 +388,7 @@ CLAIMS = (
         items=("Unnorm",),
         title="Without normalisation all squared lengths are pulled alike: all weights",
         statement=r"\frac{d}{dt} \|W_k\|^2 = -4 \sum_n e_n g_n - 4 \lambda \|W_k\|^2",
-        source=(_KEY, "Section 2 (without normalisation)"),
+        source=(_KEY, "Section 2, without normalisation; ours"),
         reading=Reading.OURS,
         derived=_free_rates,
         formula=lambda: _free_formula(4),
@@ -412,7 +413,7 @@ CLAIMS = (
         title="What a motion of the weights is for norm and direction: all matrices",
         statement=r"\dot\rho = \langle V, \dot W \rangle, \quad"
         r" \dot V = \frac1\rho (I - V V^T) \dot W",
-        source=(_KEY, "Before equation 4 (corrected)"),
+        source=(_KEY, "Section 2, corrected"),
         reading=Reading.OURS,
         derived=_proj,
         formula=lambda: _proj_formula(1),
@@ -457,7 +458,7 @@ CLAIMS = (
         title="The only scale at rest: all data",
         statement=r"\frac{\partial L}{\partial \rho} = 2 A (\rho - \rho_{eq}), \quad"
         r" \rho_{eq} = \frac{\sum y_n f_n}{\lambda + \sum f_n^2}",
-        source=(_KEY, "Equations 3, 5 and 7"),
+        source=(_KEY, "Equations 5 and 7"),
         derived=lambda: [
             sympy.diff(_frozen_loss(), rho),
             sympy.solve(sympy.diff(_frozen_loss(), rho), rho)[0],
@@ -481,7 +482,7 @@ CLAIMS = (
         items=("Eq5b",),
         title="Without normalisation the scale at rest depends on the depth: all data",
         statement=r"\rho S - B = -\lambda \rho^{2/L - 1}, \quad L = 1, 2, 3, 4",
-        source=(_KEY, "Equation 5 (without normalisation)"),
+        source=(_KEY, "Equation 5, for decay on every layer; ours"),
         reading=Reading.OURS,
         derived=lambda: [_equal_layers(depth) for depth in (1, 2, 3, 4)],
         formula=lambda: [
@@ -505,7 +506,7 @@ CLAIMS = (
         title="Steps with momentum converge exactly below twice one plus momentum",
         statement=r"x^2 - (1 + \mu - h) x + \mu,\ x = \frac{1 + z}{1 - z}:\quad"
         r" h + 2(1 - \mu) z + (2(1 + \mu) - h) z^2",
-        source=(_KEY, "Equation 3, in steps"),
+        source=(_KEY, "Equation 3 in discrete time; ours"),
         reading=Reading.OURS,
         derived=_hurwitz,
         formula=lambda: [_h, 2 * (1 - _m), 2 * (1 + _m) - _h],
@@ -528,7 +529,7 @@ CLAIMS = (
         statement=r"\tfrac12 \sqrt{N/\lambda} - \frac{N\delta}{\lambda + N\delta^2} ="
         r" \frac{\sqrt N (\sqrt\lambda - \sqrt N \delta)^2}"
         r"{2 \sqrt\lambda (\lambda + N\delta^2)} \ge 0",
-        source=(_KEY, "Observation 2 (its limits)"),
+        source=(_KEY, "Observation 2; ours"),
         reading=Reading.OURS,
         # With lambda = s^2 and N = n^2.
         derived=lambda: [_n / (2 * _s) - _n**2 * _d / (_s**2 + _n**2 * _d**2)],
@@ -547,7 +548,7 @@ CLAIMS = (
         items=("RandOrth",),
         title="The mean distance of a random matrix from orthogonal: all sizes",
         statement=r"E \|W^T W - I\|_F^2 = \frac{c (c + 1)}{r}",
-        source=(_KEY, "Section on orthogonal layers"),
+        source=(_KEY, "Section 2, on orthogonal solutions of (9)"),
         reading=Reading.OURS,
         derived=_gram_mean,
         formula=lambda: [_c * (_c + 1) / _r],
