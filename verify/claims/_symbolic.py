@@ -1,8 +1,9 @@
 """Symbolic proofs: what the definitions give and a formula, both in one normal form.
 
 Each side is a list of SymPy expressions brought to the form ``p/q`` with expanded, coprime
-p and q over their generators: two expressions are equal if and only if these are. The
-library's function is compared with the formula at random rational points.
+p and q over their generators: where two of them have the same form they are equal for all
+values of the symbols. The library's function is compared with the formula at random
+rational points.
 """
 
 from collections.abc import Callable, Sequence
