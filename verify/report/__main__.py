@@ -23,7 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
-        entries = ledger.select(options.claims, options.package)
+        chosen = ledger.select(options.claims, options.package)
+        entries = ledger.in_profile(chosen, options.profile)
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE

@@ -4,7 +4,6 @@ r"""Appendix D on intervals: lengths at every scale, and NormReLU at every kink.
 concave where q is: a statement on one variable, whatever the scale and the length.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,10 +16,14 @@ from verify.claims._certified import agree, points
 from verify.claims.deep_conditioning._lengths import predicted_activation
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
-    STAR,
     inverse_scale_squared,
     shift_of,
     upper_tail,
+)
+from verify.claims.deep_conditioning.normrelu import (
+    _measure_increasing,
+    _predict_increasing,
+    _wrong_increasing,
 )
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, above, below, jet, maximum, minimum, quotient, ratio
@@ -260,57 +263,16 @@ def _wrong_convex() -> float:
 
 # --- NormReLU -------------------------------------------------------------------------
 
-_KINKS = (-5.0, 3.0)
-
-
-def _relative_growth(c: Any) -> Any:
-    # v = lambda^-2 = Phi(-c) + c b - b^2 has v' = 2 b Phi(c), and the slope of the
-    # length map at one is 1 - c b Phi(c)/v: one certificate for both.
-    return ratio(-shift_of(c) * upper_tail(-c), inverse_scale_squared(c))
-
-
-def _measure_growth() -> Enclosure:
-    cover = minimum(_relative_growth, (_KINKS,), target=0.0)
-    return cover.enclosure(f"every kink in {list(_KINKS)}")
-
-
-def _log_scale(c: float) -> float:
-    return math.log(act.normrelu_constants(c).scale)
-
-
-def _predict_growth() -> float:
-    agree(
-        lambda c: act.normrelu_constants(c).scale ** -2.0,
-        inverse_scale_squared,
-        points(_KINKS),
-        relative=1e-12,
-    )
-    agree(
-        lambda c: (_log_scale(c + 1e-4) - _log_scale(c - 1e-4)) / 2e-4,
-        _relative_growth,
-        points((-3.0, 1.0)),
-        relative=1e-7,  # the difference quotient's own error
-    )
-    return 0.0
-
-
-def _wrong_growth() -> float:
-    # As fast everywhere as at the paper's kink.
-    return (_log_scale(STAR + 1e-4) - _log_scale(STAR - 1e-4)) / 2e-4
-
 
 def _predict_stable() -> float:
+    # v = lambda^-2 = Phi(-c) + c b - b^2: the slope at one is 1 - c b Phi(c)/v.
     agree(
         lambda c: (lengths.normrelu_length_slope(1.0, c) - 1.0) / c,
-        _relative_growth,
+        lambda c: ratio(-shift_of(c) * upper_tail(-c), inverse_scale_squared(c)),
         [*points((-5.0, -0.1)), *points((0.1, 3.0))],
         relative=1e-11,
     )
-    return 0.0
-
-
-def _wrong_stable() -> float:
-    return (lengths.normrelu_length_slope(1.0, STAR) - 1.0) / STAR
+    return _predict_increasing()
 
 
 def _claim(part: str, title: str, **fields: Any) -> Claim:
@@ -353,6 +315,7 @@ CLAIMS = (
         statement=r"\frac{\hat\sigma_0(\gamma) - 1}{\gamma - 1} \le \alpha_\sigma ="
         r" 2(1 - \hat\sigma_0(1/2)), \quad \gamma \ge \tfrac12",
         cases=grid(scale=_SCALES),
+        larger_cases={"certify": grid(scale=(0.15, 0.5, 20.0))},
         predict=_predict_all,
         measure=_measure_all,
         compare=CertifiedAtMost(),
@@ -368,6 +331,7 @@ CLAIMS = (
         statement=r"\frac{\hat\sigma_0(\gamma) - 1}{\gamma - 1} \le \hat\sigma_0'(1),"
         r" \quad \gamma > 1",
         cases=grid(scale=_SCALES),
+        larger_cases={"certify": grid(scale=(0.15, 0.5, 20.0))},
         predict=_predict_long,
         measure=_measure_long,
         compare=CertifiedAtMost(),
@@ -400,27 +364,16 @@ CLAIMS = (
         finding="With Lemma C.5 at either length: the lemma, at every scale.",
     ),
     _claim(
-        "eq4-increasing",
-        "The scale of NormReLU determines its kink",
-        items=("Eq4",),
-        where="Equation 4 (uniqueness ours)",
-        reading=Reading.OURS,
-        statement=r"\frac{\lambda'(c)}{\lambda(c)} = -\lambda^2 b(c) \Phi(c) > 0,"
-        r" \quad -5 \le c \le 3",
-        predict=_predict_growth,
-        measure=_measure_growth,
-        must_refute=_wrong_growth,
-    ),
-    _claim(
         "I.len-stable",
         "Unit length is stable for every negative kink and for no other",
         items=("I.len", "E12"),
         where="Appendix I (sharpened)",
         reading=Reading.OURS,
-        statement=r"\frac{\hat\sigma_0'(1) - 1}{c} = \frac{\lambda'(c)}{\lambda(c)} > 0,"
-        r" \quad -5 \le c \le 3",
+        statement=r"\frac{\hat\sigma_0'(1) - 1}{c\, \Phi(c)} = -\lambda^2 b \ge 1.155,"
+        r" \quad c \in \mathbb{R}",
         predict=_predict_stable,
-        measure=_measure_growth,
-        must_refute=_wrong_stable,
+        measure=_measure_increasing,
+        must_refute=_wrong_increasing,
+        uses=("dc/eq4-increasing", "dc/I.len-proof"),
     ),
 )

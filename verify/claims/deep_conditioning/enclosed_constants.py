@@ -297,6 +297,7 @@ CLAIMS = (
         source=Source(KEY, "Equation 4"),
         evidence=Evidence.CERTIFICATE,
         cases=grid(scale=(1.0507009873554805, 1.05, 1.5)),
+        larger_cases={"certify": grid(scale=(1.001, 1.1, 2.0, 10.0))},
         predict=_predict_kink,
         measure=_measure_kink,
         compare=Enclosed(radius=1e-15, rounding=1e-13),
@@ -330,6 +331,7 @@ CLAIMS = (
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=grid(c=(-0.35, -0.3, -0.2, -0.1)),
+        larger_cases={"certify": grid(c=(-0.36, -0.25, -0.15, -0.09))},
         predict=_predict_unstable,
         measure=_measure_unstable,
         # Relative 1e-12 of lengths up to 255.

@@ -341,7 +341,7 @@ CLAIMS = (
         assumptions=("two units, two pixels", "no unit is at its kink"),
     ),
     proof(
-        id="id/twolayer-law",
+        id="id/twolayer-law-proof",
         items=("TwoLayer", "Thm1-orth"),
         title="Mean and variance of two layers on orthogonal inputs: all readouts",
         statement=r"E f = \frac{s \|x\|}{\sqrt{2\pi}} \sum_i \alpha_i, \quad"

@@ -148,28 +148,30 @@ def _embedding(p: Any, g: Any) -> Any:
 
 
 def _mean(g: Any) -> Any:
-    return g * flint.arb.pi().sqrt() * (1 / g).erf() - g * g * (1 - (-1 / g**2).exp())
+    return g * flint.arb.pi().sqrt() * (1 / g).erf() - g * g * (
+        1 - (-((1 / g) ** 2)).exp()
+    )
 
 
-def _measure_centre() -> Enclosure:
+def _measure_centre(*, low: float, high: float) -> Enclosure:
     # h(1/2) - h(p) over (p - 1/2)^2, times g: the slope of h at 1/2 is zero.
     def fall(p: Any, g: Any) -> Any:
         return _embedding(flint.arb(1) / 2, g) - _embedding(p, g)
 
     share = quotient(fall, flint.arb(1) / 2, 2)
-    cover = minimum(share, ((0.0, 1.0), (0.25, 4.0)), target=0.0)
-    return cover.enclosure("every prediction p, every bandwidth in [1/4, 4]")
+    cover = minimum(share, ((0.0, 1.0), (low, high)), target=0.0)
+    return cover.enclosure(f"every prediction, every bandwidth in [{low}, {high}]")
 
 
-def _predict_centre() -> float:
-    agree(mmd.segment_embedding, _embedding, points((0.0, 1.0), (0.25, 4.0)))
+def _predict_centre(*, low: float, high: float) -> float:
+    agree(mmd.segment_embedding, _embedding, points((0.0, 1.0), (low, high)))
     return 0.0
 
 
-def _wrong_centre() -> float:
+def _wrong_centre(*, low: float, high: float) -> float:
     # The bend of the narrowest kernel, for all.
     return (
-        float(mmd.segment_embedding(0.5, 0.25) - mmd.segment_embedding(0.0, 0.25)) * 4.0
+        float(mmd.segment_embedding(0.5, low) - mmd.segment_embedding(0.0, low)) * 4.0
     )
 
 
@@ -180,7 +182,12 @@ def _measure_positive(*, low: float, high: float) -> Enclosure:
     # Least at the centre (mmd/seg-centre), and in g of the widest kernel.
     with flint.ctx.workprec(BITS):
         half = flint.arb(1) / 2
-    cover = minimum(lambda g: discrepancy(half, g), ((low, high),), tolerance=1e-4)
+
+    def at_centre(g: Any) -> Any:
+        return discrepancy(half, g)
+
+    slope = partial(at_centre, 0)
+    cover = minimum(at_centre, ((low, high),), gradient=(slope,), tolerance=1e-9)
     return cover.enclosure(f"every prediction, every bandwidth in [{low}, {high}]")
 
 
@@ -190,7 +197,7 @@ def _predict_positive(*, low: float, high: float) -> float:
         lambda p, g: 1 - 2 * _embedding(p, g) + _mean(g),
         points((0.0, 1.0), (low, high)),
     )
-    return float(mmd.segment_point_mmd(0.5, high)) - 1e-4
+    return float(mmd.segment_point_mmd(0.5, high)) - 2e-9
 
 
 def _wrong_positive(*, low: float, high: float) -> float:
@@ -278,7 +285,11 @@ CLAIMS = (
         where="Appendix C.1; the closed form is ours",
         reading=Reading.OURS,
         statement=r"\frac{h_\gamma(\tfrac12) - h_\gamma(p)}{(p - \tfrac12)^2} > 0,"
-        r" \quad p \in [0, 1],\ \gamma \in [\tfrac14, 4]",
+        r" \quad p \in [0, 1],\ \gamma \in [\gamma_{\min}, \gamma_{\max}]",
+        cases=({"low": 0.25, "high": 4.0},),
+        larger_cases={
+            "certify": ({"low": 0.1875, "high": 0.25}, {"low": 1.0, "high": 32.0})
+        },
         predict=_predict_centre,
         measure=_measure_centre,
         must_refute=_wrong_centre,
@@ -292,6 +303,9 @@ CLAIMS = (
         statement=r"1 - 2 h_\gamma(p) + E\,k_\gamma(u, u') \ge"
         r" \mathrm{MMD}(\delta_{1/2}, U; \gamma_{\max}) > 0",
         cases=({"low": 0.125, "high": 0.5}, {"low": 0.5, "high": 2.0}),
+        larger_cases={
+            "certify": ({"low": 0.015625, "high": 0.125}, {"low": 2.0, "high": 8.0})
+        },
         predict=_predict_positive,
         measure=_measure_positive,
         must_refute=_wrong_positive,
