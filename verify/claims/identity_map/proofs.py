@@ -15,9 +15,9 @@ eta, m, a, b, s, M, C = sympy.symbols("eta m a b s M C", positive=True)
 
 # --- one linear layer -----------------------------------------------------------------
 
-_W = sympy.Matrix(2, 2, sympy.symbols("w_:4"))
-_X = sympy.Matrix(2, 1, sympy.symbols("x_:2"))
-_Z = sympy.Matrix(2, 1, sympy.symbols("z_:2"))
+_W: Any = sympy.Matrix(2, 2, sympy.symbols("w_:4"))
+_X: Any = sympy.Matrix(2, 1, sympy.symbols("x_:2"))
+_Z: Any = sympy.Matrix(2, 1, sympy.symbols("z_:2"))
 _G = (_X.T * _X)[0, 0]
 _ERROR = (_W - sympy.eye(2)) * _X
 _BOX = {
@@ -139,8 +139,10 @@ def _box(rows: int, columns: int) -> dict[Any, tuple[float, float]]:
 
 # --- one convolution ------------------------------------------------------------------
 
-_PATCH, _TEST = (sympy.Matrix(1, 3, sympy.symbols(f"{p}_:3")) for p in "pq")
-_START, _LAMBDA = (sympy.Matrix(3, 1, sympy.symbols(f"{p}_:3")) for p in "wc")
+_PATCH: Any = sympy.Matrix(1, 3, sympy.symbols("p_:3"))
+_TEST: Any = sympy.Matrix(1, 3, sympy.symbols("q_:3"))
+_START: Any = sympy.Matrix(3, 1, sympy.symbols("w_:3"))
+_LAMBDA: Any = sympy.Matrix(3, 1, sympy.symbols("c_:3"))
 
 
 def _projector() -> Any:

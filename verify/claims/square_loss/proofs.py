@@ -154,8 +154,8 @@ def _free_formula(factor: int) -> list[Any]:
 
 # --- one direction, on its sphere or off it -------------------------------------------
 
-_V = sympy.Matrix([sympy.symbols("v_:2")])
-_X = [sympy.Matrix(2, 1, sympy.symbols(f"x{n}_:2")) for n in (0, 1)]
+_V: Any = sympy.Matrix([sympy.symbols("v_:2")])
+_X: Any = [sympy.Matrix(2, 1, sympy.symbols(f"x{n}_:2")) for n in (0, 1)]
 
 
 def _pulls() -> tuple[Any, Any, Any]:
@@ -180,7 +180,7 @@ def _energy_formula(power: int) -> list[Any]:
 
 
 def _turn(v: list[float], size: float, x: list[float], index: int) -> float:
-    unit = np.array([v]) / np.hypot(*v)
+    unit = np.array([v]) / np.linalg.norm(v)
     inputs = [x, [0.5, -0.25]]
     return float(
         sl.directions_velocity(size, [unit], inputs, list(_LABELS))[0][0, index]
