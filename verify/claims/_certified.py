@@ -6,7 +6,6 @@ library computes anything else.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import flint
@@ -59,18 +58,15 @@ def agree(
             )
 
 
-def fractions(*box: tuple[int, int], count: int = 8, seed: int = 0) -> list[Any]:
-    """Return random fractions, one tuple a point, with denominators up to 64.
+def common(values: Sequence[float], *, relative: float) -> float:
+    """Return the number that all values are, up to rounding.
 
-    >>> all(0 <= x <= 1 for (x,) in fractions((0, 1)))
-    True
+    Raises
+    ------
+    ArithmeticError
+        If two of them are farther apart: the library's formula is another one.
     """
-    rng = np.random.default_rng([978, seed])
-    out: list[tuple[Fraction, ...]] = []
-    for _ in range(count):
-        row = []
-        for low, high in box:
-            size = 2 ** int(rng.integers(1, 7))
-            row.append(Fraction(int(rng.integers(low * size, high * size + 1)), size))
-        out.append(tuple(row))
-    return out
+    low, high = min(values), max(values)
+    if not high - low <= relative * max(abs(low), abs(high)):
+        raise ArithmeticError(f"the library's constant is between {low} and {high}")
+    return (low + high) / 2.0

@@ -13,7 +13,7 @@ import flint
 from theory import conditioning as dc
 from theory import kernels, optimization
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._certified import agree, points
+from verify.claims._certified import agree, common, points
 from verify.claims.deep_conditioning._energies import (
     SLOPED,
     coefficients,
@@ -92,7 +92,7 @@ def _steps(stage: str) -> list[float]:
 
 def _predict_schedule(*, stage: str) -> float:
     # Differences of numbers near one lose 1e-16/(delta mu).
-    return max(_steps(stage)) * (1.0 - 1e-9)
+    return common(_steps(stage), relative=1e-9) * (1.0 - 2e-9)
 
 
 def _wrong_schedule(*, stage: str) -> float:
@@ -188,7 +188,7 @@ def _bounds(kind: str, assumption: Any) -> list[float]:
 
 def _predict_condition(*, kind: str, assumption: str) -> float:
     # One is subtracted from a bound that is above 1 + 1e-6.
-    return min(_bounds(kind, assumption)) * (1.0 + 1e-9)
+    return common(_bounds(kind, assumption), relative=1e-9) * (1.0 + 2e-9)
 
 
 def _half_condition(*, kind: str, assumption: str) -> float:

@@ -7,7 +7,7 @@ import flint
 
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._certified import agree, points
+from verify.claims._certified import agree, common, points
 from verify.compare import CertifiedAtMost, Enclosure
 from verify.enclose import maximum
 from verify.reading import Reading
@@ -57,10 +57,6 @@ def _wrong_ratio(*, dof: int, most: float) -> float:
     return float(idm.chi_square_tail(1.0, 1))
 
 
-def _exponent(constant: float, channels: int) -> float:
-    return 0.5 * channels * (constant - 1.0 - math.log(constant))
-
-
 def _measure_printed() -> Enclosure:
     def share(x: Any) -> Any:
         return x * (-x).exp()
@@ -83,9 +79,10 @@ def _predict_printed() -> float:
             idm.least_failure_probability(n, channels, m, form=form)
             for form in ("sharp", "printed")
         )
-        x = _exponent(m, channels)
-        found.append(exact / printed / (x * math.exp(-x)))
-    return min(found) * math.exp(-1.0) * (1.0 + 1e-11)
+        x = 0.5 * channels * (m - 1.0 - math.log(m))
+        found += [exact / (n * math.exp(-x)), n / x / printed]
+    # Both are as in the statement: the quotient is x e^{-x} at most.
+    return common(found, relative=1e-11) * math.exp(-1.0) * (1.0 + 2e-11)
 
 
 def _wrong_printed() -> float:

@@ -7,7 +7,7 @@ import flint
 
 from theory import mmd
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._certified import agree, points
+from verify.claims._certified import agree, common, points
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, Cover, maximum, minimum, partial, quotient
 from verify.reading import Reading
@@ -98,16 +98,19 @@ def _measure_theorem(*, form: str) -> Enclosure:
 def _exponents(form: Any) -> list[float]:
     """Return the library's exponent over (m/2) min(eta^2, eta) at random points."""
     found: list[float] = []
-    for eta, share in points((0.0, 4.0), (0.0, 1.0)):
+    for eta, share in points((0.01, 4.0), (0.0, 1.0)):
         m = 1 + int(40 * share)
         bound = mmd.tail_bound(math.sqrt(m * (1.0 + eta)), 1.0, m, form=form)
         found.append(-2.0 * math.log(bound) / (m * min(eta, eta * eta)))
+        if form == "printed":
+            # min(eta^2, m eta) is a smaller part of m min(eta^2, eta).
+            found[-1] *= m * min(eta, eta * eta) / min(eta * eta, m * eta)
     return found
 
 
 def _predict_theorem(*, form: str) -> float:
     # Its own rounding: the excess r^2 - m is a difference.
-    return max(_exponents(form)) * (1.0 - 1e-9)
+    return common(_exponents(form), relative=1e-9) * (1.0 - 2e-9)
 
 
 def _twice_theorem(*, form: str) -> float:
