@@ -62,7 +62,10 @@ def _stay(field: Field, state: Sequence[Any], step: Any) -> list[Any]:
         # Somewhat wider than what one pass of Picard's iteration gives.
         wide = [b + flint.arb(0, 0.1 * float(b.rad()) + 1e-30) for b in box]
         box = [x + during * v for x, v in zip(state, field(wide), strict=True)]
-        if all(w.contains(b) for w, b in zip(wide, box, strict=True)):
+        found = [
+            w.is_finite() and w.contains(b) for w, b in zip(wide, box, strict=True)
+        ]
+        if all(found):
             return wide
     raise ArithmeticError("flow: the step is too long to be enclosed")
 

@@ -66,7 +66,8 @@ def common(values: Sequence[float], *, relative: float) -> float:
     ArithmeticError
         If two of them are farther apart: the library's formula is another one.
     """
-    low, high = min(values), max(values)
-    if not high - low <= relative * max(abs(low), abs(high)):
-        raise ArithmeticError(f"the library's constant is between {low} and {high}")
-    return (low + high) / 2.0
+    first = values[0]
+    # Not by the largest and the smallest: comparisons with NaN are false.
+    if not all(abs(v - first) <= relative * abs(first) for v in values):
+        raise ArithmeticError(f"the library's constant takes the values {values}")
+    return first
