@@ -5,7 +5,6 @@ certificate is the step, over all values of the two numbers that it depends on.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import flint
@@ -38,14 +37,11 @@ from verify.reading import Reading
 
 _UNIT = (0.0, 1.0)
 _HALF = (0.0, 0.5)
-_LARGE = 1.0 + 1e-12
-"""What the library's rounding may take off a bound that is attained."""
-_SMALL = 1.0 - 1e-12
 
 
-def _extremum(find: Callable[..., Cover], function: Any, box: Box) -> Cover:
+def _most(function: Any, box: Box) -> Cover:
     gradient = tuple(partial(function, axis) for axis in range(len(box)))
-    return find(function, box, gradient=gradient, tolerance=1e-12)
+    return maximum(function, box, gradient=gradient, tolerance=1e-12)
 
 
 # --- Theorem 3.2: the schedule --------------------------------------------------------
@@ -151,12 +147,12 @@ def _gershgorin(x: Any, u: Any) -> Any:
 
 
 def _measure_rows(**_: Any) -> Enclosure:
-    cover = _extremum(maximum, _gershgorin, (_HALF, _HALF))
+    cover = _most(_gershgorin, (_HALF, _HALF))
     return cover.enclosure("every matrix, every n >= 2 and n -> inf, every n t <= 1/2")
 
 
 def _measure_trace(**_: Any) -> Enclosure:
-    cover = _extremum(maximum, lambda t: ratio(1 + 0 * t, 1 - t), (_HALF,))
+    cover = _most(lambda t: ratio(1 + 0 * t, 1 - t), (_HALF,))
     return cover.enclosure("every matrix, every n, every t <= 1/2")
 
 
@@ -179,7 +175,7 @@ def _bounds(kind: str, assumption: Any) -> list[float]:
             depth = max(dc.ntk_threshold_depth(d, mu, n, assumption=assumption), 1) + 1
             entry = 2.0 * dc.correlation_bound(depth / 2.0, d, mu)
             bound = dc.ntk_condition_bound(depth, d, mu, n, assumption=assumption)
-        if not n * entry <= (0.5 if assumption == "A" else 0.5 * n) * _LARGE:
+        if not n * entry <= (0.5 if assumption == "A" else 0.5 * n) * (1.0 + 1e-12):
             raise ArithmeticError(f"too early: n t = {n * entry} at depth {depth}")
         if bound - 1.0 > 1e-6:  # below, the difference is rounding
             found.append((bound - 1.0) / (n * entry))
@@ -231,7 +227,7 @@ def _predict_descent() -> float:
         points((0.0, 9.0), (0.01, 1.0)),
     )
     # Least at x = 1, where e^{-x} is the root of the loss's factor.
-    return optimization.gradient_descent_bound(0.5, 1.0) * _SMALL
+    return optimization.gradient_descent_bound(0.5, 1.0) * (1.0 - 1e-12)
 
 
 def _wrong_descent() -> float:

@@ -21,19 +21,15 @@ import flint
 from theory import conditioning
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._certified import agree, points
-from verify.claims.deep_conditioning._energies import (
-    Energies,
-    energies_with_mean,
-    powers,
-)
+from verify.claims.deep_conditioning import _energies
+from verify.claims.deep_conditioning._energies import energies_with_mean, powers
 from verify.claims.deep_conditioning._normrelu import KEY
 from verify.claims.deep_conditioning._subjects import subject
-from verify.claims.deep_conditioning.enclosed_constants import (
-    fixed_point_enclosed as _fixed_point_enclosed,
-)
+from verify.claims.deep_conditioning.enclosed_constants import fixed_point_enclosed
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import (
     BITS,
+    Cover,
     Function,
     above,
     ball,
@@ -49,12 +45,12 @@ _ORDER = 24
 _EXPANDING = ("gelu", "silu", "mish", "elu", "step", "relu_squared")
 
 
-def _setting(activation: str) -> tuple[Energies, Any]:
-    found = _fixed_point_enclosed(activation)
+def _setting(activation: str) -> tuple[_energies.Energies, Any]:
+    found = fixed_point_enclosed(activation)
     return energies_with_mean(activation, _ORDER), ball((found.lower, found.upper))
 
 
-def _divided(found: Energies, at: tuple[Any, ...]) -> tuple[Any, ...]:
+def _divided(found: _energies.Energies, at: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the coefficients in x of the sum of p_k h_{k-n}(x, at), n of them at."""
     coefficients = list(found.p)
     for point in at:
@@ -67,19 +63,12 @@ def _divided(found: Energies, at: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(coefficients)
 
 
-def _least(coefficients: tuple[Any, ...], low: Any, high: Any) -> tuple[float, int]:
+def _cover(find: Any, coefficients: tuple[Any, ...], low: Any, high: Any) -> Cover:
     f = powers(coefficients)
-    cover = minimum(f, ((below(low), above(high)),), gradient=(partial(f, 0),))
-    return cover.lower, len(cover.leaves)
+    return find(f, ((below(low), above(high)),), gradient=(partial(f, 0),))
 
 
-def _most(coefficients: tuple[Any, ...], low: Any, high: Any) -> tuple[float, int]:
-    f = powers(coefficients)
-    cover = maximum(f, ((below(low), above(high)),), gradient=(partial(f, 0),))
-    return cover.upper, len(cover.leaves)
-
-
-def _rest(found: Energies, x: Any) -> Any:
+def _rest(found: _energies.Energies, x: Any) -> Any:
     """Bound what f[x, b] leaves out, for b <= x: k x^(k-1) falls from k = _ORDER on."""
     return found.q[-1] * _ORDER * x ** (_ORDER - 1)
 
@@ -91,10 +80,12 @@ def _measure_parabola(*, activation: str) -> Enclosure:
     with flint.ctx.workprec(BITS):
         found, b = _setting(activation)
         coefficients = _divided(found, (b, flint.arb(1)))
-        lower, boxes = _least(coefficients, b, flint.arb(1))
+        cover = _cover(minimum, coefficients, b, flint.arb(1))
         # At x = b, where it is least: h_{k-2}(b, b, 1) is at most (1 - b)^-2.
         upper = above(powers(coefficients)(b) + found.q[-1] / (1 - b) ** 2)
-    return Enclosure(lower, upper, "every rho in [fixed point, 1]", boxes)
+    return Enclosure(
+        cover.lower, upper, "every rho in [fixed point, 1]", len(cover.leaves)
+    )
 
 
 def _predict_parabola(*, activation: str) -> float:
@@ -110,9 +101,11 @@ def _measure_near_one(*, activation: str) -> Enclosure:
     with flint.ctx.workprec(BITS):
         found, b = _setting(activation)
         half = (1 + b) / 2
-        lower, boxes = _least(found.q, half, flint.arb(1))
+        cover = _cover(minimum, found.q, half, flint.arb(1))
         upper = above(powers(found.q)(half) + found.q[-1] * half**_ORDER / (1 - half))
-    return Enclosure(lower, upper, "every delta in [0, bar_delta / 2]", boxes)
+    return Enclosure(
+        cover.lower, upper, "every delta in [0, bar_delta / 2]", len(cover.leaves)
+    )
 
 
 def _rate(activation: str) -> float:
@@ -134,11 +127,11 @@ def _measure_above(*, activation: str) -> Enclosure:
         found, b = _setting(activation)
         half = (1 + b) / 2
         coefficients = _divided(found, (b,))
-        most, boxes = _most(coefficients, b, half)
+        cover = _cover(maximum, coefficients, b, half)
         lower = below(powers(coefficients)(half))
-        upper = above(flint.arb(most) + _rest(found, half))
+        upper = above(flint.arb(cover.upper) + _rest(found, half))
     words = "every rho in (fixed point, (1 + fixed point) / 2]"
-    return Enclosure(lower, upper, words, boxes)
+    return Enclosure(lower, upper, words, len(cover.leaves))
 
 
 def _predict_above(*, activation: str) -> float:
@@ -153,11 +146,13 @@ def _measure_below(*, activation: str) -> Enclosure:
     with flint.ctx.workprec(BITS):
         found, b = _setting(activation)
         coefficients = _divided(found, (b, b))
-        lower, boxes = _least(coefficients, flint.arb(0), b)
+        cover = _cover(minimum, coefficients, flint.arb(0), b)
         # h_{k-2}(0, b, b) = (k - 1) b^(k-2), which falls from k = _ORDER on.
         rest = found.q[-1] * _ORDER * b ** (_ORDER - 2)
         upper = above(coefficients[0] + rest)
-    return Enclosure(lower, upper, "every rho in [0, fixed point)", boxes)
+    return Enclosure(
+        cover.lower, upper, "every rho in [0, fixed point)", len(cover.leaves)
+    )
 
 
 def _predict_below(*, activation: str) -> float:
@@ -196,11 +191,11 @@ def _measure_contraction(*, activation: str) -> Enclosure:
         found, b = _setting(activation)
         half = (1 + b) / 2
         coefficients = _divided(found, (b,))
-        most, boxes = _most(coefficients, flint.arb(0), half)
-        upper = above(flint.arb(most) + _rest(found, half))
+        cover = _cover(maximum, coefficients, flint.arb(0), half)
+        upper = above(flint.arb(cover.upper) + _rest(found, half))
         lower = below(powers(coefficients)(half))
     words = "every rho in [0, (1 + fixed point) / 2], and so every depth"
-    return Enclosure(lower, upper, words, boxes)
+    return Enclosure(lower, upper, words, len(cover.leaves))
 
 
 def _predict_contraction(*, activation: str) -> float:
