@@ -13,14 +13,12 @@ the factors that vanish at ``b`` and at one divided out,
 is left of the energy.
 """
 
-import math
 from typing import Any
 
 import flint
 
 from theory import conditioning
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._certified import agree, points
 from verify.claims.deep_conditioning import _energies
 from verify.claims.deep_conditioning._energies import energies_with_mean, powers
 from verify.claims.deep_conditioning._normrelu import KEY
@@ -30,14 +28,12 @@ from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import (
     BITS,
     Cover,
-    Function,
     above,
     ball,
     below,
     maximum,
     minimum,
     partial,
-    quotient,
 )
 from verify.reading import Reading
 
@@ -208,79 +204,6 @@ def _wrong_contraction(*, activation: str) -> float:
     return (a.dual_derivative(a.fixed_point()) / a.second_moment) ** 2
 
 
-# --- Lemma C.32: slope one ------------------------------------------------------------
-#
-# u = 1 - rho falls to at most u (1 - nu u) in a layer, so 1/u grows by nu: by induction
-# u_L <= 1/(1/u_0 + nu L). Of ReLU and |x| with rho = cos t, of exp with rho = 1 - u.
-
-
-def _relu(t: Any) -> Any:
-    return (t.sin() + (flint.arb.pi() - t) * t.cos()) / flint.arb.pi()
-
-
-def _abs(t: Any) -> Any:
-    turned = flint.arb.pi() / 2 - t
-    return 2 / flint.arb.pi() * (t.sin() + turned * t.cos())
-
-
-def _bent(dual: Function) -> Function:
-    """(f - rho)/(1 - rho)^2 times t, which is regular at t = 0, over t."""
-
-    def rise(t: Any) -> Any:
-        return dual(t) - t.cos()
-
-    def value(t: Any) -> Any:
-        # 1 - cos t = 2 sin(t/2)^2; sin(x)/x as a ball.
-        share = (t / 2).sinc() ** 2 / 2
-        return quotient(rise, flint.arb(0), 3)(t) / share**2
-
-    return value
-
-
-_ON_THE_CIRCLE = {"relu": _relu, "abs": _abs}
-
-
-def _measure_algebraic(*, activation: str) -> Enclosure:
-    if activation == "exp":
-
-        def fall(u: Any) -> Any:
-            return (-u).exp() - 1 + u
-
-        cover = minimum(quotient(fall, flint.arb(0), 2), ((0.0, 1.0),), tolerance=1e-4)
-    else:
-        bent = _bent(_ON_THE_CIRCLE[activation])
-
-        def over_t(t: Any) -> Any:
-            # The numerator is positive, and the quotient unbounded at t = 0.
-            return bent(t) / max(t.abs_upper(), flint.arb(2.0**-30))
-
-        # The last end is just beyond pi/2.
-        cover = minimum(over_t, ((0.0, 1.5708),), tolerance=1e-4)
-    return cover.enclosure("every rho in [0, 1), and so every depth")
-
-
-def _predict_algebraic(*, activation: str) -> float:
-    a = subject(activation)
-    nu = float(a.nu)
-    if activation in _ON_THE_CIRCLE:
-        agree(
-            lambda t: a.dual(math.cos(t)) / a.second_moment,
-            _ON_THE_CIRCLE[activation],
-            points((0.1, 1.5)),
-        )
-    agree(
-        lambda l: conditioning.unit_slope_bound(int(l), nu),
-        lambda l: 1 / (1 + flint.arb(nu) * int(float(l))),
-        points((1.0, 300.0)),
-    )
-    return (1.0 / conditioning.unit_slope_bound(1, nu) - 1.0) * (1.0 - 1e-12)
-
-
-def _wrong_algebraic(*, activation: str) -> float:
-    # mu of the centred activation, and twice the rate.
-    return 2.0 * subject(activation).mu
-
-
 _ASSUMPTIONS = (
     "energies are squares and sum to E s^2 (Parseval)",
     "Ball arithmetic (Arb): integrals at 100 bits, boxes at 160",
@@ -380,21 +303,5 @@ CLAIMS = (
         compare=CertifiedAtMost(),
         must_refute=_wrong_contraction,
         finding="The contraction of one layer maps the interval into itself.",
-    ),
-    _claim(
-        "lemC.32-certified",
-        "Slope one: correlations reach one no slower than 1/(nu L), from every start",
-        items=("LemC.32",),
-        where="Lemma C.32 (constants ours)",
-        reading=Reading.OURS,
-        statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^2} \ge \nu,\ 0 < u \le 1"
-        r"\;\Rightarrow\; 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu L}",
-        cases=grid(activation=("relu", "abs", "exp")),
-        uses=(),
-        predict=_predict_algebraic,
-        measure=_measure_algebraic,
-        compare=CertifiedAtLeast(),
-        must_refute=_wrong_algebraic,
-        assumptions=("E s'^2 = E s^2", "rho >= 0", "Ball arithmetic (Arb), 160 bits"),
     ),
 )

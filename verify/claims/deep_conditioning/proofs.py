@@ -199,6 +199,53 @@ CLAIMS = (
         ],
     ),
     proof(
+        id="dc/lemC.5-every",
+        items=("LemC.5", "LemC.7", "Thm3.2"),
+        title="No activation separates inputs less than the quadratic one of its mu",
+        statement=r"\frac{1 - r^k}{1 - r} - (1 + r) ="
+        r" \frac{r^2 (1 - r^{k-2})}{1 - r} \ge 0,\ k \ge 2 \;\Rightarrow\;"
+        r" |\hat\sigma(\rho)| \le |\rho| (1 - \mu (1 - |\rho|))",
+        source=(_KEY, "Lemma C.5 (every activation)"),
+        reading=Reading.OURS,
+        # s stands for r^(k-2).
+        derived=lambda: [(1 - r**2 * s) / (1 - r) - (1 + r)],
+        formula=lambda: [r**2 * (1 - s) / (1 - r)],
+        wrong=lambda: [r * (1 - s) / (1 - r)],  # r^(k-1) for r^k
+        links=lambda: [
+            Link(
+                lambda x, mu: (
+                    (1.0 - conditioning.one_layer_bound(1.0 - x, mu, middle=True))
+                    / (1.0 - x)
+                ),
+                (1 - m) + m * (1 + r),
+                {r: (0.0, 0.9), m: (0.0, 1.0)},
+            )
+        ],
+        assumptions=("energies are non-negative and sum to one: linear in each",),
+        finding="With dc/thm3.2-induction: Theorem 3.2 for every activation and depth.",
+    ),
+    proof(
+        id="dc/lemC.14-every",
+        items=("LemC.14",),
+        title="No activation's slope falls less than that of the quadratic one of its mu",
+        statement=r"\frac ND - \frac{2\mu}{1 + \mu} ="
+        r" \frac{(1 - \mu)(N - 2\mu)}{(1 + \mu) D} \ge 0,\quad"
+        r" N = \sum_{k \ge 2} k a_k^2 \ge 2\mu,\ D = 1 - \mu + N",
+        source=(_KEY, "Lemma C.14 (sharpened, every activation)"),
+        reading=Reading.OURS,
+        derived=lambda: [n / (1 - m + n) - 2 * m / (1 + m)],
+        formula=lambda: [(1 - m) * (n - 2 * m) / ((1 + m) * (1 - m + n))],
+        wrong=lambda: [(1 - m) * (n - m) / ((1 + m) * (1 - m + n))],
+        links=lambda: [
+            Link(
+                lambda d, mu: 1.0 - conditioning.derivative_bound(d, mu),
+                2 * m / (1 + m) * r,
+                {r: (0.0, 1.0), m: (0.0, 1.0)},
+            )
+        ],
+        assumptions=("1 - r^(k-1) >= 1 - r for every k >= 2",),
+    ),
+    proof(
         id="dc/eq7-proof",
         items=("Eq7",),
         title="The tangent kernel's sum over layers is a recursion: all slopes",
