@@ -73,7 +73,7 @@ def _times(cover: Cover, factor: Any) -> Enclosure:
 
 
 def _defined(activation: str) -> Any:
-    """k of the definition: w = 1 - s, E s^2 = (1 + s^2)/2."""
+    """Return k of the definition: w = 1 - s, E s^2 = (1 + s^2)/2."""
     slope = flint.arb(_KINKED[activation])
     return (1 - slope) ** 2 / (flint.arb.pi() * (1 + slope**2))
 
