@@ -182,7 +182,8 @@ def _measure_positive(*, low: float, high: float) -> Enclosure:
     def discrepancy(p: Any, g: Any) -> Any:
         return 1 - 2 * _embedding(p, g) + _mean(g)
 
-    # Least at the centre (mmd/seg-centre), and in g of the widest kernel.
+    # The embedding grows up to one half, where its slope exp(-p^2/g^2) -
+    # exp(-(1 - p)^2/g^2) changes its sign.
     with flint.ctx.workprec(BITS):
         half = flint.arb(1) / 2
 
