@@ -282,7 +282,7 @@ CLAIMS = (
         items=("Energy", "Eq3", "Eq4"),
         title="On the sphere the loss falls by the squared speeds: all directions",
         statement=r"\frac{dL}{dt} + \dot\rho^2 + \|\dot V\|^2 ="
-        r" (\|V\|^2 - 1) \Big\langle V, \frac{\partial L}{\partial V} \Big\rangle^2",
+        r" (\|V\|^2 - 1) \langle V, \partial L / \partial V \rangle^2",
         source=(KEY, "Equations 3 and 4; ours"),
         reading=Reading.OURS,
         derived=_energy,
