@@ -48,6 +48,7 @@ def _run_or_show(options: argparse.Namespace) -> int:
         command.complain(str(error))
         return command.EXIT_USAGE
     profile = Profile(options.profile)
+    entries = ledger.in_profile(entries, profile)
     folder = paths.folder_of(profile, options.records)
     try:
         ran = True

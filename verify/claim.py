@@ -54,9 +54,13 @@ class Evidence(Enum):
 
 
 class Profile(StrEnum):
-    """How much is run: `quick` on every verification, `full` and `gpu` by hand."""
+    """How much is run: `quick` on every verification, the others by hand.
+
+    `certify` is for certificates alone: boxes that are wider or finer than in `quick`.
+    """
 
     QUICK = "quick"
+    CERTIFY = "certify"
     FULL = "full"
     GPU = "gpu"
 
@@ -135,7 +139,7 @@ class Claim:
     cases : tuple of mapping
         Evaluations of the quick profile; sharp and degenerate points belong here.
     larger_cases : mapping
-        Cases of the ``full`` and ``gpu`` profiles, where they differ.
+        Cases of the other profiles, where they differ.
     predict, measure : callable
         ``predict(**case)`` and ``measure(**case)``: named functions that share no code.
     compare : Comparison

@@ -139,7 +139,9 @@ def quotient(function: Function, point: Any, order: int, *, axis: int = 0) -> Fu
         hull = list(box)
         hull[axis] = box[axis].union(point)
         near = jet(function, hull, axis, order)[order]
-        return near if away is None else near.intersection(away)
+        if away is None or not near.is_finite():
+            return near if away is None else away
+        return near.intersection(away) if away.is_finite() else near
 
     return value
 

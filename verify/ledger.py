@@ -9,7 +9,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from verify import references
-from verify.claim import Claim, declared
+from verify.claim import Claim, Profile, declared
 from verify.index import CLAIMS_PACKAGE
 from verify.items import paper
 from verify.retired import RETIRED
@@ -74,6 +74,15 @@ def select(
         return entries(package)
     wanted = {e.claim.id for s in selectors for e in find(s, package)}
     return tuple(e for e in entries(package) if e.claim.id in wanted)
+
+
+def in_profile(entries: Sequence[Entry], profile: Profile) -> tuple[Entry, ...]:
+    """Return the entries that a profile runs.
+
+    All, but in `certify` those alone that have cases of their own there.
+    """
+    own = profile is Profile.CERTIFY
+    return tuple(e for e in entries if not own or profile in e.claim.larger_cases)
 
 
 def check(claims: Iterable[Claim]) -> None:

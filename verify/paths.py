@@ -12,8 +12,8 @@ from pathlib import Path
 RUNS = "runs"
 """Folder of the trained runs' records, inside a profile's folder."""
 
-SCALES = {"quick": "small", "full": "full", "gpu": "paper"}
-"""Scale of the experiments, by profile."""
+SCALES = {"certify": "small", "quick": "small", "full": "full", "gpu": "paper"}
+"""Scale of the experiments, by profile; networks of a scale lie with the last of it."""
 
 
 def folder_of(profile: str, root: Path | None = None) -> Path:

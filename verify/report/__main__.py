@@ -24,7 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
-        entries = _chosen(ledger.select(options.claims, options.package), options)
+        found = ledger.select(options.claims, options.package)
+        entries = _chosen(ledger.in_profile(found, options.profile), options)
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE

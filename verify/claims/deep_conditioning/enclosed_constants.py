@@ -1,0 +1,342 @@
+"""Constants of the paper and of our tables, each in a proved enclosure."""
+
+from functools import lru_cache
+from typing import Any
+
+import flint
+
+from theory import activations as act
+from theory import lengths
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning._energies import (
+    CATALOGUE,
+    SLOPED,
+    coefficients,
+    energies_with_mean,
+    powers,
+    slope_energy,
+)
+from verify.claims.deep_conditioning._normrelu import (
+    KEY,
+    inverse_scale_squared,
+    normal_density,
+    shift_of,
+    upper_tail,
+)
+from verify.claims.deep_conditioning._subjects import NORMRELU, subject
+from verify.compare import Enclosed, Enclosure
+from verify.enclose import BITS, above, below
+from verify.reading import Reading
+
+_SETTING = ("Ball arithmetic (Arb): integrals at 100 bits, tails included",)
+_WORDS = "this number"
+
+
+def _ball(value: Any) -> Enclosure:
+    return Enclosure(below(value), above(value), _WORDS, 1)
+
+
+# --- table 2 --------------------------------------------------------------------------
+
+
+def _measure_mu(*, activation: str) -> Enclosure:
+    a, square = coefficients(activation)
+    with flint.ctx.workprec(BITS):
+        variance = square - a[0] * a[0]
+        return _ball(1 - a[1] * a[1] / variance)
+
+
+def _predict_mu(*, activation: str) -> float:
+    return subject(activation).mu
+
+
+def _measure_nu(*, activation: str) -> Enclosure:
+    a, square = coefficients(activation)
+    with flint.ctx.workprec(BITS):
+        return _ball(1 - (a[0] * a[0] + a[1] * a[1]) / square)
+
+
+def _predict_nu(*, activation: str) -> float:
+    return subject(activation).nu
+
+
+def _uncentred_mu(*, activation: str) -> float:
+    # mu of the uncentred activation: the mean's energy left in.
+    a = subject(activation)
+    return a.nu + a.mean**2 / a.second_moment
+
+
+def _measure_moment(*, activation: str, quantity: str) -> Enclosure:
+    a, square = coefficients(activation)
+    with flint.ctx.workprec(BITS):
+        variance = square - a[0] * a[0]
+        return _ball(a[0] if quantity == "mean" else variance)
+
+
+def _predict_moment(*, activation: str, quantity: str) -> float:
+    a = subject(activation)
+    return a.mean if quantity == "mean" else a.second_moment - a.mean**2
+
+
+def _second_moment(*, activation: str, quantity: str) -> float:
+    # The mean square for the variance, the mean's absolute value for the mean.
+    a = subject(activation)
+    return a.second_moment if quantity == "variance" else abs(a.mean) + a.mu
+
+
+def _measure_slope(*, activation: str) -> Enclosure:
+    a, square = coefficients(activation)
+    with flint.ctx.workprec(BITS):
+        return _ball(slope_energy(activation) / (square - a[0] * a[0]))
+
+
+def _predict_slope(*, activation: str) -> float:
+    return subject(activation).normalized().derivative_second_moment
+
+
+def _uncentred_slope(*, activation: str) -> float:
+    # Over the mean square in place of the variance.
+    a = subject(activation)
+    return a.derivative_second_moment / a.second_moment
+
+
+# --- roots ----------------------------------------------------------------------------
+
+
+def _bisected(sign: Any, low: float, high: float, steps: int) -> Enclosure:
+    """Enclose the point at which `sign`, a ball valued function, turns negative."""
+    with flint.ctx.workprec(BITS):
+        if not (sign(flint.arb(low)) > 0 and sign(flint.arb(high)) < 0):
+            raise ArithmeticError(f"no change of sign is proved on [{low}, {high}]")
+        for _ in range(steps):
+            middle = low + (high - low) / 2.0
+            found = sign(flint.arb(middle))
+            if found > 0:
+                low = middle
+            elif found < 0:
+                high = middle
+            else:
+                break
+    return Enclosure(low, high, "the only root between the ends of the case", 2)
+
+
+_MEAN_ORDER = 24
+"""Energies of an activation with a mean: the others weigh at most 3e-3 at rho = 0.79."""
+
+
+@lru_cache(maxsize=64)
+def fixed_point_enclosed(activation: str) -> Enclosure:
+    """Return an enclosure of the only fixed point below one."""
+    found = energies_with_mean(activation, _MEAN_ORDER)
+    polynomial = powers(found.p)
+
+    def above_diagonal(rho: Any) -> Any:
+        # What is left out is between zero and q rho^K.
+        rest = found.q[-1] * rho**_MEAN_ORDER
+        return polynomial(rho) + rest.union(flint.arb(0)) - rho
+
+    return _bisected(above_diagonal, 0.0, 0.95, 60)
+
+
+def _measure_fixed_point(*, activation: str) -> Enclosure:
+    return fixed_point_enclosed(activation)
+
+
+def _predict_fixed_point(*, activation: str) -> float:
+    return subject(activation).fixed_point()
+
+
+def _quadratic_fixed_point(*, activation: str) -> float:
+    # As if the energy beyond the linear part were all quadratic.
+    a = subject(activation)
+    return a.mean**2 / a.second_moment / a.nu
+
+
+def _kink_sign(scale: float) -> Any:
+    return lambda c: inverse_scale_squared(c) - 1 / flint.arb(scale) ** 2
+
+
+def _measure_kink(*, scale: float) -> Enclosure:
+    return _bisected(_kink_sign(scale), -6.0, 4.0, 100)
+
+
+def _predict_kink(*, scale: float) -> float:
+    return act.normrelu(scale=scale).kinks[0]
+
+
+def _published(*, scale: float) -> float:
+    # The four digits that are published for SELU's scale.
+    return -1.5975
+
+
+def _measure_stable() -> Enclosure:
+    # The limit of length(gamma)/gamma is lambda^2/2: below one for scales below sqrt(2).
+    return _bisected(_kink_sign(2.0**0.5), -6.0, 4.0, 100)
+
+
+def _predict_stable() -> float:
+    return _predict_kink(scale=2.0**0.5)
+
+
+def _unit_slope() -> float:
+    # Where the slope of the length map at one is one.
+    return 0.0
+
+
+def _measure_unstable(*, c: float) -> Enclosure:
+    def shrinks(x: Any) -> Any:
+        gamma, kink = x.exp(), flint.arb(c)
+        s, b = gamma.sqrt(), shift_of(kink)
+        density, upper = normal_density(kink / s), upper_tail(kink / s)
+        one = s * density - kink * upper
+        value = (gamma + kink**2) * upper - kink * s * density + 2 * b * one + b * b
+        return gamma * inverse_scale_squared(kink) - value
+
+    found = _bisected(shrinks, 0.2, 8.0, 100)
+    with flint.ctx.workprec(BITS):
+        ends = flint.arb(found.lower).exp(), flint.arb(found.upper).exp()
+    return Enclosure(below(ends[0]), above(ends[1]), "a root above one", 2)
+
+
+def _predict_unstable(*, c: float) -> float:
+    return lengths.unstable_length(c)
+
+
+def _next_kink(*, c: float) -> float:
+    return lengths.unstable_length(c * (1.0 + 1e-9))
+
+
+_UNCENTRED = ("gelu", "silu", "mish", "elu", "step", "relu_squared")
+
+CLAIMS = (
+    Claim(
+        id="dc/def3.1-enclosed",
+        items=("Def3.1", "C.4", "LemC.2", "Tab1", "Tab2"),
+        title="The coefficient of non-linearity of the whole catalogue, enclosed",
+        statement=r"\mu = 1 - \frac{(E\,X\sigma(X))^2}{\operatorname{Var}\sigma(X)}",
+        source=Source(KEY, "Definition 3.1"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(activation=CATALOGUE),
+        predict=_predict_mu,
+        measure=_measure_mu,
+        # One minus a share of at most one, from moments of a few ulp.
+        compare=Enclosed(radius=1e-15, rounding=4e-15),
+        must_refute=_predict_nu,
+        assumptions=_SETTING,
+    ),
+    Claim(
+        id="dc/defC.20-enclosed",
+        items=("DefC.20", "LemC.21", "Tab2"),
+        title="The coefficient of non-affinity of the whole catalogue, enclosed",
+        statement=r"\nu = 1 - \frac{(E\,\sigma(X))^2 + (E\,X\sigma(X))^2}"
+        r"{E\,\sigma(X)^2} \in (0, 1]",
+        source=Source(KEY, "Definition C.20"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(activation=tuple(n for n in CATALOGUE if n != NORMRELU)),
+        predict=_predict_nu,
+        measure=_measure_nu,
+        compare=Enclosed(radius=1e-15, rounding=4e-15),
+        must_refute=_uncentred_mu,
+        assumptions=_SETTING,
+    ),
+    Claim(
+        id="dc/tab2-enclosed",
+        items=("Tab2", "Eq2"),
+        title="Means and variances of the catalogue, enclosed",
+        statement=r"E\,\sigma(X), \quad \operatorname{Var}\sigma(X)",
+        source=Source(KEY, "Equation 2; the table is ours", Reading.OURS),
+        evidence=Evidence.CERTIFICATE,
+        # The pieces of SELU and NormReLU are enclosed up to their scale alone.
+        cases=grid(
+            activation=tuple(n for n in CATALOGUE if n not in ("selu", NORMRELU)),
+            quantity=("mean", "variance"),
+        ),
+        predict=_predict_moment,
+        measure=_measure_moment,
+        # Numbers up to five; a variance is a difference of numbers below eight.
+        compare=Enclosed(radius=1e-15, rounding=1e-14),
+        must_refute=_second_moment,
+        assumptions=_SETTING,
+    ),
+    Claim(
+        id="dc/tab2-slopes-enclosed",
+        items=("Tab2", "Eq7", "E7"),
+        title="The growth of the tangent kernel a layer, enclosed",
+        statement=r"D = \frac{E\,\sigma'(X)^2}{\operatorname{Var}\sigma(X)}",
+        source=Source(KEY, "Equation 7; the table is ours", Reading.OURS),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(activation=SLOPED),
+        predict=_predict_slope,
+        measure=_measure_slope,
+        compare=Enclosed(radius=1e-15, rounding=2e-14),
+        must_refute=_uncentred_slope,
+        assumptions=_SETTING,
+    ),
+    Claim(
+        id="dc/lemC.26-enclosed",
+        items=("LemC.26", "Thm3.10"),
+        title="The fixed points of activations with a mean, enclosed",
+        statement=r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad E\,\sigma'^2 > E\,\sigma^2",
+        source=Source(KEY, "Lemma C.26"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(activation=_UNCENTRED),
+        predict=_predict_fixed_point,
+        measure=_measure_fixed_point,
+        # What is left of the sum moves the root by its size over 1 - slope.
+        compare=Enclosed(radius=5e-4, rounding=1e-12),
+        must_refute=_quadratic_fixed_point,
+        assumptions=(*_SETTING, "The dual is convex on [0, 1]: one root below one"),
+        uses=("dc/lemC.23",),
+    ),
+    Claim(
+        id="dc/E10-kink",
+        items=("E10", "Eq4"),
+        title="The kink of a NormReLU of given scale, enclosed",
+        statement=r"\lambda(c) = \lambda,\quad"
+        r" \lambda(c)^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b(c)^2",
+        source=Source(KEY, "Equation 4"),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(scale=(1.0507009873554805, 1.05, 1.5)),
+        larger_cases={"certify": grid(scale=(1.001, 1.1, 2.0, 10.0))},
+        predict=_predict_kink,
+        measure=_measure_kink,
+        compare=Enclosed(radius=1e-15, rounding=1e-13),
+        must_refute=_published,
+        uses=("dc/eq4-increasing",),
+        finding=(
+            "SELU's scale gives -1.59077, and 1.05 gives -1.59751: -1.5975 is the kink"
+            " of a scale rounded to three digits."
+        ),
+    ),
+    Claim(
+        id="dc/E12-threshold",
+        items=("E12", "I.len"),
+        title="The kink from which on NormReLU's lengths stay bounded, enclosed",
+        statement=r"\lim_{\gamma \to \infty} \frac{\hat\sigma_0(\gamma)}{\gamma}"
+        r" = \frac{\lambda^2}{2} < 1 \iff c < -0.37666",
+        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        evidence=Evidence.CERTIFICATE,
+        cases=({},),
+        predict=_predict_stable,
+        measure=_measure_stable,
+        compare=Enclosed(radius=1e-15, rounding=1e-13),
+        must_refute=_unit_slope,
+        uses=("dc/eq4-increasing",),
+    ),
+    Claim(
+        id="dc/E12-unstable-enclosed",
+        items=("E12",),
+        title="The squared length above which NormReLU's lengths diverge, enclosed",
+        statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
+        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        evidence=Evidence.CERTIFICATE,
+        cases=grid(c=(-0.35, -0.3, -0.2, -0.1)),
+        larger_cases={"certify": grid(c=(-0.36, -0.25, -0.15, -0.09))},
+        predict=_predict_unstable,
+        measure=_measure_unstable,
+        # Relative 1e-12 of lengths up to 255.
+        compare=Enclosed(radius=1e-12, rounding=3e-10),
+        must_refute=_next_kink,
+        assumptions=("a root is proved, not that it is the only one",),
+    ),
+)

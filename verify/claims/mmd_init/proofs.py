@@ -1,0 +1,359 @@
+"""Moments and closed forms, integrated and summed in symbols."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from theory import mmd
+from verify.claims._symbolic import Link, proof
+from verify.reading import Reading
+
+_KEY = "lee2023unsupervised"
+d, n, k, g, p, u, s = sympy.symbols("d n k gamma p u s", positive=True)
+lam = sympy.Symbol("lambda", negative=True)
+_SIZES = {n: (1.0, 60.0)}
+
+
+# --- laws -----------------------------------------------------------------------------
+
+
+def _moment() -> list[Any]:
+    z = sympy.Symbol("z", real=True)
+    density = sympy.exp(-(z**2) / 2) / sympy.sqrt(2 * sympy.pi)
+    found = sympy.integrate(sympy.exp(lam * z**2) * density, (z, -sympy.oo, sympy.oo))
+    # Its square, without the centre's factor: a rational function.
+    return [sympy.simplify(found) ** 2]
+
+
+def _simplex_moments() -> list[Any]:
+    """Variance and covariance of Dirichlet(1, ..., 1), from Euler's integral."""
+
+    def power(order: int) -> Any:
+        """E u_1^k = (d - 1) B(k + 1, d - 1)."""
+        beta = sympy.gamma(order + 1) * sympy.gamma(d - 1) / sympy.gamma(d + order)
+        return sympy.gammasimp((d - 1) * beta)
+
+    variance = power(2) - power(1) ** 2
+    # The entries add up to one: d variances and d (d - 1) covariances to zero.
+    return [power(1), variance, -variance / (d - 1)]
+
+
+def _simplex_formula(shift: int) -> list[Any]:
+    below = d**2 * (d + shift)
+    return [1 / d, (d - 1) / below, -1 / below]
+
+
+def _row_moments() -> list[Any]:
+    """Of n squares w^2 b: E b = E b^2 = q, E w^2 = v, E w^4 = 3 v^2."""
+    q, v = sympy.symbols("q v", positive=True)
+    mean, square = q * v, 3 * q * v**2
+    he = {q: sympy.Rational(1, 2), v: 2 / n}
+    return [(n * mean).subs(he), (n * (square - mean**2)).subs(he)]
+
+
+def _row_links() -> list[Link]:
+    return [
+        Link(
+            lambda size, name=name: getattr(mmd.jacobian_row_moments(int(size)), name),
+            value + 0 * n,
+            _SIZES,
+            whole=True,
+        )
+        for name, value in (("mean", sympy.Integer(1)), ("variance", 5 / n))
+    ]
+
+
+def _energy() -> list[Any]:
+    """Sum of the variances s^2/n_in of the weights and s^2/n_out of the biases."""
+    a, b, c = sympy.symbols("a b c", positive=True)
+    return [
+        sum(
+            rows * columns * s**2 / columns + rows * s**2 / rows
+            for columns, rows in ((a, b), (b, c))
+        )
+    ]
+
+
+def _energy_formula(bias: int) -> list[Any]:
+    b, c = sympy.symbols("b c", positive=True)
+    return [s**2 * ((b + bias) + (c + bias))]
+
+
+# --- the discrepancy ------------------------------------------------------------------
+
+
+@cache
+def _kernel() -> tuple[Any, Any, Any]:
+    """Symmetric kernels of three and two points, one value on each diagonal."""
+
+    def square(size: int, name: str) -> Any:
+        return sympy.Matrix(
+            size,
+            size,
+            lambda i, j: (
+                k if i == j else sympy.Symbol(f"{name}_{min(i, j)}{max(i, j)}")
+            ),
+        )
+
+    cross = sympy.Matrix(3, 2, sympy.symbols("c_:6"))
+    return square(3, "x"), square(2, "y"), cross
+
+
+def _estimates(part: int) -> list[Any]:
+    """Biased less unbiased; `part` of the gap that a diagonal leaves."""
+    xx, yy, cross = _kernel()
+
+    def biased(m: Any) -> Any:
+        return sum(m) / (m.rows * m.cols)
+
+    def unbiased(m: Any) -> Any:
+        return (sum(m) - m.trace()) / (m.rows * (m.rows - 1))
+
+    if part == 0:
+        both = [mean(xx) - 2 * biased(cross) + mean(yy) for mean in (biased, unbiased)]
+        return [both[0] - both[1]]
+    return [sum((k - unbiased(m)) / (m.rows + 1 - part) for m in (xx, yy))]
+
+
+def _estimate_links() -> list[Link]:
+    a, b, c = sympy.symbols("a b c", real=True)
+
+    def gap(x: Any, y: Any) -> Any:
+        # Of (x, 1 - x) and (y, 1 - y) at bandwidth 1/2.
+        return sympy.exp(-4 * (x - y) ** 2)
+
+    # Two points each: one pair off the diagonal.
+    value = (1 - gap(a, b)) / 2 + (1 - gap(c, 0)) / 2
+    box = dict.fromkeys((a, b, c), (0.0, 1.0))
+    return [
+        Link(
+            lambda x, y, z: mmd.estimator_gap(
+                [[x, 1.0 - x], [y, 1.0 - y]], [[z, 1.0 - z], [0.0, 1.0]], 0.5
+            ),
+            value,
+            box,
+        )
+    ]
+
+
+def _segment() -> list[Any]:
+    # k = exp(-(p - u)^2/gamma^2).
+    embedding = sympy.integrate(sympy.exp(-((p - u) ** 2) / g**2), (u, 0, 1))
+    mean = sympy.integrate(embedding, (p, 0, 1))
+    return [sympy.expand(e.rewrite(sympy.erf)) for e in (embedding, mean)]
+
+
+def _segment_formula(root: Any) -> list[Any]:
+    embedding = g * root / 2 * (sympy.erf(p / g) + sympy.erf((1 - p) / g))
+    mean = g * root * sympy.erf(1 / g) - g**2 * (1 - sympy.exp(-1 / g**2))
+    return [embedding.expand(), mean.expand()]
+
+
+def _segment_links() -> list[Link]:
+    embedding, mean = _segment_formula(sympy.sqrt(sympy.pi))
+    widths = (0.125, 2.0)
+    return [
+        Link(mmd.segment_embedding, embedding, {p: (0.0, 1.0), g: widths}),
+        Link(mmd.segment_kernel_mean, mean, {g: widths}),
+        Link(
+            mmd.segment_embedding_derivative,
+            sympy.diff(embedding, p),
+            {p: (0.0, 1.0), g: widths},
+        ),
+    ]
+
+
+# --- norms ----------------------------------------------------------------------------
+
+
+def _distances() -> list[Any]:
+    """Larger squared distance of (p, 1 - p) from a vertex: max by its half sum."""
+    x, y = 2 * (1 - p) ** 2, 2 * p**2
+    first, second = (sympy.sqrt(2) * (1 - p), sympy.sqrt(2) * p)
+    return [
+        (1 - p) ** 2 + (1 - p) ** 2 - x,
+        p**2 + p**2 - y,
+        (first + second) / 2 - 1 / sympy.sqrt(2),
+        first - second,
+    ]
+
+
+def _supremum(factor: int) -> list[Any]:
+    """Lagrange's identity in three dimensions."""
+    j, x = sympy.symbols("j_:3"), sympy.symbols("x_:3")
+    along = sum(a * b for a, b in zip(j, x, strict=True))
+    if factor == 0:
+        return [sum(a**2 for a in j) * sum(b**2 for b in x) - along**2]
+    pairs = ((0, 1), (0, 2), (1, 2))
+    return [
+        sum((j[a] * x[b] - j[b] * x[a]) ** 2 for a, b in pairs) * sympy.Integer(factor)
+    ]
+
+
+def _detachment(a: float, b: float, c: float) -> float:
+    """Loss of one layer whose two classes have the gradient (a, b, c)."""
+    return mmd.detachment_loss([np.array([[[a, b, c]] * 2])])
+
+
+CLAIMS = (
+    proof(
+        id="mmd/lem1-proof",
+        items=("Lem1",),
+        title="The exponential moment of a squared normal, by integration",
+        statement=r"\big(E\,e^{\lambda z^2}\big)^2 = \frac1{1 - 2\lambda}",
+        source=(_KEY, "Equation 24, second line"),
+        derived=_moment,
+        formula=lambda: [1 / (1 - 2 * lam)],
+        wrong=lambda: [1 / (1 - lam)],
+        links=lambda: [
+            Link(
+                mmd.chi_square_log_moment,
+                -lam - sympy.log(1 - 2 * lam) / 2,
+                {lam: (-2.0, -0.1)},
+            )
+        ],
+        assumptions=("lambda < 0; both sides are analytic up to 1/2",),
+    ),
+    proof(
+        id="mmd/eq1-moments",
+        items=("Eq1", "Eq2"),
+        title="Means, variances and covariances of uniform points, every dimension",
+        statement=r"\frac1d, \quad \frac{d - 1}{d^2 (d + 1)}, \quad"
+        r" -\frac1{d^2 (d + 1)}",
+        source=(_KEY, "Equation 2; the moments are ours"),
+        reading=Reading.OURS,
+        derived=_simplex_moments,
+        formula=lambda: _simplex_formula(1),
+        wrong=lambda: _simplex_formula(0),
+        links=lambda: [
+            Link(
+                lambda size, j=j: mmd.simplex_covariance(int(size))[0, j],
+                _simplex_formula(1)[1 + j],
+                {d: (2.0, 12.0)},
+                whole=True,
+            )
+            for j in (0, 1)
+        ],
+    ),
+    proof(
+        id="mmd/thm3-proof",
+        items=("Thm3",),
+        title="Mean and variance of a masked row's squared norm, every width",
+        statement=r"E = 1, \quad \operatorname{Var} = \frac5n, \quad"
+        r" \sigma^2 = \frac2n",
+        source=(_KEY, "Proof of Theorem 3; the variance is ours"),
+        reading=Reading.OURS,
+        derived=_row_moments,
+        formula=lambda: [sympy.Integer(1), 5 / n],
+        wrong=lambda: [sympy.Integer(1), 2 / n],  # of all weights, of variance 1/n
+        links=_row_links,
+        assumptions=("weights independent normal, units on with probability 1/2",),
+    ),
+    proof(
+        id="mmd/sigma-proof",
+        items=("Sigma",),
+        title="The energy of the noise, every width and scale",
+        statement=r"E \|\epsilon\|^2 = s^2 \sum_k (n_k + 1)",
+        source=(_KEY, "Section 3.3; the sums are ours"),
+        reading=Reading.OURS,
+        derived=_energy,
+        formula=lambda: _energy_formula(1),
+        wrong=lambda: _energy_formula(0),
+        links=lambda: [
+            Link(
+                lambda b, c, size: mmd.noise_rule((7, int(b), int(c)), size).energy,
+                _energy_formula(1)[0],
+                {
+                    **dict.fromkeys(sympy.symbols("b c", positive=True), (1.0, 40.0)),
+                    s: (1.0, 4.0),
+                },
+                whole=True,
+            )
+        ],
+        assumptions=("two layers",),
+    ),
+    proof(
+        id="mmd/est-proof",
+        items=("Est",),
+        title="What the diagonals add to the estimate, every kernel",
+        statement=r"V - U = \frac1M (k(0) - \bar k_{xx}) + \frac1N (k(0) - \bar k_{yy})",
+        source=(_KEY, "Equation 9 with appendix C.1; the relation is ours"),
+        reading=Reading.OURS,
+        derived=lambda: _estimates(0),
+        formula=lambda: _estimates(1),
+        wrong=lambda: _estimates(2),
+        links=_estimate_links,
+        assumptions=("three and two points",),
+    ),
+    proof(
+        id="mmd/seg-proof",
+        items=("Seg",),
+        title="The segment's kernel means, by integration",
+        statement=r"h_\gamma(p) = \frac{\gamma\sqrt\pi}2 \Big[\mathrm{erf}\frac p\gamma"
+        r" + \mathrm{erf}\frac{1 - p}\gamma\Big], \quad E\,k = \gamma\sqrt\pi\,"
+        r"\mathrm{erf}\frac1\gamma - \gamma^2 (1 - e^{-1/\gamma^2})",
+        source=(_KEY, "Appendix C.1; the closed form is ours"),
+        reading=Reading.OURS,
+        derived=_segment,
+        formula=lambda: _segment_formula(sympy.sqrt(sympy.pi)),
+        wrong=lambda: _segment_formula(sympy.sqrt(sympy.pi) / sympy.sqrt(2)),
+        links=_segment_links,
+        assumptions=("points (p, 1 - p), whose distance is sqrt(2) |p - u|",),
+    ),
+    proof(
+        id="mmd/eq14-segment-proof",
+        items=("Eq14", "SdFloor"),
+        title="For two classes the loss is the mean's distance from one half, every law",
+        statement=r"\max(\sqrt2 (1 - p), \sqrt2 p) - \frac1{\sqrt2} ="
+        r" \sqrt2 \Big|p - \tfrac12\Big|",
+        source=(_KEY, "Equation 14; the identity is ours"),
+        reading=Reading.OURS,
+        derived=_distances,
+        formula=lambda: [
+            sympy.Integer(0),
+            sympy.Integer(0),
+            sympy.Integer(0),
+            -2 * sympy.sqrt(2) * (p - sympy.Rational(1, 2)),
+        ],
+        wrong=lambda: [
+            sympy.Integer(0),
+            sympy.Integer(0),
+            sympy.Integer(0),
+            -2 * (p - sympy.Rational(1, 2)),
+        ],
+        links=lambda: [
+            Link(
+                lambda v: mmd.segment_degeneracy_loss([[v]]),
+                sympy.sqrt(2) * sympy.Abs(p - sympy.Rational(1, 2)),
+                {p: (0.0, 1.0)},
+            ),
+            Link(
+                lambda v: mmd.degeneracy_loss([[[v, 1.0 - v]]]),
+                sympy.sqrt(2) * sympy.Abs(p - sympy.Rational(1, 2)),
+                {p: (0.0, 1.0)},
+            ),
+        ],
+        assumptions=("max(a, b) = (a + b + |a - b|)/2",),
+    ),
+    proof(
+        id="mmd/eq15-proof",
+        items=("Eq15", "Eq16", "Eq17", "Eq18", "Eq19"),
+        title="The largest change along a unit vector is the row's norm: all rows",
+        statement=r"\|J\|^2 \|\xi\|^2 - (J \xi)^2 ="
+        r" \sum_{i < j} (J_i \xi_j - J_j \xi_i)^2 \ge 0",
+        source=(_KEY, "Equations 15 to 19"),
+        derived=lambda: _supremum(0),
+        formula=lambda: _supremum(1),
+        wrong=lambda: _supremum(2),  # each pair counted twice
+        links=lambda: [
+            Link(
+                _detachment,
+                (1 - sympy.sqrt(sum(e**2 for e in sympy.symbols("j_:3")))) ** 2,
+                dict.fromkeys(sympy.symbols("j_:3"), (-1.0, 1.0)),
+            )
+        ],
+        assumptions=("three entries; zero for parallel vectors alone",),
+    ),
+)
