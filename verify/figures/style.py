@@ -238,7 +238,7 @@ def _shortened(attribute: str) -> str:
 
 def _without_bare_groups(body: str) -> str:
     kept: list[bool] = []
-    parts = re.split(r"(<g\b[^>]*>|</g>)", body)
+    parts = re.split(r"(<g\b[^>]*(?<!/)>|</g>)", body)
     for k, part in enumerate(parts):
         if part.startswith("<g"):
             kept.append(part != "<g>")
