@@ -112,9 +112,17 @@ SQUARE_LOSS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *("nuSign", "Lemma1"),
         ),
     ),
-    ("Generalisation", ("Obs3", "Eq8")),
+    (
+        "Where the flow ends, and other remarks",
+        (
+            *("MinNormFlow", "Sec1.2", "SameNorm", "Obs2first", "Obs1large"),
+            *("Landscape", "SmallOutput", "NearZero", "Fn3", "Fn4", "Sec3exp"),
+            *("Sec3rank", "Sec3tuning", "Sec4.1nu"),
+        ),
+    ),
+    ("Generalisation", ("Obs3", "Obs3error", "Eq8")),
     ("Orthogonal layers", ("Orth", "RandOrth")),
-    ("Neural collapse", ("NC1", "NC2", "NC3", "NC4")),
+    ("Neural collapse", ("NC1", "NC2", "NC3", "NC4", "NCscale")),
     (
         "Experiment A: normalisation and weight decay",
         ("ExpA", "Fig1", "Fig2", "Fig3", "Fig4"),
