@@ -60,14 +60,14 @@ DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
 IDENTITY_MAP: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "One layer and one image",
-        ("Thm1", "Eq4", "Thm1-orth", "Lem1", "Lem2", "TwoLayer", "Eq16"),
+        ("Thm1", "Eq4", "Thm1-orth", "Lem1", "Lem2", "TwoLayer", "Eq16", "AnyDepth"),
     ),
     ("One convolution and one image", ("Patch", "Conv", "Rank")),
     (
         "Bounds on its error",
         ("Eq8", "Eq9", "Chi2", "Eq10", "Eq11", "Eq12", "Thm2"),
     ),
-    ("Architectures that can be the identity", ("B1", "B2", "B3", "Tab1")),
+    ("Architectures that can be the identity", ("B1", "B2", "B3", "Tab1", "Bias")),
     (
         "What is measured",
         ("Probe", "Corr", "MSE", "Layer", "SVD", "Upper", "Rel"),
@@ -88,7 +88,14 @@ IDENTITY_MAP: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("The last layers alone", ("Fig24",)),
     ("Initial weights and optimisers", ("Fig31", "Fig32")),
     ("Two and three training images", ("Fig38", "Fig39")),
-    ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 9))),
+    (
+        "Remarks on trained networks",
+        (
+            *("Identity5", "Edges", "ThreeChannels", "Fig5Bottom", "Robust", "Width"),
+            *("Fig19Lower", "Break", "Kaiming", "FCNMSE"),
+        ),
+    ),
+    ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 10))),
 )
 
 SQUARE_LOSS: tuple[tuple[str, tuple[str, ...]], ...] = (

@@ -1481,6 +1481,17 @@ IDENTITY = (
         rank_tolerance=1e-9,
     ),
     call(
+        im.scheduled_factors,
+        {
+            "learning_rates": frozenset({"empty", "pair", "own shorter"}),
+            "curvature": NOT_NEGATIVE & ONE - HUGE,
+            "momentum": UNIT & ONE,
+        },
+        learning_rates=np.array([0.1, 0.2]),
+        curvature=1.0,
+        momentum=0.5,
+    ),
+    call(
         im.residual_factors,
         {
             "steps": COUNT,

@@ -34,7 +34,7 @@ RELU = r"fcn-relu-depth-(\d+)-width-\d+"
 LINEAR = r"fcn-linear-depth-(\d+)-width-\d+"
 
 
-def trained(*, where: str = "Section 4", **parts: Any) -> Claim:
+def trained(*, where: str = "Section 3.2", **parts: Any) -> Claim:
     """Return a claim on trained networks, small ones in the quick profile."""
     return Claim(
         source=Source(KEY, where),
