@@ -157,6 +157,13 @@ MMD_INIT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("What is measured", ("DS", "Dead", "IOD")),
     ("Fine-tuning on binary tasks", ("Prelim", "Tab1", "Tab2")),
     ("Pre-training", ("Fig1", "Fig2", "Fig3", "Tab3", "Tab4", "Tab5")),
+    (
+        "Remarks on what is learnt",
+        (
+            *("Best", "BatchNorm", "Values", "Layers", "Choice", "Degenerate"),
+            *("Ablation", "BothFall", "Cost", "Fig2chain", "Fig2chosen"),
+        ),
+    ),
     # Err13 was no fair reading: the sentence says why xi stays at one.
     ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 16) if k != 13)),
 )

@@ -600,7 +600,13 @@ MMD = (
         weight_variance=0.5,
         active=0.5,
     ),
-    call(mmd.jacobian_chain, {}, **WIDTHS, start="xavier"),
+    call(
+        mmd.jacobian_chain,
+        {"noise": NOT_NEGATIVE & ONE - HUGE},
+        **WIDTHS,
+        start="xavier",
+        noise=0.5,
+    ),
     call(mmd.detachment_limit, {}, **WIDTHS, start="xavier"),
     call(
         mmd.layer_jacobians,
