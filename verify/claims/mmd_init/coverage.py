@@ -292,8 +292,9 @@ def _predict_floor(*, classes: int, kind: str, spread: float, seed: int) -> floa
     return mmd.degeneracy_floor(classes)
 
 
-def _slightly_above(*, classes: int, kind: str, spread: float, seed: int) -> float:
-    return mmd.degeneracy_floor(classes) + 1e-6
+def _of_one_more(*, classes: int, kind: str, spread: float, seed: int) -> float:
+    """Count a class too many."""
+    return mmd.degeneracy_floor(classes + 1)
 
 
 FLOOR = Claim(
@@ -314,7 +315,7 @@ FLOOR = Claim(
     predict=_predict_floor,
     measure=_measure_any,
     compare=AtLeast(rounding=1e-14),
-    must_refute=_slightly_above,
+    must_refute=_of_one_more,
     uses=("mmd/eq14",),
     finding=(
         "E|v - f| >= |v - E f| for every vertex, and some vertex is at least"
