@@ -15,7 +15,7 @@ from verify.claims.identity_map._framework import squared_error
 from verify.compare import AgreesTo, Identical
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
+Array = npt.NDArray[np.floating[Any]]
 KEY = "zhang2020identity"
 
 # --- Theorem 1 with a schedule --------------------------------------------------------
@@ -234,7 +234,7 @@ HOMOGENEOUS = Claim(
 )
 
 
-def _measure_flat(*, kind: str, padding: str) -> list[int]:
+def _measure_flat(*, kind: str, padding: Any) -> list[int]:
     """Distinct values that biases alone can put into the pixels of an output."""
     if kind == "fully connected":
         layer: nn.Module = nn.Linear(30, 30, dtype=torch.float64)

@@ -161,7 +161,8 @@ def _measure_kind(*, kind: str, rows: int, rank: int) -> float:
     v = torch.from_numpy(_projection(kind, rows, rank))
     # A power iteration for the layers after and before: the nearest matrix of rank one.
     g = torch.Generator().manual_seed(6500)
-    right = torch.randn(v.shape[1], generator=g, dtype=torch.float64)
+    left = torch.randn(v.shape[0], generator=g, dtype=torch.float64)
+    right = v.T @ left
     for _ in range(50):
         left = torch.nn.functional.normalize(v @ right, dim=0)
         right = torch.nn.functional.normalize(v.T @ left, dim=0)
