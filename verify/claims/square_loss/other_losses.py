@@ -269,15 +269,6 @@ def _open(
 
 UNTRAINED = (
     _open(
-        "sl/obs3-trained",
-        "Obs3error",
-        "Among trained networks a smaller scale goes with a smaller error",
-        "Section 2, above Observation 3, and Lemma 1",
-        "needs test errors of one architecture at several scales, seed for seed: the"
-        " records hold them, no comparison that separates scale from start is written",
-        r"\rho\text{ controls the expected error}",
-    ),
-    _open(
         "sl/sgd-noise",
         "Fn3",
         "Noise on labels counters the singularity without decay",
