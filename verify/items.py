@@ -60,14 +60,14 @@ DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
 IDENTITY_MAP: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "One layer and one image",
-        ("Thm1", "Eq4", "Thm1-orth", "Lem1", "Lem2", "TwoLayer", "Eq16"),
+        ("Thm1", "Eq4", "Thm1-orth", "Lem1", "Lem2", "TwoLayer", "Eq16", "AnyDepth"),
     ),
     ("One convolution and one image", ("Patch", "Conv", "Rank")),
     (
         "Bounds on its error",
         ("Eq8", "Eq9", "Chi2", "Eq10", "Eq11", "Eq12", "Thm2"),
     ),
-    ("Architectures that can be the identity", ("B1", "B2", "B3", "Tab1")),
+    ("Architectures that can be the identity", ("B1", "B2", "B3", "Tab1", "Bias")),
     (
         "What is measured",
         ("Probe", "Corr", "MSE", "Layer", "SVD", "Upper", "Rel"),
@@ -88,7 +88,14 @@ IDENTITY_MAP: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("The last layers alone", ("Fig24",)),
     ("Initial weights and optimisers", ("Fig31", "Fig32")),
     ("Two and three training images", ("Fig38", "Fig39")),
-    ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 9))),
+    (
+        "Remarks on trained networks",
+        (
+            *("Identity5", "Edges", "ThreeChannels", "Fig5Bottom", "Robust", "Width"),
+            *("Fig19Lower", "Break", "Kaiming", "FCNMSE"),
+        ),
+    ),
+    ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 10))),
 )
 
 SQUARE_LOSS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -112,9 +119,17 @@ SQUARE_LOSS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *("nuSign", "Lemma1"),
         ),
     ),
-    ("Generalisation", ("Obs3", "Eq8")),
+    (
+        "Where the flow ends, and other remarks",
+        (
+            *("MinNormFlow", "Sec1.2", "SameNorm", "Obs2first", "Obs1large"),
+            *("Landscape", "SmallOutput", "NearZero", "Fn3", "Fn4", "Sec3exp"),
+            *("Sec3rank", "Sec3tuning", "Sec4.1nu"),
+        ),
+    ),
+    ("Generalisation", ("Obs3", "Obs3error", "Eq8")),
     ("Orthogonal layers", ("Orth", "RandOrth")),
-    ("Neural collapse", ("NC1", "NC2", "NC3", "NC4")),
+    ("Neural collapse", ("NC1", "NC2", "NC3", "NC4", "NCscale")),
     (
         "Experiment A: normalisation and weight decay",
         ("ExpA", "Fig1", "Fig2", "Fig3", "Fig4"),
@@ -142,6 +157,13 @@ MMD_INIT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("What is measured", ("DS", "Dead", "IOD")),
     ("Fine-tuning on binary tasks", ("Prelim", "Tab1", "Tab2")),
     ("Pre-training", ("Fig1", "Fig2", "Fig3", "Tab3", "Tab4", "Tab5")),
+    (
+        "Remarks on what is learnt",
+        (
+            *("Best", "BatchNorm", "Values", "Layers", "Choice", "Degenerate"),
+            *("Ablation", "BothFall", "Cost", "Fig2chain", "Fig2chosen"),
+        ),
+    ),
     # Err13 was no fair reading: the sentence says why xi stays at one.
     ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 16) if k != 13)),
 )

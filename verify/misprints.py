@@ -28,6 +28,13 @@ class Misprint:
 
 MISPRINTS: tuple[Misprint, ...] = (
     Misprint(
+        "id",
+        "Err9",
+        "Captions of Figures 14 and 33",
+        "Figure 33: linear networks, the same as Figure 14 (a); Figure 14: (a) is ReLU",
+        "one of the two captions has its panels the wrong way round",
+    ),
+    Misprint(
         "sl",
         "Err8",
         "Caption of Figure 1",

@@ -27,5 +27,8 @@ RETIRED: Mapping[str, str] = {
     ),
     **{f"sl/err{k}": _MISPRINT for k in (8, 9)},
     **{f"mmd/err{k}": _MISPRINT for k in (7, 8, 10, 11, 12, 14, 15)},
+    "mmd/Fig2-noise": (
+        "it took perturbations for starts; mmd/Fig2 and mmd/Fig2-chosen say it"
+    ),
     "mmd/err13": "no fair reading: the sentence says why xi stays at one, nothing of sizes",
 }

@@ -600,7 +600,13 @@ MMD = (
         weight_variance=0.5,
         active=0.5,
     ),
-    call(mmd.jacobian_chain, {}, **WIDTHS, start="xavier"),
+    call(
+        mmd.jacobian_chain,
+        {"noise": NOT_NEGATIVE & ONE - HUGE},
+        **WIDTHS,
+        start="xavier",
+        noise=0.5,
+    ),
     call(mmd.detachment_limit, {}, **WIDTHS, start="xavier"),
     call(
         mmd.layer_jacobians,
@@ -724,7 +730,7 @@ SQUARE_LOSS = (
         **RHO,
         depth=4,
     ),
-    call(sl.outputs, NETWORK, weights=V, x=ROWS),
+    call(sl.outputs, NETWORK | {"linear": FLAG}, weights=V, x=ROWS, linear=False),
     call(sl.norms, {"weights": OWN}, weights=V),
     call(sl.normalise, {"weights": OWN}, weights=V),
     call(
@@ -733,13 +739,21 @@ SQUARE_LOSS = (
         weights=V,
         x=ROWS,
     ),
-    call(sl.layer_gradients, NETWORK, weights=V, x=ROWS),
+    call(
+        sl.layer_gradients,
+        NETWORK | {"linear": FLAG},
+        weights=V,
+        x=ROWS,
+        linear=False,
+    ),
     call(
         sl.weighted_gradients,
-        NETWORK | {"x": AXIS | OWN_HUGE, "coefficients": LEADING | OWN_HUGE},
+        NETWORK
+        | {"x": AXIS | OWN_HUGE, "coefficients": LEADING | OWN_HUGE, "linear": FLAG},
         weights=V,
         x=ROWS,
         coefficients=F,
+        linear=False,
     ),
     call(
         sl.aligned_directions,
@@ -800,6 +814,38 @@ SQUARE_LOSS = (
         labels=Y,
         weight_decay=np.array([0.1, 1.0]),
     ),
+    call(
+        sl.maximum_margin,
+        {"x": OWN_HUGE},
+        x=ROWS,
+        labels=Y,
+    ),
+    call(
+        sl.cluster_equilibrium,
+        {"weight_decay": NOT_NEGATIVE & ONE - LARGE, "overlap": frozenset({"tiny"})},
+        sizes=[2, 1],
+        overlap=0.2,
+        weight_decay=0.1,
+    ),
+    call(sl.typical_output, {}, widths=[4, 3]),
+    call(
+        sl.linear_mode,
+        {
+            "time": NOT_NEGATIVE,
+            "start": POSITIVE & ONE,
+            "target": POSITIVE & ONE,
+        },
+        time=0.5,
+        start=0.1,
+        target=2.0,
+    ),
+    call(
+        sl.exponential_multiplier,
+        {"rho": POSITIVE, "outputs": LEADING | OWN_HUGE, "labels": AXIS},
+        rho=1.0,
+        **RHO,
+    ),
+    call(sl.gram_offdiagonal_rms, {"rows": WHOLE}, rows=4),
     call(sl.rademacher_linear, {"x": OWN - AXIS}, x=ROWS),
     call(sl.rademacher_linear_bound, {"examples": WHOLE}, examples=4),
     call(
@@ -856,9 +902,10 @@ SQUARE_LOSS = (
     ),
     call(
         sl.gradient_flow,
-        STEPPED | {"rho0": frozenset({"tiny", "half", "three"})},
+        STEPPED | {"rho0": frozenset({"tiny", "half", "three"}), "linear": FLAG},
         directions=V,
         rho0=1.0,
+        linear=False,
         **FLOWS,
     ),
     call(
@@ -1438,6 +1485,17 @@ IDENTITY = (
         w0=W,
         **{**STEPS, "learning_rate": 0.1},
         rank_tolerance=1e-9,
+    ),
+    call(
+        im.scheduled_factors,
+        {
+            "learning_rates": frozenset({"empty", "pair", "own shorter"}),
+            "curvature": NOT_NEGATIVE & ONE - HUGE,
+            "momentum": UNIT & ONE,
+        },
+        learning_rates=np.array([0.1, 0.2]),
+        curvature=1.0,
+        momentum=0.5,
     ),
     call(
         im.residual_factors,

@@ -39,6 +39,76 @@ def test_ridge_is_as_good_as_its_data(decay, condition):
     assert error <= 9 * 8 * EPS * (max(kappa, 1.0) * size + kappa**2 * left)
 
 
+def test_largest_margin_against_quadratic_programming():
+    generator = np.random.default_rng(7)
+    for _ in range(20):
+        n, d = generator.integers(1, 9), generator.integers(2, 6)
+        x = generator.normal(size=(n, d))
+        y = np.where(x @ generator.normal(size=d) > 0.0, 1.0, -1.0)
+        margin, w = sl.maximum_margin(x, y)
+        least = (y * (x @ w)).min()
+        assert abs(np.linalg.norm(w) - 1.0) <= 4 * EPS
+        assert margin == pytest.approx(least, rel=1e-12)
+        # Weak duality: no unit vector beats the hull's distance, reached by w itself.
+        slack = y * (x @ w) - margin
+        active = (y[:, None] * x)[slack <= 1e-9]
+        weights = np.linalg.lstsq(active.T, margin * w, rcond=None)[0]
+        assert np.allclose(active.T @ weights, margin * w, atol=1e-9)
+        assert weights.sum() == pytest.approx(1.0, abs=1e-8)
+
+
+def test_largest_margin_keeps_its_units():
+    x, y = np.array([[3.0, 1.0], [1.0, 2.0], [-1.0, -1.0]]), [1, 1, -1]
+    margin, w = sl.maximum_margin(x, y)
+    for factor in (1e-200, 1e200):
+        scaled, turned = sl.maximum_margin(factor * x, y)
+        assert scaled == pytest.approx(factor * margin, rel=1e-14)
+        np.testing.assert_allclose(turned, w, rtol=1e-13)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3, 50.0])
+@pytest.mark.parametrize("sizes", [(3,), (2, 2), (2, 1, 3), (1, 1, 1, 1, 1)])
+def test_clusters_are_at_rest(sizes, decay):
+    if decay == 50.0 and len(set(sizes)) > 1:
+        with pytest.raises(ValueError, match="leave each a share"):
+            sl.cluster_equilibrium(sizes, 0.1, decay)
+        return
+    found = sl.cluster_equilibrium(sizes, 0.1, decay)
+    f = np.repeat(found.margins, sizes)
+    y = np.ones(len(f))
+    assert found.shares.sum() == pytest.approx(1.0, rel=1e-14)
+    assert found.rho == pytest.approx(sl.rho_equilibrium(f, y, decay), rel=1e-13)
+    errors = found.rho * f - y
+    loss = errors @ errors + decay * found.rho**2
+    assert found.loss == pytest.approx(loss, rel=1e-12, abs=1e-14)
+
+
+def test_a_linear_flow_passes_where_relu_has_a_kink():
+    v = sl.normalise([np.array([[1.0, -0.4], [0.3, 1.0]]), np.array([[1.0, 0.7]])])[1]
+    x = np.array([[0.8, 0.6], [-0.6, 0.8]])
+    flow = sl.gradient_flow(v, 0.5, x, [1, -1], 0.2, t_end=120.0, linear=True)
+    w = sl.ridge_solution(x, [1.0, -1.0], 0.2)
+    assert flow.rho_at(120.0) == pytest.approx(float(np.linalg.norm(w)), rel=1e-8)
+    product = np.linalg.multi_dot(flow.directions(120.0)[::-1])[0]
+    np.testing.assert_allclose(flow.rho_at(120.0) * product, w, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: sl.maximum_margin([[1.0], [1.0]], [1, -1]), "be separable"),
+        (lambda: sl.cluster_equilibrium([], 0.1, 0.0), "at least one cluster"),
+        (lambda: sl.cluster_equilibrium([2, 2], 0.5, 0.0), "be below 1 / "),
+        (lambda: sl.typical_output([]), "inputs' dimension"),
+        (lambda: sl.linear_mode(-1.0, 0.1, 1.0), "`time` must be at least 0"),
+        (lambda: sl.exponential_multiplier(0.0, [0.5], [1]), "`rho` must be positive"),
+    ],
+)
+def test_new_refusals(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
 def test_least_norm_of_all_interpolators():
     generator = np.random.default_rng(1)
     x, y = generator.normal(size=(3, 8)), generator.normal(size=3)

@@ -60,6 +60,7 @@ from theory.identity_map.descent import (
     least_squares_weights as least_squares_weights,
 )
 from theory.identity_map.descent import residual_factors as residual_factors
+from theory.identity_map.descent import scheduled_factors as scheduled_factors
 from theory.identity_map.one_layer import Moments as Moments
 from theory.identity_map.one_layer import curvature as curvature
 from theory.identity_map.one_layer import one_layer_prediction as one_layer_prediction

@@ -251,3 +251,54 @@ def _counts(who: str, steps: Any) -> Steps:
     if not isinstance(steps, int):
         _checks.real(who, "steps", steps)
     return whole_steps(who, steps)
+
+
+def scheduled_factors(
+    learning_rates: Any, *, curvature: float, momentum: float = 0.0
+) -> npt.NDArray[np.float64]:
+    r"""Return ``a_0 .. a_T``, what is left of the error, for rates that vary.
+
+    .. math:: b_{t+1} = m\,b_t + g\,a_t, \qquad a_{t+1} = a_t - \eta_t\,b_{t+1}, \quad
+        a_0 = 1,\; b_0 = 0
+
+    Parameters
+    ----------
+    learning_rates : array, shape (T,)
+        ``eta_t > 0`` of each step.
+    curvature : float
+        ``g >= 0``.
+    momentum : float
+        m in [0, 1).
+
+    Returns
+    -------
+    array, shape (T + 1,)
+        With constant rates those of `residual_factors`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, or descent leaves float64.
+
+    Notes
+    -----
+    By the recursion: absolute error a few ``T eps`` times the largest ``|a_t|``.
+    Source: Zhang et al. 2020, Theorem 1 and appendix A, whose rates drop three times.
+
+    Examples
+    --------
+    >>> scheduled_factors([0.5, 0.1, 0.1], curvature=1.0)
+    array([1.   , 0.5  , 0.45 , 0.405])
+    """
+    who = "scheduled_factors"
+    rates = _checks.positive(who, "learning_rates", learning_rates)
+    if rates.ndim != 1:
+        raise _checks.misshapen(who, "learning_rates", "be a list of rates", rates)
+    g = _checks.scalar(who, "curvature", curvature)
+    m = float(checked_momentum(who, _checks.number(who, "momentum", momentum)))
+    out, velocity = np.ones(len(rates) + 1), 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t, rate in enumerate(rates):
+            velocity = m * velocity + g * out[t]
+            out[t + 1] = out[t] - rate * velocity
+    return _checks.result(who, out, "learning_rates", "curvature")

@@ -86,19 +86,28 @@ def jacobian_row_moments(
     return RowMoments(share * total, variance)
 
 
-def jacobian_chain(widths: Sequence[int], start: Start = "he") -> Array:
+def jacobian_chain(
+    widths: Sequence[int],
+    start: Start | Literal["minimum"] = "he",
+    *,
+    noise: float = 0.0,
+) -> Array:
     r"""Return the mean squared row norms of ``J_0, ..., J_{L-1}`` at random weights.
 
     .. math:: E\|J_l^{(i)}\|^2 = \prod_{k=l+1}^{L} n_{k-1} q_{k-1} \sigma_k^2, \qquad
         q_0 = 1,\; q_k = \tfrac12
 
-    with ``sigma_k^2 = 2 / n_{k-1}`` (He) or ``2 / (n_{k-1} + n_k)`` (Xavier, normal).
+    with ``sigma_k^2 = 2 / n_{k-1}`` (He) or ``2 / (n_{k-1} + n_k)`` (Xavier, normal), to
+    which noise of `noise_rule` adds ``s^2 / n_{k-1}``. At the minimum of the loss every
+    product is 1 before noise, in the mean.
 
     Parameters
     ----------
     widths : sequence of int
         Inputs, hidden layers and classes.
-    start : {"he", "xavier"}
+    start : {"he", "xavier", "minimum"}
+    noise : float
+        ``s^2 >= 0``.
 
     Returns
     -------
@@ -122,19 +131,26 @@ def jacobian_chain(widths: Sequence[int], start: Start = "he") -> Array:
     array([2., 1., 1., 1.])
     >>> jacobian_chain((784, 392, 392, 392, 2), "xavier").round(5).tolist()
     [0.33164, 0.24873, 0.49746, 0.99492]
+    >>> jacobian_chain((784, 392, 392, 392, 2), "minimum", noise=0.5).round(5).tolist()
+    [2.92969, 1.95312, 1.5625, 1.25]
     """
-    return _chain("jacobian_chain", widths, start)
+    return _chain("jacobian_chain", widths, start, noise)
 
 
-def _chain(who: str, widths: Sequence[int], start: str) -> Array:
+def _chain(who: str, widths: Sequence[int], start: str, noise: float = 0.0) -> Array:
     sizes = _inputs.widths(who, widths)
-    he = _checks.choice(who, "start", start, STARTS) == "he"
+    rule = _checks.choice(who, "start", start, (*STARTS, "minimum"))
+    s2 = _checks.scalar(who, "noise", noise)
     factors: list[float] = []
     for k, (before, after) in enumerate(itertools.pairwise(sizes)):
-        total = 2.0 if he else 2.0 * before / (before + after)
-        factors.append(total if k == 0 else 0.5 * total)
+        total = 2.0 * before / (before + after) if rule == "xavier" else 2.0
+        if rule == "minimum" and k == 0:
+            total = 1.0
+        factors.append((total + s2) if k == 0 else 0.5 * (total + s2))
     backwards = np.array(factors[::-1], dtype=np.float64)
-    return np.asarray(np.cumprod(backwards, dtype=np.float64)[::-1].copy())
+    with np.errstate(over="ignore"):
+        out = np.cumprod(backwards, dtype=np.float64)[::-1].copy()
+    return np.asarray(_checks.result(who, out, "noise"))
 
 
 def detachment_limit(widths: Sequence[int], start: Start = "he") -> float:
@@ -163,6 +179,7 @@ def detachment_limit(widths: Sequence[int], start: Start = "he") -> float:
     >>> round(detachment_limit(sizes), 5), round(detachment_limit(sizes, "xavier"), 5)
     (0.17157, 0.25127)
     """
+    _checks.choice("detachment_limit", "start", start, STARTS)
     means = _chain("detachment_limit", widths, start)
     return float(np.max((1.0 - np.sqrt(means)) ** 2))
 

@@ -9,12 +9,19 @@ and `torch_scale` converts the settings of an optimiser into this convention.
 """
 
 from theory.square_loss._driver import FlowWarning as FlowWarning
+from theory.square_loss.clusters import ClusterEquilibrium as ClusterEquilibrium
+from theory.square_loss.clusters import cluster_equilibrium as cluster_equilibrium
+from theory.square_loss.clusters import linear_mode as linear_mode
+from theory.square_loss.clusters import typical_output as typical_output
 from theory.square_loss.critical import alignment_gap as alignment_gap
 from theory.square_loss.critical import critical_residual as critical_residual
 from theory.square_loss.critical import overshoot_curvature as overshoot_curvature
 from theory.square_loss.critical import per_sample_residual as per_sample_residual
 from theory.square_loss.critical import projected_kernel as projected_kernel
 from theory.square_loss.equilibrium import equilibrium_distance as equilibrium_distance
+from theory.square_loss.equilibrium import (
+    exponential_multiplier as exponential_multiplier,
+)
 from theory.square_loss.equilibrium import lagrange_multiplier as lagrange_multiplier
 from theory.square_loss.equilibrium import off_sphere_rate as off_sphere_rate
 from theory.square_loss.equilibrium import rho_equilibrium as rho_equilibrium
@@ -34,6 +41,7 @@ from theory.square_loss.generalisation import ramp_loss as ramp_loss
 from theory.square_loss.generalisation import vacuous_below as vacuous_below
 from theory.square_loss.linear import RegularisationPath as RegularisationPath
 from theory.square_loss.linear import linear_minimiser as linear_minimiser
+from theory.square_loss.linear import maximum_margin as maximum_margin
 from theory.square_loss.linear import regularisation_path as regularisation_path
 from theory.square_loss.linear import ridge_solution as ridge_solution
 from theory.square_loss.networks import aligned_directions as aligned_directions
@@ -50,6 +58,9 @@ from theory.square_loss.random_matrices import (
 )
 from theory.square_loss.random_matrices import (
     gram_deviation_variance as gram_deviation_variance,
+)
+from theory.square_loss.random_matrices import (
+    gram_offdiagonal_rms as gram_offdiagonal_rms,
 )
 from theory.square_loss.random_matrices import (
     gram_spectrum_edges as gram_spectrum_edges,

@@ -7,25 +7,32 @@ Array = npt.NDArray[np.float64]
 Weights = tuple[Array, ...]
 
 
-def forward(weights: Weights, x: Array) -> tuple[list[Array], Array]:
+def forward(
+    weights: Weights, x: Array, *, linear: bool = False
+) -> tuple[list[Array], Array]:
     """Return the input of every layer, and the outputs."""
     hidden = [x]
     for w in weights[:-1]:
-        hidden.append(np.maximum(hidden[-1] @ w.swapaxes(-1, -2), 0.0))
+        z = hidden[-1] @ w.swapaxes(-1, -2)
+        hidden.append(z if linear else np.maximum(z, 0.0))
     return hidden, (hidden[-1] @ weights[-1].swapaxes(-1, -2))[..., 0]
 
 
-def backward(weights: Weights, hidden: list[Array], c: Array) -> list[Array]:
+def backward(
+    weights: Weights, hidden: list[Array], c: Array, *, linear: bool = False
+) -> list[Array]:
     """Return ``c_n`` times the first bracket of (9) for every layer, (..., N, n_k)."""
     back = [c[..., np.newaxis]]
     for w, h in zip(weights[:0:-1], hidden[:0:-1], strict=True):
-        back.append((back[-1] @ w) * (h > 0.0))
+        back.append((back[-1] @ w) * (1.0 if linear else h > 0.0))
     return back[::-1]
 
 
-def pull_back(weights: Weights, hidden: list[Array], c: Array) -> Weights:
+def pull_back(
+    weights: Weights, hidden: list[Array], c: Array, *, linear: bool = False
+) -> Weights:
     """Return ``sum_n c_n df_n/dW_k`` from the inputs of the layers."""
-    back = backward(weights, hidden, c)
+    back = backward(weights, hidden, c, linear=linear)
     return tuple(a.swapaxes(-1, -2) @ h for a, h in zip(back, hidden, strict=True))
 
 

@@ -28,7 +28,13 @@ def _reader(weights: Weights, offset: int) -> Callable[[Array], Weights]:
 
 
 def normalised(
-    weights: Weights, x: Array, labels: Array, decay: float, *, clock: bool
+    weights: Weights,
+    x: Array,
+    labels: Array,
+    decay: float,
+    *,
+    clock: bool,
+    linear: bool = False,
 ) -> System:
     """Return the flow of (rho, v_k); `clock`: the lengths of v_k slow it down."""
     read = _reader(weights, 1)
@@ -37,12 +43,13 @@ def normalised(
         raw = read(y)
         lengths = [float(np.linalg.norm(v)) for v in raw]
         v = tuple(w / c for w, c in zip(raw, lengths, strict=True))
-        hidden, f = _passes.forward(v, x)
+        hidden, f = _passes.forward(v, x, linear=linear)
         e = y[0] * f - labels
         mean = e @ f
+        summed = _passes.pull_back(v, hidden, e, linear=linear)
         parts = [
             (2.0 * y[0] / (c if clock else 1.0)) * (w * mean - g)
-            for w, g, c in zip(v, _passes.pull_back(v, hidden, e), lengths, strict=True)
+            for w, g, c in zip(v, summed, lengths, strict=True)
         ]
         return flatten(np.array([-2.0 * (mean + decay * y[0])]), tuple(parts))
 
@@ -50,7 +57,7 @@ def normalised(
         return y if clock else flatten(y[:1], _passes.project(read(y)))
 
     def outputs(y: Array) -> Array:
-        return _passes.forward(_passes.project(read(y)), x)[1]
+        return _passes.forward(_passes.project(read(y)), x, linear=linear)[1]
 
     def loss(y: Array) -> Array:
         e = y[..., :1] * outputs(y) - labels

@@ -109,6 +109,7 @@ def gradient_flow(
     atol: float = 1e-12,
     t_eval: Any = None,
     max_steps: int = 10_000,
+    linear: bool = False,
 ) -> Flow:
     r"""Integrate the coupled flow of the norm and the directions.
 
@@ -138,6 +139,8 @@ def gradient_flow(
     max_steps : int
         After which the flow stops with a warning; earlier, once its pace shows that they
         are far from enough.
+    linear : bool
+        Whether layers follow on each other without ReLU; such a flow has no kinks.
 
     Returns
     -------
@@ -182,7 +185,8 @@ def gradient_flow(
     v, data = _given(who, "directions", directions, x, labels, weight_decay)
     _inputs.unit(who, v)
     rho = _checks.scalar(who, "rho0", rho0, positive=True)
-    system = normalised(v, *data, clock=False)
+    straight = _checks.flag(who, "linear", linear)
+    system = normalised(v, *data, clock=False, linear=straight)
     start = flatten(np.array([rho]), _passes.project(v))
     run = _Run(who, ("rho0", "directions", "x", "weight_decay"), data[-1], max_steps)
     return run.flow(system, start, t_end, rtol, atol, t_eval)

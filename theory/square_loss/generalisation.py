@@ -300,23 +300,25 @@ def margin_bound(
         j = 1 - exponent + (1 if mantissa == 0.5 else 0)
         level = math.ldexp(1.0, -j)
         log = math.log(math.pi**2 * j * j / (3.0 * delta))
-    average = (
-        rademacher_linear_bound(count)
-        if layers == 1
-        else rademacher_bound(count, layers)
-    )
     return MarginBound(
         gamma=level,
         ramp=float(np.mean(_ramp(f * y, level))),
-        complexity=2.0 / level * average,
+        complexity=2.0 / level * _average(count, layers),
         deviation=3.0 * math.sqrt(log / (2.0 * count)),
     )
+
+
+def _average(examples: int, depth: int) -> float:
+    """Bound the Rademacher average; one layer is the linear class."""
+    deep = rademacher_bound(examples, depth)
+    return deep if depth > 1 else rademacher_linear_bound(examples)
 
 
 def vacuous_below(rho: float, depth: int) -> float:
     r"""Return the number of examples below which `margin_bound` at 1/rho says nothing.
 
-    .. math:: N = 4\rho^2 \big(\sqrt{2L\ln 2} + 1\big)^2
+    .. math:: N = 4\rho^2 \big(\sqrt{2L\ln 2} + 1\big)^2, \qquad
+        4\rho^2 \text{ for the linear class, } L = 1
 
     where the complexity alone is 1.
 
@@ -338,10 +340,10 @@ def vacuous_below(rho: float, depth: int) -> float:
 
     Examples
     --------
-    >>> round(vacuous_below(20.0, 4))
-    18008
+    >>> round(vacuous_below(20.0, 4)), vacuous_below(20.0, 1)
+    (18008, 1600.0)
     """
     size = _checks.scalar("vacuous_below", "rho", rho, positive=True)
     layers = _checks.integer("vacuous_below", "depth", depth, 1)
-    root = 2.0 * size * (math.sqrt(2.0 * layers * math.log(2.0)) + 1.0)
+    root = 2.0 * size * _average(1, layers)
     return _checks.result("vacuous_below", root * root, "rho", "depth")

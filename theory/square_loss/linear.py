@@ -197,6 +197,65 @@ def regularisation_path(x: Any, labels: Any, weight_decay: Any) -> Regularisatio
     return RegularisationPath(grid, rho, *sums)
 
 
+def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
+    r"""Return the largest margin that a linear function of norm 1 has, and its direction.
+
+    .. math:: \max_{\|w\|=1} \min_n y_n w^T x_n = \min_{\alpha\ge0,\,\sum\alpha=1}
+        \Big\|\sum_n \alpha_n y_n x_n\Big\|
+
+    the distance of the hull of the ``y_n x_n`` from zero: the support vector machine
+    without offset. `linear_minimiser` without decay has it only among interpolators.
+
+    Parameters
+    ----------
+    x : array, shape (N, d)
+    labels : array, shape (N,)
+        -1 and +1.
+
+    Returns
+    -------
+    margin : float
+        Positive.
+    direction : array, shape (d,)
+        Of norm 1; unique.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, or the classes are not separable through
+        zero to about 1e-7 of the inputs' lengths.
+
+    Notes
+    -----
+    Least distance programming by non-negative least squares (Lawson and Hanson 1974,
+    chapter 23), an active-set method: relative error a few ``N eps`` over the margin.
+
+    Examples
+    --------
+    The second point is not needed:
+
+    >>> margin, w = maximum_margin([[1.0, 0.0], [2.0, 1.0], [0.0, -1.0]], [1, 1, -1])
+    >>> round(margin, 12), w.round(12)
+    (0.707106781187, array([0.70710678, 0.70710678]))
+    """
+    from scipy.optimize import nnls
+
+    who = "maximum_margin"
+    rows, y = _design(who, x, _inputs.labels(who, labels), "labels")
+    power = int(np.frexp(np.abs(rows).max())[1])
+    signed = np.ldexp(rows, -power) * y[:, np.newaxis]
+    target = np.append(np.zeros(rows.shape[1]), 1.0)
+    dual, left = nnls(np.vstack([signed.T, np.ones(len(signed))]), target)
+    hint = "No linear function of `x` without offset gets every label right."
+    _checks.reject(
+        who, "labels", "be separable", left <= 1e-7, "classes that are not", hint
+    )
+    # The residual is a multiple of (-w, margin): its last entry is left^2.
+    w = signed.T @ dual
+    w /= np.linalg.norm(w)
+    return float(np.ldexp((signed @ w).min(), power)), w
+
+
 def _norms(rows: Array) -> Array:
     """Return the norms of rows, however small: no square underflows."""
     power = np.frexp(np.abs(rows).max(axis=-1, keepdims=True))[1]

@@ -1,4 +1,4 @@
-r"""Bias-free ReLU networks with one output: values, norms and gradients.
+r"""Bias-free ReLU (or linear) networks with one output: values, norms and gradients.
 
 .. math:: g(W; x) = W_L\,\sigma(W_{L-1} \cdots \sigma(W_1 x)), \qquad
     g(W; x) = \rho\, f(x), \quad \rho = \prod_k \|W_k\|_F
@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 Weights = tuple[Array, ...]
 
 
-def outputs(weights: Sequence[Any], x: Any) -> Array:
+def outputs(weights: Sequence[Any], x: Any, *, linear: bool = False) -> Array:
     r"""Return g(W; x) for every input.
 
     Parameters
@@ -38,6 +38,8 @@ def outputs(weights: Sequence[Any], x: Any) -> Array:
         ``n_L = 1``.
     x : array, shape (..., N, d)
         One input a row.
+    linear : bool
+        Whether layers follow on each other without ReLU.
 
     Returns
     -------
@@ -63,10 +65,15 @@ def outputs(weights: Sequence[Any], x: Any) -> Array:
     [-5.7, 1.4]
     >>> outputs([2.0 * w[0], 3.0 * w[1]], x) / outputs(w, x)
     array([6., 6.])
+    >>> outputs(w, x, linear=True).tolist()
+    [-5.9, 3.8]
     """
     w, rows = _network_and_data("outputs", weights, x)
+    straight = _checks.flag("outputs", "linear", linear)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _checks.result("outputs", forward(w, rows)[1], "weights", "x")
+        return _checks.result(
+            "outputs", forward(w, rows, linear=straight)[1], "weights", "x"
+        )
 
 
 def norms(weights: Sequence[Any]) -> Array:
@@ -149,7 +156,7 @@ def output_bound(weights: Sequence[Any], x: Any) -> Array:
     return _checks.result(who, out, "weights", "x")
 
 
-def layer_gradients(weights: Sequence[Any], x: Any) -> Weights:
+def layer_gradients(weights: Sequence[Any], x: Any, *, linear: bool = False) -> Weights:
     r"""Return the gradient of every output with respect to every layer.
 
     .. math:: \frac{\partial f}{\partial V_k} =
@@ -158,6 +165,11 @@ def layer_gradients(weights: Sequence[Any], x: Any) -> Weights:
 
     Of rank one at most, whatever the layer. Source: Poggio and Liao 2021, eq. (9), which
     lacks the transpose of the second bracket.
+
+    Parameters
+    ----------
+    weights, x, linear
+        As for `outputs`; every ``D_k`` of a linear network is the identity.
 
     Returns
     -------
@@ -187,9 +199,10 @@ def layer_gradients(weights: Sequence[Any], x: Any) -> Weights:
     """
     who = "layer_gradients"
     w, rows = _network_and_data(who, weights, x)
+    straight = _checks.flag(who, "linear", linear)
     with np.errstate(over="ignore", invalid="ignore"):
-        hidden, out = forward(w, rows)
-        back = backward(w, hidden, np.ones_like(out))
+        hidden, out = forward(w, rows, linear=straight)
+        back = backward(w, hidden, np.ones_like(out), linear=straight)
         found = tuple(
             a[..., :, np.newaxis] * h[..., np.newaxis, :]
             for a, h in zip(back, hidden, strict=True)
@@ -197,12 +210,14 @@ def layer_gradients(weights: Sequence[Any], x: Any) -> Weights:
     return _inputs.finite(who, found, "weights", "x")
 
 
-def weighted_gradients(weights: Sequence[Any], x: Any, coefficients: Any) -> Weights:
+def weighted_gradients(
+    weights: Sequence[Any], x: Any, coefficients: Any, *, linear: bool = False
+) -> Weights:
     r"""Return ``sum_n c_n df_n/dW_k`` for every layer, by matrix products alone.
 
     Parameters
     ----------
-    weights, x
+    weights, x, linear
         As for `outputs`.
     coefficients : array, shape (..., N)
         ``c_n``.
@@ -227,8 +242,10 @@ def weighted_gradients(weights: Sequence[Any], x: Any, coefficients: Any) -> Wei
     who = "weighted_gradients"
     w, rows = _network_and_data(who, weights, x)
     c = _inputs.coefficients(who, coefficients, rows, w)
+    straight = _checks.flag(who, "linear", linear)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = pull_back(w, forward(w, rows)[0], c)
+        hidden = forward(w, rows, linear=straight)[0]
+        found = pull_back(w, hidden, c, linear=straight)
     return _inputs.finite(who, found, "weights", "x", "coefficients")
 
 

@@ -82,6 +82,35 @@ def gram_deviation_variance(rows: int, columns: int) -> float:
     return 4 * c * ((c + 1) * r + 2 * c * c + 5 * c + 5) / r**3
 
 
+def gram_offdiagonal_rms(rows: int) -> float:
+    r"""Return the root mean square of the Gram matrix's off-diagonal entries.
+
+    .. math:: \sqrt{E\,(W^T W)_{ij}^2} = 1/\sqrt{r}, \qquad i \ne j
+
+    whatever the number of columns: entry by entry W is nearly orthogonal.
+
+    Parameters
+    ----------
+    rows : int
+        r, at least 1.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the count is not a positive whole number.
+
+    Examples
+    --------
+    >>> gram_offdiagonal_rms(100)
+    0.1
+    """
+    return 1.0 / math.sqrt(_checks.integer("gram_offdiagonal_rms", "rows", rows, 1))
+
+
 def gram_spectrum_edges(rows: int, columns: int) -> tuple[float, float]:
     r"""Return the limits between which the spectrum of the Gram matrix lies.
 

@@ -153,10 +153,10 @@ def check_finite(**sides: Any) -> None:
 
 def slack_of(bound: float, value: float, sign: float = 1.0) -> float | None:
     """Return the factor between a bound and what keeps it; see `Verdict`."""
-    if bound == value:
-        return 1.0
     if bound == 0.0:
         return None
+    if bound == value:
+        return 1.0
     if sign * (bound - value) < 0.0:
         return 1.0
     # Python's floats: a quotient beyond float64 is infinite, and no warning.

@@ -548,7 +548,7 @@ COVERAGE = Claim(
         r"\frac{|\{(i,j):\; |i-r|\le\lfloor K/2\rfloor,\;"
         r" |j-c|\le\lfloor K/2\rfloor\}|}{HW}"
     ),
-    source=Source(KEY, "Section 4, receptive fields"),
+    source=Source(KEY, "Section 3.4, receptive fields"),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(kernel=(5, 29, 53, 55), side=(28,), row=(0,), column=(0,)),
@@ -570,7 +570,7 @@ ERR_7 = Claim(
     items=("Err7",),
     title="With 29 x 29 kernels each neuron sees at least half of a 28 x 28 map",
     statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
-    source=Source(KEY, "Section 4"),
+    source=Source(KEY, "Section 3.4"),
     evidence=Evidence.NUMERIC,
     cases=grid(kernel=(29,), side=(28,), row=(0,), column=(0, 27)),
     predict=_half,
@@ -611,7 +611,7 @@ FIELD = Claim(
     items=("Err7", "Fig9"),
     title="The receptive field of several layers",
     statement=r"L(K-1)+1",
-    source=Source(KEY, "Section 4, receptive fields"),
+    source=Source(KEY, "Section 3.4, receptive fields"),
     evidence=Evidence.NUMERIC,
     cases=grid(kernel=(3, 5, 7), layers=(1, 2, 5)),
     predict=_predict_field,

@@ -106,7 +106,7 @@ PATCH = Claim(
     title="A convolution is a matrix of patches times its weights",
     statement=r"\mathrm{conv}(x, W) = X W,\quad X\in\mathbb R^{HW\times K^2C},\quad"
     r" Y = X\Lambda",
-    source=Source(KEY, "Section 3.1"),
+    source=Source(KEY, "Appendix D"),
     evidence=Evidence.SEARCH,
     cases=grid(height=(1, 5), width=(7,), channels=(1, 3), kernel=(3, 9), seed=(0,)),
     examples=_layers,
@@ -190,7 +190,7 @@ PATH = Claim(
     statement=(
         r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
     ),
-    source=Source(KEY, "Section 3.1; the finite steps are ours", Reading.OURS),
+    source=Source(KEY, "Appendix D; the finite steps are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=(0,)
@@ -245,7 +245,7 @@ LIMIT = Claim(
     items=("Conv",),
     title="A trained convolution is the identity on the patches it saw",
     statement=r"\hat W = \Pi_\parallel\Lambda + \Pi_\perp W^0",
-    source=Source(KEY, "Section 3.1"),
+    source=Source(KEY, "Appendix D"),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(height=(2,), width=(2, 3), channels=(1, 2), kernel=(3, 5), seed=(0, 1)),
@@ -300,7 +300,7 @@ TEST_IMAGE = Claim(
         r"\hat f(x) = \Lambda^TP + (W^0-\Lambda)^T\Pi_\perp P;\qquad"
         r" r = K^2C \Rightarrow \hat f(x) = x"
     ),
-    source=Source(KEY, "Section 3.1"),
+    source=Source(KEY, "Appendix D"),
     evidence=Evidence.NUMERIC,
     cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
     predict=_predict_test,
@@ -343,7 +343,7 @@ ONE_MSE = Claim(
     items=("Conv", "MSE"),
     title="The error of one trained convolution on one image",
     statement=r"\mathrm{MSE}=\frac1{|\xi|C}\textstyle\sum\|(W^0-\Lambda)^T\Pi_\perp P\|^2",
-    source=Source(KEY, "Section 3.1"),
+    source=Source(KEY, "Appendix D"),
     evidence=Evidence.NUMERIC,
     cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
     predict=_predict_one_mse,
@@ -407,7 +407,7 @@ EXPECTED_MSE = Claim(
         r"E\,\mathrm{MSE}=\sigma^2\,\overline{\|\Pi_\perp P\|^2}"
         r"+\overline{\|\Lambda^T\Pi_\perp P\|^2}/C"
     ),
-    source=Source(KEY, "Section 3.1; the exact mean is ours", Reading.OURS),
+    source=Source(KEY, "Appendix D; the exact mean is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(side=(3, 5), kernel=(5, 7), scale=(0.3,), draws=(3000,)),
     predict=_predict_mse,
@@ -460,7 +460,7 @@ RANK = Claim(
         r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
         r"\text{ quickly, equal colours stop at } K^2"
     ),
-    source=Source(KEY, "Section 3.1"),
+    source=Source(KEY, "Appendix D"),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(kind=("noise",), side=(1, 2, 3, 4, 5, 7), channels=(1,), kernel=(3, 5)),
@@ -516,7 +516,7 @@ DECISION = Claim(
     items=("Rank",),
     title="How far the decision on the rank is from rounding",
     statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
-    source=Source(KEY, "Section 3.1; the condition number is ours", Reading.OURS),
+    source=Source(KEY, "Appendix D; the condition number is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(kind=("noise",), side=(2, 4, 6), channels=(1,), kernel=(3,)),
@@ -552,7 +552,7 @@ GAP = Claim(
     items=("Rank",),
     title="The gap between what counts and what does not",
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
-    source=Source(KEY, "Section 3.1; the decision is ours", Reading.OURS),
+    source=Source(KEY, "Appendix D; the decision is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=(1e-6,)),
     predict=_predict_gap,
@@ -574,7 +574,7 @@ ERR_1 = Claim(
     items=("Err1",),
     title="As many parameters as pixels make the patches independent",
     statement=r"|\xi|\le K^2C^2 \;\Rightarrow\; \operatorname{rank}X = |\xi|",
-    source=Source(KEY, "Section 3.1, the case split"),
+    source=Source(KEY, "Appendix D, the case split"),
     evidence=Evidence.NUMERIC,
     cases=grid(kind=("noise",), side=(7, 8), channels=(3,), kernel=(3,)),
     predict=_printed_rank,

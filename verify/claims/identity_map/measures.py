@@ -66,7 +66,7 @@ PROBE = Claim(
     items=("Probe",),
     title="Test images have exactly the correlation and length that was asked for",
     statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
-    source=Source(KEY, "Section 4"),
+    source=Source(KEY, "Section 3.2, on test images"),
     evidence=Evidence.SEARCH,
     cases=grid(
         rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=(14,), law=("gaussian",), seed=(0,)
@@ -136,7 +136,7 @@ CLASSIFIER = Claim(
         r"\operatorname{argmax}_c\textstyle\sum_j\langle r_i,r_j\rangle[y_j=c]"
         r" = \operatorname{argmax}_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"
     ),
-    source=Source(KEY, "Section 5"),
+    source=Source(KEY, "Section 3.2, on layers"),
     evidence=Evidence.NUMERIC,
     cases=grid(train_size=(300, 1000), tests=(200,), side=(7, 14)),
     predict=_predict_classifier,
@@ -184,7 +184,7 @@ PICTURE = Claim(
     items=("SVD",),
     title="The picture of a layer is its top right singular vector",
     statement=r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
-    source=Source(KEY, "Section 5"),
+    source=Source(KEY, "Appendix F"),
     evidence=Evidence.NUMERIC,
     cases=grid(channels=(1, 4, 30), side=(5,), seed=(0, 1)),
     predict=_predict_picture,
@@ -230,7 +230,7 @@ UPPER = Claim(
     items=("Upper",),
     title="The upper layers on the lower layers' output are the whole network",
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
-    source=Source(KEY, "Section 5"),
+    source=Source(KEY, "Appendix H.2"),
     evidence=Evidence.NUMERIC,
     cases=grid(layers=(4,), count=(1, 2, 3, 4), seed=(0,)),
     predict=_predict_upper,

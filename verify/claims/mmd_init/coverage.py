@@ -152,7 +152,7 @@ THM_2 = Claim(
 REACH = Claim(
     id="mmd/thm2-radius",
     items=("Thm2",),
-    title="Within the root of a half of a vertex every point is of its class",
+    title="Near a vertex a point has half of its mass there, farther off still its class",
     statement=(
         r"\|v^{(i)}-a\|<1/\sqrt d\;\Rightarrow\;a_i>\tfrac12;\qquad"
         r"\|v^{(i)}-a\|<1/\sqrt2\;\Rightarrow\;a\in A_i"

@@ -1,5 +1,6 @@
 """Statements on trained networks: what pre-training does, and what it is worth."""
 
+import math
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,14 @@ from verify.claims.mmd_init._runs import (
     learnt,
     runs,
 )
-from verify.compare import AtMost, Outcome, SignedRankTest, SignTest
+from verify.compare import (
+    AtMost,
+    Estimate,
+    MeanAtMost,
+    Outcome,
+    SignedRankTest,
+    SignTest,
+)
 
 KEY = "lee2023unsupervised"
 
@@ -103,55 +111,85 @@ MORE = trained(
 )
 
 
-def _labels(*, scale: str) -> Array:
-    changes: list[Array] = []
-    for start in STARTS:
-        random = accuracy(f"labels-{start}", scale, 5)
-        changes.append((random - accuracy(f"none-{start}", scale, 5)).mean(axis=0))
-    return np.concatenate(changes)
-
-
-LABELS = trained(
+LABELS = Claim(
     id="mmd/tab1-labels",
-    runs=NETWORKS.looks(r"(labels|none)-(xavier|he)"),
     items=("Tab1", "Err14"),
     title="Random labels hurt plain networks where there are few true ones",
     statement=r"\text{N=5: }76.81<79.63\text{ (Xavier)},\;77.41<79.17\text{ (He)}",
-    predict=down,
-    measure=_labels,
-    compare=SignedRankTest(),
-    must_refute=up,
-    where="Table 1 and section 5.1",
+    source=Source(KEY, "Table 1 and section 5.1"),
+    evidence=Evidence.TREND,
+    open_reason=(
+        "needs eight starts and more: with two of each the change is down from Xavier's"
+        " and up from He's (70.1 to 70.6 %), as chance would have it"
+    ),
+    version=2,
 )
 
 
-def _spread(method: str, factor: float = 1.0, *, scale: str) -> float:
-    """Standard deviation of the accuracy over tasks: mean over starts, N and seeds."""
+def _spread(
+    method: str, factor: float = 1.0, *, scale: str, start: str, shots: int
+) -> float:
+    """Standard deviation of the accuracy over tasks, mean over seeds."""
     variant = OURS if method == "mmd" else {}
-    spreads = [
-        accuracy(f"{method}-{start}", scale, shots, **variant).std(axis=1, ddof=1)
+    found = accuracy(f"{method}-{start}", scale, shots, **variant)
+    return factor * float(np.mean(found.std(axis=1, ddof=1)))
+
+
+def _mean_spread(method: str, factor: float = 1.0, *, scale: str) -> float:
+    """Mean of that over starts and N."""
+    cells = [
+        _spread(method, factor, scale=scale, start=start, shots=shots)
         for start in STARTS
         for shots in SHOTS
     ]
-    return factor * float(np.mean(spreads))
+    return float(np.mean(cells))
+
+
+_PRINTED_SPREAD = (4.76 + 4.54 + 3.01 + 2.26 + 5.26 + 4.04 + 3.25 + 2.16) / (
+    6.62 + 5.55 + 3.54 + 2.65 + 5.74 + 5.32 + 3.31 + 2.47
+)
+"""What a learnt start leaves of the spread in Table 2, on the mean over its cells."""
 
 
 SPREAD = trained(
     id="mmd/tab2",
     runs=NETWORKS.looks(r"(mmd|none)-(xavier|he)"),
     items=("Tab2",),
-    title="Networks trained from a learnt start differ less from task to task",
+    title="On the mean of all cells a learnt start narrows the spread over tasks",
+    statement=r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{Ours})<"
+    r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{scratch})",
+    predict=partial(_mean_spread, "none"),
+    measure=partial(_mean_spread, "mmd"),
+    compare=AtMost(),
+    # By as much as the paper has it.
+    must_refute=partial(_mean_spread, "none", _PRINTED_SPREAD),
+    version=2,
+    where="Table 2",
+    figure="mmd_table_2",
+    finding=(
+        "By a twelfth on the mean, 4.9 for 5.4 points, where the paper has a sixth; more"
+        " than half of that comes from one cell, and two starts decide nothing."
+    ),
+)
+
+SPREAD_BY_CELL = trained(
+    id="mmd/tab2-cells",
+    runs=NETWORKS.looks(r"(mmd|none)-(xavier|he)"),
+    items=("Tab2",),
+    title="A learnt start narrows the spread over tasks in each cell",
     statement=r"\operatorname{sd}_{tasks}(\text{Ours})<\operatorname{sd}_{tasks}"
     r"(\text{scratch}):\;4.76<6.62,\;5.26<5.74\;(N=5)",
     predict=partial(_spread, "none"),
     measure=partial(_spread, "mmd"),
     compare=AtMost(),
-    must_refute=partial(_spread, "none", 0.5),
+    # A standard deviation over 40 tasks is known to 1 / sqrt(78) of itself.
+    must_hold=partial(_spread, "none", 1.0 + 78.0**-0.5),
+    expected=Outcome.REFUTED,
     where="Table 2",
-    figure="mmd_table_2",
+    **_by(start=STARTS, shots=SHOTS),
     finding=(
-        "By a twelfth on the mean, 4.9 for 5.4 points, where the paper has a fifth at"
-        " N = 5; not in each cell: 6.6 and 6.5 (Xavier, N = 5), 6.5 and 8.5 (He)."
+        "From Xavier's start at N = 5 it is 6.6 points for 6.5, the wrong way round, by"
+        " less than 40 tasks can tell."
     ),
 )
 
@@ -167,6 +205,11 @@ def _constant_without(*, scale: str, xi: float) -> Array:
     return constant("uniform-xavier", scale, lam=0.0, xi=xi)
 
 
+def _printed_share(*, scale: str, xi: float) -> float:
+    """Take the share of Table 3."""
+    return 0.0139 if xi else 0.0041
+
+
 def _share_of(part: float, *, scale: str, xi: float) -> Array:
     return part * _constant_without(scale=scale, xi=xi)
 
@@ -180,7 +223,7 @@ DEGENERATE = trained(
     predict=_constant_without,
     measure=_constant_with,
     compare=AtMost(),
-    must_refute=partial(_share_of, 1e-2),
+    must_refute=_printed_share,
     where="Table 3",
     figure="mmd_table_3",
     **_by(xi=(0.0, 1.0)),
@@ -223,7 +266,8 @@ DEAD = trained(
     predict=partial(_dead_with, **ALONE),
     measure=partial(_dead_with, lam=0.4, xi=0.0),
     compare=AtMost(),
-    must_refute=partial(constantly, 1e-3),
+    # The share of the next row, with both regularisers.
+    must_refute=partial(constantly, 0.0002),
     where="Table 4",
     figure="mmd_table_4",
 )
@@ -263,7 +307,7 @@ NOISE = trained(
     predict=partial(_constant_at, 2.0, 1.0 / 3.0),
     measure=partial(_constant_at, 0.5),
     compare=AtMost(),
-    must_hold=partial(_constant_at, 0.2),
+    must_hold=partial(constantly, 0.5),
     expected=Outcome.REFUTED,
     where="Table 5",
     figure="mmd_table_5",
@@ -271,7 +315,8 @@ NOISE = trained(
     finding=(
         "In the quick profile, after 300 steps, as much as with the most: 47, 33, 28"
         " and 31 % at lambda = 0.2 as s^2 rises. At the paper's size, after 600, half:"
-        " 41, 17, 19 and 34 %."
+        " 41, 17, 19 and 34 %. It falls as training goes on: less than half is all that"
+        " so short a run shows."
     ),
 )
 
@@ -291,7 +336,8 @@ MOST_NOISE = trained(
     predict=partial(_detached_at, 2.0),
     measure=partial(_detached_at, 0.5),
     compare=AtMost(),
-    must_refute=partial(constantly, 0.0),
+    # The least of Table 5.
+    must_refute=partial(constantly, 0.0548),
     where="Table 5",
     **_by(lam=(0.2, 0.4)),
 )
@@ -306,17 +352,9 @@ def _distances(scale: str, when: str, **variant: float) -> Array:
     return found.series(f"densities/{when}/distances")
 
 
-def _nearer(*, scale: str) -> Array:
-    """Change of the distances of four inputs' predictions, all variants."""
-    change: list[Array] = []
-    for lam in (0.0, 0.4):
-        for xi in (0.0, 1.0):
-            variant = {"lam": lam, "xi": xi}
-            before, after = (
-                _distances(scale, when, **variant) for when in ("before", "after")
-            )
-            change.append(after - before)
-    return np.concatenate(change).ravel()
+def _each(when: str, factor: float = 1.0, *, scale: str, **variant: float) -> Array:
+    """Of every start and input."""
+    return factor * _distances(scale, when, **variant).ravel()
 
 
 NEARER = trained(
@@ -325,59 +363,72 @@ NEARER = trained(
     items=("Claim1", "Fig1"),
     title="Pre-training brings the law of each prediction nearer to uniform",
     statement=r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|\text{ falls for each }x",
-    predict=down,
-    measure=_nearer,
-    compare=SignTest(),
-    must_refute=up,
+    predict=partial(_each, "before"),
+    measure=partial(_each, "after"),
+    compare=AtMost(),
+    # The factor that the worst input falls by, asked of all.
+    must_refute=partial(_each, "before", 1.0 / 3.0),
     where="Claim 1 and Figure 1",
     figure="mmd_figure_1",
+    **_by(lam=(0.0, 0.4), xi=(0.0, 1.0)),
+    version=2,
 )
 
 
-def _distance(when: str, factor: float = 1.0, *, scale: str, **variant: float) -> float:
+def _worst(when: str, factor: float = 1.0, *, scale: str, **variant: float) -> float:
+    """The largest over starts and inputs."""
+    return factor * float(np.max(_distances(scale, when, **variant)))
+
+
+_SAMPLED = math.sqrt(math.pi / 2.0) * math.log(2.0) / math.sqrt(1024.0)
+"""Mean distance of 1,024 uniform numbers from their law (Kolmogorov), 0.027."""
+
+_uniform_claim = partial(
+    trained,
+    compare=AtMost(),
+    # As if the law were uniform but for the sampling.
+    must_refute=partial(constantly, _SAMPLED),
+    version=2,
+)
+
+UNIFORM = _uniform_claim(
+    id="mmd/claim1-uniform",
+    runs=NETWORKS.looks("uniform-xavier"),
+    items=("Claim1",),
+    title="After pre-training for uniformity the worst law is three times nearer to it",
+    statement=r"\max_{\theta_0,x}D_{KS}\text{ after}\le\tfrac13\text{ before}\;(L_{uni})",
+    predict=partial(_worst, "before", 1.0 / 3.0, **ALONE),
+    measure=partial(_worst, "after", **ALONE),
+    where="Claim 1",
+    figure="mmd_figure_1",
+)
+
+UNIFORM_OURS = _uniform_claim(
+    id="mmd/claim1-ours",
+    runs=NETWORKS.looks("mmd-xavier"),
+    items=("Claim1",),
+    title="With both regularisers the worst law is three times nearer to uniform too",
+    statement=r"\max_{\theta_0,x}D_{KS}\text{ after}\le\tfrac13\text{ before}"
+    r"\;(L_{uni}+0.4L_{sd}+L_{iod})",
+    predict=partial(_worst, "before", 1.0 / 3.0, **OURS),
+    measure=partial(_worst, "after", **OURS),
+    where="Claim 1",
+)
+
+
+def _median(when: str, factor: float = 1.0, *, scale: str, **variant: float) -> float:
     """Median over starts and inputs."""
     return factor * float(np.median(_distances(scale, when, **variant)))
 
 
-UNIFORM = trained(
-    id="mmd/claim1-uniform",
-    runs=NETWORKS.looks("uniform-xavier"),
-    items=("Claim1",),
-    title="After pre-training for uniformity alone a prediction's law is uniform to 0.15",
-    statement=r"f_{\theta_0+\epsilon}(x)\sim U(\Delta^{d-1})\;(L_{uni}):\quad"
-    r"\operatorname{median}_xD_{KS}\le0.15",
-    predict=partial(constantly, 0.15),
-    measure=partial(_distance, "after", **ALONE),
-    compare=AtMost(),
-    must_refute=partial(constantly, 1e-3),
-    where="Claim 1",
-    figure="mmd_figure_1",
-)
-
-UNIFORM_OURS = trained(
-    id="mmd/claim1-ours",
-    runs=NETWORKS.looks("mmd-xavier"),
-    items=("Claim1",),
-    title="After pre-training with both regularisers it is uniform to 0.15 too",
-    statement=r"f_{\theta_0+\epsilon}(x)\sim U(\Delta^{d-1})\;"
-    r"(L_{uni}+0.4L_{sd}+L_{iod}):\quad\operatorname{median}_xD_{KS}\le0.15",
-    predict=partial(constantly, 0.15),
-    measure=partial(_distance, "after", **OURS),
-    compare=AtMost(),
-    must_refute=partial(constantly, 1e-3),
-    where="Claim 1",
-)
-
-FIGURE_1A = trained(
+FIGURE_1A = _uniform_claim(
     id="mmd/Fig1a",
     runs=NETWORKS.looks("uniform-xavier"),
     items=("Fig1",),
-    title="Uniformity alone: the distance from uniform falls to less than half",
-    statement=r"\operatorname{median}_xD_{KS}\text{ after}\le\tfrac12\text{ before}",
-    predict=partial(_distance, "before", 0.5, **ALONE),
-    measure=partial(_distance, "after", **ALONE),
-    compare=AtMost(),
-    must_refute=partial(constantly, 1e-3),
+    title="Uniformity alone: the distance from uniform falls to less than a third",
+    statement=r"\operatorname{median}_xD_{KS}\text{ after}\le\tfrac13\text{ before}",
+    predict=partial(_median, "before", 1.0 / 3.0, **ALONE),
+    measure=partial(_median, "after", **ALONE),
     where="Figure 1 (a)",
     figure="mmd_figure_1",
 )
@@ -412,75 +463,84 @@ FIGURE_1B = trained(
 # --- detachment around the start: figure 2 --------------------------------------------
 
 
-def _around(scale: str, s2: float) -> Array:
-    """Log of L_iod at perturbed starts, after training over before, by perturbation."""
+def _around(s2: float, *, scale: str) -> Estimate:
+    """Log of L_iod at perturbed starts, after training over before, by start."""
     found = runs("detachment", scale).series(f"snapshots/around/{s2}")
-    return np.log(found[:, -1] / found[:, 0]).ravel()
+    return Estimate.of(np.log(found[:, -1] / found[:, 0]).mean(axis=1))
 
 
-def _falls(*, scale: str) -> Array:
-    return _around(scale, NOISES[0])
+def _at_the_start(*, scale: str) -> float:
+    """The same at the start itself, mean over starts."""
+    found = runs("detachment", scale).series("snapshots/here")
+    return float(np.log(found[:, -1] / found[:, 0]).mean())
 
 
 FIGURE_2 = trained(
     id="mmd/Fig2",
     runs=NETWORKS.looks("detachment"),
     items=("Fig2", "Eq20", "Eq22"),
-    title="Minimising detachment at the start lowers it nearby",
+    title="Minimising detachment at the start lowers it where there is little noise",
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.2",
-    predict=down,
-    measure=_falls,
-    compare=SignedRankTest(),
-    must_refute=up,
+    predict=partial(constantly, 0.0),
+    measure=partial(_around, NOISES[0]),
+    # A start is one replicate; four of them.
+    compare=MeanAtMost(discrepancy=0.0, false_fail=1e-2, false_pass=1e-2),
+    # As far as at the start itself.
+    must_refute=_at_the_start,
     where="Figure 2",
     figure="mmd_figure_2",
-    finding=(
-        "For s^2 = 0.2. At 0.5 it rises, threefold in the quick profile's narrow"
-        " networks, eightfold in the paper's."
-    ),
+    uses=("mmd/Fig2-chosen",),
+    version=2,
 )
 
-
-def _falls_less(*, scale: str) -> Array:
-    """What the noise that is chosen adds to that change."""
-    return _around(scale, 0.5) - _around(scale, NOISES[0])
-
-
-FIGURE_2_NOISE = trained(
-    id="mmd/Fig2-noise",
+FIGURE_2_CHOSEN = trained(
+    id="mmd/Fig2-chosen",
     runs=NETWORKS.looks("detachment"),
-    items=("Fig2",),
-    title="Less so at the noise that is chosen than at the least",
-    statement=r"\frac{L_{iod}(\theta_0+\epsilon)\text{ after}}{\text{before}}:\;"
-    r"s^2=0.5\text{ above }s^2=0.2",
-    predict=up,
-    measure=_falls_less,
-    compare=SignedRankTest(),
-    must_refute=down,
+    items=("Fig2", "Fig2chosen"),
+    title="It lowers it with the noise that is chosen, too",
+    statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.5",
+    predict=partial(constantly, 0.0),
+    measure=partial(_around, 0.5),
+    compare=MeanAtMost(discrepancy=0.0, false_fail=1e-2, false_pass=1e-2),
+    # Up, by less than a factor of ten.
+    must_hold=partial(constantly, math.log(10.0)),
+    expected=Outcome.REFUTED,
     where="Figure 2",
     figure="mmd_figure_2",
+    uses=("mmd/Fig2-chain",),
+    finding=(
+        "It rises threefold at each of four starts, eightfold in the paper's networks:"
+        " from Xavier's start the noise fills up rows that are too short, at the minimum"
+        " it makes right ones too long (mmd/Fig2-chain)."
+    ),
 )
 
 
 # --- uniformity: figure 3 -------------------------------------------------------------
 
 
-def _left_at(lam: float, *, scale: str) -> float:
+def _left_at(lam: float, factor: float = 1.0, *, scale: str) -> float:
     left = [last_uniformity("sweep", scale, s2=s2, lam=lam) for s2 in NOISES]
-    return float(np.mean(left))
+    return factor * float(np.mean(left))
 
 
 FIGURE_3 = trained(
     id="mmd/Fig3",
     runs=NETWORKS.looks("sweep"),
     items=("Fig3",),
-    title="With the largest weight on the other loss, uniformity stays farther off",
-    statement=r"\operatorname{mean}_{s^2}L_{uni}\text{ at the end: }"
+    title="With the largest weight on the other loss, uniformity comes later",
+    statement=r"\operatorname{mean}_{s^2}\operatorname{mean}_{t\le300}L_{uni}:\quad"
     r"\lambda=0.2\;\le\;\lambda=1",
     predict=partial(_left_at, 1.0),
     measure=partial(_left_at, 0.2),
     compare=AtMost(),
-    must_refute=partial(constantly, 0.0),
+    # The paper's figure ends three times as far off with the largest weight.
+    must_refute=partial(_left_at, 1.0, 1.0 / 3.0),
+    finding=(
+        "A mean over four sizes of noise and over a whole run of 300 steps: at s^2 = 2"
+        " alone it is the other way round. What is left at the end needs longer runs."
+    ),
+    version=2,
     where="Figure 3",
     figure="mmd_figure_3",
 )

@@ -89,8 +89,9 @@ RADEMACHER = Claim(
 )
 
 
-def _half(*, examples: int, inputs: int, seed: int, rho: float) -> float:
-    return 0.5 * rho * sl.rademacher_linear_bound(examples)
+def _of_one_direction(*, examples: int, inputs: int, seed: int, rho: float) -> float:
+    """Take inputs along one line, whose signed sum is |normal| in the limit."""
+    return math.sqrt(2.0 / math.pi) * rho * sl.rademacher_linear_bound(examples)
 
 
 RADEMACHER_BOUND = Claim(
@@ -104,7 +105,7 @@ RADEMACHER_BOUND = Claim(
     predict=_second_moment,
     measure=_measure_average,
     compare=AtMost(rounding=1e-13),
-    must_refute=_half,
+    must_refute=_of_one_direction,
 )
 
 
@@ -135,9 +136,9 @@ def _predict_deep(*, depth: int, examples: int, seed: int) -> float:
     return sl.rademacher_bound(examples, depth)
 
 
-def _without_layers(*, depth: int, examples: int, seed: int) -> float:
-    """Take a tenth of the linear class for deep networks."""
-    return 0.1 * sl.rademacher_linear_bound(examples)
+def _half_a_layer(*, depth: int, examples: int, seed: int) -> float:
+    """Let every ReLU keep half of the squared length, as it does of random ones."""
+    return sl.rademacher_linear_bound(examples) * 2.0 ** (0.5 - 0.5 * depth)
 
 
 DEEP = Claim(
@@ -149,13 +150,17 @@ DEEP = Claim(
         KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018", Reading.OURS
     ),
     evidence=Evidence.SEARCH,
-    cases=grid(depth=(2, 4), examples=(8, 30), seed=(0,)),
+    cases=grid(depth=(2, 4), examples=(1, 8), seed=(0,)),
     predict=_predict_deep,
     measure=_measure_deep,
     # The estimate is from below, whatever the ascent missed.
     compare=AtMost(),
-    must_refute=_without_layers,
-    finding="The best networks found stay at a quarter of the bound or less.",
+    must_refute=_half_a_layer,
+    finding=(
+        "Loose by 2.7 at least, where one example is all there is: there a network reaches"
+        " one, and the bound of two layers is 2.7. On 8 examples the best networks"
+        " found stay at a quarter of it."
+    ),
 )
 
 
@@ -175,37 +180,81 @@ def _world(examples: int, noise: float, seed: int) -> tuple[Array, Array]:
 
 
 @cache
-def _classifiers(examples: int, noise: float) -> list[tuple[Array, Array, Array]]:
-    """Train on fresh sets; return direction, outputs and labels of each."""
-    found: list[tuple[Array, Array, Array]] = []
+def _noisy(examples: int, noise: float) -> list[tuple[float, Array, Array]]:
+    """Train on fresh sets; return error on 20,000 examples, outputs and labels."""
+    fresh, truth = _world(20_000, noise, seed=10**6)
+    found: list[tuple[float, Array, Array]] = []
     for seed in range(_SETS):
         x, y = _world(examples, noise, seed)
         w = np.linalg.lstsq(x, y, rcond=None)[0]
         w /= np.linalg.norm(w)
-        found.append((w, x @ w, y))
+        found.append((float(np.mean(truth * (fresh @ w) <= 0.0)), x @ w, y))
     return found
 
 
-def _measure_errors(*, noise: float, examples: int) -> Array:
+def _level(examples: int, rare: float) -> float:
+    """A margin fixed beforehand, that suits a quarter more rare inputs than expected."""
+    return 1.0 / math.sqrt(1.0 + 1.25 * rare * examples)
+
+
+@cache
+def _learnt_by_heart(examples: int, rare: float) -> list[tuple[float, Array, Array]]:
+    """Return the same for one unit that meets each rare input in a weight of its own.
+
+    Most inputs are one and the same, the rare ones orthogonal to all others: what was
+    learnt of those is of no use for new ones. Labels are +1; ReLU changes nothing.
+    """
+    margin, found = _level(examples, rare), []
+    for seed in range(_SETS):
+        rng = np.random.default_rng([57, seed])
+        own = np.where(rng.random(examples) < rare, rng.integers(1, 2**50, examples), 0)
+        seen = np.unique(own[own > 0])
+        common = math.sqrt(1.0 - len(seen) * margin**2)
+
+        def outputs_of(index: Array, seen: Array = seen, a: float = common) -> Array:
+            return np.where(index == 0, a, margin * np.isin(index, seen))
+
+        new = np.where(rng.random(20_000) < rare, rng.integers(1, 2**50, 20_000), 0)
+        error = float(np.mean(outputs_of(new) <= 0.0))
+        # Every rare input of the set was met.
+        f = np.where(own == 0, common, margin)
+        found.append((error, f, np.ones(examples)))
+    return found
+
+
+def _sets(kind: str, share: float, examples: int) -> list[tuple[float, Array, Array]]:
+    trained = _noisy if kind == "noise" else _learnt_by_heart
+    return trained(examples, share)
+
+
+def _measure_errors(*, kind: str, share: float, examples: int, depth: int) -> Array:
     """Error on 20,000 examples, by training set."""
-    x, y = _world(20_000, noise, seed=10**6)
-    directions = [w for w, _, _ in _classifiers(examples, noise)]
-    return np.array([np.mean(y * (x @ w) <= 0.0) for w in directions])
+    return np.array([error for error, _, _ in _sets(kind, share, examples)])
 
 
-def _bounds(noise: float, examples: int) -> list[sl.MarginBound]:
+def _bounds(kind: str, share: float, examples: int, depth: int) -> list[sl.MarginBound]:
+    gamma = 0.5 if kind == "noise" else _level(examples, share)
     return [
-        sl.margin_bound(f, y, gamma=0.5, depth=1, confidence=1.0 - _DELTA)
-        for _, f, y in _classifiers(examples, noise)
+        sl.margin_bound(f, y, gamma=gamma, depth=depth, confidence=1.0 - _DELTA)
+        for _, f, y in _sets(kind, share, examples)
     ]
 
 
-def _predict_errors(*, noise: float, examples: int) -> Array:
-    return np.array([b.total for b in _bounds(noise, examples)])
+def _predict_errors(*, kind: str, share: float, examples: int, depth: int) -> Array:
+    return np.array([b.total for b in _bounds(kind, share, examples, depth)])
 
 
-def _without_training_loss(*, noise: float, examples: int) -> Array:
-    return np.array([b.complexity + b.deviation for b in _bounds(noise, examples)])
+def _without_training_loss(
+    *, kind: str, share: float, examples: int, depth: int
+) -> Array:
+    found = _bounds(kind, share, examples, depth)
+    return np.array([b.complexity + b.deviation for b in found])
+
+
+def _without_complexity(*, kind: str, share: float, examples: int, depth: int) -> Array:
+    """Count the training loss and the confidence alone."""
+    found = _bounds(kind, share, examples, depth)
+    return np.array([b.ramp + b.deviation for b in found])
 
 
 OBS_3 = Claim(
@@ -220,16 +269,25 @@ OBS_3 = Claim(
         KEY, "Observation 3 and Equation 8; constants are ours", Reading.OURS
     ),
     evidence=Evidence.STATISTICAL,
-    cases=grid(noise=(0.0, 0.3, 0.45), examples=(200, 2000)),
+    cases=(
+        *grid(kind=("noise",), share=(0.0, 0.45), examples=(200, 2000), depth=(1,)),
+        *grid(kind=("rare",), share=(0.15,), examples=(2000,), depth=(1,)),
+        # One ReLU unit, counted as one of two layers.
+        *grid(kind=("rare",), share=(0.025,), examples=(50_000,), depth=(2,)),
+    ),
     predict=_predict_errors,
     measure=_measure_errors,
     compare=RarelyAbove(_DELTA),
-    must_refute=_without_training_loss,
+    must_refute=_without_complexity,
     assumptions=("the margin gamma is fixed before the data are seen",),
     finding=(
-        "No training set of 1,200 violates it. At gamma = 1/rho it says nothing below"
-        " 4 rho^2 (sqrt(2 L ln 2) + 1)^2 examples: 18,000 at rho = 20 and four layers."
+        "No training set of 1,200 violates it. Sets that are learnt by heart, 15 % of"
+        " whose inputs never come again, have no training loss and an error of 0.15: the"
+        " complexity, 0.87, is needed, and is six times too large. At gamma ="
+        " 1/rho it says nothing below 4 rho^2 (sqrt(2 L ln 2) + 1)^2 examples: 18,000 at"
+        " rho = 20 and four layers."
     ),
+    version=2,
 )
 
 
@@ -327,7 +385,7 @@ def _measure_needed(*, rho: float, depth: int) -> list[Any]:
     with mpmath.workdps(30):
 
         def complexity(examples: int) -> Any:
-            spread = mpmath.sqrt(mpmath.log(4) * depth) + 1
+            spread = 1 if depth == 1 else mpmath.sqrt(mpmath.log(4) * depth) + 1
             return 2 * mpmath.mpf(rho) * spread / mpmath.sqrt(examples)
 
         low, high = 0, 2**30
@@ -349,23 +407,24 @@ def _predict_needed(*, rho: float, depth: int) -> list[Any]:
     return [least, *found]
 
 
-def _of_linear_functions(*, rho: float, depth: int) -> list[Any]:
-    """Leave the factor of deep networks out."""
-    return [math.floor(4.0 * rho**2) + 1, True, False]
+def _of_other_functions(*, rho: float, depth: int) -> list[Any]:
+    """Take linear functions for networks, and networks for linear functions."""
+    factor = math.sqrt(2.0 * math.log(2.0)) + 1.0 if depth == 1 else 1.0
+    return [math.floor(4.0 * rho**2 * factor**2) + 1, True, False]
 
 
 NEEDED = Claim(
     id="sl/eq8-vacuous",
     items=("Eq8", "Obs3"),
     title="How many examples the bound needs to say anything at a margin of 1/rho",
-    statement=r"N>4\rho^2(\sqrt{2L\ln 2}+1)^2",
+    statement=r"N>4\rho^2(\sqrt{2L\ln 2}+1)^2,\quad 4\rho^2\text{ for }L=1",
     source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(rho=(1.5, 4.0, 20.0), depth=(2, 4)),
+    cases=grid(rho=(1.5, 4.0, 20.0), depth=(1, 2, 4)),
     predict=_predict_needed,
     measure=_measure_needed,
     compare=Identical(),
-    must_refute=_of_linear_functions,
+    must_refute=_of_other_functions,
     finding="18,008 at scale 20 and four layers: more than the experiments have.",
 )
 
@@ -377,7 +436,7 @@ ERR_13 = Claim(
     statement=r"P(yf\le0)\le c_1\rho\,\hat R_N(\tilde F)+c_2\,\epsilon(N,\delta)",
     source=Source(KEY, "Equation 8, as printed"),
     evidence=Evidence.STATISTICAL,
-    cases=grid(noise=(0.45,), examples=(2000,)),
+    cases=grid(kind=("noise",), share=(0.45,), examples=(2000,), depth=(1,)),
     predict=_without_training_loss,
     measure=_measure_errors,
     compare=RarelyAbove(_DELTA),

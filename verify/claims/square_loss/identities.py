@@ -159,11 +159,12 @@ def _predict_size(
     return np.minimum(bound, 1.0)
 
 
-def _a_percent_less(
+def _halved_by_relu(
     *, widths: list[int], examples: int, seed: int, aligned: bool = False
 ) -> Array:
+    """Let every ReLU take half of the squared length, as it does of random ones."""
     bound = _predict_size(widths=widths, examples=examples, seed=seed, aligned=aligned)
-    return 0.99 * bound
+    return bound * 2.0 ** (1.0 - 0.5 * len(widths))
 
 
 BOUND = Claim(
@@ -182,7 +183,7 @@ BOUND = Claim(
     predict=_predict_size,
     measure=_measure_size,
     compare=AtMost(rounding=1e-13),
-    must_refute=_a_percent_less,
+    must_refute=_halved_by_relu,
     finding=(
         "Equality for aligned layers of rank one, V_k = v_k v_{k-1}^T with entries that"
         " are not negative; hence interpolation needs rho >= 1/min|f_n| >= 1."
@@ -288,8 +289,10 @@ def _predict_multiplier(*, widths: list[int], examples: int, seed: int) -> Array
     return np.full(len(widths) - 1, sl.lagrange_multiplier(p.rho, f, p.labels))
 
 
-def _other_sign(*, widths: list[int], examples: int, seed: int) -> Array:
-    return -_predict_multiplier(widths=widths, examples=examples, seed=seed)
+def _without_the_scale(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Lose the factor that the gradient by directions has."""
+    found = _predict_multiplier(widths=widths, examples=examples, seed=seed)
+    return found / problem(widths, examples, seed).rho
 
 
 NU = Claim(
@@ -309,7 +312,7 @@ NU = Claim(
     measure=_measure_multiplier,
     # Where the sum cancels, its terms set the rounding: rho^2 S and rho B below 1e3.
     compare=AgreesTo(relative=1e-12, absolute=1e-12, of_largest=True),
-    must_refute=_other_sign,
+    must_refute=_without_the_scale,
 )
 
 
@@ -335,10 +338,10 @@ def _predict_multiplier_at_rest(
     return weight_decay * rho**2
 
 
-def _no_multiplier(
+def _without_the_square(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    return 0.0
+    return weight_decay * _at_rest(widths, examples, seed, weight_decay)[2]
 
 
 NU_AT_REST = Claim(
@@ -358,7 +361,7 @@ NU_AT_REST = Claim(
     measure=_measure_multiplier_at_rest,
     # The multiplier is a difference of sums below ten.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=_no_multiplier,
+    must_refute=_without_the_square,
 )
 
 

@@ -1,0 +1,425 @@
+"""Statements of the text beside its theorems: schedules, depth, biases; what is open."""
+
+from itertools import pairwise
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from theory import identity_map as idm
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.identity_map._framework import squared_error
+from verify.compare import AgreesTo, Identical
+from verify.reading import Reading
+
+Array = npt.NDArray[np.floating[Any]]
+KEY = "zhang2020identity"
+
+# --- Theorem 1 with a schedule --------------------------------------------------------
+
+
+def _rates(steps: int, first: float) -> Array:
+    """Rates that drop to a fifth at 30, 60 and 80 % of the way, as in the recipe."""
+    drops = np.floor(np.array([0.3, 0.6, 0.8]) * steps)
+    return first * 0.2 ** np.searchsorted(drops, np.arange(steps), side="right")
+
+
+def _layer(dim: int, seed: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng([70, dim, seed])
+    x = rng.standard_normal(dim)
+    return x / np.linalg.norm(x), rng.standard_normal((dim, dim)) / np.sqrt(dim)
+
+
+def _measure_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
+    """Weights of a linear layer after training with the framework's own schedule."""
+    x, w0 = _layer(dim, seed)
+    weight, image = torch.tensor(w0, requires_grad=True), torch.from_numpy(x)
+    optimiser = torch.optim.SGD([weight], lr=0.3, momentum=momentum)
+    drops = [int(part * steps) for part in (0.3, 0.6, 0.8)]
+    schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, drops, gamma=0.2)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        squared_error(weight @ image, image, "half_sum").backward()  # pyright: ignore[reportUnknownMemberType]
+        optimiser.step()
+        schedule.step()
+    return weight.detach().numpy()
+
+
+def _predict_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
+    x, w0 = _layer(dim, seed)
+    left = idm.scheduled_factors(_rates(steps, 0.3), curvature=1.0, momentum=momentum)
+    return w0 + (1.0 - left[-1]) * np.outer(x - w0 @ x, x)
+
+
+def _never_dropped(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
+    """Keep the first rate."""
+    x, w0 = _layer(dim, seed)
+    left = idm.residual_factors(
+        steps, learning_rate=0.3, curvature=1.0, momentum=momentum
+    )
+    return w0 + (1.0 - left) * np.outer(x - w0 @ x, x)
+
+
+SCHEDULE = Claim(
+    id="id/thm1-schedule",
+    items=("Thm1",),
+    title="Theorem 1 and its path hold for rates that drop on the way",
+    statement=(
+        r"W^T=W^0+(1-a_T)\,\hat u\hat x^T,\quad b_{t+1}=mb_t+ga_t,\;"
+        r"a_{t+1}=a_t-\eta_tb_{t+1}"
+    ),
+    source=Source(
+        KEY, "Theorem 1 and appendix A; the schedule's part is ours", Reading.OURS
+    ),
+    evidence=Evidence.NUMERIC,
+    cases=grid(dim=(1, 6), steps=(5, 20), momentum=(0.0, 0.9), seed=(0, 1)),
+    predict=_predict_scheduled,
+    measure=_measure_scheduled,
+    # Each of 20 rounded updates, of weights of size one.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_never_dropped,
+    uses=("id/thm1",),
+)
+
+
+# --- several layers -------------------------------------------------------------------
+
+
+def _network(widths: list[int], seed: int, *, biases: bool) -> nn.Sequential:
+    g = torch.Generator().manual_seed(7100 + seed)
+    layers: list[nn.Module] = []
+    for k, (before, after) in enumerate(pairwise(widths)):
+        linear = nn.Linear(before, after, bias=biases, dtype=torch.float64)
+        for each in linear.parameters():
+            nn.init.normal_(each, std=1.2 / before**0.5, generator=g)
+        layers += [nn.ReLU(), linear] if k else [linear]
+    return nn.Sequential(*layers)
+
+
+def _images(dim: int, seed: int) -> tuple[Array, Array]:
+    """A training image of length one, and another that is orthogonal to it."""
+    rng = np.random.default_rng([72, dim, seed])
+    q = np.linalg.qr(rng.standard_normal((dim, 2)))[0]
+    return q[:, 0], 3.0 * q[:, 1]
+
+
+def _first(net: nn.Sequential) -> Tensor:
+    weight = net[0].weight
+    assert isinstance(weight, Tensor)
+    return weight
+
+
+def _measure_first(*, widths: list[int], trained: str, steps: int, seed: int) -> Array:
+    """What the first layer puts out for the orthogonal image after training."""
+    net = _network(widths, seed, biases=False)
+    x, z = map(torch.from_numpy, _images(widths[0], seed))
+    parts = {"all": list(net.parameters()), "bottom": [_first(net)]}
+    parts["two lowest"] = list(net.parameters())[:2]
+    sgd = torch.optim.SGD(parts[trained], lr=0.05, momentum=0.9)
+    for _ in range(steps):
+        net.zero_grad()
+        squared_error(net(x), x, "half_sum").backward()  # pyright: ignore[reportUnknownMemberType]
+        sgd.step()
+    with torch.no_grad():
+        moved = float((net(x) - x).norm())
+        # A network that learnt nothing would show nothing.
+        assert moved < 0.9 * float((_network(widths, seed, biases=False)(x) - x).norm())
+        return (_first(net) @ z).numpy()
+
+
+def _start(widths: list[int], seed: int) -> tuple[Array, Array, Array]:
+    x, z = _images(widths[0], seed)
+    w0 = _first(_network(widths, seed, biases=False)).detach().numpy()
+    return x, z, w0
+
+
+def _predict_first(*, widths: list[int], trained: str, steps: int, seed: int) -> Array:
+    x, z, w0 = _start(widths, seed)
+    return idm.orthogonal_prediction(z, x, w0)
+
+
+def _nearly_orthogonal(
+    *, widths: list[int], trained: str, steps: int, seed: int
+) -> Array:
+    """Let the images have a correlation of 1e-6, as rounding of single precision has."""
+    x, z, w0 = _start(widths, seed)
+    return _predict_first(
+        widths=widths, trained=trained, steps=steps, seed=seed
+    ) + 1e-6 * (w0 @ x) * float(np.linalg.norm(z))
+
+
+DEEP = Claim(
+    id="id/twolayer-deep",
+    items=("TwoLayer", "AnyDepth"),
+    title="At any depth, whichever layers train, orthogonal images meet old weights",
+    statement=r"x\perp\hat x\Rightarrow W_1^tx=W_1^0x\text{ for every }t",
+    source=Source(KEY, "Appendix E.2, below equation 16"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(
+            widths=([7, 20, 7], [6, 15, 9, 6], [5, 12, 12, 8, 5]),
+            trained=("all", "bottom", "two lowest"),
+            steps=(60,),
+            seed=(0,),
+        ),
+    ),
+    predict=_predict_first,
+    measure=_measure_first,
+    # Sixty rounded updates, of weights of size one, along rounded images.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_nearly_orthogonal,
+    uses=("id/twolayer-orth",),
+)
+
+
+# --- biases ---------------------------------------------------------------------------
+
+
+def _convolutions(seed: int, *, biases: bool) -> nn.Sequential:
+    g = torch.Generator().manual_seed(7300 + seed)
+    layers: list[nn.Module] = []
+    for k, (before, after) in enumerate([(2, 5), (5, 4), (4, 2)]):
+        conv = nn.Conv2d(before, after, 3, padding=1, bias=biases, dtype=torch.float64)
+        for each in conv.parameters():
+            nn.init.normal_(each, std=0.3, generator=g)
+        layers += [nn.ReLU(), conv] if k else [conv]
+    return nn.Sequential(*layers)
+
+
+def _measure_homogeneous(*, kind: str, biases: bool, seed: int) -> list[bool]:
+    """Whether twice an image has twice its output, and no image no output."""
+    g = torch.Generator().manual_seed(7400 + seed)
+    if kind == "convolutional":
+        net: nn.Module = _convolutions(seed, biases=biases)
+        x = torch.randn(1, 2, 6, 5, generator=g, dtype=torch.float64)
+    else:
+        net = _network([6, 9, 7, 6], seed, biases=biases)
+        x = torch.randn(6, generator=g, dtype=torch.float64)
+    with torch.no_grad():
+        once, twice, none = net(x), net(2.0 * x), net(0.0 * x)
+    # Doubling is exact in binary.
+    return [bool(torch.equal(twice, 2.0 * once)), not bool(none.any())]
+
+
+def _without_biases(*, kind: str, biases: bool, seed: int) -> list[bool]:
+    return [not biases, not biases]
+
+
+def _both_ways(*, kind: str, biases: bool, seed: int) -> list[bool]:
+    """Let biases be nothing that a network's scale would show."""
+    return [True, True]
+
+
+HOMOGENEOUS = Claim(
+    id="id/bias-homogeneous",
+    items=("Bias", "Err6"),
+    title="Without biases a ReLU network cannot be constant: outputs grow with inputs",
+    statement=r"f(cx)=c\,f(x),\;f(0)=0\text{ without biases};\text{ with them, neither}",
+    source=Source(KEY, "Section 1 and appendix H.1, on biases; ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        kind=("fully connected", "convolutional"), biases=(False, True), seed=(0, 1)
+    ),
+    predict=_without_biases,
+    measure=_measure_homogeneous,
+    compare=Identical(),
+    must_refute=_both_ways,
+    finding=(
+        "The constant is then out of reach; only its direction, at one length, is not."
+        " Table 1 counts no biases, H.1 speaks of the bias of each filter."
+    ),
+)
+
+
+def _measure_flat(*, kind: str, padding: Any) -> list[int]:
+    """Distinct values that biases alone can put into the pixels of an output."""
+    if kind == "fully connected":
+        layer: nn.Module = nn.Linear(30, 30, dtype=torch.float64)
+        x = torch.ones(30, dtype=torch.float64)
+    else:
+        layer = nn.Conv2d(
+            *(1, 1, 3), padding=1, padding_mode=padding, dtype=torch.float64
+        )
+        x = torch.ones(1, 1, 6, 5, dtype=torch.float64)
+    g = torch.Generator().manual_seed(7500)
+    with torch.no_grad():
+        for name, each in layer.named_parameters():
+            each.zero_() if name == "weight" else nn.init.normal_(each, generator=g)
+        return [len(torch.unique(layer(x)))]
+
+
+def _by_output(*, kind: str, padding: str) -> list[int]:
+    return [30 if kind == "fully connected" else 1]
+
+
+def _by_pixel(*, kind: str, padding: str) -> list[int]:
+    """Give a convolution a bias for each pixel."""
+    return [30]
+
+
+FLAT = Claim(
+    id="id/bias-flat",
+    items=("Bias",),
+    title="Output biases make any constant of an FCN, but only flat ones of a CNN",
+    statement=r"W=0:\quad f(x)=b\in\mathbb R^{HW};\qquad f(x)=b\,\mathbf 1\ (\text{CNN})",
+    source=Source(KEY, "Section 1 and appendix H.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        kind=("fully connected", "convolutional"), padding=("zeros", "circular")
+    ),
+    predict=_by_output,
+    measure=_measure_flat,
+    compare=Identical(),
+    must_refute=_by_pixel,
+    finding="To draw a digit, a CNN has to start from its padding, as H.1 says.",
+)
+
+
+# --- the sharper bound's value --------------------------------------------------------
+
+
+def _measure_sharp(*, nullity: int, channels: int, delta: float, scale: float) -> Any:
+    """The sharper bound with B = K = 1 pixel patches, from its definition, 40 digits."""
+    with mpmath.workdps(40):
+        n, c, p = mpmath.mpf(nullity), mpmath.mpf(channels), mpmath.mpf(delta)
+        low, high = mpmath.mpf(0), 4 * n * c + 40 * (1 - mpmath.log(p))
+        for _ in range(150):
+            middle = (low + high) / 2
+            tail = mpmath.gammainc(n * c / 2, middle / 2, regularized=True)
+            low, high = (middle, high) if tail > p else (low, middle)
+        spectral = mpmath.sqrt(n) + mpmath.sqrt(c) + mpmath.sqrt(-2 * mpmath.log(p))
+        size = mpmath.mpf(scale) * min(mpmath.sqrt(low), spectral) + 1
+        return size**2 * 25
+
+
+def _sharp(nullity: int, channels: int, delta: float, scale: float) -> float:
+    return idm.mse_bound(
+        nullity, 5, channels, pixel_bound=1.0, scale=scale, delta=delta, form="sharp"
+    ).total
+
+
+def _predict_sharp(*, nullity: int, channels: int, delta: float, scale: float) -> float:
+    return _sharp(nullity, channels, delta, scale)
+
+
+def _of_one_channel(
+    *, nullity: int, channels: int, delta: float, scale: float
+) -> float:
+    """Take n for n C degrees of freedom."""
+    return _sharp(nullity, 1, delta, scale)
+
+
+SHARP = Claim(
+    id="id/eq12-sharp",
+    items=("Eq12",),
+    title="The sharper bound, with its constants",
+    statement=(
+        r"\Big[\sigma\min\big(\sqrt q,\sqrt n+\sqrt C+\sqrt{2\log(1/\delta)}\big)"
+        r"+1\Big]^2B^2K^2,\quad P(\chi^2_{nC}\ge q)=\delta"
+    ),
+    source=Source(KEY, "Equation 12; the sharper form is ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        nullity=(1, 7, 25), channels=(1, 3), delta=(0.05, 1e-9), scale=(0.3, 2.0)
+    ),
+    predict=_predict_sharp,
+    measure=_measure_sharp,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_of_one_channel,
+    uses=("id/thm2-sharp",),
+)
+
+
+# --- what needs training --------------------------------------------------------------
+
+
+def _open(
+    claim: str, items: tuple[str, ...], title: str, where: str, reason: str
+) -> Claim:
+    return Claim(
+        id=claim,
+        items=items,
+        title=title,
+        statement=rf"\text{{{title}}}",
+        source=Source(KEY, where),
+        evidence=Evidence.TREND,
+        open_reason=f"needs training: {reason}",
+    )
+
+
+UNTRAINED = (
+    _open(
+        "id/identity-depths",
+        ("Identity5",),
+        "CNNs of up to 5 layers are fairly accurate identities, of up to 10 they can be",
+        "Section 3.2 and the abstract",
+        "28 x 28, five starts a depth, on digits beside noise: the probe decides (0.98 on"
+        " digits, 0.75 on Gaussian, 0.91 on uniform noise with 5 layers)",
+    ),
+    _open(
+        "id/edges",
+        ("Edges",),
+        "CNNs of middle depth are neither, and act as edge detectors",
+        "Section 3.2",
+        "depths 6 to 14 with and without biases, and a measure of edges: not yet run",
+    ),
+    _open(
+        "id/Fig10-three",
+        ("ThreeChannels",),
+        "Three channels lose the identity, and not by fitting the image worse",
+        "Section 3.3, Figures 10, 27 and 28",
+        "three and 128 channels at equal loss, several starts: not yet run",
+    ),
+    _open(
+        "id/Fig5-bottom",
+        ("Fig5Bottom",),
+        "The bottom layers of a trained deep network classify a little better than random",
+        "Section 3.2, Figure 5",
+        "the records have it the other way round without biases; with them not yet run",
+    ),
+    _open(
+        "id/Fig7-robust",
+        ("Robust",),
+        "The constant holds over a wide range of input sizes",
+        "Section 3.2, Figures 6 and 7, appendix H.1",
+        "20 layers at sizes 7 to 112, with biases: id/Fig7 has it at one size alone",
+    ),
+    _open(
+        "id/Fig11-width",
+        ("Width",),
+        "Depth moves linear networks to the constant more than width does",
+        "Appendix E.1",
+        "two widths at each depth: configured, not yet run",
+    ),
+    _open(
+        "id/Fig19-lower",
+        ("Fig19Lower",),
+        "The deeper a network, the less its lower layers change; near 0 in ReLU FCNs",
+        "Appendix G",
+        "the paper's schedule without clipping, layer by layer: not yet run",
+    ),
+    _open(
+        "id/Fig22-break",
+        ("Break",),
+        "Last layers draw the digit from 15 layers on, and not below",
+        "Appendix H.2",
+        "every depth, several starts: one network of one depth was looked at",
+    ),
+    _open(
+        "id/Fig31-kaiming",
+        ("Kaiming",),
+        "Kaiming's start gives artifacts, Xavier's is like the default",
+        "Appendix I",
+        "several seeds of each scheme, against the distance of two seeds: not yet run",
+    ),
+    _open(
+        "id/Fig33-mse",
+        ("FCNMSE",),
+        "Mean squared errors of linear and ReLU networks tell the same as correlations",
+        "Appendix J, Figures 33 and 34",
+        "the maps by mean squared error of fully connected networks: not yet run",
+    ),
+)

@@ -1,0 +1,301 @@
+"""What the text says beside its equations: noise on Jacobians, unit steps; what is open."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from theory import mmd
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.mmd_init._samples import (
+    Array,
+    generator,
+    kernel,
+    layers,
+    network,
+)
+from verify.compare import AtMost, Estimate, Identical, MeanEquals, Outcome
+from verify.reading import Reading
+
+KEY = "lee2023unsupervised"
+
+# --- why the curves of Figure 2 rise --------------------------------------------------
+
+_WIDTHS = [9, 40, 30, 3]
+
+
+def _measure_perturbed(*, start: str, s2: float) -> Estimate:
+    """Squared row norms of 1,500 networks with noise on every parameter, by autograd."""
+    count, g = 1500, generator(90, round(10 * s2))
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(count, *shape, generator=g, dtype=torch.float64)
+
+    levels = [normal(1, _WIDTHS[0]).requires_grad_()]
+    for k, (before, after) in enumerate(itertools.pairwise(_WIDTHS)):
+        variance = 2.0 / (before + after if start == "xavier" else before)
+        if start == "minimum" and k == 0:
+            variance /= 2.0  # He's rows have mean square one, but two at the input
+        # The start and the noise apart, as they are in training.
+        w = variance**0.5 * normal(after, before) + (s2 / before) ** 0.5 * normal(
+            after, before
+        )
+        shift = (s2 / after) ** 0.5 * normal(1, after)
+        below = levels[-1] if k == 0 else torch.relu(levels[-1])
+        levels.append(below @ w.mT + shift)
+    squares = [
+        torch.stack(
+            [
+                slope.square().sum(dim=(1, 2))
+                for slope in torch.autograd.grad(
+                    levels[-1][..., i].sum(), levels[:-1], retain_graph=True
+                )
+            ],
+            dim=1,
+        )
+        for i in range(_WIDTHS[-1])
+    ]
+    return Estimate.of(torch.stack(squares).mean(dim=0).numpy())
+
+
+def _predict_perturbed(*, start: Any, s2: float) -> Array:
+    return mmd.jacobian_chain(_WIDTHS, start, noise=s2)
+
+
+def _without_noise(*, start: Any, s2: float) -> Array:
+    """Leave the noise out: the rows of the start itself."""
+    return mmd.jacobian_chain(_WIDTHS, start)
+
+
+NOISE_CHAIN = Claim(
+    id="mmd/Fig2-chain",
+    items=("Fig2chain",),
+    title="Noise adds to the Jacobians of a start whose own are right",
+    statement=(
+        r"E\|J_l^{(i)}(\theta_0+\epsilon)\|^2=\textstyle\prod_{k>l}q_{k-1}"
+        r"(n_{k-1}\sigma_k^2+s^2)"
+    ),
+    source=Source(KEY, "Figure 2 and appendix B.2; the law is ours", Reading.OURS),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(start=("xavier", "he", "minimum"), s2=(0.2, 0.5, 2.0)),
+    predict=_predict_perturbed,
+    measure=_measure_perturbed,
+    # Sums of heavy products; at s^2 = 2 means reach 12.
+    compare=MeanEquals(discrepancy=2.5, false_fail=1e-9),
+    must_refute=_without_noise,
+    uses=("mmd/thm3-chain",),
+    assumptions=("zero biases before noise", "normal weights"),
+    finding=(
+        "Xavier's rows are too short, and noise of s^2 = 0.5 fills them up; once they are"
+        " right, it adds: 784-392-392-392-2 has 0.2 to 1.0 from Xavier, 0.7 to 1.3 with"
+        " the noise, and 1.3 to 2.9 at the minimum. So L_iod around the start rises while"
+        " L_iod at the start falls, see mmd/Fig2-chosen."
+    ),
+)
+
+
+# --- equations 17 to 19 at length one -------------------------------------------------
+
+
+def _example(widths: list[int], seed: int) -> Any:
+    weights, biases = network(widths, 92, seed)
+    x = np.random.default_rng([93, seed]).standard_normal((3, widths[0]))
+    return weights, biases, x
+
+
+def _measure_unit(*, widths: list[int], seed: int) -> Array:
+    """Largest change of each logit over 4,000 unit steps from three inputs."""
+    weights, biases, x = _example(widths, seed)
+    g = generator(94, seed)
+    steps = torch.randn(4000, widths[0], generator=g, dtype=torch.float64)
+    steps = steps / steps.norm(dim=1, keepdim=True)
+    found: list[Array] = []
+    for row in torch.from_numpy(x):
+        at = layers(weights, biases, row[None])[-1]
+        moved = layers(weights, biases, row + steps)[-1]
+        found.append((moved - at).abs().max(dim=0).values.numpy())
+    return np.concatenate(found)
+
+
+def _by_rows(*, widths: list[int], seed: int) -> Array:
+    weights, biases, x = _example(widths, seed)
+    w, b = [p.numpy() for p in weights], [p.numpy() for p in biases]
+    return np.linalg.norm(mmd.layer_jacobians(w, b, x)[0], axis=-1).ravel()
+
+
+def _by_layers(*, widths: list[int], seed: int) -> Array:
+    """Product of the layers' norms: ReLU shortens."""
+    weights, _, x = _example(widths, seed)
+    below = math.prod(float(torch.linalg.matrix_norm(w, 2)) for w in weights[:-1])
+    return np.tile((below * weights[-1].norm(dim=1)).numpy(), len(x))
+
+
+UNIT = Claim(
+    id="mmd/eq19-unit",
+    items=("Eq17", "Eq18", "Eq19"),
+    title="The row's norm bounds the change of a logit for perturbations of length one",
+    statement=r"\|\xi\|=1\Rightarrow|f^{(i)}(x+\xi)-f^{(i)}(x)|\le\|J^{(i)}(x)\|",
+    source=Source(KEY, "Equations 17 to 19", Reading.READING),
+    evidence=Evidence.SEARCH,
+    cases=grid(widths=([5, 3], [4, 6, 3], [5, 7, 6, 2]), seed=(0, 1)),
+    predict=_by_rows,
+    measure=_measure_unit,
+    # Logits below 30, of two rounded passes.
+    compare=AtMost(rounding=1e-13),
+    must_hold=_by_layers,
+    expected=Outcome.REFUTED,
+    uses=("mmd/eq15",),
+    finding=(
+        "True to first order (mmd/eq15) and of one layer; at length one ReLUs flip, and"
+        " logits move farther than the row's norm: in two layers up to twice as far here."
+    ),
+)
+
+
+# --- equation 3: zero for equal laws alone --------------------------------------------
+
+
+def _laws(kind: str, seed: int) -> tuple[Array, Array]:
+    """Six points of the simplex of three classes, and six more or the same ones."""
+    rng = np.random.default_rng([95, seed])
+    e = rng.standard_exponential((6, 3))
+    x = e / e.sum(axis=1, keepdims=True)
+    y = x[::-1].copy()
+    if kind == "one moved":
+        y[0] = np.roll(y[0], 1)
+    if kind == "same mean":
+        # As far from the mean on the other side, where that is in the simplex.
+        y = x.mean(axis=0) + 0.2 * (x.mean(axis=0) - x)
+    return x, y
+
+
+def _measure_zero(*, kind: str, seed: int, gamma: float) -> list[bool]:
+    """Whether the squared discrepancy of two laws on points is zero, or negative."""
+    x, y = map(torch.from_numpy, _laws(kind, seed))
+    value = float(
+        kernel(x, x, gamma).mean()
+        - 2.0 * kernel(x, y, gamma).mean()
+        + kernel(y, y, gamma).mean()
+    )
+    # 36 kernels of size one a term.
+    return [abs(value) < 1e-15 * 36, value < -1e-15 * 36]
+
+
+def _predict_zero(*, kind: str, seed: int, gamma: float) -> list[bool]:
+    x, y = _laws(kind, seed)
+    found = mmd.mmd_squared(x, y, gamma, estimator="biased")
+    return [bool(abs(found) < 1e-15 * 36), False]
+
+
+def _equal_means(*, kind: str, seed: int, gamma: float) -> list[bool]:
+    """Compare means alone, as a linear kernel does."""
+    x, y = _laws(kind, seed)
+    return [bool(np.allclose(x.mean(axis=0), y.mean(axis=0))), False]
+
+
+ZERO = Claim(
+    id="mmd/eq3-zero",
+    items=("Eq3",),
+    title="The squared discrepancy is never negative, and zero for equal laws alone",
+    statement=r"MMD(p,q)\ge0,\quad=0\iff p=q",
+    source=Source(KEY, "Equation 3, after Gretton et al. 2012"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        kind=("permuted", "one moved", "same mean"), seed=(0, 1), gamma=(0.1, 1.0)
+    ),
+    predict=_predict_zero,
+    measure=_measure_zero,
+    compare=Identical(),
+    must_refute=_equal_means,
+)
+
+
+# --- what needs training --------------------------------------------------------------
+
+
+def _open(
+    claim: str, items: tuple[str, ...], title: str, where: str, reason: str
+) -> Claim:
+    return Claim(
+        id=claim,
+        items=items,
+        title=title,
+        statement=rf"\text{{{title}}}",
+        source=Source(KEY, where),
+        evidence=Evidence.TREND,
+        open_reason=reason,
+    )
+
+
+_STARTS = "needs eight starts and more, each one replicate, fine-tuned: "
+
+UNTRAINED = (
+    _open(
+        "mmd/tab1-best",
+        ("Tab1", "Best"),
+        "The learnt start is the best of all, at every number of labels",
+        "Abstract and Table 1",
+        _STARTS
+        + "at full size batch norm with random labels was ahead for N = 10, 20, 40",
+    ),
+    _open(
+        "mmd/tab1-bn",
+        ("Tab1", "BatchNorm"),
+        "Batch normalisation hurts with few labels and helps with many",
+        "Table 1 and section 5.1",
+        _STARTS + "two starts cannot tell it from chance",
+    ),
+    _open(
+        "mmd/tab1-values",
+        ("Tab1", "Tab2", "Values"),
+        "The accuracies and spreads of Tables 1 and 2, number by number",
+        "Tables 1 and 2",
+        "needs the paper's protocol, four runs of 9,375 steps: intervals of Welch beside"
+        " the printed means",
+    ),
+    _open(
+        "mmd/tab4-layers",
+        ("Tab4", "Layers"),
+        "Dead units: more of them the deeper, and evenly few with both regularisers",
+        "Table 4 and appendix B.3",
+        "needs 5,000 steps and several starts: two starts of 800 steps were looked at",
+    ),
+    _open(
+        "mmd/tab5-choice",
+        ("Tab5", "Choice"),
+        "Noise of 0.5 and weight 0.4 leave least constant models and dead units",
+        "Table 5 and appendix C.2",
+        "needs longer runs of the twelve settings, four starts each",
+    ),
+    _open(
+        "mmd/Fig1-degenerate",
+        ("Fig1", "Degenerate"),
+        "One of the four models answers near 0.9 whatever the input",
+        "Figure 1 (b) and appendix B.1",
+        "needs 5,000 steps or more: what perturbed models end at was not kept",
+    ),
+    _open(
+        "mmd/ablation",
+        ("Ablation",),
+        "All three losses are necessary for a good start",
+        "Section 3.3 and appendix B.3",
+        _STARTS + "starts learnt without one of the losses are not fine-tuned",
+    ),
+    _open(
+        "mmd/both-fall",
+        ("BothFall",),
+        "With weight 0.4 both the uniformity and the softmax loss fall",
+        "Section 3.3 and appendix C.2",
+        "needs the softmax loss by window beside the uniformity: it is not kept",
+    ),
+    _open(
+        "mmd/cost",
+        ("Cost",),
+        "The cost grows with the number of perturbed models, and with that of classes",
+        "Appendix E",
+        "needs timings, or counts of operations, at several numbers: benchmarks have one",
+    ),
+)

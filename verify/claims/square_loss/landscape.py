@@ -1,0 +1,342 @@
+"""Several minima at every decay: where the flow can end (sections 1.2, 2 and 3)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from theory import square_loss as sl
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.square_loss._flows import integrate, scale_and_directions
+from verify.claims.square_loss._networks import (
+    Array,
+    Problem,
+    gradients,
+    outputs,
+    tensors,
+)
+from verify.compare import AgreesTo, Identical, Outcome
+from verify.reading import Reading
+
+KEY = "poggio2021explicit"
+
+Parts = Sequence[Sequence[int]]
+
+# --- examples of which every partition is a minimum -----------------------------------
+
+_OVERLAP = 0.15
+
+
+def _simplex(examples: int) -> Array:
+    """Unit inputs of which any two have the inner product -0.15."""
+    return np.linalg.cholesky((1.0 + _OVERLAP) * np.eye(examples) - _OVERLAP)
+
+
+def _near(parts: Parts, labels: Sequence[int], rho: float, units: int = 1) -> Problem:
+    """Return two layers with units near the middle of each part, unequal ones."""
+    x, y = _simplex(len(labels)), np.array(labels, dtype=np.float64)
+    rng = np.random.default_rng([60, len(labels), units])
+    rows: list[Array] = []
+    last: list[float] = []
+    for part in parts:
+        for _ in range(units):
+            middle = rng.uniform(0.8, 1.2, len(part)) @ x[list(part)]
+            rows.append(middle / np.linalg.norm(middle))
+            last.append(float(y[part[0]] * rng.uniform(0.8, 1.2)))
+    first, second = np.array(rows), np.array([last])
+    directions = (first / np.linalg.norm(first), second / np.linalg.norm(second))
+    return Problem(directions, x, y, rho)
+
+
+def _end(parts: Parts, labels: Sequence[int], decay: float, rho: float) -> list[Array]:
+    """Scale and directions at the end of the flow from near a partition."""
+    p = _near(parts, labels, rho)
+    start = [np.array(p.rho), *p.directions]
+    # The slowest directions turn at the rate of the decay times the scale squared.
+    end = 40.0 / min(1.0, 10.0 * decay)
+    return integrate(scale_and_directions(p, decay), start, [end], tolerance=1e-8)[-1]
+
+
+def _rho(parts: Parts, decay: float) -> float:
+    return sl.cluster_equilibrium([len(p) for p in parts], _OVERLAP, decay).rho
+
+
+def _measure_end(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float, start: float
+) -> float:
+    return float(_end(parts, labels, weight_decay, start)[0])
+
+
+def _least_norm(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float, start: float
+) -> float:
+    """Take the minimum with one unit a class, which has the least norm."""
+    classes = [[n for n, y in enumerate(labels) if y == c] for c in set(labels)]
+    return _rho(classes, weight_decay)
+
+
+def _of_the_partition(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float, start: float
+) -> float:
+    return _rho(parts, weight_decay)
+
+
+_THREE = [1, 1, 1]
+_ENDS = (
+    *grid(
+        parts=([[0, 1], [2]], [[0], [1], [2]]),
+        labels=(_THREE,),
+        weight_decay=(0.1,),
+        start=(0.1, 5.0),
+    ),
+    *grid(
+        parts=([[0, 1], [2], [3, 4]],),
+        labels=([1, 1, 1, -1, -1],),
+        weight_decay=(0.1,),
+        start=(2.0,),
+    ),
+)
+
+MINIMUM_NORM = Claim(
+    id="sl/abs-minnorm",
+    items=("MinNormFlow", "Obs2first"),
+    title="With decay the flow ends at the least norm, from every start",
+    statement=(
+        r"\lambda>0,\;\|V_k\|=1:\quad\rho(t)\to\min\{\rho_{eq}\}\text{ from every start}"
+    ),
+    source=Source(KEY, "Abstract and section 3", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    cases=_ENDS,
+    predict=_least_norm,
+    measure=_measure_end,
+    # Tolerance of the integrator, 1e-8 a step, and what is left of the approach: e^-8
+    # of a first distance of 0.1 in the directions, squared in the scale.
+    compare=AgreesTo(absolute=1e-5),
+    must_hold=_of_the_partition,
+    expected=Outcome.REFUTED,
+    uses=("sl/degen-decay",),
+    finding=(
+        "Three inputs of which any two have the product -0.15: every partition into"
+        " hidden units is a strict minimum, at any decay. The least norm is that of one"
+        " unit; from a start of 0.1 as of 5 the flow stays where its units point. The"
+        ' paper says "is expected", and gives no condition on the start.'
+    ),
+)
+
+
+def _measure_margins(*, weight_decay: float) -> Array:
+    """Scales and margins at the ends from two partitions that mirror each other."""
+    found: list[Array] = []
+    for parts in ([[0, 1], [2]], [[0], [1, 2]]):
+        rho, *directions = _end(parts, _THREE, weight_decay, 2.0)
+        f = outputs(tensors(directions), _simplex(3)).detach().numpy()
+        found.append(np.append(f, rho))
+    return found[0] - found[1]
+
+
+def _same_margins(*, weight_decay: float) -> Array:
+    return np.zeros(4)
+
+
+def _other_margins(*, weight_decay: float) -> Array:
+    two, one = sl.cluster_equilibrium([2, 1], _OVERLAP, weight_decay).margins
+    return np.array([two - one, 0.0, one - two, 0.0])
+
+
+SAME_NORM = Claim(
+    id="sl/same-norm",
+    items=("SameNorm",),
+    title="Minima of the same norm have the same margins, except with decay",
+    statement=(
+        r"\rho_{eq}=\rho_{eq}'\;\Rightarrow\;y_nf_n=y_nf_n'\text{ for every }n"
+        r"\quad(\lambda>0)"
+    ),
+    source=Source(KEY, "Section 2, below Observation 2; section 3"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(weight_decay=(0.1, 0.4)),
+    predict=_same_margins,
+    measure=_measure_margins,
+    # As sl/abs-minnorm: directions come to e^-8 of 0.1, the scale to its square.
+    compare=AgreesTo(absolute=1e-4),
+    must_hold=_other_margins,
+    expected=Outcome.REFUTED,
+    uses=("sl/obs2a",),
+    finding=(
+        "True of exact interpolators alone (sl/obs2a). With decay 0.1 the clusters"
+        " {1, 2}, {3} and {1}, {2, 3} have one norm, and margins of an example that"
+        " differ by the decay: of order lambda, as far as the loss is from zero."
+    ),
+)
+
+
+# --- how degenerate minima are --------------------------------------------------------
+
+
+def _loss(x: Array, y: Array, decay: float, shapes: Sequence[Any], flat: Tensor) -> Any:
+    sizes = [1, *(int(np.prod(s)) for s in shapes)]
+    rho, *parts = torch.split(flat, sizes)
+    directions = [p.reshape(tuple(s)) for p, s in zip(parts, shapes, strict=True)]
+    unit = [v / torch.linalg.matrix_norm(v) for v in directions]
+    hidden = torch.relu(torch.from_numpy(x) @ unit[0].T)
+    errors = rho * (hidden @ unit[1].T)[:, 0] - torch.from_numpy(y)
+    return errors.square().sum() + decay * rho.square().sum()
+
+
+def _at_partition(parts: Parts, labels: Sequence[int], decay: float, units: int) -> Any:
+    """Build the equilibrium of a partition, units of a part unequal; return its loss."""
+    found = sl.cluster_equilibrium([len(p) for p in parts], _OVERLAP, decay)
+    x, y = _simplex(len(labels)), np.array(labels, dtype=np.float64)
+    shares = np.arange(1.0, units + 1.0)
+    shares /= shares.sum()
+    first, last = [], []
+    for part, share in zip(parts, found.shares, strict=True):
+        middle = x[list(part)].sum(axis=0)
+        middle /= np.linalg.norm(middle)
+        for each in np.sqrt(share * shares):
+            first.append(each * middle)
+            last.append(y[part[0]] * each)
+    arrays = [np.array(first), np.array([last])]
+    flat = np.concatenate([[found.rho], *(a.ravel() for a in arrays)])
+    return x, y, [a.shape for a in arrays], flat
+
+
+def _curvature(
+    parts: Parts, labels: Sequence[int], decay: float, units: int
+) -> tuple[float, Array]:
+    """Norm of the gradient, and eigenvalues of the Hessian, radial ones left out."""
+    x, y, shapes, flat = _at_partition(parts, labels, decay, units)
+
+    def loss(state: Tensor) -> Tensor:
+        return _loss(x, y, decay, shapes, state)
+
+    leaf = torch.tensor(flat, requires_grad=True)
+    slope = gradients(loss(leaf), (leaf,))[0]
+    hessian = torch.func.hessian(loss)(torch.tensor(flat)).numpy()
+    # Along a direction itself nothing changes: one zero a layer, raised out of the way.
+    start = 1
+    for shape in shapes:
+        size = int(np.prod(shape))
+        v = np.zeros_like(flat)
+        v[start : start + size] = flat[start : start + size]
+        hessian = hessian + 1e3 * np.outer(v, v) / (v @ v)
+        start += size
+    return float(np.linalg.norm(slope)), np.linalg.eigvalsh(hessian)
+
+
+def _measure_nullity(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float, units: int
+) -> list[int]:
+    """Whether it is at rest, how many directions lower the loss, how many nothing."""
+    slope, values = _curvature(parts, labels, weight_decay, units)
+    # Rounding of a sum of thirty terms below ten; curvatures are of order lambda.
+    small = 1e-9 * (1.0 + weight_decay)
+    return [
+        int(slope < small),
+        int(np.sum(values < -small)),
+        int(np.sum(np.abs(values) <= small)),
+    ]
+
+
+def _counted(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float, units: int
+) -> list[int]:
+    """W - N, as printed."""
+    inputs = len(labels)
+    weights = (inputs + 1) * units * len(parts)
+    return [1, 0, weights - len(labels)]
+
+
+def _shared_units(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float, units: int
+) -> list[int]:
+    return [1, 0, (units - 1) * len(parts)]
+
+
+_PARTITIONS = (
+    *grid(
+        parts=([[0, 1, 2]], [[0, 1], [2]], [[0], [1], [2]]),
+        labels=(_THREE,),
+        weight_decay=(0.01, 0.4),
+        units=(1, 3),
+    ),
+    *grid(
+        parts=([[0, 1], [2], [3, 4]],),
+        labels=([1, 1, 1, -1, -1],),
+        weight_decay=(0.1,),
+        units=(2,),
+    ),
+)
+
+NULLITY = Claim(
+    id="sl/degen-decay",
+    items=("Degen", "Sing"),
+    title="With decay minima are degenerate of dimension W - N",
+    statement=r"\lambda>0:\quad\dim\ker\nabla^2L=W-N\text{ at a minimum}",
+    source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    cases=_PARTITIONS,
+    predict=_counted,
+    measure=_measure_nullity,
+    compare=Identical(),
+    must_hold=_shared_units,
+    expected=Outcome.REFUTED,
+    uses=("sl/degen",),
+    finding=(
+        "W - N is right without decay (sl/degen). With any decay tried, 0.01 to 0.4, a"
+        " minimum of two layers is strict when each cluster has one unit, as footnote 3"
+        " says of lambda > 0; otherwise its dimension is how units share a cluster."
+    ),
+)
+
+
+def _equal(examples: int) -> list[list[list[int]]]:
+    """All ways to cut 0..N-1 into consecutive parts of one size."""
+    return [
+        [list(range(low, low + size)) for low in range(0, examples, size)]
+        for size in range(1, examples + 1)
+        if examples % size == 0
+    ]
+
+
+def _measure_minima(*, examples: int, weight_decay: float) -> int:
+    """Count distinct norms of strict minima among partitions into equal parts."""
+    labels = [1] * examples
+    found: set[float] = set()
+    for parts in _equal(examples):
+        slope, values = _curvature(parts, labels, weight_decay, 1)
+        flat = _at_partition(parts, labels, weight_decay, 1)[-1]
+        # The loss is of order N, its least curvature of order lambda rho^2.
+        if slope < 1e-9 * (1.0 + weight_decay) and values.min() > 1e-9:
+            found.add(round(float(flat[0]) * (1.0 + weight_decay), 6))
+    return len(found)
+
+
+def _one_minimum(*, examples: int, weight_decay: float) -> int:
+    return 1
+
+
+def _all_minima(*, examples: int, weight_decay: float) -> int:
+    return len({_rho(parts, weight_decay) for parts in _equal(examples)})
+
+
+LARGE_DECAY = Claim(
+    id="sl/init-large",
+    items=("Sec1.2", "Err14"),
+    title="A large decay makes the end independent of the start",
+    statement=r"\exists\lambda_0:\;\lambda>\lambda_0\Rightarrow\text{ one minimum}",
+    source=Source(KEY, "Section 1.2"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(examples=(2, 4, 6), weight_decay=(0.1, 10.0, 1000.0)),
+    predict=_one_minimum,
+    measure=_measure_minima,
+    compare=Identical(),
+    must_hold=_all_minima,
+    expected=Outcome.REFUTED,
+    uses=("sl/degen-decay",),
+    finding=(
+        "Partitions into parts of one size are strict minima at every decay, up to 1,000"
+        " here, and their norms differ. True of linear networks (sl/minnorm)."
+    ),
+)

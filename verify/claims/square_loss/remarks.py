@@ -1,0 +1,418 @@
+"""What the text says in passing: sizes of outputs, steps, other losses, ranks."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from theory import square_loss as sl
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.square_loss._networks import (
+    Array,
+    Problem,
+    flat,
+    gradients,
+    outputs,
+    problem,
+    square_error,
+    tensors,
+)
+from verify.compare import AgreesTo, Estimate, Identical, MeanEquals, Outcome
+from verify.reading import Reading
+
+KEY = "poggio2021explicit"
+
+# --- how large outputs are ------------------------------------------------------------
+
+_NETWORKS = 4000
+
+
+def _measure_size(*, widths: list[int], seed: int) -> Estimate:
+    """Mean square output of random directions at one input, by network."""
+    g = torch.Generator().manual_seed(6300 + seed)
+    x = torch.randn(_NETWORKS, widths[0], 1, generator=g, dtype=torch.float64)
+    hidden = x / torch.linalg.vector_norm(x, dim=1, keepdim=True)
+    for k, (before, after) in enumerate(itertools.pairwise([*widths, 1])):
+        w = torch.randn(_NETWORKS, after, before, generator=g, dtype=torch.float64)
+        unit = w / torch.linalg.matrix_norm(w, keepdim=True)
+        hidden = unit @ (torch.relu(hidden) if k else hidden)
+    return Estimate.of((math.prod(widths) * hidden[:, 0, 0] ** 2).numpy())
+
+
+def _predict_size(*, widths: list[int], seed: int) -> float:
+    return math.prod(widths) * sl.typical_output(widths) ** 2
+
+
+def _without_halves(*, widths: list[int], seed: int) -> float:
+    """Let ReLU keep the whole length."""
+    return 1.0
+
+
+SMALL = Claim(
+    id="sl/eq7-small",
+    items=("SmallOutput",),
+    title="Outputs of random directions are much smaller than one",
+    statement=r"E f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
+    source=Source(KEY, "Section 2, above Equation 7; the value is ours", Reading.OURS),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(widths=([5], [6, 3], [7, 4, 4], [3, 8, 5, 2]), seed=(0,)),
+    predict=_predict_size,
+    measure=_measure_size,
+    # In units of the mean without ReLU; an error of a third would be seen.
+    compare=MeanEquals(discrepancy=0.35, false_fail=1e-9, false_pass=1e-6),
+    must_refute=_without_halves,
+    finding="At most one (sl/bound); 2.4e-4 for 64 inputs and three layers of 32.",
+)
+
+
+# --- steps, not a flow ----------------------------------------------------------------
+
+
+def _stepped(widths: Sequence[int], seed: int, rate: float, *, wn: bool) -> Array:
+    """Directions after two steps: weight normalisation, or the loss with multiplier."""
+    p = problem(widths, 6, seed)
+    vectors = list(p.directions)
+    for _ in range(2):
+        leaves = tensors(vectors)
+        used = [v / torch.linalg.matrix_norm(v) if wn else v for v in leaves]
+        f = outputs(used, p.x)
+        loss = square_error(p.rho, f, p.labels)
+        if not wn:
+            value = f.detach().numpy()
+            nu = -p.rho * float((p.rho * value - p.labels) @ value)
+            loss = loss + nu * torch.stack([v.square().sum() for v in leaves]).sum()
+        slopes = gradients(loss, leaves)
+        vectors = [v - rate * s for v, s in zip(vectors, slopes, strict=True)]
+    return flat([v / np.linalg.norm(v) for v in vectors])
+
+
+def _measure_steps(*, widths: list[int], seed: int, rate: float) -> Array:
+    """What the two differ by after two steps; the scale stays."""
+    return _stepped(widths, seed, rate, wn=True) - _stepped(
+        widths, seed, rate, wn=False
+    )
+
+
+def _equal_steps(*, widths: list[int], seed: int, rate: float) -> Array:
+    return np.zeros(sum(a * b for a, b in itertools.pairwise(widths)))
+
+
+def _predict_steps(*, widths: list[int], seed: int, rate: float) -> Array:
+    """Two steps of each by formula (9): by directions, and off their spheres."""
+    p = problem(widths, 6, seed)
+    ends: list[Array] = []
+    for wn in (True, False):
+        vectors = list(p.directions)
+        for _ in range(2):
+            lengths, unit = sl.normalise(vectors)
+            f = sl.outputs(unit if wn else vectors, p.x)
+            error = p.rho * f - p.labels
+            at = unit if wn else vectors
+            slopes = sl.weighted_gradients(at, p.x, 2.0 * p.rho * error)
+            nu = float(sl.lagrange_multiplier(p.rho, f, p.labels))
+            # d/dv of f(v/|v|) is the projected slope over |v|.
+            vectors = [
+                v - rate * (s - np.vdot(u, s) * u if wn else s + 2.0 * nu * v) / (c**wn)
+                for v, u, s, c in zip(vectors, unit, slopes, lengths, strict=True)
+            ]
+        ends.append(flat([v / np.linalg.norm(v) for v in vectors]))
+    return ends[0] - ends[1]
+
+
+STEPS = Claim(
+    id="sl/wn-descent",
+    items=("WN",),
+    title="Gradient descent with the multiplier is exactly weight normalisation",
+    statement=(
+        r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}"
+    ),
+    source=Source(KEY, "Section 2, below Equation 1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(widths=([3, 1], [4, 5, 3, 1]), seed=(0, 1), rate=(0.01, 0.1)),
+    predict=_equal_steps,
+    measure=_measure_steps,
+    # Two steps of sums of terms below 1e2.
+    compare=AgreesTo(absolute=1e-12),
+    must_hold=_predict_steps,
+    expected=Outcome.REFUTED,
+    uses=("sl/wn",),
+    finding=(
+        "The first step is the same, and both leave the sphere by it: the second differs."
+        " Equivalent are the flows (sl/wn), of which the paper says descent."
+    ),
+)
+
+
+# --- projections and Stiefel matrices -------------------------------------------------
+
+
+def _projection(kind: str, rows: int, rank: int) -> Array:
+    """A projection on `rank` dimensions, or `rank` orthonormal columns; norm one."""
+    g = torch.Generator().manual_seed(6400 + 10 * rows + rank)
+    a = torch.randn(rows, rank, generator=g, dtype=torch.float64)
+    q = torch.linalg.qr(a).Q.numpy()
+    return (q @ q.T if kind == "projection" else q) / np.sqrt(rank)
+
+
+def _measure_kind(*, kind: str, rows: int, rank: int) -> float:
+    """Least residual over its gradient's norm, the rest chosen to fit it best."""
+    v = torch.from_numpy(_projection(kind, rows, rank))
+    # A power iteration for the layers after and before: the nearest matrix of rank one.
+    g = torch.Generator().manual_seed(6500)
+    left = torch.randn(v.shape[0], generator=g, dtype=torch.float64)
+    right = v.T @ left
+    for _ in range(50):
+        left = torch.nn.functional.normalize(v @ right, dim=0)
+        right = torch.nn.functional.normalize(v.T @ left, dim=0)
+    leaf = v.clone().requires_grad_()
+    f = left @ leaf @ right
+    (slope,) = torch.autograd.grad(f, leaf)
+    gap = torch.linalg.matrix_norm(slope - v * f.detach())
+    return float(gap / torch.linalg.matrix_norm(slope))
+
+
+def _solved(*, kind: str, rows: int, rank: int) -> float:
+    return 0.0
+
+
+def _by_rank(*, kind: str, rows: int, rank: int) -> float:
+    return sl.alignment_gap(_projection(kind, rows, rank))
+
+
+PROJECTIONS = Claim(
+    id="sl/err5-projections",
+    items=("Err5", "Orth"),
+    title="Projections and Stiefel matrices solve the condition on gradients",
+    statement=r"V_k\propto P\text{ or }V_k^TV_k\propto I\Rightarrow\nabla_{V_k}f=V_kf",
+    source=Source(KEY, "Section 2.1, below Equation 9"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(kind=("projection", "stiefel"), rows=(5, 8), rank=(1, 2, 3)),
+    predict=_solved,
+    measure=_measure_kind,
+    # Rounding: all singular values that are not zero are the same.
+    compare=AgreesTo(absolute=1e-12),
+    must_hold=_by_rank,
+    expected=Outcome.REFUTED,
+    uses=("sl/err5",),
+    finding=(
+        "Off by sqrt(1 - 1/r) at rank r, zero at rank one alone: what the paper calls"
+        " sufficient is not. Its source [5] may have vector outputs in mind."
+    ),
+)
+
+
+# --- without decay, from near zero ----------------------------------------------------
+
+
+def _few(examples: int, inputs: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng([66, examples, inputs])
+    x = rng.standard_normal((examples, inputs))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    return x, np.where(np.arange(examples) % 3 == 0, 1.0, -1.0)
+
+
+def _start(inputs: int, size: float) -> Array:
+    w = np.random.default_rng([67, inputs]).standard_normal(inputs)
+    return size * w / np.linalg.norm(w)
+
+
+def _measure_norm(*, examples: int, inputs: int, size: float) -> float:
+    """Norm at the end of descent without decay, one linear layer."""
+    x, y = map(torch.from_numpy, _few(examples, inputs))
+    w = torch.tensor(_start(inputs, size), requires_grad=True)
+    sgd = torch.optim.SGD([w], lr=0.2, momentum=0.9)
+    for _ in range(1200):
+        sgd.zero_grad()
+        (x @ w - y).square().sum().backward()  # pyright: ignore[reportUnknownMemberType]
+        sgd.step()
+    return float(w.detach().norm())
+
+
+def _predict_norm(*, examples: int, inputs: int, size: float) -> float:
+    x, y = _few(examples, inputs)
+    w = _start(inputs, size)
+    # What the start has outside the span of the inputs is never touched.
+    left = w - sl.ridge_solution(x, x @ w, 0.0)
+    return float(
+        np.hypot(np.linalg.norm(sl.ridge_solution(x, y, 0.0)), np.linalg.norm(left))
+    )
+
+
+def _forgotten(*, examples: int, inputs: int, size: float) -> float:
+    return _predict_norm(examples=examples, inputs=inputs, size=0.0)
+
+
+NEAR_ZERO = Claim(
+    id="sl/minnorm-zero",
+    items=("NearZero", "MinNorm"),
+    title="Without decay a linear network has the least norm as far as its start is small",
+    statement=r"\lambda=0:\quad\|w(\infty)\|^2=\|w_{\min}\|^2+\|P_\perp w(0)\|^2",
+    source=Source(KEY, "Section 1.2, near-zero initialisation; ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(examples=(1, 4), inputs=(9,), size=(0.01, 1.0, 5.0)),
+    predict=_predict_norm,
+    measure=_measure_norm,
+    # The slowest direction contracts by at least 3 % a step: e^-36 after 1,200.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_forgotten,
+)
+
+
+# --- how nearly orthogonal, entry by entry --------------------------------------------
+
+
+def _measure_entries(*, rows: int, columns: int) -> Estimate:
+    """Mean square off-diagonal entry of the Gram matrix, times the rows, by matrix."""
+    g = torch.Generator().manual_seed(7000 + rows + columns)
+    w = torch.randn(1500, rows, columns, generator=g, dtype=torch.float64) / rows**0.5
+    gram = w.mT @ w
+    off = ~torch.eye(columns, dtype=torch.bool)
+    return Estimate.of((rows * gram[:, off].square().mean(dim=1)).numpy())
+
+
+def _predict_entries(*, rows: int, columns: int) -> float:
+    return rows * sl.gram_offdiagonal_rms(rows) ** 2
+
+
+def _of_the_diagonal(*, rows: int, columns: int) -> float:
+    """Take the variance of the diagonal entries."""
+    return 2.0
+
+
+ENTRIES = Claim(
+    id="sl/randorth-entries",
+    items=("RandOrth",),
+    title="How far the entries off the diagonal are from zero",
+    statement=r"E(W^TW)_{ij}^2=1/r,\quad i\ne j",
+    source=Source(KEY, "Section 2.1, on random weights; ours", Reading.OURS),
+    evidence=Evidence.STATISTICAL,
+    cases=grid(rows=(5, 40), columns=(3, 16)),
+    predict=_predict_entries,
+    measure=_measure_entries,
+    # In units of 1 / r: half of the distance to the diagonal would be seen.
+    compare=MeanEquals(discrepancy=0.5, false_fail=1e-9, false_pass=1e-6),
+    must_refute=_of_the_diagonal,
+)
+
+
+# --- deep linear gradients ------------------------------------------------------------
+
+
+def _measure_linear(*, widths: list[int], seed: int) -> Array:
+    """Outputs and gradients of a linear network, by automatic differentiation."""
+    p = problem(widths, 5, seed)
+    leaves = tensors(p.directions)
+    f = outputs(leaves, p.x, lambda z: z)
+    rows = [flat(gradients(value, leaves)) for value in f]
+    return np.concatenate([f.detach().numpy(), *rows])
+
+
+def _predict_linear(*, widths: list[int], seed: int, linear: bool = True) -> Array:
+    p = problem(widths, 5, seed)
+    slopes = sl.layer_gradients(p.directions, p.x, linear=linear)
+    f = sl.outputs(p.directions, p.x, linear=linear)
+    rows = [flat([layer[n] for layer in slopes]) for n in range(len(f))]
+    return np.concatenate([f, *rows])
+
+
+def _with_relu(*, widths: list[int], seed: int) -> Array:
+    return _predict_linear(widths=widths, seed=seed, linear=False)
+
+
+LINEAR = Claim(
+    id="sl/eq9-linear",
+    items=("Eq9", "MinNorm"),
+    title="Outputs and gradients of linear networks of any depth",
+    statement=r"\partial f/\partial V_k=[V_L\cdots V_{k+1}]^T[V_{k-1}\cdots V_1x]^T",
+    source=Source(KEY, "Section 2.1, linear networks; ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(widths=([3, 1], [2, 5, 1], [6, 4, 7, 1], [3, 3, 2, 4, 1]), seed=(0, 1)),
+    predict=_predict_linear,
+    measure=_measure_linear,
+    # As for ReLU: sums of up to seven products a layer.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_with_relu,
+)
+
+
+# --- no descent without errors: footnote 4 --------------------------------------------
+
+
+def _stopping(kind: str) -> Problem:
+    """Return an inconsistent rest, an interpolator, or a network that is off at one x."""
+    x = np.array([[1.0, 0.0], [0.6, 0.8], [-0.6, -0.8]])
+    if kind == "average":  # two equal inputs of both labels: errors cancel in the sum
+        return Problem((np.array([[1.0, 0.0]]),), x[[0, 0]], np.array([1.0, -1.0]), 0.0)
+    first = np.array([[0.6, 0.8], [0.0, 0.0]]) if kind == "dead" else np.eye(2) / 2**0.5
+    last = np.array([[1.0, 0.0]]) if kind == "dead" else np.array([[1.0, 0.5]])
+    last = last / np.linalg.norm(last)
+    rows = x[1:] if kind == "dead" else x[:1]
+    f = np.maximum(rows @ first.T, 0.0) @ last[0]
+    return Problem((first, last), rows, np.ones(len(rows)), 1.0 / float(f[0]))
+
+
+def _measure_stops(*, kind: str) -> list[bool]:
+    """Whether a step on all examples moves anything, steps on each, and zero loss."""
+    p = _stopping(kind)
+    weights = [*p.directions[:-1], p.rho * p.directions[-1]]
+    leaves = tensors(weights)
+    whole = gradients(square_error(1.0, outputs(leaves, p.x), p.labels), leaves)
+    moved = False
+    for x, y in zip(p.x, p.labels, strict=True):
+        nets = tensors(weights)
+        sgd = torch.optim.SGD(nets, lr=0.1)
+        square_error(1.0, outputs(nets, x[None]), np.array([y])).backward()  # pyright: ignore[reportUnknownMemberType]
+        sgd.step()
+        pairs = zip(nets, weights, strict=True)
+        moved |= any(
+            bool(np.abs(a.detach().numpy() - w).max() > 1e-12) for a, w in pairs
+        )
+    error = square_error(1.0, outputs(leaves, p.x), p.labels)
+    still = all(float(np.abs(s).max()) < 1e-12 for s in whole)
+    return [still, not moved, bool(error < 1e-24)]
+
+
+def _only_at_zero_loss(*, kind: str) -> list[bool]:
+    """GD rests at all of them; SGD where there is no loss."""
+    zero = kind == "zero"
+    return [True, zero, zero]
+
+
+def _by_each_gradient(*, kind: str) -> list[bool]:
+    p = _stopping(kind)
+    weights = [*p.directions[:-1], p.rho * p.directions[-1]]
+    errors = sl.outputs(weights, p.x) - p.labels
+    each = [
+        sl.weighted_gradients(weights, p.x[n : n + 1], errors[n : n + 1])
+        for n in range(len(errors))
+    ]
+    largest = max(float(np.abs(g).max()) for layers in each for g in layers)
+    summed = [sum(layers) for layers in zip(*each, strict=True)]
+    return [
+        all(float(np.abs(g).max()) < 1e-12 for g in summed),
+        largest < 1e-12,
+        bool(errors @ errors < 1e-24),
+    ]
+
+
+SGD_STOPS = Claim(
+    id="sl/fn4",
+    items=("Fn4",),
+    title="Stochastic descent stops at zero loss alone",
+    statement=r"\text{SGD stops}\iff\ell_n=0\text{ for every }n",
+    source=Source(KEY, "Footnote 4"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(kind=("average", "zero", "dead")),
+    predict=_only_at_zero_loss,
+    measure=_measure_stops,
+    compare=Identical(),
+    must_hold=_by_each_gradient,
+    expected=Outcome.REFUTED,
+    finding=(
+        "It stops where e_n dg_n/dW = 0 for every n: also at a network that is off at an"
+        " example, whose loss stays at one. Two equal inputs with both labels show the"
+        " footnote's point: descent on the sum rests there, on single examples it does not."
+    ),
+)
