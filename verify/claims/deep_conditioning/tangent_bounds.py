@@ -124,10 +124,10 @@ THM_34 = Claim(
     # Twice the burn-in depth and more, where the bound is below one.
     cases=(
         *grid(
-            activation=(extremal(0.05), extremal(0.3)),
+            activation=(extremal(0.005), extremal(0.05), extremal(0.3)),
             delta=(0.5,),
             sign=(1,),
-            depth=(2, 13, 60),
+            depth=(1, 2, 13, 60),
         ),
         *grid(
             activation=(extremal(0.3), extremal(1.0)),
@@ -144,6 +144,11 @@ THM_34 = Claim(
     examples=_ratios,
     max_examples=100,
     uses=("dc/lemC.14", "dc/thm3.2"),
+    finding=(
+        "More than a factor 2 is never needed: by dc/thm3.4-envelope the ratio is at most"
+        " B(L, delta), half of the square of this bound. The factor tends to 2 where the"
+        " bound tends to one, and grows like its inverse with depth."
+    ),
 )
 
 
@@ -373,6 +378,15 @@ def _wrong_best_condition(**case: Any) -> float:
 
 
 _A_CASES = (
+    # Where the bounds of Corollary 3.5 are least loose: the sharp form, the printed one.
+    *grid(
+        activation=(extremal(1.0), extremal(0.59)),
+        kind=("equal",),
+        n=(2,),
+        delta=(0.5,),
+        seed=(0,),
+        extra=(0,),
+    ),
     *grid(
         activation=(extremal(0.05), extremal(0.3), extremal(0.6)),
         kind=("equal",),
@@ -407,7 +421,11 @@ COR_35 = Claim(
     uses=("dc/thm3.4",),
     version=2,
     finding=(
-        "Loose: where it starts to hold the condition number is one to several digits."
+        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,400 times"
+        " what any activation reaches (dc/cor3.5-maximum), at n = 2, mu = 0.59, delta ="
+        " 1/2 and 8 layers, and 43,000 times for three inputs. Half the depth is given"
+        " away where the ratio is estimated (dc/thm3.4), and the threshold depth is twice"
+        " what is needed."
     ),
 )
 
@@ -426,6 +444,10 @@ COR_35_SHARP = Claim(
     compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_sharp_condition,
     uses=("dc/thm3.4-envelope", "dc/cor3.3"),
+    finding=(
+        "As for the top-layer kernel (dc/cor3.3) kappa - 1 is at most a third of the"
+        " bound's: 2/3 against 2 for two inputs of correlation 1/2, mu = 1, one layer."
+    ),
 )
 
 COR_35_MAXIMUM = Claim(
@@ -524,6 +546,10 @@ THM_38 = Claim(
     must_refute=_wrong_eigenvalue,
     uses=("dc/lemC.8",),
     version=2,
+    finding=(
+        "1 - lambda_min / T_11 is below half of what is allowed, as for the ratio in"
+        " dc/thm3.4; dc/thm3.8-maximum is attained."
+    ),
 )
 
 THM_38_MAXIMUM = Claim(
@@ -586,6 +612,15 @@ COR_39 = Claim(
     evidence=Evidence.SEARCH,
     # From the threshold on: 2 log 2 / -log(1 - mu/2) layers past twice the burn-in.
     cases=(
+        # Least loose.
+        *grid(
+            activation=(extremal(1.0),),
+            kind=("equal",),
+            n=(2, 5),
+            delta=(0.5,),
+            seed=(0,),
+            depth=(2, 3),
+        ),
         *grid(
             activation=(extremal(0.05), extremal(0.4)),
             kind=("equal",),
@@ -609,6 +644,11 @@ COR_39 = Claim(
     must_refute=_wrong_condition_b,
     uses=("dc/thm3.8",),
     version=2,
+    finding=(
+        "15 times too large at least, at every n: kappa - 1 = n t/(1 - t) with t = 1/16"
+        " (mu = 1, equal correlations of 1/2, two layers), where the bound has 2n times"
+        " 1/2; 72 times as mu goes to zero. dc/cor3.9-maximum is attained."
+    ),
 )
 
 COR_39_MAXIMUM = Claim(
