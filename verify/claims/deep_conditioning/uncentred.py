@@ -552,9 +552,9 @@ THM_310 = Claim(
             sign=(1, -1),
             extra=(0, 10),
         ),
-        # Nearly affine: 1 - rho doubled by the start at -1, and D^(1/a_0^2) is near 1/e.
+        # Nearly affine, from rho = -1: distance 2, times D^4 while 1/a_0^2 layers pass.
         *grid(
-            activation=({"a": [0.5, 0.866, 0.01]},),
+            activation=({"a": [0.502, 0.866, 0.01]},),
             delta=(1e-6,),
             sign=(-1,),
             extra=(0, 20),
