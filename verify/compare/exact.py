@@ -106,6 +106,10 @@ class AtMost:
         """Refute when any entry exceeds its bound by more than rounding."""
         return _one_sided(predicted, measured, self, +1.0)
 
+    def telling(self, predicted: Any, control: Any) -> Any:
+        """Return a control that says nothing where the prediction says nothing."""
+        return _silenced(predicted, control, self.trivial, +1.0)
+
 
 @dataclass(frozen=True)
 class AtLeast:
@@ -126,6 +130,10 @@ class AtLeast:
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Refute when any entry falls below its bound by more than rounding."""
         return _one_sided(predicted, measured, self, -1.0)
+
+    def telling(self, predicted: Any, control: Any) -> Any:
+        """Return a control that says nothing where the prediction says nothing."""
+        return _silenced(predicted, control, self.trivial, -1.0)
 
 
 @dataclass(frozen=True)
@@ -235,6 +243,11 @@ def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
         )
     p = np.broadcast_to(p, m.shape)
     return list(p.ravel()), list(m.ravel())
+
+
+def _silenced(predicted: Any, control: Any, trivial: float, sign: float) -> Any:
+    p, c = (np.asarray(side, dtype=np.float64) for side in (predicted, control))
+    return np.where(sign * p >= sign * trivial, sign * np.inf, c)
 
 
 def _one_sided(

@@ -474,8 +474,8 @@ def _measure_attained(*, mu: float, n: int, delta: float, depth: int) -> list[An
 
 
 def _wrong_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
-    # mu 5 % larger.
-    return _predict_attained(mu=min(1.05 * mu, 1.0), n=n, delta=delta, depth=depth)
+    # A layer more.
+    return _predict_attained(mu=mu, n=n, delta=delta, depth=depth + 1)
 
 
 COR_37_ATTAINED = Claim(

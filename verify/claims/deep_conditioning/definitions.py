@@ -125,7 +125,9 @@ def _measure_least(*, n: int, dim: int, spread: float, seed: int) -> Any:
 
 
 def _wrong_implied(**case: Any) -> float:
-    return 0.9 * _predict_implied(**case)
+    # Half of 1 - rho^2: the determinant of a pair over the most its trace allows.
+    delta = _predict_implied(**case)
+    return delta * (2.0 - delta) / 2.0
 
 
 def _point_sets() -> Any:

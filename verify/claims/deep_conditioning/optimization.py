@@ -292,8 +292,8 @@ def _predict_descent(
 
 
 def _wrong_descent(**case: Any) -> Array:
-    # 2.5 in place of 2.
-    return 1.25 * _predict_descent(**case)
+    # The rate of a squared loss, squared again.
+    return 2.0 * _predict_descent(**case)
 
 
 def _predict_half(**_: Any) -> float:

@@ -24,12 +24,11 @@ from verify.compare import AgreesTo, AtLeast, AtMost
 from verify.integrals import BITS
 from verify.reading import Reading
 
-FIVE_PERCENT = 1.05
-"""What every wrong prediction here adds to mu, in a bound that is attained."""
+# Wrong predictions below are what is attained, a layer further on.
 
 
-def _mu(activation: Subject, factor: float = 1.0) -> float:
-    return min(factor * subject(activation).mu, 1.0)
+def _mu(activation: Subject) -> float:
+    return subject(activation).mu
 
 
 # --- the ratio off the diagonal ---------------------------------------------------------
@@ -70,8 +69,7 @@ def _wrong_maximum(
     *, activation: Subject, delta: float, sign: int, depth: int
 ) -> float:
     del sign
-    mu = _mu(activation, FIVE_PERCENT)
-    return dc.ntk_ratio_bound(depth, delta, mu, form="attained")
+    return dc.ntk_ratio_bound(depth + 1, delta, _mu(activation), form="attained")
 
 
 def _ratios(most: int = 40) -> Any:
@@ -167,7 +165,7 @@ def _measure_attained(*, mu: float, delta: float, depth: int) -> list[Any]:
 
 
 def _wrong_attained(*, mu: float, delta: float, depth: int) -> list[float]:
-    return _predict_attained(mu=min(FIVE_PERCENT * mu, 1.0), delta=delta, depth=depth)
+    return _predict_attained(mu=mu, delta=delta, depth=depth + 1)
 
 
 THM_34_ATTAINED = Claim(
@@ -332,12 +330,12 @@ def _predict_condition(case: Mapping[str, Any], form: Any) -> float:
 
 
 def _wrong_condition(case: Mapping[str, Any], form: str) -> float:
-    # The largest condition number under assumption B, with too large a mu.
+    # The largest condition number under assumption B.
     a, n = case["activation"], case["n"]
     _, delta, least = _inputs(case["kind"], n, case["delta"], case["seed"])
     depth = _depth(a, n, delta, case["extra"], form)
     return dc.ntk_condition_bound(
-        depth, least, _mu(a, FIVE_PERCENT), n, assumption="B", form="attained"
+        depth + 1, least, _mu(a), n, assumption="B", form="attained"
     )
 
 
@@ -470,9 +468,9 @@ COR_35_MAXIMUM = Claim(
 )
 
 
-def _b(case: Mapping[str, Any], factor: float = 1.0) -> tuple[int, float, float]:
+def _b(case: Mapping[str, Any], more: int = 0) -> tuple[int, float, float]:
     _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    return case["depth"], least, _mu(case["activation"], factor)
+    return case["depth"] + more, least, _mu(case["activation"])
 
 
 def _matrix_b(case: Mapping[str, Any]) -> Any:
@@ -503,7 +501,7 @@ def _measure_eigenvalue_twice(**case: Any) -> list[Any]:
 
 
 def _wrong_eigenvalue(**case: Any) -> float:
-    return dc.ntk_min_eigenvalue_bound(*_b(case, FIVE_PERCENT), form="attained")
+    return dc.ntk_min_eigenvalue_bound(*_b(case, 1), form="attained")
 
 
 def _wrong_best_eigenvalue(**case: Any) -> list[float]:
@@ -593,7 +591,7 @@ def _measure_condition_b_twice(**case: Any) -> list[Any]:
 
 def _wrong_condition_b(**case: Any) -> float:
     return dc.ntk_condition_bound(
-        *_b(case, FIVE_PERCENT), case["n"], assumption="B", form="attained"
+        *_b(case, 1), case["n"], assumption="B", form="attained"
     )
 
 

@@ -283,7 +283,7 @@ def _wrong_line(*, activation: Subject, share: float) -> float:
     a = subject(activation)
     point = a.fixed_point()
     rho = point + share * (1.0 - point)
-    return rho - 1.5 * a.nu * (rho - point) * (1.0 - rho)
+    return rho - 2.0 * a.nu * (rho - point) * (1.0 - rho)
 
 
 def _expanding() -> Any:
@@ -349,8 +349,9 @@ def _measure_near_one(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_near_one(*, activation: Subject, share: float) -> float:
-    point, rate, _ = _constants(activation)
-    return 1.0 - (1.0 + 2.5 * rate) * share * (1.0 - point) / 2.0
+    # nu for nu (1 - point) / 2, as if the fixed point were 0, and no half.
+    point, _, _ = _constants(activation)
+    return 1.0 - (1.0 + subject(activation).nu) * share * (1.0 - point) / 2.0
 
 
 LEM_C28_1 = Claim(
@@ -385,8 +386,9 @@ def _measure_above(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_above(*, activation: Subject, share: float) -> float:
-    point, rate, _ = _constants(activation)
-    return (1.0 - 2.5 * rate) * share * (1.0 - point) / 2.0
+    # As for near-duplicates above.
+    point, _, _ = _constants(activation)
+    return (1.0 - subject(activation).nu) * share * (1.0 - point) / 2.0
 
 
 LEM_C28_2 = Claim(
@@ -420,8 +422,10 @@ def _measure_below(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_below(*, activation: Subject, share: float) -> float:
-    point, _, slope = _constants(activation)
-    return 0.3 * slope * (1.0 - share) * point
+    # The slope at the other end, at zero.
+    a = subject(activation)
+    slope = float(a.dual_derivative(0.0)) / a.second_moment
+    return slope * (1.0 - share) * a.fixed_point()
 
 
 LEM_C28_3 = Claim(
@@ -454,8 +458,9 @@ def _measure_negative(*, activation: Subject, rho: float) -> Any:
 
 
 def _wrong_negative(*, activation: Subject, rho: float) -> float:
+    # Twice the mean's energy.
     a = subject(activation)
-    return 1.05 * a.mean**2 / a.second_moment + 0.9 * rho
+    return rho + 2.0 * a.mean**2 / a.second_moment * (1.0 - rho)
 
 
 def _negatives() -> Any:
