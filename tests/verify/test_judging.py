@@ -106,6 +106,17 @@ def test_a_control_counts_only_at_entries_where_the_bound_says_something(
     assert again.green
 
 
+@pytest.mark.parametrize(("control", "green"), [("1.0", False), ("1.2", True)])
+def test_a_control_is_a_value_that_could_be_measured(
+    toy_entry: Toy, tmp_path: Path, control: str, green: bool
+) -> None:
+    arguments = (
+        "compare=AtMost(origin=1.0), predict=lambda x: 2.0, measure=lambda x: 1.5,"
+        f" must_refute=lambda x: {control}"
+    )
+    assert _row(toy_entry(arguments, INFINITE), tmp_path).green is green
+
+
 @pytest.mark.parametrize("compare", ["AgreesTo(absolute=0.1)", "AtMost()"])
 def test_a_mirror_image_is_no_control(
     toy_entry: Toy, tmp_path: Path, compare: str

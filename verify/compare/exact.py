@@ -107,8 +107,11 @@ class AtMost:
         return _one_sided(predicted, measured, self, +1.0)
 
     def telling(self, predicted: Any, control: Any) -> Any:
-        """Return a control that says nothing where the prediction says nothing."""
-        return _silenced(predicted, control, self.trivial, +1.0)
+        """Return a control that says nothing where the prediction says nothing.
+
+        Nor where it is no value that could be measured, at `origin` or beyond.
+        """
+        return _silenced(predicted, control, self, +1.0)
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ class AtLeast:
 
     def telling(self, predicted: Any, control: Any) -> Any:
         """Return a control that says nothing where the prediction says nothing."""
-        return _silenced(predicted, control, self.trivial, -1.0)
+        return _silenced(predicted, control, self, -1.0)
 
 
 @dataclass(frozen=True)
@@ -245,9 +248,13 @@ def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
     return list(p.ravel()), list(m.ravel())
 
 
-def _silenced(predicted: Any, control: Any, trivial: float, sign: float) -> Any:
+def _silenced(predicted: Any, control: Any, test: AtMost | AtLeast, sign: float) -> Any:
     p, c = (np.asarray(side, dtype=np.float64) for side in (predicted, control))
-    return np.where(sign * p >= sign * trivial, sign * np.inf, c)
+    silent = sign * p >= sign * test.trivial
+    # What is never measured is refuted by anything.
+    if test.origin:
+        silent = silent | (sign * (c - test.origin) <= 0.0)
+    return np.where(silent, sign * np.inf, c)
 
 
 def _one_sided(
