@@ -35,7 +35,10 @@ DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
             *("RemD.2", "Eq17", "Eq18", "Eq19", "Eq20", "Thm3.11", "ThmD.9", "D.4"),
         ),
     ),
-    ("NormReLU", ("Eq4", "I.dual", "I.len", "Fact1", "Eq28", "Eq29", "ThmI.1", "RemI.2")),
+    (
+        "NormReLU",
+        ("Eq4", "I.dual", "I.len", "Fact1", "Eq28", "Eq29", "ThmI.1", "RemI.2"),
+    ),
     ("Batch and layer normalisation", ("Lem2.1", "Eq5", "Eq6", "AppB")),
     (
         "Optimisation",
@@ -52,7 +55,10 @@ DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
         "Benign overfitting",
         ("delta", "LemG.1", "LemG.3", "Eq25", "Eq26", "Thm6.1"),
     ),
-    ("One hidden layer and non-singularity", ("ThmH.1", "NoteH.1", "LemH.3", "Eq27", "ThmH.5")),
+    (
+        "One hidden layer and non-singularity",
+        ("ThmH.1", "NoteH.1", "LemH.3", "Eq27", "ThmH.5"),
+    ),
     (
         "Experiments",
         ("Sec11", "Fig1", "Fig3", "Sec7-rates", "Fig4", "Fig5", "Fig7", "Fig8"),
