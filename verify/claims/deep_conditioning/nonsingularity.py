@@ -550,9 +550,10 @@ THM_H5 = Claim(
     ),
     source=Source(_KEY, "Theorem H.5 (with an explicit constant)", Reading.OURS),
     evidence=Evidence.SEARCH,
+    # Two inputs: both sides are the dual's difference between 1 and the correlation.
     cases=grid(
         activation=("relu", "step", "exp", "erf", "sin"),
-        n=(4,),
+        n=(2, 4),
         dim=(3,),
         spread=(0.1, 1.0),
         seed=(1,),

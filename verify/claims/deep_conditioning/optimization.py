@@ -374,7 +374,7 @@ def _predict_bernstein(*, n: int, width: int, counted: bool = True, **_: Any) ->
     scale = act.tanh.variance
     spread = np.asarray(square.dual(gram)) / scale**2
     spread = float((spread - np.asarray(act.tanh.dual(gram)) ** 2 / scale**2).max())
-    log = math.log(n * (n + 1) / _ETA) if counted else 1.0
+    log = math.log(n * (n + 1)) if counted else 1.0
     return math.sqrt(2.0 * spread * log / width) + 2.0 / 3.0 * log / scale / width
 
 
@@ -664,13 +664,10 @@ LEM_E1_VARIANCE = Claim(
     id="dc/lemE.1-variance",
     items=("LemE.1",),
     title="The width for one hidden layer, by the variance of a product of two units",
-    statement=r"|K^{(m)}_{ij} - K_{ij}| \le \sqrt{\frac{2 v}{m} \log\frac{n(n+1)}{\eta}}"
-    r" + \frac{2 C^2}{3m} \log\frac{n(n+1)}{\eta}, \quad"
+    statement=r"\mathbb{E} \max_{ij} |K^{(m)}_{ij} - K_{ij}| \le"
+    r" \sqrt{\frac{2 v \log n(n+1)}{m}} + \frac{2 C^2 \log n(n+1)}{3m}, \quad"
     r" v = \max_{ij} \mathbb{E}\,\sigma(u_i)^2 \sigma(u_j)^2 - K_{ij}^2",
-    assumptions=(
-        "normalised tanh, n = 10 digits, eta = 0.1",
-        "the mean of the maximum",
-    ),
+    assumptions=("normalised tanh, n = 7 and 10 digits",),
     source=Source(_KEY, "Lemma E.1 (sharpened)", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=tuple(

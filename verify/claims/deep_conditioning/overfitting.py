@@ -283,7 +283,7 @@ LEM_G1 = _of_lemma(
     finding=(
         "At the prescribed depth the kernel of the whole population is the identity up"
         " to rounding, so that ||Sigma|| is the largest atom's probability. For 59,049"
-        " equal atoms (s = 256) it is below 3.44/s at depth 25 already, where 197"
+        " equal atoms (s = 256) it is below 3.18/s at depth 25 already, where 197"
         " layers are prescribed. The bound is vacuous (above 1) below s = 45, where it is"
         " 14 times what is possible at all (dc/lemG.1-without-log), and log s times from"
         " there on: Bernstein's inequality for matrices counts their dimension."
