@@ -215,7 +215,8 @@ def _again(claim: Claim, case: CaseRecord) -> CaseRecord:
     assert claim.compare is not None
     measured = records.decode(case.measured)
     try:
-        verdict = claim.compare.judge(records.decode(case.predicted), measured)
+        predicted = records.decode(case.predicted)
+        verdict = claim.compare.judge(predicted, measured)
         control = ""
         if has_control(claim, verdict.outcome):
             sides = (

@@ -242,7 +242,7 @@ def _measure_outputs(
 def _predict_outputs(*, rho: float, widths: list[int], outputs: int, **_: Any) -> Array:
     a, depth = subject("erf").normalized(), len(widths)
     one, t = (float(kernels.ntk_map(r, a, depth)) for r in (1.0, rho))
-    return np.kron([[one, t], [t, one]], np.eye(outputs))
+    return np.kron(np.array([[one, t], [t, one]]), np.eye(outputs)).astype(np.float64)
 
 
 def _wrong_outputs(*, outputs: int, **case: Any) -> Array:

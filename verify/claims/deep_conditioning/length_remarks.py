@@ -29,7 +29,7 @@ def _predict_lengths(
     *, name: str, scale: float, least: float, gamma: float, depth: int
 ) -> Array:
     rate = lengths.chord_rate(predicted_activation(name, scale), least=least)
-    return rate ** np.arange(1, depth + 1) * abs(gamma - 1.0)
+    return abs(gamma - 1.0) * np.power(rate, np.arange(1.0, depth + 1.0))
 
 
 def _wrong_lengths(*, least: float, **case: Any) -> Array:
