@@ -219,10 +219,8 @@ def _again(claim: Claim, case: CaseRecord) -> CaseRecord:
         verdict = claim.compare.judge(predicted, measured)
         control = ""
         if has_control(claim, verdict.outcome):
-            sides = (
-                records.decode(s) for s in (case.predicted, case.control_predicted)
-            )
-            control = _tried(claim, *sides, measured).value
+            other = records.decode(case.control_predicted)
+            control = _tried(claim, predicted, other, measured).value
     except (ValueError, TypeError, ArithmeticError, RuntimeWarning):
         return replace(case, outcome=Outcome.ERROR, error=traceback.format_exc())
     return replace(case, **asdict(verdict), control=control)
