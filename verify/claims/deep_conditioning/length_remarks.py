@@ -229,7 +229,7 @@ EQ29 = Claim(
     evidence=Evidence.NUMERIC,
     # Attained at correlation zero, where the means alone are left.
     cases=grid(
-        kink=("-1.59076585644126852", "-1.5975", "-1"),
+        kink=("-1.59076585644126852", "-1"),
         gammas=([0.5, 0.5], [0.5, 1.5], [1.2, 0.7]),
         rho=(0.0, 0.3, -0.8, 0.99),
     ),
@@ -291,7 +291,7 @@ REM_I2 = Claim(
     source=Source(KEY, "Remark I.2"),
     evidence=Evidence.NUMERIC,
     cases=tuple(
-        {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 6}
+        {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 3}
         for kink in ("-1.59076585644126852", "-1.2")
         for c, gammas, rho in (
             (0.25, [0.25, 1.75], 0.5),
