@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -139,13 +139,31 @@ def query_lower_bound(tolerance: Any, squared_correlation: Any) -> Any:
     return _checks.plain(_checks.result(who, out, *names))
 
 
-def covariance_norm_bound(s: Any) -> Any:
+COVARIANCE_CONSTANT = 3.178346990016661
+"""1/2 - W_{-1}(-1/(2e)), of `covariance_norm_bound`."""
+
+
+def covariance_norm_bound(
+    s: Any, *, form: Literal["printed", "sharp"] = "printed"
+) -> Any:
     r"""Bound ``||Sigma||`` by ``(28/3) log(8s/3) / s`` (Lemma G.1, constant ours).
 
-    For s >= 10, eta <= 1/2 and depth `overfitting_depth`.
+    For s >= 10, eta <= 1/2 and depth `overfitting_depth`. Sharp: without the logarithm,
+
+    .. math:: \|\Sigma\| \le \frac{1/2 - W_{-1}(-1/(2e))}{s},
+
+    which an atom of probability 1.67/s comes near.
+
+    Examples
+    --------
+    >>> round(covariance_norm_bound(100), 3), covariance_norm_bound(100, form="sharp")
+    (0.521, 0.03178346990016661)
     """
-    v = _checks.real("covariance_norm_bound", "s", s)
-    _checks.reject("covariance_norm_bound", "s", "be at least 10", v < 10.0, v, "")
+    who = "covariance_norm_bound"
+    v = _checks.real(who, "s", s)
+    _checks.reject(who, "s", "be at least 10", v < 10.0, v, "")
+    if _checks.choice(who, "form", form, ("printed", "sharp")) == "sharp":
+        return _checks.plain(COVARIANCE_CONSTANT / v)
     return _checks.plain(28.0 / 3.0 * (math.log(8.0 / 3.0) + np.log(v)) / v)
 
 

@@ -146,7 +146,8 @@ class Claim:
         Judges a prediction against a measurement.
     must_refute : callable, optional
         ``must_refute(**case)``, a wrong prediction that has to be refuted in at least
-        one of the cases on every run. Required when the claim is expected to hold.
+        one of the cases on every run, where the claim itself says something: see
+        `verify.judging`. Required when the claim is expected to hold.
     must_hold : callable, optional
         For a statement that is false: the corrected prediction, which has to
         hold in every case in which the printed one is refuted.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from verify.reading import Reading
 
 DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Setting", ("Eq1", "Eq2", "AsmA", "AsmB")),
+    ("Setting", ("Eq1", "Fn1", "Eq2", "AsmA", "AsmB", "Sec3.3", "Sec1.2")),
     (
         "Dual activations and the coefficient of non-linearity",
         ("DefC.1", "Def3.1", "LemC.2", "C.4", "Tab1", "Tab2", "LemC.5", "B"),
@@ -32,28 +32,37 @@ DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
         "Inputs that are not on the unit sphere",
         (
             *("D.0", "Eq14", "LemD.5", "Eq15", "Eq16", "LemD.3", "ThmD.1", "LemD.6"),
-            *("Eq20", "Thm3.11", "ThmD.9"),
+            *("RemD.2", "Eq17", "Eq18", "Eq19", "Eq20", "Thm3.11", "ThmD.9", "D.4"),
         ),
     ),
-    ("NormReLU", ("Eq4", "I.dual", "I.len", "Fact1", "Eq28", "ThmI.1")),
-    ("Batch and layer normalisation", ("Lem2.1", "Eq5", "Eq6")),
+    (
+        "NormReLU",
+        ("Eq4", "I.dual", "I.len", "Fact1", "Eq28", "Eq29", "ThmI.1", "RemI.2"),
+    ),
+    ("Batch and layer normalisation", ("Lem2.1", "Eq5", "Eq6", "AppB")),
     (
         "Optimisation",
         (
             *("ThmE.8", "ThmE.9", "LemE.1", "Thm4.1", "ThmE.2", "ThmE.3", "ThmE.5"),
-            *("Thm4.2", "CorE.6"),
+            *("RemE.4", "Thm4.2", "CorE.6", "RemE.7"),
         ),
     ),
     (
         "Statistical-query hardness",
-        ("Eq21", "Eq3", "ThmF.1", "Eq24", "Thm5.1", "ThmF.2"),
+        ("Eq21", "Eq3", "ThmF.1", "Eq22", "Eq23", "Eq24", "Thm5.1", "ThmF.2"),
     ),
     (
         "Benign overfitting",
         ("delta", "LemG.1", "LemG.3", "Eq25", "Eq26", "Thm6.1"),
     ),
-    ("One hidden layer and non-singularity", ("ThmH.1", "LemH.3", "ThmH.5")),
-    ("Experiments", ("Sec11", "Fig1", "Fig3", "Fig4", "Fig5", "Fig7", "Fig8")),
+    (
+        "One hidden layer and non-singularity",
+        ("ThmH.1", "NoteH.1", "LemH.3", "Eq27", "ThmH.5"),
+    ),
+    (
+        "Experiments",
+        ("Sec11", "Fig1", "Fig3", "Sec7-rates", "Fig4", "Fig5", "Fig7", "Fig8"),
+    ),
     ("Errata and caveats", tuple(f"E{k}" for k in range(1, 15))),
 )
 

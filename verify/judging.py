@@ -8,9 +8,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
 from verify import records
 from verify.claim import Case, Claim, Profile
-from verify.compare import Comparison, Outcome, Verdict
+from verify.compare import (
+    AgreesTo,
+    AtLeast,
+    AtMost,
+    Comparison,
+    MeanAtMost,
+    MeanEquals,
+    Outcome,
+)
 from verify.records import CaseRecord, Record, RecordError, SearchRecord
 
 
@@ -50,7 +60,7 @@ def judge(claim: Claim, case: Case) -> CaseRecord:
             other = control(**case)
             found = replace(
                 found,
-                control=claim.compare.judge(other, measured).outcome.value,
+                control=_tried(claim, predicted, other, measured).value,
                 control_predicted=records.encode(other),
             )
     except Exception as error:
@@ -58,6 +68,31 @@ def judge(claim: Claim, case: Case) -> CaseRecord:
             raise
         found = replace(blank, error=traceback.format_exc())
     return replace(found, seconds=round(time.perf_counter() - start, 4))
+
+
+_NUMBERS = (AgreesTo, AtLeast, AtMost, MeanAtMost, MeanEquals)
+
+
+def _tried(claim: Claim, predicted: Any, control: Any, measured: Any) -> Outcome:
+    """Return what becomes of a control on a case.
+
+    A wrong prediction says nothing where the claim's own bound says nothing. The mirror
+    image of a number is refuted by anything but zero: it says nothing either.
+    """
+    compare = claim.compare
+    assert compare is not None
+    if claim.expected is not Outcome.HOLDS:
+        return compare.judge(control, measured).outcome
+    if isinstance(compare, _NUMBERS) and _mirrored(predicted, control):
+        return Outcome.VACUOUS
+    if isinstance(compare, AtLeast | AtMost):
+        control = compare.telling(predicted, control)
+    return compare.judge(control, measured).outcome
+
+
+def _mirrored(predicted: Any, control: Any) -> bool:
+    p, c = (np.asarray(side, dtype=np.float64) for side in (predicted, control))
+    return p.shape == c.shape and bool(np.any(p != 0.0) and np.all(c == -p))
 
 
 EXHAUSTED = (
@@ -92,8 +127,8 @@ def control_of(
 ) -> tuple[bool, str]:
     """Return whether the control did what it must, and what happened in words.
 
-    A wrong prediction must be refuted in a case in which the claim itself says
-    something: where its bound is vacuous, another that is refuted tells nothing.
+    A wrong prediction must be refuted where the claim itself says something (`_tried`):
+    where its bound is vacuous, another that is refuted tells nothing.
     """
     if claim.expected is Outcome.HOLDS:
         telling = [case for case in cases if case.outcome is not Outcome.VACUOUS]
@@ -180,15 +215,12 @@ def _again(claim: Claim, case: CaseRecord) -> CaseRecord:
     assert claim.compare is not None
     measured = records.decode(case.measured)
     try:
-        verdict = _verdict(claim.compare, case.predicted, measured)
+        predicted = records.decode(case.predicted)
+        verdict = claim.compare.judge(predicted, measured)
         control = ""
         if has_control(claim, verdict.outcome):
-            found = _verdict(claim.compare, case.control_predicted, measured)
-            control = found.outcome.value
+            other = records.decode(case.control_predicted)
+            control = _tried(claim, predicted, other, measured).value
     except (ValueError, TypeError, ArithmeticError, RuntimeWarning):
         return replace(case, outcome=Outcome.ERROR, error=traceback.format_exc())
     return replace(case, **asdict(verdict), control=control)
-
-
-def _verdict(compare: Comparison, predicted: Any, measured: Any) -> Verdict:
-    return compare.judge(records.decode(predicted), measured)

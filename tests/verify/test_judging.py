@@ -90,6 +90,45 @@ def test_a_control_counts_only_where_the_bound_says_something(
     assert row.verdict == "holds, but its control failed"
 
 
+def test_a_control_counts_only_at_entries_where_the_bound_says_something(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    # Of two bounds one says nothing: there the control is refuted, and there alone.
+    arguments = (
+        "compare=AtMost(trivial=1.0), predict=lambda x: [1.0 * x for _ in 'a'] + [0.5],"
+        " measure=lambda x: [0.4 for _ in 'a'] + [0.3],"
+        " must_refute=lambda x: [0.1 for _ in 'a'] + [0.45]"
+    )
+    row = _row(toy_entry(arguments, INFINITE), tmp_path)
+    assert row.outcome == Outcome.HOLDS
+    assert not row.green
+    again = _row(toy_entry(arguments.replace("0.45", "0.25"), INFINITE), tmp_path)
+    assert again.green
+
+
+@pytest.mark.parametrize(("control", "green"), [("1.0", False), ("1.2", True)])
+def test_a_control_is_a_value_that_could_be_measured(
+    toy_entry: Toy, tmp_path: Path, control: str, green: bool
+) -> None:
+    arguments = (
+        "compare=AtMost(origin=1.0), predict=lambda x: 2.0, measure=lambda x: 1.5,"
+        f" must_refute=lambda x: {control}"
+    )
+    assert _row(toy_entry(arguments, INFINITE), tmp_path).green is green
+
+
+@pytest.mark.parametrize("compare", ["AgreesTo(absolute=0.1)", "AtMost()"])
+def test_a_mirror_image_is_no_control(
+    toy_entry: Toy, tmp_path: Path, compare: str
+) -> None:
+    sides = "measure=lambda x: x, predict=lambda x: x"
+    mirrored = f"compare={compare}, {sides}, must_refute=lambda x: -x"
+    row = _row(toy_entry(mirrored, INFINITE), tmp_path)
+    assert (row.outcome, row.green) == (Outcome.HOLDS, False)
+    shifted = mirrored.replace("lambda x: -x", "lambda x: 0.5 * x")
+    assert _row(toy_entry(shifted, INFINITE), tmp_path).green
+
+
 @pytest.mark.parametrize(
     ("measure", "verdict", "resolves"),
     [

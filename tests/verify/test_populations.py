@@ -1,5 +1,6 @@
 """Finite populations of the overfitting claims, against dense linear algebra."""
 
+import itertools
 import math
 
 import mpmath
@@ -50,9 +51,10 @@ def test_risks_of_a_draw_are_sums_over_the_population():
     atoms, depth, n, norm, seed = 51, 4, 4, 0.3, 3
     draw = pop.circle_draw(atoms=atoms, depth=depth, n=n, norm=norm, seed=seed)
     kernel, rng = _dense(atoms, depth), np.random.default_rng(seed)
-    centres, c = rng.choice(atoms, 3, replace=False), rng.standard_normal(3)
+    centres, drawn = rng.choice(atoms, 3, replace=False), rng.integers(0, atoms, n)
+    c = rng.standard_normal(3)
     c *= norm / math.sqrt(c @ kernel[np.ix_(centres, centres)] @ c)
-    optimum, drawn = kernel[:, centres] @ c, rng.integers(0, atoms, n)
+    optimum = kernel[:, centres] @ c
     y = np.where(rng.random(n) < (1.0 + optimum[drawn]) / 2.0, 1.0, -1.0)
     among = kernel[np.ix_(drawn, drawn)]
     fitted = kernel[:, drawn] @ np.linalg.solve(among, y)
@@ -60,6 +62,27 @@ def test_risks_of_a_draw_are_sums_over_the_population():
     # The dense kernel's 1e-8 (see above) through the sample's condition number.
     assert draw.excess == pytest.approx(np.mean((fitted - optimum) ** 2), rel=1e-5)
     assert draw.signal == pytest.approx(np.mean(optimum**2), rel=1e-6)
+
+
+def test_a_draw_from_the_cube_is_a_sum_over_its_points():
+    dim, depth, n, norm, seed = 7, 3, 4, 0.3, 2
+    draw = pop.cube_draw(dim=dim, depth=depth, n=n, norm=norm, seed=seed)
+    bits = np.array(list(itertools.product((0, 1), repeat=dim)))
+    cube = (1.0 - 2.0 * bits[bits.sum(axis=1) % 2 == 0]) / math.sqrt(dim)
+    rng = np.random.default_rng(seed)
+    words = rng.integers(0, 2, (n + 3, dim))
+    words[:, -1] = words[:, :-1].sum(axis=1) % 2
+    points, c = (1.0 - 2.0 * words) / math.sqrt(dim), rng.standard_normal(3)
+    d = 1.0 - np.concatenate([cube, points]) @ points.T
+    for _ in range(depth):
+        d = pop.relu_layer(d)
+    sections, among = 1.0 - d[: len(cube)], 1.0 - d[len(cube) :]
+    c *= norm / math.sqrt(c @ among[n:, n:] @ c)
+    y = np.where(rng.random(n) < (1.0 + among[:n, n:] @ c) / 2.0, 1.0, -1.0)
+    fitted = sections[:, :n] @ np.linalg.solve(among[:n, :n], y)
+    optimum = sections[:, n:] @ c
+    assert draw.excess == pytest.approx(np.mean((fitted - optimum) ** 2), rel=1e-9)
+    assert draw.signal == pytest.approx(np.mean(optimum**2), rel=1e-9)
 
 
 def test_two_equal_draws_leave_no_interpolator():

@@ -16,12 +16,14 @@ MOST = 1e16
 """The largest squared length at which duals are tabulated."""
 
 
-def chord_rate(activation: Activation) -> float:
-    r"""Return ``alpha = 2 (1 - length_map(1/2))``, the contraction rate of Theorem D.1.
+def chord_rate(activation: Activation, *, least: float = 0.5) -> float:
+    r"""Return ``(1 - length_map(c)) / (1 - c)``, the contraction rate of Theorem D.1.
+
+    The least squared length c is one half there; any other in (0, 1) serves (Remark D.2).
 
     For activations that are non-decreasing, vanish at zero, are concave on the right,
     convex on the left and have unit second moment, ``|gamma_L - 1| <= alpha^L |gamma_0
-    - 1|`` from every ``gamma_0 >= 1/2``. It is 1 for positively homogeneous ones.
+    - 1|`` from every ``gamma_0 >= c``. It is 1 for positively homogeneous ones.
 
     Examples
     --------
@@ -29,8 +31,10 @@ def chord_rate(activation: Activation) -> float:
     >>> round(chord_rate(act.tanh.normalized()), 12)
     0.611817742314
     """
-    _checks.instance("chord_rate", "activation", activation, Activation)
-    return 2.0 * (1.0 - float(activation.length_map(0.5)))
+    who = "chord_rate"
+    _checks.instance(who, "activation", activation, Activation)
+    c = _checks.number(who, "least", least, 1e-6, 1.0 - 1e-6)
+    return (1.0 - float(activation.length_map(c))) / (1.0 - c)
 
 
 def length_trajectory(activation: Activation, gamma: Any, depth: int) -> Array:

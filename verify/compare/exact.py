@@ -106,6 +106,13 @@ class AtMost:
         """Refute when any entry exceeds its bound by more than rounding."""
         return _one_sided(predicted, measured, self, +1.0)
 
+    def telling(self, predicted: Any, control: Any) -> Any:
+        """Return a control that says nothing where the prediction says nothing.
+
+        Nor where it is no value that could be measured, at `origin` or beyond.
+        """
+        return _silenced(predicted, control, self, +1.0)
+
 
 @dataclass(frozen=True)
 class AtLeast:
@@ -126,6 +133,10 @@ class AtLeast:
     def judge(self, predicted: Any, measured: Any) -> Verdict:
         """Refute when any entry falls below its bound by more than rounding."""
         return _one_sided(predicted, measured, self, -1.0)
+
+    def telling(self, predicted: Any, control: Any) -> Any:
+        """Return a control that says nothing where the prediction says nothing."""
+        return _silenced(predicted, control, self, -1.0)
 
 
 @dataclass(frozen=True)
@@ -235,6 +246,15 @@ def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
         )
     p = np.broadcast_to(p, m.shape)
     return list(p.ravel()), list(m.ravel())
+
+
+def _silenced(predicted: Any, control: Any, test: AtMost | AtLeast, sign: float) -> Any:
+    p, c = (np.asarray(side, dtype=np.float64) for side in (predicted, control))
+    silent = sign * p >= sign * test.trivial
+    # What is never measured is refuted by anything.
+    if test.origin:
+        silent = silent | (sign * (c - test.origin) <= 0.0)
+    return np.where(silent, sign * np.inf, c)
 
 
 def _one_sided(

@@ -33,6 +33,7 @@ FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     ),
     "normrelu": lambda x: np.maximum(x, KINK),
     "relu": lambda x: np.maximum(x, 0.0),
+    "sigmoid": special.expit,
 }
 
 
@@ -144,6 +145,7 @@ def predicted_activation(name: str, scale: float = 1.0) -> act.Activation:
         "selu": act.selu,
         "normrelu": act.normrelu(KINK),
         "relu": act.relu,
+        "sigmoid": act.sigmoid,
     }[name]
     return (raw if scale == 1.0 else raw.scaled(scale**2)).normalized()
 

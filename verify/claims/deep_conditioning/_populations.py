@@ -242,6 +242,12 @@ def circle_norm(atoms: int, depth: int, first: float) -> float:
     return float(values[0])
 
 
+def circle_signal(atoms: int, depth: int, first: float) -> float:
+    """Second moment of k(., atom 0), whose probability is `first`, the others' equal."""
+    squares = circle_section(atoms, depth)[1:] ** 2
+    return first + (1.0 - first) * float(squares.mean())
+
+
 @dataclass(frozen=True, eq=False)
 class Draw:
     """Minimum-norm interpolation of one sample from the circle.
@@ -266,23 +272,63 @@ def circle_draw(*, atoms: int, depth: int, n: int, norm: float, seed: int) -> Dr
     transform = np.fft.fft(section).real
     # E_x k(x, x_i) k(x, x_j), a circulant again.
     overlap = np.fft.ifft(transform**2).real / atoms
+    centres, drawn = rng.choice(atoms, 3, replace=False), rng.integers(0, atoms, n)
+    points = np.concatenate([drawn, centres])
+    apart = (points[:, None] - points) % atoms
+    return _interpolated(section[apart], overlap[apart], norm, rng)
 
-    def between(table: Array, a: Any, b: Any) -> Array:
-        return table[(a[:, None] - b[None, :]) % atoms]
 
-    centres = rng.choice(atoms, 3, replace=False)
+def _interpolated(
+    kernel: Array, overlap: Array, norm: float, rng: np.random.Generator
+) -> Draw:
+    """Interpolate noisy labels at all points but the last three, the centres of f*.
+
+    Of each pair of points x, x' the kernel k(x, x') and `overlap`, E_z k(z, x) k(z, x').
+    """
+    n = len(kernel) - 3
     c = rng.standard_normal(3)
-    c *= norm / math.sqrt(c @ between(section, centres, centres) @ c)
-    drawn = rng.integers(0, atoms, n)
-    mean = between(section, drawn, centres) @ c
-    y = np.where(rng.random(n) < (1.0 + mean) / 2.0, 1.0, -1.0)
-    kernel = between(section, drawn, drawn)
-    least = float(np.linalg.eigvalsh(kernel)[0])
+    c *= norm / math.sqrt(c @ kernel[n:, n:] @ c)
+    y = np.where(rng.random(n) < (1.0 + kernel[:n, n:] @ c) / 2.0, 1.0, -1.0)
+    sample = kernel[:n, :n]
+    least = float(np.linalg.eigvalsh(sample)[0])
     # Two equal draws leave no interpolator, and nothing to measure.
     found = least > 1e-10
-    alpha = np.linalg.solve(kernel, y) if found else np.zeros(n)
-    points, beta = np.concatenate([drawn, centres]), np.concatenate([alpha, -c])
-    gram = between(overlap, points, points)
-    excess = float(beta @ gram @ beta) if found else math.inf
-    signal = float(c @ between(overlap, centres, centres) @ c)
-    return Draw(excess, least, norm, signal)
+    alpha = np.linalg.solve(sample, y) if found else np.zeros(n)
+    beta = np.concatenate([alpha, -c])
+    excess = float(beta @ overlap @ beta) if found else math.inf
+    return Draw(excess, least, norm, float(c @ overlap[n:, n:] @ c))
+
+
+# --- a cube of very many atoms ---------------------------------------------------------
+
+
+def cube_draw(*, dim: int, depth: int, n: int, norm: float, seed: int) -> Draw:
+    """Draw from {1, -1}^d / sqrt(d) with an even number of -1, d odd; see `circle_draw`.
+
+    2^(d-1) atoms without antipodes, a group under entrywise products: kernels depend on
+    the number of signs in which two points differ, and so do overlaps.
+    """
+    rng, signs = np.random.default_rng(seed), np.arange(0, dim + 1, 2)
+    d = 2.0 * signs / dim
+    for _ in range(depth):
+        d = relu_layer(d)
+    section = dict(zip(signs.tolist(), (1.0 - d).tolist(), strict=True))
+
+    def overlap(w: int) -> float:
+        # z differs from x in a of the w signs where x and x' do, and in b of the others.
+        return math.fsum(
+            math.comb(w, a)
+            * math.comb(dim - w, b)
+            * section[a + b]
+            * section[w - a + b]
+            for a in range(w + 1)
+            for b in range(a % 2, dim - w + 1, 2)
+        ) / 2.0 ** (dim - 1)
+
+    words = rng.integers(0, 2, (n + 3, dim))
+    words[:, -1] = words[:, :-1].sum(axis=1) % 2
+    points = 1.0 - 2.0 * words
+    apart = np.rint((dim - points @ points.T) / 4.0).astype(int)
+    tables = [[section[w], overlap(w)] for w in signs.tolist()]
+    kernel, both = np.array(tables).T
+    return _interpolated(kernel[apart], both[apart], norm, rng)

@@ -50,6 +50,12 @@ def law(spec: Subject) -> integrals.Law:
     return _linear_law(tuple(spec["line"]), tuple(spec["kinks"]), tuple(spec["jumps"]))
 
 
+def energies(spec: Subject, *, centred: bool, order: int = 8) -> Array:
+    """Return the library's a_k^2 up to an order, as shares of E s^2 or of the variance."""
+    a = subject(spec)
+    return a.hermite(order) ** 2 / (a.variance if centred else a.second_moment)
+
+
 @lru_cache(maxsize=128)
 def _named(name: str) -> act.Activation:
     base, _, argument = name.rstrip(")").partition("(")

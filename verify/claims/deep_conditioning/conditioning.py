@@ -1,4 +1,4 @@
-"""Conditioning of the top-layer kernel under depth (section 1 of the specification)."""
+"""Decay of correlations with depth (section 1 of the specification)."""
 
 import math
 from fractions import Fraction
@@ -22,7 +22,7 @@ from verify.claims.deep_conditioning._subjects import (
     separations,
     subject,
 )
-from verify.compare import AgreesTo, AtLeast, AtMost, Identical
+from verify.compare import AgreesTo, AtMost, Identical
 from verify.integrals import BITS, of_coefficients
 from verify.reading import Reading
 
@@ -41,7 +41,8 @@ def quadratic_law(mu: float) -> Any:
         return of_coefficients([0, mpmath.sqrt(1 - m), mpmath.sqrt(m)])
 
 
-def _mu(activation: Subject) -> float:
+def rate(activation: Subject) -> float:
+    """Return mu."""
     return subject(activation).mu
 
 
@@ -49,7 +50,7 @@ def _mu(activation: Subject) -> float:
 
 
 def _predict_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
-    return float(dc.one_layer_bound(delta, _mu(activation)))
+    return float(dc.one_layer_bound(delta, rate(activation)))
 
 
 def _measure_one_layer(*, activation: Subject, delta: float, sign: int) -> Any:
@@ -59,7 +60,7 @@ def _measure_one_layer(*, activation: Subject, delta: float, sign: int) -> Any:
 
 def _wrong_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
     # Twice the rate.
-    mu = _mu(activation)
+    mu = rate(activation)
     near = 1.0 - (1.0 + mu) * delta
     return near if delta <= 0.5 else (1.0 - mu) * (1.0 - delta)
 
@@ -107,11 +108,12 @@ LEM_C5 = Claim(
 # --- the schedule -----------------------------------------------------------------------
 
 
-def _predict_burn_in(*, delta: str, mu: str) -> int:
+def burn_in(*, delta: str, mu: str) -> int:
+    """L_0 of fractions."""
     return int(dc.burn_in_depth(float(Fraction(delta)), float(Fraction(mu))))
 
 
-def _measure_burn_in(*, delta: str, mu: str) -> int:
+def exact_burn_in(*, delta: str, mu: str) -> int:
     """Least l with 2 delta (1 + mu/2)^l >= 1, in fractions."""
     grown, factor, layers = 2 * Fraction(delta), 1 + Fraction(mu) / 2, 0
     while grown < 1:
@@ -164,8 +166,8 @@ B_SCHEDULE = Claim(
             for k in (3, 6, 12, 13, 17, 24)
         ),
     ),
-    predict=_predict_burn_in,
-    measure=_measure_burn_in,
+    predict=burn_in,
+    measure=exact_burn_in,
     compare=Identical(),
     must_refute=_wrong_burn_in,
     examples=_schedules,
@@ -181,7 +183,8 @@ def _predict_bound(*, depth: float, delta: float, mu: float) -> float:
     return float(dc.correlation_bound(depth, delta, mu))
 
 
-def _measure_bound(*, depth: float, delta: float, mu: float) -> Any:
+def exact_bound(*, depth: float, delta: float, mu: float) -> Any:
+    """B by its definition, at 60 digits."""
     with mpmath.workprec(BITS):
         d, m, layers = mpmath.mpf(delta), mpmath.mpf(mu), mpmath.mpf(depth)
         start = 0
@@ -223,7 +226,7 @@ B_VALUES = Claim(
         mu=(0.26652889653787007, 0.015858317676985129, 1.0),
     ),
     predict=_predict_bound,
-    measure=_measure_bound,
+    measure=exact_bound,
     # Powers to order 500 of a rounded base; the early branch is a difference.
     compare=AgreesTo(relative=5e-13, absolute=5e-14),
     must_refute=_wrong_bound,
@@ -237,7 +240,7 @@ def _predict_next(*, depth: int, delta: float, mu: float) -> float:
 
 
 def _measure_next(*, depth: int, delta: float, mu: float) -> Any:
-    return _measure_bound(depth=depth + 1, delta=delta, mu=mu)
+    return exact_bound(depth=depth + 1, delta=delta, mu=mu)
 
 
 def _wrong_next(*, depth: int, delta: float, mu: float) -> float:
@@ -273,7 +276,7 @@ def _predict_decay(
     sign: int,
     depth: int,
 ) -> float:
-    return float(dc.correlation_bound(depth, delta, _mu(activation)))
+    return float(dc.correlation_bound(depth, delta, rate(activation)))
 
 
 def _measure_decay(*, activation: Subject, delta: float, sign: int, depth: int) -> Any:
@@ -285,7 +288,7 @@ def _measure_decay(*, activation: Subject, delta: float, sign: int, depth: int) 
 def _wrong_decay(*, activation: Subject, delta: float, sign: int, depth: int) -> float:
     # The waiting time left out: decay from the first layer on.
     del sign
-    return 0.5 * (1.0 - _mu(activation) / 2.0) ** depth if delta < 0.5 else 1.0
+    return 0.5 * (1.0 - rate(activation) / 2.0) ** depth if delta < 0.5 else 1.0
 
 
 def _decays(most: int = 40) -> Any:
@@ -422,423 +425,4 @@ THM_32_MAP = Claim(
     # The promise of theory.kernels. Values below 1e-290 have left float64's range.
     compare=AgreesTo(relative=1e-12, absolute=1e-290),
     must_refute=_wrong_map,
-)
-
-# --- condition numbers ------------------------------------------------------------------
-
-
-def _kernel(activation: Subject, gram: Any, depth: int) -> Any:
-    found = law(activation)
-    return recursion.entrywise(
-        gram, lambda r: recursion.correlations(found, r, depth)[-1]
-    )
-
-
-def _points_case(n: int, dim: int, spread: float, seed: int) -> float:
-    return kernels.separation(recursion.unit_points(n, dim, spread, seed))
-
-
-def _predict_condition(
-    *,
-    activation: Subject,
-    n: int,
-    dim: int,
-    spread: float,
-    seed: int,
-    extra: int,
-) -> float:
-    mu, delta = _mu(activation), _points_case(n, dim, spread, seed)
-    depth = dc.depth_for_condition_number(delta, mu, n) + extra
-    return dc.nngp_condition_bound(depth, delta, mu, n)
-
-
-def _measure_condition(
-    *,
-    activation: Subject,
-    n: int,
-    dim: int,
-    spread: float,
-    seed: int,
-    extra: int,
-) -> Any:
-    mu, delta = _mu(activation), _points_case(n, dim, spread, seed)
-    depth = dc.depth_for_condition_number(delta, mu, n) + extra
-    gram = recursion.exact_gram(n, dim, spread, seed)
-    return recursion.condition_number(_kernel(activation, gram, depth))
-
-
-def _wrong_condition(**case: Any) -> float:
-    # Perfect conditioning.
-    del case
-    return 1.0
-
-
-def _data() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            # Not too near affine: depth grows like 1/mu.
-            "activation": mixtures(centred=True).filter(
-                lambda a: (
-                    sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
-                )
-            ),
-            "n": st.integers(2, 6),
-            "dim": st.integers(2, 5),
-            "spread": st.floats(0.05, 3.0),
-            "seed": st.integers(0, 10_000),
-            "extra": st.integers(0, 20),
-        }
-    )
-
-
-COR_33 = Claim(
-    id="dc/cor3.3",
-    items=("Cor3.3", "AsmA"),
-    title="The condition number of the top-layer kernel falls to one with depth",
-    statement=r"\kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0(\delta)}, \quad L \ge L_1"
-    r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
-    assumptions=("assumption A",),
-    source=Source(KEY, "Corollary 3.3"),
-    evidence=Evidence.SEARCH,
-    cases=grid(
-        activation=(extremal(0.5), extremal(1.0)),
-        n=(2, 6),
-        dim=(3,),
-        spread=(0.1, 1.0),
-        seed=(1,),
-        extra=(0, 5),
-    ),
-    predict=_predict_condition,
-    measure=_measure_condition,
-    compare=AtMost(relative=1e-9, origin=1.0),
-    must_refute=_wrong_condition,
-    examples=_data,
-    max_examples=60,
-    uses=("dc/thm3.2",),
-)
-
-
-def _predict_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
-    depth = dc.depth_for_condition_number(delta, mu, n) + extra
-    return dc.nngp_condition_bound(depth, delta, mu, n)
-
-
-def _measure_worst(*, n: int, mu: float, delta: float, extra: int) -> Any:
-    """Condition number of the matrix with every off-diagonal entry equal to B."""
-    depth = dc.depth_for_condition_number(delta, mu, n) + extra
-    b = _measure_bound(depth=depth, delta=delta, mu=mu)
-    with mpmath.workprec(BITS):
-        # Eigenvalues 1 + (n-1) B and 1 - B; with the signs reversed 1 + B, 1 - (n-1) B.
-        return max((1 + (n - 1) * b) / (1 - b), (1 + b) / (1 - (n - 1) * b))
-
-
-def _wrong_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
-    # Without the factor n.
-    depth = dc.depth_for_condition_number(delta, mu, n) + extra
-    return 1.0 + 2.0 * (dc.nngp_condition_bound(depth, delta, mu, n) - 1.0) / n / 2.0
-
-
-COR_33_WORST = Claim(
-    id="dc/cor3.3-worst",
-    items=("Cor3.3",),
-    title="The bound holds where every pair is as correlated as allowed",
-    statement=r"K = (1 - B) I + B\, 1 1^T \;\Rightarrow\;"
-    r" \kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0}",
-    source=Source(KEY, "Corollary 3.3"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(n=(2, 10, 50), mu=(0.1, 0.2665, 1.0), delta=(1e-4, 0.1), extra=(0, 3)),
-    predict=_predict_worst,
-    measure=_measure_worst,
-    compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=_wrong_worst,
-)
-
-
-def _predict_depth(*, delta: str, mu: str, n: int) -> int:
-    return dc.depth_for_condition_number(float(Fraction(delta)), float(Fraction(mu)), n)
-
-
-def _measure_depth(*, delta: str, mu: str, n: int) -> int:
-    """Least l with n (1 - mu/2)^l <= 1, after L_0 layers, in fractions."""
-    layers, left, factor = 0, Fraction(n), 1 - Fraction(mu) / 2
-    while left > 1:
-        left *= factor
-        layers += 1
-    return layers + _measure_burn_in(delta=delta, mu=mu)
-
-
-def _wrong_depth(*, delta: str, mu: str, n: int) -> int:
-    # The inputs' separation forgotten.
-    return _predict_depth(delta=delta, mu=mu, n=n) - _predict_burn_in(
-        delta=delta, mu=mu
-    )
-
-
-COR_33_DEPTH = Claim(
-    id="dc/cor3.3-depth",
-    items=("Cor3.3",),
-    title="The depth from which the condition number is bounded",
-    statement=r"L_1(\delta) = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil"
-    r" + L_0(\delta)",
-    source=Source(KEY, "Corollary 3.3"),
-    evidence=Evidence.NUMERIC,
-    cases=(
-        *grid(
-            delta=("1/100", "1/1000000"),
-            mu=("0.2665288965378700", "0.0158583176769851", "1"),
-            n=(2, 16, 100, 1000, 1024),
-        ),
-        # log 2^29 / log 2 is 29.000000000000004 in float64.
-        {"delta": "1/100", "mu": "1", "n": 2**29},
-    ),
-    predict=_predict_depth,
-    measure=_measure_depth,
-    compare=Identical(),
-    must_refute=_wrong_depth,
-    uses=("dc/B",),
-)
-
-# --- assumption B -----------------------------------------------------------------------
-
-
-def _random_gram(n: int, rank: int, seed: int) -> Any:
-    """A unit-diagonal Gram matrix; `rank` much above n is well conditioned."""
-    return recursion.exact_gram(n, rank, 1.0, seed)
-
-
-def _equal_gram(n: int, delta: float) -> Any:
-    """Unit diagonal, off-diagonal 1 - delta: smallest eigenvalue delta."""
-    with mpmath.workprec(BITS):
-        gram = mpmath.matrix(n)
-        for i in range(n):
-            for j in range(n):
-                gram[i, j] = 1 if i == j else 1 - mpmath.mpf(delta)
-        return gram
-
-
-def _gram(kind: str, n: int, delta: float, seed: int) -> tuple[Any, Any]:
-    """A Gram matrix and its smallest eigenvalue, just below as a float64."""
-    gram = _equal_gram(n, delta) if kind == "equal" else _random_gram(n, 2 * n, seed)
-    return gram, recursion.eigenvalues(gram)[0]
-
-
-def _below(value: Any) -> float:
-    return math.nextafter(float(value), 0.0)
-
-
-def _series_value(c: list[float], x: Any) -> Any:
-    with mpmath.workprec(BITS):
-        return mpmath.fsum(mpmath.mpf(v) * x**k for k, v in enumerate(c))
-
-
-def _predict_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: int):
-    least = _gram(kind, n, delta, seed)[1]
-    with mpmath.workprec(BITS):
-        one, rest = _series_value(c, mpmath.mpf(1)), _series_value(c, 1 - least)
-    return dc.eigenvalue_transfer(float(one), float(rest))
-
-
-def _measure_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: int):
-    gram, _ = _gram(kind, n, delta, seed)
-    image = recursion.entrywise(gram, lambda x: _series_value(c, x))
-    return recursion.eigenvalues(image)[0]
-
-
-def _wrong_transfer(**case: Any) -> float:
-    return 1.05 * _predict_transfer(**case) + 1e-6
-
-
-def _series_cases() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "c": st.lists(
-                st.floats(0.0, 2.0).map(lambda v: round(v, 6)), min_size=1, max_size=8
-            ),
-            "kind": st.sampled_from(("equal", "random")),
-            "n": st.integers(2, 6),
-            "delta": st.floats(1e-3, 1.0),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
-LEM_C8 = Claim(
-    id="dc/lemC.8",
-    items=("LemC.8",),
-    title="Power series with non-negative coefficients keep matrices well conditioned",
-    statement=r"M \succeq \delta I,\; M_{ii} = 1 \;\Rightarrow\;"
-    r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta)",
-    assumptions=("non-negative coefficients", "f applied entry by entry"),
-    source=Source(KEY, "Lemma C.8"),
-    evidence=Evidence.SEARCH,
-    # Equality for a constant off-diagonal 1 - delta.
-    cases=grid(
-        c=([0.0, 1.0], [0.5, 0.0, 0.25, 1.0], [0.0, 0.0, 0.0, 0.0, 1.0]),
-        kind=("equal", "random"),
-        n=(2, 5),
-        delta=(1e-3, 0.3, 1.0),
-        seed=(8,),
-    ),
-    predict=_predict_transfer,
-    measure=_measure_transfer,
-    # f(1) is below 20 and rounded once.
-    compare=AtLeast(rounding=1e-14),
-    must_refute=_wrong_transfer,
-    examples=_series_cases,
-    max_examples=100,
-)
-
-
-def _predict_least(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> float:
-    least = _below(_gram(kind, n, delta, seed)[1])
-    return float(dc.nngp_min_eigenvalue_bound(depth, least, _mu(activation)))
-
-
-def _measure_least(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> Any:
-    gram, _ = _gram(kind, n, delta, seed)
-    return recursion.eigenvalues(_kernel(activation, gram, depth))[0]
-
-
-def _wrong_least(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> float:
-    # Twice the rate of the first layers.
-    least = _below(_gram(kind, n, delta, seed)[1])
-    return min(least * (1.0 + _mu(activation)) ** (2 * depth), 1.0)
-
-
-def _assumption_b() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "activation": mixtures(centred=True),
-            "kind": st.sampled_from(("equal", "random")),
-            "n": st.integers(2, 5),
-            "delta": st.floats(1e-4, 1.0),
-            "depth": st.integers(1, 25),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
-_B_CASES = grid(
-    activation=(extremal(0.3), extremal(1.0), "tanh"),
-    kind=("equal", "random"),
-    n=(2, 5),
-    delta=(1e-3, 0.3),
-    depth=(1, 8, 30),
-    seed=(36,),
-)
-
-THM_36 = Claim(
-    id="dc/thm3.6",
-    items=("Thm3.6", "AsmB"),
-    title="The smallest eigenvalue of the top-layer kernel grows with depth",
-    statement=r"\lambda_{\min}(K) \ge 1 - B(L, \delta)",
-    assumptions=("assumption B",),
-    source=Source(KEY, "Theorem 3.6"),
-    evidence=Evidence.SEARCH,
-    cases=_B_CASES,
-    predict=_predict_least,
-    measure=_measure_least,
-    compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
-    must_refute=_wrong_least,
-    examples=_assumption_b,
-    max_examples=60,
-    uses=("dc/lemC.8",),
-)
-
-
-def _predict_condition_b(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> float:
-    least = _below(_gram(kind, n, delta, seed)[1])
-    return dc.nngp_condition_bound(depth, least, _mu(activation), n, assumption="B")
-
-
-def _measure_condition_b(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> Any:
-    gram, _ = _gram(kind, n, delta, seed)
-    return recursion.condition_number(_kernel(activation, gram, depth))
-
-
-def _wrong_condition_b(**case: Any) -> float:
-    # Without the factor n.
-    return 1.0 + (_predict_condition_b(**case) - 1.0) / case["n"]
-
-
-COR_37 = Claim(
-    id="dc/cor3.7",
-    items=("Cor3.7", "AsmB"),
-    title="Condition numbers under assumption B, at every depth",
-    statement=r"\kappa(K) \le \begin{cases} 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
-    r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
-    r" \end{cases}",
-    assumptions=("assumption B",),
-    source=Source(KEY, "Corollary 3.7", Reading.READING),
-    evidence=Evidence.SEARCH,
-    cases=_B_CASES,
-    predict=_predict_condition_b,
-    measure=_measure_condition_b,
-    compare=AtMost(relative=1e-11, origin=1.0),
-    must_refute=_wrong_condition_b,
-    examples=_assumption_b,
-    max_examples=60,
-    uses=("dc/thm3.6",),
-)
-
-
-def _predict_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
-    return [
-        dc.nngp_min_eigenvalue_bound(depth, delta, mu, form="attained"),
-        dc.nngp_condition_bound(depth, delta, mu, n, assumption="B", form="attained"),
-        dc.nngp_condition_bound(depth, delta, mu, 2, form="attained"),
-    ]
-
-
-def _measure_attained(*, mu: float, n: int, delta: float, depth: int) -> list[Any]:
-    def matrix(n: int) -> Any:
-        gram = _equal_gram(n, delta)
-        return recursion.entrywise(
-            gram, lambda r: recursion.correlations(quadratic_law(mu), r, depth)[-1]
-        )
-
-    many = matrix(n)
-    return [
-        recursion.eigenvalues(many)[0],
-        recursion.condition_number(many),
-        recursion.condition_number(matrix(2)),
-    ]
-
-
-def _wrong_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
-    # mu 5 % larger.
-    return _predict_attained(mu=min(1.05 * mu, 1.0), n=n, delta=delta, depth=depth)
-
-
-COR_37_ATTAINED = Claim(
-    id="dc/cor3.7-attained",
-    items=("Thm3.6", "Cor3.7", "Cor3.3"),
-    title="The best bounds for inputs that are all equally correlated, attained",
-    statement=r"\lambda_{\min}(K) = 1 - r_L, \quad \kappa(K) = 1 + \frac{n r_L}{1 - r_L}",
-    assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2", "x_i . x_j = 1 - delta"),
-    source=Source(KEY, "Corollaries 3.3 and 3.7 (sharpened)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(mu=(0.05, 0.4), n=(2, 5), delta=(1e-9, 0.01, 0.5), depth=(0, 3, 40)),
-    predict=_predict_attained,
-    measure=_measure_attained,
-    # Three roundings a layer, and 1 - delta, which the measured side holds to 60 digits.
-    compare=AgreesTo(relative=1e-13),
-    must_refute=_wrong_attained,
-    uses=("dc/thm3.2-sharp",),
 )

@@ -29,6 +29,7 @@ from verify.claims.deep_conditioning._subjects import (
     NORMRELU,
     SMOOTH,
     Subject,
+    energies,
     law,
     mixtures,
     nonlinear,
@@ -124,7 +125,9 @@ def _measure_least(*, n: int, dim: int, spread: float, seed: int) -> Any:
 
 
 def _wrong_implied(**case: Any) -> float:
-    return 0.9 * _predict_implied(**case)
+    # Half of 1 - rho^2: the determinant of a pair over the most its trace allows.
+    delta = _predict_implied(**case)
+    return delta * (2.0 - delta) / 2.0
 
 
 def _point_sets() -> Any:
@@ -360,8 +363,10 @@ def _predict_one(*, activation: Subject) -> float:
     return 1.0
 
 
-def _wrong_below_one(*, activation: Subject) -> float:
-    return 0.999
+def _wrong_uncentred_share(*, activation: Subject) -> float:
+    # Of an activation that is not centred: the mean's energy off the whole.
+    raw = subject(activation)
+    return 1.0 - raw.mean**2 / raw.second_moment
 
 
 LEM_C2 = Claim(
@@ -376,33 +381,39 @@ LEM_C2 = Claim(
     measure=_measure_mu,
     # 256 bits on the measured side.
     compare=AtMost(rounding=1e-40),
-    must_refute=_wrong_below_one,
+    must_refute=_wrong_uncentred_share,
     examples=_any_nonlinear,
     max_examples=100,
 )
 
 
-def _predict_positive(*, activation: Subject) -> float:
-    return 0.0
+def _predict_first_energies(*, activation: Subject) -> float:
+    return float(energies(activation, centred=True)[2:].sum())
 
 
-def _wrong_far_from_zero(*, activation: Subject) -> float:
-    return 1e-3
+def _wrong_first_energies(*, activation: Subject) -> float:
+    # From the linear part on.
+    return float(energies(activation, centred=True)[1:].sum())
 
 
 LEM_C2_POSITIVE = Claim(
     id="dc/lemC.2-positive",
     items=("LemC.2",),
-    title="mu is positive unless the activation is affine",
-    statement=r"\mu > 0",
+    title="mu is positive unless the activation is affine: any energy bounds it",
+    statement=r"\mu \ge \sum_{k=2}^{8} a_k^2 > 0",
     assumptions=("not affine almost everywhere",),
     source=Source(KEY, "Lemma C.2"),
     evidence=Evidence.SEARCH,
-    cases=grid(activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-9]})),
-    predict=_predict_positive,
+    # Equality for polynomials up to that degree.
+    cases=grid(
+        activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})
+    ),
+    predict=_predict_first_energies,
     measure=_measure_mu,
-    compare=AtLeast(),
-    must_refute=_wrong_far_from_zero,
+    # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
+    compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
+    must_refute=_wrong_first_energies,
+    version=2,
     examples=_any_nonlinear,
     max_examples=100,
 )

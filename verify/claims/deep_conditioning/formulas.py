@@ -130,7 +130,9 @@ def _queries(*, tolerance: float, squared_correlation: float) -> Any:
     return _mpf(tolerance) ** 2 / (2 * _mpf(squared_correlation)) - 1
 
 
-def _covariance(*, s: float) -> Any:
+def _covariance(*, s: float, form: str) -> Any:
+    if form == "sharp":
+        return (0.5 - mpmath.lambertw(-1 / (2 * mpmath.e), -1).real) / _mpf(s)
     return 28 * mpmath.log(_mpf(8) * s / 3) / (3 * _mpf(s))
 
 
@@ -365,7 +367,11 @@ BOUNDS = (
         "Depth, covariance bound and risk bound of benign overfitting",
         r"L_0(\delta) + \frac{\log s}{-\log(1 - \mu/2)}, \quad \frac{28}{3}"
         r" \frac{\log(8s/3)}{s}, \quad 56 (1 + |\theta|)^2 \frac{\log(8n^2/3)}{n}",
-        *_cases("optimization.covariance_norm_bound", s=(10, 1000)),
+        *_cases(
+            "optimization.covariance_norm_bound",
+            s=(10, 1000),
+            form=("printed", "sharp"),
+        ),
         *_cases(
             "optimization.overfitting_depth",
             delta=(0.01, 1e-5),

@@ -177,6 +177,15 @@ def _decay_examples() -> Any:
 
 
 _DECAY_CASES: tuple[Case, ...] = (
+    # As far from one as is settled from the start: mu/2 = 0.034765.
+    {
+        "name": "tanh",
+        "scale": 1.0,
+        "gamma_x": 0.96525,
+        "gamma_y": 1.0,
+        "rho": 0.5,
+        "depth": 4,
+    },
     *grid(
         name=("tanh", "erf"),
         scale=(1.0, 3.0),

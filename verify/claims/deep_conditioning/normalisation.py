@@ -75,6 +75,26 @@ def _wrong_batch(*, activation: str, shift: float, scale: float, seed: int) -> A
     return _network(normalised, seed, axis=0, normalise_output=False)
 
 
+def _affine_draws(seed: int) -> tuple[Array, Array]:
+    """Return gains (of both signs) and biases, one a unit."""
+    rng = np.random.default_rng(seed + 1)
+    return rng.standard_normal(_WIDTH), rng.standard_normal(_WIDTH)
+
+
+def _predict_affine(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    z, weights, _ = _draws(seed)
+    hidden = np.asarray(_raw(activation).normalized()(z @ weights[0])) @ weights[1]
+    gain, bias = _affine_draws(seed)
+    return gain * _standardised(hidden, 0) + bias
+
+
+def _wrong_affine(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    # The bias scaled with the activation.
+    _, bias = _affine_draws(seed)
+    found = _predict_affine(activation=activation, shift=shift, scale=scale, seed=seed)
+    return found - bias + bias / scale
+
+
 def _predict_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
     z, weights, _ = _draws(seed)
     normalised = _raw(activation).normalized()
@@ -168,6 +188,16 @@ def _measure_batch(*, activation: str, shift: float, scale: float, seed: int) ->
     )
 
 
+def _measure_affine(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    inputs, weights, _ = _draws(seed)
+    z = torch.from_numpy(inputs) @ torch.from_numpy(weights[0])
+    shifted = (_TORCH[activation](z) - shift) / scale @ torch.from_numpy(weights[1])
+    gain, bias = (torch.from_numpy(v) for v in _affine_draws(seed))
+    return functional.batch_norm(
+        shifted, None, None, gain, bias, training=True, eps=_NO_EPS
+    ).numpy()
+
+
 def _measure_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
     inputs, weights, _ = _draws(seed)
     z = torch.from_numpy(inputs) @ torch.from_numpy(weights[0])
@@ -219,6 +249,26 @@ LEM_21 = Claim(
     measure=_measure_batch,
     compare=_EXACT,
     must_refute=_wrong_batch,
+)
+
+APP_B = Claim(
+    id="dc/lem2.1-affine",
+    items=("AppB", "Lem2.1"),
+    title="Batch normalisation with gains and biases absorbs shift and scale too",
+    statement=r"\gamma\, \mathrm{BN}(w \cdot \tilde\sigma(z_i)) + \beta ="
+    r" \gamma\, \mathrm{BN}(w \cdot \sigma(z_i)) + \beta",
+    assumptions=LEM_21.assumptions[:2],
+    source=Source(_KEY, "Appendix B, standard batch normalisation"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=(6,)
+    ),
+    predict=_predict_affine,
+    measure=_measure_affine,
+    # Gains and biases of a few units.
+    compare=AgreesTo(absolute=5e-11),
+    must_refute=_wrong_affine,
+    uses=("dc/lem2.1",),
 )
 
 EQ6 = Claim(

@@ -317,9 +317,10 @@ def _predict_rate(*, name: str, weight_var: float, bias_var: float, **_: Any) ->
     return 1.0 / phase.classify(a, weight_var, bias_var).correlation_depth
 
 
-def _wrong_rate(**case: Any) -> float:
-    # A depth scale 10 % too long.
-    return _predict_rate(**case) / 1.1
+def _wrong_rate(*, name: str, weight_var: float, bias_var: float, **_: Any) -> float:
+    # The slope where inputs are equal, chi_1, in place of that at c*.
+    p = phase.classify(act.CATALOGUE[name], weight_var, bias_var)
+    return -math.log(p.chi_1)
 
 
 # --- the claims -------------------------------------------------------------------------

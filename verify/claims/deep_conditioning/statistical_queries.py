@@ -28,6 +28,7 @@ from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import conditioning as dc
+from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.compare import (
@@ -267,6 +268,24 @@ def _corrected_floor(*, activation: str, **_: Any) -> float:
     return _floor(activation)
 
 
+def _predict_odd_decay(
+    *, activation: str, rho: float, width: int, depth: int, **_: Any
+) -> Array:
+    # B(l, delta) of every layer, in units of 1/m.
+    layers = np.arange(1, depth + 1)
+    mu = _theory(activation).mu
+    return width * np.asarray(dc.correlation_bound(layers, 1.0 - abs(rho), mu))
+
+
+def _wrong_odd_decay(
+    *, activation: str, rho: float, width: int, depth: int, **_: Any
+) -> Array:
+    # The limit's correlation one layer further on.
+    a = _theory(activation)
+    limit = [kernels.nngp_map(abs(rho), a, layer + 2) for layer in range(depth)]
+    return width * np.array(limit)
+
+
 def _relu_floor(**_: Any) -> float:
     return _floor("relu")
 
@@ -429,6 +448,11 @@ def _predict_query_success(
     *, dim: int, width: int, depth: int, tolerance: float, **_: Any
 ) -> float:
     return _mean_absolute_correlation(dim, width, depth) / tolerance**2
+
+
+def _predict_gaussian_success(*, dim: int, tolerance: float, **_: Any) -> float:
+    # f is Gaussian given the features; of its variance g R g / n^2 the diagonal is left.
+    return math.erfc(tolerance * math.sqrt(2.0 ** (dim - 1) / 2.0))
 
 
 def _wrong_query_success(
@@ -608,6 +632,27 @@ THM_F1_ODD = Claim(
     must_refute=_relu_floor,
 )
 
+THM_F1_ODD_RATE = Claim(
+    id="dc/thmF.1-odd-rate",
+    items=("ThmF.1", "E3"),
+    title="Odd activations at finite width: the bound of infinite width, layer by layer",
+    statement=r"a_2 = 0 \;\Rightarrow\; \mathbb{E}\,\rho_l \le B(l, \delta),"
+    r" \quad l = 1, \dots, L",
+    assumptions=("odd activation", "m >= 128"),
+    source=Source(_KEY, "Theorem F.1 (odd activations)", Reading.READING),
+    evidence=Evidence.STATISTICAL,
+    cases=tuple(
+        {**_end(name, rho, 128, 20), "chains": 8000}
+        for name, rho in (("sign", 0.9), ("sin", 0.7))
+    ),
+    predict=_predict_odd_decay,
+    measure=_measure_chain,
+    # In units of 1/m: half of the resolution of dc/E3-corrected in each layer.
+    compare=MeanAtMost(discrepancy=1.0, rounding=1e-3),
+    must_refute=_wrong_odd_decay,
+    uses=("dc/thm3.2", "dc/eq3"),
+)
+
 EQ24 = Claim(
     id="dc/eq24",
     items=("Eq24",),
@@ -679,6 +724,29 @@ THM_51_ODD = Claim(
     finding=(
         "The exponent e^{Omega(min(L, d))} and the polynomial factor are not specified;"
         " what is checked is the step that turns small mean correlations into a number"
-        " of queries, tau^2 / E of them."
+        " of queries, tau^2 / E of them. With a Gaussian readout Chebyshev's inequality"
+        " is too large by 1 / max x^2 Pr(|Z| > x) = 3.02 at least; the probability itself:"
+        " dc/thm5.1-gaussian."
     ),
+)
+
+THM_51_GAUSSIAN = Claim(
+    id="dc/thm5.1-gaussian",
+    items=("Thm5.1", "ThmF.2"),
+    title="How often a query exceeds its tolerance: a Gaussian of the diagonal's variance",
+    statement=(
+        r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \to 2 \Phi(-\tau\, 2^{(d-1)/2}),"
+        r" \quad g \in \{-1, 1\}"
+    ),
+    assumptions=THM_51_ODD.assumptions,
+    source=Source(_KEY, "Theorems 5.1 and F.2 (sharpened)", Reading.OURS),
+    evidence=Evidence.STATISTICAL,
+    cases=tuple({**_cube(None, 20, 200), "tolerance": t} for t in (0.15, 0.2)),
+    predict=_predict_gaussian_success,
+    measure=_measure_query_success,
+    # The variance of one network's queries varies by sqrt(2/128) of itself: half of the
+    # second derivative in it times its square is below 0.003. Sampling: 200 networks.
+    compare=MeanEquals(discrepancy=0.05, rounding=0.003),
+    must_refute=_predict_query_success,
+    uses=("dc/thm5.1-odd",),
 )

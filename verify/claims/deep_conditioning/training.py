@@ -31,7 +31,7 @@ def _looks(*arms: str) -> Any:
 def _runs(
     arms: tuple[str, ...], *, scale: str, depth: int, rival: str, **_case: Any
 ) -> tuple[Run, ...]:
-    names = (f"{arm}-depth-{depth}" for arm in (*arms, rival))
+    names = (f"{arm}-depth-{depth}" for arm in dict.fromkeys((*arms, rival)))
     return tuple(Run(NETWORKS, name, scale) for name in names)
 
 
@@ -69,6 +69,12 @@ def _cosines(*, scale: str, depth: int, rival: str) -> Contrast:
         for arm in (rival, "normrelu")
     )
     return Contrast(rivals, treated)
+
+
+def _fall(*, scale: str, depth: int, rival: str) -> Contrast:
+    """Mean absolute cosines of test pairs in the last hidden layer, the start's first."""
+    cosines = _arm(rival, scale, depth).draws.series("cosines")[:, :, -1]
+    return Contrast(cosines[:, 0], cosines[:, -1])
 
 
 def _better(**_case: Any) -> tuple[float, None]:
@@ -151,8 +157,8 @@ _TRAINING = partial(contrast, "train_accuracy", -1)
 _TEST = partial(contrast, "test_accuracy", -1)
 
 FASTER = _effect(
-    id="dc/Fig3",
-    items=("Fig3",),
+    id="dc/fig3",
+    items=("Fig3", "Sec11"),
     title="Very deep networks fit better with NormReLU than with either normalisation",
     statement=r"\text{training accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
@@ -164,7 +170,7 @@ FASTER = _effect(
 )
 
 BETTER = _effect(
-    id="dc/Fig3-test",
+    id="dc/fig3-test",
     items=("Fig3",),
     title="Very deep networks generalise better with NormReLU than with either",
     statement=r"\text{test accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
@@ -174,11 +180,11 @@ BETTER = _effect(
     predict=_better,
     measure=_TEST,
     must_refute=_no_better,
-    uses=("dc/Fig3",),
+    uses=("dc/fig3",),
 )
 
 SHALLOW = _effect(
-    id="dc/Fig3-shallow",
+    id="dc/fig3-shallow",
     items=("Fig3",),
     title="Less deep networks, too, fit better with NormReLU than batch-normalised",
     statement=r"\text{training accuracy at the end: NormReLU} - \text{BatchNorm} \ge 0.05",
@@ -193,12 +199,12 @@ SHALLOW = _effect(
         "At 16 layers batch normalisation still trains at the largest rate of the grid,"
         " and fits 97 % of the digits where NormReLU fits 98 %: by the last epoch the"
         " advantage is below the smallest effect. After the first epoch it is not"
-        " (dc/Fig3-first)."
+        " (dc/fig3-first)."
     ),
 )
 
 FIRST = _effect(
-    id="dc/Fig3-first",
+    id="dc/fig3-first",
     items=("Fig3",),
     title="Networks with NormReLU are ahead of both normalisations after one epoch",
     statement=r"\text{training accuracy after an epoch: NormReLU} - \text{rival} \ge 0.05",
@@ -210,7 +216,7 @@ FIRST = _effect(
 )
 
 NORMALISED = _effect(
-    id="dc/Fig3-relu",
+    id="dc/fig3-relu",
     items=("Fig3",),
     title="Without normalisation of any kind very deep ReLU networks fit worse",
     statement=r"\text{training accuracy at the end: NormReLU} - \text{ReLU} \ge 0.05",
@@ -223,7 +229,7 @@ NORMALISED = _effect(
 )
 
 SELU = _effect(
-    id="dc/Fig7",
+    id="dc/fig7",
     items=("Fig7",),
     title="Fully connected networks generalise with NormReLU as with SELU",
     statement=r"|\text{test accuracy: NormReLU} - \text{SELU}| \le 0.05",
@@ -235,7 +241,7 @@ SELU = _effect(
 )
 
 DOTS = _effect(
-    id="dc/Fig1",
+    id="dc/fig1-relu",
     items=("Fig1",),
     title="Dot products of test inputs stay smaller in training than with plain ReLU",
     statement=r"\overline{|\cos|}_L\text{ at the end: ReLU} - \text{NormReLU} \ge 0.1",
@@ -246,9 +252,22 @@ DOTS = _effect(
     must_refute=_no_better,
 )
 
+FALL = trained(
+    id="dc/fig1",
+    items=("Fig1",),
+    title="Dot products of test inputs fall in training, normalised in any way",
+    statement=r"\overline{|\cos|}_L:\ \text{at the start} - \text{at the end} \ge 0.05",
+    rivals=("normrelu", "batch", "layer"),
+    where="Figure 1",
+    predict=_better,
+    measure=_fall,
+    compare=EffectWithin(),
+    must_refute=_no_better,
+)
+
 RATES = trained(
-    id="dc/sec11-rates",
-    items=("Sec11",),
+    id="dc/sec7-rates",
+    items=("Sec7-rates", "Sec11"),
     title="NormReLU needs smaller learning rates than batch normalisation",
     statement=r"\eta_{stable}(\text{BatchNorm}) \ge 3\,\eta_{stable}(\text{NormReLU})",
     rivals=("batch",),

@@ -15,6 +15,7 @@ from verify.claims.deep_conditioning._subjects import (
     NONLINEAR,
     NORMRELU,
     Subject,
+    energies,
     law,
     mixtures,
     nonlinear,
@@ -42,8 +43,11 @@ def _wrong_nu(*, activation: Subject) -> float:
 def _any() -> Any:
     from hypothesis import strategies as st
 
-    return st.fixed_dictionaries({"activation": nonlinear()})
+    return st.fixed_dictionaries({"activation": nonlinear(names=_RAW)})
 
+
+# NormReLU comes normalised: its nu is its mu, dc/def3.1.
+_RAW = tuple(n for n in NONLINEAR if n != NORMRELU)
 
 DEF_C20 = Claim(
     id="dc/defC.20",
@@ -53,8 +57,7 @@ DEF_C20 = Claim(
     assumptions=("unit second moment, not centred",),
     source=Source(KEY, "Definition C.20"),
     evidence=Evidence.SEARCH,
-    # NormReLU comes normalised: its nu is its mu, dc/def3.1.
-    cases=grid(activation=tuple(n for n in NONLINEAR if n != NORMRELU)),
+    cases=grid(activation=_RAW),
     predict=_predict_nu,
     measure=_measure_nu,
     # As dc/def3.1.
@@ -65,55 +68,56 @@ DEF_C20 = Claim(
 )
 
 
-def _zero(**case: Any) -> float:
-    del case
-    return 0.0
-
-
-def _one(**case: Any) -> float:
-    del case
+def _predict_energy(*, activation: Subject) -> float:
     return 1.0
 
 
-def _below_one(**case: Any) -> float:
-    del case
-    return 0.9
+def _wrong_energy(*, activation: Subject) -> float:
+    # Without a_2: the first of the energies that are counted.
+    return 1.0 - float(energies(activation, centred=False)[2])
 
 
 LEM_C21 = Claim(
     id="dc/lemC.21",
     items=("LemC.21",),
-    title="nu is at most one, and one for pure powers of the correlation",
+    title="nu is at most one: attained where neither mean nor linear part is",
     statement=r"\nu \le 1",
     source=Source(KEY, "Lemma C.21"),
     evidence=Evidence.SEARCH,
-    cases=grid(activation=(*NONLINEAR, "hermite(2)", "hermite(3)")),
-    predict=_one,
+    cases=grid(activation=(*_RAW, "hermite(2)", "hermite(3)")),
+    predict=_predict_energy,
     measure=_measure_nu,
     compare=AtMost(rounding=1e-40),
-    must_refute=_below_one,
+    must_refute=_wrong_energy,
     examples=_any,
     max_examples=100,
 )
 
 
-def _small(**case: Any) -> float:
-    del case
-    return 1e-3
+def _predict_first_energies(*, activation: Subject) -> float:
+    return float(energies(activation, centred=False)[2:].sum())
+
+
+def _wrong_first_energies(*, activation: Subject) -> float:
+    # From the linear part on.
+    return float(energies(activation, centred=False)[1:].sum())
 
 
 LEM_C21_POSITIVE = Claim(
     id="dc/lemC.21-positive",
     items=("LemC.21",),
-    title="nu is positive unless the activation is affine",
-    statement=r"\nu > 0",
+    title="nu is positive unless the activation is affine: any energy bounds it",
+    statement=r"\nu \ge \sum_{k=2}^{8} a_k^2 > 0",
     source=Source(KEY, "Lemma C.21"),
     evidence=Evidence.SEARCH,
-    cases=grid(activation=(*NONLINEAR, {"a": [2.0, 1.0, 1e-9]})),
-    predict=_zero,
+    # Equality for polynomials up to that degree.
+    cases=grid(activation=(*_RAW, {"a": [2.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})),
+    predict=_predict_first_energies,
     measure=_measure_nu,
-    compare=AtLeast(),
-    must_refute=_small,
+    # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
+    compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
+    must_refute=_wrong_first_energies,
+    version=2,
     examples=_any,
     max_examples=100,
 )
@@ -132,6 +136,18 @@ def _measure_steps(*, activation: Subject, order: int) -> list[Any]:
         return values
 
 
+def _predict_steps(*, activation: Subject, order: int) -> Any:
+    powers = np.array(_GRID)[:, None] ** np.arange(9)
+    energy = energies(activation, centred=False) * subject(activation).second_moment
+    return np.diff(powers, n=order, axis=0) @ energy
+
+
+def _wrong_steps(*, activation: Subject, order: int) -> Any:
+    # Coefficients in place of their squares.
+    powers = np.array(_GRID)[:, None] ** np.arange(9)
+    return np.diff(powers, n=order, axis=0) @ np.abs(subject(activation).hermite(8))
+
+
 def _steps() -> Any:
     from hypothesis import strategies as st
 
@@ -143,21 +159,24 @@ def _steps() -> Any:
 LEM_C23 = Claim(
     id="dc/lemC.23",
     items=("LemC.23",),
-    title="The dual increases and is convex on [0, 1]",
-    statement=r"\hat\sigma' \ge 0, \quad \hat\sigma'' \ge 0 \quad"
-    r" \mathrm{on}\; [0, 1]",
+    title="The dual increases and is convex on [0, 1]: every term of its series does",
+    statement=r"\Delta^j \hat\sigma(\rho) \ge \sum_{k \le 8} a_k^2\, \Delta^j \rho^k"
+    r" \ge 0, \quad j = 1, 2 \quad \mathrm{on}\; [0, 1]",
     source=Source(KEY, "Lemma C.23"),
     evidence=Evidence.SEARCH,
-    # Equality: the identity's second differences.
+    # Equality for polynomials up to that degree.
     cases=grid(
-        activation=("identity", "relu", "gelu", "exp", "sigmoid", "cos"), order=(1, 2)
+        activation=("relu_squared", "relu", "gelu", "exp", "sigmoid", "hermite(5)"),
+        order=(1, 2),
     ),
-    predict=_zero,
+    predict=_predict_steps,
     measure=_measure_steps,
-    compare=AtLeast(rounding=1e-40),
-    must_refute=_small,
+    # Energies to 1e-13 of E s^2, which is below 10 here.
+    compare=AtLeast(rounding=1e-12, trivial=0.0),
+    must_refute=_wrong_steps,
     examples=_steps,
     max_examples=100,
+    version=2,
 )
 
 # --- fixed points -----------------------------------------------------------------------
@@ -264,7 +283,7 @@ def _wrong_line(*, activation: Subject, share: float) -> float:
     a = subject(activation)
     point = a.fixed_point()
     rho = point + share * (1.0 - point)
-    return rho - 1.5 * a.nu * (rho - point) * (1.0 - rho)
+    return rho - 2.0 * a.nu * (rho - point) * (1.0 - rho)
 
 
 def _expanding() -> Any:
@@ -330,8 +349,9 @@ def _measure_near_one(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_near_one(*, activation: Subject, share: float) -> float:
-    point, rate, _ = _constants(activation)
-    return 1.0 - (1.0 + 2.5 * rate) * share * (1.0 - point) / 2.0
+    # nu for nu (1 - point) / 2, as if the fixed point were 0, and no half.
+    point, _, _ = _constants(activation)
+    return 1.0 - (1.0 + subject(activation).nu) * share * (1.0 - point) / 2.0
 
 
 LEM_C28_1 = Claim(
@@ -366,8 +386,9 @@ def _measure_above(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_above(*, activation: Subject, share: float) -> float:
-    point, rate, _ = _constants(activation)
-    return (1.0 - 2.5 * rate) * share * (1.0 - point) / 2.0
+    # As for near-duplicates above.
+    point, _, _ = _constants(activation)
+    return (1.0 - subject(activation).nu) * share * (1.0 - point) / 2.0
 
 
 LEM_C28_2 = Claim(
@@ -401,8 +422,10 @@ def _measure_below(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_below(*, activation: Subject, share: float) -> float:
-    point, _, slope = _constants(activation)
-    return 0.3 * slope * (1.0 - share) * point
+    # The slope at the other end, at zero.
+    a = subject(activation)
+    slope = float(a.dual_derivative(0.0)) / a.second_moment
+    return slope * (1.0 - share) * a.fixed_point()
 
 
 LEM_C28_3 = Claim(
@@ -435,8 +458,9 @@ def _measure_negative(*, activation: Subject, rho: float) -> Any:
 
 
 def _wrong_negative(*, activation: Subject, rho: float) -> float:
+    # Twice the mean's energy.
     a = subject(activation)
-    return 1.05 * a.mean**2 / a.second_moment + 0.9 * rho
+    return rho + 2.0 * a.mean**2 / a.second_moment * (1.0 - rho)
 
 
 def _negatives() -> Any:
@@ -492,10 +516,10 @@ def _measure_distance(
 def _wrong_distance(
     *, activation: Subject, delta: float, sign: int, extra: int
 ) -> float:
-    # Contraction from the first layer on, with the waiting time counted as layers.
+    # Contraction from the first layer on: the waiting time forgotten.
     del sign
     found = dc.fixed_point_convergence(subject(activation), delta)
-    return found.rate ** (30 * (found.start + extra))
+    return found.rate ** (found.start + extra)
 
 
 def _converging() -> Any:
@@ -532,6 +556,13 @@ THM_310 = Claim(
             delta=(1e-6, 0.3),
             sign=(1, -1),
             extra=(0, 10),
+        ),
+        # Nearly affine, from rho = -1: distance 2, times D^4 while 1/a_0^2 layers pass.
+        *grid(
+            activation=({"a": [0.502, 0.866, 0.01]},),
+            delta=(1e-6,),
+            sign=(-1,),
+            extra=(0, 20),
         ),
     ),
     predict=_predict_distance,

@@ -1,0 +1,496 @@
+"""Condition numbers of the top-layer kernel (section 1 of the specification)."""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+
+from theory import conditioning as dc
+from theory import kernels
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._subjects import KEY, Subject, law, mixtures
+from verify.claims.deep_conditioning.conditioning import (
+    burn_in,
+    exact_bound,
+    exact_burn_in,
+    extremal,
+    quadratic_law,
+    rate,
+)
+from verify.compare import AgreesTo, AtLeast, AtMost, Identical
+from verify.integrals import BITS
+from verify.reading import Reading
+
+# --- assumption A -----------------------------------------------------------------------
+
+
+def _kernel(activation: Subject, gram: Any, depth: int) -> Any:
+    found = law(activation)
+    return recursion.entrywise(
+        gram, lambda r: recursion.correlations(found, r, depth)[-1]
+    )
+
+
+def _equal_gram(n: int, delta: float) -> Any:
+    """Unit diagonal, off-diagonal 1 - delta: smallest eigenvalue delta."""
+    with mpmath.workprec(BITS):
+        gram = mpmath.matrix(n)
+        for i in range(n):
+            for j in range(n):
+                gram[i, j] = 1 if i == j else 1 - mpmath.mpf(delta)
+        return gram
+
+
+def _separation(n: int, data: Mapping[str, Any]) -> float:
+    if "equal" in data:
+        return data["equal"]
+    return kernels.separation(recursion.unit_points(n, **data))
+
+
+def _bound(case: Mapping[str, Any], **form: Any) -> float:
+    """Corollary 3.3 `extra` layers beyond the depth from which it holds."""
+    n, mu = case["n"], rate(case["activation"])
+    delta = _separation(n, case["data"])
+    depth = dc.depth_for_condition_number(delta, mu, n) + case["extra"]
+    return dc.nngp_condition_bound(depth, delta, mu, n, **form)
+
+
+def _predict_condition(**case: Any) -> float:
+    return _bound(case)
+
+
+def _wrong_condition(**case: Any) -> float:
+    # The size of an entry off the diagonal, and not how many a row has.
+    return 1.0 + (_bound(case) - 1.0) / (2.0 * case["n"])
+
+
+def _predict_best_condition(**case: Any) -> float:
+    return _bound(case, form="attained")
+
+
+def _wrong_best_condition(**case: Any) -> float:
+    # One side of Gershgorin's circles alone: the smallest eigenvalue taken for one.
+    return (1.0 + _bound(case, form="attained")) / 2.0
+
+
+def _measure_condition(
+    *, activation: Subject, n: int, data: Mapping[str, Any], extra: int
+) -> Any:
+    delta = _separation(n, data)
+    depth = dc.depth_for_condition_number(delta, rate(activation), n) + extra
+    gram = (
+        _equal_gram(n, delta)
+        if "equal" in data
+        else recursion.exact_gram(n, data["dim"], data["spread"], data["seed"])
+    )
+    return recursion.condition_number(_kernel(activation, gram, depth))
+
+
+def _data() -> Any:
+    from hypothesis import strategies as st
+
+    points = st.fixed_dictionaries(
+        {
+            "dim": st.integers(2, 5),
+            "spread": st.floats(0.05, 3.0),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+    equal = st.fixed_dictionaries({"equal": st.floats(0.05, 1.0)})
+    return st.fixed_dictionaries(
+        {
+            # Not too near affine: depth grows like 1/mu.
+            "activation": mixtures(centred=True).filter(
+                lambda a: (
+                    sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
+                )
+            ),
+            "n": st.integers(2, 6),
+            "data": st.one_of(points, equal),
+            "extra": st.integers(0, 20),
+        }
+    )
+
+
+def _of_corollary_33(**fields: Any) -> Claim:
+    return Claim(
+        items=("Cor3.3", "AsmA"),
+        evidence=Evidence.SEARCH,
+        cases=(
+            *grid(
+                activation=(extremal(0.3), extremal(1.0)),
+                n=(2, 3),
+                data=({"equal": 0.5},),
+                extra=(0, 3),
+            ),
+            *grid(
+                activation=(extremal(0.5), extremal(1.0)),
+                n=(2, 6),
+                data=tuple(
+                    {"dim": 3, "spread": spread, "seed": 1} for spread in (0.1, 1.0)
+                ),
+                extra=(0, 5),
+            ),
+        ),
+        measure=_measure_condition,
+        # mu to 1e-13 of activations found by quadrature, over 1 - (n - 1) r >= 1/2.
+        compare=AtMost(relative=1e-9, origin=1.0),
+        examples=_data,
+        max_examples=40,
+        **fields,
+    )
+
+
+COR_33 = _of_corollary_33(
+    id="dc/cor3.3",
+    title="The condition number of the top-layer kernel falls to one with depth",
+    statement=r"\kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0(\delta)}, \quad L \ge L_1"
+    r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
+    assumptions=("assumption A",),
+    source=Source(KEY, "Corollary 3.3"),
+    predict=_predict_condition,
+    must_refute=_wrong_condition,
+    uses=("dc/thm3.2",),
+    version=2,
+    finding=(
+        "Three times too large at least: two inputs have kappa - 1 = 2r/(1 - r) with r"
+        " <= B <= 1/4 where the bound has 8B, so that at best (mu = 1, correlation 1/2,"
+        " one layer) 2/3 is bounded by 2. With more inputs it is looser: 3.4 for three,"
+        " 20 for twenty. What is attained: dc/cor3.3-maximum."
+    ),
+)
+
+COR_33_MAXIMUM = _of_corollary_33(
+    id="dc/cor3.3-maximum",
+    title="The condition number from the largest correlation: equality for two inputs",
+    statement=r"\kappa(K) \le \frac{1 + (n - 1) r_L}{1 - (n - 1) r_L},"
+    r" \quad r_{l+1} = r_l (1 - \mu (1 - r_l)),\; r_0 = 1 - \delta",
+    assumptions=("assumption A", "(n - 1) r_L < 1"),
+    source=Source(KEY, "Corollary 3.3 (sharpened)", Reading.OURS),
+    predict=_predict_best_condition,
+    must_refute=_wrong_best_condition,
+    uses=("dc/thm3.2-sharp",),
+)
+
+
+def _predict_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
+    depth = dc.depth_for_condition_number(delta, mu, n) + extra
+    return dc.nngp_condition_bound(depth, delta, mu, n)
+
+
+def _measure_worst(*, n: int, mu: float, delta: float, extra: int) -> Any:
+    """Largest condition number of matrices with every off-diagonal entry B or -B."""
+    depth = dc.depth_for_condition_number(delta, mu, n) + extra
+    b = exact_bound(depth=depth, delta=delta, mu=mu)
+    with mpmath.workprec(BITS):
+        # Eigenvalues 1 + (n-1) B and 1 - B; with the signs reversed 1 + B, 1 - (n-1) B.
+        found = [(1 + (n - 1) * b) / (1 - b), (1 + b) / (1 - (n - 1) * b)]
+        # One half of the inputs positively correlated, the other negatively: on vectors
+        # constant on both halves [[h - 1, h], [h, 1 - h]] B.
+        if n % 2 == 0:
+            reach = b * mpmath.hypot(n // 2 - 1, n // 2)
+            found.append((1 + reach) / (1 - reach))
+        return max(found)
+
+
+def _wrong_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
+    # Half of it: (1 + x)/(1 - x) <= 1 + 2x.
+    depth = dc.depth_for_condition_number(delta, mu, n) + extra
+    return 1.0 + (dc.nngp_condition_bound(depth, delta, mu, n) - 1.0) / 2.0
+
+
+COR_33_WORST = Claim(
+    id="dc/cor3.3-worst",
+    items=("Cor3.3",),
+    title="The bound holds where every pair is as correlated as allowed",
+    statement=r"K_{ij} = \pm B \;\Rightarrow\;"
+    r" \kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0}",
+    source=Source(KEY, "Corollary 3.3"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(n=(2, 10, 50), mu=(0.1, 0.2665, 1.0), delta=(1e-4, 0.1), extra=(0, 3)),
+    predict=_predict_worst,
+    measure=_measure_worst,
+    compare=AtMost(relative=1e-12, origin=1.0),
+    must_refute=_wrong_worst,
+)
+
+
+def _predict_depth(*, delta: str, mu: str, n: int) -> int:
+    return dc.depth_for_condition_number(float(Fraction(delta)), float(Fraction(mu)), n)
+
+
+def _measure_depth(*, delta: str, mu: str, n: int) -> int:
+    """Least l with n (1 - mu/2)^l <= 1, after L_0 layers, in fractions."""
+    layers, left, factor = 0, Fraction(n), 1 - Fraction(mu) / 2
+    while left > 1:
+        left *= factor
+        layers += 1
+    return layers + exact_burn_in(delta=delta, mu=mu)
+
+
+def _wrong_depth(*, delta: str, mu: str, n: int) -> int:
+    # The inputs' separation forgotten.
+    return _predict_depth(delta=delta, mu=mu, n=n) - burn_in(delta=delta, mu=mu)
+
+
+COR_33_DEPTH = Claim(
+    id="dc/cor3.3-depth",
+    items=("Cor3.3",),
+    title="The depth from which the condition number is bounded",
+    statement=r"L_1(\delta) = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil"
+    r" + L_0(\delta)",
+    source=Source(KEY, "Corollary 3.3"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(
+            delta=("1/100", "1/1000000"),
+            mu=("0.2665288965378700", "0.0158583176769851", "1"),
+            n=(2, 16, 100, 1000, 1024),
+        ),
+        # log 2^29 / log 2 is 29.000000000000004 in float64.
+        {"delta": "1/100", "mu": "1", "n": 2**29},
+    ),
+    predict=_predict_depth,
+    measure=_measure_depth,
+    compare=Identical(),
+    must_refute=_wrong_depth,
+    uses=("dc/B",),
+)
+
+# --- assumption B -----------------------------------------------------------------------
+
+
+def _random_gram(n: int, rank: int, seed: int) -> Any:
+    """A unit-diagonal Gram matrix; `rank` much above n is well conditioned."""
+    return recursion.exact_gram(n, rank, 1.0, seed)
+
+
+def _gram(kind: str, n: int, delta: float, seed: int) -> tuple[Any, Any]:
+    """A Gram matrix and its smallest eigenvalue, just below as a float64."""
+    gram = _equal_gram(n, delta) if kind == "equal" else _random_gram(n, 2 * n, seed)
+    return gram, recursion.eigenvalues(gram)[0]
+
+
+def _below(value: Any) -> float:
+    return math.nextafter(float(value), 0.0)
+
+
+def _series_value(c: list[float], x: Any) -> Any:
+    with mpmath.workprec(BITS):
+        return mpmath.fsum(mpmath.mpf(v) * x**k for k, v in enumerate(c))
+
+
+def _predict_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: int):
+    least = _gram(kind, n, delta, seed)[1]
+    with mpmath.workprec(BITS):
+        one, rest = _series_value(c, mpmath.mpf(1)), _series_value(c, 1 - least)
+    return dc.eigenvalue_transfer(float(one), float(rest))
+
+
+def _measure_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: int):
+    gram, _ = _gram(kind, n, delta, seed)
+    image = recursion.entrywise(gram, lambda x: _series_value(c, x))
+    return recursion.eigenvalues(image)[0]
+
+
+def _wrong_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: int):
+    # The slope at one: as if f were linear from there down to 1 - delta.
+    slope = sum(k * v for k, v in enumerate(c))
+    return slope * float(_gram(kind, n, delta, seed)[1])
+
+
+def _series_cases() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries(
+        {
+            "c": st.lists(
+                st.floats(0.0, 2.0).map(lambda v: round(v, 6)), min_size=1, max_size=8
+            ),
+            "kind": st.sampled_from(("equal", "random")),
+            "n": st.integers(2, 6),
+            "delta": st.floats(1e-3, 1.0),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+LEM_C8 = Claim(
+    id="dc/lemC.8",
+    items=("LemC.8",),
+    title="Power series with non-negative coefficients keep matrices well conditioned",
+    statement=r"M \succeq \delta I,\; M_{ii} = 1 \;\Rightarrow\;"
+    r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta)",
+    assumptions=("non-negative coefficients", "f applied entry by entry"),
+    source=Source(KEY, "Lemma C.8"),
+    evidence=Evidence.SEARCH,
+    # Equality for a constant off-diagonal 1 - delta.
+    cases=grid(
+        c=([0.0, 1.0], [0.5, 0.0, 0.25, 1.0], [0.0, 0.0, 0.0, 0.0, 1.0]),
+        kind=("equal", "random"),
+        n=(2, 5),
+        delta=(1e-3, 0.3, 1.0),
+        seed=(8,),
+    ),
+    predict=_predict_transfer,
+    measure=_measure_transfer,
+    # f(1) is below 20 and rounded once.
+    compare=AtLeast(rounding=1e-14),
+    must_refute=_wrong_transfer,
+    examples=_series_cases,
+    max_examples=100,
+)
+
+
+def _predict_least(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> float:
+    least = _below(_gram(kind, n, delta, seed)[1])
+    return float(dc.nngp_min_eigenvalue_bound(depth, least, rate(activation)))
+
+
+def _measure_least(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> Any:
+    gram, _ = _gram(kind, n, delta, seed)
+    return recursion.eigenvalues(_kernel(activation, gram, depth))[0]
+
+
+def _wrong_least(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> float:
+    # Twice the rate of the first layers.
+    least = _below(_gram(kind, n, delta, seed)[1])
+    return min(least * (1.0 + rate(activation)) ** (2 * depth), 1.0)
+
+
+def _assumption_b() -> Any:
+    from hypothesis import strategies as st
+
+    return st.fixed_dictionaries(
+        {
+            "activation": mixtures(centred=True),
+            "kind": st.sampled_from(("equal", "random")),
+            "n": st.integers(2, 5),
+            "delta": st.floats(1e-4, 1.0),
+            "depth": st.integers(1, 25),
+            "seed": st.integers(0, 10_000),
+        }
+    )
+
+
+_B_CASES = grid(
+    activation=(extremal(0.3), extremal(1.0), "tanh"),
+    kind=("equal", "random"),
+    n=(2, 5),
+    delta=(1e-3, 0.3),
+    depth=(1, 8, 30),
+    seed=(36,),
+)
+
+THM_36 = Claim(
+    id="dc/thm3.6",
+    items=("Thm3.6", "AsmB"),
+    title="The smallest eigenvalue of the top-layer kernel grows with depth",
+    statement=r"\lambda_{\min}(K) \ge 1 - B(L, \delta)",
+    assumptions=("assumption B",),
+    source=Source(KEY, "Theorem 3.6"),
+    evidence=Evidence.SEARCH,
+    cases=_B_CASES,
+    predict=_predict_least,
+    measure=_measure_least,
+    compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
+    must_refute=_wrong_least,
+    examples=_assumption_b,
+    max_examples=60,
+    uses=("dc/lemC.8",),
+)
+
+
+def _predict_condition_b(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> float:
+    least = _below(_gram(kind, n, delta, seed)[1])
+    return dc.nngp_condition_bound(depth, least, rate(activation), n, assumption="B")
+
+
+def _measure_condition_b(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> Any:
+    gram, _ = _gram(kind, n, delta, seed)
+    return recursion.condition_number(_kernel(activation, gram, depth))
+
+
+def _wrong_condition_b(**case: Any) -> float:
+    # Without the factor n.
+    return 1.0 + (_predict_condition_b(**case) - 1.0) / case["n"]
+
+
+COR_37 = Claim(
+    id="dc/cor3.7",
+    items=("Cor3.7", "AsmB"),
+    title="Condition numbers under assumption B, at every depth",
+    statement=r"\kappa(K) \le \begin{cases} 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
+    r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
+    r" \end{cases}",
+    assumptions=("assumption B",),
+    source=Source(KEY, "Corollary 3.7", Reading.READING),
+    evidence=Evidence.SEARCH,
+    cases=_B_CASES,
+    predict=_predict_condition_b,
+    measure=_measure_condition_b,
+    compare=AtMost(relative=1e-11, origin=1.0),
+    must_refute=_wrong_condition_b,
+    examples=_assumption_b,
+    max_examples=60,
+    uses=("dc/thm3.6",),
+)
+
+
+def _predict_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
+    return [
+        dc.nngp_min_eigenvalue_bound(depth, delta, mu, form="attained"),
+        dc.nngp_condition_bound(depth, delta, mu, n, assumption="B", form="attained"),
+        dc.nngp_condition_bound(depth, delta, mu, 2, form="attained"),
+    ]
+
+
+def _measure_attained(*, mu: float, n: int, delta: float, depth: int) -> list[Any]:
+    def matrix(n: int) -> Any:
+        gram = _equal_gram(n, delta)
+        return recursion.entrywise(
+            gram, lambda r: recursion.correlations(quadratic_law(mu), r, depth)[-1]
+        )
+
+    many = matrix(n)
+    return [
+        recursion.eigenvalues(many)[0],
+        recursion.condition_number(many),
+        recursion.condition_number(matrix(2)),
+    ]
+
+
+def _wrong_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
+    # A layer more.
+    return _predict_attained(mu=mu, n=n, delta=delta, depth=depth + 1)
+
+
+COR_37_ATTAINED = Claim(
+    id="dc/cor3.7-attained",
+    items=("Thm3.6", "Cor3.7", "Cor3.3"),
+    title="The best bounds for inputs that are all equally correlated, attained",
+    statement=r"\lambda_{\min}(K) = 1 - r_L, \quad \kappa(K) = 1 + \frac{n r_L}{1 - r_L}",
+    assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2", "x_i . x_j = 1 - delta"),
+    source=Source(KEY, "Corollaries 3.3 and 3.7 (sharpened)", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(mu=(0.05, 0.4), n=(2, 5), delta=(1e-9, 0.01, 0.5), depth=(0, 3, 40)),
+    predict=_predict_attained,
+    measure=_measure_attained,
+    # Three roundings a layer, and 1 - delta, which the measured side holds to 60 digits.
+    compare=AgreesTo(relative=1e-13),
+    must_refute=_wrong_attained,
+    uses=("dc/thm3.2-sharp",),
+)

@@ -1,0 +1,307 @@
+"""Remarks on inputs of any length: D.2, D.4, I.2, and equations 17 to 19 and 29."""
+
+import math
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import activations as act
+from theory import lengths
+from verify import integrals
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning._lengths import (
+    FUNCTIONS,
+    KEY,
+    Array,
+    length,
+    odd_product,
+    predicted_activation,
+)
+from verify.claims.deep_conditioning._normrelu import constants_of, moments_at
+from verify.compare import AgreesTo, AtMost, Outcome
+from verify.reading import Reading
+
+# --- Theorem D.1 from any length ----------------------------------------------------------
+
+
+def _predict_lengths(
+    *, name: str, scale: float, least: float, gamma: float, depth: int
+) -> Array:
+    rate = lengths.chord_rate(predicted_activation(name, scale), least=least)
+    return abs(gamma - 1.0) * np.power(rate, np.arange(1.0, depth + 1.0))
+
+
+def _wrong_lengths(*, least: float, **case: Any) -> Array:
+    # The rate from one half, whatever the input's length.
+    del least
+    return _predict_lengths(least=0.5, **case)
+
+
+def _measure_lengths(
+    *, name: str, scale: float, least: float, gamma: float, depth: int
+) -> Array:
+    del least
+    out = []
+    for _ in range(depth):
+        gamma = length(name, scale, gamma)
+        out.append(abs(gamma - 1.0))
+    return np.array(out)
+
+
+def _wrong_slope(*, least: float, **case: Any) -> Array:
+    # The slope at one for the chord's: too fast from below.
+    del least
+    return _predict_lengths(least=1.0 - 1e-6, **case)
+
+
+REM_D2 = Claim(
+    id="dc/remD.2",
+    items=("RemD.2", "ThmD.1"),
+    title="Lengths contract from any constant on, at the rate of its chord",
+    statement=r"\gamma_0 \ge c \;\Rightarrow\; |\gamma_L - 1| \le"
+    r" \left(\frac{1 - \hat\sigma_0(c)}{1 - c}\right)^L |\gamma_0 - 1|",
+    assumptions=("as Theorem D.1", "0 < c < 1"),
+    source=Source(KEY, "Remark D.2"),
+    evidence=Evidence.NUMERIC,
+    # Attained by one layer from c itself.
+    cases=tuple(
+        {"name": name, "scale": s, "least": c, "gamma": gamma, "depth": 5}
+        for name, s in (("tanh", 1.0), ("erf", 2.0), ("softsign", 0.7), ("selu", 1.0))
+        for c, gamma in ((0.1, 0.1), (0.1, 0.3), (0.25, 0.25), (0.9, 0.9), (0.9, 4.0))
+    ),
+    predict=_predict_lengths,
+    measure=_measure_lengths,
+    # Length maps to 1e-13, five times.
+    compare=AtMost(rounding=1e-12),
+    must_refute=_wrong_lengths,
+    uses=("dc/thmD.1",),
+)
+
+# --- D.4: the sigmoid ---------------------------------------------------------------------
+
+
+def _at_zero(*, name: str) -> float:
+    return float(FUNCTIONS[name](np.zeros(1))[0])
+
+
+def _predict_zero(*, name: str) -> float:
+    del name
+    return 0.0
+
+
+def _value_at_zero(*, name: str) -> float:
+    raw = {"sigmoid": act.sigmoid, "tanh": act.tanh}[name]
+    return float(raw(0.0))
+
+
+D4_SIGMOID_READ = Claim(
+    id="dc/D.4-sigmoid-as-read",
+    items=("D.4",),
+    title="The sigmoid is zero at zero, as the theorem on lengths asks (as read)",
+    statement=r"\sigma(0) = 0, \quad \sigma(x) = \frac{1}{1 + e^{-x}}",
+    source=Source(KEY, "Appendix D.4, list of activations covered", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    cases=({"name": "sigmoid"},),
+    predict=_predict_zero,
+    measure=_at_zero,
+    compare=AgreesTo(absolute=1e-15),
+    must_hold=_value_at_zero,
+    expected=Outcome.REFUTED,
+    finding="It is 1/2 there; less its mean it is odd, and covered: dc/D.4-sigmoid.",
+)
+
+D4_SIGMOID = Claim(
+    id="dc/D.4-sigmoid",
+    items=("D.4", "ThmD.1"),
+    title="The centred sigmoid is covered: lengths contract to one",
+    statement=r"\sigma = \frac{s - 1/2}{\mathrm{sd}\, s(X)} \;\Rightarrow\;"
+    r" |\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|",
+    assumptions=("s the sigmoid", "squared lengths of 1/2 and more"),
+    source=Source(KEY, "Appendix D.4 (corrected)", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        name=("sigmoid",),
+        scale=(0.3, 1.0, 4.0),
+        least=(0.5,),
+        gamma=(0.5, 0.8, 3.0),
+        depth=(6,),
+    ),
+    predict=_predict_lengths,
+    measure=_measure_lengths,
+    compare=AtMost(rounding=1e-12),
+    must_refute=_wrong_slope,
+    uses=("dc/remD.2",),
+)
+
+# --- equations 17 to 19 -------------------------------------------------------------------
+
+
+def _predict_chain(*, name: str, scale: float, gamma: float, rho: float) -> list[float]:
+    mu, r = lengths.generalised_mu(predicted_activation(name, scale), gamma), abs(rho)
+    return [(1.0 - mu) * r + mu * r**3, r * (1.0 - mu * (1.0 - r))]
+
+
+def _wrong_chain(*, name: str, scale: float, gamma: float, rho: float) -> list[float]:
+    # mu of unit length at every length.
+    del gamma
+    return _predict_chain(name=name, scale=scale, gamma=1.0, rho=rho)
+
+
+def _measure_chain(*, name: str, scale: float, gamma: float, rho: float) -> list[float]:
+    found = abs(odd_product(name, scale, gamma, gamma, rho)) / length(
+        name, scale, gamma
+    )
+    return [found, found]
+
+
+EQ17 = Claim(
+    id="dc/eq17",
+    items=("Eq17", "Eq18", "Eq19"),
+    title="One layer at any length: the linear part, and all the rest at most cubed",
+    statement=r"\frac{|\hat\sigma(\rho; \gamma, \gamma)|}{\hat\sigma_0(\gamma)} \le"
+    r" (1 - \mu(\gamma)) |\rho| + \mu(\gamma) |\rho|^3 \le"
+    r" |\rho| (1 - \mu(\gamma) (1 - |\rho|))",
+    assumptions=("odd activation; the first bound is ours",),
+    source=Source(KEY, "Equations 17 to 19"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        name=("tanh", "erf", "arctan"),
+        scale=(1.0, 3.0),
+        gamma=(0.5, 2.0),
+        rho=(0.7, -0.95),
+    ),
+    predict=_predict_chain,
+    measure=_measure_chain,
+    # Polar quadrature to 1e-12.
+    compare=AtMost(rounding=1e-11),
+    must_refute=_wrong_chain,
+    uses=("dc/lemD.6",),
+)
+
+# --- NormReLU: equation 29 and Remark I.2 -------------------------------------------------
+
+
+def _dual(kink: str, gammas: tuple[float, float], rho: float) -> Any:
+    """E s(sqrt(gamma_x) X) s(sqrt(gamma_y) Y) over the root of both lengths."""
+    x, y = (
+        integrals.Pieces(1, (0, 0), (kink,), (1,), variance=mpmath.mpf(g))
+        for g in gammas
+    )
+    constants = constants_of(kink)
+    with mpmath.workdps(60):
+        shift, means = constants["shift"], x.coefficient(0) + y.coefficient(0)
+        both = x.dual(mpmath.mpf(rho), y) + shift * means + shift * shift
+        sizes = [moments_at(kink, mpmath.mpf(g))[1] for g in gammas]
+        return constants["scale"] ** 2 * both / mpmath.sqrt(sizes[0] * sizes[1])
+
+
+def _side(a: act.Activation, c: float, gamma: float, r: float) -> float:
+    bias, rest = lengths.normrelu_bias(gamma, c), lengths.rest_share(a, gamma)
+    return bias + r * (1.0 - bias - rest * (1.0 - r))
+
+
+def _predict_step(*, kink: str, gammas: list[float], rho: float) -> float:
+    c = float(kink)
+    one, two = (_side(act.normrelu(c), c, gamma, abs(rho)) for gamma in gammas)
+    return math.sqrt(one * two)
+
+
+def _wrong_step(*, kink: str, gammas: list[float], rho: float) -> float:
+    # Without biases, as at unit length.
+    c, r = float(kink), abs(rho)
+    rests = [lengths.rest_share(act.normrelu(c), gamma) for gamma in gammas]
+    return math.prod(math.sqrt(r * (1.0 - rest * (1.0 - r))) for rest in rests)
+
+
+def _measure_step(*, kink: str, gammas: list[float], rho: float) -> float:
+    return abs(float(_dual(kink, (gammas[0], gammas[1]), rho)))
+
+
+EQ29 = Claim(
+    id="dc/eq29",
+    items=("Eq29", "ThmI.1"),
+    title="One layer of NormReLU at any two lengths: bias, linear part and the rest",
+    statement=r"|\rho_{l+1}| \le \sqrt{S(\gamma_x, |\rho_l|)\, S(\gamma_y, |\rho_l|)},"
+    r" \quad S(\gamma, r) = \beta(\gamma) + r \left(1 - \beta(\gamma)"
+    r" - \mu_{\mathrm{rest}}(\gamma)(1 - r)\right)",
+    source=Source(KEY, "Equation 29", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    # Attained at correlation zero, where the means alone are left.
+    cases=grid(
+        kink=("-1.59076585644126852", "-1"),
+        gammas=([0.5, 0.5], [0.5, 1.5], [1.2, 0.7]),
+        rho=(0.0, 0.3, -0.8, 0.99),
+    ),
+    predict=_predict_step,
+    measure=_measure_step,
+    # The bias is a difference of numbers of size one, to 1e-15, and its root is taken.
+    compare=AtMost(rounding=1e-13),
+    must_refute=_wrong_step,
+    uses=("dc/eq28-bias",),
+)
+
+
+def _constants(kink: str, least: float, gammas: list[float], rho: float) -> Any:
+    """Theorem I.1's constants for squared lengths in [c, 2 - c]."""
+    c, most = float(kink), 2.0 - least
+    a = act.normrelu(c)
+    alpha = lengths.chord_rate(a, least=least)
+    biases = [lengths.normrelu_bias(g, c) / abs(g - 1.0) for g in (least, most)]
+    start = max(abs(g - 1.0) for g in gammas)
+    apart = 1.0 - abs(rho) - max(biases) * start / (1.0 - alpha)
+    rest = min(lengths.rest_share(a, g) for g in np.linspace(least, most, 9))
+    return lengths.NormReLUDecay(alpha, max(biases), start, 1.0 - rest * apart)
+
+
+def _predict_range(
+    *, kink: str, least: float, gammas: list[float], rho: float, depth: int
+) -> Array:
+    found = _constants(kink, least, gammas, rho)
+    return np.asarray(found.bound(rho, np.arange(1, depth + 1)))
+
+
+def _wrong_range(
+    *, kink: str, least: float, gammas: list[float], rho: float, depth: int
+) -> Array:
+    # The constants of [1/2, 3/2], beyond it: biases left out.
+    found = _constants(kink, 0.5, gammas, rho)
+    return found.rate ** np.arange(1, depth + 1) * abs(rho)
+
+
+def _measure_range(
+    *, kink: str, least: float, gammas: list[float], rho: float, depth: int
+) -> Array:
+    del least
+    (x, y), out = gammas, []
+    for _ in range(depth):
+        rho = float(_dual(kink, (x, y), rho))
+        x, y = (float(moments_at(kink, mpmath.mpf(g))[1]) for g in (x, y))
+        out.append(abs(rho))
+    return np.array(out)
+
+
+REM_I2 = Claim(
+    id="dc/remI.2",
+    items=("RemI.2", "ThmI.1"),
+    title="NormReLU's correlations decay from other ranges of lengths, other constants",
+    statement=r"\gamma \in [c, 2 - c] \;\Rightarrow\; |\rho_L| \le q^L |\rho_0| + \beta_c"
+    r" t_0 \sum_{i < L} \alpha_c^i q^{L - 1 - i}",
+    assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),
+    source=Source(KEY, "Remark I.2"),
+    evidence=Evidence.NUMERIC,
+    cases=tuple(
+        {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 3}
+        for kink in ("-1.59076585644126852", "-1.2")
+        for c, gammas, rho in (
+            (0.25, [0.25, 1.75], 0.5),
+            (0.25, [0.25, 0.25], 0.001),
+            (0.8, [0.8, 1.2], -0.6),
+        )
+    ),
+    predict=_predict_range,
+    measure=_measure_range,
+    compare=AtMost(rounding=1e-12),
+    must_refute=_wrong_range,
+    uses=("dc/thmI.1",),
+)
