@@ -27,7 +27,7 @@ RETIRED: Mapping[str, str] = {
     ),
     **{f"sl/err{k}": _MISPRINT for k in (8, 9)},
     **{f"mmd/err{k}": _MISPRINT for k in (7, 8, 10, 11, 12, 14, 15)},
-    "dc/sec11": "it stood for all experiments; now each figure has its claim, dc/fig1 to dc/fig8",
+    "dc/sec11": "it stood for all experiments: now dc/fig1 to dc/fig8",
     "mmd/Fig2-noise": (
         "it took perturbations for starts; mmd/Fig2 and mmd/Fig2-chosen say it"
     ),
