@@ -106,6 +106,11 @@ class Layer:
         are fewer than before, and zeros for new channels.
     pooled : bool
         Whether images are averaged over their spots first.
+    numbers : tuple of {"ahead", "factor", "behind"}
+        Single numbers that are learnt: added to the inputs, multiplying the outputs,
+        then added to them.
+    start : float
+        Factor of the first weights.
     """
 
     weight: tuple[int, ...]
@@ -119,6 +124,8 @@ class Layer:
     skip: int = 0
     early: bool = False
     pooled: bool = False
+    numbers: tuple[Literal["ahead", "factor", "behind"], ...] = ()
+    start: float = 1.0
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -133,7 +140,7 @@ class Layer:
             found["bias"] = out
         if self.norm is not None and self.norm.affine:
             found |= {"gain": out, "shift": out}
-        return found
+        return found | dict.fromkeys(self.numbers, (1,))
 
     @property
     def running(self) -> tuple[tuple[int, ...], ...]:
@@ -158,6 +165,10 @@ class Layer:
     ) -> None:
         """Draw one replicate's parameters in place; see `Network.init`."""
         weight = initial.fill_(own["weight"], scheme, generator=generator)
+        if self.start != 1.0:
+            weight *= self.start
+        for name in self.numbers:
+            own[name].fill_(1.0 if name == "factor" else 0.0)
         if self.bias:
             own["bias"].zero_()
             if scheme == "framework":
@@ -224,6 +235,13 @@ class Layer:
         kept: bool,
     ) -> Tensor:
         """Return what follows the products; in place unless they are `kept`."""
+        if "factor" in own or "behind" in own:
+            kept, shown = False, self.shown(z, len(own["weight"]))
+            if "factor" in own:
+                shown = shown * along(own["factor"], shown)
+            if "behind" in own:
+                shown = shown + along(own["behind"], shown)
+            z = self.stored(shown)
         if self.norm is not None:
             kept = False
             if self.by_columns:
@@ -294,6 +312,10 @@ def run(
     running = iter(buffers)
     for layer, own, weight in zip(plan, owns, weights, strict=True):
         inputs.append(h)
+        if "ahead" in own:
+            # Without replicates in front there is one axis less, of images as of units.
+            h = h if h.ndim % 2 else h[None]
+            h = h + along(own["ahead"], h)
         z = layer.linear(weight, own.get("bias"), h)
         if kept:
             products.append(layer.shown(z, len(weight)))

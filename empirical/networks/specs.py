@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -316,12 +316,20 @@ class ResNet(Network):
     blocks : int
         Of each stage.
     outputs : int
+    fixup : bool
+        In the place of normalisation (Fixup): blocks :math:`h \mapsto \sigma(Sh + a\,
+        W_2 * (\sigma(W_1 * (h + b_1) + b_2) + b_3) + b_4)` with learnt numbers
+        :math:`a, b_i`, one more b behind the first convolution and ahead of the readout,
+        which has biases. With B blocks in all, W_1 starts at :math:`B^{-1/2}` of its
+        usual size, W_2 and the readout at 0: at the start blocks are :math:`\sigma(Sh)`.
     activation, bias, norm, weighting
         See `Network`.
 
     References
     ----------
-    He, Zhang, Ren, Sun 2016, section 4.2, with shortcuts of kind A.
+    He, Zhang, Ren, Sun 2016, section 4.2, with shortcuts of kind A. Zhang, Dauphin, Ma
+    2019, *Fixup Initialization*, section 3, with branches of two layers; in their program
+    shortcuts that leave spots out see h + b_1.
 
     Examples
     --------
@@ -336,6 +344,7 @@ class ResNet(Network):
     widths: tuple[int, ...] = (16, 32, 64)
     blocks: int
     outputs: int = 10
+    fixup: bool = False
     activation: Activation = "relu"
 
     def __post_init__(self) -> None:
@@ -347,7 +356,17 @@ class ResNet(Network):
                 "ResNet: `widths`, `blocks` and `outputs` must be at least 1, and widths "
                 f"not fall, but they are {self.widths}, {self.blocks} and {self.outputs}"
             )
+        if self.fixup and (self.norm or self.weighting or self.bias):
+            raise ValueError(
+                "ResNet: `fixup` must come without `norm`, `weighting` and `bias`, whose "
+                f"place it takes, but they are {self.norm}, {self.weighting} and {self.bias}"
+            )
         super().__post_init__()
+
+    @property
+    def scheme(self) -> str:
+        """See `Network.scheme`."""
+        return "kaiming-normal" if self.fixup else "framework"
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -357,16 +376,24 @@ class ResNet(Network):
     def built(self) -> tuple[Layer, ...]:
         """See `Network.plan`."""
         act, below = self.activation, self.widths[0]
-        made = [self.hidden((below, self.shape[0], 3, 3), act)]
+        first, inner, outer, last = {}, {}, {}, {}
+        if self.fixup:
+            size = (self.blocks * len(self.widths)) ** -0.5
+            first = {"numbers": ("behind",)}
+            inner = {"numbers": ("ahead", "behind"), "start": size}
+            outer = {"numbers": ("ahead", "factor", "behind"), "start": 0.0}
+            last = {"numbers": ("ahead",), "start": 0.0}
+        made = [self.hidden((below, self.shape[0], 3, 3), act, **first)]
         for width in self.widths:
             for block in range(self.blocks):
                 stride = 2 if len(made) > 1 and block == 0 else 1
                 made += [
-                    self.hidden((width, below, 3, 3), act, stride=stride),
-                    self.hidden((width, width, 3, 3), act, skip=2, early=True),
+                    self.hidden((width, below, 3, 3), act, stride=stride, **inner),
+                    self.hidden((width, width, 3, 3), act, skip=2, early=True, **outer),
                 ]
                 below = width
-        return (*made, self.readout((self.outputs, below), pooled=True))
+        readout = self.readout((self.outputs, below), pooled=True, **last)
+        return (*made, replace(readout, bias=self.fixup or self.bias))
 
 
 def _image(name: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
