@@ -232,9 +232,30 @@ _PAPER = _grid(
     tangent_width=2048,
 )
 
+
+def cost_of(configuration: Configuration) -> float:
+    """Return an estimate of a configuration's work; see `Study`."""
+    of = inspect.signature(EXPERIMENTS[configuration.kind]).parameters
+    given = {name: parameter.default for name, parameter in of.items()}
+    given |= configuration.arguments
+    layers = max(given.get("depths", (given.get("depth", 1),)))
+    units = sum(m**2 for m in given.get("widths", (given.get("width"),)))
+    if configuration.kind == "chain":
+        return float(given["chains"] * layers * given["width"])
+    passes = given["draws"] * (given.get("n", 2) + given.get("tests", 0))
+    if given.get("layers") == "all" or given.get("tangent"):
+        passes *= 3
+    steps = given.get("steps", 1)
+    if given.get("layers") == "top":
+        # The readout alone.
+        return float(passes * (units * layers + steps * given["width"]))
+    return float(passes * units * layers * steps)
+
+
 STUDY = Study(
     module="empirical.conditioning",
     configurations=configurations,
     identity=identity_of,
     run=run_configuration,
+    cost=cost_of,
 )

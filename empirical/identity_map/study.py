@@ -272,9 +272,18 @@ def _many(configuration: Configuration, source: Dataset) -> Tensor:
     return images.resize(pixels, image_shape(configuration.network)[1:])
 
 
+def cost_of(configuration: Configuration) -> float:
+    """Return an estimate of a configuration's work; see `Study`."""
+    c = configuration
+    examples = c.recipe.batch or len(c.labels[0])
+    replicates = len(groups(c)) * len(c.seeds)
+    return 3.0 * c.recipe.steps * examples * replicates * c.network.products
+
+
 STUDY = Study(
     module="empirical.identity_map",
     configurations=configurations,
     identity=identity_of,
     run=run_configuration,
+    cost=cost_of,
 )

@@ -5,25 +5,26 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from empirical.data import NAMES
-from empirical.mmd_init.networks import STARTS, Network, draw
-from empirical.mmd_init.pretraining import Pretrained, pretrain
-from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.study import STUDY
-from empirical.mmd_init.tasks import images
-from empirical.randomness import torch_generator
 from empirical.testbed import command, telling
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting, remove_checkpoints
 from empirical.testbed.writing import whole, write_json
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from empirical.mmd_init.networks import Network
+    from empirical.mmd_init.pretraining import Pretrained
+
 
 def _add(parser: argparse.ArgumentParser) -> None:
+    # Loaded here, as below: they load PyTorch.
+    from empirical.data import NAMES
+    from empirical.mmd_init.networks import STARTS
+    from empirical.mmd_init.recipes import Recipe
+
     text = "your own inputs: .npy or .pt, one a row; default: a data set's"
     parser.add_argument("--inputs", type=Path, help=text)
     text = f"{', '.join(NAMES)}; default: mnist"
@@ -43,11 +44,15 @@ def _add(parser: argparse.ArgumentParser) -> None:
     add_options(parser.add_argument_group("recipe"), Recipe())
 
 
-def _inputs(options: argparse.Namespace, setting: Setting) -> Tensor:
+def _inputs(options: argparse.Namespace, setting: Setting) -> "Tensor":
     """Return standardised inputs, of a file or a data set."""
+    from torch import Tensor
+
+    from empirical.mmd_init import tasks
+
     path: Path | None = options.inputs
     if path is None:
-        return images(
+        return tasks.images(
             options.data,
             side=options.side,
             directory=setting.data_folder,
@@ -73,6 +78,9 @@ def _inputs(options: argparse.Namespace, setting: Setting) -> Tensor:
 
 def _read(path: Path) -> object:
     """Return what a .npy or .pt file holds."""
+    import numpy as np
+    import torch
+
     if path.suffix not in (".npy", ".pt"):
         raise ValueError(
             f"pretrain: `--inputs` must be a .npy or .pt file, but it is {path}"
@@ -93,6 +101,11 @@ def _read(path: Path) -> object:
 
 
 def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
+    from empirical.mmd_init import pretraining
+    from empirical.mmd_init.networks import Network, draw
+    from empirical.mmd_init.recipes import Recipe
+    from empirical.randomness import torch_generator
+
     command.check_outputs(options.output, options.record, setting.checkpoint)
     recipe = made(Recipe(), options)
     x = _inputs(options, setting).to(setting.device)
@@ -101,8 +114,8 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
         options.start, [torch_generator(options.seed, "start")], device=setting.device
     )
 
-    def run() -> Pretrained:
-        return pretrain(
+    def run() -> "Pretrained":
+        return pretraining.pretrain(
             network,
             x,
             recipe,
@@ -120,7 +133,11 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
     return 0 if found.status == "finished" else 1
 
 
-def _write(options: argparse.Namespace, found: Pretrained, network: Network) -> None:
+def _write(
+    options: argparse.Namespace, found: "Pretrained", network: "Network"
+) -> None:
+    import torch
+
     kept = {name: tensor.cpu() for name, tensor in found.state.items()}
     with whole(options.output) as partial:
         torch.save(kept, partial)
@@ -149,7 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; see `command.main`. Divergence in pre-training is 1."""
     about = "learn one initialisation, as a PyTorch state dict"
     return command.main(
-        STUDY,
+        "empirical.mmd_init",
         [command.Single("pretrain", about, _add, _pretrain)],
         argv,
         about="Learn initialisations from unlabelled inputs.",

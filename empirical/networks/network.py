@@ -1,5 +1,6 @@
 """What all specifications have in common."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -147,7 +148,19 @@ class Network(ABC):
     @property
     def parameters(self) -> int:
         """Number of parameters of one replicate."""
-        return sum(torch.Size(shape).numel() for shape in self.shapes)
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    @property
+    def products(self) -> int:
+        """Multiplications in one pass of one input: what its time goes with."""
+        total, edges = 0, self.input_shape[1:]
+        for layer in self.plan:
+            if len(layer.weight) == 4:
+                edges = tuple(-(-edge // layer.stride) for edge in edges)
+                total += math.prod(layer.weight) * math.prod(edges)
+            else:
+                total += math.prod(layer.weight)
+        return total
 
     def grouped(self, params: Params) -> list[dict[str, Tensor]]:
         """Return the parameters of each layer by name."""

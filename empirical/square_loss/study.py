@@ -51,14 +51,11 @@ def train_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> tuple[Trained, Problem]:
     """Train a configuration's draws side by side, in the order of its `draws`."""
-    learnt = problem_of(configuration, setting)
+    learnt, draws = problem_of(configuration, setting), _mine(configuration, setting)
     params = start(
         configuration.network,
-        [scale for scale, _ in configuration.draws],
-        [
-            torch_generator(seed, "square-loss", "weights")
-            for _, seed in configuration.draws
-        ],
+        [scale for scale, _ in draws],
+        [torch_generator(seed, "square-loss", "weights") for _, seed in draws],
         dtype=getattr(torch, configuration.dtype),
         device=setting.device,
     )
@@ -128,7 +125,7 @@ def trained_record(
             "class_levels": measures.CLASS_LEVELS,
         },
         arrays={"epochs": trained.epochs, "sparse_epochs": trained.sparse_epochs},
-        draws=_draws(configuration, trained, learnt),
+        draws=_draws(configuration, setting, trained, learnt),
     )
     return record, trained
 
@@ -151,7 +148,16 @@ def _identity(
     return identity(configuration, device=device, schema=SCHEMA, data=data)
 
 
-def _draws(configuration: Configuration, trained: Trained, learnt: Problem) -> Draws:
+def _mine(
+    configuration: Configuration, setting: Setting
+) -> tuple[tuple[float, int], ...]:
+    """Return scale and seed of the replicates to run."""
+    return configuration.draws[slice(*(setting.rows or (None,)))]
+
+
+def _draws(
+    configuration: Configuration, setting: Setting, trained: Trained, learnt: Problem
+) -> Draws:
     network, final = configuration.network, trained.final
     train_classes = learnt.classes.to(final[0].device)
     test_classes = learnt.test_classes.to(final[0].device)
@@ -160,7 +166,7 @@ def _draws(configuration: Configuration, trained: Trained, learnt: Problem) -> D
     )
     unseen = measures.margins(held_out_outputs(network, final, learnt), test_classes)
     made: list[Draw] = []
-    for draw, (scale, seed) in enumerate(configuration.draws):
+    for draw, (scale, seed) in enumerate(_mine(configuration, setting)):
         test = unseen[draw].double().cpu().numpy()
         ended = trained.status[draw] != "diverged"
         series = {
@@ -191,9 +197,18 @@ def _absent(value: Any) -> int | None:
     return None if value < 0 else int(value)
 
 
+def cost_of(configuration: Configuration) -> float:
+    """Return an estimate of a configuration's work; see `Study`."""
+    c = configuration
+    examples = c.per_class * len(c.labels)
+    return 3.0 * c.recipe.epochs * examples * len(c.draws) * c.network.products
+
+
 STUDY = Study(
     module="empirical.square_loss",
     configurations=configurations,
     identity=identity_of,
     run=run_configuration,
+    cost=cost_of,
+    replicates=lambda configuration: len(configuration.draws),
 )

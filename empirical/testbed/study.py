@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -45,6 +46,8 @@ class Setting:
         Called now and then.
     checkpoint : Path, optional
         file to go on from after a stop; it is removed with the record written
+    rows : tuple of int, optional
+        First and end of the replicates to run, where a `Study` can run part of them.
     """
 
     device: str = "cpu"
@@ -52,6 +55,7 @@ class Setting:
     allow_unverified: bool = False
     progress: Progress | None = None
     checkpoint: Path | None = None
+    rows: tuple[int, int] | None = None
 
 
 CPU = Setting()
@@ -76,17 +80,50 @@ class Study(Generic[Item]):
     run : callable
         Configuration and `Setting` to record. Of a module's top level, so that worker
         processes find it.
+    cost : callable, optional
+        Configuration to an estimate of its work, in multiplications: the longest are
+        run first, so that no worker is left with one at the end.
+    replicates : callable, optional
+        Configuration to the number of its replicates, of which `run` then makes those of
+        `Setting.rows` alone, the same as beside the others but for rounding.
     """
 
     module: str
     configurations: Callable[[Any], Sequence[Item]]
     identity: Callable[[Item, Setting], Mapping[str, Any]]
     run: Callable[[Item, Setting], RunRecord]
+    cost: Callable[[Item], float] = lambda _: 0.0
+    replicates: Callable[[Item], int] = lambda _: 1
 
     @property
     def code(self) -> str:
         """Digest of the code that makes the records."""
         return code_digest(self.run.__module__)
+
+
+def parts_of(
+    study: Study[Item], configuration: Item, count: int
+) -> list[tuple[int, int] | None]:
+    """Divide a configuration's replicates into at most `count` parts, as `Setting.rows`.
+
+    Examples
+    --------
+    >>> five = Study(
+    ...     module="",
+    ...     configurations=lambda _: [],
+    ...     identity=lambda *_: {},
+    ...     run=lambda *_: RunRecord(configuration={}, schema=1, device="cpu", code=""),
+    ...     replicates=lambda _: 5,
+    ... )
+    >>> parts_of(five, None, 2), parts_of(five, None, 1)
+    ([(0, 2), (2, 5)], [None])
+    """
+    replicates = study.replicates(configuration)
+    count = min(count, replicates)
+    if count <= 1:
+        return [None]
+    edges = [replicates * index // count for index in range(count + 1)]
+    return list(pairwise(edges))
 
 
 def check_scale(scale: str) -> None:

@@ -204,7 +204,7 @@ class TestCommand:
     ):
         longer = replace(TINY[0], recipe=Recipe(steps=120, schedule=()))
         few = replace(study.STUDY, configurations=lambda _scale: (longer,))
-        monkeypatch.setattr(command, "STUDY", few)
+        monkeypatch.setattr("empirical.identity_map.study.STUDY", few)
         argv = ["batch", "--out", str(tmp_path)]
         for done in (50, 100):
             with monkeypatch.context() as patched:

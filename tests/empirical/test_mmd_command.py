@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from empirical.mmd_init import __main__ as command
-from empirical.mmd_init import study
+from empirical.mmd_init import pretraining, study, tasks
 from empirical.mmd_init.experiments import SCALES, Configuration, configurations
 from empirical.mmd_init.networks import Network
 from empirical.mmd_init.recipes import Recipe
@@ -21,14 +21,16 @@ from empirical.testbed import stopping, telling
 NET = Network(widths=(16, 6, 5, 2))
 QUICK = "--hidden 6 5 --steps 7 --window 3 --batch 8 --perturbations 8 --reference 8"
 TERMS = {"loss", "uniformity", "degeneracy", "detachment", "constant"}
-IMAGES = cache(command.images)
+IMAGES = cache(tasks.images)
 
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch):
     """Digits are read once, from those at hand."""
     monkeypatch.delenv("DEEP_LEDGER_DATA", raising=False)
-    monkeypatch.setattr(command, "images", partial(IMAGES, cached=False))
+    monkeypatch.setattr(
+        "empirical.mmd_init.tasks.images", partial(IMAGES, cached=False)
+    )
     monkeypatch.setattr(study, "images", IMAGES)
 
 
@@ -104,7 +106,7 @@ class TestPretrain:
             seen.append((network, recipe, given["on_degenerate"]))
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(command, "pretrain", stop)
+        monkeypatch.setattr(pretraining, "pretrain", stop)
         assert pretrain("--side", 4)[0] == 130
         expected = Recipe(steps=7, window=3, batch=8, perturbations=8, reference=8)
         assert seen.pop() == (NET, expected, "record")
@@ -135,7 +137,7 @@ class TestPretrain:
             seen.append((network.widths[1:], recipe))
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(command, "pretrain", stop)
+        monkeypatch.setattr(pretraining, "pretrain", stop)
         argv = ["pretrain", "--side", "4", "--output", str(tmp_path / "x")]
         assert command.main(argv) == 130
         assert seen == [((392, 392, 392, 2), Recipe())]
@@ -167,8 +169,8 @@ class TestPretrain:
 
     def test_goes_on_from_a_checkpoint(self, pretrain, tmp_path, monkeypatch):
         whole, recorded = pretrain("--side", 4, "--record", tmp_path / "a.json"), []
-        eager = partial(command.pretrain, checkpoint_seconds=0.0)
-        monkeypatch.setattr(command, "pretrain", eager)
+        eager = partial(pretraining.pretrain, checkpoint_seconds=0.0)
+        monkeypatch.setattr(pretraining, "pretrain", eager)
 
         def tell(done, last, **means):
             recorded.append(done)
@@ -356,7 +358,7 @@ TINY = tuple(
 class TestBatch:
     def run(self, folder, *more, chosen=TINY, monkeypatch):
         few = replace(study.STUDY, configurations=lambda _scale: chosen)
-        monkeypatch.setattr(command, "STUDY", few)
+        monkeypatch.setattr("empirical.mmd_init.study.STUDY", few)
         argv = ["batch", "--device", "cpu", "--workers", "1", "--out", str(folder)]
         return command.main([*argv, *more])
 
