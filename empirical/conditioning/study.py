@@ -46,15 +46,22 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from empirical import devices
+from empirical.checks import check_choice
 from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.digest import code_digest
 from empirical.testbed.records import RunRecord, identity
-from empirical.testbed.study import CPU, Setting, Study, check_scale, checked_name
+from empirical.testbed.study import (
+    CPU,
+    Scale,
+    Setting,
+    Study,
+    check_scale,
+    checked_name,
+)
 
-Scale = Literal["small", "full", "paper"]
 SCHEMA = 2
 
 
@@ -79,11 +86,7 @@ class Configuration:
     seed: int = 7
 
     def __post_init__(self) -> None:
-        if self.kind not in EXPERIMENTS:
-            raise ValueError(
-                f"Configuration: `kind` must be one of {', '.join(EXPERIMENTS)}, but "
-                f"it is {self.kind!r}"
-            )
+        check_choice("Configuration", "kind", self.kind, EXPERIMENTS)
         checked_name(self.name)
 
 

@@ -1,14 +1,20 @@
 """How a network is trained: optimiser, loss, schedule, clipping, when to stop."""
 
 import dataclasses
-import difflib
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from empirical._recipes import check_momentum, check_number, check_schedule
+from empirical.checks import (
+    check_choice,
+    check_counts,
+    check_exploded,
+    check_positive,
+    check_schedule,
+    check_share,
+)
 from empirical.identity_map.task import LOSSES, Loss
 from empirical.testbed import optimisers
 from empirical.testbed.budgets import Floor, Released
@@ -145,19 +151,19 @@ class Recipe:
         object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
         choices = {"optimiser": RATES, "loss": LOSSES, "trained": ("all", "bottom")}
         for name, known in choices.items():
-            _check_choice(name, getattr(self, name), tuple(known))
+            check_choice("Recipe", name, getattr(self, name), known)
         for name in ("rate", "clip", "floor", "drop", "retry_rate"):
-            check_number(name, getattr(self, name), low=0.0, text="positive")
+            check_positive("Recipe", **{name: getattr(self, name)})
         for name in ("steps", "limit", "patience", "batch", "check"):
-            check_number(name, getattr(self, name), low=0, text="at least 1")
-        check_number("exploded", self.exploded, low=1.0, text="greater than 1")
-        check_number("retries", self.retries, low=-1, text="at least 0")
-        check_momentum(self.momentum)
+            check_counts("Recipe", **{name: getattr(self, name)})
+        check_counts("Recipe", 0, retries=self.retries)
+        check_exploded("Recipe", self.exploded)
+        check_share("Recipe", momentum=self.momentum)
         if self.release is not None and not 0.0 < self.release < 1.0:
             raise ValueError(
                 f"Recipe: `release` must lie in (0, 1), but it is {self.release}"
             )
-        check_schedule(self.schedule)
+        check_schedule("Recipe", self.schedule)
         if self.rescale and (self.clip is None or self.release is None):
             raise ValueError(
                 "Recipe: `rescale` must come with `clip`, the norm, and `release`, "
@@ -234,13 +240,3 @@ def recorded_times(longest: int) -> npt.NDArray[np.int64]:
     spaced = np.round(10.0 ** np.arange(0.0, decades + 0.05, 0.05)).astype(np.int64)
     every = np.concatenate([np.arange(11), spaced, [longest]])
     return np.unique(every[every <= longest])
-
-
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.3)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"Recipe: `{name}` must be one of {', '.join(known)}, but it is "
-            f"{value!r}.{hint}"
-        )

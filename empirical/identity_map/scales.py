@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from empirical.identity_map.recipes import Recipe
-
-Scale = Literal["small", "full", "paper"]
-SCALES = ("small", "full", "paper")
 
 
 @dataclass(frozen=True, kw_only=True)

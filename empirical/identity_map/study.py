@@ -19,7 +19,7 @@ from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import image_shape
 from empirical.identity_map.training import Trained, train
-from empirical.networks import Params
+from empirical.networks import joined
 from empirical.randomness import seed_sequence, torch_generator
 from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
 from empirical.testbed.study import CPU, Setting, Study
@@ -65,7 +65,7 @@ def train_configuration(
     }
     made = groups(configuration)
     draws = [(group, seed) for group in made for seed in configuration.seeds]
-    params = _stacked(
+    params = joined(
         [
             network.init(
                 group.scheme,
@@ -239,10 +239,6 @@ def _common(
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _stacked(each: Sequence[Params]) -> Params:
-    return tuple(torch.cat(weights) for weights in zip(*each, strict=True))
 
 
 def _source(configuration: Configuration, setting: Setting) -> Dataset:

@@ -15,7 +15,7 @@ from empirical.networks.layers import (
     Norm,
     derivative,
 )
-from empirical.networks.network import Network, Signals
+from empirical.networks.network import Network, Signals, joined
 from empirical.networks.specs import Convolutional, FullyConnected, Residual, ResNet
 from empirical.testbed.modules import Params
 
@@ -34,4 +34,5 @@ __all__ = [
     "Signals",
     "convolve",
     "derivative",
+    "joined",
 ]

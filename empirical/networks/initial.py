@@ -31,11 +31,12 @@ References
 Zhang, Bengio, Hardt, Mozer, Singer 2020, appendix on initialisations.
 """
 
-import difflib
 import math
 
 import torch
 from torch import Tensor
+
+from empirical.checks import check_choice
 
 SCHEMES = (
     "default",
@@ -66,13 +67,7 @@ def checked(scheme: str) -> str:
     >>> checked("orthogonal")
     'orthogonal'
     """
-    if scheme not in (*SCHEMES, UNIT):
-        near = difflib.get_close_matches(str(scheme), SCHEMES, n=1, cutoff=0.3)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"init: `scheme` must be one of {', '.join(SCHEMES)}, but it is "
-            f"{scheme!r}.{hint}"
-        )
+    check_choice("init", "scheme", scheme, (*SCHEMES, UNIT))
     return scheme
 
 

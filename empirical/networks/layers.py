@@ -5,7 +5,6 @@ what is normalised over batches has its examples last, and a convolution's outpu
 their replicates behind the examples: so library functions work on contiguous blocks.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from empirical.checks import check_choice, check_weights
 from empirical.networks import initial
 from empirical.networks.convolution import convolved
 from empirical.testbed.modules import Params
@@ -65,10 +65,8 @@ class Norm:
     momentum: float | None = 0.1
 
     def __post_init__(self) -> None:
-        if self.over not in ("batch", "layer"):
-            raise ValueError(f"Norm: `over` must be batch or layer, not {self.over!r}")
-        if not 0.0 <= self.eps < math.inf:
-            raise ValueError(f"Norm: `eps` must not be negative, but it is {self.eps}")
+        check_choice("Norm", "over", self.over, ("batch", "layer"))
+        check_weights("Norm", eps=self.eps)
         if self.momentum is not None and not 0.0 < self.momentum <= 1.0:
             raise ValueError(
                 f"Norm: `momentum` must lie in (0, 1], but it is {self.momentum}"

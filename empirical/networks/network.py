@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_choice
 from empirical.networks import initial
 from empirical.networks.layers import (
     ACTIVATIONS,
@@ -73,21 +74,12 @@ class Network(ABC):
     weighting: Weighting | None = None
 
     def __post_init__(self) -> None:
-        given = self.activation
-        for name, known, used in (
-            (
-                "activation",
-                (*ACTIVATIONS,),
-                given if isinstance(given, tuple) else [given],
-            ),
-            ("weighting", WEIGHTINGS, [self.weighting]),
-        ):
-            for value in used:
-                if isinstance(value, str) and value not in known:
-                    raise ValueError(
-                        f"{type(self).__name__}: `{name}` must be one of "
-                        f"{', '.join(known)}, but it is {value!r}"
-                    )
+        who, given = type(self).__name__, self.activation
+        for each in given if isinstance(given, tuple) else [given]:
+            if isinstance(each, str):
+                check_choice(who, "activation", each, ACTIVATIONS)
+        if self.weighting is not None:
+            check_choice(who, "weighting", self.weighting, WEIGHTINGS)
 
     @abstractmethod
     def built(self) -> tuple[Layer, ...]:
@@ -405,3 +397,8 @@ class Network(ABC):
     def _shaped(self, outputs: Tensor) -> Tensor:
         shape = self.out_shape
         return outputs if shape is None else outputs.reshape(*outputs.shape[:2], *shape)
+
+
+def joined(parts: Sequence[Params]) -> Params:
+    """Return parameters of several stacks as those of one, in turn."""
+    return tuple(torch.cat(each) for each in zip(*parts, strict=True))

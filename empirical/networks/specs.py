@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
+from empirical.checks import check_choice
 from empirical.networks.initial import UNIT
 from empirical.networks.layers import Activation, Elementwise, Layer
 from empirical.networks.network import Network
@@ -77,11 +78,8 @@ class FullyConnected(Network):
                 "FullyConnected: `activation` must be one callable or one for each of "
                 f"the {self.depth} hidden layers, but it has {len(self.activation)}"
             )
-        if self.parametrisation not in ("ntk", "standard"):
-            raise ValueError(
-                "FullyConnected: `parametrisation` must be ntk or standard, but it is "
-                f"{self.parametrisation!r}"
-            )
+        known = ("ntk", "standard")
+        check_choice("FullyConnected", "parametrisation", self.parametrisation, known)
         if self.image is not None:
             image = _image("FullyConnected: `image`", self.image)
             object.__setattr__(self, "image", image)
@@ -359,7 +357,7 @@ class ResNet(Network):
         if self.fixup and (self.norm or self.weighting or self.bias):
             raise ValueError(
                 "ResNet: `fixup` must come without `norm`, `weighting` and `bias`, whose "
-                f"place it takes, but they are {self.norm}, {self.weighting} and {self.bias}"
+                f"place it takes, but there are {self.norm}, {self.weighting}, {self.bias}"
             )
         super().__post_init__()
 

@@ -24,13 +24,13 @@ Poggio, Liao 2021, sections 2 and 4. Theirs keeps the hidden layers' norms at on
 theory and trains ordinary batch normalisation; here both exist.
 """
 
-import difflib
 from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from empirical.checks import check_choice
 from empirical.networks import Convolutional, FullyConnected, Network, Norm, Params
 from empirical.networks.layers import Weighting
 
@@ -67,13 +67,7 @@ def classifier(
     >>> [round(float(w.norm()), 12) for w in net.weights(params)]
     [1.0, 1.0, 5.0]
     """
-    if family not in FAMILIES:
-        near = difflib.get_close_matches(str(family), FAMILIES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"classifier: `family` must be one of {', '.join(FAMILIES)}, but it is "
-            f"{family!r}.{hint}"
-        )
+    check_choice("classifier", "family", family, FAMILIES)
     norm = Norm(over="batch", affine=family == "bn-affine", eps=eps, momentum=None)
     if not family.startswith("bn"):
         norm = None

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from empirical.checks import check_choice
 from empirical.digest import code_digest
 from empirical.testbed.records import RunRecord, digest
 
+Scale = Literal["small", "full", "paper"]
 SCALES = ("small", "full", "paper")
 """Small: minutes on two cores. Full: hours. Paper: the protocol as printed, for a GPU."""
 
@@ -128,11 +130,7 @@ def parts_of(
 
 def check_scale(scale: str) -> None:
     """Raise ValueError unless `scale` is one of `SCALES`."""
-    if scale not in SCALES:
-        raise ValueError(
-            f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
-            f"{scale!r}"
-        )
+    check_choice("configurations", "scale", scale, SCALES)
 
 
 def run_here(

@@ -18,7 +18,8 @@ import psutil
 import pytest
 from toy_study import STUDY, Toy, ToyStudy, configurations
 
-from empirical import square_loss
+from empirical.square_loss import Recipe, classifier, experiments
+from empirical.square_loss import study as square_loss
 from empirical.testbed import stopping
 from empirical.testbed.batch import joined, open_folder, run_batch
 from empirical.testbed.engine import Engine
@@ -487,16 +488,16 @@ def test_one_scheduler_is_shared_by_two_clients(tmp_path):
 
 
 def test_parts_agree_with_the_whole(tmp_path):
-    tiny = square_loss.experiments.Configuration(
+    tiny = experiments.Configuration(
         name="c0",
-        network=square_loss.classifier("bn", shape=(65,), widths=(6,)),
-        recipe=square_loss.Recipe(epochs=20, batch=4),
+        network=classifier("bn", shape=(65,), widths=(6,)),
+        recipe=Recipe(epochs=20, batch=4),
         per_class=5,
         tests=5,
         scales=(0.5, 1.0),
         seeds=(0, 1, 2),
     )
-    study, whole = square_loss.study.STUDY, tmp_path / "whole"
+    study, whole = square_loss.STUDY, tmp_path / "whole"
     assert run(whole, [tiny], study=study) == {"c0": "done"}
     for parts, workers in ((4, 1), (99, 2)):
         folder = tmp_path / str(parts)

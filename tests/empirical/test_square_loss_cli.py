@@ -10,8 +10,9 @@ import torch
 from empirical.networks import Convolutional
 from empirical.square_loss import Recipe, classifier, study
 from empirical.square_loss import __main__ as command
-from empirical.square_loss.experiments import SCALES, Configuration, configurations
+from empirical.square_loss.experiments import Configuration, configurations
 from empirical.testbed.records import RunRecord
+from empirical.testbed.study import SCALES
 
 NET = classifier("bn", shape=(65,), widths=(4, 4))
 
