@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 from empirical._lazily import names_of
 
 if TYPE_CHECKING:
-    from empirical.mmd_init.networks import Network, draw
+    from empirical.mmd_init.networks import classifier, start
     from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
     from empirical.mmd_init.recipes import Recipe
 
 __all__ = [
-    "Network",
     "Pretrained",
     "Recipe",
-    "draw",
+    "classifier",
     "pretrain",
     "pretrain_stack",
+    "start",
 ]
 
 __getattr__ = names_of(__name__, "networks", "pretraining", "recipes")

@@ -15,7 +15,6 @@ from empirical.testbed.writing import whole, write_json
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from empirical.mmd_init.networks import Network
     from empirical.mmd_init.pretraining import Pretrained
 
 
@@ -102,17 +101,16 @@ def _read(path: Path) -> object:
 
 def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.mmd_init import pretraining
-    from empirical.mmd_init.networks import Network, draw
+    from empirical.mmd_init.networks import classifier, start
     from empirical.mmd_init.recipes import Recipe
     from empirical.randomness import torch_generator
 
     command.check_outputs(options.output, options.record, setting.checkpoint)
     recipe = made(Recipe(), options)
     x = _inputs(options, setting).to(setting.device)
-    network = Network(widths=(x.shape[1], *options.hidden, options.classes))
-    start = network.init(
-        options.start, [torch_generator(options.seed, "start")], device=setting.device
-    )
+    network = classifier((x.shape[1], *options.hidden, options.classes))
+    source = torch_generator(options.seed, "start")
+    first = start(network, options.start, [source], device=setting.device)
 
     def run() -> "Pretrained":
         return pretraining.pretrain(
@@ -120,21 +118,21 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
             x,
             recipe,
             generator=torch_generator(options.seed, "noise"),
-            state=draw(start, 0),
+            params=first,
             on_degenerate="stop" if options.stop_degenerate else "record",
             progress=lambda done, last, means: telling.tell(done, last, **means),
             checkpoint=setting.checkpoint,
         )
 
     found = command.alone(run, "pretrain", options.minutes)
-    _write(options, found, network)
+    _write(options, found, network.widths)
     if setting.checkpoint is not None:
         remove_checkpoints(setting.checkpoint)
     return 0 if found.status == "finished" else 1
 
 
 def _write(
-    options: argparse.Namespace, found: "Pretrained", network: "Network"
+    options: argparse.Namespace, found: "Pretrained", widths: Sequence[int]
 ) -> None:
     import torch
 
@@ -151,8 +149,8 @@ def _write(
         write_json(options.record, record)
     window = min(100, len(found.history["loss"]))
     last = {name: float(v[-window:].mean()) for name, v in found.history.items()}
-    widths = "-".join(map(str, network.widths))
-    said = [f"{widths}: {found.status}, kept after step {found.best}"]
+    shown = "-".join(map(str, widths))
+    said = [f"{shown}: {found.status}, kept after step {found.best}"]
     said += [f"{n} {v:.4f}" for n, v in last.items() if math.isfinite(v)]
     sys.stderr.write(", ".join(said) + "\n")
     if found.degenerate is not None:

@@ -1,11 +1,11 @@
 """Stacks trained a chunk after the other, as many draws as memory has room for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from empirical.mmd_init.networks import Network
+from empirical.networks import FullyConnected, Params
 from empirical.testbed.checkpoints import Checkpoint
 
 Progress = Callable[[int, int, float], None]
@@ -19,8 +19,8 @@ CPU_BYTES, CUDA_BYTES = 256 * 2**20, 8 * 2**30
 """Of parameters, gradients and moments at once."""
 
 
-def draws_at_once(network: Network, state: Mapping[str, Tensor]) -> int:
-    """Return how many draws to train together by default.
+def replicates_at_once(network: FullyConnected, params: Params) -> int:
+    """Return how many replicates to train together by default.
 
     Parameters, gradients and both moments of all fit a budget. On a CPU it is enough to
     hide the cost of calls, and more brings nothing: networks of some hundred units
@@ -28,11 +28,11 @@ def draws_at_once(network: Network, state: Mapping[str, Tensor]) -> int:
 
     Examples
     --------
-    >>> net = Network(widths=(784, 392, 392, 392, 2))
-    >>> draws_at_once(net, net.init("he", [torch.Generator()]))
+    >>> net = FullyConnected(widths=(784, 392, 392, 392, 2), bias=True)
+    >>> replicates_at_once(net, net.init(generator=torch.Generator(), dtype=torch.float32))
     27
     """
-    one = next(iter(state.values()))
+    one = params[0]
     budget = CPU_BYTES if one.device.type == "cpu" else CUDA_BYTES
     return max(1, budget // (4 * network.parameters * one.element_size()))
 

@@ -5,7 +5,7 @@ few examples: the mean of their accuracy over tasks, and how little it varies.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +16,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.mmd_init._checks import check_adam, check_count, check_tuning
-from empirical.mmd_init._chunks import Progress, Told, draws_at_once, in_chunks
-from empirical.mmd_init.networks import Network, State
+from empirical.checks import check_counts
+from empirical.mmd_init._checks import check_adam, check_tuning
+from empirical.mmd_init._chunks import Progress, Told, in_chunks, replicates_at_once
 from empirical.mmd_init.task import Classify, cross_entropy, stack_of
 from empirical.mmd_init.tasks import Bools, Images, Ints, Split
+from empirical.networks import FullyConnected
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
@@ -64,7 +65,7 @@ class FinetuneRecipe:
         check_adam(
             who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
         )
-        check_count(who, "epochs", self.epochs)
+        check_counts(who, epochs=self.epochs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,13 +117,14 @@ class FineTuned:
 
 
 def finetune(
-    network: Network,
-    state: Mapping[str, Tensor],
+    network: FullyConnected,
+    params: Params,
     images: Images,
     tasks: Bools,
     splits: Split,
     *,
     generators: Sequence[torch.Generator],
+    buffers: Params = (),
     recipe: FinetuneRecipe | None = None,
     chunk: int | None = None,
     recorded: bool = False,
@@ -140,10 +142,10 @@ def finetune(
 
     Parameters
     ----------
-    network : Network
+    network : FullyConnected
         Classes are 0 and 1; further outputs are never right.
-    state : mapping
-        A stack with one draw a run; not changed.
+    params : tuple of Tensor
+        One replicate a run; not changed.
     images : Images
     tasks : bool array, shape (tasks, C)
         See `tasks.random_tasks`.
@@ -153,10 +155,12 @@ def finetune(
         Of the orders of examples, each task of the first run, of the second, ...; on the
         CPU. One a draw: what becomes of it does not depend on which others there are, but
         for rounding.
+    buffers : tuple of Tensor, optional
+        Running statistics of batch normalisation to begin with.
     recipe : FinetuneRecipe, optional
         By default the paper's.
     chunk : int, optional
-        Draws trained together: the same numbers up to rounding, at another speed. By
+        Replicates trained together: the same numbers up to rounding, at another speed. By
         default as many as fit into 256 MiB on a CPU, 8 GiB on a GPU, by their parameters,
         gradients and moments.
     recorded : bool
@@ -182,31 +186,33 @@ def finetune(
 
     Examples
     --------
+    >>> from empirical.mmd_init.networks import classifier, start
     >>> from empirical.mmd_init.tasks import draw_splits, images, random_tasks
     >>> from empirical.randomness import numpy_generator, torch_generator
     >>> digits = images(side=8, limit=1000, tests=500, cached=False)
     >>> tasks = random_tasks(3, numpy_generator(7, "tasks"))
     >>> splits = draw_splits(digits.labels, 3, 40, numpy_generator(7, "splits"))
-    >>> net = Network(widths=(64, 64, 2))
-    >>> start = net.init("he", [torch_generator(7, "start", i) for i in range(2)])
+    >>> net = classifier((64, 64, 2))
+    >>> first = start(net, "he", [torch_generator(7, "start", i) for i in range(2)])
     >>> orders = [torch_generator(7, "order", i) for i in range(6)]
-    >>> done = finetune(net, start, digits, tasks, splits, generators=orders)
+    >>> done = finetune(net, first, digits, tasks, splits, generators=orders)
     >>> done.test_accuracy.shape, bool((done.mean > 0.75).all())
     ((2, 3), True)
     """
     recipe = recipe or FinetuneRecipe()
-    runs = check_tuning(network, state, images, tasks, splits, batch=recipe.batch)
+    runs = check_tuning(network, params, images, tasks, splits, batch=recipe.batch)
     draws = runs * len(tasks)
     if len(generators) != draws:
         raise ValueError(
             f"finetune: `generators` must be {draws}, one for each of {runs} runs and "
             f"{len(tasks)} tasks, but they are {len(generators)}"
         )
-    chunk = draws_at_once(network, state) if chunk is None else chunk
-    check_count("finetune", "chunk", chunk)
-    data = _Data(images, tasks, splits, runs, state[network.learnt()[0]])
-    described = (network, recipe, chunk, recorded, data.inputs.device.type, list(state))
-    tensors = (*state.values(), *data.tensors)
+    chunk = replicates_at_once(network, params) if chunk is None else chunk
+    check_counts("finetune", chunk=chunk)
+    data = _Data(images, tasks, splits, runs, params[0])
+    described = (network, recipe, chunk, recorded, data.inputs.device.type)
+    buffers = buffers or network.running(params)
+    tensors = (*params, *buffers, *data.tensors)
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(described, tensors, generators),
@@ -216,10 +222,11 @@ def finetune(
     def train(
         members: range, told: Told, checkpoint: Checkpoint | None
     ) -> dict[str, Tensor]:
-        own = {name: t[[d // len(tasks) for d in members]] for name, t in state.items()}
+        whose = [d // len(tasks) for d in members]
+        own, running = (tuple(t[whose] for t in ts) for ts in (params, buffers))
         return _train(
             network,
-            stack_of(network, own, recipe.rate),
+            stack_of(network, own, running, recipe.rate),
             data,
             members,
             recipe,
@@ -273,7 +280,7 @@ class _Data:
 
 
 def _train(
-    network: Network,
+    network: FullyConnected,
     stack: Stack,
     data: _Data,
     members: range,
@@ -292,7 +299,7 @@ def _train(
 
     def validation(stack: Stack) -> Tensor:
         x, buffers = data.inputs[held_out], stack.buffers
-        signals = network.spec.run(stack.params, x, buffers=buffers, training=False)
+        signals = network.run(stack.params, x, buffers=buffers, training=False)
         return cross_entropy(signals.outputs, held_out_classes)
 
     batches = Epochs(train.shape[1], recipe.batch, generators)
@@ -328,7 +335,7 @@ def _train(
     finite = np.isfinite(curve.values).all(axis=1) & np.isfinite(best.values).all(
         axis=1
     )
-    right = _accuracy(network, network.named(best.params, best.buffers), data, tasks)
+    right = _accuracy(network, best.params, best.buffers, data, tasks)
     found = {
         "test_accuracy": np.where(finite, right.cpu().numpy(), np.nan),
         "best_epoch": best.at // per_epoch,
@@ -357,7 +364,9 @@ def _distance_from(start: Params) -> Callable[[Stack], dict[str, Tensor]]:
 
 
 @torch.no_grad()
-def _accuracy(network: Network, kept: State, data: _Data, tasks: Tensor) -> Tensor:
+def _accuracy(
+    network: FullyConnected, params: Params, buffers: Params, data: _Data, tasks: Tensor
+) -> Tensor:
     """Return the share of test images that each draw gets right."""
     x = data.test_inputs
     right = torch.zeros_like(tasks[:, 0])
@@ -365,6 +374,6 @@ def _accuracy(network: Network, kept: State, data: _Data, tasks: Tensor) -> Tens
     one = len(right) * widest * x.element_size()
     size = max(1, (CPU_BYTES if x.device.type == "cpu" else CUDA_BYTES) // one)
     for rows in torch.arange(len(x), device=x.device).split(size):
-        logits, _ = network.run(kept, x[rows])
+        logits = network.run(params, x[rows], buffers=buffers, training=False).outputs
         right += (logits.argmax(dim=-1) == data.test_classes[tasks, rows]).sum(dim=1)
     return right.double() / len(x)

@@ -4,7 +4,7 @@
 to be unsure: the least expected cross entropy is log C, of a constant prediction.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +13,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.mmd_init._checks import check_adam, check_count, check_state
-from empirical.mmd_init._chunks import Progress, Told, draws_at_once, in_chunks
-from empirical.mmd_init.networks import Network, State
+from empirical.checks import check_counts
+from empirical.mmd_init._checks import check_adam, check_params
+from empirical.mmd_init._chunks import Progress, Told, in_chunks, replicates_at_once
 from empirical.mmd_init.task import Classify, stack_of
 from empirical.mmd_init.tasks import check_inputs
+from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
@@ -62,10 +63,9 @@ class RandomLabelRecipe:
         check_adam(
             who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
         )
-        check_count(who, "epochs", self.epochs)
-        check_count(who, "window", self.window)
-        if self.steps is not None:
-            check_count(who, "steps", self.steps)
+        check_counts(who, epochs=self.epochs)
+        check_counts(who, window=self.window)
+        check_counts(who, steps=self.steps)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,7 +74,7 @@ class RandomLabelled:
 
     Attributes
     ----------
-    state : dict
+    params, buffers : tuple of Tensor
         Of each draw at the end of its best window; its start where no window has a
         finite mean.
     best_window : int array, shape (draws,)
@@ -85,15 +85,16 @@ class RandomLabelled:
         Whether a loss was not finite, be it after the best window.
     """
 
-    state: State
+    params: Params
+    buffers: Params
     best_window: npt.NDArray[np.int64]
     losses: npt.NDArray[np.float64]
     diverged: npt.NDArray[np.bool_]
 
 
 def pretrain_random_labels(
-    network: Network,
-    state: Mapping[str, Tensor],
+    network: FullyConnected,
+    params: Params,
     inputs: Tensor,
     *,
     generators: Sequence[torch.Generator],
@@ -112,9 +113,9 @@ def pretrain_random_labels(
 
     Parameters
     ----------
-    network : Network
-    state : mapping
-        A stack; not changed.
+    network : FullyConnected
+    params : tuple of Tensor
+        Not changed.
     inputs : Tensor, shape (n, features)
         The same for all draws, each in its own order, drawn anew each epoch.
     generators : sequence of torch.Generator
@@ -141,12 +142,13 @@ def pretrain_random_labels(
     Examples
     --------
     >>> from empirical.randomness import torch_generator
-    >>> net = Network(widths=(16, 32, 2))
-    >>> start = net.init("he", [torch_generator(7, "start")])
+    >>> from empirical.mmd_init.networks import classifier, start
+    >>> net = classifier((16, 32, 2))
+    >>> first = start(net, "he", [torch_generator(7, "start")])
     >>> x = torch.randn(128, 16, generator=torch_generator(7, "inputs"))
     >>> made = pretrain_random_labels(
     ...     net,
-    ...     start,
+    ...     first,
     ...     x,
     ...     generators=[torch_generator(7, "labels")],
     ...     recipe=RandomLabelRecipe(steps=600, rate=2e-3),
@@ -155,28 +157,28 @@ def pretrain_random_labels(
     ((1, 6), True)
     """
     recipe = recipe or RandomLabelRecipe()
-    draws = check_state("pretrain_random_labels", network, state)
+    draws = check_params("pretrain_random_labels", network, params)
     steps = _checked(network, inputs, recipe)
     if len(generators) != draws:
         raise ValueError(
             f"pretrain_random_labels: `generators` must be {draws}, one a draw, but they "
             f"are {len(generators)}"
         )
-    chunk = draws_at_once(network, state) if chunk is None else chunk
-    check_count("pretrain_random_labels", "chunk", chunk)
-    x = inputs.to(state[network.learnt()[0]])
-    described = (network, recipe, chunk, x.device.type, list(state))
+    chunk = replicates_at_once(network, params) if chunk is None else chunk
+    check_counts("pretrain_random_labels", chunk=chunk)
+    x = inputs.to(params[0])
+    described = (network, recipe, chunk, x.device.type)
     kept = checkpoint and Checkpoint(
         checkpoint,
-        of=fingerprint(described, (*state.values(), x), generators),
+        of=fingerprint(described, (*params, x), generators),
         seconds=checkpoint_seconds,
     )
 
     def train(
         members: range, told: Told, checkpoint: Checkpoint | None
     ) -> dict[str, Tensor]:
-        own = {name: t[members.start : members.stop] for name, t in state.items()}
-        stack = stack_of(network, own, recipe.rate)
+        own = tuple(p[members.start : members.stop] for p in params)
+        stack = stack_of(network, own, network.running(own), recipe.rate)
         orders = [generators[d] for d in members]
         return _train(network, stack, x, orders, recipe, steps, told, checkpoint)
 
@@ -185,14 +187,18 @@ def pretrain_random_labels(
         found.pop(name).numpy() for name in ("best window", "losses", "diverged")
     )
     return RandomLabelled(
-        state={name: t.to(x.device) for name, t in found.items()},
+        params=tuple(found[f"params {k}"].to(x.device) for k in range(len(params))),
+        buffers=tuple(
+            found[f"buffers {k}"].to(x.device)
+            for k in range(len(network.running(params)))
+        ),
         best_window=best,
         losses=losses,
         diverged=diverged,
     )
 
 
-def _checked(network: Network, inputs: Tensor, recipe: RandomLabelRecipe) -> int:
+def _checked(network: FullyConnected, inputs: Tensor, recipe: RandomLabelRecipe) -> int:
     """Return the number of steps; refuse what does not fit together."""
     who = "pretrain_random_labels"
     check_inputs(who, "inputs", inputs)
@@ -206,7 +212,7 @@ def _checked(network: Network, inputs: Tensor, recipe: RandomLabelRecipe) -> int
             f"{who}: `inputs` must be at least a batch of {recipe.batch}, but there are "
             f"{len(inputs)}. Lower the recipe's `batch`."
         )
-    if network.batch_norm and recipe.batch == 1:
+    if network.norm and recipe.batch == 1:
         raise ValueError(
             f"{who}: `batch` must be at least 2 with batch normalisation, but it is 1"
         )
@@ -220,7 +226,7 @@ def _checked(network: Network, inputs: Tensor, recipe: RandomLabelRecipe) -> int
 
 
 def _train(
-    network: Network,
+    network: FullyConnected,
     stack: Stack,
     inputs: Tensor,
     generators: list[torch.Generator],
@@ -231,13 +237,13 @@ def _train(
 ) -> dict[str, Tensor]:
     """Train some draws together; return state and fields of the result."""
     # Each input with each label is an example.
-    every = torch.arange(len(inputs) * network.classes, device=inputs.device)[None]
+    every = torch.arange(len(inputs) * network.widths[-1], device=inputs.device)[None]
     whole = len(inputs) // recipe.batch * recipe.batch
 
     def labelled(generator: torch.Generator) -> Tensor:
         order = torch.randperm(len(inputs), generator=generator)[:whole]
-        labels = torch.randint(network.classes, (whole,), generator=generator)
-        return order * network.classes + labels
+        labels = torch.randint(network.widths[-1], (whole,), generator=generator)
+        return order * network.widths[-1] + labels
 
     curve, best = Curve(np.arange(steps)), BestWindow(recipe.window)
 
@@ -247,7 +253,9 @@ def _train(
             told(done, float(best.values[:, -1].mean()))
 
     loop.train(
-        Classify(network, inputs, every // network.classes, every % network.classes),
+        Classify(
+            network, inputs, every // network.widths[-1], every % network.widths[-1]
+        ),
         stack,
         Adam(betas=recipe.betas, eps=recipe.eps),
         steps=steps,
@@ -264,8 +272,6 @@ def _train(
     }
     return {
         **{name: torch.from_numpy(values) for name, values in fields.items()},
-        **{
-            name: t.contiguous()
-            for name, t in network.named(best.params, best.buffers).items()
-        },
+        **{f"params {k}": p.contiguous() for k, p in enumerate(best.params)},
+        **{f"buffers {k}": b for k, b in enumerate(best.buffers)},
     }

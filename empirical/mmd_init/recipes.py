@@ -3,7 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from empirical._recipes import check_number
+from empirical.checks import (
+    check_choice,
+    check_counts,
+    check_positive,
+    check_weights,
+)
 from empirical.mmd_init.noise import WAYS, Way
 from empirical.mmd_init.uniformity import ESTIMATORS, Estimator
 
@@ -76,29 +81,20 @@ class Recipe:
     grace: int = 5
 
     def __post_init__(self) -> None:
-        for name in ("s", "rate", "degenerate"):
-            check_number(name, getattr(self, name), low=0.0, text="positive")
+        check_positive("Recipe", s=self.s, rate=self.rate, degenerate=self.degenerate)
         for name in ("batch", "steps", "epochs", "window"):
-            check_number(name, getattr(self, name), low=0, text="at least 1")
+            check_counts("Recipe", **{name: getattr(self, name)})
         for name in ("perturbations", "reference"):
-            check_number(name, getattr(self, name), low=1, text="at least 2")
-        check_number("grace", self.grace, low=-1, text="at least 0")
+            check_counts("Recipe", 2, **{name: getattr(self, name)})
+        check_counts("Recipe", 0, grace=self.grace)
         weights = {"lam": self.lam, "xi": self.xi, "uni": self.uni}
-        for name, value in weights.items():
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ValueError(
-                    f"Recipe: `{name}` must not be negative, but it is {value}"
-                )
+        check_weights("Recipe", **weights)
         if not any(weights.values()):
             raise ValueError(
                 "Recipe: one of `uni`, `lam` and `xi` must be positive, but all are 0"
             )
         for name, known in (("noise", WAYS), ("estimator", ESTIMATORS)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"Recipe: `{name}` must be one of {', '.join(known)}, but it is "
-                    f"{getattr(self, name)!r}"
-                )
+            check_choice("Recipe", name, getattr(self, name), known)
 
     def updates(self, inputs: int) -> int:
         """Return the number of steps on so many inputs."""

@@ -11,8 +11,8 @@ from torch.nn import functional
 from empirical.mmd_init.draws import on_device
 from empirical.mmd_init.gram import Escalations, Room
 from empirical.mmd_init.losses import losses
-from empirical.mmd_init.networks import Network
 from empirical.mmd_init.recipes import Recipe
+from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task
 from empirical.testbed.observers import Array, Observer
 from empirical.testbed.stack import Params, Stack
@@ -29,7 +29,7 @@ class Classify(Task):
 
     Parameters
     ----------
-    network : Network
+    network : FullyConnected
     inputs : Tensor, shape (n, features)
         Of all replicates.
     rows, classes : Tensor of int64, shape (replicates, examples) or (1, examples)
@@ -37,7 +37,7 @@ class Classify(Task):
     """
 
     def __init__(
-        self, network: Network, inputs: Tensor, rows: Tensor, classes: Tensor
+        self, network: FullyConnected, inputs: Tensor, rows: Tensor, classes: Tensor
     ) -> None:
         self.network, self.inputs = network, inputs
         self.rows, self.classes = rows, classes
@@ -51,9 +51,7 @@ class Classify(Task):
         if examples is not None:
             chosen = stack.examples(examples)
             rows, classes = rows.gather(1, chosen), classes.gather(1, chosen)
-        signals = self.network.spec.run(
-            params, self.inputs[rows], buffers=stack.buffers
-        )
+        signals = self.network.run(params, self.inputs[rows], buffers=stack.buffers)
         return cross_entropy(signals.outputs, classes)
 
 
@@ -65,22 +63,11 @@ def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
     return each.view(classes.shape).mean(dim=-1)
 
 
-def stack_of(network: Network, state: Mapping[str, Tensor], rate: float) -> Stack:
-    """Return a stack of replicates to be trained.
-
-    Parameters
-    ----------
-    network : Network
-    state : mapping
-        Replicates in front; copied.
-    rate : float
-    """
-    params = tuple(state[name].detach() for name in network.learnt())
-    return Stack(
-        network.spec.arranged(params),
-        rates=rate,
-        buffers=[state[name] for name in network.running()],
-    )
+def stack_of(
+    network: FullyConnected, params: Params, buffers: Params, rate: float
+) -> Stack:
+    """Return a stack of replicates to be trained; parameters and statistics are copied."""
+    return Stack(network.arranged(params), rates=rate, buffers=buffers)
 
 
 class Perturbed(Task):
@@ -90,7 +77,7 @@ class Perturbed(Task):
 
     Parameters
     ----------
-    network : Network
+    network : FullyConnected
         Without batch normalisation.
     inputs : Tensor, shape (n, features)
     recipes : sequence of Recipe
@@ -109,7 +96,7 @@ class Perturbed(Task):
 
     def __init__(
         self,
-        network: Network,
+        network: FullyConnected,
         inputs: Tensor,
         recipes: Sequence[Recipe],
         generators: Sequence[torch.Generator],
@@ -126,7 +113,7 @@ class Perturbed(Task):
         rows = stack.rows.tolist()
         terms = losses(
             self.network,
-            self.network.named(params),
+            params,
             self.inputs[chosen],
             [self.recipes[row] for row in rows],
             [self.noise[row] for row in rows],

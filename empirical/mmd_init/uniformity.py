@@ -21,6 +21,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from empirical.checks import check_choice
+
 Estimator = Literal["unbiased", "biased"]
 ESTIMATORS = ("unbiased", "biased")
 
@@ -222,11 +224,7 @@ def _positive(who: str, medians: Tensor) -> Tensor:
 
 
 def _check(who: str, f: Tensor, dimensions: int, estimator: str) -> None:
-    if estimator not in ESTIMATORS:
-        raise ValueError(
-            f"{who}: `estimator` must be one of {', '.join(ESTIMATORS)}, but it is "
-            f"{estimator!r}"
-        )
+    check_choice(who, "estimator", estimator, ESTIMATORS)
     if f.ndim != dimensions or len(f) < 2 or f.shape[1] < 1:
         raise ValueError(
             f"{who}: predictions must have {dimensions} axes, at least 2 perturbations "

@@ -18,15 +18,15 @@ from empirical.mmd_init.experiments import (
     configurations,
 )
 from empirical.mmd_init.finetuning import FinetuneRecipe
-from empirical.mmd_init.networks import Network
+from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
 from empirical.testbed import stopping, telling
 from empirical.testbed.batch import run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
 
-NET = Network(widths=(16, 8, 6, 2))
-NORMED = Network(widths=(16, 8, 6, 2), batch_norm=True)
+NET = classifier((16, 8, 6, 2))
+NORMED = classifier((16, 8, 6, 2), batch_norm=True)
 TINY = Configuration(
     name="tiny",
     network=NET,

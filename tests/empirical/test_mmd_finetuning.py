@@ -8,8 +8,9 @@ import torch
 from torch.nn import functional
 
 from empirical.data import load
+from empirical.mmd_init import networks
 from empirical.mmd_init.finetuning import FineTuned, FinetuneRecipe, finetune
-from empirical.mmd_init.networks import Network, draw
+from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.random_labels import (
     RandomLabelRecipe,
     pretrain_random_labels,
@@ -38,10 +39,15 @@ SHORT = FinetuneRecipe(epochs=3, rate=5e-3, batch=15)
 SAME = {"rtol": 1e-9, "atol": 1e-12}
 
 
+def one_of(params, index):
+    """Return one replicate, with an axis of replicates."""
+    return tuple(p[index : index + 1].clone() for p in params)
+
+
 def start(*, batch_norm=False, runs=RUNS, dtype=torch.float64, widths=(64, 12, 10, 2)):
-    net = Network(widths=widths, batch_norm=batch_norm)
+    net = classifier(widths, batch_norm=batch_norm)
     generators = [torch_generator(7, "start", run) for run in range(runs)]
-    return net, net.init("he", generators, dtype=dtype)
+    return net, networks.start(net, "he", generators, dtype=dtype)
 
 
 def orders(runs=range(RUNS), tasks=range(TASKS)):
@@ -70,9 +76,7 @@ def interrupt_at(step):
 
 def usual(net, state, run, task):
     """Fine-tune one network as one would write it down with PyTorch's parts."""
-    module = net.module().double()
-    # Counters of batches have no part in it.
-    module.load_state_dict(draw(state, run), strict=False)
+    module = networks.as_module(net, state, replicate=run)
     first = [p.detach().clone() for p in module.parameters()]
     optimiser = torch.optim.Adam(module.parameters(), lr=SHORT.rate, foreach=False)
     labels = torch.from_numpy(LABELLINGS[task]).long()
@@ -266,7 +270,7 @@ class TestFinetune:
         same(stacked, tuned(net, state, recorded=True, chunk=4))
         alone = finetune(
             net,
-            {name: t[1:] for name, t in state.items()},
+            tuple(t[1:] for t in state),
             DIGITS,
             LABELLINGS[2:],
             Split(train=SPLIT.train[2:], validation=SPLIT.validation[2:]),
@@ -322,9 +326,9 @@ class TestFinetune:
 
     def test_leaves_the_start_as_it_was(self):
         net, state = start(batch_norm=True)
-        before = {name: t.clone() for name, t in state.items()}
+        before = tuple(t.clone() for t in state)
         tuned(net, state)
-        assert all(torch.equal(t, before[name]) for name, t in state.items())
+        assert all(map(torch.equal, state, before))
 
     def test_runs_may_have_splits_of_their_own(self):
         net, state = start()
@@ -349,9 +353,9 @@ class TestFinetune:
 
     def test_a_draw_that_diverges_stops_no_other(self):
         net, state = start(dtype=torch.float32)
-        wild = {name: t.clone() for name, t in state.items()}
-        for layer in net.layers:
-            wild[f"{layer.linear}.weight"][0] *= 1e20
+        wild = tuple(t.clone() for t in state)
+        for weight, _ in networks.pairs(net, wild):
+            weight[0] *= 1e20
         done, calm = tuned(net, wild), tuned(net, state)
         assert done.diverged.tolist() == [[True] * TASKS, [False] * TASKS]
         assert np.isnan(done.test_accuracy[0]).all()
@@ -378,7 +382,7 @@ class TestFinetune:
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
     def test_a_gpu_makes_the_same_numbers(self):
         net, state = start(batch_norm=True)
-        moved = {name: t.cuda() for name, t in state.items()}
+        moved = tuple(t.cuda() for t in state)
         there = tuned(net, moved, recorded=True)
         same(tuned(net, state, recorded=True), there)
 
@@ -413,14 +417,14 @@ class TestFinetune:
 
     def test_refuses_states_that_are_not_the_networks(self):
         net, state = start()
-        bad = state | {"0.weight": state["0.weight"].clone()}
-        bad["0.weight"][0, 0, 0] = torch.inf
-        with pytest.raises(ValueError, match=r"1 of 1536 entries of '0\.weight' are"):
+        bad = (state[0].clone(), *state[1:])
+        bad[0][0, 0, 0] = torch.inf
+        with pytest.raises(ValueError, match="1 of 1536 entries of tensor 0 are"):
             tuned(net, bad)
-        with pytest.raises(ValueError, match="`state` must be a stack"):
-            tuned(net, draw(state, 0))
-        with pytest.raises(ValueError, match=r"absent, e\.g\. '2\.bias'"):
-            tuned(net, {n: t for n, t in state.items() if n != "2.bias"})
+        with pytest.raises(ValueError, match="`params` must have the shapes"):
+            tuned(net, tuple(p[0] for p in state))
+        with pytest.raises(ValueError, match="`params` must have the shapes"):
+            tuned(net, state[:-1])
         with pytest.raises(ValueError, match="`network` must have 64 inputs"):
             tuned(*start(widths=(63, 4, 2)))
 
@@ -459,8 +463,7 @@ class TestRandomLabels:
         net, state = start(batch_norm=batch_norm)
         done = self.made(net, state)
         for run in range(RUNS):
-            module = net.module().double()
-            module.load_state_dict(draw(state, run), strict=False)
+            module = networks.as_module(net, state, replicate=run)
             optimiser = torch.optim.Adam(module.parameters(), lr=5e-3, foreach=False)
             generator, losses, states = torch_generator(7, "labels", run), [], []
             while len(losses) < 23:
@@ -472,28 +475,25 @@ class TestRandomLabels:
                     loss.backward()
                     optimiser.step()
                     losses.append(float(loss.detach()))
-                    states.append(
-                        {k: v.clone() for k, v in module.state_dict().items()}
-                    )
+                    every = (*module.parameters(), *module.buffers())
+                    states.append([t.detach().clone() for t in every if t.ndim])
             # 20 of the 23 steps: four windows.
             windows = np.reshape(losses[:20], (4, 5)).mean(axis=1)
             np.testing.assert_allclose(done.losses[run], windows, **SAME)
             best = int(windows.argmin())
             assert done.best_window[run] == best + 1
             kept = states[5 * best + 4]
-            for name, tensor in draw(done.state, run).items():
+            found = (*done.params, *done.buffers)
+            for mine, theirs in zip(found, kept, strict=True):
                 # Adam turns gradients that are rounding alone, of biases ahead of batch
                 # normalisation, into steps of up to 1e-15 / eps of the rate.
-                torch.testing.assert_close(tensor, kept[name], rtol=1e-8, atol=1e-9)
+                torch.testing.assert_close(mine[run], theirs, rtol=1e-8, atol=1e-9)
 
     def test_stacked_equals_looped(self):
         net, state = start()
         stacked, looped = self.made(net, state), self.made(net, state, chunk=1)
         np.testing.assert_allclose(stacked.losses, looped.losses, **SAME)
-        for name, tensor in stacked.state.items():
-            torch.testing.assert_close(
-                tensor, looped.state[name], rtol=1e-9, atol=1e-12
-            )
+        torch.testing.assert_close(stacked.params, looped.params, rtol=1e-9, atol=1e-12)
 
     @pytest.mark.parametrize("stop", [10, 23, 33])
     def test_goes_on_from_a_checkpoint(self, stop, tmp_path):
@@ -506,7 +506,8 @@ class TestRandomLabels:
         again = self.made(net, state, progress=lambda t, *_: seen.append(t), **options)
         assert seen[0] > stop
         np.testing.assert_array_equal(again.losses, whole.losses)
-        assert all(torch.equal(t, whole.state[name]) for name, t in again.state.items())
+        assert all(map(torch.equal, again.params, whole.params))
+        assert all(map(torch.equal, again.buffers, whole.buffers))
 
     def test_tells_how_far_it_is(self):
         seen, (net, state) = [], start()
@@ -524,7 +525,7 @@ class TestRandomLabels:
         assert done.diverged.tolist() == [True, False]
         assert done.best_window[0] == 0
         assert done.best_window[1] > 0
-        kept, first = draw(done.state, 0), draw(state, 0)
+        kept, first = one_of(done.state, 0), one_of(state, 0)
         assert all(torch.equal(kept[name], first[name]) for name in kept)
 
     def test_labels_are_not_learnt(self):
