@@ -38,7 +38,7 @@ class Group:
 
 
 def groups(configuration: Configuration) -> tuple[Group, ...]:
-    """Return the groups in the order of their draws, each a draw for each seed."""
+    """Return the groups in the order of their replicates, one for each seed."""
     rates = configuration.rates or (configuration.recipe.learning_rate,)
     product = itertools.product(configuration.labels, configuration.schemes, rates)
     return tuple(Group(labels=x, scheme=s, rate=r) for x, s, r in product)
@@ -52,7 +52,7 @@ def train_configuration(
     Returns
     -------
     trained : Trained
-        Draws in order of `groups`, within each of seeds.
+        Replicates in order of `groups`, within each of seeds.
     pictures : dict
         The training images of each of the configuration's `labels`, or those that are
         looked at when it trains on many.
@@ -64,7 +64,7 @@ def train_configuration(
         for labels in configuration.labels
     }
     made = groups(configuration)
-    draws = [(group, seed) for group in made for seed in configuration.seeds]
+    replicates = [(group, seed) for group in made for seed in configuration.seeds]
     params = joined(
         [
             network.init(
@@ -74,7 +74,7 @@ def train_configuration(
                 dtype=torch.float32,
                 device=setting.device,
             )
-            for group, seed in draws
+            for group, seed in replicates
         ]
     )
     if configuration.examples is not None:
@@ -82,13 +82,13 @@ def train_configuration(
     elif len(pictures) == 1:
         inputs = next(iter(pictures.values())).pixels
     else:
-        inputs = torch.stack([pictures[group.labels].pixels for group, _ in draws])
+        inputs = torch.stack([pictures[group.labels].pixels for group, _ in replicates])
     trained = train(
         network,
         params,
         inputs.to(device=setting.device, dtype=torch.float32),
         configuration.recipe,
-        rates=[group.rate for group, _ in draws],
+        rates=[group.rate for group, _ in replicates],
         generator=torch_generator(configuration.seeds[0], "identity-map", "batches"),
         progress=setting.progress,
         checkpoint=setting.checkpoint,
@@ -104,8 +104,8 @@ def run_configuration(
     Returns
     -------
     RunRecord
-        Facts: what `measures.by_replicate` says of all networks; series ``times``. A
-        draw for each ``labels``, ``scheme``, ``rate`` and ``seed``: steps, released,
+        Facts: what `measures.by_replicate` says of all networks; series ``times``. One
+        for each ``labels``, ``scheme``, ``rate`` and ``seed``: steps, released,
         final_loss, starts, finite; ``losses``, one for each of the first times, and what
         was measured.
 

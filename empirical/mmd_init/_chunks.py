@@ -1,4 +1,4 @@
-"""Stacks trained a chunk after the other, as many draws as memory has room for."""
+"""Stacks trained a chunk after the other, as many replicates as memory has room for."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ Progress = Callable[[int, int, float], None]
 Told = Callable[[int, float], None]
 """The same for one part: its updates done, and the loss."""
 Train = Callable[[range, Told, Checkpoint | None], dict[str, Tensor]]
-"""Trains some draws; returns what came of them, draws in front."""
+"""Trains some replicates; returns what came of them, replicates in front."""
 
 CPU_BYTES, CUDA_BYTES = 256 * 2**20, 8 * 2**30
 """Of parameters, gradients and moments at once."""

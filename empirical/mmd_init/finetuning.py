@@ -153,7 +153,7 @@ def finetune(
         See `tasks.draw_splits`; either shared by the runs or each run's own.
     generators : sequence of torch.Generator, length runs * tasks
         Of the orders of examples, each task of the first run, of the second, ...; on the
-        CPU. One a draw: what becomes of it does not depend on which others there are, but
+        CPU. What becomes of a replicate does not depend on which others there are, but
         for rounding.
     buffers : tuple of Tensor, optional
         Running statistics of batch normalisation to begin with.
@@ -176,7 +176,7 @@ def finetune(
     Returns
     -------
     FineTuned
-        A draw with a loss that is not finite is marked, and stops no other.
+        A replicate with a loss that is not finite is marked, and stops no other.
 
     Raises
     ------
@@ -201,10 +201,10 @@ def finetune(
     """
     recipe = recipe or FinetuneRecipe()
     runs = check_tuning(network, params, images, tasks, splits, batch=recipe.batch)
-    draws = runs * len(tasks)
-    if len(generators) != draws:
+    replicates = runs * len(tasks)
+    if len(generators) != replicates:
         raise ValueError(
-            f"finetune: `generators` must be {draws}, one for each of {runs} runs and "
+            f"finetune: `generators` must be {replicates}, one for each of {runs} runs and "
             f"{len(tasks)} tasks, but they are {len(generators)}"
         )
     chunk = replicates_at_once(network, params) if chunk is None else chunk
@@ -237,7 +237,9 @@ def finetune(
         )
 
     updates = recipe.epochs * math.ceil(splits.train.shape[-1] / recipe.batch)
-    found = in_chunks(train, draws, chunk, updates, progress=progress, checkpoint=kept)
+    found = in_chunks(
+        train, replicates, chunk, updates, progress=progress, checkpoint=kept
+    )
     shape = runs, len(tasks)
     joined: dict[str, Any] = {
         name: values.numpy().reshape(*shape, *values.shape[1:])
@@ -247,7 +249,7 @@ def finetune(
 
 
 class _Data:
-    """Examples and labels of each draw, on its device."""
+    """Examples and labels of each replicate, on its device."""
 
     def __init__(
         self, images: Images, tasks: Bools, splits: Split, runs: int, like: Tensor
@@ -291,7 +293,7 @@ def _train(
     recorded: bool,
     checkpoint: Checkpoint | None,
 ) -> dict[str, Tensor]:
-    """Train some draws together; return the fields of the result, one row a draw."""
+    """Train some replicates together; return the fields of the result, one row each."""
     index = torch.tensor(list(members), device=data.inputs.device)
     tasks = (index % data.tasks)[:, None]
     train, held_out = data.train[index], data.validation[index]
@@ -309,7 +311,7 @@ def _train(
     moved = Series(np.arange(steps + 1), _distance_from(stack.params))
 
     def epochs(values: Floats) -> Floats:
-        """Return the mean over the examples of epochs, of losses (draws, updates)."""
+        """Return the mean over the examples of epochs, of losses (replicates, updates)."""
         sizes = np.full(per_epoch, batches.batch)
         sizes[-1] = train.shape[1] - (per_epoch - 1) * batches.batch
         parts = values.reshape(len(values), -1, per_epoch)
@@ -331,7 +333,7 @@ def _train(
         checkpoint=checkpoint,
         progress=progress,
     )
-    # A draw whose loss was not finite stays: what it makes of the rest is not finite.
+    # A replicate whose loss was not finite stays: what it makes of the rest is not finite.
     finite = np.isfinite(curve.values).all(axis=1) & np.isfinite(best.values).all(
         axis=1
     )
@@ -367,7 +369,7 @@ def _distance_from(start: Params) -> Callable[[Stack], dict[str, Tensor]]:
 def _accuracy(
     network: FullyConnected, params: Params, buffers: Params, data: _Data, tasks: Tensor
 ) -> Tensor:
-    """Return the share of test images that each draw gets right."""
+    """Return the share of test images that each replicate gets right."""
     x = data.test_inputs
     right = torch.zeros_like(tasks[:, 0])
     widest = max(a + b for a, b in pairwise((*network.widths[1:], 0)))

@@ -137,7 +137,7 @@ def _uniformity(
     bandwidths: Tensor | None,
 ) -> Tensor:
     """Return the mean over each network's batch, (S,)."""
-    draws, _, count, _ = f.shape
+    replicates, _, count, _ = f.shape
     if points is None:
         rows = f.transpose(0, 1).flatten(1, 2)
         found = uniformity.closed(
@@ -146,7 +146,7 @@ def _uniformity(
             reference=recipe.reference,
             estimator=recipe.estimator,
         )
-        return found.view(draws, count).mean(dim=1)
+        return found.view(replicates, count).mean(dim=1)
     made: list[Tensor] = []
     for index, u in enumerate(points):
         part = slice(index * count, (index + 1) * count)

@@ -128,12 +128,12 @@ def predictions(
     """
     few = perturbations <= len(inputs)
     with torch.no_grad():
-        draws = len(generators)
+        replicates = len(generators)
         logits = (noise.explicit if few else noise.gram)(
             pairs(network, params),
-            inputs.expand(draws, *inputs.shape),
+            inputs.expand(replicates, *inputs.shape),
             perturbations,
-            inputs.new_full((draws,), s),
+            inputs.new_full((replicates,), s),
             on_device(generators, inputs.device),
         )
         return logits.softmax(dim=-1)[..., 0]

@@ -102,16 +102,19 @@ def as_module(
     True
     """
     parts: list[nn.Module] = []
-    for fan, out in pairwise(network.widths):
-        parts.append(nn.Linear(fan, out))
-        if network.norm is not None:
-            parts.append(nn.BatchNorm1d(out))
-        parts.append(nn.ReLU())
+    # There modules draw nothing from the global generator.
+    with torch.device("meta"):
+        for fan, out in pairwise(network.widths):
+            parts.append(nn.Linear(fan, out))
+            if network.norm is not None:
+                parts.append(nn.BatchNorm1d(out))
+            parts.append(nn.ReLU())
     made = nn.Sequential(*parts[: -1 if network.norm is None else -2])
-    made.to(params[0])
-    # The modules count batches too.
+    made.to(params[0].dtype).to_empty(device=params[0].device)
     running = [b for b in made.buffers() if b.ndim]
     with torch.no_grad():
+        for count in (b for b in made.buffers() if not b.ndim):
+            count.zero_()
         for own, p in zip(
             [*made.parameters(), *running],
             [*params, *(buffers or network.running(params))],

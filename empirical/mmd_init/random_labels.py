@@ -75,13 +75,13 @@ class RandomLabelled:
     Attributes
     ----------
     params, buffers : tuple of Tensor
-        Of each draw at the end of its best window; its start where no window has a
+        Of each replicate at the end of its best window; its start where no window has a
         finite mean.
-    best_window : int array, shape (draws,)
+    best_window : int array, shape (replicates,)
         1, 2, ..., the first of least mean loss; 0 where none is finite.
-    losses : float array, shape (draws, windows)
+    losses : float array, shape (replicates, windows)
         Mean over each window of the losses that its steps went down from.
-    diverged : bool array, shape (draws,)
+    diverged : bool array, shape (replicates,)
         Whether a loss was not finite, be it after the best window.
     """
 
@@ -117,9 +117,9 @@ def pretrain_random_labels(
     params : tuple of Tensor
         Not changed.
     inputs : Tensor, shape (n, features)
-        The same for all draws, each in its own order, drawn anew each epoch.
+        The same for all replicates, each in its own order, drawn anew each epoch.
     generators : sequence of torch.Generator
-        Of orders and labels, one a draw, on the CPU. What becomes of a draw does not
+        Of orders and labels, on the CPU, one a replicate, whose course does not
         depend on the others, but for rounding.
     recipe : RandomLabelRecipe, optional
         By default the paper's, with its 9,375 steps on the 60,000 digits.
@@ -157,12 +157,12 @@ def pretrain_random_labels(
     ((1, 6), True)
     """
     recipe = recipe or RandomLabelRecipe()
-    draws = check_params("pretrain_random_labels", network, params)
+    replicates = check_params("pretrain_random_labels", network, params)
     steps = _checked(network, inputs, recipe)
-    if len(generators) != draws:
+    if len(generators) != replicates:
         raise ValueError(
-            f"pretrain_random_labels: `generators` must be {draws}, one a draw, but they "
-            f"are {len(generators)}"
+            f"pretrain_random_labels: `generators` must be {replicates}, one each, but "
+            f"they are {len(generators)}"
         )
     chunk = replicates_at_once(network, params) if chunk is None else chunk
     check_counts("pretrain_random_labels", chunk=chunk)
@@ -182,7 +182,9 @@ def pretrain_random_labels(
         orders = [generators[d] for d in members]
         return _train(network, stack, x, orders, recipe, steps, told, checkpoint)
 
-    found = in_chunks(train, draws, chunk, steps, progress=progress, checkpoint=kept)
+    found = in_chunks(
+        train, replicates, chunk, steps, progress=progress, checkpoint=kept
+    )
     best, losses, diverged = (
         found.pop(name).numpy() for name in ("best window", "losses", "diverged")
     )
@@ -235,7 +237,7 @@ def _train(
     told: Told,
     checkpoint: Checkpoint | None,
 ) -> dict[str, Tensor]:
-    """Train some draws together; return state and fields of the result."""
+    """Train some replicates together; return state and fields of the result."""
     # Each input with each label is an example.
     every = torch.arange(len(inputs) * network.widths[-1], device=inputs.device)[None]
     whole = len(inputs) // recipe.batch * recipe.batch

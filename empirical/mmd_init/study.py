@@ -1,4 +1,4 @@
-"""What one configuration makes: a problem, trained draws, a record."""
+"""What one configuration makes: a problem, trained replicates, a record."""
 
 import dataclasses
 import time
@@ -47,7 +47,7 @@ def run_configuration(
     Returns
     -------
     RunRecord
-        Facts: the images' description and the tasks. A draw for each variant and
+        Facts: the images' description and the tasks. A replicate for each variant and
         ``seed``, with, as far as they apply: ``windows/`` (means of each term) and
         ``first/`` (its first window), ``constant/`` and ``dead/`` (shares over
         minibatches, ``mean`` and ``std``), ``detachment``, ``jacobian`` (mean squares by

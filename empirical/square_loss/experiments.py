@@ -81,8 +81,8 @@ class Configuration:
             )
 
     @property
-    def draws(self) -> tuple[tuple[float, int], ...]:
-        """Scale and seed of each draw."""
+    def replicates(self) -> tuple[tuple[float, int], ...]:
+        """Scale and seed of each replicate."""
         return tuple((scale, seed) for scale in self.scales for seed in self.seeds)
 
 

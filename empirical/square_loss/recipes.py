@@ -23,7 +23,7 @@ DECAYED = ("all", "last")
 class Recipe:
     """Stochastic gradient descent on the mean of squared residuals.
 
-    The loss of a draw is the mean over examples of the squared error, summed over
+    The loss of a replicate is the mean over examples of the squared error, summed over
     outputs where there are several.
 
     Attributes
@@ -40,16 +40,16 @@ class Recipe:
         Every parameter, or only what carries the size of the network's output: the last
         layer, or the scalar of the family ``"wn"``.
     batch : int, optional
-        Examples a step, from an order drawn anew each epoch and shared by all draws;
+        Examples a step, from an order drawn anew each epoch and shared by all replicates;
         absent, all of them. An epoch's last batch may be smaller.
     schedule : tuple of float
         Fractions of the epochs at which the rate drops.
     drop : float
         Factor of each drop.
     stable : float, optional
-        Lower a draw's rate so that ``rate * 2 mean_n |dg_n/dW|^2``, which bounds rate times
-        the largest curvature of the loss at the start, is at most this: a rule for
-        networks that the stated rate would blow up. The rates used are recorded.
+        Lower a replicate's rate so that ``rate * 2 mean_n |dg_n/dW|^2``, which bounds
+        rate times the largest curvature of the loss at the start, is at most this: a rule
+        for networks that the stated rate would blow up. The rates used are recorded.
     exploded : float
         A loss above so many times the first counts as diverged; so does one that is not
         finite.

@@ -1,4 +1,4 @@
-"""What one configuration makes: a problem, trained draws, a record."""
+"""What one configuration makes: a problem, trained replicates, a record."""
 
 import time
 from typing import Any
@@ -50,12 +50,15 @@ def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
 def train_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> tuple[Trained, Problem]:
-    """Train a configuration's draws side by side, in the order of its `draws`."""
-    learnt, draws = problem_of(configuration, setting), _mine(configuration, setting)
+    """Train a configuration's replicates side by side, in the order of its `replicates`."""
+    learnt, replicates = (
+        problem_of(configuration, setting),
+        _mine(configuration, setting),
+    )
     params = start(
         configuration.network,
-        [scale for scale, _ in draws],
-        [torch_generator(seed, "square-loss", "weights") for _, seed in draws],
+        [scale for scale, _ in replicates],
+        [torch_generator(seed, "square-loss", "weights") for _, seed in replicates],
         dtype=getattr(torch, configuration.dtype),
         device=setting.device,
     )
@@ -80,7 +83,7 @@ def run_configuration(
     -------
     RunRecord
         Facts: the problem's description, ``penalty`` (the lambda of the sum of squares),
-        the quantiles' levels; series ``epochs`` and ``sparse_epochs``. A draw for each
+        the quantiles' levels; series ``epochs`` and ``sparse_epochs``. A replicate for each
         ``scale`` and ``seed``: rate, steps, diverged, interpolated, test_error; series
         with a value an epoch, NaN after the end, and sorted ``margins``.
 
@@ -152,7 +155,7 @@ def _mine(
     configuration: Configuration, setting: Setting
 ) -> tuple[tuple[float, int], ...]:
     """Return scale and seed of the replicates to run."""
-    return configuration.draws[slice(*(setting.rows or (None,)))]
+    return configuration.replicates[slice(*(setting.rows or (None,)))]
 
 
 def _draws(
@@ -166,27 +169,29 @@ def _draws(
     )
     unseen = measures.margins(held_out_outputs(network, final, learnt), test_classes)
     made: list[Draw] = []
-    for draw, (scale, seed) in enumerate(_mine(configuration, setting)):
-        test = unseen[draw].double().cpu().numpy()
-        ended = trained.status[draw] != "diverged"
+    for replicate, (scale, seed) in enumerate(_mine(configuration, setting)):
+        test = unseen[replicate].double().cpu().numpy()
+        ended = trained.status[replicate] != "diverged"
         series = {
-            name: rounded(values[:, draw]) if name in _ROUNDED else values[:, draw]
+            name: rounded(values[:, replicate])
+            if name in _ROUNDED
+            else values[:, replicate]
             for name, values in trained.series.items()
         }
         made.append(
             Draw(
                 keys={"scale": scale, "seed": seed},
-                status=trained.status[draw],
+                status=trained.status[replicate],
                 facts={
-                    "rate": float(trained.rates[draw]),
-                    "steps": int(trained.steps[draw]),
-                    "diverged": _absent(trained.diverged[draw]),
-                    "interpolated": _absent(trained.interpolated[draw]),
+                    "rate": float(trained.rates[replicate]),
+                    "steps": int(trained.steps[replicate]),
+                    "diverged": _absent(trained.diverged[replicate]),
+                    "interpolated": _absent(trained.interpolated[replicate]),
                     "test_error": float((test <= 0.0).mean()) if ended else None,
                 },
                 arrays={
                     **series,
-                    "margins": np.sort(seen[draw].double().cpu().numpy()),
+                    "margins": np.sort(seen[replicate].double().cpu().numpy()),
                 },
             )
         )
@@ -201,7 +206,7 @@ def cost_of(configuration: Configuration) -> float:
     """Return an estimate of a configuration's work; see `Study`."""
     c = configuration
     examples = c.per_class * len(c.labels)
-    return 3.0 * c.recipe.epochs * examples * len(c.draws) * c.network.products
+    return 3.0 * c.recipe.epochs * examples * len(c.replicates) * c.network.products
 
 
 STUDY = Study(
@@ -210,5 +215,5 @@ STUDY = Study(
     identity=identity_of,
     run=run_configuration,
     cost=cost_of,
-    replicates=lambda configuration: len(configuration.draws),
+    replicates=lambda configuration: len(configuration.replicates),
 )

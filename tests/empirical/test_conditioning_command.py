@@ -121,7 +121,9 @@ class TestConfigurations:
                 study.STUDY, [other[0], bad], folder=tmp_path, engine=engine
             )
         assert outcomes["c0"] == "done"
-        assert outcomes["x"].startswith("failed: train: `layers` must be one of top, all")
+        assert outcomes["x"].startswith(
+            "failed: train: `layers` must be one of top, all"
+        )
 
     def test_names_are_unique_and_kinds_covered(self):
         for scale in SCALES:
