@@ -1,10 +1,13 @@
-"""Small pieces of markup: escaped text, rendered formulas, links to claims."""
+"""Small pieces of markup that templates use: dressed text, rendered formulas."""
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from html import escape
 from typing import Any, cast
 from xml.etree import ElementTree as ET
+
+from markupsafe import Markup
 
 from verify.compare import Outcome
 from verify.items import PAPERS
@@ -34,18 +37,18 @@ _CODE = re.compile(
 _SYMBOLS = (("&gt;=", "≥"), ("&lt;=", "≤"), ("sqrt(", "√("), (" - ", " − "))
 
 
-def text(value: str) -> str:
+def text(value: str) -> Markup:
     """Escape a text, set ids and what stands in backticks as code, dress its maths.
 
-    >>> text("a < `b`")
-    'a &lt; <code>b</code>'
-    >>> text("mu >= 1/2 and a_2 = 0")
-    'μ ≥ 1/2 and a<sub>2</sub> = 0'
+    >>> print(text("a < `b`"))
+    a &lt; <code>b</code>
+    >>> print(text("mu >= 1/2 and a_2 = 0"))
+    μ ≥ 1/2 and a<sub>2</sub> = 0
     """
     parts = _CODE.split(escape(value, quote=False))
     dressed = [_dress(part) for part in parts[::2]]
     codes = [*(f"<code>{part.strip('`')}</code>" for part in parts[1::2]), ""]
-    return "".join(a + b for a, b in zip(dressed, codes, strict=True))
+    return Markup("".join(a + b for a, b in zip(dressed, codes, strict=True)))
 
 
 def _dress(words: str) -> str:
@@ -58,7 +61,8 @@ def _dress(words: str) -> str:
     return re.sub(r"<sup>-", "<sup>−", words)
 
 
-def formula(latex: str) -> str:
+@cache
+def formula(latex: str) -> Markup:
     r"""Return LaTeX as a MathML block; what cannot be rendered is shown as an error.
 
     >>> "<mi>ρ</mi>" in formula(r"\rho")
@@ -69,12 +73,11 @@ def formula(latex: str) -> str:
     try:
         rendered = _mathml(latex)
     except Exception as error:  # the converter raises many kinds, and none is ours
-        return (
-            f'<p class="formula-error"><strong>This formula cannot be rendered</strong>'
-            f" ({escape(type(error).__name__)}: {escape(str(error))})"
-            f"<br><code>{escape(latex)}</code></p>"
-        )
-    return f'<div class="formula">{rendered}</div>'
+        return Markup(
+            '<p class="formula-error"><strong>This formula cannot be rendered</strong>'
+            " ({}: {})<br><code>{}</code></p>"
+        ).format(type(error).__name__, error, latex)
+    return Markup(f'<div class="formula">{rendered}</div>')
 
 
 def _mathml(latex: str) -> str:
@@ -91,7 +94,7 @@ def _mathml(latex: str) -> str:
     for element in tree.iter():
         _check_inert(element)
         element.tag = element.tag.removeprefix(_MATHML)
-    tree.attrib |= {"alttext": latex, "xmlns": _MATHML.strip("{}")}
+    tree.set("alttext", latex)
     return ET.tostring(tree, encoding="unicode")
 
 
@@ -135,20 +138,6 @@ def kind(row: Row) -> str:
         return "bad"
     known = {"open": "open", "undecided": "undecided", "vacuous": "undecided"}
     return known.get(row.outcome, "pending")
-
-
-def label(row: Row) -> str:
-    """Return a row's verdict as a coloured label."""
-    return f'<span class="verdict {kind(row)}">{escape(row.verdict)}</span>'
-
-
-def link(row: Row, words: str = "") -> str:
-    """Return a link to a claim's section, coloured by its verdict."""
-    return (
-        f'<a class="ref {kind(row)}" href="#{anchor(row.claim.id)}"'
-        f' title="{escape(row.claim.title)}: {escape(row.verdict)}">'
-        f"{escape(words or row.claim.id)}</a>"
-    )
 
 
 def arguments(case: Mapping[str, Any]) -> str:
