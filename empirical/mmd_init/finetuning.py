@@ -4,7 +4,6 @@ The paper takes an initialisation for as good as the networks that are trained f
 few examples: the mean of their accuracy over tasks, and how little it varies.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,8 +17,12 @@ from torch import Tensor
 
 from empirical.checks import check_counts
 from empirical.mmd_init._checks import check_adam, check_tuning
-from empirical.mmd_init._chunks import Progress, Told, in_chunks, replicates_at_once
-from empirical.mmd_init.task import Classify, cross_entropy, stack_of
+from empirical.mmd_init.task import (
+    Classify,
+    cross_entropy,
+    replicates_at_once,
+    stack_of,
+)
 from empirical.mmd_init.tasks import Bools, Images, Ints, Split
 from empirical.networks import FullyConnected
 from empirical.testbed import loop
@@ -126,9 +129,9 @@ def finetune(
     generators: Sequence[torch.Generator],
     buffers: Params = (),
     recipe: FinetuneRecipe | None = None,
-    chunk: int | None = None,
+    together: int | None = None,
     recorded: bool = False,
-    progress: Progress | None = None,
+    progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> FineTuned:
@@ -159,10 +162,9 @@ def finetune(
         Running statistics of batch normalisation to begin with.
     recipe : FinetuneRecipe, optional
         By default the paper's.
-    chunk : int, optional
-        Replicates trained together: the same numbers up to rounding, at another speed. By
-        default as many as fit into 256 MiB on a CPU, 8 GiB on a GPU, by their parameters,
-        gradients and moments.
+    together : int, optional
+        Replicates updated together: the same numbers up to rounding, at another speed.
+        See `task.replicates_at_once`.
     recorded : bool
         Whether the distance from the start is recorded at each step.
     progress : callable, optional
@@ -207,45 +209,79 @@ def finetune(
             f"finetune: `generators` must be {replicates}, one for each of {runs} runs and "
             f"{len(tasks)} tasks, but they are {len(generators)}"
         )
-    chunk = replicates_at_once(network, params) if chunk is None else chunk
-    check_counts("finetune", chunk=chunk)
+    together = replicates_at_once(network, params) if together is None else together
+    check_counts("finetune", together=together)
     data = _Data(images, tasks, splits, runs, params[0])
-    described = (network, recipe, chunk, recorded, data.inputs.device.type)
+    described = (network, recipe, together, recorded, data.inputs.device.type)
     buffers = buffers or network.running(params)
-    tensors = (*params, *buffers, *data.tensors)
     kept = checkpoint and Checkpoint(
         checkpoint,
-        of=fingerprint(described, tensors, generators),
+        of=fingerprint(described, (*params, *buffers, *data.tensors), generators),
         seconds=checkpoint_seconds,
     )
-
-    def train(
-        members: range, told: Told, checkpoint: Checkpoint | None
-    ) -> dict[str, Tensor]:
-        whose = [d // len(tasks) for d in members]
-        own, running = (tuple(t[whose] for t in ts) for ts in (params, buffers))
-        return _train(
-            network,
-            stack_of(network, own, running, recipe.rate),
-            data,
-            members,
-            recipe,
-            [generators[d] for d in members],
-            told,
-            recorded=recorded,
-            checkpoint=checkpoint,
-        )
-
-    updates = recipe.epochs * math.ceil(splits.train.shape[-1] / recipe.batch)
-    found = in_chunks(
-        train, replicates, chunk, updates, progress=progress, checkpoint=kept
+    of = torch.arange(replicates, device=params[0].device)
+    whose, task = of // len(tasks), (of % len(tasks))[:, None]
+    stack = stack_of(
+        network,
+        tuple(p[whose] for p in params),
+        tuple(b[whose] for b in buffers),
+        recipe.rate,
     )
-    shape = runs, len(tasks)
-    joined: dict[str, Any] = {
-        name: values.numpy().reshape(*shape, *values.shape[1:])
-        for name, values in found.items()
-    }
-    return FineTuned(**joined)
+    train, held_out = data.train, data.validation
+    held_out_classes = data.classes[task, held_out]
+
+    def validation(stack: Stack) -> Tensor:
+        x, running = data.inputs[held_out], stack.buffers
+        signals = network.run(stack.params, x, buffers=running, training=False)
+        return cross_entropy(signals.outputs, held_out_classes)
+
+    batches = Epochs(train.shape[1], recipe.batch, generators)
+    per_epoch = batches.per_epoch
+    steps = recipe.epochs * per_epoch
+    curve, best = Curve(np.arange(steps)), BestWindow(per_epoch, validation)
+    moved = Series(np.arange(steps + 1), _distance_from(stack.params))
+
+    def epochs(values: Floats) -> Floats:
+        """Return the mean over the examples of epochs, of losses (replicates, updates)."""
+        sizes = np.full(per_epoch, batches.batch)
+        sizes[-1] = train.shape[1] - (per_epoch - 1) * batches.batch
+        parts = values.reshape(len(values), -1, per_epoch)
+        return (parts * sizes).sum(axis=2) / train.shape[1]
+
+    def told(done: int, total: int, loss: float) -> None:
+        del loss
+        if progress is not None and done % per_epoch == 0:
+            last = epochs(curve.values[:, done - per_epoch : done])
+            progress(done, total, float(last.mean()))
+
+    loop.train(
+        Classify(network, data.inputs, train, data.classes[task, train]),
+        stack,
+        Adam(betas=recipe.betas, eps=recipe.eps),
+        steps=steps,
+        check=per_epoch,
+        batches=batches,
+        observers=[curve, best, *([moved] if recorded else [])],
+        together=together,
+        checkpoint=kept,
+        progress=told,
+    )
+    # A replicate whose loss was not finite stays: what it makes of the rest is not finite.
+    every = np.hstack([curve.values, best.values])
+    finite = np.asarray(np.isfinite(every).all(axis=1))
+    right = _accuracy(network, best.params, best.buffers, data, task).cpu().numpy()
+
+    def by_task(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return values.reshape(runs, len(tasks), *values.shape[1:])
+
+    return FineTuned(
+        test_accuracy=by_task(np.where(finite, right, np.nan)),
+        best_epoch=by_task(best.at // per_epoch),
+        validation_loss=by_task(best.values),
+        train_loss=by_task(epochs(curve.values)),
+        diverged=by_task(np.logical_not(finite)),
+        distances=by_task(moved.values["distance"].T.copy()) if recorded else None,
+    )
 
 
 class _Data:
@@ -279,75 +315,6 @@ class _Data:
             self.test_inputs,
             self.test_classes,
         )
-
-
-def _train(
-    network: FullyConnected,
-    stack: Stack,
-    data: _Data,
-    members: range,
-    recipe: FinetuneRecipe,
-    generators: list[torch.Generator],
-    told: Told,
-    *,
-    recorded: bool,
-    checkpoint: Checkpoint | None,
-) -> dict[str, Tensor]:
-    """Train some replicates together; return the fields of the result, one row each."""
-    index = torch.tensor(list(members), device=data.inputs.device)
-    tasks = (index % data.tasks)[:, None]
-    train, held_out = data.train[index], data.validation[index]
-    held_out_classes = data.classes[tasks, held_out]
-
-    def validation(stack: Stack) -> Tensor:
-        x, buffers = data.inputs[held_out], stack.buffers
-        signals = network.run(stack.params, x, buffers=buffers, training=False)
-        return cross_entropy(signals.outputs, held_out_classes)
-
-    batches = Epochs(train.shape[1], recipe.batch, generators)
-    per_epoch = batches.per_epoch
-    steps = recipe.epochs * per_epoch
-    curve, best = Curve(np.arange(steps)), BestWindow(per_epoch, validation)
-    moved = Series(np.arange(steps + 1), _distance_from(stack.params))
-
-    def epochs(values: Floats) -> Floats:
-        """Return the mean over the examples of epochs, of losses (replicates, updates)."""
-        sizes = np.full(per_epoch, batches.batch)
-        sizes[-1] = train.shape[1] - (per_epoch - 1) * batches.batch
-        parts = values.reshape(len(values), -1, per_epoch)
-        return (parts * sizes).sum(axis=2) / train.shape[1]
-
-    def progress(done: int, total: int, loss: float) -> None:
-        del total, loss
-        if done % per_epoch == 0:
-            told(done, float(epochs(curve.values[:, done - per_epoch : done]).mean()))
-
-    loop.train(
-        Classify(network, data.inputs, train, data.classes[tasks, train]),
-        stack,
-        Adam(betas=recipe.betas, eps=recipe.eps),
-        steps=steps,
-        check=per_epoch,
-        batches=batches,
-        observers=[curve, best, *([moved] if recorded else [])],
-        checkpoint=checkpoint,
-        progress=progress,
-    )
-    # A replicate whose loss was not finite stays: what it makes of the rest is not finite.
-    finite = np.isfinite(curve.values).all(axis=1) & np.isfinite(best.values).all(
-        axis=1
-    )
-    right = _accuracy(network, best.params, best.buffers, data, tasks)
-    found = {
-        "test_accuracy": np.where(finite, right.cpu().numpy(), np.nan),
-        "best_epoch": best.at // per_epoch,
-        "validation_loss": best.values,
-        "train_loss": epochs(curve.values),
-        "diverged": ~finite,
-    }
-    if recorded:
-        found["distances"] = moved.values["distance"].T.copy()
-    return {name: torch.from_numpy(values) for name, values in found.items()}
 
 
 def _distance_from(start: Params) -> Callable[[Stack], dict[str, Tensor]]:

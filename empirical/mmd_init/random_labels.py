@@ -15,8 +15,7 @@ from torch import Tensor
 
 from empirical.checks import check_counts
 from empirical.mmd_init._checks import check_adam, check_params
-from empirical.mmd_init._chunks import Progress, Told, in_chunks, replicates_at_once
-from empirical.mmd_init.task import Classify, stack_of
+from empirical.mmd_init.task import Classify, replicates_at_once, stack_of
 from empirical.mmd_init.tasks import check_inputs
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
@@ -24,7 +23,6 @@ from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
 from empirical.testbed.observers import BestWindow, Curve
 from empirical.testbed.optimisers import Adam
-from empirical.testbed.stack import Stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +97,8 @@ def pretrain_random_labels(
     *,
     generators: Sequence[torch.Generator],
     recipe: RandomLabelRecipe | None = None,
-    chunk: int | None = None,
-    progress: Progress | None = None,
+    together: int | None = None,
+    progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> RandomLabelled:
@@ -123,10 +121,9 @@ def pretrain_random_labels(
         depend on the others, but for rounding.
     recipe : RandomLabelRecipe, optional
         By default the paper's, with its 9,375 steps on the 60,000 digits.
-    chunk : int, optional
-        Draws trained together: the same numbers up to rounding, at another speed. By
-        default as many as fit into 256 MiB on a CPU, 8 GiB on a GPU, by their parameters,
-        gradients and moments.
+    together : int, optional
+        Replicates updated together: the same numbers up to rounding, at another speed.
+        See `task.replicates_at_once`.
     progress : callable, optional
         Called after each window with the updates done, those in all, and its mean loss.
     checkpoint, checkpoint_seconds
@@ -164,39 +161,49 @@ def pretrain_random_labels(
             f"pretrain_random_labels: `generators` must be {replicates}, one each, but "
             f"they are {len(generators)}"
         )
-    chunk = replicates_at_once(network, params) if chunk is None else chunk
-    check_counts("pretrain_random_labels", chunk=chunk)
-    x = inputs.to(params[0])
-    described = (network, recipe, chunk, x.device.type)
+    together = replicates_at_once(network, params) if together is None else together
+    check_counts("pretrain_random_labels", together=together)
+    x, classes = inputs.to(params[0]), network.widths[-1]
+    described = (network, recipe, together, x.device.type)
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(described, (*params, x), generators),
         seconds=checkpoint_seconds,
     )
+    # Each input with each label is an example.
+    every = torch.arange(len(x) * classes, device=x.device)[None]
+    whole = len(x) // recipe.batch * recipe.batch
 
-    def train(
-        members: range, told: Told, checkpoint: Checkpoint | None
-    ) -> dict[str, Tensor]:
-        own = tuple(p[members.start : members.stop] for p in params)
-        stack = stack_of(network, own, network.running(own), recipe.rate)
-        orders = [generators[d] for d in members]
-        return _train(network, stack, x, orders, recipe, steps, told, checkpoint)
+    def labelled(generator: torch.Generator) -> Tensor:
+        order = torch.randperm(len(x), generator=generator)[:whole]
+        labels = torch.randint(classes, (whole,), generator=generator)
+        return order * classes + labels
 
-    found = in_chunks(
-        train, replicates, chunk, steps, progress=progress, checkpoint=kept
-    )
-    best, losses, diverged = (
-        found.pop(name).numpy() for name in ("best window", "losses", "diverged")
+    curve, best = Curve(np.arange(steps)), BestWindow(recipe.window)
+
+    def told(done: int, total: int, loss: float) -> None:
+        del loss
+        if progress is not None and done % recipe.window == 0:
+            progress(done, total, float(best.values[:, -1].mean()))
+
+    loop.train(
+        Classify(network, x, every // classes, every % classes),
+        stack_of(network, params, network.running(params), recipe.rate),
+        Adam(betas=recipe.betas, eps=recipe.eps),
+        steps=steps,
+        check=recipe.window,
+        batches=Epochs(whole, recipe.batch, generators, order=labelled),
+        observers=[curve, best],
+        together=together,
+        checkpoint=kept,
+        progress=told,
     )
     return RandomLabelled(
-        params=tuple(found[f"params {k}"].to(x.device) for k in range(len(params))),
-        buffers=tuple(
-            found[f"buffers {k}"].to(x.device)
-            for k in range(len(network.running(params)))
-        ),
-        best_window=best,
-        losses=losses,
-        diverged=diverged,
+        params=tuple(p.contiguous() for p in best.params),
+        buffers=best.buffers,
+        best_window=best.at // recipe.window,
+        losses=best.values,
+        diverged=np.asarray(~np.isfinite(curve.values).all(axis=1)),
     )
 
 
@@ -225,55 +232,3 @@ def _checked(network: FullyConnected, inputs: Tensor, recipe: RandomLabelRecipe)
             f"{steps}. Give more `epochs` or `steps`, or a smaller `window`."
         )
     return steps
-
-
-def _train(
-    network: FullyConnected,
-    stack: Stack,
-    inputs: Tensor,
-    generators: list[torch.Generator],
-    recipe: RandomLabelRecipe,
-    steps: int,
-    told: Told,
-    checkpoint: Checkpoint | None,
-) -> dict[str, Tensor]:
-    """Train some replicates together; return state and fields of the result."""
-    # Each input with each label is an example.
-    every = torch.arange(len(inputs) * network.widths[-1], device=inputs.device)[None]
-    whole = len(inputs) // recipe.batch * recipe.batch
-
-    def labelled(generator: torch.Generator) -> Tensor:
-        order = torch.randperm(len(inputs), generator=generator)[:whole]
-        labels = torch.randint(network.widths[-1], (whole,), generator=generator)
-        return order * network.widths[-1] + labels
-
-    curve, best = Curve(np.arange(steps)), BestWindow(recipe.window)
-
-    def progress(done: int, total: int, loss: float) -> None:
-        del total, loss
-        if done % recipe.window == 0:
-            told(done, float(best.values[:, -1].mean()))
-
-    loop.train(
-        Classify(
-            network, inputs, every // network.widths[-1], every % network.widths[-1]
-        ),
-        stack,
-        Adam(betas=recipe.betas, eps=recipe.eps),
-        steps=steps,
-        check=recipe.window,
-        batches=Epochs(whole, recipe.batch, generators, order=labelled),
-        observers=[curve, best],
-        checkpoint=checkpoint,
-        progress=progress,
-    )
-    fields = {
-        "best window": best.at // recipe.window,
-        "losses": best.values,
-        "diverged": ~np.isfinite(curve.values).all(axis=1),
-    }
-    return {
-        **{name: torch.from_numpy(values) for name, values in fields.items()},
-        **{f"params {k}": p.contiguous() for k, p in enumerate(best.params)},
-        **{f"buffers {k}": b for k, b in enumerate(best.buffers)},
-    }

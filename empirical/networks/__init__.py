@@ -15,9 +15,9 @@ from empirical.networks.layers import (
     Norm,
     derivative,
 )
-from empirical.networks.network import Network, Signals, joined
+from empirical.networks.network import Network, Signals
 from empirical.networks.specs import Convolutional, FullyConnected, Residual, ResNet
-from empirical.testbed.modules import Params
+from empirical.testbed.modules import Params, joined
 
 __all__ = [
     "ACTIVATIONS",

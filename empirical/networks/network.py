@@ -397,8 +397,3 @@ class Network(ABC):
     def _shaped(self, outputs: Tensor) -> Tensor:
         shape = self.out_shape
         return outputs if shape is None else outputs.reshape(*outputs.shape[:2], *shape)
-
-
-def joined(parts: Sequence[Params]) -> Params:
-    """Return parameters of several stacks as those of one, in turn."""
-    return tuple(torch.cat(each) for each in zip(*parts, strict=True))

@@ -78,8 +78,8 @@ class FullyConnected(Network):
                 "FullyConnected: `activation` must be one callable or one for each of "
                 f"the {self.depth} hidden layers, but it has {len(self.activation)}"
             )
-        known = ("ntk", "standard")
-        check_choice("FullyConnected", "parametrisation", self.parametrisation, known)
+        who, known = "FullyConnected", ("ntk", "standard")
+        check_choice(who, "parametrisation", self.parametrisation, known)
         if self.image is not None:
             image = _image("FullyConnected: `image`", self.image)
             object.__setattr__(self, "image", image)
@@ -317,8 +317,8 @@ class ResNet(Network):
     fixup : bool
         In the place of normalisation (Fixup): blocks :math:`h \mapsto \sigma(Sh + a\,
         W_2 * (\sigma(W_1 * (h + b_1) + b_2) + b_3) + b_4)` with learnt numbers
-        :math:`a, b_i`, one more b behind the first convolution and ahead of the readout,
-        which has biases. With B blocks in all, W_1 starts at :math:`B^{-1/2}` of its
+        :math:`a, b_i`, a b behind the first convolution and ahead of the readout, which
+        has biases. With B blocks in all, W_1 starts at :math:`B^{-1/2}` of its
         usual size, W_2 and the readout at 0: at the start blocks are :math:`\sigma(Sh)`.
     activation, bias, norm, weighting
         See `Network`.
@@ -326,8 +326,7 @@ class ResNet(Network):
     References
     ----------
     He, Zhang, Ren, Sun 2016, section 4.2, with shortcuts of kind A. Zhang, Dauphin, Ma
-    2019, *Fixup Initialization*, section 3, with branches of two layers; in their program
-    shortcuts that leave spots out see h + b_1.
+    2019, *Fixup Initialization*, section 3 (their program's shortcuts see h + b_1).
 
     Examples
     --------

@@ -341,7 +341,7 @@ class TestRelativeChange:
 
     def test_bad_input(self):
         w = normal(2, 3, 3)
-        with pytest.raises(ValueError, match="layer 1 of 2 of 2 draws"):
+        with pytest.raises(ValueError, match="layer 1 of 2 of 2 replicates"):
             measures.relative_change((0 * w,), (w,))
         with pytest.raises(ValueError, match="must have the shapes of `initial`"):
             measures.relative_change((w,), (w, w))

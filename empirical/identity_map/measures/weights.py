@@ -45,7 +45,7 @@ def relative_change(initial: Params, final: Params) -> Tensor:
             raise ValueError(
                 "relative_change: `initial` must be finite and not zero, but layer "
                 f"{layer + 1} of {int(bad.sum())} of {len(bad)} replicates is not, e.g. "
-                f"draw {int(bad.nonzero()[0])}"
+                f"replicate {int(bad.nonzero()[0])}"
             )
         change = (new - old).norm(dim=1) / size
         columns.append(torch.where(torch.isfinite(change), change, torch.nan))
