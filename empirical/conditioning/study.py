@@ -51,8 +51,7 @@ from typing import Any
 from empirical import devices
 from empirical.checks import check_choice
 from empirical.conditioning.experiments import EXPERIMENTS
-from empirical.digest import code_digest
-from empirical.testbed.records import RunRecord, identity
+from empirical.testbed.records import RunRecord
 from empirical.testbed.study import (
     CPU,
     Scale,
@@ -61,8 +60,6 @@ from empirical.testbed.study import (
     check_scale,
     checked_name,
 )
-
-SCHEMA = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,18 +107,12 @@ def run_configuration(
         options["directory"] = setting.data_folder
     result = function(**c.arguments, **options)
     devices.synchronise(setting.device)
-    return RunRecord(
-        **identity_of(c, setting),
-        code=code_digest(__name__),
-        environment=devices.describe(setting.device),
+    return STUDY.record(
+        c,
+        setting,
         seconds={"all": time.perf_counter() - start},
         facts={"result": result},
     )
-
-
-def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
-    """Return what makes a record that of a configuration; see `records.identity`."""
-    return identity(configuration, device=setting.device, schema=SCHEMA, data="")
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
@@ -258,7 +249,8 @@ def cost_of(configuration: Configuration) -> float:
 STUDY = Study(
     module="empirical.conditioning",
     configurations=configurations,
-    identity=identity_of,
+    schema=2,
+    data=lambda *_: "",
     run=run_configuration,
     cost=cost_of,
 )

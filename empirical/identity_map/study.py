@@ -13,7 +13,6 @@ from torch import Tensor
 
 from empirical import devices
 from empirical.data import Dataset, load
-from empirical.digest import code_digest
 from empirical.identity_map import images, measures
 from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.images import Pictures
@@ -21,11 +20,9 @@ from empirical.identity_map.networks import image_shape
 from empirical.identity_map.training import Trained, train
 from empirical.networks import joined
 from empirical.randomness import seed_sequence, torch_generator
-from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import Array
-
-SCHEMA = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,10 +136,9 @@ def trained_record(
         for index, group in enumerate(groups(configuration))
     ]
     shared, own = _common([facts for facts, _ in measured])
-    record = RunRecord(
-        **identity_of(configuration, setting),
-        code=code_digest(__name__),
-        environment=devices.describe(setting.device),
+    record = STUDY.record(
+        configuration,
+        setting,
         seconds={
             "training": trained_at - start,
             "measuring": time.perf_counter() - trained_at,
@@ -154,19 +150,13 @@ def trained_record(
     return record, trained
 
 
-def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
-    """Return what makes a record that of a configuration; see `records.identity`."""
+def data_of(configuration: Configuration, setting: Setting) -> str:
+    """Return a digest of the images; see `Study`."""
     c = configuration
-    try:
-        source = _source(c, setting)
-        shown = [images.chosen(x, data=source, skip=c.skip).origins for x in c.labels]
-        learnt = None if c.examples is None else source.head(c.examples).sha256
-    except (FileNotFoundError, ValueError):
-        # Records are read where the data are not; training says what is wrong.
-        return identity(c, device=setting.device, schema=SCHEMA)
-    looked = [[origin["sha256"] for origin in each] for each in shown]
-    known = digest([looked, learnt])
-    return identity(c, device=setting.device, schema=SCHEMA, data=known)
+    source = _source(c, setting)
+    shown = [images.chosen(x, data=source, skip=c.skip).origins for x in c.labels]
+    learnt = None if c.examples is None else source.head(c.examples).sha256
+    return digest([[[origin["sha256"] for origin in each] for each in shown], learnt])
 
 
 def _draws(
@@ -279,7 +269,8 @@ def cost_of(configuration: Configuration) -> float:
 STUDY = Study(
     module="empirical.identity_map",
     configurations=configurations,
-    identity=identity_of,
+    schema=3,
+    data=data_of,
     run=run_configuration,
     cost=cost_of,
 )

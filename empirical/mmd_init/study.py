@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from empirical import devices
-from empirical.digest import code_digest
 from empirical.mmd_init import networks, records
 from empirical.mmd_init.experiments import Configuration, configurations
 from empirical.mmd_init.finetuning import finetune
@@ -18,11 +17,9 @@ from empirical.mmd_init.records import Found
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.networks import Params, joined
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.testbed.records import RunRecord, digest, identity
+from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
-
-SCHEMA = 2
 
 
 def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
@@ -80,10 +77,9 @@ def run_configuration(
     records.around(c, taken, found, runs)
     _finetune(c, params, buffers, found, runs, setting)
     devices.synchronise(setting.device)
-    return RunRecord(
-        **_identity(c, setting.device, found),
-        code=code_digest(__name__),
-        environment=devices.describe(setting.device),
+    return STUDY.record(
+        c,
+        setting,
         seconds={
             "pretraining": pretraining,
             "all": time.perf_counter() - start_time,
@@ -97,22 +93,10 @@ def run_configuration(
     )
 
 
-def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
-    """Return what makes a record that of a configuration; see `records.identity`."""
-    try:
-        found = images_of(configuration, setting)
-    except (FileNotFoundError, ValueError):
-        # Records are read where the data are not; training says what is wrong.
-        found = None
-    return _identity(configuration, setting.device, found)
-
-
-def _identity(
-    configuration: Configuration, device: str, found: Images | None
-) -> dict[str, Any]:
-    splits = ("train_sha256", "test_sha256")
-    data = None if found is None else digest([found.source[s] for s in splits])
-    return identity(configuration, device=device, schema=SCHEMA, data=data)
+def data_of(configuration: Configuration, setting: Setting) -> str:
+    """Return a digest of the images; see `Study`."""
+    source = images_of(configuration, setting).source
+    return digest([source["train_sha256"], source["test_sha256"]])
 
 
 def _tasks(c: Configuration) -> Any:
@@ -253,7 +237,8 @@ def cost_of(configuration: Configuration) -> float:
 STUDY = Study(
     module="empirical.mmd_init",
     configurations=configurations,
-    identity=identity_of,
+    schema=2,
+    data=data_of,
     run=run_configuration,
     cost=cost_of,
 )

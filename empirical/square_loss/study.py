@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 from empirical import devices
-from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration, configurations
@@ -19,11 +18,9 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
-from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
-
-SCHEMA = 3
 
 # Shapes of distributions: seven digits are plenty.
 _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
@@ -113,10 +110,9 @@ def trained_record(
     devices.synchronise(setting.device)
     seconds = time.perf_counter() - start
     count = len(learnt.inputs)
-    record = RunRecord(
-        **_identity(configuration, setting.device, learnt),
-        code=code_digest(__name__),
-        environment=devices.describe(setting.device),
+    record = STUDY.record(
+        configuration,
+        setting,
         seconds={"training": seconds},
         facts={
             "problem": learnt.source,
@@ -133,22 +129,10 @@ def trained_record(
     return record, trained
 
 
-def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
-    """Return what makes a record that of a configuration; see `records.identity`."""
-    try:
-        learnt = problem_of(configuration, setting)
-    except (FileNotFoundError, ValueError):
-        # Records are read where the data are not; training says what is wrong.
-        learnt = None
-    return _identity(configuration, setting.device, learnt)
-
-
-def _identity(
-    configuration: Configuration, device: str, learnt: Problem | None
-) -> dict[str, Any]:
-    splits = ("train_sha256", "test_sha256")
-    data = None if learnt is None else digest([learnt.source[s] for s in splits])
-    return identity(configuration, device=device, schema=SCHEMA, data=data)
+def data_of(configuration: Configuration, setting: Setting) -> str:
+    """Return a digest of the examples; see `Study`."""
+    source = problem_of(configuration, setting).source
+    return digest([source["train_sha256"], source["test_sha256"]])
 
 
 def _mine(
@@ -212,7 +196,8 @@ def cost_of(configuration: Configuration) -> float:
 STUDY = Study(
     module="empirical.square_loss",
     configurations=configurations,
-    identity=identity_of,
+    schema=3,
+    data=data_of,
     run=run_configuration,
     cost=cost_of,
     replicates=lambda configuration: len(configuration.replicates),

@@ -1,6 +1,6 @@
 """What a paper can run, as one value, and what a run is done with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from empirical.checks import check_choice
 from empirical.digest import code_digest
-from empirical.testbed.records import RunRecord, digest
+from empirical.testbed.records import RunRecord, digest, identity
 
 Scale = Literal["small", "full", "paper"]
 SCALES = ("small", "full", "paper")
@@ -76,9 +76,11 @@ class Study(Generic[Item]):
         Whose command line runs it, ``empirical.<topic>``.
     configurations : callable
         Scale, one of `SCALES`, to configurations.
-    identity : callable
-        Configuration and `Setting` to what its record must stand for, see
-        `records.identity`.
+    schema : int
+        Version of what the paper records.
+    data : callable
+        Configuration and `Setting` to a digest of what is trained on; it may raise
+        FileNotFoundError or ValueError where that is not at hand.
     run : callable
         Configuration and `Setting` to record. Of a module's top level, so that worker
         processes find it.
@@ -92,7 +94,8 @@ class Study(Generic[Item]):
 
     module: str
     configurations: Callable[[Any], Sequence[Item]]
-    identity: Callable[[Item, Setting], Mapping[str, Any]]
+    schema: int
+    data: Callable[[Item, Setting], str]
     run: Callable[[Item, Setting], RunRecord]
     cost: Callable[[Item], float] = lambda _: 0.0
     replicates: Callable[[Item], int] = lambda _: 1
@@ -101,6 +104,26 @@ class Study(Generic[Item]):
     def code(self) -> str:
         """Digest of the code that makes the records."""
         return code_digest(self.run.__module__)
+
+    def identity(self, configuration: Item, setting: Setting) -> dict[str, Any]:
+        """Return what a configuration's record must stand for; see `records.identity`."""
+        try:
+            data = self.data(configuration, setting)
+        except (FileNotFoundError, ValueError):
+            # Records are read where the data are not; training says what is wrong.
+            data = None
+        return identity(
+            configuration, device=setting.device, schema=self.schema, data=data
+        )
+
+    def record(self, configuration: Item, setting: Setting, **found: Any) -> RunRecord:
+        """Return the record of a run that has just ended, with what it has found."""
+        # Loaded here: it loads PyTorch.
+        from empirical import devices
+
+        own = self.identity(configuration, setting)
+        where = devices.describe(setting.device)
+        return RunRecord(**own, code=self.code, environment=where, **found)
 
 
 def parts_of(
@@ -113,7 +136,8 @@ def parts_of(
     >>> five = Study(
     ...     module="",
     ...     configurations=lambda _: [],
-    ...     identity=lambda *_: {},
+    ...     schema=1,
+    ...     data=lambda *_: "",
     ...     run=lambda *_: RunRecord(configuration={}, schema=1, device="cpu", code=""),
     ...     replicates=lambda _: 5,
     ... )
