@@ -32,7 +32,7 @@ from torch import Tensor
 
 from empirical.checks import check_choice
 from empirical.networks import Convolutional, FullyConnected, Network, Norm, Params
-from empirical.networks.layers import Weighting
+from empirical.networks.plan import Weighting
 
 Classifier = FullyConnected | Convolutional
 Family = Literal["none", "bn", "bn-affine", "wn", "wn-rows"]

@@ -96,11 +96,6 @@ def stacked(modules: Sequence[nn.Module]) -> tuple[Params, Params]:
     return tuple(params.values()), tuple(buffers.values())
 
 
-def joined(parts: Sequence[Params]) -> Params:
-    """Return parameters of several stacks as those of one, in turn."""
-    return tuple(torch.cat(each) for each in zip(*parts, strict=True))
-
-
 def check(module: nn.Module) -> None:
     """Refuse modules whose replicates can't be computed side by side.
 
