@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         layer_statistics,
         pair_chains,
     )
+    from empirical.conditioning.configurations import Configuration, configurations
     from empirical.conditioning.experiments import EXPERIMENTS, inputs
     from empirical.conditioning.interpolation import (
         DigitProblem,
@@ -41,11 +42,7 @@ if TYPE_CHECKING:
         normalised,
         spectrum,
     )
-    from empirical.conditioning.study import (
-        Configuration,
-        configurations,
-        run_configuration,
-    )
+    from empirical.conditioning.study import run_configuration
     from empirical.conditioning.widths import (
         Slope,
         WidthCurves,

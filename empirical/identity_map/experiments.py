@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from empirical.data import NAMES
-from empirical.identity_map import measures
 from empirical.identity_map.networks import Copier, copier
 from empirical.identity_map.recipes import Recipe
-from empirical.identity_map.scales import BY_NAME, Sizes
+from empirical.identity_map.scales import BY_NAME, Sizes, checked_measurements
 from empirical.networks import Convolutional, initial
 from empirical.testbed.study import Scale, check_scale, checked_name
 
@@ -65,7 +64,7 @@ class Configuration:
 
     def __post_init__(self) -> None:
         checked_name(self.name)
-        measures.checked_names(self.measurements)
+        checked_measurements(self.measurements)
         for scheme in self.schemes:
             initial.checked(scheme)
         if self.data not in (*NAMES, "channelled"):

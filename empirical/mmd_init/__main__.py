@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def _add(parser: argparse.ArgumentParser) -> None:
     # Loaded here, as below: they load PyTorch.
     from empirical.data import NAMES
-    from empirical.mmd_init.networks import STARTS
+    from empirical.mmd_init.classifiers import STARTS
     from empirical.mmd_init.recipes import Recipe
 
     text = "your own inputs: .npy or .pt, one a row; default: a data set's"

@@ -3,19 +3,8 @@
 import numpy as np
 import torch
 
-from empirical.checks import check_counts, check_positive
 from empirical.mmd_init.tasks import Bools, Images, Split
 from empirical.networks import FullyConnected, Params
-
-
-def check_adam(
-    who: str, *, rate: float, betas: tuple[float, float], eps: float, batch: int
-) -> None:
-    """Refuse numbers that Adam has no use for."""
-    check_positive(who, rate=rate, eps=eps)
-    if len(betas) != 2 or not all(0.0 <= b < 1.0 for b in betas):
-        raise ValueError(f"{who}: `betas` must be two in [0, 1), but they are {betas}")
-    check_counts(who, batch=batch)
 
 
 def check_params(who: str, network: FullyConnected, params: Params) -> int:

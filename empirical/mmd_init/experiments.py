@@ -12,9 +12,8 @@ from typing import Literal
 
 from empirical.checks import check_choice, check_counts
 from empirical.data import NAMES
-from empirical.mmd_init.finetuning import FinetuneRecipe
-from empirical.mmd_init.networks import STARTS, Start, classifier
-from empirical.mmd_init.recipes import Recipe
+from empirical.mmd_init.classifiers import STARTS, Start, classifier
+from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
 from empirical.networks import FullyConnected
 from empirical.testbed.study import Scale, check_scale, checked_name
 

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from empirical.checks import check_counts
-from empirical.mmd_init._checks import check_adam, check_tuning
+from empirical.mmd_init._checks import check_tuning
+from empirical.mmd_init.recipes import FinetuneRecipe
 from empirical.mmd_init.task import (
     Classify,
     cross_entropy,
@@ -36,39 +37,6 @@ Floats = npt.NDArray[np.float64]
 
 CPU_BYTES, CUDA_BYTES = 8 * 2**20, 2**30
 """Of activations at once when a whole test set is predicted."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FinetuneRecipe:
-    """Adam on the cross entropy, as the paper has it; nothing regularises.
-
-    Attributes
-    ----------
-    epochs : int
-        All are run; the state after the one of least validation loss counts.
-    rate, betas, eps
-        Of Adam.
-    batch : int
-        Examples a step; an epoch's last batch may be smaller.
-
-    Raises
-    ------
-    ValueError
-        If a value does not fit.
-    """
-
-    epochs: int = 10
-    rate: float = 1e-3
-    batch: int = 50
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-
-    def __post_init__(self) -> None:
-        who = "FinetuneRecipe"
-        check_adam(
-            who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
-        )
-        check_counts(who, epochs=self.epochs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

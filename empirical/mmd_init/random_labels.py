@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from empirical.checks import check_counts
-from empirical.mmd_init._checks import check_adam, check_params
+from empirical.mmd_init._checks import check_params
+from empirical.mmd_init.recipes import RandomLabelRecipe
 from empirical.mmd_init.task import Classify, replicates_at_once, stack_of
 from empirical.mmd_init.tasks import check_inputs
 from empirical.networks import FullyConnected, Params
@@ -23,47 +24,6 @@ from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
 from empirical.testbed.observers import BestWindow, Curve
 from empirical.testbed.optimisers import Adam
-
-
-@dataclass(frozen=True, kw_only=True)
-class RandomLabelRecipe:
-    """Adam on the cross entropy with labels drawn for every minibatch.
-
-    Attributes
-    ----------
-    epochs : int
-        Passes over the inputs; what is left of each after whole batches is left out.
-    steps : int, optional
-        So many steps in the place of `epochs`.
-    batch : int
-        Examples a step.
-    rate, betas, eps
-        Of Adam.
-    window : int
-        Steps over which losses are averaged to choose what to keep.
-
-    Raises
-    ------
-    ValueError
-        If a value does not fit.
-    """
-
-    epochs: int = 5
-    steps: int | None = None
-    batch: int = 32
-    rate: float = 2e-4
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    window: int = 100
-
-    def __post_init__(self) -> None:
-        who = "RandomLabelRecipe"
-        check_adam(
-            who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
-        )
-        check_counts(who, epochs=self.epochs)
-        check_counts(who, window=self.window)
-        check_counts(who, steps=self.steps)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

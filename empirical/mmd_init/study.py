@@ -12,7 +12,8 @@ from empirical.mmd_init import networks, records
 from empirical.mmd_init.experiments import Configuration, configurations
 from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.pretraining import pretrain_stack
-from empirical.mmd_init.random_labels import RandomLabelRecipe, pretrain_random_labels
+from empirical.mmd_init.random_labels import pretrain_random_labels
+from empirical.mmd_init.recipes import RandomLabelRecipe
 from empirical.mmd_init.records import Found
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.networks import Params, joined

@@ -14,7 +14,7 @@ and Cho 2023, eqs. (3), (7), (9) and appendix C.1; the closed forms are ours.
 """
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,9 +22,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from empirical.checks import check_choice
-
-Estimator = Literal["unbiased", "biased"]
-ESTIMATORS = ("unbiased", "biased")
+from empirical.mmd_init.recipes import ESTIMATORS, Estimator
 
 _SCALES = tuple(4.0**-i for i in range(-4, 5))
 """Squares of gamma over each bandwidth, from the narrowest to the widest."""

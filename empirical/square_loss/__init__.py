@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from empirical._lazily import names_of
 
 if TYPE_CHECKING:
-    from empirical.square_loss.networks import Params, classifier, start
+    from empirical.square_loss.classifiers import classifier
+    from empirical.square_loss.networks import Params, start
     from empirical.square_loss.problems import Problem, problem
     from empirical.square_loss.recipes import Recipe
     from empirical.square_loss.training import (
@@ -33,4 +34,6 @@ __all__ = [
     "train",
 ]
 
-__getattr__ = names_of(__name__, "networks", "problems", "recipes", "training")
+__getattr__ = names_of(
+    __name__, "classifiers", "networks", "problems", "recipes", "training"
+)

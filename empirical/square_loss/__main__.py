@@ -16,8 +16,8 @@ from empirical.testbed.study import Setting
 def _example() -> Any:
     """Return the configuration whose values are the defaults."""
     # Loaded here, as below: they load PyTorch.
+    from empirical.square_loss.classifiers import classifier
     from empirical.square_loss.experiments import Configuration, input_shape
-    from empirical.square_loss.networks import classifier
     from empirical.square_loss.recipes import Recipe
 
     shape = input_shape("mnist", None, flat=True)
@@ -32,7 +32,7 @@ def _example() -> Any:
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    from empirical.square_loss.networks import FAMILIES, classifier
+    from empirical.square_loss.classifiers import FAMILIES, classifier
 
     add_options(parser, _example(), skip=("name", "figures", "network"))
     network = parser.add_argument_group("network")
@@ -48,8 +48,8 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
+    from empirical.square_loss.classifiers import classifier
     from empirical.square_loss.experiments import input_shape
-    from empirical.square_loss.networks import classifier
     from empirical.square_loss.study import trained_record
 
     outputs = 1 if len(options.labels) == 2 else len(options.labels)

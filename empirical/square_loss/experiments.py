@@ -10,7 +10,7 @@ from typing import Any
 
 from empirical.checks import check_choice
 from empirical.data import NAMES
-from empirical.square_loss.networks import Classifier, Family, classifier
+from empirical.square_loss.classifiers import Classifier, Family, classifier
 from empirical.square_loss.recipes import Recipe
 from empirical.testbed.study import Scale, check_scale, checked_name
 

@@ -72,6 +72,7 @@ def main(
     argv: Sequence[str] | None,
     *,
     about: str,
+    listed: str = "experiments",
     changed: Callable[[Any, argparse.Namespace], Any] | None = None,
     add: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> int:
@@ -80,8 +81,8 @@ def main(
     Parameters
     ----------
     study : Study or str
-        A package's name stands for the ``STUDY`` of its module ``study``, which is then
-        loaded when it is needed.
+        A package's name stands for the ``STUDY`` of its module ``study``, loaded when it
+        is needed; `listed` has its ``configurations``, which are loaded for the list.
     singles : sequence of Single
         Beside ``batch`` and ``list``.
     argv : sequence of str, optional
@@ -110,21 +111,25 @@ def main(
     _add_batch(many)
     if add is not None:
         add(many)
-    listed = commands.add_parser("list", help="print the configurations' names")
-    for each in (many, listed):
+    names = commands.add_parser("list", help="print the configurations' names")
+    for each in (many, names):
         _add_choice(each)
     options = parser.parse_args(argv)
 
     def run() -> int:
+        if options.command == "list":
+            if isinstance(study, str):
+                every = importlib.import_module(f"{study}.{listed}").configurations
+            else:
+                every = study.configurations
+            found = chosen(every(options.scale), options)
+            sys.stdout.write("".join(f"{_line(c)}\n" for c in found))
+            return 0
         known: Study[Any] = (
             importlib.import_module(f"{study}.study").STUDY
             if isinstance(study, str)
             else study
         )
-        if options.command == "list":
-            found = chosen(known.configurations(options.scale), options)
-            sys.stdout.write("".join(f"{_line(c)}\n" for c in found))
-            return 0
         setting = made(_setting(), options)
         if getattr(options, "scheduler", None) is None or setting.device == "auto":
             # Loaded here: it loads PyTorch.

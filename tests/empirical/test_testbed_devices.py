@@ -23,7 +23,8 @@ from empirical.mmd_init import networks as mmd
 from empirical.mmd_init.task import Classify
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
-from empirical.square_loss.networks import FAMILIES, classifier, start
+from empirical.square_loss.classifiers import FAMILIES, classifier
+from empirical.square_loss.networks import start
 from empirical.square_loss.task import Square
 from empirical.testbed import optimisers
 from empirical.testbed.capture import captured

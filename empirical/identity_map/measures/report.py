@@ -1,6 +1,5 @@
 """One entry for everything that a record keeps about trained networks."""
 
-import difflib
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from empirical.data import Dataset
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.measures.sections import MEASUREMENTS
 from empirical.identity_map.measures.subjects import Settings, subject
+from empirical.identity_map.scales import checked_measurements
 from empirical.networks import Network, Params
 from empirical.randomness import Seed
 from empirical.testbed.writing import Array
@@ -120,7 +120,7 @@ def measure(
     >>> found["change"]
     {'relative': [[0.0, 0.0], [0.0, 0.0]]}
     """
-    checked_names(names)
+    checked_measurements(names)
     measured = subject(
         network,
         initial,
@@ -223,25 +223,6 @@ def _tables(pictures: list[list[dict[str, Any] | None]]) -> dict[str, Array]:
             dtype=np.float64,
         )
     return tables
-
-
-def checked_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return `names` if they are all among `MEASUREMENTS`.
-
-    Raises
-    ------
-    ValueError
-        If one is not; near ones are suggested.
-    """
-    for name in names:
-        if name not in MEASUREMENTS:
-            near = difflib.get_close_matches(name, MEASUREMENTS, n=2)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise ValueError(
-                f"measure: `names` must be among {', '.join(MEASUREMENTS)}, but one "
-                f"is {name!r}.{hint}"
-            )
-    return tuple(names)
 
 
 def _described(images: Pictures | Tensor) -> list[dict[str, Any]]:
