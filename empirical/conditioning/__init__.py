@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         layer_statistics,
         pair_chains,
     )
-    from empirical.conditioning.configurations import Configuration, configurations
     from empirical.conditioning.experiments import EXPERIMENTS, inputs
+    from empirical.conditioning.grid import Configuration, configurations
     from empirical.conditioning.interpolation import (
         DigitProblem,
         Interpolation,

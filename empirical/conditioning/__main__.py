@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         singles,
         argv,
         about="Measure networks of finite width; results are JSON.",
-        listed="configurations",
+        listed="grid",
     )
 
 

@@ -47,8 +47,8 @@ import time
 from typing import Any
 
 from empirical import devices
-from empirical.conditioning.configurations import Configuration, configurations
 from empirical.conditioning.experiments import EXPERIMENTS
+from empirical.conditioning.grid import Configuration, configurations
 from empirical.testbed.records import RunRecord
 from empirical.testbed.study import (
     CPU,
@@ -85,6 +85,11 @@ def run_configuration(
     )
 
 
+def data_of(_configuration: Configuration, _setting: Setting) -> str:
+    """Return nothing: what is made of data is in the arguments."""
+    return ""
+
+
 def cost_of(configuration: Configuration) -> float:
     """Return an estimate of a configuration's work; see `Study`."""
     of = inspect.signature(EXPERIMENTS[configuration.kind]).parameters
@@ -108,7 +113,7 @@ STUDY = Study(
     module="empirical.conditioning",
     configurations=configurations,
     schema=2,
-    data=lambda *_: "",
+    data=data_of,
     run=run_configuration,
     cost=cost_of,
 )

@@ -186,6 +186,11 @@ def _absent(value: Any) -> int | None:
     return None if value < 0 else int(value)
 
 
+def replicates_of(configuration: Configuration) -> int:
+    """Return how many replicates there are; see `Study`."""
+    return len(configuration.replicates)
+
+
 def cost_of(configuration: Configuration) -> float:
     """Return an estimate of a configuration's work; see `Study`."""
     c = configuration
@@ -200,5 +205,5 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
-    replicates=lambda configuration: len(configuration.replicates),
+    replicates=replicates_of,
 )

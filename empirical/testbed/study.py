@@ -66,9 +66,19 @@ CPU = Setting()
 Item = TypeVar("Item", bound=Named)
 
 
+def _unknown(_configuration: Any) -> float:
+    return 0.0
+
+
+def _one(_configuration: Any) -> int:
+    return 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study(Generic[Item]):
     """What a paper can run.
+
+    It travels to workers: its functions are of modules' top levels.
 
     Attributes
     ----------
@@ -97,8 +107,8 @@ class Study(Generic[Item]):
     schema: int
     data: Callable[[Item, Setting], str]
     run: Callable[[Item, Setting], RunRecord]
-    cost: Callable[[Item], float] = lambda _: 0.0
-    replicates: Callable[[Item], int] = lambda _: 1
+    cost: Callable[[Item], float] = _unknown
+    replicates: Callable[[Item], int] = _one
 
     @property
     def code(self) -> str:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -551,6 +552,8 @@ def test_the_longest_are_run_first(tmp_path):
 )
 def test_studies_estimate_their_work(study):
     made = import_module(f"empirical.{study}.study").STUDY
+    # Runs that claims look at travel to workers, studies and all.
+    assert pickle.loads(pickle.dumps(made)) == made
     costs = {
         scale: [made.cost(c) for c in made.configurations(scale)]
         for scale in ("small", "paper")

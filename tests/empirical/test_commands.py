@@ -7,7 +7,7 @@ import pytest
 
 from empirical.conditioning import EXPERIMENTS
 from empirical.conditioning.__main__ import ABOUT
-from empirical.conditioning.configurations import KINDS
+from empirical.conditioning.grid import KINDS
 from empirical.identity_map import measures
 from empirical.identity_map.scales import MEASURED
 from empirical.networks.layers import ACTIVATIONS

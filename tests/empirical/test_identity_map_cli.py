@@ -65,7 +65,7 @@ class TestConfigurations:
             ({"data": "minst"}, "`data` must be one of"),
             ({"labels": ()}, "must not be empty"),
             ({"labels": ((1,), (1, 2))}, "all training sets as large"),
-            ({"measurements": ("curves",)}, "Did you mean curve"),
+            ({"measurements": ("curves",)}, "Did you mean .curve"),
             ({"schemes": ("xavier",)}, "Did you mean 'xavier"),
             ({"examples": 10}, "must have a batch"),
         ):

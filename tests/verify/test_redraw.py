@@ -33,6 +33,10 @@ class Known(Study[Any]):
     code: str = "c0de"  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
+def data_of(_c: Tiny, _setting: Setting) -> str:
+    return "da7a"
+
+
 def trained(c: Tiny, setting: Setting = CPU) -> RunRecord:
     if c.name == "broken":
         raise ValueError("nothing to learn")
@@ -48,7 +52,7 @@ STUDY = Known(
     module="toy",
     configurations=configurations,
     schema=1,
-    data=lambda *_: "da7a",
+    data=data_of,
     run=trained,
 )
 TRAINER = Trainer(STUDY)
