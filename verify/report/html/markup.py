@@ -9,9 +9,8 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from verify.compare import Outcome
 from verify.items import PAPERS
-from verify.report.rows import Row
+from verify.report.mathml import tree
 
 _GREEK = {
     "alpha": "α",
@@ -71,52 +70,13 @@ def formula(latex: str) -> Markup:
     True
     """
     try:
-        rendered = _mathml(latex)
+        rendered = ET.tostring(tree(latex), encoding="unicode")
     except Exception as error:  # the converter raises many kinds, and none is ours
         return Markup(
             '<p class="formula-error"><strong>This formula cannot be rendered</strong>'
             " ({}: {})<br><code>{}</code></p>"
         ).format(type(error).__name__, error, latex)
     return Markup(f'<div class="formula">{rendered}</div>')
-
-
-def _mathml(latex: str) -> str:
-    from latex2mathml.converter import convert
-
-    # Primes one by one would each be set as a superscript of the former.
-    grouped = re.sub(r"'{2,}", lambda m: "^{" + r"\prime" * len(m[0]) + "}", latex)
-    rendered = str(convert(grouped, display="block"))
-    # It passes on a command that it does not know as the name of a variable.
-    unknown = re.search(r"\\[A-Za-z]+", rendered)
-    if unknown:
-        raise ValueError(f"unknown command {unknown[0]}")
-    tree = ET.fromstring(rendered)
-    for element in tree.iter():
-        _check_inert(element)
-        element.tag = element.tag.removeprefix(_MATHML)
-    tree.set("alttext", latex)
-    return ET.tostring(tree, encoding="unicode")
-
-
-_MATHML = "{http://www.w3.org/1998/Math/MathML}"
-_ELEMENTS = re.compile(
-    "math|m(row|i|n|o|text|s|space|sub|sup|subsup|frac|sqrt|root|under|over|underover"
-    "|table|tr|td|padded|phantom|style)"
-)
-_ATTRIBUTES = re.compile(
-    "display|displaystyle|scriptlevel|mathvariant|linethickness|form|fence|separator"
-    "|stretchy|symmetric|largeop|movablelimits|accent|accentunder|[lr]space"
-    "|(min|max)size|width|height|depth|(column|row)(align|lines|spacing)"
-)
-
-
-def _check_inert(element: ET.Element) -> None:
-    """Refuse what is not presentation, before it can act in a page."""
-    name = element.tag.removeprefix(_MATHML)
-    foreign = [] if _ELEMENTS.fullmatch(name) else [f"<{name}>"]
-    foreign += [key for key in element.attrib if not _ATTRIBUTES.fullmatch(key)]
-    if foreign:
-        raise ValueError(f"{foreign[0]} is not allowed in a formula")
 
 
 def anchor(claim_id: str) -> str:
@@ -126,18 +86,6 @@ def anchor(claim_id: str) -> str:
     'dc-thm3.2'
     """
     return claim_id.replace("/", "-")
-
-
-def kind(row: Row) -> str:
-    """Return the class that colours a row's verdict."""
-    if row.green:
-        if row.outcome == Outcome.REFUTED:
-            return "refuted"
-        return "loose" if row.loose else "holds"
-    if row.outcome in (Outcome.HOLDS, Outcome.REFUTED, Outcome.ERROR):
-        return "bad"
-    known = {"open": "open", "undecided": "undecided", "vacuous": "undecided"}
-    return known.get(row.outcome, "pending")
 
 
 def arguments(case: Mapping[str, Any]) -> str:

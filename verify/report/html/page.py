@@ -19,7 +19,7 @@ from verify.items import PAPERS, Paper
 from verify.reading import Reading
 from verify.records import Record
 from verify.report import rows as values
-from verify.report.html import markup, pictures
+from verify.report.html import pictures
 from verify.report.html.templating import SHOWN_CASES, templates
 from verify.report.rows import NOT_RUN, STALE, Row
 
@@ -92,7 +92,7 @@ def as_html(
         "style": Markup(_file("style.css")),
         "script": Markup(script),
         "policy": policy(script),
-        "count": Counter(map(markup.kind, rows)),
+        "count": Counter(row.kind for row in rows),
         "counts": values.counts(rows),
         "cases": sum(len(record.cases) for record in records),
         "seconds": sum(record.seconds for record in records),
@@ -216,12 +216,8 @@ class OnTrial:
     @property
     def groups(self) -> Iterator[Group]:
         """The claims by the section of the paper that lists their first item."""
-        for title, _ in self.paper.sections:
-            these = tuple(
-                r for r in self.rows if self.paper.section_of(r.claim.items) == title
-            )
-            if these:
-                yield Group(title, these)
+        for _, title, these in values.chapters(self.rows):
+            yield Group(title, these)
 
     @property
     def coverage(self) -> Iterator[Covered]:

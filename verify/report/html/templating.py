@@ -52,7 +52,7 @@ def templates() -> Environment:
         "dressed": markup.text,
         "formula": markup.formula,
         "gap": lambda of: values.gap_of(_case(of)),
-        "kind": markup.kind,
+        "kind": lambda row: row.kind,
         "local": _local,
         "measured": lambda of, digits=6: values.measured_of(_case(of), digits),
         "predicted": lambda of, digits=6: values.predicted_of(_case(of), digits),
