@@ -27,9 +27,11 @@ import pytest
 import torch
 from torch.nn import functional
 
+from empirical.mmd_init import networks
 from empirical.mmd_init.finetuning import FinetuneRecipe, finetune
-from empirical.mmd_init.networks import Network, State, draw
+from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.tasks import Images, Split, draw_splits, images, random_tasks
+from empirical.networks import FullyConnected, Params
 from empirical.randomness import numpy_generator, torch_generator
 
 TASKS, NUMBERS = 20, (5, 40)
@@ -42,8 +44,8 @@ SIZES = {"64-64x3-2": 8, "784-392x3-2": None}
 class Subject:
     """A network, its start, its data."""
 
-    net: Network
-    state: State
+    net: FullyConnected
+    state: Params
     data: Images
     split: Split
 
@@ -72,9 +74,8 @@ class Subject:
 
     def usual(self, task: int) -> float:
         """Fine-tune one network as one would write it down; return its accuracy."""
-        device = next(iter(self.state.values())).device
-        module = self.net.module().to(device)
-        module.load_state_dict(draw(self.state, 0))
+        device = self.state[0].device
+        module = networks.as_module(self.net, self.state)
         adam = torch.optim.Adam(module.parameters(), lr=RECIPE.rate)
         labels = torch.from_numpy(LABELLINGS[task]).long().to(device)
         generator = torch_generator(7, "order", task)
@@ -123,12 +124,12 @@ def subject(size: str, n: int, device: str = "cpu", runs: int = 1) -> Subject:
         mean=found.mean,
         std=found.std,
     )
-    net = Network(
-        widths=(64, 64, 64, 64, 2) if SIZES[size] else (784, 392, 392, 392, 2)
-    )
+    net = classifier((64, 64, 64, 64, 2) if SIZES[size] else (784, 392, 392, 392, 2))
     starts = [torch_generator(7, "start", run) for run in range(runs)]
     split = draw_splits(found.labels, TASKS, n, numpy_generator(7, "splits", n))
-    return Subject(net, net.init("xavier", starts, device=device), data, split)
+    return Subject(
+        net, networks.start(net, "xavier", starts, device=device), data, split
+    )
 
 
 def arithmetic_rate() -> float:

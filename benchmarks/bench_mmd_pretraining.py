@@ -28,12 +28,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from empirical.mmd_init import uniformity
+from empirical.mmd_init import networks, uniformity
 from empirical.mmd_init.gram import Room
 from empirical.mmd_init.losses import losses
-from empirical.mmd_init.networks import Network, State
+from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
 from empirical.mmd_init.regularisers import degeneracy, detachment, jacobian_norms
+from empirical.networks import FullyConnected, Params
 from empirical.randomness import torch_generator
 
 PAPER = (784, 392, 392, 392, 2)
@@ -44,17 +45,17 @@ RECIPES = {
     "explicit": Recipe(noise="explicit", closed=False),
     "written down": None,
 }
-Loss = Callable[[State, torch.Generator], Tensor]
+Loss = Callable[[Params, torch.Generator], Tensor]
 
 
-def written_down(net: Network, x: Tensor) -> Loss:
+def written_down(net: FullyConnected, x: Tensor) -> Loss:
     """Return the loss with PyTorch's operations alone."""
     recipe = Recipe()
     m, n, s = recipe.perturbations, recipe.reference, recipe.s
 
-    def loss(state: State, g: torch.Generator) -> Tensor:
+    def loss(state: Params, g: torch.Generator) -> Tensor:
         h = x
-        for index, (w, b) in enumerate(net.weights(state)):
+        for index, (w, b) in enumerate(networks.pairs(net, state)):
             e = torch.randn(m, *w.shape[1:], generator=g) * (s * w.shape[2] ** -0.5)
             f = torch.randn(m, 1, w.shape[1], generator=g) * (s * w.shape[1] ** -0.5)
             h = (h.relu() if index else h) @ (w + e).mT + b + f
@@ -78,8 +79,8 @@ def written_down(net: Network, x: Tensor) -> Loss:
         sd = degeneracy(h.softmax(dim=2)).mean()
         # The slopes of the network itself, layer by layer here too: autograd's own would
         # take one more network.
-        _, entering = net.run(state, x[None])
-        iod = detachment(jacobian_norms(net.weights(state), entering))
+        entering = networks.entering(net, state, x[None])
+        iod = detachment(jacobian_norms(networks.pairs(net, state), entering))
         return uni.mean() + recipe.lam * sd + recipe.xi * iod.sum()
 
     return loss
@@ -87,11 +88,11 @@ def written_down(net: Network, x: Tensor) -> Loss:
 
 def step(way: str, widths: Sequence[int], batch: int) -> Callable[[], float]:
     """Return a step of training, which returns the loss."""
-    net = Network(widths=tuple(widths))
-    start = net.init("xavier", [torch_generator(7, "start")])
-    state = {k: v.requires_grad_() for k, v in start.items()}
+    net = classifier(tuple(widths))
+    start = networks.start(net, "xavier", [torch_generator(7, "start")])
+    state = tuple(v.requires_grad_() for v in start)
     x = torch.randn(batch, widths[0], generator=torch_generator(7, "x"))
-    adam = torch.optim.Adam(list(state.values()), lr=2e-4, fused=True)
+    adam = torch.optim.Adam(list(state), lr=2e-4, fused=True)
     g = torch_generator(7, "noise")
     recipe, room = RECIPES[way], Room()
     plain = written_down(net, x)

@@ -6,6 +6,7 @@ from typing import Literal, TypeVar
 
 from torch import Tensor
 
+from empirical.checks import check_choice
 from empirical.networks import Params
 
 Outputs = Literal["mean", "sum", "all"]
@@ -91,10 +92,7 @@ def check(
     who: str, params: Params, x: Tensor, y: Tensor | None, outputs: Outputs
 ) -> None:
     """Refuse what no kernel can be made of; shapes are checked by the network."""
-    if outputs not in ("mean", "sum", "all"):
-        raise ValueError(
-            f"{who}: `outputs` must be mean, sum or all, but it is {outputs!r}"
-        )
+    check_choice(who, "outputs", outputs, ("mean", "sum", "all"))
     if y is not None and (y.shape[-1], y.dtype) != (x.shape[-1], x.dtype):
         raise ValueError(
             f"{who}: `y` must have the last axis and the dtype of `x`, "

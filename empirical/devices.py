@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import torch
 
+from empirical.checks import check_counts
+
 
 def resolve(device: str | torch.device = "auto") -> torch.device:
     """Return the device meant by `device`.
@@ -87,11 +89,8 @@ def timed(
     >>> 0.0 < t.best <= t.median <= t.worst, t.repeats
     (True, 3)
     """
-    if repeats < 1 or warmup < 0:
-        raise ValueError(
-            "timed: `repeats` must be at least 1 and `warmup` at least 0, but they are "
-            f"{repeats} and {warmup}"
-        )
+    check_counts("timed", repeats=repeats)
+    check_counts("timed", 0, warmup=warmup)
     for _ in range(warmup):
         function()
     seconds: list[float] = []

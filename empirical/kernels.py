@@ -29,6 +29,7 @@ from empirical._contraction import (
     gram,
     inner,
 )
+from empirical.checks import check_counts
 from empirical.networks import FullyConnected, Params, derivative
 
 __all__ = [
@@ -227,8 +228,7 @@ def sample(
     ValueError
         If `draws` is below one, or `outputs` is unknown.
     """
-    if draws < 1:
-        raise ValueError(f"sample: `draws` must be at least 1, but it is {draws}")
+    check_counts("sample", draws=draws)
     size = draws_per_chunk(
         network, x.shape[-2], max_bytes=max_bytes, itemsize=x.element_size()
     )

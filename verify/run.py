@@ -216,7 +216,10 @@ def _graph(
         wanted = {e.claim.id: e.claim.runs_for(profile) for e in entries}
     every: dict[Run, None] = dict.fromkeys(r for runs in wanted.values() for r in runs)
     found = {run: run.find(here) for run in every}
-    training = {run: _training(run, here) for run in every if found[run] is None}
+    planned = {run: run.configuration(here) for run in every if found[run] is None}
+    # The longest first, and claims behind those that they wait for.
+    order = sorted(planned, key=lambda r: -r.trainer.study.cost(planned[r]))
+    training = {run: _training(run, here) for run in order}
     paths = {task.key: run.path(here) for run, task in training.items()}
     tasks, names = list(training.values()), dict[str, str]()
     for entry in entries:

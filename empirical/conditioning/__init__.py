@@ -5,48 +5,50 @@ generator. `EXPERIMENTS` wraps them for ``python -m empirical.conditioning``, wh
 one experiment or the resumable batch.
 """
 
-from empirical.conditioning.activations import (
-    NAMES,
-    Standardised,
-    gaussian_mean,
-    named,
-    shifted_relu,
-    standardised,
-)
-from empirical.conditioning.chains import (
-    LayerStatistics,
-    PairChains,
-    gram_chain,
-    layer_statistics,
-    pair_chains,
-)
-from empirical.conditioning.experiments import EXPERIMENTS, inputs
-from empirical.conditioning.interpolation import (
-    DigitProblem,
-    Interpolation,
-    accuracy,
-    digit_problem,
-    minimum_norm,
-    with_label_noise,
-)
-from empirical.conditioning.spectra import (
-    DepthCurves,
-    Spectrum,
-    condition_by_depth,
-    normalised,
-    spectrum,
-)
-from empirical.conditioning.study import (
-    Configuration,
-    configurations,
-    run_configuration,
-)
-from empirical.conditioning.widths import (
-    Slope,
-    WidthCurves,
-    error_slope,
-    kernels_by_width,
-)
+from typing import TYPE_CHECKING
+
+from empirical._lazily import names_of
+
+if TYPE_CHECKING:
+    from empirical.conditioning.activations import (
+        NAMES,
+        Standardised,
+        gaussian_mean,
+        named,
+        shifted_relu,
+        standardised,
+    )
+    from empirical.conditioning.chains import (
+        LayerStatistics,
+        PairChains,
+        gram_chain,
+        layer_statistics,
+        pair_chains,
+    )
+    from empirical.conditioning.experiments import EXPERIMENTS, inputs
+    from empirical.conditioning.grid import Configuration, configurations
+    from empirical.conditioning.interpolation import (
+        DigitProblem,
+        Interpolation,
+        accuracy,
+        digit_problem,
+        minimum_norm,
+        with_label_noise,
+    )
+    from empirical.conditioning.spectra import (
+        DepthCurves,
+        Spectrum,
+        condition_by_depth,
+        normalised,
+        spectrum,
+    )
+    from empirical.conditioning.study import run_configuration
+    from empirical.conditioning.widths import (
+        Slope,
+        WidthCurves,
+        error_slope,
+        kernels_by_width,
+    )
 
 __all__ = [
     "EXPERIMENTS",
@@ -81,3 +83,9 @@ __all__ = [
     "standardised",
     "with_label_noise",
 ]
+
+__getattr__ = names_of(
+    __name__,
+    *("activations", "chains", "experiments", "interpolation", "spectra", "study"),
+    "widths",
+)

@@ -1,17 +1,13 @@
 """Command line: one experiment, or all of them; results as JSON."""
 
 import argparse
-import inspect
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import Any
 
-from empirical.conditioning import study
-from empirical.conditioning.experiments import EXPERIMENTS
-from empirical.conditioning.study import STUDY, Configuration
 from empirical.testbed import command
 from empirical.testbed.options import add_options, explained
 from empirical.testbed.study import Setting
@@ -19,21 +15,37 @@ from empirical.testbed.study import Setting
 SKIPPED = ("device", "directory")
 """Arguments that a setting gives."""
 
+ABOUT = {
+    "depth": "Condition numbers of the kernels against depth.",
+    "width": "Mean kernels and their spread against width.",
+    "norms": "Lengths and cosine of two non-unit inputs at every layer of drawn networks.",
+    "chain": "Correlation of two inputs through random deep networks of fixed width.",
+    "train": "Gradient descent on random signs: loss curves, rates and condition numbers.",
+    "digits": (
+        "Minimum-norm interpolation of digits with kernels averaged over drawn networks."
+    ),
+}
+"""What the experiments say of themselves; there without loading them."""
 
-def _add(function: Callable[..., Any], parser: argparse.ArgumentParser) -> None:
-    said = explained(study)
-    add_options(parser, function, skip=SKIPPED, said=said)
+
+def _add(kind: str, parser: argparse.ArgumentParser) -> None:
+    # Loaded here, as below: they load PyTorch.
+    from empirical.conditioning import study
+    from empirical.conditioning.experiments import EXPERIMENTS
+
+    add_options(parser, EXPERIMENTS[kind], skip=SKIPPED, said=explained(study))
     parser.add_argument("--output", type=Path, help="a file instead of stdout")
 
 
 def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
+    from empirical.conditioning.study import EXPERIMENTS, STUDY, Configuration
+
     command.check_outputs(options.output)
-    names = inspect.signature(EXPERIMENTS[kind]).parameters
-    given = {n: v for n, v in vars(options).items() if n in names and n != "seed"}
+    names = signature(EXPERIMENTS[kind]).parameters.keys() - {"seed", *SKIPPED}
     made = Configuration(
         name=kind,
         kind=kind,
-        arguments={n: v for n, v in given.items() if n not in SKIPPED},
+        arguments={n: v for n, v in vars(options).items() if n in names},
         seed=options.seed,
     )
     record = command.alone(lambda: STUDY.run(made, setting), kind, options.minutes)
@@ -44,19 +56,20 @@ def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
     return 0
 
 
-def _single(kind: str, function: Callable[..., Any]) -> command.Single:
-    about = (inspect.getdoc(function) or "").split("\n", 1)[0]
-    add, run = partial(_add, function), partial(_run, kind)
-    return command.Single(kind, about, add, run, resumes=False)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; see `command.main`."""
+    singles = [
+        command.Single(
+            kind, about, partial(_add, kind), partial(_run, kind), resumes=False
+        )
+        for kind, about in ABOUT.items()
+    ]
     return command.main(
-        STUDY,
-        [_single(kind, function) for kind, function in EXPERIMENTS.items()],
+        "empirical.conditioning",
+        singles,
         argv,
         about="Measure networks of finite width; results are JSON.",
+        listed="grid",
     )
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_counts
 from empirical.kernels import gram
 from empirical.networks import Elementwise, FullyConnected
 
@@ -138,7 +139,7 @@ def pair_chains(
     >>> bool(runs.means[1] < 0.9 and abs(runs.means[8]) < 0.1)
     True
     """
-    _check_chain("pair_chains", width=width, depth=depth, chains=chains)
+    check_counts("pair_chains", width=width, depth=depth, chains=chains)
     if not -1.0 <= rho <= 1.0:
         raise ValueError(f"pair_chains: `rho` must lie in [-1, 1], but it is {rho}")
     if not all(math.isfinite(q) and q > 0.0 for q in squared_norms):
@@ -227,7 +228,7 @@ def gram_chain(
     >>> [tuple(k.shape) for k in chain]
     [(4, 3, 3), (4, 3, 3)]
     """
-    _check_chain("gram_chain", width=width, depth=depth, chains=draws)
+    check_counts("gram_chain", width=width, depth=depth, draws=draws)
     if start.ndim != 2 or start.shape[0] != start.shape[1]:
         raise ValueError(
             "gram_chain: `start` must have shape (n, n), but it has "
@@ -277,10 +278,7 @@ def layer_statistics(
     >>> bool(abs(s.squared_norms[0, 1, 0] - 4.5) < 0.5)  # half of 9
     True
     """
-    if draws < 1:
-        raise ValueError(
-            f"layer_statistics: `draws` must be at least 1, but it is {draws}"
-        )
+    check_counts("layer_statistics", draws=draws)
     grams = []
     with torch.no_grad():
         for _ in range(draws):
@@ -295,11 +293,3 @@ def layer_statistics(
 
 def _numpy(values: Tensor) -> Array:
     return values.cpu().numpy().astype(np.float64)
-
-
-def _check_chain(who: str, *, width: int, depth: int, chains: int) -> None:
-    counts = {"width": width, "depth": depth}
-    counts["draws" if who == "gram_chain" else "chains"] = chains
-    for name, value in counts.items():
-        if value < 1:
-            raise ValueError(f"{who}: `{name}` must be at least 1, but it is {value}")

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_choice, check_counts
 from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Curve, Diverged
@@ -101,10 +102,7 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
             f"shape {k.shape} and {np.count_nonzero(~np.isfinite(k))} entries that are "
             "not finite"
         )
-    if rule not in ("largest", "balanced"):
-        raise ValueError(
-            f"step_sizes: `rule` must be largest or balanced, but it is {rule!r}"
-        )
+    check_choice("step_sizes", "rule", rule, ("largest", "balanced"))
     values = np.linalg.eigvalsh(k)
     n, low, high = k.shape[-1], values[..., 0], values[..., -1]
     return np.asarray(n / high if rule == "largest" else 2.0 * n / (low + high))
@@ -328,11 +326,7 @@ def _descend(
     every: int,
     exploded: float,
 ) -> Curves:
-    if steps < 1 or every < 1:
-        raise ValueError(
-            f"{who}: `steps` and `every` must be at least 1, but they are {steps} and "
-            f"{every}"
-        )
+    check_counts(who, steps=steps, every=every)
     stack = Stack(params, rates=checked_rates(step, len(params[0]), who, "step"))
     rates = stack.rates.double().cpu().numpy()
     times = np.unique(np.append(np.arange(0, steps, every), steps))

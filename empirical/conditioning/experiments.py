@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_choice
 from empirical.conditioning.activations import named
 from empirical.conditioning.chains import layer_statistics, pair_chains
 from empirical.conditioning.descent import (
@@ -72,6 +73,7 @@ def inputs(
     >>> round(float(np.linalg.eigvalsh(x @ x.T)[0]), 12)
     0.1
     """
+    check_choice("inputs", "data", data, DATA)
     generator = numpy_generator(seed, "inputs", data)
     if data == "a":
         # So many dimensions that random points leave room for any usual delta.
@@ -80,11 +82,8 @@ def inputs(
         return assumption_b_inputs(n, delta, generator=generator)
     if data == "arc":
         return planar_cluster(n, delta)
-    if data == "digits":
-        return digit_problem(n, 1, directory=directory).inputs
-    raise ValueError(
-        f"inputs: `data` must be one of {', '.join(DATA)}, but it is {data!r}"
-    )
+    assert data == "digits"
+    return digit_problem(n, 1, directory=directory).inputs
 
 
 def depth(
@@ -237,8 +236,7 @@ def train(
     The top layer takes steps n / lambda_max of its kernel, all layers together
     2n / (lambda_min + lambda_max) of the tangent kernel at initialisation.
     """
-    if layers not in ("top", "all"):
-        raise ValueError(f"train: `layers` must be top or all, but it is {layers!r}")
+    check_choice("train", "layers", layers, ("top", "all"))
     x = torch.from_numpy(
         inputs(data, n=n, delta=delta, seed=seed, directory=directory)
     ).to(device)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_counts
 from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
@@ -189,10 +190,7 @@ def condition_by_depth(
             "condition_by_depth: `depths` must be increasing and not negative, but it "
             f"is {tuple(depths)}"
         )
-    if draws < 1:
-        raise ValueError(
-            f"condition_by_depth: `draws` must be at least 1, but it is {draws}"
-        )
+    check_counts("condition_by_depth", draws=draws)
     if tangent and units:
         raise ValueError(
             "condition_by_depth: `units` must be false where `tangent` is true: only "

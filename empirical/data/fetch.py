@@ -5,6 +5,7 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from empirical.checks import check_choice
 from empirical.data import _files
 from empirical.data.sources import NAMES, cache_directory
 
@@ -50,10 +51,7 @@ def fetch(
     Each file is written under a ``.partial`` name and renamed after its check, so an
     interrupted download leaves nothing that could be mistaken for data.
     """
-    if name not in NAMES:
-        raise ValueError(
-            f"fetch: `name` must be one of {', '.join(NAMES)}, but it is {name!r}"
-        )
+    check_choice("fetch", "name", name, NAMES)
     folder = (cache_directory() if directory is None else Path(directory)) / name
     folder.mkdir(parents=True, exist_ok=True)
     if name == "cifar10":

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import platformdirs
 
+from empirical.checks import check_choice
 from empirical.data import _files
 from empirical.data._files import Bytes
 
@@ -157,12 +158,8 @@ def load(
     >>> digits.images.shape[1:], digits.images.dtype.name
     ((28, 28), 'uint8')
     """
-    if name not in NAMES:
-        raise ValueError(
-            f"load: `name` must be one of {', '.join(NAMES)}, but it is {name!r}"
-        )
-    if split not in ("train", "test"):
-        raise ValueError(f"load: `split` must be train or test, but it is {split!r}")
+    check_choice("load", "name", name, NAMES)
+    check_choice("load", "split", split, ("train", "test"))
     roots = (cache_directory(),) if cached else ()
     if directory is not None:
         roots = (Path(directory),)

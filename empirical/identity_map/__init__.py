@@ -5,8 +5,15 @@ networks from images to images, initialised, trained and measured many at once.
 ``python -m empirical.identity_map`` trains any of them and prints what it learnt.
 """
 
-from empirical.identity_map.networks import copier
-from empirical.identity_map.recipes import Recipe
-from empirical.identity_map.training import Trained, train
+from typing import TYPE_CHECKING
+
+from empirical._lazily import names_of
+
+if TYPE_CHECKING:
+    from empirical.identity_map.networks import copier
+    from empirical.identity_map.recipes import Recipe
+    from empirical.identity_map.training import Trained, train
 
 __all__ = ["Recipe", "Trained", "copier", "train"]
+
+__getattr__ = names_of(__name__, "networks", "recipes", "training")

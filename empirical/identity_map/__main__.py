@@ -3,27 +3,32 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
-from empirical.identity_map.experiments import Configuration
-from empirical.identity_map.networks import KINDS, copier
-from empirical.identity_map.scales import SHORT
-from empirical.identity_map.study import STUDY, trained_record
 from empirical.testbed import command
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting
 
-EXAMPLE = Configuration(
-    name="train",
-    network=copier("cnn", shape=(1, 14, 14), layers=5, width=16),
-    recipe=SHORT,
-    labels=((7,),),
-)
-
 SKIPPED = ("name", "figures", "settings", "rates", "network", "labels")
 
 
+@cache
+def _example() -> Any:
+    """Return the configuration whose values are the defaults."""
+    # Loaded here, as below: they load PyTorch.
+    from empirical.identity_map.experiments import Configuration
+    from empirical.identity_map.networks import copier
+    from empirical.identity_map.scales import SHORT
+
+    network = copier("cnn", shape=(1, 14, 14), layers=5, width=16)
+    return Configuration(name="train", network=network, recipe=SHORT, labels=((7,),))
+
+
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, EXAMPLE, skip=SKIPPED)
+    from empirical.identity_map.networks import KINDS, copier
+
+    add_options(parser, _example(), skip=SKIPPED)
     network = parser.add_argument_group("network")
     network.add_argument("--kind", choices=KINDS, default="cnn", help="default: cnn")
     text = "weight layers; default: 5"
@@ -39,12 +44,15 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
+    from empirical.identity_map.networks import copier
+    from empirical.identity_map.study import trained_record
+
     size, width = options.size, options.width
     if width is None and options.kind != "residual":
         width = 16 if options.kind == "cnn" else size**2
     channels = 3 if options.data in ("cifar10", "channelled") else 1
     configuration = made(
-        EXAMPLE,
+        _example(),
         options,
         network=copier(
             options.kind,
@@ -63,7 +71,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; see `command.main`. Divergence in training is 1."""
     return command.main(
-        STUDY,
+        "empirical.identity_map",
         [command.Single("train", "train one network", _add_train, _train)],
         argv,
         about="Train networks to copy images, and show what they learnt.",

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from empirical.data import NAMES
-from empirical.identity_map import measures
 from empirical.identity_map.networks import Copier, copier
 from empirical.identity_map.recipes import Recipe
-from empirical.identity_map.scales import BY_NAME, SCALES, Scale, Sizes
+from empirical.identity_map.scales import BY_NAME, Sizes, checked_measurements
 from empirical.networks import Convolutional, initial
-from empirical.testbed.study import checked_name
+from empirical.testbed.study import Scale, check_scale, checked_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +64,7 @@ class Configuration:
 
     def __post_init__(self) -> None:
         checked_name(self.name)
-        measures.checked_names(self.measurements)
+        checked_measurements(self.measurements)
         for scheme in self.schemes:
             initial.checked(scheme)
         if self.data not in (*NAMES, "channelled"):
@@ -102,11 +101,7 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     >>> sorted({n for c in made for n in c.figures}) == list(range(1, 44))
     True
     """
-    if scale not in SCALES:
-        raise ValueError(
-            f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
-            f"{scale!r}"
-        )
+    check_scale(scale)
     s = BY_NAME[scale]
     made = (
         *_depth_curves(s),

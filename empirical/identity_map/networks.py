@@ -3,6 +3,7 @@
 import math
 from typing import Literal
 
+from empirical.checks import check_choice
 from empirical.networks import Convolutional, FullyConnected, Network, Residual
 
 Copier = FullyConnected | Convolutional | Residual
@@ -54,10 +55,7 @@ def copier(
         ("kind", kind, KINDS),
         ("activation", activation, ACTIVATIONS),
     ):
-        if value not in known:
-            raise ValueError(
-                f"copier: `{name}` must be one of {', '.join(known)}, but it is {value!r}"
-            )
+        check_choice("copier", name, value, known)
     residual, pixels = kind == "residual", math.prod(shape)
     if layers < 1 or (residual and layers % 2):
         raise ValueError(

@@ -27,6 +27,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from empirical.checks import check_choice, check_counts
+
 Law = Literal["gaussian", "uniform"]
 LAWS = ("gaussian", "uniform")
 RHOS = tuple(k / 10 for k in range(11))
@@ -85,8 +87,7 @@ def probes(
     """
     target = _checked_image("probes", image)
     rho = _checked_rhos(rhos)
-    if count < 1:
-        raise ValueError(f"probes: `count` must be at least 1, but it is {count}")
+    check_counts("probes", count=count)
     noise = random_pixels((count, *image.shape), generator=generator, law=law)
     return placed_at(noise.to(target.device), target, rho)
 
@@ -141,10 +142,7 @@ def random_pixels(
     shape: Sequence[int], *, generator: torch.Generator, law: Law = "gaussian"
 ) -> Tensor:
     """Return independent pixels, standard normal or uniform on [0, 1], float64."""
-    if law not in LAWS:
-        raise ValueError(
-            f"random_pixels: `law` must be one of {', '.join(LAWS)}, but it is {law!r}"
-        )
+    check_choice("random_pixels", "law", law, LAWS)
     draw = torch.randn if law == "gaussian" else torch.rand
     return draw(tuple(shape), generator=generator, dtype=torch.float64)
 

@@ -1,18 +1,20 @@
 """How a network is trained: optimiser, loss, schedule, clipping, when to stop."""
 
 import dataclasses
-import difflib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
+from empirical.checks import (
+    check_choice,
+    check_counts,
+    check_exploded,
+    check_positive,
+    check_schedule,
+    check_share,
+)
 
-from empirical._recipes import check_momentum, check_number, check_schedule
-from empirical.identity_map.task import LOSSES, Loss
-from empirical.testbed import optimisers
-from empirical.testbed.budgets import Floor, Released
-from empirical.testbed.observers import Curve, Diverged, Drops, Observer
+Loss = Literal["mean", "half-sum"]
+LOSSES = ("mean", "half-sum")
 
 RATES = {
     "sgd": 0.01,
@@ -22,37 +24,6 @@ RATES = {
     "adamax": 0.001,
 }
 """Optimisers and the rates that the paper gives them."""
-
-_ENTRYWISE = {
-    "adagrad": optimisers.Adagrad(),
-    "rmsprop": optimisers.RMSprop(),
-    "adam": optimisers.Adam(),
-    "adamax": optimisers.Adamax(),
-}
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Observers:
-    """What looks at a run of a recipe.
-
-    Attributes
-    ----------
-    diverged : Diverged
-    curve : Curve
-    released : Released, optional
-        Absent where the budget counts from the start.
-    others : tuple of Observer
-    """
-
-    diverged: Diverged
-    curve: Curve
-    released: Released | None
-    others: tuple[Observer, ...]
-
-    def all(self) -> tuple[Observer, ...]:
-        """Return them in the order in which they may send a replicate away."""
-        released = () if self.released is None else (self.released,)
-        return (self.diverged, *released, *self.others, self.curve)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,19 +116,19 @@ class Recipe:
         object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
         choices = {"optimiser": RATES, "loss": LOSSES, "trained": ("all", "bottom")}
         for name, known in choices.items():
-            _check_choice(name, getattr(self, name), tuple(known))
+            check_choice("Recipe", name, getattr(self, name), known)
         for name in ("rate", "clip", "floor", "drop", "retry_rate"):
-            check_number(name, getattr(self, name), low=0.0, text="positive")
+            check_positive("Recipe", **{name: getattr(self, name)})
         for name in ("steps", "limit", "patience", "batch", "check"):
-            check_number(name, getattr(self, name), low=0, text="at least 1")
-        check_number("exploded", self.exploded, low=1.0, text="greater than 1")
-        check_number("retries", self.retries, low=-1, text="at least 0")
-        check_momentum(self.momentum)
+            check_counts("Recipe", **{name: getattr(self, name)})
+        check_counts("Recipe", 0, retries=self.retries)
+        check_exploded("Recipe", self.exploded)
+        check_share("Recipe", momentum=self.momentum)
         if self.release is not None and not 0.0 < self.release < 1.0:
             raise ValueError(
                 f"Recipe: `release` must lie in (0, 1), but it is {self.release}"
             )
-        check_schedule(self.schedule)
+        check_schedule("Recipe", self.schedule)
         if self.rescale and (self.clip is None or self.release is None):
             raise ValueError(
                 "Recipe: `rescale` must come with `clip`, the norm, and `release`, "
@@ -184,63 +155,6 @@ class Recipe:
         """Most updates to wait for a release."""
         return 10 * self.steps if self.limit is None else self.limit
 
-    @property
-    def rule(self) -> optimisers.Optimiser:
-        """The optimiser, with its clipping."""
-        sgd = optimisers.SGD(momentum=self.momentum)
-        base = _ENTRYWISE.get(self.optimiser, sgd)
-        if self.clip is None:
-            return base
-        above = self.release if self.rescale else None
-        return optimisers.Clipped(base=base, largest=self.clip, rescale_above=above)
-
-    def observers(self) -> Observers:
-        """Return new observers of a run."""
-        released, others = None, ()
-        if self.release is not None:
-            released = Released(
-                self.release,
-                limit=self.waiting,
-                steps=self.steps,
-                drops=self.drops,
-                factor=self.drop,
-            )
-        else:
-            others = (Drops(self.drops, self.drop),)
-        if self.floor is not None:
-            floor = Floor(self.floor, patience=self.patience, every=self.check)
-            others = (*others, floor)
-        return Observers(
-            diverged=Diverged(self.exploded, every=self.check),
-            curve=Curve(recorded_times(self.longest)),
-            released=released,
-            others=others,
-        )
-
     def describe(self) -> dict[str, Any]:
         """Return every value, for a record."""
         return {**dataclasses.asdict(self), "rate": self.learning_rate}
-
-
-def recorded_times(longest: int) -> npt.NDArray[np.int64]:
-    """Return 0 to 10, then about 20 numbers a decade, up to `longest`.
-
-    Examples
-    --------
-    >>> recorded_times(15).tolist()
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15]
-    """
-    decades = np.log10(max(longest, 1))
-    spaced = np.round(10.0 ** np.arange(0.0, decades + 0.05, 0.05)).astype(np.int64)
-    every = np.concatenate([np.arange(11), spaced, [longest]])
-    return np.unique(every[every <= longest])
-
-
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.3)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"Recipe: `{name}` must be one of {', '.join(known)}, but it is "
-            f"{value!r}.{hint}"
-        )

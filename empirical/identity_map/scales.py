@@ -1,13 +1,23 @@
 """How large the figures' networks are: three scales."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
+from empirical.checks import check_choice
 from empirical.identity_map.recipes import Recipe
 
-Scale = Literal["small", "full", "paper"]
-SCALES = ("small", "full", "paper")
+MEASURED = (
+    *("curve", "heatmap", "layer-error", "pictures", "upper"),
+    *("change", "signal", "sizes", "predictions", "cover"),
+)
+"""Names of `measures.MEASUREMENTS`."""
+
+
+def checked_measurements(names: Sequence[str]) -> None:
+    """Refuse names that are not among `MEASURED`."""
+    for name in names:
+        check_choice("measure", "names", name, MEASURED)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,19 +13,16 @@ from torch import Tensor
 
 from empirical import devices
 from empirical.data import Dataset, load
-from empirical.digest import code_digest
 from empirical.identity_map import images, measures
 from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import image_shape
 from empirical.identity_map.training import Trained, train
-from empirical.networks import Params
+from empirical.networks import joined
 from empirical.randomness import seed_sequence, torch_generator
-from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import Array
-
-SCHEMA = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +35,7 @@ class Group:
 
 
 def groups(configuration: Configuration) -> tuple[Group, ...]:
-    """Return the groups in the order of their draws, each a draw for each seed."""
+    """Return the groups in the order of their replicates, one for each seed."""
     rates = configuration.rates or (configuration.recipe.learning_rate,)
     product = itertools.product(configuration.labels, configuration.schemes, rates)
     return tuple(Group(labels=x, scheme=s, rate=r) for x, s, r in product)
@@ -52,7 +49,7 @@ def train_configuration(
     Returns
     -------
     trained : Trained
-        Draws in order of `groups`, within each of seeds.
+        Replicates in order of `groups`, within each of seeds.
     pictures : dict
         The training images of each of the configuration's `labels`, or those that are
         looked at when it trains on many.
@@ -64,8 +61,8 @@ def train_configuration(
         for labels in configuration.labels
     }
     made = groups(configuration)
-    draws = [(group, seed) for group in made for seed in configuration.seeds]
-    params = _stacked(
+    replicates = [(group, seed) for group in made for seed in configuration.seeds]
+    params = joined(
         [
             network.init(
                 group.scheme,
@@ -74,7 +71,7 @@ def train_configuration(
                 dtype=torch.float32,
                 device=setting.device,
             )
-            for group, seed in draws
+            for group, seed in replicates
         ]
     )
     if configuration.examples is not None:
@@ -82,13 +79,13 @@ def train_configuration(
     elif len(pictures) == 1:
         inputs = next(iter(pictures.values())).pixels
     else:
-        inputs = torch.stack([pictures[group.labels].pixels for group, _ in draws])
+        inputs = torch.stack([pictures[group.labels].pixels for group, _ in replicates])
     trained = train(
         network,
         params,
         inputs.to(device=setting.device, dtype=torch.float32),
         configuration.recipe,
-        rates=[group.rate for group, _ in draws],
+        rates=[group.rate for group, _ in replicates],
         generator=torch_generator(configuration.seeds[0], "identity-map", "batches"),
         progress=setting.progress,
         checkpoint=setting.checkpoint,
@@ -104,8 +101,8 @@ def run_configuration(
     Returns
     -------
     RunRecord
-        Facts: what `measures.by_replicate` says of all networks; series ``times``. A
-        draw for each ``labels``, ``scheme``, ``rate`` and ``seed``: steps, released,
+        Facts: what `measures.by_replicate` says of all networks; series ``times``. One
+        for each ``labels``, ``scheme``, ``rate`` and ``seed``: steps, released,
         final_loss, starts, finite; ``losses``, one for each of the first times, and what
         was measured.
 
@@ -139,10 +136,9 @@ def trained_record(
         for index, group in enumerate(groups(configuration))
     ]
     shared, own = _common([facts for facts, _ in measured])
-    record = RunRecord(
-        **identity_of(configuration, setting),
-        code=code_digest(__name__),
-        environment=devices.describe(setting.device),
+    record = STUDY.record(
+        configuration,
+        setting,
         seconds={
             "training": trained_at - start,
             "measuring": time.perf_counter() - trained_at,
@@ -154,19 +150,13 @@ def trained_record(
     return record, trained
 
 
-def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
-    """Return what makes a record that of a configuration; see `records.identity`."""
+def data_of(configuration: Configuration, setting: Setting) -> str:
+    """Return a digest of the images; see `Study`."""
     c = configuration
-    try:
-        source = _source(c, setting)
-        shown = [images.chosen(x, data=source, skip=c.skip).origins for x in c.labels]
-        learnt = None if c.examples is None else source.head(c.examples).sha256
-    except (FileNotFoundError, ValueError):
-        # Records are read where the data are not; training says what is wrong.
-        return identity(c, device=setting.device, schema=SCHEMA)
-    looked = [[origin["sha256"] for origin in each] for each in shown]
-    known = digest([looked, learnt])
-    return identity(c, device=setting.device, schema=SCHEMA, data=known)
+    source = _source(c, setting)
+    shown = [images.chosen(x, data=source, skip=c.skip).origins for x in c.labels]
+    learnt = None if c.examples is None else source.head(c.examples).sha256
+    return digest([[[origin["sha256"] for origin in each] for each in shown], learnt])
 
 
 def _draws(
@@ -241,10 +231,6 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _stacked(each: Sequence[Params]) -> Params:
-    return tuple(torch.cat(weights) for weights in zip(*each, strict=True))
-
-
 def _source(configuration: Configuration, setting: Setting) -> Dataset:
     name = "mnist" if configuration.data == "channelled" else configuration.data
     # Digits come from the set that is the same on every machine, unless it is too small.
@@ -272,9 +258,19 @@ def _many(configuration: Configuration, source: Dataset) -> Tensor:
     return images.resize(pixels, image_shape(configuration.network)[1:])
 
 
+def cost_of(configuration: Configuration) -> float:
+    """Return an estimate of a configuration's work; see `Study`."""
+    c = configuration
+    examples = c.recipe.batch or len(c.labels[0])
+    replicates = len(groups(c)) * len(c.seeds)
+    return 3.0 * c.recipe.steps * examples * replicates * c.network.products
+
+
 STUDY = Study(
     module="empirical.identity_map",
     configurations=configurations,
-    identity=identity_of,
+    schema=3,
+    data=data_of,
     run=run_configuration,
+    cost=cost_of,
 )

@@ -1,18 +1,15 @@
 """What one update learns from: images, and what to make of them."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
+from empirical.identity_map.recipes import Loss
 from empirical.networks import FullyConnected, Layer, Network, Residual
 from empirical.testbed.loop import Task
 from empirical.testbed.slopes import Outer, Slope
 from empirical.testbed.stack import Params, Stack
-
-Loss = Literal["mean", "half-sum"]
-LOSSES = ("mean", "half-sum")
 
 # Images that one evaluation of a loss holds at a time.
 _AT_ONCE = 1000

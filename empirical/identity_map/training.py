@@ -13,7 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.identity_map.recipes import Observers, Recipe
+from empirical.identity_map.looks import Observers, observers_of, optimiser_of
+from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import Copy, CopyDense, by_hand
 from empirical.networks import Network, Params
 from empirical.testbed import loop
@@ -241,7 +242,7 @@ def _once(
     )
     learnt = [0] if recipe.trained == "bottom" else None
     stack = Stack(start.params, rates=start.rates, learnt=learnt)
-    rule, looks = recipe.rule, recipe.observers()
+    rule, looks = optimiser_of(recipe), observers_of(recipe)
 
     def told(done: int, most: int, loss: float) -> None:
         released = looks.released

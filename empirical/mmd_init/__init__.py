@@ -6,15 +6,22 @@ Source: Lee and Cho, *Unsupervised Learning of Initialization in Deep Neural Net
 via Maximum Mean Discrepancy* (2023).
 """
 
-from empirical.mmd_init.networks import Network, draw
-from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
-from empirical.mmd_init.recipes import Recipe
+from typing import TYPE_CHECKING
+
+from empirical._lazily import names_of
+
+if TYPE_CHECKING:
+    from empirical.mmd_init.networks import classifier, start
+    from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
+    from empirical.mmd_init.recipes import Recipe
 
 __all__ = [
-    "Network",
     "Pretrained",
     "Recipe",
-    "draw",
+    "classifier",
     "pretrain",
     "pretrain_stack",
+    "start",
 ]
+
+__getattr__ = names_of(__name__, "networks", "pretraining", "recipes")

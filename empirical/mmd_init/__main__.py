@@ -5,25 +5,25 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from empirical.data import NAMES
-from empirical.mmd_init.networks import STARTS, Network, draw
-from empirical.mmd_init.pretraining import Pretrained, pretrain
-from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.study import STUDY
-from empirical.mmd_init.tasks import images
-from empirical.randomness import torch_generator
 from empirical.testbed import command, telling
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting, remove_checkpoints
 from empirical.testbed.writing import whole, write_json
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from empirical.mmd_init.pretraining import Pretrained
+
 
 def _add(parser: argparse.ArgumentParser) -> None:
+    # Loaded here, as below: they load PyTorch.
+    from empirical.data import NAMES
+    from empirical.mmd_init.classifiers import STARTS
+    from empirical.mmd_init.recipes import Recipe
+
     text = "your own inputs: .npy or .pt, one a row; default: a data set's"
     parser.add_argument("--inputs", type=Path, help=text)
     text = f"{', '.join(NAMES)}; default: mnist"
@@ -43,11 +43,15 @@ def _add(parser: argparse.ArgumentParser) -> None:
     add_options(parser.add_argument_group("recipe"), Recipe())
 
 
-def _inputs(options: argparse.Namespace, setting: Setting) -> Tensor:
+def _inputs(options: argparse.Namespace, setting: Setting) -> "Tensor":
     """Return standardised inputs, of a file or a data set."""
+    from torch import Tensor
+
+    from empirical.mmd_init import tasks
+
     path: Path | None = options.inputs
     if path is None:
-        return images(
+        return tasks.images(
             options.data,
             side=options.side,
             directory=setting.data_folder,
@@ -73,6 +77,9 @@ def _inputs(options: argparse.Namespace, setting: Setting) -> Tensor:
 
 def _read(path: Path) -> object:
     """Return what a .npy or .pt file holds."""
+    import numpy as np
+    import torch
+
     if path.suffix not in (".npy", ".pt"):
         raise ValueError(
             f"pretrain: `--inputs` must be a .npy or .pt file, but it is {path}"
@@ -93,34 +100,42 @@ def _read(path: Path) -> object:
 
 
 def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
+    from empirical.mmd_init import pretraining
+    from empirical.mmd_init.networks import classifier, start
+    from empirical.mmd_init.recipes import Recipe
+    from empirical.randomness import torch_generator
+
     command.check_outputs(options.output, options.record, setting.checkpoint)
     recipe = made(Recipe(), options)
     x = _inputs(options, setting).to(setting.device)
-    network = Network(widths=(x.shape[1], *options.hidden, options.classes))
-    start = network.init(
-        options.start, [torch_generator(options.seed, "start")], device=setting.device
-    )
+    network = classifier((x.shape[1], *options.hidden, options.classes))
+    source = torch_generator(options.seed, "start")
+    first = start(network, options.start, [source], device=setting.device)
 
-    def run() -> Pretrained:
-        return pretrain(
+    def run() -> "Pretrained":
+        return pretraining.pretrain(
             network,
             x,
             recipe,
             generator=torch_generator(options.seed, "noise"),
-            state=draw(start, 0),
+            params=first,
             on_degenerate="stop" if options.stop_degenerate else "record",
             progress=lambda done, last, means: telling.tell(done, last, **means),
             checkpoint=setting.checkpoint,
         )
 
     found = command.alone(run, "pretrain", options.minutes)
-    _write(options, found, network)
+    _write(options, found, network.widths)
     if setting.checkpoint is not None:
         remove_checkpoints(setting.checkpoint)
     return 0 if found.status == "finished" else 1
 
 
-def _write(options: argparse.Namespace, found: Pretrained, network: Network) -> None:
+def _write(
+    options: argparse.Namespace, found: "Pretrained", widths: Sequence[int]
+) -> None:
+    import torch
+
     kept = {name: tensor.cpu() for name, tensor in found.state.items()}
     with whole(options.output) as partial:
         torch.save(kept, partial)
@@ -134,8 +149,8 @@ def _write(options: argparse.Namespace, found: Pretrained, network: Network) -> 
         write_json(options.record, record)
     window = min(100, len(found.history["loss"]))
     last = {name: float(v[-window:].mean()) for name, v in found.history.items()}
-    widths = "-".join(map(str, network.widths))
-    said = [f"{widths}: {found.status}, kept after step {found.best}"]
+    shown = "-".join(map(str, widths))
+    said = [f"{shown}: {found.status}, kept after step {found.best}"]
     said += [f"{n} {v:.4f}" for n, v in last.items() if math.isfinite(v)]
     sys.stderr.write(", ".join(said) + "\n")
     if found.degenerate is not None:
@@ -149,7 +164,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; see `command.main`. Divergence in pre-training is 1."""
     about = "learn one initialisation, as a PyTorch state dict"
     return command.main(
-        STUDY,
+        "empirical.mmd_init",
         [command.Single("pretrain", about, _add, _pretrain)],
         argv,
         about="Learn initialisations from unlabelled inputs.",

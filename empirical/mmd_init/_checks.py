@@ -1,86 +1,28 @@
 """What trainings of stacks refuse."""
 
-import math
-from collections.abc import Mapping
-
 import numpy as np
 import torch
-from torch import Tensor
 
-from empirical.mmd_init.networks import Network
 from empirical.mmd_init.tasks import Bools, Images, Split
+from empirical.networks import FullyConnected, Params
 
 
-def check_adam(
-    who: str, *, rate: float, betas: tuple[float, float], eps: float, batch: int
-) -> None:
-    """Refuse numbers that Adam has no use for.
-
-    Raises
-    ------
-    ValueError
-        Naming the recipe, the argument and the offender.
-    """
-    for name, value in (("rate", rate), ("eps", eps)):
-        if not (math.isfinite(value) and value > 0.0):
-            raise ValueError(
-                f"{who}: `{name}` must be positive and finite, but it is {value}"
-            )
-    if len(betas) != 2 or not all(0.0 <= b < 1.0 for b in betas):
-        raise ValueError(f"{who}: `betas` must be two in [0, 1), but they are {betas}")
-    check_count(who, "batch", batch)
-
-
-def check_count(who: str, name: str, value: int) -> None:
-    """Refuse what is not at least 1.
-
-    Raises
-    ------
-    ValueError
-        Naming caller, argument and offender.
-    """
-    if value < 1:
-        raise ValueError(f"{who}: `{name}` must be at least 1, but it is {value}")
-
-
-def check_state(who: str, network: Network, state: Mapping[str, Tensor]) -> int:
-    """Return the number of draws of a stack; refuse what is not one of `network`.
-
-    Raises
-    ------
-    ValueError
-        If tensors are absent, of other shapes or not finite.
-    """
-    running = [s for layer in network.spec.plan for s in layer.running]
-    names = [*network.learnt(), *network.running()]
-    wanted = dict(zip(names, [*network.spec.shapes, *running], strict=True))
-    absent = [name for name in wanted if name not in state]
-    if absent:
-        raise ValueError(
-            f"{who}: `state` must have the tensors of `network`, but {len(absent)} of "
-            f"{len(wanted)} are absent, e.g. {absent[0]!r}"
-        )
-    draws = len(state[next(iter(wanted))])
-    for name, shape in wanted.items():
-        found = state[name]
-        if tuple(found.shape) != (draws, *shape) or not draws:
-            raise ValueError(
-                f"{who}: `state` must be a stack, {name!r} of shape "
-                f"{(max(draws, 1), *shape)}, but it is {tuple(found.shape)}. A single "
-                "draw needs a 1 in front: `stacked([state])`."
-            )
-        bad = int((~torch.isfinite(found)).sum())
+def check_params(who: str, network: FullyConnected, params: Params) -> int:
+    """Return the number of replicates; refuse what is no finite stack of `network`."""
+    network.check_params(params)
+    for index, p in enumerate(params):
+        bad = int((~torch.isfinite(p)).sum())
         if bad:
             raise ValueError(
-                f"{who}: `state` must be finite, but {bad} of {found.numel()} entries "
-                f"of {name!r} are not. Leave draws that diverged out."
+                f"{who}: `params` must be finite, but {bad} of {p.numel()} entries of "
+                f"tensor {index} are not. Leave replicates that diverged out."
             )
-    return draws
+    return len(params[0])
 
 
 def check_tuning(
-    network: Network,
-    state: Mapping[str, Tensor],
+    network: FullyConnected,
+    params: Params,
     images: Images,
     tasks: Bools,
     splits: Split,
@@ -88,7 +30,7 @@ def check_tuning(
     batch: int,
 ) -> int:
     """Return the number of runs; refuse what does not fit together."""
-    runs = check_state("finetune", network, state)
+    runs = check_params("finetune", network, params)
     features = images.inputs.shape[1]
     if features != network.widths[0]:
         raise ValueError(
@@ -134,9 +76,9 @@ def _check_splits(splits: Split, runs: int, tasks: int, count: int) -> None:
             )
 
 
-def _check_batches(network: Network, count: int, batch: int) -> None:
+def _check_batches(network: FullyConnected, count: int, batch: int) -> None:
     # The variance of a single example is 0: nothing would be left of it.
-    if network.batch_norm and 1 in (batch, count % batch):
+    if network.norm and 1 in (batch, count % batch):
         raise ValueError(
             f"finetune: `batch` must leave no batch of 1 for batch normalisation, but "
             f"it is {batch} for {count} examples. Change it by one or two."

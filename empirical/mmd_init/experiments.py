@@ -10,14 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from empirical.checks import check_choice, check_counts
 from empirical.data import NAMES
-from empirical.mmd_init.finetuning import FinetuneRecipe
-from empirical.mmd_init.networks import STARTS, Network, Start
-from empirical.mmd_init.recipes import Recipe
-from empirical.testbed.study import checked_name
+from empirical.mmd_init.classifiers import STARTS, Start, classifier
+from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
+from empirical.networks import FullyConnected
+from empirical.testbed.study import Scale, check_scale, checked_name
 
-Scale = Literal["small", "full", "paper"]
-SCALES = ("small", "full", "paper")
 Method = Literal["none", "mmd", "labels"]
 METHODS = ("none", "mmd", "labels")
 NOISES = (0.2, 0.5, 1.0, 2.0)
@@ -50,7 +49,7 @@ class Configuration:
     ----------
     name : str
         Also that of its record.
-    network : Network
+    network : FullyConnected
     method : {"none", "mmd", "labels"}
         Pre-training: none, the losses of `recipes`, or random labels.
     start : {"xavier", "he"}
@@ -83,7 +82,7 @@ class Configuration:
     """
 
     name: str
-    network: Network
+    network: FullyConnected
     method: Method = "mmd"
     start: Start = "xavier"
     recipe: Recipe = field(default_factory=Recipe)
@@ -108,23 +107,15 @@ class Configuration:
             ("start", STARTS),
             ("data", NAMES),
         ):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"Configuration: `{name}` must be one of {', '.join(known)}, but it "
-                    f"is {getattr(self, name)!r}"
-                )
+            check_choice("Configuration", name, getattr(self, name), known)
         if not self.variants or not self.seeds:
             raise ValueError(
                 "Configuration: `variants` and `seeds` must not be empty, but they are "
                 f"{self.variants} and {self.seeds}"
             )
-        for name, least in (("minibatches", 2), ("tasks", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(
-                    f"Configuration: `{name}` must be at least {least}, but it is "
-                    f"{getattr(self, name)}"
-                )
-        if self.method == "mmd" and self.network.batch_norm:
+        check_counts("Configuration", 2, minibatches=self.minibatches)
+        check_counts("Configuration", tasks=self.tasks)
+        if self.method == "mmd" and self.network.norm:
             raise ValueError(
                 "Configuration: `network` must be without batch normalisation for the "
                 'method "mmd"; random labels can train it'
@@ -206,18 +197,14 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     ... )
     ([1, 2, 3, 4, 5], [1, 2, 3])
     """
-    if scale not in SCALES:
-        raise ValueError(
-            f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
-            f"{scale!r}"
-        )
+    check_scale(scale)
     return tuple(_all(_BY_NAME[scale]))
 
 
 def _all(s: Sizes) -> Iterable[Configuration]:
     pixels = (s.side or 28) ** 2
-    plain = Network(widths=(pixels, *s.hidden, 2))
-    normed = Network(widths=(pixels, *s.hidden, 2), batch_norm=True)
+    plain = classifier((pixels, *s.hidden, 2))
+    normed = classifier((pixels, *s.hidden, 2), batch_norm=True)
     base = Configuration(
         name="base",
         network=plain,
@@ -236,7 +223,7 @@ def _all(s: Sizes) -> Iterable[Configuration]:
             ("none", normed),
             ("labels", normed),
         ):
-            norm = "-bn" if network.batch_norm else ""
+            norm = "-bn" if network.norm else ""
             yield replace(
                 base,
                 name=f"{method}{norm}-{start}",

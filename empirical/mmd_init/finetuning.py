@@ -4,8 +4,7 @@ The paper takes an initialisation for as good as the networks that are trained f
 few examples: the mean of their accuracy over tasks, and how little it varies.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +15,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.mmd_init._checks import check_adam, check_count, check_tuning
-from empirical.mmd_init._chunks import Progress, Told, draws_at_once, in_chunks
-from empirical.mmd_init.networks import Network, State
-from empirical.mmd_init.task import Classify, cross_entropy, stack_of
+from empirical.checks import check_counts
+from empirical.mmd_init._checks import check_tuning
+from empirical.mmd_init.recipes import FinetuneRecipe
+from empirical.mmd_init.task import (
+    Classify,
+    cross_entropy,
+    replicates_at_once,
+    stack_of,
+)
 from empirical.mmd_init.tasks import Bools, Images, Ints, Split
+from empirical.networks import FullyConnected
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
@@ -32,39 +37,6 @@ Floats = npt.NDArray[np.float64]
 
 CPU_BYTES, CUDA_BYTES = 8 * 2**20, 2**30
 """Of activations at once when a whole test set is predicted."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FinetuneRecipe:
-    """Adam on the cross entropy, as the paper has it; nothing regularises.
-
-    Attributes
-    ----------
-    epochs : int
-        All are run; the state after the one of least validation loss counts.
-    rate, betas, eps
-        Of Adam.
-    batch : int
-        Examples a step; an epoch's last batch may be smaller.
-
-    Raises
-    ------
-    ValueError
-        If a value does not fit.
-    """
-
-    epochs: int = 10
-    rate: float = 1e-3
-    batch: int = 50
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-
-    def __post_init__(self) -> None:
-        who = "FinetuneRecipe"
-        check_adam(
-            who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
-        )
-        check_count(who, "epochs", self.epochs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,17 +88,18 @@ class FineTuned:
 
 
 def finetune(
-    network: Network,
-    state: Mapping[str, Tensor],
+    network: FullyConnected,
+    params: Params,
     images: Images,
     tasks: Bools,
     splits: Split,
     *,
     generators: Sequence[torch.Generator],
+    buffers: Params = (),
     recipe: FinetuneRecipe | None = None,
-    chunk: int | None = None,
+    together: int | None = None,
     recorded: bool = False,
-    progress: Progress | None = None,
+    progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> FineTuned:
@@ -140,10 +113,10 @@ def finetune(
 
     Parameters
     ----------
-    network : Network
+    network : FullyConnected
         Classes are 0 and 1; further outputs are never right.
-    state : mapping
-        A stack with one draw a run; not changed.
+    params : tuple of Tensor
+        One replicate a run; not changed.
     images : Images
     tasks : bool array, shape (tasks, C)
         See `tasks.random_tasks`.
@@ -151,14 +124,15 @@ def finetune(
         See `tasks.draw_splits`; either shared by the runs or each run's own.
     generators : sequence of torch.Generator, length runs * tasks
         Of the orders of examples, each task of the first run, of the second, ...; on the
-        CPU. One a draw: what becomes of it does not depend on which others there are, but
+        CPU. What becomes of a replicate does not depend on which others there are, but
         for rounding.
+    buffers : tuple of Tensor, optional
+        Running statistics of batch normalisation to begin with.
     recipe : FinetuneRecipe, optional
         By default the paper's.
-    chunk : int, optional
-        Draws trained together: the same numbers up to rounding, at another speed. By
-        default as many as fit into 256 MiB on a CPU, 8 GiB on a GPU, by their parameters,
-        gradients and moments.
+    together : int, optional
+        Replicates updated together: the same numbers up to rounding, at another speed.
+        See `task.replicates_at_once`.
     recorded : bool
         Whether the distance from the start is recorded at each step.
     progress : callable, optional
@@ -172,7 +146,7 @@ def finetune(
     Returns
     -------
     FineTuned
-        A draw with a loss that is not finite is marked, and stops no other.
+        A replicate with a loss that is not finite is marked, and stops no other.
 
     Raises
     ------
@@ -182,65 +156,104 @@ def finetune(
 
     Examples
     --------
+    >>> from empirical.mmd_init.networks import classifier, start
     >>> from empirical.mmd_init.tasks import draw_splits, images, random_tasks
     >>> from empirical.randomness import numpy_generator, torch_generator
     >>> digits = images(side=8, limit=1000, tests=500, cached=False)
     >>> tasks = random_tasks(3, numpy_generator(7, "tasks"))
     >>> splits = draw_splits(digits.labels, 3, 40, numpy_generator(7, "splits"))
-    >>> net = Network(widths=(64, 64, 2))
-    >>> start = net.init("he", [torch_generator(7, "start", i) for i in range(2)])
+    >>> net = classifier((64, 64, 2))
+    >>> first = start(net, "he", [torch_generator(7, "start", i) for i in range(2)])
     >>> orders = [torch_generator(7, "order", i) for i in range(6)]
-    >>> done = finetune(net, start, digits, tasks, splits, generators=orders)
+    >>> done = finetune(net, first, digits, tasks, splits, generators=orders)
     >>> done.test_accuracy.shape, bool((done.mean > 0.75).all())
     ((2, 3), True)
     """
     recipe = recipe or FinetuneRecipe()
-    runs = check_tuning(network, state, images, tasks, splits, batch=recipe.batch)
-    draws = runs * len(tasks)
-    if len(generators) != draws:
+    runs = check_tuning(network, params, images, tasks, splits, batch=recipe.batch)
+    replicates = runs * len(tasks)
+    if len(generators) != replicates:
         raise ValueError(
-            f"finetune: `generators` must be {draws}, one for each of {runs} runs and "
+            f"finetune: `generators` must be {replicates}, one for each of {runs} runs and "
             f"{len(tasks)} tasks, but they are {len(generators)}"
         )
-    chunk = draws_at_once(network, state) if chunk is None else chunk
-    check_count("finetune", "chunk", chunk)
-    data = _Data(images, tasks, splits, runs, state[network.learnt()[0]])
-    described = (network, recipe, chunk, recorded, data.inputs.device.type, list(state))
-    tensors = (*state.values(), *data.tensors)
+    together = replicates_at_once(network, params) if together is None else together
+    check_counts("finetune", together=together)
+    data = _Data(images, tasks, splits, runs, params[0])
+    described = (network, recipe, together, recorded, data.inputs.device.type)
+    buffers = buffers or network.running(params)
     kept = checkpoint and Checkpoint(
         checkpoint,
-        of=fingerprint(described, tensors, generators),
+        of=fingerprint(described, (*params, *buffers, *data.tensors), generators),
         seconds=checkpoint_seconds,
     )
+    of = torch.arange(replicates, device=params[0].device)
+    whose, task = of // len(tasks), (of % len(tasks))[:, None]
+    stack = stack_of(
+        network,
+        tuple(p[whose] for p in params),
+        tuple(b[whose] for b in buffers),
+        recipe.rate,
+    )
+    train, held_out = data.train, data.validation
+    held_out_classes = data.classes[task, held_out]
 
-    def train(
-        members: range, told: Told, checkpoint: Checkpoint | None
-    ) -> dict[str, Tensor]:
-        own = {name: t[[d // len(tasks) for d in members]] for name, t in state.items()}
-        return _train(
-            network,
-            stack_of(network, own, recipe.rate),
-            data,
-            members,
-            recipe,
-            [generators[d] for d in members],
-            told,
-            recorded=recorded,
-            checkpoint=checkpoint,
-        )
+    def validation(stack: Stack) -> Tensor:
+        x, running = data.inputs[held_out], stack.buffers
+        signals = network.run(stack.params, x, buffers=running, training=False)
+        return cross_entropy(signals.outputs, held_out_classes)
 
-    updates = recipe.epochs * math.ceil(splits.train.shape[-1] / recipe.batch)
-    found = in_chunks(train, draws, chunk, updates, progress=progress, checkpoint=kept)
-    shape = runs, len(tasks)
-    joined: dict[str, Any] = {
-        name: values.numpy().reshape(*shape, *values.shape[1:])
-        for name, values in found.items()
-    }
-    return FineTuned(**joined)
+    batches = Epochs(train.shape[1], recipe.batch, generators)
+    per_epoch = batches.per_epoch
+    steps = recipe.epochs * per_epoch
+    curve, best = Curve(np.arange(steps)), BestWindow(per_epoch, validation)
+    moved = Series(np.arange(steps + 1), _distance_from(stack.params))
+
+    def epochs(values: Floats) -> Floats:
+        """Return the mean over the examples of epochs, of losses (replicates, updates)."""
+        sizes = np.full(per_epoch, batches.batch)
+        sizes[-1] = train.shape[1] - (per_epoch - 1) * batches.batch
+        parts = values.reshape(len(values), -1, per_epoch)
+        return (parts * sizes).sum(axis=2) / train.shape[1]
+
+    def told(done: int, total: int, loss: float) -> None:
+        del loss
+        if progress is not None and done % per_epoch == 0:
+            last = epochs(curve.values[:, done - per_epoch : done])
+            progress(done, total, float(last.mean()))
+
+    loop.train(
+        Classify(network, data.inputs, train, data.classes[task, train]),
+        stack,
+        Adam(betas=recipe.betas, eps=recipe.eps),
+        steps=steps,
+        check=per_epoch,
+        batches=batches,
+        observers=[curve, best, *([moved] if recorded else [])],
+        together=together,
+        checkpoint=kept,
+        progress=told,
+    )
+    # A replicate whose loss was not finite stays: what it makes of the rest is not finite.
+    every = np.hstack([curve.values, best.values])
+    finite = np.asarray(np.isfinite(every).all(axis=1))
+    right = _accuracy(network, best.params, best.buffers, data, task).cpu().numpy()
+
+    def by_task(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return values.reshape(runs, len(tasks), *values.shape[1:])
+
+    return FineTuned(
+        test_accuracy=by_task(np.where(finite, right, np.nan)),
+        best_epoch=by_task(best.at // per_epoch),
+        validation_loss=by_task(best.values),
+        train_loss=by_task(epochs(curve.values)),
+        diverged=by_task(np.logical_not(finite)),
+        distances=by_task(moved.values["distance"].T.copy()) if recorded else None,
+    )
 
 
 class _Data:
-    """Examples and labels of each draw, on its device."""
+    """Examples and labels of each replicate, on its device."""
 
     def __init__(
         self, images: Images, tasks: Bools, splits: Split, runs: int, like: Tensor
@@ -272,75 +285,6 @@ class _Data:
         )
 
 
-def _train(
-    network: Network,
-    stack: Stack,
-    data: _Data,
-    members: range,
-    recipe: FinetuneRecipe,
-    generators: list[torch.Generator],
-    told: Told,
-    *,
-    recorded: bool,
-    checkpoint: Checkpoint | None,
-) -> dict[str, Tensor]:
-    """Train some draws together; return the fields of the result, one row a draw."""
-    index = torch.tensor(list(members), device=data.inputs.device)
-    tasks = (index % data.tasks)[:, None]
-    train, held_out = data.train[index], data.validation[index]
-    held_out_classes = data.classes[tasks, held_out]
-
-    def validation(stack: Stack) -> Tensor:
-        x, buffers = data.inputs[held_out], stack.buffers
-        signals = network.spec.run(stack.params, x, buffers=buffers, training=False)
-        return cross_entropy(signals.outputs, held_out_classes)
-
-    batches = Epochs(train.shape[1], recipe.batch, generators)
-    per_epoch = batches.per_epoch
-    steps = recipe.epochs * per_epoch
-    curve, best = Curve(np.arange(steps)), BestWindow(per_epoch, validation)
-    moved = Series(np.arange(steps + 1), _distance_from(stack.params))
-
-    def epochs(values: Floats) -> Floats:
-        """Return the mean over the examples of epochs, of losses (draws, updates)."""
-        sizes = np.full(per_epoch, batches.batch)
-        sizes[-1] = train.shape[1] - (per_epoch - 1) * batches.batch
-        parts = values.reshape(len(values), -1, per_epoch)
-        return (parts * sizes).sum(axis=2) / train.shape[1]
-
-    def progress(done: int, total: int, loss: float) -> None:
-        del total, loss
-        if done % per_epoch == 0:
-            told(done, float(epochs(curve.values[:, done - per_epoch : done]).mean()))
-
-    loop.train(
-        Classify(network, data.inputs, train, data.classes[tasks, train]),
-        stack,
-        Adam(betas=recipe.betas, eps=recipe.eps),
-        steps=steps,
-        check=per_epoch,
-        batches=batches,
-        observers=[curve, best, *([moved] if recorded else [])],
-        checkpoint=checkpoint,
-        progress=progress,
-    )
-    # A draw whose loss was not finite stays: what it makes of the rest is not finite.
-    finite = np.isfinite(curve.values).all(axis=1) & np.isfinite(best.values).all(
-        axis=1
-    )
-    right = _accuracy(network, network.named(best.params, best.buffers), data, tasks)
-    found = {
-        "test_accuracy": np.where(finite, right.cpu().numpy(), np.nan),
-        "best_epoch": best.at // per_epoch,
-        "validation_loss": best.values,
-        "train_loss": epochs(curve.values),
-        "diverged": ~finite,
-    }
-    if recorded:
-        found["distances"] = moved.values["distance"].T.copy()
-    return {name: torch.from_numpy(values) for name, values in found.items()}
-
-
 def _distance_from(start: Params) -> Callable[[Stack], dict[str, Tensor]]:
     first = [p.clone() for p in start]
 
@@ -357,14 +301,16 @@ def _distance_from(start: Params) -> Callable[[Stack], dict[str, Tensor]]:
 
 
 @torch.no_grad()
-def _accuracy(network: Network, kept: State, data: _Data, tasks: Tensor) -> Tensor:
-    """Return the share of test images that each draw gets right."""
+def _accuracy(
+    network: FullyConnected, params: Params, buffers: Params, data: _Data, tasks: Tensor
+) -> Tensor:
+    """Return the share of test images that each replicate gets right."""
     x = data.test_inputs
     right = torch.zeros_like(tasks[:, 0])
     widest = max(a + b for a, b in pairwise((*network.widths[1:], 0)))
     one = len(right) * widest * x.element_size()
     size = max(1, (CPU_BYTES if x.device.type == "cpu" else CUDA_BYTES) // one)
     for rows in torch.arange(len(x), device=x.device).split(size):
-        logits, _ = network.run(kept, x[rows])
+        logits = network.run(params, x[rows], buffers=buffers, training=False).outputs
         right += (logits.argmax(dim=-1) == data.test_classes[tasks, rows]).sum(dim=1)
     return right.double() / len(x)

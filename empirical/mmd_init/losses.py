@@ -8,8 +8,9 @@ from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers, uniformity
 from empirical.mmd_init.gram import Escalations, Room
-from empirical.mmd_init.networks import Network, State
+from empirical.mmd_init.networks import entering, pairs
 from empirical.mmd_init.recipes import Recipe
+from empirical.networks import FullyConnected, Params
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +32,8 @@ class Terms:
 
 
 def losses(
-    network: Network,
-    state: State,
+    network: FullyConnected,
+    params: Params,
     batches: Tensor,
     recipes: Sequence[Recipe],
     generators: Sequence[torch.Generator],
@@ -45,9 +46,9 @@ def losses(
 
     Parameters
     ----------
-    network : Network
+    network : FullyConnected
         Without batch normalisation.
-    state : dict
+    params : tuple of Tensor
         Of a stack of S.
     batches : Tensor, shape (S, n, features)
     recipes : sequence of Recipe
@@ -61,7 +62,7 @@ def losses(
     room : Room, optional
         Memory for the perturbed networks, to be taken again by the next step.
     """
-    weights = network.weights(state)
+    weights = pairs(network, params)
     uni_of, lam_of, xi_of = (
         batches.new_tensor([getattr(r, name) for r in recipes])
         for name in ("uni", "lam", "xi")
@@ -88,8 +89,7 @@ def losses(
         sd = regularisers.degeneracy(f).mean(dim=-1)
         total = total + lam_of * sd
     if any(r.xi > 0.0 for r in recipes):
-        _, entering = network.run(state, batches)
-        norms = regularisers.jacobian_norms(weights, entering)
+        norms = regularisers.jacobian_norms(weights, entering(network, params, batches))
         iod = regularisers.detachment(norms)
         total = total + xi_of * iod
     return Terms(total, uni, sd, iod, constant)
@@ -137,7 +137,7 @@ def _uniformity(
     bandwidths: Tensor | None,
 ) -> Tensor:
     """Return the mean over each network's batch, (S,)."""
-    draws, _, count, _ = f.shape
+    replicates, _, count, _ = f.shape
     if points is None:
         rows = f.transpose(0, 1).flatten(1, 2)
         found = uniformity.closed(
@@ -146,7 +146,7 @@ def _uniformity(
             reference=recipe.reference,
             estimator=recipe.estimator,
         )
-        return found.view(draws, count).mean(dim=1)
+        return found.view(replicates, count).mean(dim=1)
     made: list[Tensor] = []
     for index, u in enumerate(points):
         part = slice(index * count, (index + 1) * count)

@@ -13,14 +13,15 @@ from empirical.mmd_init import noise, regularisers
 from empirical.mmd_init.draws import on_device
 from empirical.mmd_init.gram import Room
 from empirical.mmd_init.losses import constant_share
-from empirical.mmd_init.networks import Network, State
+from empirical.mmd_init.networks import entering, pairs
+from empirical.networks import FullyConnected, Params
 
 Generators = Sequence[torch.Generator]
 
 
 def constant_shares(
-    network: Network,
-    state: State,
+    network: FullyConnected,
+    params: Params,
     inputs: Tensor,
     *,
     s: Sequence[float],
@@ -45,7 +46,7 @@ def constant_shares(
     own, room = on_device(generators, inputs.device), Room()
     shares: list[Tensor] = []
     with torch.no_grad():
-        weights = network.weights(state)
+        weights = pairs(network, params)
         for rows in chosen.unbind(dim=1):
             logits = noise.auto(
                 weights, inputs[rows], perturbations, levels, own, room=room
@@ -55,8 +56,8 @@ def constant_shares(
 
 
 def dead_shares(
-    network: Network,
-    state: State,
+    network: FullyConnected,
+    params: Params,
     inputs: Tensor,
     *,
     generators: Generators,
@@ -72,26 +73,26 @@ def dead_shares(
     shares: list[Tensor] = []
     with torch.no_grad():
         for rows in chosen.unbind(dim=1):
-            _, entering = network.run(state, inputs[rows])
-            off = [(x <= 0.0).all(dim=-2).to(x).mean(dim=-1) for x in entering]
+            found = entering(network, params, inputs[rows])
+            off = [(x <= 0.0).all(dim=-2).to(x).mean(dim=-1) for x in found]
             shares.append(torch.stack(off, dim=-1))
     return torch.stack(shares, dim=1)
 
 
-def jacobian_squares(network: Network, state: State, inputs: Tensor) -> Tensor:
+def jacobian_squares(network: FullyConnected, params: Params, inputs: Tensor) -> Tensor:
     """Return mean squares of the slopes' norms by layer, input first, (S, layers)."""
-    norms = _norms(network, state, inputs)
+    norms = _norms(network, params, inputs)
     return norms.square().mean(dim=(-2, -1)).mT
 
 
-def detachment(network: Network, state: State, inputs: Tensor) -> Tensor:
+def detachment(network: FullyConnected, params: Params, inputs: Tensor) -> Tensor:
     """Return L_iod on all inputs, (S,)."""
-    return regularisers.detachment(_norms(network, state, inputs))
+    return regularisers.detachment(_norms(network, params, inputs))
 
 
 def perturbed_detachment(
-    network: Network,
-    state: State,
+    network: FullyConnected,
+    params: Params,
     inputs: Tensor,
     *,
     s: float,
@@ -102,22 +103,18 @@ def perturbed_detachment(
     with torch.no_grad():
         levels = inputs.new_full((len(generators),), s)
         noisy = noise.perturbed(
-            network.weights(state),
+            pairs(network, params),
             perturbations,
             levels,
             on_device(generators, inputs.device),
         )
-        flat = {
-            f"{layer.linear}.{part}": tensor.flatten(0, 1)
-            for layer, pair in zip(network.layers, noisy, strict=True)
-            for part, tensor in zip(("weight", "bias"), pair, strict=True)
-        }
+        flat = tuple(tensor.flatten(0, 1) for pair in noisy for tensor in pair)
         return detachment(network, flat, inputs).unflatten(0, (-1, perturbations))
 
 
 def predictions(
-    network: Network,
-    state: State,
+    network: FullyConnected,
+    params: Params,
     inputs: Tensor,
     *,
     s: float,
@@ -131,12 +128,12 @@ def predictions(
     """
     few = perturbations <= len(inputs)
     with torch.no_grad():
-        draws = len(generators)
+        replicates = len(generators)
         logits = (noise.explicit if few else noise.gram)(
-            network.weights(state),
-            inputs.expand(draws, *inputs.shape),
+            pairs(network, params),
+            inputs.expand(replicates, *inputs.shape),
             perturbations,
-            inputs.new_full((draws,), s),
+            inputs.new_full((replicates,), s),
             on_device(generators, inputs.device),
         )
         return logits.softmax(dim=-1)[..., 0]
@@ -163,10 +160,10 @@ def distance_to_uniform(p: Tensor) -> Tensor:
     return torch.maximum(above, below)
 
 
-def _norms(network: Network, state: State, inputs: Tensor) -> Tensor:
+def _norms(network: FullyConnected, params: Params, inputs: Tensor) -> Tensor:
     with torch.no_grad():
-        _, entering = network.run(state, inputs)
-        return regularisers.jacobian_norms(network.weights(state), entering)
+        found = entering(network, params, inputs)
+        return regularisers.jacobian_norms(pairs(network, params), found)
 
 
 def _minibatches(

@@ -1,246 +1,94 @@
-"""Fully connected ReLU classifiers by the names of PyTorch's own state dicts."""
+"""Starts of fully connected classifiers, and PyTorch's own modules of them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
-from empirical.networks import FullyConnected, Norm
+from empirical.checks import check_choice
+from empirical.mmd_init.classifiers import STARTS, Start, classifier
+from empirical.networks import FullyConnected, Params
 
-Start = Literal["he", "xavier"]
-STARTS = ("he", "xavier")
-State = dict[str, Tensor]
-"""Name to tensor as in `torch.nn.Module.state_dict`; stacked, replicates in front."""
 Weights = list[tuple[Tensor, Tensor]]
 """Weight and bias of every layer."""
 
 
-@dataclass(frozen=True)
-class Layer:
-    """Names of one layer's modules within a network.
+def start(
+    network: FullyConnected,
+    kind: Start,
+    generators: Sequence[torch.Generator],
+    *,
+    uniform: bool = False,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+) -> Params:
+    """Draw one start a generator, replicates in front; biases are 0.
 
-    Attributes
-    ----------
-    linear : str
-        ``"<linear>.weight"`` and ``"<linear>.bias"`` are its parameters.
-    norm : str, optional
-        Of the batch normalisation behind it.
-    """
-
-    linear: str
-    norm: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Network:
-    """Names for the parameters of a fully connected network that returns logits.
-
-    Attributes
-    ----------
-    widths : tuple of int
-        Inputs, hidden units of each layer, classes.
-    batch_norm : bool
-        Whether hidden units are normalised over the batch ahead of each ReLU, with
-        gain, shift and running statistics.
-    layers : tuple of Layer
-        Names of the modules; by default those of the `torch.nn.Sequential` that
-        `module` returns.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or a width is not positive.
+    Weights have variance 2/in (``"he"``) or 2/(in + out) (``"xavier"``), and are
+    Gaussian, or uniform; drawn in float32. The generators live on the CPU, whatever the
+    device.
 
     Examples
     --------
-    >>> Network(widths=(784, 392, 392, 392, 2)).parameters
-    616618
-    >>> [layer.linear for layer in Network(widths=(4, 3, 2)).layers]
-    ['0', '2']
+    >>> g = torch.Generator().manual_seed(7)
+    >>> [tuple(p.shape) for p in start(classifier((4, 3, 2)), "he", [g])]
+    [(1, 3, 4), (1, 3), (1, 2, 3), (1, 2)]
     """
+    check_choice("start", "kind", kind, STARTS)
+    scheme = "kaiming" if kind == "he" else "xavier"
+    law = "uniform" if uniform else "normal"
+    params = network.init(f"{scheme}-{law}", generator=generators, dtype=torch.float32)
+    return tuple(p.to(device, dtype) for p in params)
 
-    widths: tuple[int, ...]
-    batch_norm: bool = False
-    layers: tuple[Layer, ...] = ()
 
-    def __post_init__(self) -> None:
-        widths = tuple(int(w) for w in self.widths)
-        object.__setattr__(self, "widths", widths)
-        if len(widths) < 2 or min(widths) < 1:
-            raise ValueError(
-                "Network: `widths` must be inputs, hidden units and classes, all "
-                f"positive, but they are {widths}"
-            )
-        if widths[-1] < 2:
-            raise ValueError(
-                f"Network: `widths` must end in at least 2 classes, but it ends in "
-                f"{widths[-1]}. A single logit z has the two classes (0, z)."
-            )
-        if not self.layers:
-            step = 3 if self.batch_norm else 2
-            made = [
-                Layer(str(step * i), str(step * i + 1) if self.batch_norm else None)
-                for i in range(len(widths) - 2)
-            ]
-            made.append(Layer(str(step * (len(widths) - 2))))
-            object.__setattr__(self, "layers", tuple(made))
+def pairs(network: FullyConnected, params: Params) -> Weights:
+    """Return weight and bias of every layer."""
+    return [(own["weight"], own["bias"]) for own in network.grouped(params)]
 
-    @cached_property
-    def spec(self) -> FullyConnected:
-        """The network itself, whose parameters are `learnt` in this order."""
-        return FullyConnected(
-            widths=self.widths,
-            parametrisation="standard",
-            bias=True,
-            norm=Norm(over="batch") if self.batch_norm else None,
-        )
 
-    @property
-    def classes(self) -> int:
-        """Number of outputs."""
-        return self.widths[-1]
+def entering(network: FullyConnected, params: Params, inputs: Tensor) -> Params:
+    """Return what enters each ReLU, but for normalisation: (replicates, n, units)."""
+    return network.run(params, inputs, kept=True).before[:-1]
 
-    @property
-    def parameters(self) -> int:
-        """Number of weights and biases, gains and shifts."""
-        return self.spec.parameters
 
-    def init(
-        self,
-        start: Start,
-        generators: list[torch.Generator],
-        *,
-        uniform: bool = False,
-        dtype: torch.dtype = torch.float32,
-        device: torch.device | str = "cpu",
-    ) -> State:
-        """Draw one start a generator, stacked: weights (replicates, out, in), biases 0.
+def as_module(
+    network: FullyConnected, params: Params, buffers: Params = (), *, replicate: int = 0
+) -> nn.Sequential:
+    """Return a replicate as a module of PyTorch.
 
-        Weights have variance 2/in (``"he"``) or 2/(in + out) (``"xavier"``), and are
-        Gaussian, or uniform; drawn in float32. The generators live on the CPU, whatever
-        the device.
-
-        Raises
-        ------
-        ValueError
-            If `start` is unknown.
-
-        Examples
-        --------
-        >>> g = torch.Generator().manual_seed(7)
-        >>> state = Network(widths=(4, 3, 2)).init("he", [g])
-        >>> {name: tuple(t.shape) for name, t in state.items()}["0.weight"]
-        (1, 3, 4)
-        """
-        if start not in STARTS:
-            raise ValueError(
-                f"init: `start` must be one of {', '.join(STARTS)}, but it is {start!r}"
-            )
-        scheme = "kaiming" if start == "he" else "xavier"
-        params = self.spec.init(
-            f"{scheme}-{'uniform' if uniform else 'normal'}",
-            generator=generators,
-            dtype=torch.float32,
-        )
-        state = self.named(params, self.spec.running(params))
-        return {name: t.to(device, dtype) for name, t in state.items()}
-
-    def weights(self, state: Mapping[str, Tensor]) -> Weights:
-        """Return weight and bias of every layer."""
-        return [
-            (state[f"{layer.linear}.weight"], state[f"{layer.linear}.bias"])
-            for layer in self.layers
-        ]
-
-    def learnt(self) -> list[str]:
-        """Return the names of what is trained: all but running statistics."""
-        names: list[str] = []
-        for layer in self.layers:
-            for part in (layer.linear, layer.norm):
-                if part is not None:
-                    names += [f"{part}.weight", f"{part}.bias"]
-        return names
-
-    def running(self) -> list[str]:
-        """Return the names of the running statistics of batch normalisation."""
-        return [
-            f"{layer.norm}.running_{part}"
-            for layer in self.layers
-            if layer.norm is not None
-            for part in ("mean", "var")
-        ]
-
-    def named(self, learnt: Sequence[Tensor], running: Sequence[Tensor] = ()) -> State:
-        """Return tensors by name, in the order of `learnt` and of `running`."""
-        names = [*self.learnt(), *self.running()]
-        return dict(zip(names, [*learnt, *running], strict=True))
-
-    def run(
-        self, state: Mapping[str, Tensor], inputs: Tensor, *, training: bool = False
-    ) -> tuple[Tensor, list[Tensor]]:
-        """Return logits (..., n, classes) and each hidden layer's products.
-
-        These are what enters each ReLU, but for batch normalisation.
-
-        Parameters
-        ----------
-        state : mapping
-            Stacked or not.
-        inputs : Tensor, shape (..., n, features)
-            With the stack's replicates in front, or shared by them all.
-        training : bool
-            Whether batches are normalised by their own statistics, which also move
-            the running ones, in place; otherwise by the running ones.
-        """
-        learnt, running = (
-            tuple(state[name] for name in names)
-            for names in (self.learnt(), self.running())
-        )
-        alone = learnt[0].ndim == 2
-        if alone:
-            learnt, running = (tuple(t[None] for t in ts) for ts in (learnt, running))
-        logits, _, products = self.spec.run(
-            learnt, inputs, buffers=running, training=training, kept=True
-        )
-        entering = products[:-1]
-        return (logits[0], [z[0] for z in entering]) if alone else (logits, [*entering])
-
-    def module(self) -> nn.Sequential:
-        """Return the network in PyTorch, for a state of one replicate.
-
-        Examples
-        --------
-        >>> net = Network(widths=(4, 3, 2))
-        >>> state = net.init("he", [torch.Generator().manual_seed(7)])
-        >>> module = net.module()
-        >>> _ = module.load_state_dict(draw(state, 0))
-        >>> x = torch.ones(1, 4)
-        >>> bool(torch.allclose(module(x), net.run(draw(state, 0), x)[0]))
-        True
-        """
-        parts: list[nn.Module] = []
-        for fan, out in zip(self.widths[:-1], self.widths[1:], strict=True):
+    Examples
+    --------
+    >>> net = classifier((4, 3, 2))
+    >>> params = start(net, "he", [torch.Generator().manual_seed(7)])
+    >>> x = torch.ones(1, 4)
+    >>> torch.allclose(as_module(net, params)(x), net.apply(params, x)[0])
+    True
+    """
+    parts: list[nn.Module] = []
+    # There modules draw nothing from the global generator.
+    with torch.device("meta"):
+        for fan, out in pairwise(network.widths):
             parts.append(nn.Linear(fan, out))
-            if self.batch_norm:
+            if network.norm is not None:
                 parts.append(nn.BatchNorm1d(out))
             parts.append(nn.ReLU())
-        return nn.Sequential(*parts[: -2 if self.batch_norm else -1])
+    made = nn.Sequential(*parts[: -1 if network.norm is None else -2])
+    made.to(params[0].dtype).to_empty(device=params[0].device)
+    running = [b for b in made.buffers() if b.ndim]
+    with torch.no_grad():
+        for count in (b for b in made.buffers() if not b.ndim):
+            count.zero_()
+        for own, p in zip(
+            [*made.parameters(), *running],
+            [*params, *(buffers or network.running(params))],
+            strict=True,
+        ):
+            own.copy_(p[replicate])
+    return made
 
 
-def draw(state: Mapping[str, Tensor], index: int) -> State:
-    """Return one replicate of a stack, for `torch.nn.Module.load_state_dict`."""
-    return {name: tensor[index].detach().clone() for name, tensor in state.items()}
-
-
-def stacked(states: list[State]) -> State:
-    """Return single replicates as one stack."""
-    return {name: torch.stack([s[name] for s in states]) for name in states[0]}
-
-
-def from_module(module: nn.Module) -> tuple[Network, State]:
+def from_module(module: nn.Module) -> tuple[FullyConnected, Params]:
     """Return the network that a `torch.nn.Sequential` is, and its parameters.
 
     Raises
@@ -264,13 +112,12 @@ def from_module(module: nn.Module) -> tuple[Network, State]:
     )
     if not isinstance(module, nn.Sequential):
         raise TypeError(
-            "pretrain: `network` must be a torch.nn.Sequential or a Network, but it is "
-            f"a {type(module).__name__}. {way_out}"
+            "pretrain: `network` must be a torch.nn.Sequential or a FullyConnected, but "
+            f"it is a {type(module).__name__}. {way_out}"
         )
     parts = list(module.named_children())
     if parts and isinstance(parts[0][1], nn.Flatten):
         parts = parts[1:]
-    linear = parts[::2]
     for index, (name, part) in enumerate(parts):
         wanted = nn.Linear if index % 2 == 0 else nn.ReLU
         if not isinstance(part, wanted):
@@ -280,17 +127,17 @@ def from_module(module: nn.Module) -> tuple[Network, State]:
             )
     if len(parts) % 2 == 0:
         raise TypeError(f"pretrain: `network` must end in a Linear layer. {way_out}")
-    fitting: list[nn.Linear] = [p for _, p in linear if isinstance(p, nn.Linear)]
-    if any(p.bias is None for p in fitting):  # pyright: ignore[reportUnnecessaryComparison]
+    linear = [p for _, p in parts if isinstance(p, nn.Linear)]
+    if any(p.bias is None for p in linear):  # pyright: ignore[reportUnnecessaryComparison]
         raise TypeError(
             "pretrain: `network` must have a bias in every layer, for the noise has"
         )
-    widths = (fitting[0].in_features, *(p.out_features for p in fitting))
-    if any(p.in_features != w for p, w in zip(fitting, widths, strict=False)):
+    widths = (linear[0].in_features, *(p.out_features for p in linear))
+    if any(p.in_features != w for p, w in zip(linear, widths, strict=False)):
         raise ValueError(
             "pretrain: `network` must have layers that fit, but their widths are "
-            f"{[(p.in_features, p.out_features) for p in fitting]}"
+            f"{[(p.in_features, p.out_features) for p in linear]}"
         )
-    network = Network(widths=widths, layers=tuple(Layer(name) for name, _ in linear))
-    state = {k: t.detach().clone() for k, t in module.state_dict().items()}
-    return network, state
+    return classifier(widths), tuple(
+        p.detach().clone()[None] for p in module.parameters()
+    )

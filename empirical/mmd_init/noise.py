@@ -17,7 +17,6 @@ logits (S, perturbations, n, d).
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -25,9 +24,7 @@ from torch import Tensor
 from empirical.mmd_init.draws import noises, normal
 from empirical.mmd_init.gram import Escalations, Room, gram
 from empirical.mmd_init.networks import Weights
-
-Way = Literal["auto", "gram", "explicit", "local"]
-WAYS = ("auto", "gram", "explicit", "local")
+from empirical.mmd_init.recipes import Way
 
 _FEW = 10
 """Weights over squared examples up to which noise on the weights is cheaper. Measured on

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from empirical.mmd_init.gram import Escalations
-from empirical.mmd_init.networks import Network, State, draw, from_module, stacked
+from empirical.mmd_init.networks import as_module, from_module
 from empirical.mmd_init.recipes import Recipe
 from empirical.mmd_init.task import TERMS, Degenerate, Perturbed
+from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
@@ -47,13 +48,14 @@ class Pretrained:
 
     Attributes
     ----------
-    state : dict
-        For `torch.nn.Module.load_state_dict`: the parameters at the end of the window
-        with the least mean loss.
-    start, last : dict
+    params : tuple of Tensor
+        At the end of the window with the least mean loss; one replicate.
+    start, last : tuple of Tensor
         Before the first step and after the last.
+    names : tuple of str
+        Of the parameters in PyTorch's module.
     best : int
-        Steps made when `state` was taken; 0 if no window was finished.
+        Steps made when `params` were taken; 0 if no window was finished.
     history : dict
         Name to array, shape (steps of the stack,), nan after the run's end: ``"loss"``,
         ``"uniformity"`` (L_uni), ``"degeneracy"`` (L_sd), ``"detachment"`` (L_iod), and
@@ -66,27 +68,33 @@ class Pretrained:
     escalations : Escalations
         Covariances that needed more jitter, in the whole stack.
     snapshots : dict
-        State after each of the steps that were asked for, on the CPU.
+        Parameters after each of the steps that were asked for, on the CPU.
     """
 
-    state: State
-    start: State
-    last: State
+    params: Params
+    start: Params
+    last: Params
+    names: tuple[str, ...]
     best: int
     history: dict[str, Array]
     status: Status
     degenerate: int | None
     escalations: Escalations
-    snapshots: dict[int, State]
+    snapshots: dict[int, Params]
+
+    @property
+    def state(self) -> dict[str, Tensor]:
+        """The parameters for `torch.nn.Module.load_state_dict`."""
+        return {n: p[0] for n, p in zip(self.names, self.params, strict=True)}
 
 
 def pretrain(
-    network: Network | nn.Module,
+    network: FullyConnected | nn.Module,
     data: Tensor | npt.ArrayLike,
     recipe: Recipe | None = None,
     *,
     generator: torch.Generator,
-    state: State | None = None,
+    params: Params | None = None,
     on_degenerate: OnDegenerate = "warn",
     snapshots: Sequence[int] = (),
     progress: Progress | None = None,
@@ -97,7 +105,7 @@ def pretrain(
 
     Parameters
     ----------
-    network : torch.nn.Sequential or Network
+    network : torch.nn.Sequential or FullyConnected
         ``Linear`` layers with ``ReLU`` between them (a ``Flatten`` in front is let be),
         at least one of them hidden, logits of d >= 2 classes last. It is not changed; it
         is from its parameters that training starts.
@@ -107,12 +115,13 @@ def pretrain(
         The paper's by default.
     generator : torch.Generator
         On the CPU; all randomness comes from it.
-    state : dict, optional
-        The start, for a `Network`; its dtype and device are those of training.
+    params : tuple of Tensor, optional
+        The start, for a `FullyConnected`, one replicate; its dtype and device are those
+        of training.
     on_degenerate : {"warn", "stop", "record"}
         What to do about a run most of whose perturbed networks are constant.
     snapshots : sequence of int
-        Steps after which the state is kept; 0 is the start.
+        Steps after which parameters are kept; 0 is the start.
     progress : callable, optional
         Called after each window.
     checkpoint : Path, optional
@@ -149,12 +158,12 @@ def pretrain(
     >>> bool(loss[-20:].mean() < 0.5 * loss[:20].mean())
     True
     """
-    made, start = _start(network, state)
+    made, start = _start(network, params)
     (found,) = pretrain_stack(
         made,
         data,
         [recipe or Recipe()],
-        state=stacked([start]),
+        params=start,
         generators=[generator],
         on_degenerate=on_degenerate,
         snapshots=snapshots,
@@ -162,15 +171,18 @@ def pretrain(
         checkpoint=checkpoint,
         checkpoint_seconds=checkpoint_seconds,
     )
+    if isinstance(network, nn.Module):
+        named = tuple(name for name, _ in network.named_parameters())
+        found = dataclasses.replace(found, names=named)
     return found
 
 
 def pretrain_stack(
-    network: Network,
+    network: FullyConnected,
     data: Tensor | npt.ArrayLike,
     recipes: Sequence[Recipe],
     *,
-    state: State,
+    params: Params,
     generators: Sequence[torch.Generator],
     on_degenerate: OnDegenerate = "warn",
     snapshots: Sequence[int] = (),
@@ -182,13 +194,13 @@ def pretrain_stack(
 
     Parameters
     ----------
-    network : Network
+    network : FullyConnected
     data : array, shape (n, ...)
         The same for all.
     recipes : sequence of Recipe
         One each; alike but for `s`, `uni`, `lam` and `xi`.
-    state : dict
-        Starts, draws in front.
+    params : tuple of Tensor
+        Starts, replicates in front.
     generators : sequence of torch.Generator
         One each, on the CPU; runs that are given the same one see the same batches and
         the same noise, and it is drawn once.
@@ -200,10 +212,10 @@ def pretrain_stack(
     -------
     list of Pretrained
     """
-    given = len(next(iter(state.values())))
+    given = len(params[0])
     if not len(recipes) == len(generators) == given:
         raise ValueError(
-            "pretrain: `recipes`, `generators` and `state` must be of the same length, "
+            "pretrain: `recipes`, `generators` and `params` must be of the same length, "
             f"but they are {len(recipes)}, {len(generators)} and {given}"
         )
     alike = {dataclasses.replace(r, s=1.0, uni=1.0, lam=1.0, xi=1.0) for r in recipes}
@@ -212,16 +224,16 @@ def pretrain_stack(
             "pretrain: `recipes` must be alike but for `s`, `uni`, `lam` and `xi`. Train"
             " others on their own."
         )
-    _check_network(network, state)
-    x = _inputs(data, network, state)
+    _check_network(network, params)
+    x = _inputs(data, network, params)
     described = (network, tuple(recipes), x.device.type, list(snapshots))
     # Before the task draws from the generators.
     kept = checkpoint and Checkpoint(
         checkpoint,
-        of=fingerprint(described, (*state.values(), x), generators),
+        of=fingerprint(described, (*params, x), generators),
         seconds=checkpoint_seconds,
     )
-    recipe, names = recipes[0], network.learnt()
+    recipe = recipes[0]
     steps, batch = recipe.updates(len(x)), min(recipe.batch, len(x))
     whole = len(x) // batch * batch
 
@@ -244,7 +256,7 @@ def pretrain_stack(
     task = Perturbed(network, x, recipes, generators)
     trained = loop.train(
         task,
-        Stack([state[name] for name in names], rates=recipe.rate),
+        Stack(params, rates=recipe.rate),
         Adam(),
         steps=steps,
         check=recipe.window,
@@ -258,50 +270,49 @@ def pretrain_stack(
         checkpoint=kept,
         progress=told,
     )
-    start, last, state = (
-        network.named(params)
-        for params in (trained.initial, trained.final, best.params)
-    )
     made = int(trained.steps.max())
+    names = tuple(name for name, _ in as_module(network, params).named_parameters())
+
+    def of(params: Params, index: int) -> Params:
+        return tuple(p[index : index + 1].clone() for p in params)
+
     return [
         Pretrained(
-            state=draw(state, index),
-            start=draw(start, index),
-            last=draw(last, index),
+            params=of(best.params, index),
+            start=of(trained.initial, index),
+            last=of(trained.final, index),
+            names=names,
             best=int(best.at[index]),
             history={n: c.values[index, :made].copy() for n, c in curves.items()},
             status=status,
             degenerate=None if degenerate.at[index] < 0 else int(degenerate.at[index]),
             escalations=task.escalations,
-            snapshots={
-                at: draw(network.named(params), index)
-                for at, params in taken.taken.items()
-            },
+            snapshots={at: of(kept, index) for at, kept in taken.taken.items()},
         )
         for index, status in enumerate(cast("tuple[Status, ...]", trained.status))
     ]
 
 
-def _start(network: Network | nn.Module, state: State | None) -> tuple[Network, State]:
+def _start(
+    network: FullyConnected | nn.Module, params: Params | None
+) -> tuple[FullyConnected, Params]:
     if isinstance(network, nn.Module):
-        if state is not None:
+        if params is not None:
             raise ValueError(
-                "pretrain: `state` must be left out for a torch module, which has its "
-                "own. Load it into the module."
+                "pretrain: `params` must be left out for a torch module, which has its "
+                "own. Load them into the module."
             )
-        made, own = from_module(network)
-    else:
-        if state is None:
-            raise ValueError(
-                "pretrain: `state` must be given for a Network, e.g. "
-                "`draw(network.init('he', [generator]), 0)`"
-            )
-        made, own = network, {k: v.detach().clone() for k, v in state.items()}
-    return made, own
+        return from_module(network)
+    if params is None:
+        raise ValueError(
+            "pretrain: `params` must be given for a FullyConnected, e.g. "
+            "`networks.start(network, 'he', [generator])`"
+        )
+    return network, params
 
 
-def _check_network(network: Network, state: State) -> None:
-    if network.batch_norm:
+def _check_network(network: FullyConnected, params: Params) -> None:
+    if network.norm is not None:
         raise ValueError(
             "pretrain: `network` must be without batch normalisation: with it the noise "
             "of a layer's outputs is not Gaussian. `random_labels` trains such networks."
@@ -311,19 +322,21 @@ def _check_network(network: Network, state: State) -> None:
             f"pretrain: `network` must have a hidden layer, but its widths are "
             f"{network.widths}"
         )
-    if not all(bool(torch.isfinite(v).all()) for v in state.values()):
+    network.check_params(params)
+    if not all(bool(torch.isfinite(p).all()) for p in params):
         raise ValueError("pretrain: the start must be finite, but it is not")
 
 
-def _inputs(data: Tensor | npt.ArrayLike, network: Network, start: State) -> Tensor:
+def _inputs(
+    data: Tensor | npt.ArrayLike, network: FullyConnected, start: Params
+) -> Tensor:
     x = data if isinstance(data, Tensor) else torch.as_tensor(np.asarray(data))
-    like = next(iter(start.values()))
     if x.ndim < 2 or not len(x) or not x.numel():
         raise ValueError(
             f"pretrain: `data` must be inputs, one a row, but the shape is "
             f"{tuple(x.shape)}"
         )
-    x = x.flatten(1).to(like)
+    x = x.flatten(1).to(start[0])
     if x.shape[1] != network.widths[0]:
         raise ValueError(
             f"pretrain: `data` must have the network's {network.widths[0]} features, "

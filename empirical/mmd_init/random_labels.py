@@ -4,7 +4,7 @@
 to be unsure: the least expected cross entropy is log C, of a constant prediction.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,59 +13,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.mmd_init._checks import check_adam, check_count, check_state
-from empirical.mmd_init._chunks import Progress, Told, draws_at_once, in_chunks
-from empirical.mmd_init.networks import Network, State
-from empirical.mmd_init.task import Classify, stack_of
+from empirical.checks import check_counts
+from empirical.mmd_init._checks import check_params
+from empirical.mmd_init.recipes import RandomLabelRecipe
+from empirical.mmd_init.task import Classify, replicates_at_once, stack_of
 from empirical.mmd_init.tasks import check_inputs
+from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
 from empirical.testbed.observers import BestWindow, Curve
 from empirical.testbed.optimisers import Adam
-from empirical.testbed.stack import Stack
-
-
-@dataclass(frozen=True, kw_only=True)
-class RandomLabelRecipe:
-    """Adam on the cross entropy with labels drawn for every minibatch.
-
-    Attributes
-    ----------
-    epochs : int
-        Passes over the inputs; what is left of each after whole batches is left out.
-    steps : int, optional
-        So many steps in the place of `epochs`.
-    batch : int
-        Examples a step.
-    rate, betas, eps
-        Of Adam.
-    window : int
-        Steps over which losses are averaged to choose what to keep.
-
-    Raises
-    ------
-    ValueError
-        If a value does not fit.
-    """
-
-    epochs: int = 5
-    steps: int | None = None
-    batch: int = 32
-    rate: float = 2e-4
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    window: int = 100
-
-    def __post_init__(self) -> None:
-        who = "RandomLabelRecipe"
-        check_adam(
-            who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
-        )
-        check_count(who, "epochs", self.epochs)
-        check_count(who, "window", self.window)
-        if self.steps is not None:
-            check_count(who, "steps", self.steps)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,32 +32,33 @@ class RandomLabelled:
 
     Attributes
     ----------
-    state : dict
-        Of each draw at the end of its best window; its start where no window has a
+    params, buffers : tuple of Tensor
+        Of each replicate at the end of its best window; its start where no window has a
         finite mean.
-    best_window : int array, shape (draws,)
+    best_window : int array, shape (replicates,)
         1, 2, ..., the first of least mean loss; 0 where none is finite.
-    losses : float array, shape (draws, windows)
+    losses : float array, shape (replicates, windows)
         Mean over each window of the losses that its steps went down from.
-    diverged : bool array, shape (draws,)
+    diverged : bool array, shape (replicates,)
         Whether a loss was not finite, be it after the best window.
     """
 
-    state: State
+    params: Params
+    buffers: Params
     best_window: npt.NDArray[np.int64]
     losses: npt.NDArray[np.float64]
     diverged: npt.NDArray[np.bool_]
 
 
 def pretrain_random_labels(
-    network: Network,
-    state: Mapping[str, Tensor],
+    network: FullyConnected,
+    params: Params,
     inputs: Tensor,
     *,
     generators: Sequence[torch.Generator],
     recipe: RandomLabelRecipe | None = None,
-    chunk: int | None = None,
-    progress: Progress | None = None,
+    together: int | None = None,
+    progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> RandomLabelled:
@@ -112,20 +71,19 @@ def pretrain_random_labels(
 
     Parameters
     ----------
-    network : Network
-    state : mapping
-        A stack; not changed.
+    network : FullyConnected
+    params : tuple of Tensor
+        Not changed.
     inputs : Tensor, shape (n, features)
-        The same for all draws, each in its own order, drawn anew each epoch.
+        The same for all replicates, each in its own order, drawn anew each epoch.
     generators : sequence of torch.Generator
-        Of orders and labels, one a draw, on the CPU. What becomes of a draw does not
+        Of orders and labels, on the CPU, one a replicate, whose course does not
         depend on the others, but for rounding.
     recipe : RandomLabelRecipe, optional
         By default the paper's, with its 9,375 steps on the 60,000 digits.
-    chunk : int, optional
-        Draws trained together: the same numbers up to rounding, at another speed. By
-        default as many as fit into 256 MiB on a CPU, 8 GiB on a GPU, by their parameters,
-        gradients and moments.
+    together : int, optional
+        Replicates updated together: the same numbers up to rounding, at another speed.
+        See `task.replicates_at_once`.
     progress : callable, optional
         Called after each window with the updates done, those in all, and its mean loss.
     checkpoint, checkpoint_seconds
@@ -141,12 +99,13 @@ def pretrain_random_labels(
     Examples
     --------
     >>> from empirical.randomness import torch_generator
-    >>> net = Network(widths=(16, 32, 2))
-    >>> start = net.init("he", [torch_generator(7, "start")])
+    >>> from empirical.mmd_init.networks import classifier, start
+    >>> net = classifier((16, 32, 2))
+    >>> first = start(net, "he", [torch_generator(7, "start")])
     >>> x = torch.randn(128, 16, generator=torch_generator(7, "inputs"))
     >>> made = pretrain_random_labels(
     ...     net,
-    ...     start,
+    ...     first,
     ...     x,
     ...     generators=[torch_generator(7, "labels")],
     ...     recipe=RandomLabelRecipe(steps=600, rate=2e-3),
@@ -155,44 +114,60 @@ def pretrain_random_labels(
     ((1, 6), True)
     """
     recipe = recipe or RandomLabelRecipe()
-    draws = check_state("pretrain_random_labels", network, state)
+    replicates = check_params("pretrain_random_labels", network, params)
     steps = _checked(network, inputs, recipe)
-    if len(generators) != draws:
+    if len(generators) != replicates:
         raise ValueError(
-            f"pretrain_random_labels: `generators` must be {draws}, one a draw, but they "
-            f"are {len(generators)}"
+            f"pretrain_random_labels: `generators` must be {replicates}, one each, but "
+            f"they are {len(generators)}"
         )
-    chunk = draws_at_once(network, state) if chunk is None else chunk
-    check_count("pretrain_random_labels", "chunk", chunk)
-    x = inputs.to(state[network.learnt()[0]])
-    described = (network, recipe, chunk, x.device.type, list(state))
+    together = replicates_at_once(network, params) if together is None else together
+    check_counts("pretrain_random_labels", together=together)
+    x, classes = inputs.to(params[0]), network.widths[-1]
+    described = (network, recipe, together, x.device.type)
     kept = checkpoint and Checkpoint(
         checkpoint,
-        of=fingerprint(described, (*state.values(), x), generators),
+        of=fingerprint(described, (*params, x), generators),
         seconds=checkpoint_seconds,
     )
+    # Each input with each label is an example.
+    every = torch.arange(len(x) * classes, device=x.device)[None]
+    whole = len(x) // recipe.batch * recipe.batch
 
-    def train(
-        members: range, told: Told, checkpoint: Checkpoint | None
-    ) -> dict[str, Tensor]:
-        own = {name: t[members.start : members.stop] for name, t in state.items()}
-        stack = stack_of(network, own, recipe.rate)
-        orders = [generators[d] for d in members]
-        return _train(network, stack, x, orders, recipe, steps, told, checkpoint)
+    def labelled(generator: torch.Generator) -> Tensor:
+        order = torch.randperm(len(x), generator=generator)[:whole]
+        labels = torch.randint(classes, (whole,), generator=generator)
+        return order * classes + labels
 
-    found = in_chunks(train, draws, chunk, steps, progress=progress, checkpoint=kept)
-    best, losses, diverged = (
-        found.pop(name).numpy() for name in ("best window", "losses", "diverged")
+    curve, best = Curve(np.arange(steps)), BestWindow(recipe.window)
+
+    def told(done: int, total: int, loss: float) -> None:
+        del loss
+        if progress is not None and done % recipe.window == 0:
+            progress(done, total, float(best.values[:, -1].mean()))
+
+    loop.train(
+        Classify(network, x, every // classes, every % classes),
+        stack_of(network, params, network.running(params), recipe.rate),
+        Adam(betas=recipe.betas, eps=recipe.eps),
+        steps=steps,
+        check=recipe.window,
+        batches=Epochs(whole, recipe.batch, generators, order=labelled),
+        observers=[curve, best],
+        together=together,
+        checkpoint=kept,
+        progress=told,
     )
     return RandomLabelled(
-        state={name: t.to(x.device) for name, t in found.items()},
-        best_window=best,
-        losses=losses,
-        diverged=diverged,
+        params=tuple(p.contiguous() for p in best.params),
+        buffers=best.buffers,
+        best_window=best.at // recipe.window,
+        losses=best.values,
+        diverged=np.asarray(~np.isfinite(curve.values).all(axis=1)),
     )
 
 
-def _checked(network: Network, inputs: Tensor, recipe: RandomLabelRecipe) -> int:
+def _checked(network: FullyConnected, inputs: Tensor, recipe: RandomLabelRecipe) -> int:
     """Return the number of steps; refuse what does not fit together."""
     who = "pretrain_random_labels"
     check_inputs(who, "inputs", inputs)
@@ -206,7 +181,7 @@ def _checked(network: Network, inputs: Tensor, recipe: RandomLabelRecipe) -> int
             f"{who}: `inputs` must be at least a batch of {recipe.batch}, but there are "
             f"{len(inputs)}. Lower the recipe's `batch`."
         )
-    if network.batch_norm and recipe.batch == 1:
+    if network.norm and recipe.batch == 1:
         raise ValueError(
             f"{who}: `batch` must be at least 2 with batch normalisation, but it is 1"
         )
@@ -217,55 +192,3 @@ def _checked(network: Network, inputs: Tensor, recipe: RandomLabelRecipe) -> int
             f"{steps}. Give more `epochs` or `steps`, or a smaller `window`."
         )
     return steps
-
-
-def _train(
-    network: Network,
-    stack: Stack,
-    inputs: Tensor,
-    generators: list[torch.Generator],
-    recipe: RandomLabelRecipe,
-    steps: int,
-    told: Told,
-    checkpoint: Checkpoint | None,
-) -> dict[str, Tensor]:
-    """Train some draws together; return state and fields of the result."""
-    # Each input with each label is an example.
-    every = torch.arange(len(inputs) * network.classes, device=inputs.device)[None]
-    whole = len(inputs) // recipe.batch * recipe.batch
-
-    def labelled(generator: torch.Generator) -> Tensor:
-        order = torch.randperm(len(inputs), generator=generator)[:whole]
-        labels = torch.randint(network.classes, (whole,), generator=generator)
-        return order * network.classes + labels
-
-    curve, best = Curve(np.arange(steps)), BestWindow(recipe.window)
-
-    def progress(done: int, total: int, loss: float) -> None:
-        del total, loss
-        if done % recipe.window == 0:
-            told(done, float(best.values[:, -1].mean()))
-
-    loop.train(
-        Classify(network, inputs, every // network.classes, every % network.classes),
-        stack,
-        Adam(betas=recipe.betas, eps=recipe.eps),
-        steps=steps,
-        check=recipe.window,
-        batches=Epochs(whole, recipe.batch, generators, order=labelled),
-        observers=[curve, best],
-        checkpoint=checkpoint,
-        progress=progress,
-    )
-    fields = {
-        "best window": best.at // recipe.window,
-        "losses": best.values,
-        "diverged": ~np.isfinite(curve.values).all(axis=1),
-    }
-    return {
-        **{name: torch.from_numpy(values) for name, values in fields.items()},
-        **{
-            name: t.contiguous()
-            for name, t in network.named(best.params, best.buffers).items()
-        },
-    }

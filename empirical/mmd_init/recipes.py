@@ -2,10 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
-from empirical._recipes import check_number
-from empirical.mmd_init.noise import WAYS, Way
-from empirical.mmd_init.uniformity import ESTIMATORS, Estimator
+from empirical.checks import (
+    check_choice,
+    check_counts,
+    check_positive,
+    check_weights,
+)
+
+Way = Literal["auto", "gram", "explicit", "local"]
+WAYS = ("auto", "gram", "explicit", "local")
+Estimator = Literal["unbiased", "biased"]
+ESTIMATORS = ("unbiased", "biased")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,32 +85,107 @@ class Recipe:
     grace: int = 5
 
     def __post_init__(self) -> None:
-        for name in ("s", "rate", "degenerate"):
-            check_number(name, getattr(self, name), low=0.0, text="positive")
+        check_positive("Recipe", s=self.s, rate=self.rate, degenerate=self.degenerate)
         for name in ("batch", "steps", "epochs", "window"):
-            check_number(name, getattr(self, name), low=0, text="at least 1")
+            check_counts("Recipe", **{name: getattr(self, name)})
         for name in ("perturbations", "reference"):
-            check_number(name, getattr(self, name), low=1, text="at least 2")
-        check_number("grace", self.grace, low=-1, text="at least 0")
+            check_counts("Recipe", 2, **{name: getattr(self, name)})
+        check_counts("Recipe", 0, grace=self.grace)
         weights = {"lam": self.lam, "xi": self.xi, "uni": self.uni}
-        for name, value in weights.items():
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ValueError(
-                    f"Recipe: `{name}` must not be negative, but it is {value}"
-                )
+        check_weights("Recipe", **weights)
         if not any(weights.values()):
             raise ValueError(
                 "Recipe: one of `uni`, `lam` and `xi` must be positive, but all are 0"
             )
         for name, known in (("noise", WAYS), ("estimator", ESTIMATORS)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"Recipe: `{name}` must be one of {', '.join(known)}, but it is "
-                    f"{getattr(self, name)!r}"
-                )
+            check_choice("Recipe", name, getattr(self, name), known)
 
     def updates(self, inputs: int) -> int:
         """Return the number of steps on so many inputs."""
         if self.steps is not None:
             return self.steps
         return self.epochs * max(1, inputs // self.batch)
+
+
+def check_adam(
+    who: str, *, rate: float, betas: tuple[float, float], eps: float, batch: int
+) -> None:
+    """Refuse numbers that Adam has no use for."""
+    check_positive(who, rate=rate, eps=eps)
+    if len(betas) != 2 or not all(0.0 <= b < 1.0 for b in betas):
+        raise ValueError(f"{who}: `betas` must be two in [0, 1), but they are {betas}")
+    check_counts(who, batch=batch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuneRecipe:
+    """Adam on the cross entropy, as the paper has it; nothing regularises.
+
+    Attributes
+    ----------
+    epochs : int
+        All are run; the state after the one of least validation loss counts.
+    rate, betas, eps
+        Of Adam.
+    batch : int
+        Examples a step; an epoch's last batch may be smaller.
+
+    Raises
+    ------
+    ValueError
+        If a value does not fit.
+    """
+
+    epochs: int = 10
+    rate: float = 1e-3
+    batch: int = 50
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        who = "FinetuneRecipe"
+        check_adam(
+            who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
+        )
+        check_counts(who, epochs=self.epochs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomLabelRecipe:
+    """Adam on the cross entropy with labels drawn for every minibatch.
+
+    Attributes
+    ----------
+    epochs : int
+        Passes over the inputs; what is left of each after whole batches is left out.
+    steps : int, optional
+        So many steps in the place of `epochs`.
+    batch : int
+        Examples a step.
+    rate, betas, eps
+        Of Adam.
+    window : int
+        Steps over which losses are averaged to choose what to keep.
+
+    Raises
+    ------
+    ValueError
+        If a value does not fit.
+    """
+
+    epochs: int = 5
+    steps: int | None = None
+    batch: int = 32
+    rate: float = 2e-4
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    window: int = 100
+
+    def __post_init__(self) -> None:
+        who = "RandomLabelRecipe"
+        check_adam(
+            who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
+        )
+        check_counts(who, epochs=self.epochs)
+        check_counts(who, window=self.window)
+        check_counts(who, steps=self.steps)

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from empirical.mmd_init import measures
 from empirical.mmd_init.experiments import NOISES, Configuration
-from empirical.mmd_init.networks import State
 from empirical.mmd_init.pretraining import Pretrained
 from empirical.mmd_init.tasks import Images
+from empirical.networks import Params
 from empirical.randomness import torch_generator
 from empirical.testbed.records import Draw, Draws
 from empirical.testbed.writing import Array, rounded
@@ -73,8 +73,8 @@ def _window_means(values: Any, window: int) -> Any:
 
 def measured(
     c: Configuration,
-    start: State,
-    state: State,
+    start: Params,
+    params: Params,
     found: Images,
     runs: Sequence[Found],
 ) -> None:
@@ -82,7 +82,7 @@ def measured(
     few = found.inputs[:1024]
     constant = measures.constant_shares(
         c.network,
-        state,
+        params,
         found.inputs,
         s=[r.s for r in c.recipes()],
         generators=streams(c, "constant"),
@@ -91,13 +91,13 @@ def measured(
     )
     dead = measures.dead_shares(
         c.network,
-        state,
+        params,
         found.inputs,
         generators=streams(c, "dead"),
         batches=c.minibatches,
     )
-    norms = measures.jacobian_squares(c.network, state, few)
-    detached = measures.detachment(c.network, state, few)
+    norms = measures.jacobian_squares(c.network, params, few)
+    detached = measures.detachment(c.network, params, few)
     for index, run in enumerate(runs):
         for name, shares in (("constant", constant), ("dead", dead)):
             # Over minibatches, the first axis.
@@ -106,19 +106,19 @@ def measured(
         run.arrays["jacobian"] = _digits(norms[index])
         run.facts["detachment"] = float(detached[index])
     if c.densities:
-        _densities(c, start, state, found, runs)
+        _densities(c, start, params, found, runs)
 
 
 def _densities(
     c: Configuration,
-    start: State,
-    state: State,
+    start: Params,
+    params: Params,
     found: Images,
     runs: Sequence[Found],
 ) -> None:
     shown = found.inputs[:SHOWN], found.inputs[: c.densities]
     s = c.recipes()[0].s
-    for when, these in (("before", start), ("after", state)):
+    for when, these in (("before", start), ("after", params)):
         over_noise = measures.predictions(
             c.network,
             these,
@@ -152,7 +152,7 @@ def _densities(
 
 def around(
     c: Configuration,
-    taken: Mapping[int, State],
+    taken: Mapping[int, Params],
     found: Images,
     runs: Sequence[Found],
 ) -> None:
@@ -162,8 +162,8 @@ def around(
     few = found.inputs[:256]
     here: list[Tensor] = []
     nearby: dict[float, list[Tensor]] = {s2: [] for s2 in NOISES}
-    for state in taken.values():
-        moved = {k: v.to(few) for k, v in state.items()}
+    for params in taken.values():
+        moved = tuple(p.to(few) for p in params)
         here.append(measures.detachment(c.network, moved, few))
         for s2, each in nearby.items():
             at = measures.perturbed_detachment(

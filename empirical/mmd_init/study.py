@@ -1,4 +1,4 @@
-"""What one configuration makes: a problem, trained draws, a record."""
+"""What one configuration makes: a problem, trained replicates, a record."""
 
 import dataclasses
 import time
@@ -8,21 +8,19 @@ from typing import Any
 import numpy as np
 
 from empirical import devices
-from empirical.digest import code_digest
-from empirical.mmd_init import records
+from empirical.mmd_init import networks, records
 from empirical.mmd_init.experiments import Configuration, configurations
 from empirical.mmd_init.finetuning import finetune
-from empirical.mmd_init.networks import State, stacked
 from empirical.mmd_init.pretraining import pretrain_stack
-from empirical.mmd_init.random_labels import RandomLabelRecipe, pretrain_random_labels
+from empirical.mmd_init.random_labels import pretrain_random_labels
+from empirical.mmd_init.recipes import RandomLabelRecipe
 from empirical.mmd_init.records import Found
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
+from empirical.networks import Params, joined
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.testbed.records import RunRecord, digest, identity
+from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
-
-SCHEMA = 2
 
 
 def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
@@ -47,7 +45,7 @@ def run_configuration(
     Returns
     -------
     RunRecord
-        Facts: the images' description and the tasks. A draw for each variant and
+        Facts: the images' description and the tasks. A replicate for each variant and
         ``seed``, with, as far as they apply: ``windows/`` (means of each term) and
         ``first/`` (its first window), ``constant/`` and ``dead/`` (shares over
         minibatches, ``mean`` and ``std``), ``detachment``, ``jacobian`` (mean squares by
@@ -56,11 +54,11 @@ def run_configuration(
 
     Examples
     --------
-    >>> from empirical.mmd_init.networks import Network
+    >>> from empirical.mmd_init.networks import classifier
     >>> from empirical.mmd_init.recipes import Recipe
     >>> tiny = Configuration(
     ...     name="x",
-    ...     network=Network(widths=(16, 8, 2)),
+    ...     network=classifier((16, 8, 2)),
     ...     recipe=Recipe(steps=2, window=1, perturbations=8, reference=8),
     ...     seeds=(0, 1),
     ...     minibatches=2,
@@ -73,17 +71,16 @@ def run_configuration(
     found = images_of(c, setting)
     found = dataclasses.replace(found, inputs=found.inputs.to(setting.device))
     start = _starts(c, setting.device)
-    state, runs, taken = _pretrained(c, start, found, setting)
+    params, buffers, runs, taken = _pretrained(c, start, found, setting)
     pretraining = time.perf_counter() - start_time
-    if not c.network.batch_norm:
-        records.measured(c, start, state, found, runs)
+    if c.network.norm is None:
+        records.measured(c, start, params, found, runs)
     records.around(c, taken, found, runs)
-    _finetune(c, state, found, runs, setting)
+    _finetune(c, params, buffers, found, runs, setting)
     devices.synchronise(setting.device)
-    return RunRecord(
-        **_identity(c, setting.device, found),
-        code=code_digest(__name__),
-        environment=devices.describe(setting.device),
+    return STUDY.record(
+        c,
+        setting,
         seconds={
             "pretraining": pretraining,
             "all": time.perf_counter() - start_time,
@@ -97,45 +94,33 @@ def run_configuration(
     )
 
 
-def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
-    """Return what makes a record that of a configuration; see `records.identity`."""
-    try:
-        found = images_of(configuration, setting)
-    except (FileNotFoundError, ValueError):
-        # Records are read where the data are not; training says what is wrong.
-        found = None
-    return _identity(configuration, setting.device, found)
-
-
-def _identity(
-    configuration: Configuration, device: str, found: Images | None
-) -> dict[str, Any]:
-    splits = ("train_sha256", "test_sha256")
-    data = None if found is None else digest([found.source[s] for s in splits])
-    return identity(configuration, device=device, schema=SCHEMA, data=data)
+def data_of(configuration: Configuration, setting: Setting) -> str:
+    """Return a digest of the images; see `Study`."""
+    source = images_of(configuration, setting).source
+    return digest([source["train_sha256"], source["test_sha256"]])
 
 
 def _tasks(c: Configuration) -> Any:
     return random_tasks(c.tasks, numpy_generator(0, records.TOPIC, "tasks"))
 
 
-def _starts(c: Configuration, device: str) -> State:
+def _starts(c: Configuration, device: str) -> Params:
     generators = [
         torch_generator(seed, records.TOPIC, "start", c.start) for _, seed in c.runs
     ]
-    return c.network.init(c.start, generators, device=device)
+    return networks.start(c.network, c.start, generators, device=device)
 
 
 def _pretrained(
     c: Configuration,
-    start: State,
+    start: Params,
     found: Images,
     setting: Setting,
-) -> tuple[State, list[Found], dict[int, State]]:
-    """Return learnt starts, the beginnings of their records, and states on the way."""
+) -> tuple[Params, Params, list[Found], dict[int, Params]]:
+    """Return learnt starts, their statistics and records so far, and starts on the way."""
     runs = [Found() for _ in c.runs]
     if c.method == "none":
-        return start, runs, {}
+        return start, (), runs, {}
     if c.method == "labels":
         recipe = RandomLabelRecipe(
             epochs=c.recipe.epochs,
@@ -160,7 +145,7 @@ def _pretrained(
             run.status = "diverged" if made.diverged[index] else "finished"
             run.facts["best"] = int(made.best_window[index]) * c.recipe.window
             run.arrays["windows/loss"] = rounded(made.losses[index])
-        return made.state, runs, {}
+        return made.params, made.buffers, runs, {}
 
     def shown(done: int, last: int, terms: dict[str, float]) -> None:
         if setting.progress is not None:
@@ -170,7 +155,7 @@ def _pretrained(
         c.network,
         found.inputs,
         c.recipes(),
-        state=start,
+        params=start,
         generators=records.streams(c, "noise"),
         on_degenerate="record",
         snapshots=_spread(c, len(found.inputs)),
@@ -179,9 +164,9 @@ def _pretrained(
     )
     runs = [records.pretrained(c, one) for one in learnt]
     taken = {
-        at: stacked([one.snapshots[at] for one in learnt]) for at in learnt[0].snapshots
+        at: joined([one.snapshots[at] for one in learnt]) for at in learnt[0].snapshots
     }
-    return stacked([one.state for one in learnt]), runs, taken
+    return joined([one.params for one in learnt]), (), runs, taken
 
 
 def _spread(c: Configuration, inputs: int) -> list[int]:
@@ -194,7 +179,8 @@ def _spread(c: Configuration, inputs: int) -> list[int]:
 
 def _finetune(
     c: Configuration,
-    state: State,
+    params: Params,
+    buffers: Params,
     found: Images,
     runs: Sequence[Found],
     setting: Setting,
@@ -217,7 +203,7 @@ def _finetune(
         )
         tuned = finetune(
             c.network,
-            state,
+            params,
             found,
             tasks,
             splits,
@@ -226,6 +212,7 @@ def _finetune(
                 for _, seed in c.runs
                 for task in range(c.tasks)
             ],
+            buffers=buffers,
             recipe=c.finetune,
             recorded=c.distances,
             progress=setting.progress,
@@ -237,9 +224,22 @@ def _finetune(
                 run.arrays["distances"] = rounded(tuned.distances[index, 0])
 
 
+def cost_of(configuration: Configuration) -> float:
+    """Return an estimate of a configuration's work; see `Study`."""
+    c = configuration
+    perturbed = c.recipe.perturbations if c.method == "mmd" else 1
+    # Of the digits of the paper, where the recipe counts epochs.
+    learning = c.recipe.updates(60_000) * c.recipe.batch * perturbed
+    tuning = c.tasks * c.finetune.epochs * 10 * sum(c.shots)
+    passes = (learning if c.method != "none" else 0) + tuning
+    return 3.0 * passes * len(c.runs) * c.network.products
+
+
 STUDY = Study(
     module="empirical.mmd_init",
     configurations=configurations,
-    identity=identity_of,
+    schema=2,
+    data=data_of,
     run=run_configuration,
+    cost=cost_of,
 )

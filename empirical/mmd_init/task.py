@@ -11,14 +11,18 @@ from torch.nn import functional
 from empirical.mmd_init.draws import on_device
 from empirical.mmd_init.gram import Escalations, Room
 from empirical.mmd_init.losses import losses
-from empirical.mmd_init.networks import Network
 from empirical.mmd_init.recipes import Recipe
+from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task
 from empirical.testbed.observers import Array, Observer
 from empirical.testbed.stack import Params, Stack
 
 TERMS = ("loss", "uniformity", "degeneracy", "detachment", "constant")
 """What `Perturbed` notes of each update, in this order."""
+
+
+CPU_BYTES, CUDA_BYTES = 256 * 2**20, 8 * 2**30
+"""Of parameters, gradients and moments at once."""
 
 
 class Classify(Task):
@@ -29,7 +33,7 @@ class Classify(Task):
 
     Parameters
     ----------
-    network : Network
+    network : FullyConnected
     inputs : Tensor, shape (n, features)
         Of all replicates.
     rows, classes : Tensor of int64, shape (replicates, examples) or (1, examples)
@@ -37,7 +41,7 @@ class Classify(Task):
     """
 
     def __init__(
-        self, network: Network, inputs: Tensor, rows: Tensor, classes: Tensor
+        self, network: FullyConnected, inputs: Tensor, rows: Tensor, classes: Tensor
     ) -> None:
         self.network, self.inputs = network, inputs
         self.rows, self.classes = rows, classes
@@ -51,9 +55,7 @@ class Classify(Task):
         if examples is not None:
             chosen = stack.examples(examples)
             rows, classes = rows.gather(1, chosen), classes.gather(1, chosen)
-        signals = self.network.spec.run(
-            params, self.inputs[rows], buffers=stack.buffers
-        )
+        signals = self.network.run(params, self.inputs[rows], buffers=stack.buffers)
         return cross_entropy(signals.outputs, classes)
 
 
@@ -65,22 +67,29 @@ def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
     return each.view(classes.shape).mean(dim=-1)
 
 
-def stack_of(network: Network, state: Mapping[str, Tensor], rate: float) -> Stack:
-    """Return a stack of replicates to be trained.
+def stack_of(
+    network: FullyConnected, params: Params, buffers: Params, rate: float
+) -> Stack:
+    """Return a stack of replicates to be trained; parameters and statistics are copied."""
+    return Stack(network.arranged(params), rates=rate, buffers=buffers)
 
-    Parameters
-    ----------
-    network : Network
-    state : mapping
-        Replicates in front; copied.
-    rate : float
+
+def replicates_at_once(network: FullyConnected, params: Params) -> int:
+    """Return how many replicates to update together by default.
+
+    Parameters, gradients and both moments of all fit a budget. On a CPU it is enough to
+    hide the cost of calls, and more brings nothing: networks of some hundred units
+    a layer are limited by arithmetic and memory from the first on.
+
+    Examples
+    --------
+    >>> net = FullyConnected(widths=(784, 392, 392, 392, 2), bias=True)
+    >>> replicates_at_once(net, net.init(generator=torch.Generator(), dtype=torch.float32))
+    27
     """
-    params = tuple(state[name].detach() for name in network.learnt())
-    return Stack(
-        network.spec.arranged(params),
-        rates=rate,
-        buffers=[state[name] for name in network.running()],
-    )
+    one = params[0]
+    budget = CPU_BYTES if one.device.type == "cpu" else CUDA_BYTES
+    return max(1, budget // (4 * network.parameters * one.element_size()))
 
 
 class Perturbed(Task):
@@ -90,7 +99,7 @@ class Perturbed(Task):
 
     Parameters
     ----------
-    network : Network
+    network : FullyConnected
         Without batch normalisation.
     inputs : Tensor, shape (n, features)
     recipes : sequence of Recipe
@@ -109,7 +118,7 @@ class Perturbed(Task):
 
     def __init__(
         self,
-        network: Network,
+        network: FullyConnected,
         inputs: Tensor,
         recipes: Sequence[Recipe],
         generators: Sequence[torch.Generator],
@@ -126,7 +135,7 @@ class Perturbed(Task):
         rows = stack.rows.tolist()
         terms = losses(
             self.network,
-            self.network.named(params),
+            params,
             self.inputs[chosen],
             [self.recipes[row] for row in rows],
             [self.noise[row] for row in rows],

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_counts
 from empirical.data import load
 from empirical.data.pixels import pixels
 from empirical.data.sources import Dataset
@@ -131,8 +132,7 @@ def images(
     >>> abs(float(x.mean())) < 1e-12, round(float(x.std(correction=0)), 12)
     (True, 1.0)
     """
-    if side is not None and side < 1:
-        raise ValueError(f"images: `side` must be at least 1, but it is {side}")
+    check_counts("images", side=side)
     found: list[Dataset] = []
     for split, wanted in (("train", limit), ("test", tests)):
         whole = load(
@@ -308,11 +308,7 @@ def draw_splits(
     >>> np.bincount(labels[made.validation[0]]).tolist()
     [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     """
-    for name, value in (("tasks", tasks), ("per_class", per_class)):
-        if value < 1:
-            raise ValueError(
-                f"draw_splits: `{name}` must be at least 1, but it is {value}"
-            )
+    check_counts("draw_splits", tasks=tasks, per_class=per_class)
     found = np.asarray(labels, dtype=np.int64)
     chosen = max(1, classes * per_class // 5)
     each = chosen // classes

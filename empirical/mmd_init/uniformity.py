@@ -14,15 +14,15 @@ and Cho 2023, eqs. (3), (7), (9) and appendix C.1; the closed forms are ours.
 """
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-Estimator = Literal["unbiased", "biased"]
-ESTIMATORS = ("unbiased", "biased")
+from empirical.checks import check_choice
+from empirical.mmd_init.recipes import ESTIMATORS, Estimator
 
 _SCALES = tuple(4.0**-i for i in range(-4, 5))
 """Squares of gamma over each bandwidth, from the narrowest to the widest."""
@@ -222,11 +222,7 @@ def _positive(who: str, medians: Tensor) -> Tensor:
 
 
 def _check(who: str, f: Tensor, dimensions: int, estimator: str) -> None:
-    if estimator not in ESTIMATORS:
-        raise ValueError(
-            f"{who}: `estimator` must be one of {', '.join(ESTIMATORS)}, but it is "
-            f"{estimator!r}"
-        )
+    check_choice(who, "estimator", estimator, ESTIMATORS)
     if f.ndim != dimensions or len(f) < 2 or f.shape[1] < 1:
         raise ValueError(
             f"{who}: predictions must have {dimensions} axes, at least 2 perturbations "

@@ -6,18 +6,17 @@ with any activation. One axis order everywhere: replicates, examples, then units
 channels, height, width. Parameters are what `testbed.stack.Stack` holds.
 """
 
-from empirical.networks.convolution import convolve
-from empirical.networks.layers import (
-    ACTIVATIONS,
-    Activation,
-    Elementwise,
-    Layer,
-    Norm,
-    derivative,
-)
-from empirical.networks.network import Network, Signals
-from empirical.networks.specs import Convolutional, FullyConnected, Residual, ResNet
-from empirical.testbed.modules import Params
+from typing import TYPE_CHECKING
+
+from empirical._lazily import names_of
+
+if TYPE_CHECKING:
+    from empirical.networks.convolution import convolve
+    from empirical.networks.layers import ACTIVATIONS, Signals, derivative, joined
+    from empirical.networks.network import Network
+    from empirical.networks.plan import Activation, Elementwise, Layer, Norm
+    from empirical.networks.specs import Convolutional, FullyConnected, Residual, ResNet
+    from empirical.testbed.modules import Params
 
 __all__ = [
     "ACTIVATIONS",
@@ -34,4 +33,7 @@ __all__ = [
     "Signals",
     "convolve",
     "derivative",
+    "joined",
 ]
+
+__getattr__ = names_of(__name__, "specs", "plan", "network", "layers", "convolution")

@@ -31,11 +31,14 @@ References
 Zhang, Bengio, Hardt, Mozer, Singer 2020, appendix on initialisations.
 """
 
-import difflib
 import math
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+from empirical.checks import check_choice
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 SCHEMES = (
     "default",
@@ -66,13 +69,7 @@ def checked(scheme: str) -> str:
     >>> checked("orthogonal")
     'orthogonal'
     """
-    if scheme not in (*SCHEMES, UNIT):
-        near = difflib.get_close_matches(str(scheme), SCHEMES, n=1, cutoff=0.3)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"init: `scheme` must be one of {', '.join(SCHEMES)}, but it is "
-            f"{scheme!r}.{hint}"
-        )
+    check_choice("init", "scheme", scheme, (*SCHEMES, UNIT))
     return scheme
 
 
@@ -116,7 +113,7 @@ def deviation(scheme: str, shape: tuple[int, ...]) -> float:
             return max(shape[0], fan_in) ** -0.5
 
 
-def fill_(weight: Tensor, scheme: str, *, generator: torch.Generator) -> Tensor:
+def fill_(weight: "Tensor", scheme: str, *, generator: "torch.Generator") -> "Tensor":
     """Fill one weight in place and return it.
 
     Parameters
@@ -131,6 +128,7 @@ def fill_(weight: Tensor, scheme: str, *, generator: torch.Generator) -> Tensor:
     Examples
     --------
     >>> from empirical.randomness import torch_generator
+    >>> import torch
     >>> w = torch.empty(3, 7, dtype=torch.float64)
     >>> _ = fill_(w, "orthogonal", generator=torch_generator(7))
     >>> torch.allclose(w @ w.T, torch.eye(3, dtype=torch.float64))
@@ -145,7 +143,9 @@ def fill_(weight: Tensor, scheme: str, *, generator: torch.Generator) -> Tensor:
     return weight.normal_(0.0, scale, generator=generator)
 
 
-def _fill_orthogonal_(weight: Tensor, generator: torch.Generator) -> Tensor:
+def _fill_orthogonal_(weight: "Tensor", generator: "torch.Generator") -> "Tensor":
+    import torch
+
     rows, columns = weight.shape[0], weight[0].numel()
     tall = torch.empty(
         (max(rows, columns), min(rows, columns)),

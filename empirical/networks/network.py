@@ -1,44 +1,31 @@
 """What all specifications have in common."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
+from empirical.checks import check_choice
 from empirical.networks import initial
-from empirical.networks.layers import (
-    ACTIVATIONS,
+from empirical.networks.plan import (
+    NAMED,
     WEIGHTINGS,
     Activation,
     Layer,
     Norm,
     Weighting,
-    run,
 )
-from empirical.testbed.modules import Params
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
-class Signals(NamedTuple):
-    """What one pass computes, (replicates, n, units) or (replicates, n, C, H, W) each.
-
-    Attributes
-    ----------
-    outputs : Tensor
-    hidden : tuple of Tensor
-        h_1, ..., h_{L-1} after their activation, and the sum where a skip ends.
-    before : tuple of Tensor
-        The products of all L layers, before normalisation and activation; empty unless
-        they were to be kept.
-    """
-
-    outputs: Tensor
-    hidden: tuple[Tensor, ...]
-    before: tuple[Tensor, ...]
+    from empirical.networks.layers import Signals
+    from empirical.testbed.modules import Params
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +38,7 @@ class Network(ABC):
     Parameters
     ----------
     activation : str or callable
-        A name of `ACTIVATIONS`, or what acts entrywise on tensors.
+        One of `plan.NAMED`, or what acts entrywise on tensors.
     bias : bool
         Of every layer.
     norm : Norm, optional
@@ -72,21 +59,12 @@ class Network(ABC):
     weighting: Weighting | None = None
 
     def __post_init__(self) -> None:
-        given = self.activation
-        for name, known, used in (
-            (
-                "activation",
-                (*ACTIVATIONS,),
-                given if isinstance(given, tuple) else [given],
-            ),
-            ("weighting", WEIGHTINGS, [self.weighting]),
-        ):
-            for value in used:
-                if isinstance(value, str) and value not in known:
-                    raise ValueError(
-                        f"{type(self).__name__}: `{name}` must be one of "
-                        f"{', '.join(known)}, but it is {value!r}"
-                    )
+        who, given = type(self).__name__, self.activation
+        for each in given if isinstance(given, tuple) else [given]:
+            if isinstance(each, str):
+                check_choice(who, "activation", each, NAMED)
+        if self.weighting is not None:
+            check_choice(who, "weighting", self.weighting, WEIGHTINGS)
 
     @abstractmethod
     def built(self) -> tuple[Layer, ...]:
@@ -147,9 +125,21 @@ class Network(ABC):
     @property
     def parameters(self) -> int:
         """Number of parameters of one replicate."""
-        return sum(torch.Size(shape).numel() for shape in self.shapes)
+        return sum(math.prod(shape) for shape in self.shapes)
 
-    def grouped(self, params: Params) -> list[dict[str, Tensor]]:
+    @property
+    def products(self) -> int:
+        """Multiplications in one pass of one input: what its time goes with."""
+        total, edges = 0, self.input_shape[1:]
+        for layer in self.plan:
+            if len(layer.weight) == 4:
+                edges = tuple(-(-edge // layer.stride) for edge in edges)
+                total += math.prod(layer.weight) * math.prod(edges)
+            else:
+                total += math.prod(layer.weight)
+        return total
+
+    def grouped(self, params: "Params") -> "list[dict[str, Tensor]]":
         """Return the parameters of each layer by name."""
         each = iter(params)
         return [{name: next(each) for name in layer.shapes} for layer in self.plan]
@@ -158,11 +148,11 @@ class Network(ABC):
         self,
         scheme: str | None = None,
         *,
-        generator: torch.Generator | Sequence[torch.Generator],
+        generator: "torch.Generator | Sequence[torch.Generator]",
         replicates: int = 1,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str | None = None,
-    ) -> Params:
+        dtype: "torch.dtype | None" = None,
+        device: "torch.device | str | None" = None,
+    ) -> "Params":
         r"""Draw parameters, one network after another.
 
         So many at once, one at a time or in chunks of any size are the same numbers.
@@ -176,8 +166,8 @@ class Network(ABC):
             Of the weights, one of `initial.SCHEMES`; the specification's own by default.
         generator : torch.Generator, or a sequence of them
             Advanced by `replicates` networks, or one each. Draws on its device.
-        dtype : torch.dtype
-            Of the parameters, and of the numbers drawn.
+        dtype : torch.dtype, optional
+            Of the parameters, and of the numbers drawn; float64 by default.
         device : torch.device or str, optional
             Where the parameters go; the generator's device when absent.
 
@@ -186,31 +176,37 @@ class Network(ABC):
         ValueError
             If there is no replicate, or no such scheme.
         """
+        # Loaded here, as below: what only describes networks does without.
+        import torch
+
+        from empirical.networks import layers
+
         scheme = initial.checked(scheme or self.scheme)
-        if isinstance(generator, torch.Generator):
-            generator = [generator] * replicates
-        if not generator:
+        several = isinstance(generator, Sequence)
+        sources = generator if several else [generator] * replicates
+        if not sources:
             raise ValueError(
                 f"{type(self).__name__}.init: `replicates` must be at least 1, but it is "
                 f"{replicates if replicates < 1 else 'an empty list of generators'}"
             )
+        kind, there = dtype or torch.float64, sources[0].device
         made = tuple(
-            torch.empty((len(generator), *s), dtype=dtype, device=generator[0].device)
+            torch.empty((len(sources), *s), dtype=kind, device=there)
             for s in self.shapes
         )
-        for replicate, source in enumerate(generator):
+        for replicate, source in enumerate(sources):
             one = self.grouped(tuple(p[replicate] for p in made))
             for layer, own in zip(self.plan, one, strict=True):
-                layer.fill_(own, scheme, generator=source)
-        return tuple(p.to(device or generator[0].device) for p in made)
+                layers.fill_(layer, own, scheme, generator=source)
+        return tuple(p.to(device or there) for p in made)
 
     def load(
         self,
-        params: Sequence[npt.ArrayLike | Tensor],
+        params: "Sequence[npt.ArrayLike | Tensor]",
         *,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str = "cpu",
-    ) -> Params:
+        dtype: "torch.dtype | None" = None,
+        device: "torch.device | str" = "cpu",
+    ) -> "Params":
         """Take parameters made elsewhere, each with replicates in front or not.
 
         Raises
@@ -218,10 +214,12 @@ class Network(ABC):
         ValueError
             If number, shapes or replicates do not fit, or an entry is not finite.
         """
+        import torch
+
         loaded: list[Tensor] = []
         for given, shape in zip(params, self.shapes, strict=False):
             values: Any = given
-            tensor = torch.as_tensor(values).to(device=device, dtype=dtype)
+            tensor = torch.as_tensor(values).to(device, dtype or torch.float64)
             loaded.append(tensor[None] if tensor.ndim == len(shape) else tensor)
         who = type(self).__name__
         if len(params) != len(self.shapes):
@@ -234,7 +232,7 @@ class Network(ABC):
             raise ValueError(f"{who}.load: `params` must be finite, but some are not")
         return tuple(p.clone() for p in loaded)
 
-    def arranged(self, params: Params) -> Params:
+    def arranged(self, params: "Params") -> "Params":
         """Return parameters in the order of memory that their slopes have.
 
         Autograd has the slopes of products with a matrix's transpose in the order of
@@ -246,7 +244,7 @@ class Network(ABC):
                 own["weight"] = own["weight"].mT.contiguous().mT
         return tuple(p for own in grouped for p in own.values())
 
-    def running(self, params: Params) -> Params:
+    def running(self, params: "Params") -> "Params":
         """Return running statistics as they are before training: means 0, variances 1."""
         first = params[0]
         return tuple(
@@ -255,14 +253,18 @@ class Network(ABC):
             for index, shape in enumerate(layer.running)
         )
 
-    def weights(self, params: Params) -> Params:
+    def weights(self, params: "Params") -> "Params":
         """Return W_1, ..., W_L as they act, replicates in front."""
+        from empirical.networks.layers import acting
+
         return tuple(
-            layer.acting(own)
+            acting(layer, own)
             for layer, own in zip(self.plan, self.grouped(params), strict=True)
         )
 
-    def apply(self, params: Params, inputs: Tensor, *, buffers: Params = ()) -> Tensor:
+    def apply(
+        self, params: "Params", inputs: "Tensor", *, buffers: "Params" = ()
+    ) -> "Tensor":
         """Return outputs, (replicates, n, ...), of inputs (n, ...) or as many stacked.
 
         With normalisation over batches the inputs are the batch, unless there are
@@ -278,14 +280,14 @@ class Network(ABC):
 
     def run(
         self,
-        params: Params,
-        inputs: Tensor,
+        params: "Params",
+        inputs: "Tensor",
         *,
-        weights: Params | None = None,
-        buffers: Params = (),
+        weights: "Params | None" = None,
+        buffers: "Params" = (),
         training: bool = True,
         kept: bool = False,
-    ) -> Signals:
+    ) -> "Signals":
         """Run unchecked: what an update calls.
 
         Parameters
@@ -297,6 +299,8 @@ class Network(ABC):
         kept : bool
             Whether the products of all layers are kept.
         """
+        from empirical.networks.layers import Signals, run
+
         if inputs.ndim > 3 and len(self.weight_shapes[0]) == 2:
             inputs = inputs.flatten(-3)
         outputs, before = run(
@@ -310,13 +314,13 @@ class Network(ABC):
         )
         return Signals(self._shaped(outputs[-1]), tuple(outputs[:-1]), tuple(before))
 
-    def layer_outputs(self, params: Params, inputs: Tensor) -> tuple[Tensor, ...]:
+    def layer_outputs(self, params: "Params", inputs: "Tensor") -> "tuple[Tensor, ...]":
         """Return h_1, ..., h_{L-1} and the outputs; see `Signals`."""
         self.check(params, inputs)
         signals = self.run(params, inputs)
         return (*signals.hidden, signals.outputs)
 
-    def upper(self, params: Params, representation: Tensor, count: int) -> Tensor:
+    def upper(self, params: "Params", representation: "Tensor", count: int) -> "Tensor":
         """Run only the last `count` layers, on what the one below them puts out.
 
         Or on anything of that shape, with replicates in front or not; `params` is of the
@@ -328,11 +332,13 @@ class Network(ABC):
         >>> from empirical.randomness import torch_generator
         >>> net = Convolutional(shape=(1, 5, 5), widths=(3, 3, 3))
         >>> params = net.init(generator=torch_generator(7))
-        >>> x = torch.ones(1, 1, 5, 5, dtype=torch.float64)
+        >>> x = params[0].new_ones(1, 1, 5, 5)
         >>> hidden = net.layer_outputs(params, x)[1]
-        >>> torch.equal(net.upper(params, hidden, 2), net.apply(params, x))
+        >>> bool((net.upper(params, hidden, 2) == net.apply(params, x)).all())
         True
         """
+        from empirical.networks.layers import run
+
         self.check_params(params)
         who, plan = type(self).__name__, self.plan[-count:]
         cut = any(layer.skip > index + 1 for index, layer in enumerate(plan))
@@ -352,7 +358,7 @@ class Network(ABC):
         owns, weights = self.grouped(params)[-count:], self.weights(params)[-count:]
         return self._shaped(run(plan, owns, weights, h)[0][-1])
 
-    def check_params(self, params: Params) -> None:
+    def check_params(self, params: "Params") -> None:
         """Raise ValueError if parameters do not fit the network."""
         shapes = tuple(tuple(p.shape[1:]) for p in params)
         if shapes != self.shapes or len({len(p) for p in params}) != 1:
@@ -362,7 +368,7 @@ class Network(ABC):
                 f"{tuple(tuple(p.shape) for p in params)}. Use `init` of the same network."
             )
 
-    def check(self, params: Params, inputs: Tensor) -> None:
+    def check(self, params: "Params", inputs: "Tensor") -> None:
         """Raise ValueError if parameters or inputs do not fit the network."""
         self.check_params(params)
         who, axes = type(self).__name__, len(self.input_shape)
@@ -389,6 +395,6 @@ class Network(ABC):
                 f"they have {inputs.dtype}. Convert them with inputs.to(...)."
             )
 
-    def _shaped(self, outputs: Tensor) -> Tensor:
+    def _shaped(self, outputs: "Tensor") -> "Tensor":
         shape = self.out_shape
         return outputs if shape is None else outputs.reshape(*outputs.shape[:2], *shape)

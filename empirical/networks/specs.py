@@ -2,17 +2,20 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-import torch
-from torch import Tensor
-
+from empirical.checks import check_choice
 from empirical.networks.initial import UNIT
-from empirical.networks.layers import Activation, Elementwise, Layer
 from empirical.networks.network import Network
-from empirical.testbed.modules import Params
+from empirical.networks.plan import Activation, Elementwise, Layer, checked_image
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from empirical.testbed.modules import Params
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,7 @@ class FullyConnected(Network):
     --------
     The features of unit inputs concentrate around the second moment of the activation:
 
+    >>> import torch
     >>> from empirical.randomness import torch_generator
     >>> network = FullyConnected(widths=(3, 4096, 1), activation=torch.sign)
     >>> params = network.init(replicates=2, generator=torch_generator(7))
@@ -77,13 +81,10 @@ class FullyConnected(Network):
                 "FullyConnected: `activation` must be one callable or one for each of "
                 f"the {self.depth} hidden layers, but it has {len(self.activation)}"
             )
-        if self.parametrisation not in ("ntk", "standard"):
-            raise ValueError(
-                "FullyConnected: `parametrisation` must be ntk or standard, but it is "
-                f"{self.parametrisation!r}"
-            )
+        who, known = "FullyConnected", ("ntk", "standard")
+        check_choice(who, "parametrisation", self.parametrisation, known)
         if self.image is not None:
-            image = _image("FullyConnected: `image`", self.image)
+            image = checked_image("FullyConnected: `image`", self.image)
             object.__setattr__(self, "image", image)
             if math.prod(image) != self.widths[0]:
                 raise ValueError(
@@ -138,16 +139,18 @@ class FullyConnected(Network):
 
     def activations(self) -> tuple[Elementwise, ...]:
         """Return the activation of each hidden layer, as a callable."""
-        return tuple(layer.function for layer in self.plan[:-1])
+        from empirical.networks.layers import function
 
-    def features(self, params: Params, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple(function(layer) for layer in self.plan[:-1])
+
+    def features(self, params: "Params", x: "Tensor") -> "Params":
         """Return h_0, ..., h_L; h_0 is `x`, h_l has shape (replicates, n, m_l)."""
         self.check(params, x)
         return (x, *self.run(params, x).hidden)
 
     def stream_features(
-        self, x: Tensor, *, generator: torch.Generator, project: bool = False
-    ) -> Iterator[Tensor]:
+        self, x: "Tensor", *, generator: "torch.Generator", project: bool = False
+    ) -> "Iterator[Tensor]":
         """Yield h_1, ..., h_L of one replicate, holding one weight matrix at a time.
 
         The numbers are those of ``features(init(generator=generator), x)``, which makes
@@ -156,17 +159,28 @@ class FullyConnected(Network):
         equation 3).
         """
         h = x
-        for layer in self.plan[:-1]:
-            weight = torch.empty(layer.weight, dtype=x.dtype, device=generator.device)
+        for layer, function in zip(self.plan, self.activations(), strict=False):
+            weight = x.new_empty(layer.weight, device=generator.device)
             weight.normal_(generator=generator)
-            h = layer.function(h @ weight.to(x.device).T) / layer.divisor
+            h = function(h @ weight.to(x.device).T) / layer.divisor
             if project:
                 h = h / h.norm(dim=-1, keepdim=True)
             yield h
 
 
+class _Shaped(Network):
+    """What takes inputs of its own shape."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """See `Network.input_shape`."""
+        return self.shape
+
+
 @dataclass(frozen=True, kw_only=True)
-class Convolutional(Network):
+class Convolutional(_Shaped):
     r"""Specification of a convolutional network.
 
     Square kernels of odd edge and zero padding of half of it; from images to images, or
@@ -193,7 +207,7 @@ class Convolutional(Network):
     >>> net.parameters
     1235200
     >>> params = net.init(generator=torch_generator(7), replicates=2)
-    >>> net.apply(params, torch.zeros(3, 1, 9, 11, dtype=torch.float64)).shape
+    >>> net.apply(params, params[0].new_zeros(3, 1, 9, 11)).shape
     torch.Size([2, 3, 1, 9, 11])
     >>> Convolutional(shape=(1, 8, 8), widths=(4, 6), outputs=1, stride=2).weight_shapes
     ((4, 1, 3, 3), (6, 4, 3, 3), (1, 24))
@@ -208,7 +222,9 @@ class Convolutional(Network):
     activation: Activation = "relu"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", _image("Convolutional: `shape`", self.shape))
+        object.__setattr__(
+            self, "shape", checked_image("Convolutional: `shape`", self.shape)
+        )
         object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
         if min((1, *self.widths, 1 if self.outputs is None else self.outputs)) < 1:
             raise ValueError(
@@ -221,11 +237,6 @@ class Convolutional(Network):
                 f"`stride` at least 1, but they are {self.kernel} and {self.stride}"
             )
         super().__post_init__()
-
-    @property
-    def input_shape(self) -> tuple[int, ...]:
-        """See `Network.input_shape`."""
-        return self.shape
 
     def built(self) -> tuple[Layer, ...]:
         """See `Network.plan`."""
@@ -244,7 +255,7 @@ class Convolutional(Network):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Residual(Network):
+class Residual(_Shaped):
     r"""Specification of a fully connected network of residual blocks.
 
     .. math:: h \mapsto h + \sigma(W_{2b} \sigma(W_{2b-1} h)),
@@ -280,11 +291,6 @@ class Residual(Network):
         super().__post_init__()
 
     @property
-    def input_shape(self) -> tuple[int, ...]:
-        """See `Network.input_shape`."""
-        return self.shape
-
-    @property
     def out_shape(self) -> tuple[int, ...]:
         """See `Network.out_shape`."""
         return self.shape
@@ -299,7 +305,7 @@ class Residual(Network):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResNet(Network):
+class ResNet(_Shaped):
     r"""Specification of a residual convolutional classifier of small images.
 
     A convolution, then stages of blocks :math:`h \mapsto \sigma(Sh + \nu(W_2 * \sigma(\nu(
@@ -316,12 +322,19 @@ class ResNet(Network):
     blocks : int
         Of each stage.
     outputs : int
+    fixup : bool
+        In the place of normalisation (Fixup): blocks :math:`h \mapsto \sigma(Sh + a\,
+        W_2 * (\sigma(W_1 * (h + b_1) + b_2) + b_3) + b_4)` with learnt numbers
+        :math:`a, b_i`, a b behind the first convolution and ahead of the readout, which
+        has biases. With B blocks in all, W_1 starts at :math:`B^{-1/2}` of its
+        usual size, W_2 and the readout at 0: at the start blocks are :math:`\sigma(Sh)`.
     activation, bias, norm, weighting
         See `Network`.
 
     References
     ----------
-    He, Zhang, Ren, Sun 2016, section 4.2, with shortcuts of kind A.
+    He, Zhang, Ren, Sun 2016, section 4.2, with shortcuts of kind A. Zhang, Dauphin, Ma
+    2019, *Fixup Initialization*, section 3 (their program's shortcuts see h + b_1).
 
     Examples
     --------
@@ -336,10 +349,11 @@ class ResNet(Network):
     widths: tuple[int, ...] = (16, 32, 64)
     blocks: int
     outputs: int = 10
+    fixup: bool = False
     activation: Activation = "relu"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", _image("ResNet: `shape`", self.shape))
+        object.__setattr__(self, "shape", checked_image("ResNet: `shape`", self.shape))
         object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
         rising = self.widths and all(a <= b for a, b in pairwise((1, *self.widths)))
         if not rising or min(self.blocks, self.outputs) < 1:
@@ -347,32 +361,36 @@ class ResNet(Network):
                 "ResNet: `widths`, `blocks` and `outputs` must be at least 1, and widths "
                 f"not fall, but they are {self.widths}, {self.blocks} and {self.outputs}"
             )
+        if self.fixup and (self.norm or self.weighting or self.bias):
+            raise ValueError(
+                "ResNet: `fixup` must come without `norm`, `weighting` and `bias`, whose "
+                f"place it takes, but there are {self.norm}, {self.weighting}, {self.bias}"
+            )
         super().__post_init__()
 
     @property
-    def input_shape(self) -> tuple[int, ...]:
-        """See `Network.input_shape`."""
-        return self.shape
+    def scheme(self) -> str:
+        """See `Network.scheme`."""
+        return "kaiming-normal" if self.fixup else "framework"
 
     def built(self) -> tuple[Layer, ...]:
         """See `Network.plan`."""
         act, below = self.activation, self.widths[0]
-        made = [self.hidden((below, self.shape[0], 3, 3), act)]
+        first, inner, outer, last = {}, {}, {}, {}
+        if self.fixup:
+            size = (self.blocks * len(self.widths)) ** -0.5
+            first = {"numbers": ("behind",)}
+            inner = {"numbers": ("ahead", "behind"), "start": size}
+            outer = {"numbers": ("ahead", "factor", "behind"), "start": 0.0}
+            last = {"numbers": ("ahead",), "start": 0.0}
+        made = [self.hidden((below, self.shape[0], 3, 3), act, **first)]
         for width in self.widths:
             for block in range(self.blocks):
                 stride = 2 if len(made) > 1 and block == 0 else 1
                 made += [
-                    self.hidden((width, below, 3, 3), act, stride=stride),
-                    self.hidden((width, width, 3, 3), act, skip=2, early=True),
+                    self.hidden((width, below, 3, 3), act, stride=stride, **inner),
+                    self.hidden((width, width, 3, 3), act, skip=2, early=True, **outer),
                 ]
                 below = width
-        return (*made, self.readout((self.outputs, below), pooled=True))
-
-
-def _image(name: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
-    found = tuple(int(n) for n in shape)
-    if len(found) != 3 or min(found) < 1:
-        raise ValueError(
-            f"{name} must be channels, height and width, each at least 1, but it is {found}"
-        )
-    return found
+        readout = self.readout((self.outputs, below), pooled=True, **last)
+        return (*made, replace(readout, bias=self.fixup or self.bias))

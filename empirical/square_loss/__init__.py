@@ -5,15 +5,21 @@ train at once, with batch or weight normalisation or neither, with weight decay 
 ``python -m empirical.square_loss`` trains any of them and prints the record.
 """
 
-from empirical.square_loss.networks import Params, classifier, start
-from empirical.square_loss.problems import Problem, problem
-from empirical.square_loss.recipes import Recipe
-from empirical.square_loss.training import (
-    Trained,
-    held_out_outputs,
-    normalised_outputs,
-    train,
-)
+from typing import TYPE_CHECKING
+
+from empirical._lazily import names_of
+
+if TYPE_CHECKING:
+    from empirical.square_loss.classifiers import classifier
+    from empirical.square_loss.networks import Params, start
+    from empirical.square_loss.problems import Problem, problem
+    from empirical.square_loss.recipes import Recipe
+    from empirical.square_loss.training import (
+        Trained,
+        held_out_outputs,
+        normalised_outputs,
+        train,
+    )
 
 __all__ = [
     "Params",
@@ -27,3 +33,7 @@ __all__ = [
     "start",
     "train",
 ]
+
+__getattr__ = names_of(
+    __name__, "classifiers", "networks", "problems", "recipes", "training"
+)

@@ -4,29 +4,37 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
-from empirical.square_loss.experiments import Configuration, input_shape
-from empirical.square_loss.networks import FAMILIES, classifier
-from empirical.square_loss.recipes import Recipe
-from empirical.square_loss.study import STUDY, trained_record
 from empirical.testbed import command
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting
 
-EXAMPLE = Configuration(
-    name="train",
-    network=classifier(
-        "bn", shape=input_shape("mnist", None, flat=True), widths=(32, 32, 32)
-    ),
-    recipe=Recipe(epochs=1000),
-    per_class=150,
-    side=None,
-    scales=(0.1, 1.0, 5.0),
-)
+
+@cache
+def _example() -> Any:
+    """Return the configuration whose values are the defaults."""
+    # Loaded here, as below: they load PyTorch.
+    from empirical.square_loss.classifiers import classifier
+    from empirical.square_loss.experiments import Configuration, input_shape
+    from empirical.square_loss.recipes import Recipe
+
+    shape = input_shape("mnist", None, flat=True)
+    return Configuration(
+        name="train",
+        network=classifier("bn", shape=shape, widths=(32, 32, 32)),
+        recipe=Recipe(epochs=1000),
+        per_class=150,
+        side=None,
+        scales=(0.1, 1.0, 5.0),
+    )
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, EXAMPLE, skip=("name", "figures", "network"))
+    from empirical.square_loss.classifiers import FAMILIES, classifier
+
+    add_options(parser, _example(), skip=("name", "figures", "network"))
     network = parser.add_argument_group("network")
     network.add_argument("--family", choices=FAMILIES, default="bn", help="default: bn")
     text = "hidden units, one a layer; default: 32 32 32"
@@ -40,10 +48,14 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
+    from empirical.square_loss.classifiers import classifier
+    from empirical.square_loss.experiments import input_shape
+    from empirical.square_loss.study import trained_record
+
     outputs = 1 if len(options.labels) == 2 else len(options.labels)
     shape = input_shape(options.data, options.side, flat=not options.conv)
     configuration = made(
-        EXAMPLE,
+        _example(),
         options,
         network=classifier(
             options.family,
@@ -65,7 +77,7 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--per-class", type=int, help=text)
 
 
-def _fewer(configuration: Configuration, options: argparse.Namespace) -> Configuration:
+def _fewer(configuration: Any, options: argparse.Namespace) -> Any:
     given = configuration.per_class
     return replace(configuration, per_class=min(options.per_class or given, given))
 
@@ -73,7 +85,7 @@ def _fewer(configuration: Configuration, options: argparse.Namespace) -> Configu
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; see `command.main`. Divergence in training is 1."""
     return command.main(
-        STUDY,
+        "empirical.square_loss",
         [command.Single("train", "train one stack", _add_train, _train)],
         argv,
         about="Train classifiers with the square loss; results are JSON.",

@@ -6,15 +6,14 @@ train as one stack.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
+from empirical.checks import check_choice
 from empirical.data import NAMES
-from empirical.square_loss.networks import Classifier, Family, classifier
+from empirical.square_loss.classifiers import Classifier, Family, classifier
 from empirical.square_loss.recipes import Recipe
-from empirical.testbed.study import checked_name
+from empirical.testbed.study import Scale, check_scale, checked_name
 
-Scale = Literal["small", "full", "paper"]
-SCALES = ("small", "full", "paper")
 DTYPES = ("float32", "float64")
 
 
@@ -67,11 +66,7 @@ class Configuration:
     def __post_init__(self) -> None:
         checked_name(self.name)
         for name, known in (("data", NAMES), ("dtype", DTYPES)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"Configuration: `{name}` must be one of {', '.join(known)}, but "
-                    f"it is {getattr(self, name)!r}"
-                )
+            check_choice("Configuration", name, getattr(self, name), known)
         if not self.scales or not self.seeds:
             raise ValueError(
                 "Configuration: `scales` and `seeds` must not be empty, but they are "
@@ -86,8 +81,8 @@ class Configuration:
             )
 
     @property
-    def draws(self) -> tuple[tuple[float, int], ...]:
-        """Scale and seed of each draw."""
+    def replicates(self) -> tuple[tuple[float, int], ...]:
+        """Scale and seed of each replicate."""
         return tuple((scale, seed) for scale in self.scales for seed in self.seeds)
 
 
@@ -193,11 +188,7 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     >>> sorted({n for c in made for n in c.figures}) == list(range(1, 12))
     True
     """
-    if scale not in SCALES:
-        raise ValueError(
-            f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
-            f"{scale!r}"
-        )
+    check_scale(scale)
     sizes = _BY_NAME[scale]
     made: list[Configuration] = []
     for data in sizes.pairs:

@@ -24,78 +24,13 @@ Poggio, Liao 2021, sections 2 and 4. Theirs keeps the hidden layers' norms at on
 theory and trains ordinary batch normalisation; here both exist.
 """
 
-import difflib
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from empirical.networks import Convolutional, FullyConnected, Network, Norm, Params
-from empirical.networks.layers import Weighting
-
-Classifier = FullyConnected | Convolutional
-Family = Literal["none", "bn", "bn-affine", "wn", "wn-rows"]
-FAMILIES: tuple[Family, ...] = ("none", "bn", "bn-affine", "wn", "wn-rows")
-
-
-def classifier(
-    family: Family,
-    *,
-    shape: Sequence[int],
-    widths: Sequence[int],
-    outputs: int = 1,
-    kernel: int = 3,
-    stride: int = 2,
-    eps: float = 1e-12,
-) -> Classifier:
-    """Return the network of a family: dense on vectors, convolutional on images.
-
-    With weight decay hidden weights shrink, and with a larger `eps` the outputs of batch
-    normalisation would depend on them.
-
-    Raises
-    ------
-    ValueError
-        If there is no such family, or no such network.
-
-    Examples
-    --------
-    >>> from empirical.randomness import torch_generator
-    >>> net = classifier("wn", shape=(3,), widths=(4, 4))
-    >>> params = start(net, [5.0], [torch_generator(7)])
-    >>> [round(float(w.norm()), 12) for w in net.weights(params)]
-    [1.0, 1.0, 5.0]
-    """
-    if family not in FAMILIES:
-        near = difflib.get_close_matches(str(family), FAMILIES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"classifier: `family` must be one of {', '.join(FAMILIES)}, but it is "
-            f"{family!r}.{hint}"
-        )
-    norm = Norm(over="batch", affine=family == "bn-affine", eps=eps, momentum=None)
-    if not family.startswith("bn"):
-        norm = None
-    named: dict[str, Weighting] = {"wn": "matrix", "wn-rows": "rows"}
-    weighting = named.get(family)
-    if len(shape) == 1:
-        return FullyConnected(
-            widths=(*shape, *widths, outputs),
-            parametrisation="standard",
-            norm=norm,
-            weighting=weighting,
-        )
-    channels, height, width = shape if len(shape) == 3 else (0, 0, 0)
-    return Convolutional(
-        shape=(channels, height, width),
-        widths=tuple(widths),
-        outputs=outputs,
-        kernel=kernel,
-        stride=stride,
-        norm=norm,
-        weighting=weighting,
-    )
+from empirical.networks import Network, Params
+from empirical.square_loss.classifiers import Classifier
 
 
 def start(

@@ -1,13 +1,20 @@
 """How a stack is trained, and when it is looked at."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from empirical._recipes import check_momentum, check_number, check_schedule
+from empirical.checks import (
+    check_choice,
+    check_counts,
+    check_exploded,
+    check_positive,
+    check_schedule,
+    check_share,
+    check_weights,
+)
 
 DECAYED = ("all", "last")
 
@@ -16,7 +23,7 @@ DECAYED = ("all", "last")
 class Recipe:
     """Stochastic gradient descent on the mean of squared residuals.
 
-    The loss of a draw is the mean over examples of the squared error, summed over
+    The loss of a replicate is the mean over examples of the squared error, summed over
     outputs where there are several.
 
     Attributes
@@ -33,16 +40,16 @@ class Recipe:
         Every parameter, or only what carries the size of the network's output: the last
         layer, or the scalar of the family ``"wn"``.
     batch : int, optional
-        Examples a step, from an order drawn anew each epoch and shared by all draws;
+        Examples a step, from an order drawn anew each epoch and shared by all replicates;
         absent, all of them. An epoch's last batch may be smaller.
     schedule : tuple of float
         Fractions of the epochs at which the rate drops.
     drop : float
         Factor of each drop.
     stable : float, optional
-        Lower a draw's rate so that ``rate * 2 mean_n |dg_n/dW|^2``, which bounds rate times
-        the largest curvature of the loss at the start, is at most this: a rule for
-        networks that the stated rate would blow up. The rates used are recorded.
+        Lower a replicate's rate so that ``rate * 2 mean_n |dg_n/dW|^2``, which bounds
+        rate times the largest curvature of the loss at the start, is at most this: a rule
+        for networks that the stated rate would blow up. The rates used are recorded.
     exploded : float
         A loss above so many times the first counts as diverged; so does one that is not
         finite.
@@ -74,23 +81,13 @@ class Recipe:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
-        for name in ("rate", "drop", "stable"):
-            check_number(name, getattr(self, name), low=0.0, text="positive")
-        for name in ("epochs", "batch", "check"):
-            check_number(name, getattr(self, name), low=0, text="at least 1")
-        check_number("exploded", self.exploded, low=1.0, text="greater than 1")
-        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0.0):
-            raise ValueError(
-                "Recipe: `weight_decay` must not be negative, but it is "
-                f"{self.weight_decay}"
-            )
-        check_momentum(self.momentum)
-        if self.decayed not in DECAYED:
-            raise ValueError(
-                f"Recipe: `decayed` must be one of {', '.join(DECAYED)}, but it is "
-                f"{self.decayed!r}"
-            )
-        check_schedule(self.schedule)
+        check_positive("Recipe", rate=self.rate, drop=self.drop, stable=self.stable)
+        check_counts("Recipe", epochs=self.epochs, batch=self.batch, check=self.check)
+        check_exploded("Recipe", self.exploded)
+        check_weights("Recipe", weight_decay=self.weight_decay)
+        check_share("Recipe", momentum=self.momentum)
+        check_choice("Recipe", "decayed", self.decayed, DECAYED)
+        check_schedule("Recipe", self.schedule)
 
     @property
     def drops(self) -> tuple[int, ...]:

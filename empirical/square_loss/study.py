@@ -1,4 +1,4 @@
-"""What one configuration makes: a problem, trained draws, a record."""
+"""What one configuration makes: a problem, trained replicates, a record."""
 
 import time
 from typing import Any
@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 from empirical import devices
-from empirical.digest import code_digest
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration, configurations
@@ -19,11 +18,9 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
-from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
-
-SCHEMA = 3
 
 # Shapes of distributions: seven digits are plenty.
 _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
@@ -50,15 +47,15 @@ def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
 def train_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> tuple[Trained, Problem]:
-    """Train a configuration's draws side by side, in the order of its `draws`."""
-    learnt = problem_of(configuration, setting)
+    """Train a configuration's replicates side by side, in the order of its `replicates`."""
+    learnt, replicates = (
+        problem_of(configuration, setting),
+        _mine(configuration, setting),
+    )
     params = start(
         configuration.network,
-        [scale for scale, _ in configuration.draws],
-        [
-            torch_generator(seed, "square-loss", "weights")
-            for _, seed in configuration.draws
-        ],
+        [scale for scale, _ in replicates],
+        [torch_generator(seed, "square-loss", "weights") for _, seed in replicates],
         dtype=getattr(torch, configuration.dtype),
         device=setting.device,
     )
@@ -83,7 +80,7 @@ def run_configuration(
     -------
     RunRecord
         Facts: the problem's description, ``penalty`` (the lambda of the sum of squares),
-        the quantiles' levels; series ``epochs`` and ``sparse_epochs``. A draw for each
+        the quantiles' levels; series ``epochs`` and ``sparse_epochs``. A replicate for each
         ``scale`` and ``seed``: rate, steps, diverged, interpolated, test_error; series
         with a value an epoch, NaN after the end, and sorted ``margins``.
 
@@ -113,10 +110,9 @@ def trained_record(
     devices.synchronise(setting.device)
     seconds = time.perf_counter() - start
     count = len(learnt.inputs)
-    record = RunRecord(
-        **_identity(configuration, setting.device, learnt),
-        code=code_digest(__name__),
-        environment=devices.describe(setting.device),
+    record = STUDY.record(
+        configuration,
+        setting,
         seconds={"training": seconds},
         facts={
             "problem": learnt.source,
@@ -128,30 +124,27 @@ def trained_record(
             "class_levels": measures.CLASS_LEVELS,
         },
         arrays={"epochs": trained.epochs, "sparse_epochs": trained.sparse_epochs},
-        draws=_draws(configuration, trained, learnt),
+        draws=_draws(configuration, setting, trained, learnt),
     )
     return record, trained
 
 
-def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
-    """Return what makes a record that of a configuration; see `records.identity`."""
-    try:
-        learnt = problem_of(configuration, setting)
-    except (FileNotFoundError, ValueError):
-        # Records are read where the data are not; training says what is wrong.
-        learnt = None
-    return _identity(configuration, setting.device, learnt)
+def data_of(configuration: Configuration, setting: Setting) -> str:
+    """Return a digest of the examples; see `Study`."""
+    source = problem_of(configuration, setting).source
+    return digest([source["train_sha256"], source["test_sha256"]])
 
 
-def _identity(
-    configuration: Configuration, device: str, learnt: Problem | None
-) -> dict[str, Any]:
-    splits = ("train_sha256", "test_sha256")
-    data = None if learnt is None else digest([learnt.source[s] for s in splits])
-    return identity(configuration, device=device, schema=SCHEMA, data=data)
+def _mine(
+    configuration: Configuration, setting: Setting
+) -> tuple[tuple[float, int], ...]:
+    """Return scale and seed of the replicates to run."""
+    return configuration.replicates[slice(*(setting.rows or (None,)))]
 
 
-def _draws(configuration: Configuration, trained: Trained, learnt: Problem) -> Draws:
+def _draws(
+    configuration: Configuration, setting: Setting, trained: Trained, learnt: Problem
+) -> Draws:
     network, final = configuration.network, trained.final
     train_classes = learnt.classes.to(final[0].device)
     test_classes = learnt.test_classes.to(final[0].device)
@@ -160,27 +153,29 @@ def _draws(configuration: Configuration, trained: Trained, learnt: Problem) -> D
     )
     unseen = measures.margins(held_out_outputs(network, final, learnt), test_classes)
     made: list[Draw] = []
-    for draw, (scale, seed) in enumerate(configuration.draws):
-        test = unseen[draw].double().cpu().numpy()
-        ended = trained.status[draw] != "diverged"
+    for replicate, (scale, seed) in enumerate(_mine(configuration, setting)):
+        test = unseen[replicate].double().cpu().numpy()
+        ended = trained.status[replicate] != "diverged"
         series = {
-            name: rounded(values[:, draw]) if name in _ROUNDED else values[:, draw]
+            name: rounded(values[:, replicate])
+            if name in _ROUNDED
+            else values[:, replicate]
             for name, values in trained.series.items()
         }
         made.append(
             Draw(
                 keys={"scale": scale, "seed": seed},
-                status=trained.status[draw],
+                status=trained.status[replicate],
                 facts={
-                    "rate": float(trained.rates[draw]),
-                    "steps": int(trained.steps[draw]),
-                    "diverged": _absent(trained.diverged[draw]),
-                    "interpolated": _absent(trained.interpolated[draw]),
+                    "rate": float(trained.rates[replicate]),
+                    "steps": int(trained.steps[replicate]),
+                    "diverged": _absent(trained.diverged[replicate]),
+                    "interpolated": _absent(trained.interpolated[replicate]),
                     "test_error": float((test <= 0.0).mean()) if ended else None,
                 },
                 arrays={
                     **series,
-                    "margins": np.sort(seen[draw].double().cpu().numpy()),
+                    "margins": np.sort(seen[replicate].double().cpu().numpy()),
                 },
             )
         )
@@ -191,9 +186,24 @@ def _absent(value: Any) -> int | None:
     return None if value < 0 else int(value)
 
 
+def replicates_of(configuration: Configuration) -> int:
+    """Return how many replicates there are; see `Study`."""
+    return len(configuration.replicates)
+
+
+def cost_of(configuration: Configuration) -> float:
+    """Return an estimate of a configuration's work; see `Study`."""
+    c = configuration
+    examples = c.per_class * len(c.labels)
+    return 3.0 * c.recipe.epochs * examples * len(c.replicates) * c.network.products
+
+
 STUDY = Study(
     module="empirical.square_loss",
     configurations=configurations,
-    identity=identity_of,
+    schema=3,
+    data=data_of,
     run=run_configuration,
+    cost=cost_of,
+    replicates=replicates_of,
 )

@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 
 from empirical.testbed import telling
 from empirical.testbed.engine import Engine, Progress
-from empirical.testbed.records import RunRecord, digest
+from empirical.testbed.records import Draws, RunRecord, digest
 from empirical.testbed.study import (
     Named,
     Setting,
     Study,
     checkpoint_at,
+    parts_of,
     remove_checkpoints,
 )
 from empirical.testbed.tasks import End, Result, Task
@@ -56,6 +57,7 @@ def run_batch(
     engine: Engine,
     setting: Setting | None = None,
     rerun: bool = False,
+    parts: int = 1,
     report: Callable[[str, str], None] | None = None,
     look: Callable[[Mapping[str, telling.Said | None]], None] | None = None,
 ) -> dict[str, str]:
@@ -75,6 +77,9 @@ def run_batch(
         Of every run; progress and checkpoints are the batch's.
     rerun : bool
         Run those with a record too.
+    parts : int
+        Tasks that the replicates of a configuration are divided among, where its study
+        can run part of them; its record is that of all.
     report : callable, optional
         Called with a name and ``"running"``, or how it ended.
     look : callable, optional
@@ -100,7 +105,8 @@ def run_batch(
     outcomes: dict[str, str] = {}
     tasks: list[Task] = []
     names: dict[str, str] = {}
-    for each in configurations:
+    # The longest first.
+    for each in sorted(configurations, key=study.cost, reverse=True):
         path = folder / f"{each.name}.json"
         own = study.identity(each, setting)
         kept = None if rerun else _kept(path, own, code)
@@ -108,9 +114,11 @@ def run_batch(
             outcomes[each.name] = kept
             say(each.name, kept)
             continue
-        task = task_of(study, each, folder=folder, setting=setting)
-        names[task.key] = each.name
-        tasks.append(task)
+        for rows in parts_of(study, each, parts):
+            given = dataclasses.replace(setting, rows=rows)
+            task = task_of(study, each, folder=folder, setting=given)
+            names[task.key] = each.name
+            tasks.append(task)
 
     begun: set[str] = set()
 
@@ -122,11 +130,50 @@ def run_batch(
         if look is not None:
             look(running)
 
+    ended: dict[str, Result] = {}
     for task, result in engine.run(tasks, progress=seen):
-        name = names[task.key]
-        outcomes[name] = settled(folder / f"{name}.json", result)
-        say(name, outcomes[name])
+        name, ended[task.key] = names[task.key], result
+        keys = [key for key, of in names.items() if of == name]
+        if all(key in ended for key in keys):
+            whole = _whole([ended.pop(key) for key in keys])
+            outcomes[name] = settled(folder / f"{name}.json", whole)
+            say(name, outcomes[name])
     return outcomes
+
+
+def _whole(parts: Sequence[Result]) -> Result:
+    """Return the result of a configuration from those of its parts."""
+    for one in parts:
+        if one.end is not End.DONE or isinstance(one.value, Failure):
+            return one
+    if len(parts) == 1:
+        return parts[0]
+    record = attempt(joined, [one.value for one in parts])
+    return Result(End.DONE, record, seconds=sum(one.seconds for one in parts))
+
+
+def joined(parts: Sequence[RunRecord]) -> RunRecord:
+    """Return the record of all replicates from those of parts of them, in order.
+
+    Raises
+    ------
+    ValueError
+        If they are not of one run: other than in draws, seconds and machine they differ.
+    """
+    first = parts[0]
+    every = [
+        dataclasses.replace(p, draws=Draws(), seconds={}, environment={}) for p in parts
+    ]
+    if len({each.text() for each in every}) > 1:
+        raise ValueError(
+            f"joined: `parts` must be of one run, but of {first.name} they say "
+            "different things"
+        )
+    return dataclasses.replace(
+        first,
+        seconds={n: sum(p.seconds[n] for p in parts) for n in first.seconds},
+        draws=Draws(draw for part in parts for draw in part.draws),
+    )
 
 
 def task_of(
@@ -138,7 +185,8 @@ def task_of(
     left in `folder`, where that can be seen; `settled` ends it.
     """
     # No run goes on from what another configuration or other code has left.
-    of = digest([dict(study.identity(configuration, setting)), study.code])
+    rows = [] if setting.rows is None else [list(setting.rows)]
+    of = digest([dict(study.identity(configuration, setting)), study.code, *rows])
     kept = checkpoint_at(folder / f"{configuration.name}.json", of)
     given = dataclasses.replace(setting, checkpoint=kept, progress=None)
     return Task(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from empirical.checks import check_counts
+
 
 class Batches(ABC):
     """Chooses examples; what it chooses depends on no replicate's course."""
@@ -81,11 +83,9 @@ class Epochs(Batches):
         *,
         order: Callable[[torch.Generator], Tensor] | None = None,
     ) -> None:
-        if examples < 1 or batch < 1 or not generators:
-            raise ValueError(
-                "Epochs: `examples` and `batch` must be at least 1, and `generators` "
-                f"not empty, but they are {examples}, {batch} and {len(generators)}"
-            )
+        check_counts("Epochs", examples=examples, batch=batch)
+        if not generators:
+            raise ValueError("Epochs: `generators` must not be empty")
         self.examples, self.batch = examples, min(batch, examples)
         self.per_epoch = -(-examples // self.batch)
         self.generators = list(dict.fromkeys(generators))
@@ -131,11 +131,7 @@ class Afresh(Batches):
     """
 
     def __init__(self, examples: int, batch: int, generator: torch.Generator) -> None:
-        if examples < 1 or batch < 1:
-            raise ValueError(
-                "Afresh: `examples` and `batch` must be at least 1, but they are "
-                f"{examples} and {batch}"
-            )
+        check_counts("Afresh", examples=examples, batch=batch)
         self.examples, self.batch, self.generator = examples, batch, generator
 
     def draw(self, start: int, stop: int) -> list[Tensor | None]:

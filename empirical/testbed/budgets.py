@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from empirical.checks import check_counts, check_positive, check_share
 from empirical.testbed.observers import Array, Integers, Observer
 from empirical.testbed.stack import Stack
 
@@ -64,11 +65,9 @@ class Released(Observer):
         drops: Sequence[int] = (),
         factor: float = 1.0,
     ) -> None:
-        if not 0.0 < share < 1.0 or min(limit, steps) < 1:
-            raise ValueError(
-                "Released: `share` must lie in (0, 1), and `limit` and `steps` be at "
-                f"least 1, but they are {share}, {limit} and {steps}"
-            )
+        check_positive("Released", share=share)
+        check_share("Released", share=share)
+        check_counts("Released", limit=limit, steps=steps)
         self.share, self.limit, self.steps = share, limit, steps
         self.drops: Integers = np.asarray(drops, dtype=np.int64)
         self.factor = factor
@@ -144,11 +143,8 @@ class Floor(Observer):
     kept: ClassVar[tuple[str, ...]] = ("above",)
 
     def __init__(self, floor: float, *, patience: int, every: int = 1) -> None:
-        if not 0.0 < floor < np.inf or min(patience, every) < 1:
-            raise ValueError(
-                "Floor: `floor` must be positive and finite, and `patience` and "
-                f"`every` at least 1, but they are {floor}, {patience} and {every}"
-            )
+        check_positive("Floor", floor=floor)
+        check_counts("Floor", patience=patience, every=every)
         self.floor, self.patience, self.every = floor, patience, every
 
     def begin(self, stack: Stack) -> None:

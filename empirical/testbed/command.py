@@ -1,17 +1,18 @@
 """What the command lines share: subcommands of a study, a progress bar, exit codes."""
 
 import argparse
+import importlib
 import math
 import os
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
-from empirical import devices
 from empirical.testbed import stopping, telling
+from empirical.testbed.bar import Bar
 from empirical.testbed.batch import open_folder, run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.options import add_options, made
@@ -26,9 +27,6 @@ Value = TypeVar("Value")
 GRACE = 20.0
 """Seconds that a run has to leave a checkpoint in, once asked to stop."""
 
-QUIET = 60.0
-"""Seconds between two lines on what runs, where there is no terminal."""
-
 
 @dataclass(frozen=True)
 class Single:
@@ -38,7 +36,7 @@ class Single:
     ----------
     name, about : str
     add : callable
-        Adds options of its own.
+        Adds options of its own, once it is chosen.
     run : callable
         Options and setting to exit code.
     resumes : bool
@@ -52,12 +50,29 @@ class Single:
     resumes: bool = True
 
 
+class _Chosen(argparse.ArgumentParser):
+    """A subcommand's parser, whose options are added when it is the one that is meant.
+
+    What they come from takes seconds to load, which nobody wants to wait for who asks
+    which subcommands there are.
+    """
+
+    fill: Callable[[argparse.ArgumentParser], None] | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill(self)
+        return super().parse_known_args(args, namespace)
+
+
 def main(
-    study: Study[Any],
+    study: Study[Any] | str,
     singles: Sequence[Single],
     argv: Sequence[str] | None,
     *,
     about: str,
+    listed: str = "experiments",
     changed: Callable[[Any, argparse.Namespace], Any] | None = None,
     add: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> int:
@@ -65,7 +80,9 @@ def main(
 
     Parameters
     ----------
-    study : Study
+    study : Study or str
+        A package's name stands for the ``STUDY`` of its module ``study``, loaded when it
+        is needed; `listed` has its ``configurations``, which are loaded for the list.
     singles : sequence of Single
         Beside ``batch`` and ``list``.
     argv : sequence of str, optional
@@ -79,43 +96,60 @@ def main(
         0; 1 if something failed; 2 for misuse; 124 at the deadline; 128 + n after
         signal n, 130 for Ctrl-C.
     """
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {study.module}", description=about
+    name = study if isinstance(study, str) else study.module
+    parser = argparse.ArgumentParser(prog=f"python -m {name}", description=about)
+    commands = parser.add_subparsers(
+        dest="command", required=True, parser_class=_Chosen
     )
-    commands = parser.add_subparsers(dest="command", required=True)
     for single in singles:
         one = commands.add_parser(
             single.name, help=single.about, description=single.about
         )
-        single.add(one)
-        _add_setting(one, *(() if single.resumes else ("checkpoint",)))
+        one.fill = partial(_fill, single)
     text = "run every configuration that has no record yet"
     many = commands.add_parser("batch", help=text, description=text)
     _add_batch(many)
     if add is not None:
         add(many)
-    listed = commands.add_parser("list", help="print the configurations' names")
-    for each in (many, listed):
+    names = commands.add_parser("list", help="print the configurations' names")
+    for each in (many, names):
         _add_choice(each)
     options = parser.parse_args(argv)
 
     def run() -> int:
         if options.command == "list":
-            found = chosen(study.configurations(options.scale), options)
+            if isinstance(study, str):
+                every = importlib.import_module(f"{study}.{listed}").configurations
+            else:
+                every = study.configurations
+            found = chosen(every(options.scale), options)
             sys.stdout.write("".join(f"{_line(c)}\n" for c in found))
             return 0
+        known: Study[Any] = (
+            importlib.import_module(f"{study}.study").STUDY
+            if isinstance(study, str)
+            else study
+        )
         setting = made(_setting(), options)
         if getattr(options, "scheduler", None) is None or setting.device == "auto":
+            # Loaded here: it loads PyTorch.
+            from empirical import devices
+
             setting = replace(setting, device=str(devices.resolve(setting.device)))
         if options.command == "batch":
-            found = chosen(study.configurations(options.scale), options)
+            found = chosen(known.configurations(options.scale), options)
             if changed is not None:
                 found = [changed(c, options) for c in found]
-            return _batch(study, found, options, setting)
+            return _batch(known, found, options, setting)
         (single,) = (s for s in singles if s.name == options.command)
         return single.run(options, setting)
 
     return guarded(run)
+
+
+def _fill(single: Single, parser: argparse.ArgumentParser) -> None:
+    single.add(parser)
+    _add_setting(parser, *(() if single.resumes else ("checkpoint",)))
 
 
 def _setting() -> Setting:
@@ -126,7 +160,7 @@ def _setting() -> Setting:
 
 def _add_setting(parser: argparse.ArgumentParser, *skip: str) -> None:
     """Add the options of a `Setting`, and the deadline."""
-    add_options(parser, _setting(), skip=("progress", *skip))
+    add_options(parser, _setting(), skip=("progress", "rows", *skip))
     text = "stop after so long, with exit code 124; the next call goes on from there"
     parser.add_argument("--minutes", type=float, help=text)
 
@@ -140,6 +174,8 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--workers", type=int, metavar="N", help=text)
     text = "address or file of a Dask scheduler, whose workers do the work"
     where.add_argument("--scheduler", metavar="ADDRESS", help=text)
+    text = "divide replicates among so many tasks, where the study can; default: 1"
+    parser.add_argument("--parts", type=int, default=1, metavar="N", help=text)
     _add_setting(parser, "checkpoint")
 
 
@@ -211,6 +247,7 @@ def _batch(
                 engine=engine,
                 setting=setting,
                 rerun=options.rerun,
+                parts=options.parts,
                 report=bar.report,
                 look=bar.look,
             )
@@ -219,76 +256,6 @@ def _batch(
             raise
     fine = ("done", "kept")
     return 0 if all(o.startswith(fine) for o in outcomes.values()) else 1
-
-
-class Bar:
-    """Progress on stderr: bars at a terminal, elsewhere a line now and then."""
-
-    def __init__(self, total: int) -> None:
-        # Loaded here: `list` and `--help` draw nothing.
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TaskID,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        self._console = Console(stderr=True, soft_wrap=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[shown]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
-        self._all = self._bar.add_task("all", total=total, shown=f"0/{total}")
-        self._total, self._done = total, 0
-        self._rows: dict[str, TaskID] = {}
-        self._spoke = time.monotonic()
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def say(self, line: str) -> None:
-        """Write a line above the bars."""
-        self._console.print(line, markup=False, highlight=False)
-
-    def report(self, name: str, outcome: str) -> None:
-        """Show the start or the end of a run."""
-        if outcome == "running":
-            return
-        if name in self._rows:
-            self._bar.remove_task(self._rows.pop(name))
-        self._done += 1
-        shown = f"{self._done}/{self._total}"
-        self._bar.update(self._all, advance=1, shown=shown)
-        if outcome != "kept":
-            self.say(f"[{shown}] {name}: {outcome}")
-
-    def look(self, running: Mapping[str, telling.Said | None]) -> None:
-        """Show where runs stand."""
-        for name, said in running.items():
-            if name not in self._rows:
-                self._rows[name] = self._bar.add_task(name, total=None, shown="")
-            if said is not None:
-                row = self._rows[name]
-                self._bar.update(
-                    row, completed=said.done, total=said.last, shown=str(said)
-                )
-        if self._bar.disable and time.monotonic() - self._spoke > QUIET:
-            self._spoke = time.monotonic()
-            for name, said in running.items():
-                self.say(f"{name}: {said or 'running'}")
 
 
 def alone(function: Callable[[], Value], name: str, minutes: float | None) -> Value:

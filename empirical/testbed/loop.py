@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_counts
 from empirical.testbed import stopping
 from empirical.testbed.batches import Batches, Whole
 from empirical.testbed.capture import captured
@@ -219,11 +220,7 @@ def train(
     >>> train(HalfSquare(), stack, SGD(), steps=2).final[0].tolist()
     [0.25, 0.5625]
     """
-    if steps < 1 or check < 1:
-        raise ValueError(
-            f"train: `steps` and `check` must be at least 1, but they are {steps} and "
-            f"{check}"
-        )
+    check_counts("train", steps=steps, check=check)
     if compile:
         task = Compiled(task)
     run = _Run(task, stack, optimiser, batches or Whole(), observers)

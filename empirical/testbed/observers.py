@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_exploded
 from empirical.testbed.stack import Params, Stack
 
 Array = npt.NDArray[np.float64]
@@ -95,10 +96,7 @@ class Diverged(Observer):
     kept = ("first", "at")
 
     def __init__(self, exploded: float = 1e3, *, every: int = 1) -> None:
-        if not exploded > 1.0:
-            raise ValueError(
-                f"Diverged: `exploded` must be greater than 1, but it is {exploded}"
-            )
+        check_exploded("Diverged", exploded)
         self.exploded, self.every = exploded, every
 
     def begin(self, stack: Stack) -> None:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
+from empirical.checks import check_positive, check_share, check_weights
 from empirical.testbed.slopes import Slope, dense, fold_into_, scaled, square_norms
 from empirical.testbed.stack import Stack, along
 
@@ -79,12 +80,8 @@ class SGD(Optimiser):
     decayed: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_share("momentum", self.momentum)
-        if not 0.0 <= self.weight_decay < float("inf"):
-            raise ValueError(
-                "SGD: `weight_decay` must be at least 0 and finite, but it is "
-                f"{self.weight_decay}"
-            )
+        check_share("Optimiser", momentum=self.momentum)
+        check_weights("Optimiser", weight_decay=self.weight_decay)
 
     def prepare(self, stack: Stack) -> None:
         """Add the momenta, if there are any."""
@@ -161,8 +158,9 @@ class Adam(_Entrywise):
     moments = ("first", "second")
 
     def __post_init__(self) -> None:
-        _check_betas(self.betas)
-        _check_positive("eps", self.eps)
+        for beta in self.betas:
+            check_share("Optimiser", betas=beta)
+        check_positive("Optimiser", eps=self.eps)
 
     def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
         """Make one update in place; see `Optimiser.update`."""
@@ -211,8 +209,9 @@ class Adamax(_Entrywise):
     moments = ("first", "largest")
 
     def __post_init__(self) -> None:
-        _check_betas(self.betas)
-        _check_positive("eps", self.eps)
+        for beta in self.betas:
+            check_share("Optimiser", betas=beta)
+        check_positive("Optimiser", eps=self.eps)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the mean over the largest gradient; see `_Entrywise.change`."""
@@ -230,7 +229,7 @@ class Adagrad(_Entrywise):
     moments = ("squares",)
 
     def __post_init__(self) -> None:
-        _check_positive("eps", self.eps)
+        check_positive("Optimiser", eps=self.eps)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the gradient over the root of the sum; see `_Entrywise.change`."""
@@ -249,8 +248,8 @@ class RMSprop(_Entrywise):
     moments = ("squares",)
 
     def __post_init__(self) -> None:
-        _check_share("alpha", self.alpha)
-        _check_positive("eps", self.eps)
+        check_share("Optimiser", alpha=self.alpha)
+        check_positive("Optimiser", eps=self.eps)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the gradient over the root of the mean; see `_Entrywise.change`."""
@@ -285,9 +284,8 @@ class Clipped(Optimiser):
     rescale_above: float | None = None
 
     def __post_init__(self) -> None:
-        _check_positive("largest", self.largest)
-        if self.rescale_above is not None:
-            _check_positive("rescale_above", self.rescale_above)
+        check_positive("Optimiser", largest=self.largest)
+        check_positive("Optimiser", rescale_above=self.rescale_above)
 
     def prepare(self, stack: Stack) -> None:
         """Add what the base keeps and, to rescale, the first losses and who was below."""
@@ -319,20 +317,3 @@ def _in_memory(tensor: Tensor) -> Tensor:
 def _in_order_of(param: Tensor, gradient: Tensor) -> Tensor:
     view = gradient if param.is_contiguous() else gradient.mT
     return view.contiguous()
-
-
-def _check_betas(betas: tuple[float, float]) -> None:
-    for beta in betas:
-        _check_share("betas", beta)
-
-
-def _check_share(name: str, value: float) -> None:
-    if not 0.0 <= value < 1.0:
-        raise ValueError(f"Optimiser: `{name}` must lie in [0, 1), but it is {value}")
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not 0.0 < value < float("inf"):
-        raise ValueError(
-            f"Optimiser: `{name}` must be positive and finite, but it is {value}"
-        )

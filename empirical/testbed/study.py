@@ -1,13 +1,16 @@
 """What a paper can run, as one value, and what a run is done with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from empirical.checks import check_choice
 from empirical.digest import code_digest
-from empirical.testbed.records import RunRecord, digest
+from empirical.testbed.records import RunRecord, digest, identity
 
+Scale = Literal["small", "full", "paper"]
 SCALES = ("small", "full", "paper")
 """Small: minutes on two cores. Full: hours. Paper: the protocol as printed, for a GPU."""
 
@@ -45,6 +48,8 @@ class Setting:
         Called now and then.
     checkpoint : Path, optional
         file to go on from after a stop; it is removed with the record written
+    rows : tuple of int, optional
+        First and end of the replicates to run, where a `Study` can run part of them.
     """
 
     device: str = "cpu"
@@ -52,6 +57,7 @@ class Setting:
     allow_unverified: bool = False
     progress: Progress | None = None
     checkpoint: Path | None = None
+    rows: tuple[int, int] | None = None
 
 
 CPU = Setting()
@@ -60,9 +66,19 @@ CPU = Setting()
 Item = TypeVar("Item", bound=Named)
 
 
+def _unknown(_configuration: Any) -> float:
+    return 0.0
+
+
+def _one(_configuration: Any) -> int:
+    return 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study(Generic[Item]):
     """What a paper can run.
+
+    It travels to workers: its functions are of modules' top levels.
 
     Attributes
     ----------
@@ -70,32 +86,85 @@ class Study(Generic[Item]):
         Whose command line runs it, ``empirical.<topic>``.
     configurations : callable
         Scale, one of `SCALES`, to configurations.
-    identity : callable
-        Configuration and `Setting` to what its record must stand for, see
-        `records.identity`.
+    schema : int
+        Version of what the paper records.
+    data : callable
+        Configuration and `Setting` to a digest of what is trained on; it may raise
+        FileNotFoundError or ValueError where that is not at hand.
     run : callable
         Configuration and `Setting` to record. Of a module's top level, so that worker
         processes find it.
+    cost : callable, optional
+        Configuration to an estimate of its work, in multiplications: the longest are
+        run first, so that no worker is left with one at the end.
+    replicates : callable, optional
+        Configuration to the number of its replicates, of which `run` then makes those of
+        `Setting.rows` alone, the same as beside the others but for rounding.
     """
 
     module: str
     configurations: Callable[[Any], Sequence[Item]]
-    identity: Callable[[Item, Setting], Mapping[str, Any]]
+    schema: int
+    data: Callable[[Item, Setting], str]
     run: Callable[[Item, Setting], RunRecord]
+    cost: Callable[[Item], float] = _unknown
+    replicates: Callable[[Item], int] = _one
 
     @property
     def code(self) -> str:
         """Digest of the code that makes the records."""
         return code_digest(self.run.__module__)
 
+    def identity(self, configuration: Item, setting: Setting) -> dict[str, Any]:
+        """Return what a configuration's record must stand for; see `records.identity`."""
+        try:
+            data = self.data(configuration, setting)
+        except (FileNotFoundError, ValueError):
+            # Records are read where the data are not; training says what is wrong.
+            data = None
+        return identity(
+            configuration, device=setting.device, schema=self.schema, data=data
+        )
+
+    def record(self, configuration: Item, setting: Setting, **found: Any) -> RunRecord:
+        """Return the record of a run that has just ended, with what it has found."""
+        # Loaded here: it loads PyTorch.
+        from empirical import devices
+
+        own = self.identity(configuration, setting)
+        where = devices.describe(setting.device)
+        return RunRecord(**own, code=self.code, environment=where, **found)
+
+
+def parts_of(
+    study: Study[Item], configuration: Item, count: int
+) -> list[tuple[int, int] | None]:
+    """Divide a configuration's replicates into at most `count` parts, as `Setting.rows`.
+
+    Examples
+    --------
+    >>> five = Study(
+    ...     module="",
+    ...     configurations=lambda _: [],
+    ...     schema=1,
+    ...     data=lambda *_: "",
+    ...     run=lambda *_: RunRecord(configuration={}, schema=1, device="cpu", code=""),
+    ...     replicates=lambda _: 5,
+    ... )
+    >>> parts_of(five, None, 2), parts_of(five, None, 1)
+    ([(0, 2), (2, 5)], [None])
+    """
+    replicates = study.replicates(configuration)
+    count = min(count, replicates)
+    if count <= 1:
+        return [None]
+    edges = [replicates * index // count for index in range(count + 1)]
+    return list(pairwise(edges))
+
 
 def check_scale(scale: str) -> None:
     """Raise ValueError unless `scale` is one of `SCALES`."""
-    if scale not in SCALES:
-        raise ValueError(
-            f"configurations: `scale` must be one of {', '.join(SCALES)}, but it is "
-            f"{scale!r}"
-        )
+    check_choice("configurations", "scale", scale, SCALES)
 
 
 def run_here(

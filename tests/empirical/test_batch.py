@@ -3,20 +3,26 @@
 import errno
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 from toy_study import STUDY, Toy, ToyStudy, configurations
 
+from empirical.square_loss import Recipe, classifier, experiments
+from empirical.square_loss import study as square_loss
 from empirical.testbed import stopping
-from empirical.testbed.batch import open_folder, run_batch
+from empirical.testbed.batch import joined, open_folder, run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.signals import Ended
@@ -480,3 +486,78 @@ def test_one_scheduler_is_shared_by_two_clients(tmp_path):
     assert set(found["a"].values()) == set(found["b"].values()) == {"done"}
     assert records(tmp_path / "a") == records(tmp_path / "b")
     assert len(names(calls)) == len(toys)
+
+
+def test_parts_agree_with_the_whole(tmp_path):
+    tiny = experiments.Configuration(
+        name="c0",
+        network=classifier("wn", shape=(65,), widths=(6,)),
+        recipe=Recipe(epochs=5, batch=4),
+        per_class=5,
+        tests=5,
+        scales=(0.5, 1.0),
+        seeds=(0, 1, 2),
+    )
+    study, whole = square_loss.STUDY, tmp_path / "whole"
+    assert run(whole, [tiny], study=study) == {"c0": "done"}
+    for parts, workers in ((4, 1), (99, 2)):
+        folder = tmp_path / str(parts)
+        told = []
+        done = run(
+            folder,
+            [tiny],
+            study=study,
+            parts=parts,
+            workers=workers,
+            report=lambda *said, told=told: told.append(said),
+        )
+        assert done == {"c0": "done"}
+        assert told.count(("c0", "done")) == 1
+        assert names(folder) == ["c0.json"]
+        one, other = (RunRecord.read(f / "c0.json") for f in (whole, folder))
+        assert one.facts == other.facts
+        assert [d.keys for d in one.draws] == [d.keys for d in other.draws]
+        for mine, theirs in zip(one.draws, other.draws, strict=True):
+            assert mine.status == theirs.status
+            assert mine.arrays.keys() == theirs.arrays.keys()
+            for name in mine.arrays:
+                # Rounding of batched products, 1e-16, after 15 steps that stay small: batch
+                # normalisation of four examples would make a millionfold of it.
+                np.testing.assert_allclose(
+                    mine.series(name), theirs.series(name), rtol=1e-9, atol=1e-12
+                )
+    # The whole is kept, whoever asks for it in parts.
+    assert run(whole, [tiny], study=study, parts=2) == {"c0": "kept"}
+
+
+def test_parts_of_several_runs_are_refused():
+    one = RunRecord(configuration={"name": "a"}, schema=1, device="cpu", code="0")
+    other = replace(one, facts={"x": 1})
+    with pytest.raises(ValueError, match="`parts` must be of one run, but of a they"):
+        joined([one, other])
+
+
+def test_the_longest_are_run_first(tmp_path):
+    begun = []
+    costly = replace(STUDY, cost=lambda toy: toy.seed)
+    run(
+        tmp_path,
+        study=costly,
+        report=lambda name, said: begun.append(name) if said == "done" else None,
+    )
+    assert begun == ["c2", "c1", "c0"]
+
+
+@pytest.mark.parametrize(
+    "study", ["conditioning", "identity_map", "mmd_init", "square_loss"]
+)
+def test_studies_estimate_their_work(study):
+    made = import_module(f"empirical.{study}.study").STUDY
+    # Runs that claims look at travel to workers, studies and all.
+    assert pickle.loads(pickle.dumps(made)) == made
+    costs = {
+        scale: [made.cost(c) for c in made.configurations(scale)]
+        for scale in ("small", "paper")
+    }
+    assert min(costs["small"] + costs["paper"]) > 0.0
+    assert max(costs["paper"]) > 100.0 * max(costs["small"])

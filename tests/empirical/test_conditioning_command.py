@@ -86,7 +86,7 @@ class TestExperiments:
     def test_refusals(self):
         for kind, arguments, match in (
             ("depth", {"data": "c"}, "`data` must be one of"),
-            ("train", {"layers": "both"}, "`layers` must be top or all"),
+            ("train", {"layers": "both"}, "`layers` must be one of top, all"),
             ("digits", {"width": 2, "draws": 1}, "`width` times `draws` must exceed"),
             ("chain", {"activation": "x"}, "`name` must be one of"),
         ):
@@ -121,7 +121,9 @@ class TestConfigurations:
                 study.STUDY, [other[0], bad], folder=tmp_path, engine=engine
             )
         assert outcomes["c0"] == "done"
-        assert outcomes["x"].startswith("failed: train: `layers` must be top or all")
+        assert outcomes["x"].startswith(
+            "failed: train: `layers` must be one of top, all"
+        )
 
     def test_names_are_unique_and_kinds_covered(self):
         for scale in SCALES:

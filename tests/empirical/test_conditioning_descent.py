@@ -33,7 +33,7 @@ class TestStepSizes:
             step_sizes([[np.nan]])
         with pytest.raises(ValueError, match="`kernels` must be finite and of shape"):
             step_sizes([1.0, 2.0])
-        with pytest.raises(ValueError, match="`rule` must be largest or balanced"):
+        with pytest.raises(ValueError, match="`rule` must be one of largest, balanced"):
             step_sizes([[1.0]], rule="best")  # pyright: ignore[reportArgumentType]
 
 
@@ -143,7 +143,7 @@ class TestTopLayer:
             ({"step": np.nan}, "`step` must be positive"),
             ({"step": [0.1, 0.1]}, "`step` must be positive and finite, one for each"),
             ({"exploded": 1.0}, "`exploded` must be greater than 1"),
-            ({"steps": 0}, "`steps` and `every` must be at least 1"),
+            ({"steps": 0}, "`steps` must be at least 1"),
             ({"readout": torch.zeros(3, 20, 2)}, "`readout` must have shape"),
         ],
     )

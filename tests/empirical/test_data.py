@@ -73,7 +73,7 @@ class TestLoad:
     def test_bad_names(self):
         with pytest.raises(ValueError, match="`name` must be one of mnist"):
             data.load("emnist")
-        with pytest.raises(ValueError, match="`split` must be train or test"):
+        with pytest.raises(ValueError, match="`split` must be one of train, test"):
             data.load("mnist", "valid")  # pyright: ignore[reportArgumentType]
 
     def test_an_explicit_directory_is_the_only_place(self, tmp_path):

@@ -13,12 +13,12 @@ from empirical.identity_map import __main__ as command
 from empirical.identity_map import copier, study
 from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.recipes import Recipe
-from empirical.identity_map.scales import SCALES
 from empirical.testbed import stopping, telling
 from empirical.testbed.batch import run_batch
 from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
+from empirical.testbed.study import SCALES
 
 NET = copier(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
 
@@ -65,7 +65,7 @@ class TestConfigurations:
             ({"data": "minst"}, "`data` must be one of"),
             ({"labels": ()}, "must not be empty"),
             ({"labels": ((1,), (1, 2))}, "all training sets as large"),
-            ({"measurements": ("curves",)}, "Did you mean curve"),
+            ({"measurements": ("curves",)}, "Did you mean .curve"),
             ({"schemes": ("xavier",)}, "Did you mean 'xavier"),
             ({"examples": 10}, "must have a batch"),
         ):
@@ -204,7 +204,7 @@ class TestCommand:
     ):
         longer = replace(TINY[0], recipe=Recipe(steps=120, schedule=()))
         few = replace(study.STUDY, configurations=lambda _scale: (longer,))
-        monkeypatch.setattr(command, "STUDY", few)
+        monkeypatch.setattr("empirical.identity_map.study.STUDY", few)
         argv = ["batch", "--out", str(tmp_path)]
         for done in (50, 100):
             with monkeypatch.context() as patched:

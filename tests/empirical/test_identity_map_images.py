@@ -69,7 +69,7 @@ class TestChosen:
     def test_too_few(self):
         with pytest.raises(ValueError, match="label 11 of mnist has 0"):
             images.chosen((11,))
-        with pytest.raises(ValueError, match="`split` must be train or test"):
+        with pytest.raises(ValueError, match="`split` must be one of train, test"):
             images.chosen((7,), split="all")
 
 

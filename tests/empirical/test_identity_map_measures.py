@@ -341,7 +341,7 @@ class TestRelativeChange:
 
     def test_bad_input(self):
         w = normal(2, 3, 3)
-        with pytest.raises(ValueError, match="layer 1 of 2 of 2 draws"):
+        with pytest.raises(ValueError, match="layer 1 of 2 of 2 replicates"):
             measures.relative_change((0 * w,), (w,))
         with pytest.raises(ValueError, match="must have the shapes of `initial`"):
             measures.relative_change((w,), (w, w))
@@ -638,7 +638,7 @@ class TestMeasure:
     def test_bad_input(self):
         net = self.cnn()
         params = net.init(generator=torch_generator(7))
-        with pytest.raises(ValueError, match=r"Did you mean heatmap\?"):
+        with pytest.raises(ValueError, match=r"Did you mean 'heatmap'"):
             self.found(net, params, params, "heat-map")
         zero = torch.cat([self.image.pixels, 0 * self.image.pixels])
         with pytest.raises(ValueError, match=r"1 of 2 are, e\.g\. image 1"):

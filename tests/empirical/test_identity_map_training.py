@@ -10,7 +10,8 @@ import torch
 from empirical.data import load
 from empirical.identity_map import copier, training
 from empirical.identity_map.images import chosen
-from empirical.identity_map.recipes import RATES, Recipe, recorded_times
+from empirical.identity_map.looks import observers_of, optimiser_of, recorded_times
+from empirical.identity_map.recipes import RATES, Recipe
 from empirical.identity_map.task import Copy
 from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
@@ -46,13 +47,13 @@ def small(kind="cnn", layers=3, size=6):
 
 def course(net, params, images, recipe):
     """Every recorded time's weights."""
-    looks = recipe.observers()
+    looks = observers_of(recipe)
     kept = Snapshots(looks.curve.times.tolist())
     learnt = [0] if recipe.trained == "bottom" else None
     loop.train(
         Copy(network=net, images=images, targets=images, loss=recipe.loss),
         Stack(params, rates=recipe.learning_rate, learnt=learnt),
-        recipe.rule,
+        optimiser_of(recipe),
         steps=recipe.longest,
         check=recipe.check,
         observers=[*looks.all(), kept],
@@ -179,7 +180,7 @@ class TestStacking:
         weight, rate = normal(1, 2, 3), 0.01
         stack = Stack([weight], rates=rate)
         theirs = weight.clone().requires_grad_()
-        rule = Recipe(optimiser=name, momentum=0.8).rule
+        rule = optimiser_of(Recipe(optimiser=name, momentum=0.8))
         rule.prepare(stack)
         reference = {
             "sgd": lambda p: torch.optim.SGD(p, lr=rate, momentum=0.8),

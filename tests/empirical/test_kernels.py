@@ -265,7 +265,7 @@ def test_bad_outputs():
     network = FullyConnected(widths=(5, 4, 1), activation=torch.tanh)
     params = network.init(generator=torch_generator(7))
     for function in (kernels.ntk, ntk_by_jacobian):
-        with pytest.raises(ValueError, match="`outputs` must be mean, sum or all"):
+        with pytest.raises(ValueError, match="`outputs` must be one of mean, sum, all"):
             function(network, params, inputs(), outputs="product")  # pyright: ignore[reportArgumentType]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.mmd_init import records, study
+from empirical.mmd_init import networks, records, study
 from empirical.mmd_init.experiments import (
     NOISES,
     Configuration,
@@ -18,15 +18,15 @@ from empirical.mmd_init.experiments import (
     configurations,
 )
 from empirical.mmd_init.finetuning import FinetuneRecipe
-from empirical.mmd_init.networks import Network
+from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
 from empirical.testbed import stopping, telling
 from empirical.testbed.batch import run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
 
-NET = Network(widths=(16, 8, 6, 2))
-NORMED = Network(widths=(16, 8, 6, 2), batch_norm=True)
+NET = classifier((16, 8, 6, 2))
+NORMED = classifier((16, 8, 6, 2), batch_norm=True)
 TINY = Configuration(
     name="tiny",
     network=NET,
@@ -137,8 +137,8 @@ class TestRecord:
         for r in runs:
             check_finetuned(r["finetuned"])
             assert r["status"] == "finished"
-            assert ("jacobian" in r) == (not c.network.batch_norm)
-            if c.network.batch_norm:
+            assert ("jacobian" in r) == (c.network.norm is None)
+            if c.network.norm is not None:
                 continue
             check_shares(r["constant"])
             check_shares(r["dead"], 2)
@@ -324,7 +324,7 @@ class TestRuns:
         made = configurations("small")
         starts = {}
         for c in made:
-            weights = c.network.weights(study._starts(c, "cpu"))
+            weights = networks.pairs(c.network, study._starts(c, "cpu"))
             for index, (_, seed) in enumerate(c.runs):
                 one = [w[index] for w, _ in weights]
                 known = starts.setdefault((c.start, seed), one)

@@ -11,24 +11,32 @@ import pytest
 import torch
 
 from empirical.mmd_init import __main__ as command
-from empirical.mmd_init import study
-from empirical.mmd_init.experiments import SCALES, Configuration, configurations
-from empirical.mmd_init.networks import Network
+from empirical.mmd_init import networks, pretraining, study, tasks
+from empirical.mmd_init.experiments import Configuration, configurations
+from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
-from empirical.randomness import numpy_generator
+from empirical.randomness import numpy_generator, torch_generator
 from empirical.testbed import stopping, telling
+from empirical.testbed.study import SCALES
 
-NET = Network(widths=(16, 6, 5, 2))
+NET = classifier((16, 6, 5, 2))
 QUICK = "--hidden 6 5 --steps 7 --window 3 --batch 8 --perturbations 8 --reference 8"
 TERMS = {"loss", "uniformity", "degeneracy", "detachment", "constant"}
-IMAGES = cache(command.images)
+IMAGES = cache(tasks.images)
+
+
+def as_module(net):
+    params = networks.start(net, "he", [torch_generator(7)])
+    return networks.as_module(net, params)
 
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch):
     """Digits are read once, from those at hand."""
     monkeypatch.delenv("DEEP_LEDGER_DATA", raising=False)
-    monkeypatch.setattr(command, "images", partial(IMAGES, cached=False))
+    monkeypatch.setattr(
+        "empirical.mmd_init.tasks.images", partial(IMAGES, cached=False)
+    )
     monkeypatch.setattr(study, "images", IMAGES)
 
 
@@ -81,7 +89,7 @@ class TestPretrain:
         code, state = pretrain("--side", 4, "--record", record)
         assert code == 0
         assert "16-6-5-2: finished, kept after step" in capsys.readouterr().err
-        module = NET.module()
+        module = as_module(NET)
         module.load_state_dict(state)
         assert module(torch.ones(3, 16)).shape == (3, 2)
         found = json.loads(record.read_text())
@@ -104,7 +112,7 @@ class TestPretrain:
             seen.append((network, recipe, given["on_degenerate"]))
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(command, "pretrain", stop)
+        monkeypatch.setattr(pretraining, "pretrain", stop)
         assert pretrain("--side", 4)[0] == 130
         expected = Recipe(steps=7, window=3, batch=8, perturbations=8, reference=8)
         assert seen.pop() == (NET, expected, "record")
@@ -126,7 +134,7 @@ class TestPretrain:
             degenerate=0.25,
             closed=False,
         )
-        assert seen.pop() == (Network(widths=(16, 9, 4)), expected, "stop")
+        assert seen.pop() == (classifier((16, 9, 4)), expected, "stop")
 
     def test_the_defaults_are_the_papers(self, tmp_path, monkeypatch):
         seen = []
@@ -135,7 +143,7 @@ class TestPretrain:
             seen.append((network.widths[1:], recipe))
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(command, "pretrain", stop)
+        monkeypatch.setattr(pretraining, "pretrain", stop)
         argv = ["pretrain", "--side", "4", "--output", str(tmp_path / "x")]
         assert command.main(argv) == 130
         assert seen == [((392, 392, 392, 2), Recipe())]
@@ -146,7 +154,7 @@ class TestPretrain:
         code, state = pretrain("--inputs", tmp_path / "x.npy")
         assert code == 0
         assert state["0.weight"].shape == (6, 16)
-        NET.module().load_state_dict(state)
+        as_module(NET).load_state_dict(state)
         torch.save(torch.from_numpy(x), tmp_path / "x.pt")
         same(state, pretrain("--inputs", tmp_path / "x.pt")[1])
         # Images are flattened.
@@ -167,8 +175,8 @@ class TestPretrain:
 
     def test_goes_on_from_a_checkpoint(self, pretrain, tmp_path, monkeypatch):
         whole, recorded = pretrain("--side", 4, "--record", tmp_path / "a.json"), []
-        eager = partial(command.pretrain, checkpoint_seconds=0.0)
-        monkeypatch.setattr(command, "pretrain", eager)
+        eager = partial(pretraining.pretrain, checkpoint_seconds=0.0)
+        monkeypatch.setattr(pretraining, "pretrain", eager)
 
         def tell(done, last, **means):
             recorded.append(done)
@@ -210,7 +218,7 @@ class TestPretrain:
         found = json.loads(record.read_text())
         assert (found["status"], found["degenerate"]) == ("degenerate", 2)
         assert len(found["history"]["loss"]) == 2
-        NET.module().load_state_dict(state)
+        as_module(NET).load_state_dict(state)
         # It is only said, if the run is not to be stopped.
         assert pretrain(*given, "--record", record)[0] == 0
         found = json.loads(record.read_text())
@@ -228,7 +236,7 @@ class TestPretrain:
     def test_three_classes_and_a_sample(self, pretrain):
         code, state = pretrain("--side", 4, "--classes", 3, "--no-closed")
         assert code == 0
-        Network(widths=(16, 6, 5, 3)).module().load_state_dict(state)
+        as_module(classifier((16, 6, 5, 3))).load_state_dict(state)
         # With two classes there is a choice.
         sampled, closed = pretrain("--side", 4, "--no-closed"), pretrain("--side", 4)
         assert not torch.equal(sampled[1]["0.weight"], closed[1]["0.weight"])
@@ -284,10 +292,10 @@ class TestMisuse:
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            ("--s 0", "`s` must be positive, but it is 0.0"),
-            ("--s -1", "`s` must be positive, but it is -1.0"),
-            ("--s nan", "`s` must be positive, but it is nan"),
-            ("--s inf", "`s` must be positive, but it is inf"),
+            ("--s 0", "`s` must be positive and finite, but it is 0.0"),
+            ("--s -1", "`s` must be positive and finite, but it is -1.0"),
+            ("--s nan", "`s` must be positive and finite, but it is nan"),
+            ("--s inf", "`s` must be positive and finite, but it is inf"),
             ("--lam -1", "`lam` must not be negative, but it is -1.0"),
             ("--uni 0 --lam 0 --xi 0", "one of `uni`, `lam` and `xi` must be positive"),
             ("--steps 0", "`steps` must be at least 1"),
@@ -356,7 +364,7 @@ TINY = tuple(
 class TestBatch:
     def run(self, folder, *more, chosen=TINY, monkeypatch):
         few = replace(study.STUDY, configurations=lambda _scale: chosen)
-        monkeypatch.setattr(command, "STUDY", few)
+        monkeypatch.setattr("empirical.mmd_init.study.STUDY", few)
         argv = ["batch", "--device", "cpu", "--workers", "1", "--out", str(folder)]
         return command.main([*argv, *more])
 

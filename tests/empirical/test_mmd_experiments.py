@@ -7,15 +7,15 @@ import pytest
 
 from empirical.mmd_init.experiments import (
     NOISES,
-    SCALES,
     Configuration,
     Variant,
     configurations,
 )
-from empirical.mmd_init.networks import Network
+from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
+from empirical.testbed.study import SCALES
 
-NET = Network(widths=(16, 8, 2))
+NET = classifier((16, 8, 2))
 BASE = Configuration(name="x", network=NET)
 
 
@@ -37,7 +37,7 @@ class TestConfiguration:
             ({"minibatches": 1}, "`minibatches` must be at least 2, but it is 1"),
             ({"tasks": 0}, "`tasks` must be at least 1, but it is 0"),
             (
-                {"network": replace(NET, batch_norm=True, layers=())},
+                {"network": classifier(NET.widths, batch_norm=True)},
                 "without batch norm",
             ),
         ],
@@ -48,8 +48,8 @@ class TestConfiguration:
 
     @pytest.mark.parametrize("method", ["none", "labels"])
     def test_other_methods_may_normalise(self, method):
-        net = Network(widths=(16, 8, 2), batch_norm=True)
-        assert replace(BASE, method=method, network=net).network.batch_norm
+        net = classifier((16, 8, 2), batch_norm=True)
+        assert replace(BASE, method=method, network=net).network.norm
 
     def test_a_recipe_for_each_run(self):
         base = Recipe(steps=7, rate=0.01, perturbations=9)
@@ -103,7 +103,9 @@ class TestScales:
     def test_tables_1_and_2_have_a_run_for_each_row(self, scale):
         made = configurations(scale)
         rows = [
-            (c.method, c.network.batch_norm, c.start) for c in made if 1 in c.tables
+            (c.method, c.network.norm is not None, c.start)
+            for c in made
+            if 1 in c.tables
         ]
         wanted = [("mmd", False)]
         wanted += [

@@ -7,21 +7,27 @@ import pytest
 import torch
 from scipy import stats
 
-from empirical.mmd_init import measures, noise
-from empirical.mmd_init.networks import Network, draw, stacked
+from empirical.mmd_init import measures, networks, noise
+from empirical.mmd_init.networks import classifier
+from empirical.networks import joined
 from empirical.randomness import numpy_generator, torch_generator
 
-NET = Network(widths=(5, 12, 12, 2))
+NET = classifier((5, 12, 12, 2))
 
 
 def streams(count, name="measure"):
     return [torch_generator(7, name, k) for k in range(count)]
 
 
+def one_of(params, index):
+    """Return one replicate, with an axis of replicates."""
+    return tuple(p[index : index + 1].clone() for p in params)
+
+
 def start(draws=2, net=NET, bias=0.3):
-    state = net.init("he", streams(draws, "start"), dtype=torch.float64)
-    for index, name in enumerate(n for n in state if n.endswith("bias")):
-        state[name].normal_(0.0, bias, generator=torch_generator(7, "bias", index))
+    state = networks.start(net, "he", streams(draws, "start"), dtype=torch.float64)
+    for index, values in enumerate(state[1::2]):
+        values.normal_(0.0, bias, generator=torch_generator(7, "bias", index))
     return state
 
 
@@ -37,7 +43,8 @@ def share_by_loops(state, x, s, count, *, each_alone=False):
     chosen = []
     for part in rows:
         h = np.broadcast_to(part.numpy(), (count, *part.shape))
-        for index, (w, b) in enumerate(NET.weights(state)):
+        for index, (w, b) in enumerate(networks.pairs(NET, state)):
+            w, b = w[0], b[0]
             out, fan = w.shape
             e = g.normal(0.0, s / math.sqrt(fan), (count, out, fan))
             c = g.normal(0.0, s / math.sqrt(out), (count, 1, out))
@@ -73,7 +80,7 @@ class TestConstantShares:
         )
         assert shares.shape == (2, 10)
         for index, s in enumerate(levels):
-            one = draw(state, index)
+            one = one_of(state, index)
             expected = share_by_loops(one, x, s, self.COUNT)
             assert 0.05 < expected < 0.95
             assert abs(float(shares[index].mean()) - expected) < self.T
@@ -93,15 +100,15 @@ class TestConstantShares:
             batch=40,
             batches=2,
         )
-        logits, _ = NET.run(state, x)
+        logits = NET.apply(state, x)
         constant = [len(set(row.tolist())) < 2 for row in logits.argmax(dim=-1)]
         assert found.tolist() == [[float(c)] * 2 for c in constant]
 
     def test_of_three_classes_all_must_be_there(self):
-        net = Network(widths=(3, 3, 3))
+        net = classifier((3, 3, 3))
         eye = torch.eye(3, dtype=torch.float64)[None]
         zero = torch.zeros(1, 3, dtype=torch.float64)
-        state = {"0.weight": eye, "0.bias": zero, "2.weight": eye, "2.bias": zero}
+        state = (eye, zero, eye, zero)
         # Rows choose their own class, so three of four rows hold all when they are
         # different: minibatches with both copies of the first do not.
         x = torch.eye(3, dtype=torch.float64)[[0, 0, 1, 2]]
@@ -120,18 +127,13 @@ class TestConstantShares:
 
 class TestDeadShares:
     def test_by_hand(self):
-        net = Network(widths=(1, 4, 2))
+        net = classifier((1, 4, 2))
         # On, off, on for the second input only, and at 0, which is off.
         w = torch.tensor([[1.0], [-1.0], [1.0], [0.0]])
         b = torch.tensor([0.0, 0.5, -1.5, 0.0])
-        state = stacked(
+        state = joined(
             [
-                {
-                    "0.weight": sign * w,
-                    "0.bias": b,
-                    "2.weight": torch.ones(2, 4),
-                    "2.bias": torch.zeros(2),
-                }
+                (sign * w[None], b[None], torch.ones(1, 2, 4), torch.zeros(1, 2))
                 for sign in (1.0, -1.0)
             ]
         )
@@ -147,11 +149,11 @@ class TestDeadShares:
         assert found.tolist() == [[[0.5]] * 3, [[0.75]] * 3]
 
     def test_of_each_layer(self):
-        net = Network(widths=(2, 2, 3, 2))
-        state = net.init("he", streams(1, "start"))
-        state["0.weight"][0] = torch.eye(2)
-        state["0.bias"][0] = torch.tensor([1.0, -9.0])
-        state["2.weight"][0] = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+        net = classifier((2, 2, 3, 2))
+        state = networks.start(net, "he", streams(1, "start"))
+        state[0][0] = torch.eye(2)
+        state[1][0] = torch.tensor([1.0, -9.0])
+        state[2][0] = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
         x = torch.rand(6, 2, generator=torch_generator(7, "inputs"))
         given = {"generators": streams(1), "batch": 6, "batches": 1}
         found = measures.dead_shares(net, state, x, **given)
@@ -159,9 +161,9 @@ class TestDeadShares:
 
     def test_minibatches_are_drawn_without_replacement_and_anew(self):
         # Each unit is on for one input: those of the minibatch are, if all are different.
-        net = Network(widths=(12, 12, 2))
-        state = net.init("he", streams(1, "start"))
-        state["0.weight"][0] = torch.eye(12)
+        net = classifier((12, 12, 2))
+        state = networks.start(net, "he", streams(1, "start"))
+        state[0][0] = torch.eye(12)
         given = {"generators": streams(1), "batch": 4, "batches": 50}
         found = measures.dead_shares(net, state, torch.eye(12), **given)
         np.testing.assert_allclose(
@@ -170,7 +172,7 @@ class TestDeadShares:
         # With the first four on alone, what is off tells how many of them are in the
         # minibatch, each number with a chance of at most 224/495: 50 alike come once in
         # 10^17.
-        state["0.weight"][0, 4:] = 0.0
+        state[0][0, 4:] = 0.0
         found = measures.dead_shares(net, state, torch.eye(12), **given)
         assert len(found.unique()) > 1
 
@@ -178,7 +180,7 @@ class TestDeadShares:
 class TestSlopes:
     def by_autograd(self, state, x):
         """Norms of each class's slope by what enters each layer, (L, n, d)."""
-        weights = NET.weights(state)
+        weights = [(w[0], b[0]) for w, b in networks.pairs(NET, state)]
         entering = [x.clone().requires_grad_()]
         for index, (w, b) in enumerate(weights[:-1]):
             h = entering[-1].relu() if index else entering[-1]
@@ -204,7 +206,7 @@ class TestSlopes:
         assert squares.shape == (3, 3)
         assert detached.shape == (3,)
         for index in range(3):
-            norms = self.by_autograd(draw(state, index), x).numpy()
+            norms = self.by_autograd(one_of(state, index), x).numpy()
             # Sums of some hundred products of 2^-53 each.
             np.testing.assert_allclose(
                 squares[index].numpy(), (norms**2).mean(axis=(1, 2)), rtol=1e-12
@@ -216,7 +218,7 @@ class TestSlopes:
             )
 
     def test_nothing_is_left_for_autograd(self):
-        state = {k: v.requires_grad_() for k, v in start().items()}
+        state = tuple(v.requires_grad_() for v in start())
         assert not measures.jacobian_squares(NET, state, inputs(4)).requires_grad
         assert not measures.detachment(NET, state, inputs(4)).requires_grad
 
@@ -256,22 +258,18 @@ class TestPerturbedDetachment:
         (g,) = streams(1)
         seed = int(torch.randint(2**62, (), generator=g))
         noisy = noise.perturbed(
-            NET.weights(state),
+            networks.pairs(NET, state),
             4,
             torch.tensor([0.7], dtype=torch.float64),
             [torch.Generator().manual_seed(seed)],
         )
         for index in range(4):
-            one = {
-                f"{layer.linear}.{part}": pair[k][0, index]
-                for layer, pair in zip(NET.layers, noisy, strict=True)
-                for k, part in enumerate(("weight", "bias"))
-            }
-            alone = measures.detachment(NET, stacked([one]), inputs(30))
+            one = tuple(part[:, index] for pair in noisy for part in pair)
+            alone = measures.detachment(NET, one, inputs(30))
             assert float(found[0, index]) == pytest.approx(float(alone), rel=1e-12)
 
     def test_shared_generators_share_noise(self):
-        twice = stacked([draw(start(), 0)] * 2)
+        twice = joined([one_of(start(), 0)] * 2)
         (g,) = streams(1)
         shared = perturbed(0.7, state=twice, generators=[g, g])
         assert torch.equal(shared[0], shared[1])
@@ -286,7 +284,7 @@ class TestPredictions:
             NET, state, x, s=1e-10, generators=streams(2), perturbations=3
         )
         assert p.shape == (2, 3, 9)
-        expected = NET.run(state, x)[0].softmax(dim=-1)[..., 0]
+        expected = NET.apply(state, x).softmax(dim=-1)[..., 0]
         np.testing.assert_allclose(
             p.numpy(), expected[:, None].expand(2, 3, 9).numpy(), atol=1e-8
         )
@@ -349,11 +347,11 @@ class TestSharing:
     @pytest.mark.parametrize("name", ["constant", "dead"])
     def test_shared_generators_share_minibatches(self, name):
         measure = getattr(self, name)
-        twice = stacked([draw(start(), 0)] * 2)
+        twice = joined([one_of(start(), 0)] * 2)
         (g,) = streams(1)
         shared = measure(twice, [g, g])
         assert torch.equal(shared[0], shared[1])
-        assert torch.equal(shared[:1], measure(stacked([draw(start(), 0)]), streams(1)))
+        assert torch.equal(shared[:1], measure(one_of(start(), 0), streams(1)))
         own = measure(twice, streams(2))
         assert torch.equal(own[0], shared[0])
         assert not torch.equal(own[1], own[0])
@@ -364,7 +362,7 @@ class TestSharing:
         state, generators = start(3), streams(3)
         together = measure(state, generators)
         for index in range(3):
-            one = stacked([draw(state, index)])
+            one = one_of(state, index)
             assert torch.equal(together[index], measure(one, [streams(3)[index]])[0])
 
     @pytest.mark.parametrize("name", ["constant", "dead"])

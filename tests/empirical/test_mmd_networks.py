@@ -6,16 +6,17 @@ import pytest
 import torch
 from torch import nn
 
-from empirical.mmd_init.networks import Network, draw, from_module, stacked
+from empirical.mmd_init import networks
+from empirical.mmd_init.networks import as_module, classifier, from_module
 from empirical.randomness import torch_generator
 
 WIDTHS = (7, 6, 5, 3)
 
 
-def start(draws=2, *, batch_norm=False, dtype=torch.float64):
-    net = Network(widths=WIDTHS, batch_norm=batch_norm)
-    generators = [torch_generator(7, "start", k) for k in range(draws)]
-    return net, net.init("he", generators, dtype=dtype)
+def start(replicates=2, *, batch_norm=False, dtype=torch.float64):
+    net = classifier(WIDTHS, batch_norm=batch_norm)
+    generators = [torch_generator(7, "start", k) for k in range(replicates)]
+    return net, networks.start(net, "he", generators, dtype=dtype)
 
 
 def inputs(*shape):
@@ -26,9 +27,10 @@ class TestStart:
     @pytest.mark.parametrize("uniform", [False, True])
     @pytest.mark.parametrize("name", ["he", "xavier"])
     def test_variances(self, name, uniform):
-        net = Network(widths=(300, 200, 2))
-        state = net.init(name, [torch_generator(7, name)], uniform=uniform)
-        w = state["0.weight"].double()
+        net = classifier((300, 200, 2))
+        generator = torch_generator(7, name)
+        params = networks.start(net, name, [generator], uniform=uniform)
+        w = params[0].double()
         variance = 2.0 / (300 if name == "he" else 500)
         # The mean of 60,000 squares deviates by sqrt((k - 1) / 60000) of it, with a
         # kurtosis k of 3 (or 1.8): 6 deviations have a chance of 2e-9, and so below.
@@ -38,62 +40,57 @@ class TestStart:
         assert abs(kurtosis - (1.8 if uniform else 3.0)) < 0.3
         if uniform:
             assert w.abs().max() <= math.sqrt(3.0 * variance) * (1.0 + 1e-6)
-        assert not state["0.bias"].any()
+        assert not params[1].any()
 
-    def test_a_draw_does_not_depend_on_its_neighbours(self):
+    def test_a_replicate_does_not_depend_on_its_neighbours(self):
         net, both = start()
-        alone = net.init("he", [torch_generator(7, "start", 1)], dtype=torch.float64)
-        assert all(torch.equal(both[name][1], alone[name][0]) for name in both)
+        generator = torch_generator(7, "start", 1)
+        alone = networks.start(net, "he", [generator], dtype=torch.float64)
+        assert all(map(torch.equal, [p[1] for p in both], [p[0] for p in alone]))
 
     def test_unknown(self):
-        with pytest.raises(ValueError, match="`start` must be one of he, xavier"):
-            Network(widths=WIDTHS).init("zeros", [torch_generator(7)])  # pyright: ignore[reportArgumentType]
+        with pytest.raises(ValueError, match="`kind` must be one of he, xavier"):
+            networks.start(classifier(WIDTHS), "zeros", [torch_generator(7)])  # pyright: ignore[reportArgumentType]
 
 
-class TestRun:
+class TestAsModule:
     @pytest.mark.parametrize("training", [False, True])
     @pytest.mark.parametrize("batch_norm", [False, True])
-    def test_equals_the_module(self, batch_norm, training):
-        net, state = start(batch_norm=batch_norm)
-        x = inputs(2, 9, 7)
-        modules = []
-        for index in range(2):
-            module = net.module().double().train(training)
-            # The modules count batches too.
-            module.load_state_dict(draw(state, index), strict=not batch_norm)
-            modules.append(module)
-        made, entering = net.run(state, x, training=training)
-        assert [e.shape for e in entering] == [(2, 9, 6), (2, 9, 5)]
+    def test_is_the_network(self, batch_norm, training):
+        net, params = start(batch_norm=batch_norm)
+        buffers, x = net.running(params), inputs(2, 9, 7)
+        modules = [
+            as_module(net, params, buffers, replicate=index).train(training)
+            for index in range(2)
+        ]
+        made = net.run(params, x, buffers=buffers, training=training).outputs
         for index, module in enumerate(modules):
             # Three layers of ten terms of size one.
             torch.testing.assert_close(
                 made[index], module(x[index]), rtol=1e-12, atol=1e-13
             )
-            own = module.state_dict()
-            for name, values in draw(state, index).items():
-                torch.testing.assert_close(values, own[name], rtol=1e-12, atol=1e-13)
+            running = [b for b in module.buffers() if b.ndim]
+            for mine, theirs in zip(buffers, running, strict=True):
+                torch.testing.assert_close(mine[index], theirs, rtol=1e-12, atol=1e-13)
 
-    def test_shares_inputs(self):
-        net, state = start()
-        x = inputs(9, 7)
-        made, _ = net.run(state, x)
-        for index in range(2):
-            alone, _ = net.run(draw(state, index), x)
-            torch.testing.assert_close(made[index], alone, rtol=1e-12, atol=1e-13)
-
-    def test_stacks_and_draws(self):
-        _, state = start()
-        again = stacked([draw(state, 0), draw(state, 1)])
-        assert all(torch.equal(state[name], again[name]) for name in state)
-        draw(state, 0)["0.weight"].zero_()
-        assert state["0.weight"][0].any()
+    def test_has_memory_of_its_own(self):
+        net, params = start()
+        as_module(net, params).get_parameter("0.weight").data.zero_()
+        assert params[0].any()
 
     @pytest.mark.parametrize("batch_norm", [False, True])
-    def test_counts_and_names_parameters(self, batch_norm):
-        net = Network(widths=WIDTHS, batch_norm=batch_norm)
-        own = dict(net.module().named_parameters())
-        assert net.parameters == sum(p.numel() for p in own.values())
-        assert set(net.learnt()) == set(own)
+    def test_has_as_many_parameters(self, batch_norm):
+        net, params = start(batch_norm=batch_norm)
+        own = as_module(net, params).parameters()
+        assert net.parameters == sum(p.numel() for p in own)
+
+    def test_what_enters_the_activations(self):
+        net, params = start()
+        found = networks.entering(net, params, inputs(2, 9, 7))
+        assert [z.shape for z in found] == [(2, 9, 6), (2, 9, 5)]
+        (first, bias), *_ = networks.pairs(net, params)
+        wanted = inputs(2, 9, 7) @ first.mT + bias[:, None]
+        torch.testing.assert_close(found[0], wanted, rtol=1e-12, atol=1e-13)
 
 
 class TestFromModule:
@@ -103,12 +100,11 @@ class TestFromModule:
         module.add_module("first", nn.Linear(7, 6))
         module.add_module("on", nn.ReLU())
         module.add_module("last", nn.Linear(6, 3))
-        net, state = from_module(module)
+        net, params = from_module(module)
         assert net.widths == (7, 6, 3)
-        assert set(state) == set(module.state_dict())
         x = inputs(9, 7).float()
-        torch.testing.assert_close(net.run(state, x)[0], module(x))
-        state["first.weight"].zero_()
+        torch.testing.assert_close(net.apply(params, x)[0], module(x))
+        params[0].zero_()
         assert module.get_parameter("first.weight").any()
 
     @pytest.mark.parametrize(
@@ -116,7 +112,7 @@ class TestFromModule:
         [
             (
                 nn.Linear(7, 3),
-                "must be a torch.nn.Sequential or a Network, but it is a L",
+                "must be a torch.nn.Sequential or a FullyConnected, but it is a L",
             ),
             (nn.Sequential(nn.Linear(7, 3), nn.Tanh(), nn.Linear(3, 2)), "1 is a Tanh"),
             (
@@ -151,4 +147,4 @@ class TestFromModule:
 )
 def test_network_refuses(widths, match):
     with pytest.raises(ValueError, match=match):
-        Network(widths=widths)
+        classifier(widths)

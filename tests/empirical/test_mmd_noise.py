@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.mmd_init import gram, noise
+from empirical.mmd_init import gram, networks, noise
 from empirical.mmd_init.draws import noises
 from empirical.mmd_init.draws import normal as fill
 from empirical.mmd_init.gram import Escalations, Room, cholesky
-from empirical.mmd_init.networks import Network
+from empirical.mmd_init.networks import classifier
+from empirical.mmd_init.recipes import WAYS
 from empirical.randomness import torch_generator
 
 S = 0.5**0.5
@@ -25,12 +26,11 @@ def streams(count, name="noise"):
 
 
 def problem(widths, count, draws, dtype=torch.float64):
-    net = Network(widths=widths)
-    state = net.init("he", streams(draws, "start"), dtype=dtype)
-    for name, values in state.items():
-        if name.endswith("bias"):
-            values.copy_(0.3 * normal(*values.shape, name=name))
-    return net.weights(state), normal(draws, count, widths[0]).to(dtype)
+    net = classifier(widths)
+    state = networks.start(net, "he", streams(draws, "start"), dtype=dtype)
+    for index, values in enumerate(state[1::2]):
+        values.copy_(0.3 * normal(*values.shape, name=f"{2 * index}.bias"))
+    return networks.pairs(net, state), normal(draws, count, widths[0]).to(dtype)
 
 
 def covariance(h, out, s2=S**2):
@@ -159,14 +159,12 @@ class TestLaw:
         across = mixed.mean(axis=0) / (mixed.std(axis=0) / len(units) ** 0.5)
         assert (np.abs(across) < DEVIATIONS).all()
 
-    @pytest.mark.parametrize("way", noise.WAYS)
+    @pytest.mark.parametrize("way", WAYS)
     def test_without_noise_it_is_the_network(self, way):
         weights, x = problem((7, 8, 8, 2), 5, 2)
-        net = Network(widths=(7, 8, 8, 2))
-        names = [layer.linear for layer in net.layers]
-        state = {f"{n}.weight": w for n, (w, _) in zip(names, weights, strict=True)}
-        state |= {f"{n}.bias": b for n, (_, b) in zip(names, weights, strict=True)}
-        usual, _ = net.run(state, x)
+        net = classifier((7, 8, 8, 2))
+        state = tuple(part for pair in weights for part in pair)
+        usual = net.apply(state, x)
         found = run(way, weights, x, 3, s=1e-13)
         expected = usual.unsqueeze(1).expand_as(found)
         # Noise of 1e-13 through slopes of at most ten, and rounding.
@@ -298,7 +296,7 @@ class TestSlope:
 
 
 class TestStack:
-    @pytest.mark.parametrize("way", noise.WAYS)
+    @pytest.mark.parametrize("way", WAYS)
     def test_equals_its_members(self, way):
         weights, x = problem((7, 8, 8, 2), 6, 3)
         scales = torch.tensor([0.2, 0.5, 1.0], dtype=x.dtype)
@@ -339,7 +337,7 @@ class TestStack:
     def test_touches_no_global_numbers(self):
         weights, x = problem((7, 8, 2), 6, 2)
         before = torch.get_rng_state()
-        for way in noise.WAYS:
+        for way in WAYS:
             run(way, weights, x, 4)
         assert torch.equal(before, torch.get_rng_state())
 

@@ -10,40 +10,46 @@ import pytest
 import torch
 from torch import nn
 
-from empirical.mmd_init.networks import Network, draw, stacked
+from empirical.mmd_init import networks
+from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.pretraining import (
     DegenerateStartWarning,
     pretrain,
     pretrain_stack,
 )
 from empirical.mmd_init.recipes import Recipe
+from empirical.networks import joined
 from empirical.randomness import torch_generator
 from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 
-NET = Network(widths=(6, 10, 8, 2))
+NET = classifier((6, 10, 8, 2))
 # Windows of 7 steps end within epochs of 7 steps and a rest of 4 inputs, and the last one
 # is cut short.
 SHORT = Recipe(steps=31, window=7, batch=8, perturbations=8, reference=8, rate=3e-3)
 DATA = torch.randn(60, 6, generator=torch_generator(7, "data"), dtype=torch.float64)
 
 
+def one_of(params, index):
+    """Return one replicate, with an axis of replicates."""
+    return tuple(p[index : index + 1].clone() for p in params)
+
+
 def start(*, net=NET, draws=1):
     generators = [torch_generator(7, "start", k) for k in range(draws)]
-    return net.init("he", generators, dtype=torch.float64)
+    return networks.start(net, "he", generators, dtype=torch.float64)
 
 
 def learnt(recipe=SHORT, *, net=NET, data=DATA, state=None, name="run", **given):
-    made = draw(start(net=net), 0) if state is None else state
+    made = start(net=net) if state is None else state
     g = torch_generator(7, name)
-    return pretrain(net, data, recipe, generator=g, state=made, **given)
+    return pretrain(net, data, recipe, generator=g, params=made, **given)
 
 
 def same(one, other):
     """To the last bit."""
-    for name in ("state", "start", "last"):
-        a, b = getattr(one, name), getattr(other, name)
-        assert set(a) == set(b)
-        assert all(torch.equal(a[k], b[k]) for k in a), name
+    for name in ("params", "start", "last"):
+        assert all(map(torch.equal, getattr(one, name), getattr(other, name))), name
+    assert one.names == other.names
     for name, values in one.history.items():
         np.testing.assert_array_equal(other.history[name], values, err_msg=name)
     for name in ("best", "status", "degenerate", "escalations"):
@@ -56,8 +62,7 @@ def close(one, other):
     # 1e-16 of rounding, which grows tenfold a few times in 31 steps of 3e-3, and Adam's
     # division by small slopes; another batch or number differs by 1e-3.
     np.testing.assert_allclose(one.history["loss"], other.history["loss"], rtol=1e-8)
-    for name, values in other.last.items():
-        torch.testing.assert_close(one.last[name], values, rtol=1e-8, atol=1e-9)
+    torch.testing.assert_close(one.last, other.last, rtol=1e-8, atol=1e-9)
 
 
 def interrupt_at(step):
@@ -73,7 +78,7 @@ class TestResuming:
     @pytest.mark.parametrize("classes", [2, 3])
     def test_goes_on_as_if_it_had_not_stopped(self, tmp_path, noise, classes):
         recipe = replace(SHORT, noise=noise)
-        net = Network(widths=(6, 10, 8, classes))
+        net = classifier((6, 10, 8, classes))
         whole = learnt(recipe, net=net)
         kept = {
             "net": net,
@@ -120,7 +125,7 @@ class TestResuming:
     def test_snapshots_and_float32(self, tmp_path):
         # Snapshots within windows, and a rate that float32 rounds.
         recipe = replace(SHORT, rate=2e-4)
-        given = {"state": {k: v.float() for k, v in draw(start(), 0).items()}}
+        given = {"state": tuple(v.float() for v in start())}
         given |= {"snapshots": (0, 3, 9, 31), "recipe": recipe}
         whole = learnt(**given)
         with pytest.raises(KeyboardInterrupt):
@@ -129,10 +134,8 @@ class TestResuming:
         same(whole, again)
         assert list(whole.snapshots) == list(again.snapshots) == [0, 3, 9, 31]
         for at, taken in whole.snapshots.items():
-            assert all(torch.equal(t, again.snapshots[at][k]) for k, t in taken.items())
-        assert all(
-            torch.equal(t, whole.last[k]) for k, t in whole.snapshots[31].items()
-        )
+            assert all(map(torch.equal, taken, again.snapshots[at]))
+        assert all(map(torch.equal, whole.snapshots[31], whole.last))
 
     def test_an_unreadable_file_is_set_aside(self, tmp_path):
         path = tmp_path / "run.pt"
@@ -155,7 +158,7 @@ class TestResuming:
             {"recipe": replace(SHORT, lam=0.3)},
             {"data": DATA + 1e-9},
             {"name": "another"},
-            {"state": draw(start(draws=2), 1)},
+            {"state": one_of(start(draws=2), 1)},
         ],
     )
     def test_refuses_that_of_other_arguments(self, tmp_path, changes):
@@ -176,21 +179,21 @@ RECIPES = [
 
 def stack(state, recipes=RECIPES, classes=2, **given):
     generators = [torch_generator(7, "run", k) for k in range(len(recipes))]
-    net = Network(widths=(*NET.widths[:-1], classes))
+    net = classifier((*NET.widths[:-1], classes))
     return pretrain_stack(
-        net, DATA, recipes, state=state, generators=generators, **given
+        net, DATA, recipes, params=state, generators=generators, **given
     )
 
 
 class TestStack:
     @pytest.mark.parametrize("classes", [2, 3])
     def test_equals_its_members(self, classes):
-        net = Network(widths=(*NET.widths[:-1], classes))
+        net = classifier((*NET.widths[:-1], classes))
         states = start(net=net, draws=4)
         together = stack(states, classes=classes)
         for k, recipe in enumerate(RECIPES):
             g = torch_generator(7, "run", k)
-            alone = pretrain(net, DATA, recipe, generator=g, state=draw(states, k))
+            alone = pretrain(net, DATA, recipe, generator=g, params=one_of(states, k))
             close(together[k], alone)
 
     def test_terms_add_up(self):
@@ -215,7 +218,7 @@ class TestStack:
     def test_a_divergence_stops_only_that_run(self):
         states = start(draws=4)
         fine = stack(states)
-        states["0.weight"][1] *= 1e300
+        states[0][1] *= 1e300
         found = stack(states)
         assert [r.status for r in found] == ["finished", "diverged", *["finished"] * 2]
         for k in (0, 2, 3):
@@ -226,7 +229,7 @@ class TestStack:
         assert found[1].best == 0
         assert not np.isfinite(found[1].history["loss"]).any()
         assert len(found[1].history["loss"]) == 31
-        assert torch.equal(found[1].state["0.weight"], states["0.weight"][1])
+        assert torch.equal(found[1].params[0][0], states[0][1])
 
     @pytest.mark.parametrize(
         ("changes", "match"),
@@ -252,14 +255,14 @@ class TestKept:
         assert made.best == 7 * (1 + int(np.argmin(means)))
         assert made.best < 70
         shorter = learnt(replace(recipe, steps=made.best), on_degenerate="record")
-        assert all(torch.equal(shorter.last[k], v) for k, v in made.state.items())
-        assert not torch.equal(made.state["0.weight"], made.last["0.weight"])
+        assert all(map(torch.equal, shorter.last, made.params))
+        assert not torch.equal(made.params[0], made.last[0])
 
     def test_no_window_finished(self):
         made = learnt(replace(SHORT, window=100))
         assert made.best == 0
-        assert all(torch.equal(made.state[k], v) for k, v in made.start.items())
-        assert not torch.equal(made.last["0.weight"], made.start["0.weight"])
+        assert all(map(torch.equal, made.params, made.start))
+        assert not torch.equal(made.last[0], made.start[0])
 
     def test_terms_that_no_weight_asks_for_are_absent(self):
         made = learnt(replace(SHORT, uni=0.0, lam=0.0))
@@ -290,8 +293,8 @@ class TestDegenerate:
 
     def state(self):
         """Logits 20 apart: all perturbed networks predict the one class."""
-        made = draw(start(), 0)
-        made["4.bias"] += torch.tensor([10.0, -10.0])
+        made = start()
+        made[5][0] += torch.tensor([10.0, -10.0])
         return made
 
     def test_warns(self):
@@ -325,7 +328,7 @@ class TestDegenerate:
             NET,
             DATA,
             [self.STUCK] * 2,
-            state=stacked([self.state(), draw(start(), 0)]),
+            params=joined([self.state(), start()]),
             generators=[torch_generator(7, k) for k in range(2)],
             on_degenerate=on_degenerate,
         )
@@ -358,7 +361,7 @@ class TestModules:
         x = DATA.view(60, 2, 3)
         made = pretrain(module, x, SHORT, generator=torch_generator(7))
         assert all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
-        assert all(torch.equal(v, before[k]) for k, v in made.start.items())
+        assert all(map(torch.equal, (v[0] for v in made.start), before.values()))
         assert not any(v.requires_grad for v in made.state.values())
         module.load_state_dict(made.state)
         assert torch.equal(
@@ -368,21 +371,19 @@ class TestModules:
         assert module(x).shape == (60, 3)
 
     def test_changes_neither_start_nor_data_nor_global_numbers(self):
-        state, x = draw(start(), 0), DATA.clone()
-        copies = {k: v.clone() for k, v in state.items()}
+        state, x = start(), DATA.clone()
+        copies = tuple(v.clone() for v in state)
         before = torch.get_rng_state()
         own = np.random.get_state()[1].copy()  # noqa: NPY002
         made = learnt(state=state, data=x)
         assert torch.equal(torch.get_rng_state(), before)
         assert np.array_equal(np.random.get_state()[1], own)  # noqa: NPY002
         assert torch.equal(x, DATA)
-        assert all(torch.equal(state[k], v) for k, v in copies.items())
-        assert all(torch.equal(made.start[k], v) for k, v in copies.items())
+        assert all(map(torch.equal, state, copies))
+        assert all(map(torch.equal, made.start, copies))
         # All numbers come from the generator.
         same(made, learnt())
-        assert not torch.equal(
-            learnt(name="other").last["0.weight"], made.last["0.weight"]
-        )
+        assert not torch.equal(learnt(name="other").last[0], made.last[0])
 
     def test_few_inputs_repeated_ones_and_arrays(self):
         few = DATA[:5].repeat(1, 1)
@@ -394,9 +395,9 @@ class TestModules:
 
     @pytest.mark.parametrize("noise", ["gram", "explicit"])
     def test_in_the_precision_of_the_start(self, noise):
-        state = {k: v.float() for k, v in draw(start(), 0).items()}
+        state = tuple(v.float() for v in start())
         made = learnt(replace(SHORT, noise=noise), state=state)
-        assert {v.dtype for v in made.state.values()} == {torch.float32}
+        assert {v.dtype for v in made.params} == {torch.float32}
         wanted = learnt(replace(SHORT, noise=noise)).history["detachment"][0]
         assert made.history["detachment"][0] == pytest.approx(wanted, rel=1e-5)
 
@@ -442,7 +443,11 @@ class TestRefuses:
                 "at least 2 classes",
             ),
             (module(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 2)), TypeError, "a GELU"),
-            (nn.LSTM(6, 2), TypeError, "Sequential or a Network, but it is a LSTM"),
+            (
+                nn.LSTM(6, 2),
+                TypeError,
+                "Sequential or a FullyConnected, but it is a LSTM",
+            ),
             (
                 module(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2)),
                 TypeError,
@@ -451,28 +456,28 @@ class TestRefuses:
         ):
             with pytest.raises(error, match=match):
                 pretrain(made, DATA, SHORT, generator=g)
-        normed = Network(widths=NET.widths, batch_norm=True)
+        normed = classifier(NET.widths, batch_norm=True)
         with pytest.raises(ValueError, match="without batch normalisation: with it"):
             learnt(net=normed)
-        broken = draw(start(), 0)
-        broken["2.bias"][1] = torch.nan
+        broken = start()
+        broken[3][0, 1] = torch.nan
         with pytest.raises(ValueError, match="start must be finite"):
             learnt(state=broken)
-        with pytest.raises(ValueError, match="`state` must be given for a Network"):
+        with pytest.raises(ValueError, match="`params` must be given for a FullyC"):
             pretrain(NET, DATA, SHORT, generator=g)
-        with pytest.raises(ValueError, match="`state` must be left out for a torch"):
-            pretrain(FINE, DATA, SHORT, generator=g, state=draw(start(), 0))
+        with pytest.raises(ValueError, match="`params` must be left out for a torc"):
+            pretrain(FINE, DATA, SHORT, generator=g, params=start())
 
     def test_a_median_of_zero(self):
-        stuck = draw(start(), 0)
-        stuck["4.bias"] += torch.tensor([1e4, -1e4])
+        stuck = start()
+        stuck[5][0] += torch.tensor([1e4, -1e4])
         with pytest.raises(ValueError, match="the median distance must be positive"):
             learnt(replace(SHORT, reference=2), state=stuck)
 
     @pytest.mark.parametrize(
         ("name", "value", "match"),
         [
-            ("s", -0.5, "`s` must be positive, but it is -0.5"),
+            ("s", -0.5, "`s` must be positive and finite, but it is -0.5"),
             ("s", 0.0, "`s` must be positive"),
             ("s", float("nan"), "`s` must be positive"),
             ("lam", -0.4, "`lam` must not be negative, but it is -0.4"),

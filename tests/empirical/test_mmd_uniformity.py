@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.mmd_init import regularisers, uniformity
+from empirical.mmd_init import networks, regularisers, uniformity
 from empirical.mmd_init.losses import constant_share, losses
-from empirical.mmd_init.networks import Network
+from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
 from empirical.randomness import torch_generator
 
@@ -344,14 +344,12 @@ class TestDegeneracy:
 
 
 def network(widths, draws):
-    net = Network(widths=widths)
-    state = net.init(
-        "he", [torch_generator(7, k) for k in range(draws)], dtype=torch.float64
-    )
-    for name, values in state.items():
-        g = torch_generator(7, name)
-        if name.endswith("bias"):
-            values.copy_(0.3 * torch.randn(values.shape, generator=g))
+    net = classifier(widths)
+    generators = [torch_generator(7, k) for k in range(draws)]
+    state = networks.start(net, "he", generators, dtype=torch.float64)
+    for index, values in enumerate(state[1::2]):
+        g = torch_generator(7, f"{2 * index}.bias")
+        values.copy_(0.3 * torch.randn(values.shape, generator=g))
     x = torch.randn(
         draws, 6, widths[0], generator=torch_generator(7, "x"), dtype=torch.float64
     )
@@ -382,8 +380,8 @@ class TestJacobians:
     @pytest.mark.parametrize("widths", [(5, 7, 3), (5, 7, 8, 6, 2)])
     def test_stacked_and_alone(self, widths):
         net, state, x = network(widths, 3)
-        _, entering = net.run(state, x)
-        weights = net.weights(state)
+        entering = networks.entering(net, state, x)
+        weights = networks.pairs(net, state)
         stack = regularisers.jacobian_norms(weights, entering)
         assert stack.shape == (len(widths) - 1, 3, 6, widths[-1])
         for draw in range(3):
@@ -395,9 +393,9 @@ class TestJacobians:
 
     def test_detachment_and_its_slope(self):
         net, state, x = network((5, 7, 8, 2), 1)
-        leaves = {k: v.requires_grad_() for k, v in state.items()}
-        _, entering = net.run(leaves, x)
-        norms = regularisers.jacobian_norms(net.weights(leaves), entering)
+        leaves = tuple(v.requires_grad_() for v in state)
+        entering = networks.entering(net, leaves, x)
+        norms = regularisers.jacobian_norms(networks.pairs(net, leaves), entering)
         found = regularisers.detachment(norms)
         worst = [
             max((1.0 - n) ** 2 for n in norms[:, 0, i, c].tolist())
@@ -405,40 +403,37 @@ class TestJacobians:
             for c in range(2)
         ]
         assert float(found.detach()) == pytest.approx(np.mean(worst), rel=1e-14)
-        names = ["0.weight", "2.weight", "4.weight"]
         found.sum().backward()
         ends = []
         for sign in (1.0, -1.0):
-            moved = {k: v.detach().clone() for k, v in leaves.items()}
-            for n in names:
-                moved[n] += sign * 1e-6
-            _, entering = net.run(moved, x)
+            moved = tuple(v.detach().clone() for v in leaves)
+            for weight in moved[::2]:
+                weight += sign * 1e-6
+            entering = networks.entering(net, moved, x)
             value = regularisers.detachment(
-                regularisers.jacobian_norms(net.weights(moved), entering)
+                regularisers.jacobian_norms(networks.pairs(net, moved), entering)
             )
             ends.append(float(value))
         # All weights move by the same.
-        slope = sum(float(leaves[n].grad.sum()) for n in names)
+        slope = sum(float(weight.grad.sum()) for weight in leaves[::2])
         # Rounding, 1e-16 over 2e-6, and curvature times 1e-12.
         assert (ends[0] - ends[1]) / 2e-6 == pytest.approx(slope, rel=1e-7)
 
     def test_dead_layers(self):
         net, state, x = network((5, 7, 8, 2), 1)
-        state["2.bias"].fill_(-100.0)
-        leaves = {k: v.requires_grad_() for k, v in state.items()}
-        _, entering = net.run(leaves, x)
-        norms = regularisers.jacobian_norms(net.weights(leaves), entering)
+        state[3].fill_(-100.0)
+        leaves = tuple(v.requires_grad_() for v in state)
+        entering = networks.entering(net, leaves, x)
+        norms = regularisers.jacobian_norms(networks.pairs(net, leaves), entering)
         assert not norms.any()
         regularisers.detachment(norms).sum().backward()
-        assert all(
-            v.grad is None or torch.isfinite(v.grad).all() for v in leaves.values()
-        )
+        assert all(v.grad is None or torch.isfinite(v.grad).all() for v in leaves)
         assert float(regularisers.detachment(norms).detach()) == 1.0
 
     def test_needs_a_hidden_layer(self):
         net, state, _ = network((5, 2), 1)
         with pytest.raises(ValueError, match="`weights` must have a hidden layer"):
-            regularisers.jacobian_norms(net.weights(state), [])
+            regularisers.jacobian_norms(networks.pairs(net, state), [])
 
 
 class TestWholeLoss:
@@ -473,22 +468,21 @@ class TestWholeLoss:
             made = losses(net, values, x, recipes, common, bandwidths=gammas)
             return made.loss.sum()
 
-        leaves = {k: v.clone().requires_grad_() for k, v in state.items()}
+        leaves = tuple(v.clone().requires_grad_() for v in state)
         loss(leaves).backward()
         h = 1e-5
         for trial in range(3):
             g = torch_generator(7, "direction", trial)
             slope, ends = 0.0, []
-            directions = {
-                k: torch.randn(v.shape, generator=g, dtype=v.dtype)
-                for k, v in state.items()
-            }
-            for k, v in leaves.items():
-                slope += (
-                    0.0 if v.grad is None else float((v.grad * directions[k]).sum())
-                )
+            directions = [
+                torch.randn(v.shape, generator=g, dtype=v.dtype) for v in state
+            ]
+            for v, d in zip(leaves, directions, strict=True):
+                slope += 0.0 if v.grad is None else float((v.grad * d).sum())
             for sign in (1.0, -1.0):
-                moved = {k: v + sign * h * directions[k] for k, v in state.items()}
+                moved = tuple(
+                    v + sign * h * d for v, d in zip(state, directions, strict=True)
+                )
                 ends.append(float(loss(moved)))
             assert (ends[0] - ends[1]) / (2.0 * h) == pytest.approx(
                 slope, rel=1e-5, abs=1e-7

@@ -288,13 +288,112 @@ def test_residual_classifiers_are_the_usual_ones(own):
             torch.testing.assert_close(mine[replicate], theirs, rtol=1e-9, atol=1e-11)
 
 
+def number(value: float) -> nn.Parameter:
+    return nn.Parameter(torch.full((1,), value))
+
+
+class Fixed(nn.Module):
+    """A block without normalisation as Zhang, Dauphin and Ma 2019 have it."""
+
+    def __init__(self, fan: int, out: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(fan, out, 3, stride, 1, bias=False)
+        self.second = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.biases = nn.ParameterList(number(0.0) for _ in range(4))
+        self.scale, self.stride, self.more = number(1.0), stride, out - fan
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        one, two, three, four = self.biases
+        inner = (self.first(x + one) + two).relu()
+        inner = self.second(inner + three) * self.scale + four
+        short = x[:, :, :: self.stride, :: self.stride]
+        return (nn.functional.pad(short, (0, 0, 0, 0, 0, self.more)) + inner).relu()
+
+    def in_order(self) -> list[torch.Tensor]:
+        one, two, three, four = self.biases
+        weights = self.first.weight, self.second.weight
+        return [weights[0], one, two, weights[1], three, self.scale, four]
+
+
+class FixedUp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4, 3, 1, 1, bias=False)
+        shapes = [(4, 4, 1), (4, 4, 1), (4, 6, 2), (6, 6, 1)]
+        self.blocks = nn.Sequential(*(Fixed(*shape) for shape in shapes))
+        self.behind, self.ahead, self.last = number(0.0), number(0.0), nn.Linear(6, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.blocks((self.stem(x) + self.behind).relu())
+        return self.last(h.mean(dim=(2, 3)) + self.ahead)
+
+    def in_order(self) -> list[torch.Tensor]:
+        blocks = [p for block in self.blocks for p in block.in_order()]
+        last = [self.last.weight, self.last.bias, self.ahead]
+        return [self.stem.weight, self.behind, *blocks, *last]
+
+
+class TestFixup:
+    network = ResNet(shape=(3, 9, 8), widths=(4, 6), blocks=2, outputs=5, fixup=True)
+
+    @pytest.mark.parametrize("own", [False, True])
+    def test_is_the_usual_one(self, own):
+        params = self.network.init(replicates=2, generator=torch_generator(7))
+        params = tuple((p + 0.3 * normal(*p.shape)).requires_grad_() for p in params)
+        x = normal(2, 7, 3, 9, 8) if own else normal(7, 3, 9, 8)
+        made = self.network.apply(params, x)
+        slopes = torch.autograd.grad(made.square().sum(), params)
+        for replicate in range(2):
+            module = FixedUp().double()
+            ordered = module.in_order()
+            assert len(ordered) == len(list(module.parameters()))
+            with torch.no_grad():
+                for theirs, p in zip(ordered, params, strict=True):
+                    theirs.copy_(p[replicate])
+            wanted = module(x[replicate] if own else x)
+            torch.testing.assert_close(made[replicate], wanted, rtol=1e-10, atol=1e-10)
+            theirs = torch.autograd.grad(wanted.square().sum(), ordered)
+            for mine, slope in zip(slopes, theirs, strict=True):
+                torch.testing.assert_close(mine[replicate], slope, rtol=1e-8, atol=1e-8)
+
+    def test_starts_as_the_paper_says(self):
+        network = ResNet(shape=(3, 8, 8), widths=(16, 32), blocks=4, fixup=True)
+        params = network.init(generator=torch_generator(7))
+        first, *blocks, last = network.grouped(params)
+        usual = (2.0 / (3 * 9)) ** 0.5
+        # 432 numbers: six standard errors are a fifth.
+        assert abs(float(first["weight"].std()) / usual - 1.0) < 0.2
+        for index, own in enumerate(blocks):
+            weight = own["weight"]
+            if index % 2:
+                assert not weight.any()
+                assert own["factor"].item() == 1.0
+            else:
+                size = (2.0 / weight[0, 0].numel()) ** 0.5 * 8**-0.5
+                assert abs(float(weight.std()) / size - 1.0) < 0.1
+            assert own["ahead"].item() == own["behind"].item() == 0.0
+        assert not any(p.any() for p in last.values())
+
+    def test_the_last_block_takes_what_the_one_below_puts_out(self):
+        params = self.network.init(generator=torch_generator(7))
+        params = tuple(p + 0.3 * normal(*p.shape) for p in params)
+        x = normal(3, 3, 9, 8)
+        *_, below, _, _, outputs = self.network.layer_outputs(params, x)
+        for h in (below, below[0]):
+            torch.testing.assert_close(self.network.upper(params, h, 3), outputs)
+
+    def test_takes_no_normalisation(self):
+        with pytest.raises(ValueError, match="`fixup` must come without `norm`"):
+            ResNet(blocks=1, fixup=True, norm=Norm(over="batch"))
+
+
 @pytest.mark.parametrize(
     ("make", "match"),
     [
         (lambda: FullyConnected(widths=(3, 2), activation="rely"), "`activation` must"),
         (
             lambda: FullyConnected(widths=(3, 2), parametrisation="mup"),
-            "must be ntk or",
+            "must be one of ntk, s",
         ),
         (lambda: FullyConnected(widths=(3, 2), weighting="row"), "`weighting` must be"),
         (lambda: FullyConnected(widths=(3, 2), image=(1, 2, 2)), "have the 3 numbers"),
@@ -302,7 +401,7 @@ def test_residual_classifiers_are_the_usual_ones(own):
         (lambda: Convolutional(shape=(1, 3, 3), outputs=0), "must be at least 1"),
         (lambda: ResNet(blocks=0), "ResNet: `widths`, `blocks` and"),
         (lambda: ResNet(blocks=1, widths=(8, 4)), "not fall"),
-        (lambda: Norm(over="units"), "`over` must be batch or layer"),
+        (lambda: Norm(over="units"), "`over` must be one of batch, layer"),
         (lambda: Norm(over="batch", momentum=0.0), "`momentum` must lie"),
     ],
 )

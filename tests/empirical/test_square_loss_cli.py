@@ -10,8 +10,9 @@ import torch
 from empirical.networks import Convolutional
 from empirical.square_loss import Recipe, classifier, study
 from empirical.square_loss import __main__ as command
-from empirical.square_loss.experiments import SCALES, Configuration, configurations
+from empirical.square_loss.experiments import Configuration, configurations
 from empirical.testbed.records import RunRecord
+from empirical.testbed.study import SCALES
 
 NET = classifier("bn", shape=(65,), widths=(4, 4))
 
@@ -77,7 +78,7 @@ class TestRecords:
         assert record.fact("penalty") == 0.0
         assert record.fact("examples") == 20
         found = [(d.key("scale"), d.seed) for d in record.draws]
-        assert found == list(TINY[0].draws)
+        assert found == list(TINY[0].replicates)
         few = ("example_residuals", "margins")
         epochs, sparse = (record.series(f"{p}epochs") for p in ("", "sparse_"))
         for draw in record.draws:
@@ -155,7 +156,7 @@ class TestCommand:
 
     def test_fewer_examples(self, tmp_path, monkeypatch, capsys):
         few = replace(study.STUDY, configurations=lambda _scale: TINY[:1])
-        monkeypatch.setattr(command, "STUDY", few)
+        monkeypatch.setattr("empirical.square_loss.study.STUDY", few)
         argv = ["batch", "--out", str(tmp_path), "--per-class", "6"]
         assert command.main(argv) == 0
         assert RunRecord.read(tmp_path / "c0.json").fact("examples") == 12

@@ -8,7 +8,8 @@ import torch
 
 from empirical.randomness import torch_generator
 from empirical.square_loss import classifier, measures, start
-from empirical.square_loss.networks import FAMILIES, rho, statistics
+from empirical.square_loss.classifiers import FAMILIES
+from empirical.square_loss.networks import rho, statistics
 
 SPECS = {
     "dense": {"shape": (5,), "widths": (16, 12)},

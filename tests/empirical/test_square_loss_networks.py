@@ -8,7 +8,8 @@ from torch import nn
 from empirical.networks import Convolutional
 from empirical.randomness import torch_generator
 from empirical.square_loss import classifier, problem, start
-from empirical.square_loss.networks import FAMILIES, rho
+from empirical.square_loss.classifiers import FAMILIES
+from empirical.square_loss.networks import rho
 
 DENSE = {"shape": (5,), "widths": (4, 3)}
 CONV = {"shape": (2, 6, 5), "widths": (3, 4), "stride": 2}

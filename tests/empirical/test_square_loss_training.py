@@ -16,7 +16,7 @@ from empirical.square_loss import (
     train,
     training,
 )
-from empirical.square_loss.networks import FAMILIES
+from empirical.square_loss.classifiers import FAMILIES
 from empirical.square_loss.recipes import recorded_epochs
 
 TWO = problem(side=8, constant=0.25, per_class=15, tests=5, cached=False)

@@ -585,7 +585,7 @@ def test_optimisers_refuse_numbers_that_do_not_fit(
     ],
 )
 def test_budgets_refuse_numbers_that_do_not_fit(make: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match="but they are"):
+    with pytest.raises(ValueError, match="but it is"):
         make()
 
 

@@ -19,11 +19,12 @@ from torch.utils._pytree import tree_leaves
 import empirical.conditioning.descent as descent
 from empirical.identity_map import copier
 from empirical.identity_map.task import Copy, CopyDense
-from empirical.mmd_init.networks import Network as Classifier
+from empirical.mmd_init import networks as mmd
 from empirical.mmd_init.task import Classify
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
-from empirical.square_loss.networks import FAMILIES, classifier, start
+from empirical.square_loss.classifiers import FAMILIES, classifier
+from empirical.square_loss.networks import start
 from empirical.square_loss.task import Square
 from empirical.testbed import optimisers
 from empirical.testbed.capture import captured
@@ -91,14 +92,10 @@ def all_layers() -> Made:
 
 
 def classify(*, batch_norm: bool) -> Made:
-    net = Classifier(widths=(5, 6, 2), batch_norm=batch_norm)
-    state = net.init("he", generators(), dtype=torch.float64)
+    net = mmd.classifier((5, 6, 2), batch_norm=batch_norm)
+    params = mmd.start(net, "he", generators(), dtype=torch.float64)
     made = Classify(net, normal(8, 5), rows_of_each(), rows_of_each() % 2)
-    stack = Stack(
-        [state[n] for n in net.learnt()],
-        rates=0.1,
-        buffers=[state[n] for n in net.running()],
-    )
+    stack = Stack(params, rates=0.1, buffers=net.running(params))
     return made, stack, rows_of_each()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from empirical.testbed import stopping
-from empirical.testbed.records import RunRecord, identity
+from empirical.testbed.records import RunRecord
 from empirical.testbed.study import Study
 from empirical.testbed.writing import whole
 
@@ -24,9 +24,8 @@ class Toy:
     calls: str = ""
 
 
-def identity_of(toy, setting):
-    data = str(setting.data_folder)
-    return identity(toy, device=setting.device, schema=1, data=data)
+def data_of(_toy, setting):
+    return str(setting.data_folder)
 
 
 def run(toy, setting):
@@ -49,7 +48,7 @@ def run(toy, setting):
             setting.progress(state["t"], toy.updates, state["x"])
         stopping.check()
     return RunRecord(
-        **identity_of(toy, setting),
+        **STUDY.identity(toy, setting),
         code=ToyStudy.code,
         facts={"x": state["x"], "first": first},
     )
@@ -66,14 +65,14 @@ def configurations(_scale):
 
 
 STUDY = ToyStudy(
-    module="toy_study", configurations=configurations, identity=identity_of, run=run
+    module="toy_study", configurations=configurations, schema=1, data=data_of, run=run
 )
 
 
 if __name__ == "__main__":
     import sys
 
-    from toy_study import STUDY, Toy  # as the workers know it
+    from toy_study import STUDY, Toy, data_of  # as the workers know it
 
     from empirical.testbed import command
 
@@ -82,6 +81,10 @@ if __name__ == "__main__":
         return tuple(Toy(name=f"c{i}", seed=i, **given) for i in range(6))
 
     made = ToyStudy(
-        module="toy_study", configurations=several, identity=identity_of, run=STUDY.run
+        module="toy_study",
+        configurations=several,
+        schema=1,
+        data=data_of,
+        run=STUDY.run,
     )
     sys.exit(command.main(made, [], None, about="Count."))

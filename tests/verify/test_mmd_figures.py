@@ -386,7 +386,7 @@ def test_rows_and_configurations_belong_together() -> None:
     assert sorted(every) == sorted({*content.BY_TASK, *content.NORMALISED})
     for row, name in zip(reference.ROWS, every, strict=True):
         c = known[name]
-        assert c.network.batch_norm == (row[0] == "FCN+BN")
+        assert (c.network.norm is not None) == (row[0] == "FCN+BN")
         assert c.start == row[1].lower()
         assert c.method == {"Ours": "mmd", "none": "none", "R.label": "labels"}[row[2]]
     assert len(set(every)) == 10

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from empirical.testbed.records import Draw, Draws, RunRecord, identity
+from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
 from verify import ledger, redraw, run
 from verify.claim import Profile
@@ -33,15 +33,15 @@ class Known(Study[Any]):
     code: str = "c0de"  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
-def identity_of(c: Tiny, setting: Setting = CPU) -> dict[str, Any]:
-    return identity(c, device=setting.device, schema=1, data="da7a")
+def data_of(_c: Tiny, _setting: Setting) -> str:
+    return "da7a"
 
 
 def trained(c: Tiny, setting: Setting = CPU) -> RunRecord:
     if c.name == "broken":
         raise ValueError("nothing to learn")
     draws = Draws(Draw(keys={"seed": seed}) for seed in c.seeds)
-    return RunRecord(**identity_of(c, setting), code="c0de", draws=draws)
+    return RunRecord(**STUDY.identity(c, setting), code="c0de", draws=draws)
 
 
 def configurations(_scale: str) -> tuple[Tiny, ...]:
@@ -49,7 +49,11 @@ def configurations(_scale: str) -> tuple[Tiny, ...]:
 
 
 STUDY = Known(
-    module="toy", configurations=configurations, identity=identity_of, run=trained
+    module="toy",
+    configurations=configurations,
+    schema=1,
+    data=data_of,
+    run=trained,
 )
 TRAINER = Trainer(STUDY)
 

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from empirical.checks import check_choice
+
 STANDARDS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "mnist": ((0.1307,), (0.3081,)),
     "fashion-mnist": ((0.1307,), (0.3081,)),
@@ -288,10 +290,7 @@ def checked(images: Tensor, *, who: str, name: str = "images") -> Tensor:
 
 
 def _standard(who: str, data: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    if data not in STANDARDS:
-        raise ValueError(
-            f"{who}: `data` must be one of {', '.join(STANDARDS)}, but it is {data!r}"
-        )
+    check_choice(who, "data", data, STANDARDS)
     return STANDARDS[data]
 
 

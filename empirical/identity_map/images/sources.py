@@ -9,6 +9,7 @@ only as a '7'; `chosen` fixes which one and reports its index and digest.
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -32,7 +33,7 @@ def chosen(
     labels: Sequence[int] = (7,),
     *,
     data: str | Dataset = "mnist",
-    split: str = "train",
+    split: Literal["train", "test"] = "train",
     skip: int = 0,
     directory: Path | str | None = None,
     cached: bool = False,
@@ -67,12 +68,7 @@ def chosen(
     ((1, 28, 28), ('7',), 7)
     """
     if isinstance(data, str):
-        kind = "test" if split == "test" else "train"
-        if split != kind:
-            raise ValueError(
-                f"chosen: `split` must be train or test, but it is {split!r}"
-            )
-        data = load(data, kind, directory=directory, cached=cached)
+        data = load(data, split, directory=directory, cached=cached)
     rows: list[int] = []
     for position, label in enumerate(labels):
         found = np.flatnonzero(data.labels == label)

@@ -10,7 +10,7 @@ from empirical.identity_map.measures.layers import (
     picture,
     signal_sizes,
 )
-from empirical.identity_map.measures.report import by_replicate, checked_names, measure
+from empirical.identity_map.measures.report import by_replicate, measure
 from empirical.identity_map.measures.sections import MEASUREMENTS
 from empirical.identity_map.measures.similarity import (
     Closeness,
@@ -29,7 +29,6 @@ __all__ = [
     "Picture",
     "Settings",
     "by_replicate",
-    "checked_names",
     "closeness",
     "cosine",
     "cover",

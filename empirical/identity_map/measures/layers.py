@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 Layers = Callable[[Tensor], Sequence[Tensor]]
-"""Images (n, C, H, W) to what each layer puts out, tensors (draws, n, ...)."""
+"""Images (n, C, H, W) to what each layer puts out, tensors (replicates, n, ...)."""
 
 CLASSES = 10
 
@@ -26,7 +26,7 @@ def signal_sizes(layers: Layers, images: Tensor) -> Tensor:
 
     Returns
     -------
-    Tensor, shape (draws, layers + 1), float64
+    Tensor, shape (replicates, layers + 1), float64
         Input first. In float64 and without under- or overflow of the squares, so that
         0 means that the numbers themselves are zero.
 
@@ -37,8 +37,8 @@ def signal_sizes(layers: Layers, images: Tensor) -> Tensor:
     [[1.0, 1e-200]]
     """
     outputs = layers(images)
-    draws = len(outputs[0])
-    each = [images[None].expand(draws, *images.shape), *outputs]
+    replicates = len(outputs[0])
+    each = [images[None].expand(replicates, *images.shape), *outputs]
     return torch.stack([_root_mean_square(h.flatten(1)) for h in each], dim=1)
 
 
@@ -70,7 +70,7 @@ def layer_errors(
 
     Returns
     -------
-    Tensor, shape (draws, layers + 1), float64
+    Tensor, shape (replicates, layers + 1), float64
         Fractions of the tests that are wrong, input first. NaN where representations
         are not finite.
 
@@ -195,18 +195,18 @@ def _root_mean_square(rows: Tensor) -> Tensor:
 
 
 def _with_input(layers: Layers, images: Tensor) -> list[Tensor]:
-    """Input and layers, flattened to (draws or 1, n, numbers)."""
+    """Input and layers, flattened to (replicates or 1, n, numbers)."""
     return [images[None].flatten(2), *(h.flatten(2) for h in layers(images))]
 
 
 def _scaled(rows: Tensor) -> Tensor:
-    """Divide each draw by its largest number: no product under- or overflows."""
+    """Divide each replicate by its largest number: no product under- or overflows."""
     top = rows.abs().amax(dim=(1, 2), keepdim=True)
     return rows / torch.where(top > 0.0, top, 1.0)
 
 
 def _credit(scores: Tensor, labels: Tensor) -> Tensor:
-    """Sum over examples of the chance that a largest score is the label's: (draws,)."""
+    """Sum over examples the chance that a largest score is the label's: (replicates,)."""
     best = scores == scores.amax(dim=-1, keepdim=True)
     hit = best.gather(-1, labels.expand(len(scores), -1)[..., None])[..., 0]
     chance = hit.to(torch.float64) / best.sum(dim=-1).clamp(min=1)

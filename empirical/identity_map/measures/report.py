@@ -1,6 +1,5 @@
 """One entry for everything that a record keeps about trained networks."""
 
-import difflib
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from empirical.data import Dataset
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.measures.sections import MEASUREMENTS
 from empirical.identity_map.measures.subjects import Settings, subject
+from empirical.identity_map.scales import checked_measurements
 from empirical.networks import Network, Params
 from empirical.randomness import Seed
 from empirical.testbed.writing import Array
@@ -37,8 +37,8 @@ def measure(
     ----------
     network : Network
     initial, final : tuple of Tensor
-        Weights before and after training, stacked along draws. A draw whose weights are
-        not finite gives None, and is counted, wherever it has no number.
+        Weights before and after training, replicates in front. One whose weights are not
+        finite gives None, and is counted, wherever it has no number.
     training_images : Pictures or Tensor, shape (m, C, H, W)
         What was trained on, or the few of it that are to be looked at. None zero.
     names : sequence of str
@@ -56,46 +56,47 @@ def measure(
     Returns
     -------
     dict
-        ``"settings"``, ``"training"`` (what the training images are), ``"draws"``,
-        ``"finite"`` (of each draw, whether all its final weights are) and one entry for
-        each of `names`. Lists are indexed in the order given here; images of a list
-        are rows of pixels, (C, H, W) flattened to (C * H, W), four digits each; None
-        stands for what is undefined.
+        ``"settings"``, ``"training"`` (what the training images are), ``"replicates"``,
+        ``"finite"`` (of each, whether all its final weights are) and one entry for each of
+        `names`. Lists are indexed in the order given here; images of a list are rows of
+        pixels, (C, H, W) flattened to (C * H, W), four digits each; None stands for what
+        is undefined.
 
         ``"curve"``
-            ``identity, constant, identity_mse, constant_mse``: [draw][training image],
+            ``identity, constant, identity_mse, constant_mse``: [replicate][training image],
             means over correlations and test images, one point of a depth curve.
             ``zero, nonfinite``: how many outputs were, of ``outputs`` in all.
         ``"heatmap"``
-            The same six as [draw][training image][rho], and ``rhos``.
+            The same six as [replicate][training image][rho], and ``rhos``.
         ``"layer-error"``
-            ``trained, untrained``: [draw][layer], layer 0 the input; ``training,
+            ``trained, untrained``: [replicate][layer], layer 0 the input; ``training,
             tests``: the examples' description.
         ``"pictures"``
-            ``images``: names; ``trained, untrained``: [draw][image][layer], each None
+            ``images``: names; ``trained, untrained``: [replicate][image][layer], each None
             or ``share, channel, cosine`` and the kinds that the settings name:
             ``singular, correlated, first``; hidden layers of fully connected networks
             have a picture only if they are as large as the image.
         ``"upper"``
-            ``counts``, ``images``; ``identity, constant``: [draw][count][image];
-            ``outputs``: [draw][count][image]. For fully connected networks of another
+            ``counts``, ``images``; ``identity, constant``: [replicate][count][image];
+            ``outputs``: [replicate][count][image]. For fully connected networks of another
             width than the image a ``reason`` alone.
         ``"change"``
-            ``relative``: [draw][layer 1..L].
+            ``relative``: [replicate][layer 1..L].
         ``"signal"``
-            ``untrained, trained``: [draw][layer 0..L], root mean squares over the
+            ``untrained, trained``: [replicate][layer 0..L], root mean squares over the
             training images.
         ``"sizes"``
             ``sizes``, ``images``; for ``resized`` and ``placed`` test images
-            ``identity, constant, zero, nonfinite``: [draw][size][image], and
-            ``outputs``: [draw][size][shown image], None beyond the largest size kept;
+            ``identity, constant, zero, nonfinite``: [replicate][size][image], and
+            ``outputs``: [replicate][size][shown image], None beyond the largest size kept;
             the constant is the first training image resized or placed likewise. For
             fully connected networks a ``reason`` alone.
         ``"predictions"``
             ``images``: descriptions; ``inputs``: [image]; ``outputs``:
-            [draw][image]; ``identity``: [draw][image]; ``constant``: [draw][training
-            image][image]; ``coefficients``: [draw][image][training image] and
-            ``explained``: [draw][image], the output as a mixture of training images
+            [replicate][image]; ``identity``: [replicate][image]; ``constant``:
+            [replicate][training image][image]; ``coefficients``:
+            [replicate][image][training image] and ``explained``: [replicate][image], the
+            output as a mixture of training images
             (a ``reason`` instead if those are dependent).
         ``"cover"``
             ``corner, centre``: [layer 1..L], fraction of the pixels seen.
@@ -119,7 +120,7 @@ def measure(
     >>> found["change"]
     {'relative': [[0.0, 0.0], [0.0, 0.0]]}
     """
-    checked_names(names)
+    checked_measurements(names)
     measured = subject(
         network,
         initial,
@@ -137,7 +138,7 @@ def measure(
             for key, value in asdict(measured.settings).items()
         },
         "training": _described(training_images),
-        "draws": len(final[0]),
+        "replicates": len(final[0]),
         "finite": torch.stack(finite).all(dim=0).tolist(),
     }
     with torch.no_grad():
@@ -167,11 +168,11 @@ def by_replicate(
         ``sizes/resized/outputs/`` have the edge behind them. Those with outputs have
         the inputs too.
     """
-    each: list[dict[str, Array]] = [{} for _ in range(measured["draws"])]
+    each: list[dict[str, Array]] = [{} for _ in range(measured["replicates"])]
     shared = {
         name: _shared(name, part, each) if name in MEASUREMENTS else part
         for name, part in measured.items()
-        if name not in ("draws", "finite")
+        if name not in ("replicates", "finite")
     }
     return shared, each
 
@@ -222,25 +223,6 @@ def _tables(pictures: list[list[dict[str, Any] | None]]) -> dict[str, Array]:
             dtype=np.float64,
         )
     return tables
-
-
-def checked_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return `names` if they are all among `MEASUREMENTS`.
-
-    Raises
-    ------
-    ValueError
-        If one is not; near ones are suggested.
-    """
-    for name in names:
-        if name not in MEASUREMENTS:
-            near = difflib.get_close_matches(name, MEASUREMENTS, n=2)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise ValueError(
-                f"measure: `names` must be among {', '.join(MEASUREMENTS)}, but one "
-                f"is {name!r}.{hint}"
-            )
-    return tuple(names)
 
 
 def _described(images: Pictures | Tensor) -> list[dict[str, Any]]:

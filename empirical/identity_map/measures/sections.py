@@ -72,17 +72,17 @@ def _examples(subject: Subject, data: Dataset) -> tuple[Tensor, Tensor]:
 
 def _pictures(subject: Subject) -> dict[str, Any]:
     names, images = subject.shown
-    draws, kinds = subject.settings.draws, subject.settings.kinds
+    replicates, kinds = subject.settings.replicates, subject.settings.kinds
     found: dict[str, Any] = {"images": list(names)}
     for key, params in (("trained", subject.final), ("untrained", subject.initial)):
-        few = tuple(w[:draws] for w in params)
+        few = tuple(w[:replicates] for w in params)
         outputs = subject.network.layer_outputs(few, images)
         found[key] = [
             [
-                [_picture(h[draw, row], image, kinds) for h in outputs]
+                [_picture(h[replicate, row], image, kinds) for h in outputs]
                 for row, image in enumerate(images)
             ]
-            for draw in range(len(few[0]))
+            for replicate in range(len(few[0]))
         ]
     return found
 
@@ -126,7 +126,7 @@ def _upper(subject: Subject) -> dict[str, Any]:
         "images": list(names),
         "identity": plain(found.identity),
         "constant": plain(found.constant),
-        "outputs": _draws(subject, outputs),
+        "outputs": _shown(subject, outputs),
     }
 
 
@@ -170,7 +170,7 @@ def _sized(
         inputs = rule(images, edge)
         found = subject.apply(inputs)
         columns.append(closeness(found, inputs, inputs[0], centred=s.centred))
-        outputs.append(found[: s.draws, rows] if edge <= s.largest else None)
+        outputs.append(found[: s.replicates, rows] if edge <= s.largest else None)
     fields = ("identity", "constant", "zero", "nonfinite")
     return {
         **{
@@ -178,8 +178,8 @@ def _sized(
             for field in fields
         },
         "outputs": [
-            [None if each is None else _nested(each[draw]) for each in outputs]
-            for draw in range(min(s.draws, len(subject.final[0])))
+            [None if each is None else _nested(each[replicate]) for each in outputs]
+            for replicate in range(min(s.replicates, len(subject.final[0])))
         ],
     }
 
@@ -195,7 +195,7 @@ def _predictions(subject: Subject) -> dict[str, Any]:
     found: dict[str, Any] = {
         "images": [{"name": name} for name in subject.names] + subject.tests.describe(),
         "inputs": [pixels(image) for image in inputs],
-        "outputs": _draws(subject, outputs),
+        "outputs": _shown(subject, outputs),
         "identity": plain(compared[0].identity),
         "constant": plain(torch.stack([c.constant for c in compared], dim=1)),
     }
@@ -233,9 +233,9 @@ MEASUREMENTS: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
 """What `measure` knows, by name."""
 
 
-def _draws(subject: Subject, outputs: Tensor) -> list[Any]:
-    """Pixels of the first draws' outputs, (draws, ..., C, H, W), nested alike."""
-    return _nested(outputs[: subject.settings.draws])
+def _shown(subject: Subject, outputs: Tensor) -> list[Any]:
+    """Pixels of the first replicates' outputs, (replicates, ..., C, H, W), nested alike."""
+    return _nested(outputs[: subject.settings.replicates])
 
 
 def _nested(images: Tensor) -> list[Any]:

@@ -18,7 +18,7 @@ from torch import Tensor
 from empirical.identity_map.probes import RHOS, Law, probes
 
 Function = Callable[[Tensor], Tensor]
-"""Images (n, C, H, W) to the outputs of many networks, (draws, n, C, H, W)."""
+"""Images (n, C, H, W) to the outputs of many networks, (replicates, n, C, H, W)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,7 +114,7 @@ def closeness(
 
     Parameters
     ----------
-    outputs : Tensor, shape (draws, n, C, H, W)
+    outputs : Tensor, shape (replicates, n, C, H, W)
     images : Tensor, shape (n, C, H, W)
         What was put in.
     constant : Tensor, shape (C, H, W)
@@ -124,7 +124,7 @@ def closeness(
 
     Returns
     -------
-    Closeness of shape (draws, n)
+    Closeness of shape (replicates, n)
     """
     finite = torch.isfinite(outputs).flatten(-3).all(dim=-1)
     return Closeness(
@@ -156,7 +156,7 @@ def heat_map(
     Parameters
     ----------
     function : callable
-        Images (n, C, H, W) of `dtype` to (draws, n, C, H, W).
+        Images (n, C, H, W) of `dtype` to (replicates, n, C, H, W).
     image : Tensor, shape (C, H, W)
         The training image.
     rhos, count, generator, law
@@ -168,7 +168,7 @@ def heat_map(
 
     Returns
     -------
-    Closeness of shape (draws, rhos, count)
+    Closeness of shape (replicates, rhos, count)
 
     Examples
     --------

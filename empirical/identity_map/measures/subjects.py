@@ -48,7 +48,7 @@ class Settings:
     kinds : tuple of str
         Which of a layer's pictures "pictures" keeps: "singular", "correlated", "first".
         All three at 28 x 28 and 20 layers are 1.6 MB, one is a third of it.
-    draws : int
+    replicates : int
         Of how many networks pictures are kept; numbers are kept of all.
     examples : pair of int or None
         Training and test digits of "layer-error"; all when None.
@@ -63,7 +63,7 @@ class Settings:
     upper: tuple[int, ...] = (1, 2, 3, 6, 10)
     shown: tuple[str, ...] = ("3",)
     kinds: tuple[str, ...] = KINDS
-    draws: int = 1
+    replicates: int = 1
     examples: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
@@ -107,7 +107,7 @@ class Subject:
 
     @cached_property
     def maps(self) -> tuple[Closeness, ...]:
-        """One heat map for each training image, shapes (draws, rhos, count)."""
+        """One heat map for each training image, shapes (replicates, rhos, count)."""
         s = self.settings
         return tuple(
             heat_map(

@@ -12,11 +12,11 @@ def relative_change(initial: Params, final: Params) -> Tensor:
     Parameters
     ----------
     initial, final : tuple of Tensor
-        Stacked along a leading axis of draws.
+        Stacked along a leading axis of replicates.
 
     Returns
     -------
-    Tensor, shape (draws, layers), float64
+    Tensor, shape (replicates, layers), float64
         NaN where final weights are not finite: a diverged training.
 
     Raises
@@ -44,8 +44,8 @@ def relative_change(initial: Params, final: Params) -> Tensor:
         if bool(bad.any()):
             raise ValueError(
                 "relative_change: `initial` must be finite and not zero, but layer "
-                f"{layer + 1} of {int(bad.sum())} of {len(bad)} draws is not, e.g. "
-                f"draw {int(bad.nonzero()[0])}"
+                f"{layer + 1} of {int(bad.sum())} of {len(bad)} replicates is not, e.g. "
+                f"replicate {int(bad.nonzero()[0])}"
             )
         change = (new - old).norm(dim=1) / size
         columns.append(torch.where(torch.isfinite(change), change, torch.nan))

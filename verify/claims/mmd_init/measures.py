@@ -1,13 +1,12 @@
 """What tables 3 to 5 count, against counts by their definitions."""
 
-from typing import Any
-
 import numpy as np
 import torch
 
-from empirical.mmd_init import measures
+from empirical.mmd_init import measures, networks
 from empirical.mmd_init.losses import constant_share
-from empirical.mmd_init.networks import Network
+from empirical.mmd_init.networks import classifier
+from empirical.networks import FullyConnected, Params
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.mmd_init._samples import Array, generator
 from verify.compare import AgreesTo
@@ -63,13 +62,14 @@ CONSTANT = Claim(
 )
 
 
-def _network(seed: int) -> tuple[Network, dict[str, Any], Array]:
-    network = Network(widths=(9, 12, 12, 12, 2))
-    state = network.init("xavier", [generator(91, seed)], dtype=torch.float64)
+def _network(seed: int) -> tuple[FullyConnected, Params, Array]:
+    network = classifier((9, 12, 12, 12, 2))
+    state = networks.start(
+        network, "xavier", [generator(91, seed)], dtype=torch.float64
+    )
     rng = np.random.default_rng([92, seed])
-    for layer in network.layers:
-        bias = state[f"{layer.linear}.bias"]
-        state[f"{layer.linear}.bias"] = bias - 0.7
+    for _, bias in networks.pairs(network, state):
+        bias -= 0.7
     return network, state, rng.standard_normal((32, 9))
 
 
@@ -77,10 +77,8 @@ def _forward(seed: int) -> list[Array]:
     """What enters each ReLU, by the definition."""
     network, state, x = _network(seed)
     entering: list[Array] = []
-    for layer in network.layers[:-1]:
-        weight, bias = (
-            state[f"{layer.linear}.{part}"][0].numpy() for part in ("weight", "bias")
-        )
+    for pair in networks.pairs(network, state)[:-1]:
+        weight, bias = (part[0].numpy() for part in pair)
         entering.append(x @ weight.T + bias)
         x = np.maximum(entering[-1], 0.0)
     return entering

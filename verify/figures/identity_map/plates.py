@@ -52,8 +52,7 @@ def _layers(count: int) -> str:
 def _by_kind(runs: Runs) -> list[tuple[str, Group]]:
     ordered = sorted(runs, key=lambda run: (run.kind, -run.layers))
     return [
-        (f"{str(run.network['kind']).upper()}, {_layers(run.layers)}", run.group)
-        for run in ordered
+        (f"{run.kind.upper()}, {_layers(run.layers)}", run.group) for run in ordered
     ]
 
 
@@ -87,7 +86,7 @@ def connected_map(runs: Runs) -> "Figure":
 
 
 def _of(runs: Runs, activation: str) -> list[Run]:
-    found = [run for run in runs if run.network["activation"] == activation]
+    found = [run for run in runs if run.network("activation") == activation]
     if not found:
         raise Missing(f"there is no record of networks with activation {activation}")
     return found

@@ -5,7 +5,7 @@ it: they are undefined in every number here, left out of means, and named by `re
 which every picture carries.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -134,31 +134,29 @@ class Run:
         """Name of the configuration."""
         return self.record.name
 
-    @property
-    def network(self) -> Mapping[str, Any]:
-        """The specification, as its fields."""
-        return self.record.entry("network")
+    def network(self, field: str) -> Any:
+        """Return a field of the specification."""
+        return self.record.entry(f"network/{field}")
 
     @property
     def kind(self) -> str:
         """``"fcn"``, ``"cnn"`` or ``"residual"``."""
-        kind = str(self.network["kind"])
+        kind = str(self.network("kind"))
         return {"fully connected": "fcn", "convolutional": "cnn"}.get(kind, kind)
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Channels, height, width of a training image."""
-        channels, height, width = self.network[
-            "image" if self.kind == "fcn" else "shape"
-        ]
+        field = "image" if self.kind == "fcn" else "shape"
+        channels, height, width = self.network(field)
         return channels, height, width
 
     @property
     def units(self) -> tuple[int, ...]:
         """Units or channels of hidden layers."""
         if self.kind == "residual":
-            return (int(np.prod(self.shape)),) * (2 * self.network["blocks"] - 1)
-        widths = tuple(self.network["widths"])
+            return (int(np.prod(self.shape)),) * (2 * self.network("blocks") - 1)
+        widths = tuple(self.network("widths"))
         return widths[1:-1] if self.kind == "fcn" else widths
 
     @property
@@ -174,7 +172,7 @@ class Run:
     @property
     def kernel(self) -> int:
         """Edge of the kernels; 0 where there are none."""
-        return int(self.network["kernel"]) if self.kind == "cnn" else 0
+        return int(self.network("kernel")) if self.kind == "cnn" else 0
 
     @property
     def size(self) -> int:

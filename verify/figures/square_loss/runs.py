@@ -112,10 +112,10 @@ class Run:
     @property
     def family(self) -> str:
         """``"none"``, ``"bn"``, ``"wn"`` or ``"wn-rows"``."""
-        network = self.record.entry("network")
-        if network["norm"] is not None:
-            return "bn-affine" if network["norm"]["affine"] else "bn"
-        return {"matrix": "wn", "rows": "wn-rows"}.get(network["weighting"], "none")
+        if self.record.entry("network/norm") is not None:
+            return "bn-affine" if self.record.entry("network/norm/affine") else "bn"
+        weighting = self.record.entry("network/weighting")
+        return {"matrix": "wn", "rows": "wn-rows"}.get(weighting, "none")
 
     @property
     def scales(self) -> tuple[float, ...]:

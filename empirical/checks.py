@@ -1,0 +1,80 @@
+"""Checks of arguments, with one wording: who, what was required, what came."""
+
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+
+def check_choice(who: str, name: str, value: Any, known: Iterable[str]) -> None:
+    """Refuse what is not among the known; near ones are suggested.
+
+    Examples
+    --------
+    >>> check_choice("train", "loss", "means", ("mean", "sum"))
+    Traceback (most recent call last):
+    ValueError: train: `loss` must be one of mean, sum, but it is 'means'. Did ...
+    """
+    known = tuple(known)
+    if value not in known:
+        near = difflib.get_close_matches(str(value), known, n=1)
+        hint = f". Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"{who}: `{name}` must be one of {', '.join(known)}, but it is "
+            f"{value!r}{hint}"
+        )
+
+
+def check_counts(who: str, least: int = 1, /, **counts: float | None) -> None:
+    """Refuse numbers below `least` and those that are not finite; None is absent.
+
+    Examples
+    --------
+    >>> check_counts("train", steps=0)
+    Traceback (most recent call last):
+    ValueError: train: `steps` must be at least 1, but it is 0
+    """
+    for name, value in counts.items():
+        if value is not None and not least <= value < math.inf:
+            raise ValueError(
+                f"{who}: `{name}` must be at least {least}, but it is {value}"
+            )
+
+
+def check_positive(who: str, /, **values: float | None) -> None:
+    """Refuse numbers that are not positive and finite; None is absent."""
+    for name, value in values.items():
+        if value is not None and not 0.0 < value < math.inf:
+            raise ValueError(
+                f"{who}: `{name}` must be positive and finite, but it is {value}"
+            )
+
+
+def check_weights(who: str, /, **values: float) -> None:
+    """Refuse numbers that are negative or not finite."""
+    for name, value in values.items():
+        if not 0.0 <= value < math.inf:
+            raise ValueError(f"{who}: `{name}` must not be negative, but it is {value}")
+
+
+def check_share(who: str, /, **values: float) -> None:
+    """Refuse numbers outside [0, 1)."""
+    for name, value in values.items():
+        if not 0.0 <= value < 1.0:
+            raise ValueError(f"{who}: `{name}` must lie in [0, 1), but it is {value}")
+
+
+def check_exploded(who: str, value: float) -> None:
+    """Refuse a factor of the first loss that is no explosion."""
+    if not value > 1.0:
+        raise ValueError(f"{who}: `exploded` must be greater than 1, but it is {value}")
+
+
+def check_schedule(who: str, schedule: tuple[float, ...]) -> None:
+    """Refuse what are not increasing fractions."""
+    increasing = schedule == tuple(sorted(schedule))
+    if not increasing or not all(0.0 < s < 1.0 for s in schedule):
+        raise ValueError(
+            f"{who}: `schedule` must be increasing fractions in (0, 1), but it is "
+            f"{schedule}"
+        )

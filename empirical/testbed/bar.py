@@ -1,0 +1,80 @@
+"""Where runs stand, on stderr."""
+
+import time
+from collections.abc import Mapping
+from typing import Self
+
+from empirical.testbed import telling
+
+QUIET = 60.0
+"""Seconds between two lines on what runs, where there is no terminal."""
+
+
+class Bar:
+    """Progress on stderr: bars at a terminal, elsewhere a line now and then."""
+
+    def __init__(self, total: int) -> None:
+        # Loaded here: `list` and `--help` draw nothing.
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskID,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._console = Console(stderr=True, soft_wrap=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[shown]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._all = self._bar.add_task("all", total=total, shown=f"0/{total}")
+        self._total, self._done = total, 0
+        self._rows: dict[str, TaskID] = {}
+        self._spoke = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def say(self, line: str) -> None:
+        """Write a line above the bars."""
+        self._console.print(line, markup=False, highlight=False)
+
+    def report(self, name: str, outcome: str) -> None:
+        """Show the start or the end of a run."""
+        if outcome == "running":
+            return
+        if name in self._rows:
+            self._bar.remove_task(self._rows.pop(name))
+        self._done += 1
+        shown = f"{self._done}/{self._total}"
+        self._bar.update(self._all, advance=1, shown=shown)
+        if outcome != "kept":
+            self.say(f"[{shown}] {name}: {outcome}")
+
+    def look(self, running: Mapping[str, telling.Said | None]) -> None:
+        """Show where runs stand."""
+        for name, said in running.items():
+            if name not in self._rows:
+                self._rows[name] = self._bar.add_task(name, total=None, shown="")
+            if said is not None:
+                row = self._rows[name]
+                self._bar.update(
+                    row, completed=said.done, total=said.last, shown=str(said)
+                )
+        if self._bar.disable and time.monotonic() - self._spoke > QUIET:
+            self._spoke = time.monotonic()
+            for name, said in running.items():
+                self.say(f"{name}: {said or 'running'}")

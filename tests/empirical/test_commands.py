@@ -1,0 +1,57 @@
+"""What the command lines of all studies have in common."""
+
+import subprocess
+import sys
+
+import pytest
+
+from empirical.conditioning import EXPERIMENTS
+from empirical.conditioning.__main__ import ABOUT
+from empirical.conditioning.grid import KINDS
+from empirical.identity_map import measures
+from empirical.identity_map.scales import MEASURED
+from empirical.networks.layers import ACTIVATIONS
+from empirical.networks.plan import NAMED
+
+STUDIES = ("conditioning", "identity_map", "mmd_init", "square_loss")
+
+# What takes a second or more to load.
+HEAVY = ("torch", "distributed", "matplotlib", "scipy")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("option", ["--help", "list"])
+def test_help_and_the_list_load_nothing_heavy(study, option):
+    program = f"""
+import runpy, sys
+sys.argv = ["{study}", "{option}"]
+try:
+    runpy.run_module("empirical.{study}", run_name="__main__", alter_sys=True)
+except SystemExit as ended:
+    assert ended.code == 0
+print(*[name for name in {HEAVY} if name in sys.modules], file=sys.stderr)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert len(found.stdout.splitlines()) > 8
+    assert found.stderr.split() == []
+
+
+def test_help_says_of_experiments_what_their_docstrings_do():
+    said = {kind: f.__doc__.partition("\n")[0] for kind, f in EXPERIMENTS.items()}
+    assert said == ABOUT
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_packages_have_their_public_names(study):
+    package = __import__(f"empirical.{study}", fromlist=["*"])
+    assert all(hasattr(package, name) for name in package.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = package.nothing
+
+
+def test_what_there_is_has_the_names_that_configurations_know():
+    assert set(measures.MEASUREMENTS) == set(MEASURED)
+    assert set(EXPERIMENTS) == set(KINDS)
+    assert set(ACTIVATIONS) == set(NAMED)
