@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 
 from empirical.normrelu.experiments import Configuration
-from empirical.normrelu.study import STUDY, run_configuration
 from empirical.testbed import command
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting
@@ -19,19 +18,21 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(configuration: Configuration, setting: Setting) -> tuple[object, None]:
+    # Loaded here: it loads PyTorch.
+    from empirical.normrelu.study import run_configuration
+
     return run_configuration(configuration, setting), None
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
-    configuration = made(EXAMPLE, options)
-    command.train_one(_run, configuration, options, setting)
+    command.train_one(_run, made(EXAMPLE, options), options, setting)
     return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; see `command.main`."""
     return command.main(
-        STUDY,
+        "empirical.normrelu",
         [command.Single("train", "train one arm", _add_train, _train)],
         argv,
         about="Train deep networks with NormReLU and its rivals; results are JSON.",

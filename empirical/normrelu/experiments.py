@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-from empirical.normrelu.networks import ARMS
+from empirical.checks import check_choice, check_counts
 from empirical.testbed.study import check_scale, checked_name
 
 Scale = Literal["small", "full", "paper"]
+NAMES = ("normrelu", "selu", "relu", "batch", "layer")
+"""Of the arms, see `networks.ARMS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +21,7 @@ class Configuration:
     name : str
         Also that of its record.
     arm : str
-        One of `ARMS`.
+        One of `NAMES`.
     depth, width : int
         Hidden layers, and their units.
     rates : tuple of float
@@ -63,17 +65,17 @@ class Configuration:
 
     def __post_init__(self) -> None:
         checked_name(self.name)
-        if self.arm not in ARMS:
-            raise ValueError(
-                f"Configuration: `arm` must be one of {', '.join(ARMS)}, but it is "
-                f"{self.arm!r}"
-            )
-        for name in ("depth", "width", "epochs", "batch", "per_class", "tests"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"Configuration: `{name}` must be at least 1, but it is "
-                    f"{getattr(self, name)}"
-                )
+        who = "Configuration"
+        check_choice(who, "arm", self.arm, NAMES)
+        check_counts(
+            who,
+            depth=self.depth,
+            width=self.width,
+            epochs=self.epochs,
+            batch=self.batch,
+            per_class=self.per_class,
+            tests=self.tests,
+        )
         if not self.rates or not all(0.0 < rate < float("inf") for rate in self.rates):
             raise ValueError(
                 "Configuration: `rates` must be positive and finite, at least one, but "
@@ -116,5 +118,5 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     depths, sizes = _SIZES[scale]
     return tuple(
         Configuration(name=f"{arm}-depth-{depth}", arm=arm, depth=depth, **sizes)
-        for arm, depth in product(ARMS, depths)
+        for arm, depth in product(NAMES, depths)
     )

@@ -7,7 +7,7 @@ import torch
 
 from empirical.activations import NormReLU
 from empirical.networks import FullyConnected, Norm, Params
-from empirical.networks.layers import Activation
+from empirical.networks.plan import Activation
 
 KINK = -1.5907658564412686
 """Of NormReLU with SELU's slope, which the paper takes."""

@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 
 from empirical import devices
-from empirical.digest import code_digest
 from empirical.normrelu.experiments import Configuration, configurations
 from empirical.normrelu.networks import ARMS
 from empirical.normrelu.training import Course, Examples, trained
 from empirical.square_loss.problems import Problem, problem
-from empirical.testbed.records import Draw, Draws, RunRecord, digest, identity
+from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
-
-SCHEMA = 1
 
 
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
@@ -110,10 +107,9 @@ def run_configuration(
     devices.synchronise(setting.device)
     ended = np.array(grid.status).reshape(scores.shape) == "finished"
     stable = [rate for rate, each in zip(c.rates, ended, strict=True) if each.all()]
-    return RunRecord(
-        **_identity(c, setting.device, found),
-        code=code_digest(__name__),
-        environment=devices.describe(setting.device),
+    return STUDY.record(
+        c,
+        setting,
         seconds={
             "choice": chosen - start,
             "training": time.perf_counter() - chosen,
@@ -149,27 +145,24 @@ def _draws(configuration: Configuration, course: Course) -> Draws:
     )
 
 
-def identity_of(configuration: Configuration, setting: Setting) -> dict[str, Any]:
-    """Return what makes a record that of a configuration; see `records.identity`."""
-    try:
-        found = problem_of(configuration, setting)
-    except (FileNotFoundError, ValueError):
-        # Records are read where the data are not; training says what is wrong.
-        found = None
-    return _identity(configuration, setting.device, found)
+def data_of(configuration: Configuration, setting: Setting) -> str:
+    """Return a digest of the examples; see `Study`."""
+    source = problem_of(configuration, setting).source
+    return digest([source["train_sha256"], source["test_sha256"]])
 
 
-def _identity(
-    configuration: Configuration, device: str, found: Problem | None
-) -> dict[str, Any]:
-    splits = ("train_sha256", "test_sha256")
-    data = None if found is None else digest([found.source[s] for s in splits])
-    return identity(configuration, device=device, schema=SCHEMA, data=data)
+def cost_of(configuration: Configuration) -> float:
+    """Return an estimate of a configuration's work; see `Study`."""
+    c = configuration
+    trials = len(c.rates) * len(c.chosen_by) / 2 + len(c.seeds)
+    return 3.0 * c.epochs * 10 * c.per_class * trials * c.depth * c.width**2
 
 
 STUDY = Study(
     module="empirical.normrelu",
     configurations=configurations,
-    identity=identity_of,
+    schema=1,
+    data=data_of,
     run=run_configuration,
+    cost=cost_of,
 )

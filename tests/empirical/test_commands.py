@@ -12,8 +12,10 @@ from empirical.identity_map import measures
 from empirical.identity_map.scales import MEASURED
 from empirical.networks.layers import ACTIVATIONS
 from empirical.networks.plan import NAMED
+from empirical.normrelu import ARMS
+from empirical.normrelu.experiments import NAMES
 
-STUDIES = ("conditioning", "identity_map", "mmd_init", "square_loss")
+STUDIES = ("conditioning", "identity_map", "mmd_init", "normrelu", "square_loss")
 
 # What takes a second or more to load.
 HEAVY = ("torch", "distributed", "matplotlib", "scipy")
@@ -55,3 +57,7 @@ def test_what_there_is_has_the_names_that_configurations_know():
     assert set(measures.MEASUREMENTS) == set(MEASURED)
     assert set(EXPERIMENTS) == set(KINDS)
     assert set(ACTIVATIONS) == set(NAMED)
+
+
+def test_the_arms_of_normrelu_are_named_apart():
+    assert tuple(ARMS) == NAMES
