@@ -6,6 +6,7 @@ logarithms and in the angle, and every pair is read off once, whatever the depth
 lengths are split into cells until polynomials of a fixed degree resolve them.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -115,13 +116,12 @@ class Placed:
         ]
         return cls(ends, np.concatenate(basis))
 
-    def parts(self, of: slice) -> list[tuple[int, slice]]:
-        """Return the cells that rows of a slice lie in, and which rows."""
-        found = [
-            (c, slice(max(a, of.start), min(b, of.stop)))
-            for c, (a, b) in enumerate(zip(self.ends, self.ends[1:], strict=False))
+    def parts(self, of: Index) -> list[tuple[int, slice]]:
+        """Return the cells that rising rows (m,) lie in, and which of the m."""
+        ends = np.searchsorted(of, self.ends).tolist()
+        return [
+            (c, slice(a, b)) for c, (a, b) in enumerate(itertools.pairwise(ends)) if a < b
         ]
-        return [(c, part) for c, part in found if part.start < part.stop]
 
 
 @dataclass(frozen=True)
@@ -171,23 +171,19 @@ class DeepTable:
     """Log lengths and log tangent diagonals of single rows, (cells, NODES, 1 or 2)."""
 
     def read(
-        self, rows: Placed, columns: Placed, block: tuple[slice, slice], y: Array
+        self, rows: Placed, columns: Placed, block: tuple[Index, Index], y: Array
     ) -> Array:
         """Return the kernels of a block of pairs at places y of the angle."""
         assert self.coefficients is not None
         out = np.empty((self.kernels, *y.shape))
-        a, b = block
         n = self.coefficients.shape[2]
-        for p, r in rows.parts(a):
-            for q, c in columns.parts(b):
-                left = rows.basis[r, :n] @ self.coefficients[p, q]
-                each = left.reshape(-1, n) @ columns.basis[c, :n].T
+        own, other = rows.basis[block[0], :n], columns.basis[block[1], :n]
+        for p, r in rows.parts(block[0]):
+            for q, c in columns.parts(block[1]):
+                left = own[r] @ self.coefficients[p, q]
+                each = left.reshape(-1, n) @ other[c].T
                 each = each.reshape(r.stop - r.start, self.kernels, -1, each.shape[1])
-                here = (
-                    slice(r.start - a.start, r.stop - a.start),
-                    slice(c.start - b.start, c.stop - b.start),
-                )
-                out[:, *here] = _clenshaw(each, y[here][:, None]).swapaxes(0, 1)
+                out[:, r, c] = _clenshaw(each, y[r, c][:, None]).swapaxes(0, 1)
         return out
 
     def alone(self, rows: Placed) -> Array:
