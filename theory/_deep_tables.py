@@ -223,22 +223,26 @@ def deep_table(
     """Run the recursion at nodes, if it takes no more than `most` pairs."""
     degree = 14 if angles.folded else 28
     cells = _outlined(stack, interval, angles, degree, most)
-    kernels, probes = 2 if stack.trained else 1, PROBES
+    kernels, probes, turns = 2 if stack.trained else 1, PROBES, ANGLES
+    found: tuple[Recursion, Array, Index] | None = None
     while cells.cost(degree) <= most and degree <= MOST_ANGLES:
-        recursion = _recursion(stack, cells)
         t = angles.nodes(degree)
-        basis, few = _skeleton(recursion, t[_spread(degree, ANGLES)], probes)
+        if found is None:
+            recursion = _recursion(stack, cells)
+            found = recursion, *_skeleton(recursion, t[_spread(degree, turns)], probes)
+        recursion, basis, few = found
         i, j = np.triu_indices(len(few))
-        found = _sampled(recursion, t, (few[i], few[j]))
-        values = np.empty((degree, len(found), len(few), len(few)))
-        values[:, :, i, j] = values[:, :, j, i] = found.transpose(2, 0, 1)
+        if len(i) * degree > most:
+            break
+        sampled = _sampled(recursion, t, (few[i], few[j]))
+        values = np.empty((degree, len(sampled), len(few), len(few)))
+        values[:, :, i, j] = values[:, :, j, i] = sampled.transpose(2, 0, 1)
         values = np.einsum("lk,kfij->flij", chebyshev(degree), values)
         if not _agree(recursion, angles, basis, values):
-            probes *= 3
-            if 3 * probes > len(basis):
+            # Twice as many of both, or all where these are hardly more pairs.
+            probes, turns, found = 2 * probes, 2 * turns, None
+            if 4 * probes * turns > len(basis) * degree:
                 probes = len(basis)
-                if probes**2 // 2 * degree > most:
-                    break
             continue
         to = chebyshev(NODES)[:, ::-1] @ basis.reshape(-1, NODES, len(few))
         size = _sizes(values, to)
@@ -249,7 +253,8 @@ def deep_table(
             c = _by_cells(values[:, :angular], to[:, :n])
             return DeepTable(angles, cells, c, kernels, _alone(recursion, cells))
         degree += degree // 2 if short else 0
-        cells = cells.split(coarse)
+        if coarse.any():
+            cells, found = cells.split(coarse), None
     return DeepTable(angles, cells, None, kernels, np.zeros(0))
 
 
