@@ -52,9 +52,9 @@ ROUNDING = 2e-15
 NARROW = 2.0**-10
 """Least width of an interval of log lengths."""
 
-ENDS = math.acos(1.0 - CLOSE)
-TURN = 1.0
-"""Angles from which to which pairs have a table of their own: few are so close."""
+TURNS = (math.acos(1.0 - CLOSE), 0.42, 1.0)
+"""Angles between which pairs have tables of their own: the closer, the fewer they are in
+many dimensions, and the more nodes they take."""
 
 
 def around(logs: Array) -> Interval:
@@ -120,7 +120,9 @@ class Placed:
         """Return the cells that rising rows (m,) lie in, and which of the m."""
         ends = np.searchsorted(of, self.ends).tolist()
         return [
-            (c, slice(a, b)) for c, (a, b) in enumerate(itertools.pairwise(ends)) if a < b
+            (c, slice(a, b))
+            for c, (a, b) in enumerate(itertools.pairwise(ends))
+            if a < b
         ]
 
 

@@ -4,6 +4,7 @@ Pairs that are apart are read off tables of all layers (`theory._deep_tables`). 
 and all where rows are few, go through the layers one by one (`theory._layer_recursion`).
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +15,7 @@ import numpy.typing as npt
 
 from theory import matrices
 from theory._deep_tables import (
-    ENDS,
-    TURN,
+    TURNS,
     Angles,
     DeepTable,
     Placed,
@@ -149,8 +149,9 @@ class Uneven:
         logs, at = self._start.high, self.split or 0
         sides = (logs[: self.split], logs[at:])
         folded = odd(self.stack)
-        ends = [(TURN, 0.5 * math.pi if folded else math.pi - TURN), (ENDS, TURN)]
-        ends += [] if folded else [(math.pi - TURN, math.pi - ENDS)]
+        near = list(itertools.pairwise(TURNS))
+        ends = [(TURNS[-1], 0.5 * math.pi if folded else math.pi - TURNS[-1]), *near]
+        ends += [] if folded else [(math.pi - b, math.pi - a) for a, b in near]
         return tuple(
             Placement(self.stack, angles, sides, self._between(angles))
             for angles in (Angles(low, high, folded) for low, high in ends)
