@@ -227,7 +227,7 @@ class PiecewisePolynomial(Activation):
         """Energy above order m: Taylor's remainder of the dual at one."""
         if self._is_homogeneous:
             jumps = math.fsum(self._near.jumps)
-        return jumps * jumps * REST[self.m]
+            return jumps * jumps * REST[self.m]
         return _truncated(self._near, self._near).remainder()
 
     @cached_property
