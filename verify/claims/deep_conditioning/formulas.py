@@ -941,9 +941,3 @@ DELTA = Claim(
     compare=AgreesTo(relative=1e-14),
     must_refute=_wrong_sample,
 )
-
-CLAIMS = (
-    *BOUNDS,
-    *(LEM_C8, THM_310, E3_FLOOR, LEM_D6, THM_311, THM_I1, THM_I1_RATE, EQ1, EQ1_RAW),
-    *(CALLABLE, CUBIC, POLYNOMIAL, DELTA),
-)

@@ -263,5 +263,3 @@ NTK = replace(
     measure=partial(_measure, "t"),
     must_refute=partial(_wrong, 1),
 )
-
-CLAIMS = (DUALS, LENGTHS, NNGP, NTK)

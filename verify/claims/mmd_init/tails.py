@@ -524,19 +524,3 @@ PROP_1 = Claim(
     compare=AtMost(relative=1e-13),
     must_refute=_squares_alone,
 )
-
-CLAIMS = (
-    EXACT,
-    PRINTED,
-    SHARP,
-    UNEQUAL,
-    ERR_2,
-    INTERMEDIATE,
-    MOMENT,
-    LEM_1,
-    LEM_2,
-    LEM_3,
-    ERR_4,
-    ERR_3,
-    PROP_1,
-)
