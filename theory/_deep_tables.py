@@ -6,6 +6,7 @@ logarithms and in the angle, and every pair is read off once, whatever the depth
 lengths are split into cells until polynomials of a fixed degree resolve them.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -51,9 +52,9 @@ ROUNDING = 2e-15
 NARROW = 2.0**-10
 """Least width of an interval of log lengths."""
 
-ENDS = math.acos(1.0 - CLOSE)
-TURN = 1.0
-"""Angles from which to which pairs have a table of their own: few are so close."""
+TURNS = (math.acos(1.0 - CLOSE), 0.42, 1.0)
+"""Angles between which pairs have tables of their own: the closer, the fewer they are in
+many dimensions, and the more nodes they take."""
 
 
 def around(logs: Array) -> Interval:
@@ -115,13 +116,14 @@ class Placed:
         ]
         return cls(ends, np.concatenate(basis))
 
-    def parts(self, of: slice) -> list[tuple[int, slice]]:
-        """Return the cells that rows of a slice lie in, and which rows."""
-        found = [
-            (c, slice(max(a, of.start), min(b, of.stop)))
-            for c, (a, b) in enumerate(zip(self.ends, self.ends[1:], strict=False))
+    def parts(self, of: Index) -> list[tuple[int, slice]]:
+        """Return the cells that rising rows (m,) lie in, and which of the m."""
+        ends = np.searchsorted(of, self.ends).tolist()
+        return [
+            (c, slice(a, b))
+            for c, (a, b) in enumerate(itertools.pairwise(ends))
+            if a < b
         ]
-        return [(c, part) for c, part in found if part.start < part.stop]
 
 
 @dataclass(frozen=True)
@@ -171,23 +173,19 @@ class DeepTable:
     """Log lengths and log tangent diagonals of single rows, (cells, NODES, 1 or 2)."""
 
     def read(
-        self, rows: Placed, columns: Placed, block: tuple[slice, slice], y: Array
+        self, rows: Placed, columns: Placed, block: tuple[Index, Index], y: Array
     ) -> Array:
         """Return the kernels of a block of pairs at places y of the angle."""
         assert self.coefficients is not None
         out = np.empty((self.kernels, *y.shape))
-        a, b = block
         n = self.coefficients.shape[2]
-        for p, r in rows.parts(a):
-            for q, c in columns.parts(b):
-                left = rows.basis[r, :n] @ self.coefficients[p, q]
-                each = left.reshape(-1, n) @ columns.basis[c, :n].T
+        own, other = rows.basis[block[0], :n], columns.basis[block[1], :n]
+        for p, r in rows.parts(block[0]):
+            for q, c in columns.parts(block[1]):
+                left = own[r] @ self.coefficients[p, q]
+                each = left.reshape(-1, n) @ other[c].T
                 each = each.reshape(r.stop - r.start, self.kernels, -1, each.shape[1])
-                here = (
-                    slice(r.start - a.start, r.stop - a.start),
-                    slice(c.start - b.start, c.stop - b.start),
-                )
-                out[:, *here] = _clenshaw(each, y[here][:, None]).swapaxes(0, 1)
+                out[:, r, c] = _clenshaw(each, y[r, c][:, None]).swapaxes(0, 1)
         return out
 
     def alone(self, rows: Placed) -> Array:
@@ -227,22 +225,26 @@ def deep_table(
     """Run the recursion at nodes, if it takes no more than `most` pairs."""
     degree = 14 if angles.folded else 28
     cells = _outlined(stack, interval, angles, degree, most)
-    kernels, probes = 2 if stack.trained else 1, PROBES
+    kernels, probes, turns = 2 if stack.trained else 1, PROBES, ANGLES
+    found: tuple[Recursion, Array, Index] | None = None
     while cells.cost(degree) <= most and degree <= MOST_ANGLES:
-        recursion = _recursion(stack, cells)
         t = angles.nodes(degree)
-        basis, few = _skeleton(recursion, t[_spread(degree, ANGLES)], probes)
+        if found is None:
+            recursion = _recursion(stack, cells)
+            found = recursion, *_skeleton(recursion, t[_spread(degree, turns)], probes)
+        recursion, basis, few = found
         i, j = np.triu_indices(len(few))
-        found = _sampled(recursion, t, (few[i], few[j]))
-        values = np.empty((degree, len(found), len(few), len(few)))
-        values[:, :, i, j] = values[:, :, j, i] = found.transpose(2, 0, 1)
+        if len(i) * degree > most:
+            break
+        sampled = _sampled(recursion, t, (few[i], few[j]))
+        values = np.empty((degree, len(sampled), len(few), len(few)))
+        values[:, :, i, j] = values[:, :, j, i] = sampled.transpose(2, 0, 1)
         values = np.einsum("lk,kfij->flij", chebyshev(degree), values)
         if not _agree(recursion, angles, basis, values):
-            probes *= 3
-            if 3 * probes > len(basis):
+            # Twice as many of both, or all where these are hardly more pairs.
+            probes, turns, found = 2 * probes, 2 * turns, None
+            if 4 * probes * turns > len(basis) * degree:
                 probes = len(basis)
-                if probes**2 // 2 * degree > most:
-                    break
             continue
         to = chebyshev(NODES)[:, ::-1] @ basis.reshape(-1, NODES, len(few))
         size = _sizes(values, to)
@@ -253,7 +255,8 @@ def deep_table(
             c = _by_cells(values[:, :angular], to[:, :n])
             return DeepTable(angles, cells, c, kernels, _alone(recursion, cells))
         degree += degree // 2 if short else 0
-        cells = cells.split(coarse)
+        if coarse.any():
+            cells, found = cells.split(coarse), None
     return DeepTable(angles, cells, None, kernels, np.zeros(0))
 
 

@@ -42,6 +42,10 @@ and a series of order 2560 takes 80."""
 LINES = 64
 """The same of piecewise linear functions, by an integral over the angle: 0.04 ms a pair."""
 
+RULES = 12
+"""Pairs of rows, over the same by that integral, to integrate whole: a block of 64 rows
+with 64 takes 12 ms."""
+
 MANY = 8
 """Rows from which the coefficients of a series are interpolated in the log length."""
 
@@ -164,7 +168,8 @@ class Interpolated:
             left, right, near = left[near], right[near], at[near]
             if not len(near):
                 continue
-            if self._linear is not None:
+            rows_near = len(np.unique(np.concatenate([left, right])))
+            if self._linear is not None and len(near) * RULES < rows_near**2:
                 _, lost[near], _ = self._one_by_one(
                     i[near], j[near], rho[near], d[near]
                 )

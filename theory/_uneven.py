@@ -4,6 +4,7 @@ Pairs that are apart are read off tables of all layers (`theory._deep_tables`). 
 and all where rows are few, go through the layers one by one (`theory._layer_recursion`).
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +15,7 @@ import numpy.typing as npt
 
 from theory import matrices
 from theory._deep_tables import (
-    ENDS,
-    TURN,
+    TURNS,
     Angles,
     DeepTable,
     Placed,
@@ -30,7 +30,10 @@ from theory.grids import CLOSE
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-BLOCK = 4096
+Listed = tuple[Index, Index, Array, Array]
+"""Pairs of rows, their correlations and their distances from the nearer of +-1."""
+
+BLOCK = 8192
 """Pairs evaluated together: their temporaries stay in cache."""
 
 ROWS = 64
@@ -68,18 +71,27 @@ class Placement:
         return rows, columns
 
     def read(
-        self, block: tuple[slice, slice], t: Array, out: Sequence[Array]
+        self, block: tuple[Index, Index], t: Array, out: Sequence[Array]
     ) -> Mask | None:
         """Write kernels at angles t; return which pairs it has no table for, if any."""
         low, high = self.angles.low, self.angles.high
         here = (t >= low) & (t <= high)
-        if not here.any():
+        some = np.flatnonzero(here.any(axis=0))
+        if not len(some):
             return None
         if self.table.coefficients is None:
             return here
-        found = self.table.read(*self.sides, block, self.angles.place(t))
+        if 2 * len(some) > t.shape[1]:
+            found = self.table.read(*self.sides, block, self.angles.place(t))
+            for values, value in zip(out, found, strict=True):
+                np.copyto(values, value, where=here)
+            return None
+        # Few pairs lie at these angles: those of their columns.
+        rows, columns = block
+        place, here = self.angles.place(t[:, some]), here[:, some]
+        found = self.table.read(*self.sides, (rows, columns[some]), place)
         for values, value in zip(out, found, strict=True):
-            np.copyto(values, value, where=here)
+            values[:, some] = np.where(here, value, values[:, some])
         return None
 
 
@@ -137,8 +149,9 @@ class Uneven:
         logs, at = self._start.high, self.split or 0
         sides = (logs[: self.split], logs[at:])
         folded = odd(self.stack)
-        ends = [(TURN, 0.5 * math.pi if folded else math.pi - TURN), (ENDS, TURN)]
-        ends += [] if folded else [(math.pi - TURN, math.pi - ENDS)]
+        near = list(itertools.pairwise(TURNS))
+        ends = [(TURNS[-1], 0.5 * math.pi if folded else math.pi - TURNS[-1]), *near]
+        ends += [] if folded else [(math.pi - b, math.pi - a) for a, b in near]
         return tuple(
             Placement(self.stack, angles, sides, self._between(angles))
             for angles in (Angles(low, high, folded) for low, high in ends)
@@ -165,8 +178,11 @@ class Uneven:
         both = [self._recursion.rows.high, self._recursion.diagonals[-1]]
         return np.array(both[:count])
 
-    def panel(self, rows: slice, columns: slice, out: Sequence[Array]) -> None:
-        """Write correlation and relative tangent kernel of some rows."""
+    def panel(self, rows: slice, columns: slice, out: Sequence[Array]) -> Listed:
+        """Write correlation and relative tangent kernel of some rows.
+
+        Returns the pairs that are to go through the layers; many are taken at once.
+        """
         rho, d = self.inputs.pairs(self._unit, rows, columns)
         if len(self._parts) > 1:
             rho, d = self._with_bias(rho, d, rows, columns)
@@ -182,14 +198,18 @@ class Uneven:
             square = listed[:, : len(rho)]
             square &= ~np.tri(*square.shape, dtype=bool)
         p, s = np.divmod(np.flatnonzero(listed), rho.shape[1])
-        for start in range(0, len(p), LISTED):
+        whole = len(p) - len(p) % LISTED
+        for start in range(0, whole, LISTED):
             at = p[start : start + LISTED], s[start : start + LISTED]
-            found = self._recursion.pairs(
-                *(rows.start + at[0], columns.start + at[1], rho[at], d[at])
-            )
-            for values, value in zip(out, found, strict=False):
-                assert value is not None
+            pairs = (rows.start + at[0], columns.start + at[1], rho[at], d[at])
+            for values, value in zip(out, self.through(pairs), strict=True):
                 values[at] = value
+        p, s = p[whole:], s[whole:]
+        return rows.start + p, columns.start + s, rho[p, s], d[p, s]
+
+    def through(self, pairs: Listed) -> list[Array]:
+        """Take pairs through the layers one by one."""
+        return [v for v in self._recursion.pairs(*pairs) if v is not None]
 
     def _with_bias(
         self, rho: Array, d: Array, rows: slice, columns: slice
@@ -216,7 +236,8 @@ class Uneven:
     ) -> None:
         """Read pairs off the tables, and list those that have none."""
         at = self.split or 0
-        block = rows, slice(columns.start - at, columns.stop - at)
+        first, second = (np.arange(s.start, s.stop) for s in (rows, columns))
+        block = first, second - at
         folded = self._tables[0].angles.folded
         t = np.arccos(np.abs(rho) if folded else rho)
         np.less(d, CLOSE, out=listed)
@@ -269,12 +290,13 @@ def fill(
         scales.append(np.ones(len(x)) if relative else np.exp(0.5 * logs[1]))
     kernels = [np.empty((m, n)) for _ in scales]
     at = split or 0
+    left: list[Listed] = []
 
     def panel(first: int) -> None:
         rows = slice(first, min(first + ROWS, m))
         columns = slice(first if split is None else at, len(x))
         upper = [k[rows, columns.start - at :] for k in kernels]
-        net.panel(rows, columns, upper)
+        left.append(net.panel(rows, columns, upper))
         for k, part, scale in zip(kernels, upper, scales, strict=True):
             if split is None:
                 # Rounding depends on the order of a pair: keep one of the two.
@@ -286,6 +308,16 @@ def fill(
                 k[rows.stop :, rows] = part[:, len(part) :].T
 
     matrices.each(panel, range(0, m, ROWS))
+    # Of all panels together: a layer's tables cost as much for a few pairs as for many.
+    i, j, rho, d = (np.concatenate(v) for v in zip(*left, strict=True))
+    for start in range(0, len(i), LISTED):
+        part = slice(start, start + LISTED)
+        pairs = i[part], j[part], rho[part], d[part]
+        for k, v, scale in zip(kernels, net.through(pairs), scales, strict=True):
+            v *= scale[pairs[0]] * scale[pairs[1]]
+            k[pairs[0], pairs[1] - at] = v
+            if split is None:
+                k[pairs[1], pairs[0]] = v
     back = np.argsort(order[:m]), np.argsort(order[at:])
     found = [_reordered(k, *back) for k in kernels]
     return found[0], found[1] if len(found) > 1 else None

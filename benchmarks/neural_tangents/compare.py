@@ -6,14 +6,11 @@ In an environment of its own (see the README here), from the repository's root::
 
 Both sides get the same inputs, raw activations, no biases, and the readout. Digits are
 judged by a recursion in mpmath, from the arc-cosine and arc-sine formulas. ``--uneven``
-compares inputs of unequal lengths instead, and the catalogue with itself on a sphere;
-``taskset -c 0,1`` before the command gives both sides the same cores.
+compares inputs of unequal lengths instead; ``benchmarks/uneven_lengths.py`` goes through
+the catalogue alone. ``taskset -c 0`` before the command gives both sides one core.
 """
 
 import argparse
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -101,9 +98,10 @@ def digits(name: str, depth: int) -> None:
 
 
 def seconds(function: Callable[[], Any]) -> float:
-    start = time.perf_counter()
+    """Processor time of a call, of all its threads."""
+    start = time.process_time()
     function()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def speed(name: str, depth: int, n: int) -> None:
@@ -152,69 +150,20 @@ def uneven_speed(name: str, depth: int, n: int) -> None:
     print(f"| {name}, {depth} | {' | '.join(cells)} |", flush=True)
 
 
-CATALOGUE_LIMIT = 60
-"""Seconds of processor time for one activation of the catalogue."""
-
-
-def one_of_the_catalogue(name: str, depth: int, n: int) -> None:
-    """Print seconds of the sphere and of uneven lengths; for a process of its own."""
-    resource.setrlimit(resource.RLIMIT_CPU, (CATALOGUE_LIMIT, CATALOGUE_LIMIT))
-    x, activation = uneven(n), act.CATALOGUE[name].normalized()
-    smooth = np.isfinite(activation.derivative_second_moment)
-    both = kernels.nngp_ntk if smooth else kernels.nngp
-    for rows in (x / np.linalg.norm(x, axis=1, keepdims=True), x):
-        both(rows, activation, depth)
-        start, count = time.process_time(), 0
-        while count == 0 or time.process_time() < start + 0.3:
-            both(rows, activation, depth)
-            count += 1
-        print(f"{(time.process_time() - start) / count:.6f}", flush=True)
-
-
-def catalogue(depth: int, n: int) -> None:
-    """Print, for each activation, uneven lengths over the sphere."""
-    for name in act.CATALOGUE:
-        command = [sys.executable, __file__, "--one", name]
-        command += ["--depths", str(depth), "--n", str(n)]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        lines = run.stdout.split()
-        if len(lines) == 2:
-            end = f"{float(lines[1]) / max(float(lines[0]), 1e-6):.3g}"
-        elif run.returncode < 0:
-            end = f"> {CATALOGUE_LIMIT} s"
-        else:
-            end = run.stderr.strip().splitlines()[-1].partition(":")[0]
-        lines += [""] * (2 - len(lines))
-        cells = [f"{float(v):.3g}" if v else "" for v in lines]
-        print(f"| {name} | {' | '.join(cells)} | {end} |", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--depths", type=int, nargs="+", default=[1, 20])
     parser.add_argument("--uneven", action="store_true")
-    parser.add_argument("--others", type=int, default=100, help="n of the catalogue")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one:
-        one_of_the_catalogue(options.one, options.depths[-1], options.n)
-        return
     if options.uneven:
         print(
             f"| seconds, n = {options.n}, lengths 0.5 to 1.5 | theory | again |", end=""
         )
         print(" neural-tangents | again | ratio | NNGP apart | NTK apart |")
         print(f"| --- |{' ---: |' * 7}")
-        for name in LAYERS if options.n else ():
+        for name in LAYERS:
             uneven_speed(name, options.depths[-1], options.n)
-        if not options.others:
-            return
-        print(
-            f"\n| theory, normalised, n = {options.others} | sphere | uneven | ratio |"
-        )
-        print("| --- | ---: | ---: | ---: |", flush=True)
-        catalogue(options.depths[-1], options.others)
         return
     print("| relative error | theory: NNGP | NTK | neural-tangents: NNGP | NTK |")
     print("| --- | ---: | ---: | ---: | ---: |")

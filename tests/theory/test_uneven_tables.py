@@ -47,7 +47,7 @@ def test_many_rows_have_the_kernels_of_few(name: str):
 
 def test_combinations_that_are_a_little_off_are_refused():
     stack = Stack((Layer(act.tanh),) * 4, frozenset(range(1, 6)))
-    angles = deep.Angles(deep.TURN, np.pi - deep.TURN, folded=False)
+    angles = deep.Angles(deep.TURNS[-1], np.pi - deep.TURNS[-1], folded=False)
     cells = deep.Cells((-0.5, 0.0, 0.5))
     recursion = deep._recursion(stack, cells)
     t = angles.nodes(20)
@@ -62,6 +62,6 @@ def test_combinations_that_are_a_little_off_are_refused():
 
 def test_no_table_where_it_costs_more_than_the_pairs():
     stack = Stack((Layer(act.silu.normalized()),) * 20)
-    angles = deep.Angles(deep.TURN, np.pi - deep.TURN, folded=False)
+    angles = deep.Angles(deep.TURNS[-1], np.pi - deep.TURNS[-1], folded=False)
     table = deep.deep_table(stack, Interval(-0.75, 0.5), angles, 1024)
     assert table.coefficients is None

@@ -226,7 +226,8 @@ class PiecewisePolynomial(Activation):
     def _remainder(self) -> float:
         """Energy above order m: Taylor's remainder of the dual at one."""
         if self._is_homogeneous:
-            return math.fsum(self._near.jumps) ** 2 * REST[self.m]
+            jumps = math.fsum(self._near.jumps)
+            return jumps * jumps * REST[self.m]
         return _truncated(self._near, self._near).remainder()
 
     @cached_property

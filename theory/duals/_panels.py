@@ -14,6 +14,10 @@ Array = npt.NDArray[np.float64]
 NODES = 24
 TAIL = 1e-14
 """Last Chebyshev coefficients of a panel that is fine enough, over its largest value."""
+NEAREST = 1e-9
+"""Angles from which means of the slope keep their digits: distances of 1e-18."""
+VANISHING = 1e-6
+"""Slopes over the largest product of a slope and its angle that count as none."""
 LAYER = 9.0
 """Kinks a distance g apart leave exp(-g^2 / 2t^2) at an angle t: 1e-18 at t = g/9."""
 
@@ -51,8 +55,15 @@ class Panels:
             other = tuple(range(1, values.ndim))
             each = np.abs(values).max(axis=other[1:]) if other[1:] else np.abs(values)
             most = max(most, float((each * t).max()))
-            # A slope that vanishes there counts by what it adds to the dual.
-            size = np.maximum(each.max(axis=1), 1e-3 * most / high)
+            # A slope that vanishes there counts by what it adds to the dual, another by
+            # what its integral from there adds to that to `NEAREST`.
+            own = each.max(axis=1)
+            adds = np.where(
+                own > VANISHING * most,
+                own * np.maximum(10.0, np.square(NEAREST / high)),
+                np.inf,
+            )
+            size = np.maximum(own, np.minimum(1e-3 * most / high, adds))
             tail = np.abs(rows[:, -3:]).max(axis=other)
             # Of a panel as short as an eighth of its end the rest is rounding.
             fine = (tail <= TAIL * size) | (high - low <= high / 8.0)

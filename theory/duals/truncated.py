@@ -113,21 +113,47 @@ class Truncated:
         # int (rho - cos u)^power / power! W(cos u) sin u du
         x, w = gaussian.legendre(self._nodes)
         total = np.zeros_like(rho)
-        for low, high in itertools.pairwise(self._cuts):
+        for panel, (low, high) in enumerate(itertools.pairwise(self._cuts)):
             a, b = np.clip(start, low, high), np.clip(stop, low, high)
             # Most panels lie outside the angles between which most points integrate.
-            live = np.flatnonzero(a != b)
-            if not live.size:
+            live = a != b
+            if not live.any():
                 continue
-            first, end = a[live], stop[live]
-            half = 0.5 * (b[live] - first)
+            whole = live & (np.abs(b - a) == high - low)
+            at = np.flatnonzero(whole)
+            if at.size:
+                total[at] += np.sign(b - a)[at] * self._whole(panel, stop[at], power)
+            at = np.flatnonzero(live & ~whole)
+            if not at.size:
+                continue
+            first, end = a[at], stop[at]
+            half = 0.5 * (b[at] - first)
             u = first + half * (x[:, None] + 1.0)
             values = self._kernel(u)
             if power:
                 both = _sine(0.5 * (u - end)) * _sine(0.5 * (u + end))
                 values *= (2.0 * both) ** power
-            total[live] += half * (w @ values)
+            total[at] += half * (w @ values)
         return total / math.factorial(power)
+
+    def _whole(self, panel: int, t: Array, power: int) -> Array:
+        """Return the integral over a panel, of which the kernel is known, for angles t."""
+        values, sine, cosine = (v[panel] for v in self._panels)
+        if not power:
+            return np.full_like(t, values.sum())
+        # sin((u - t) / 2) sin((u + t) / 2): what is lost next to u = t is of the panel.
+        one, other = np.outer(sine, np.cos(0.5 * t)), np.outer(cosine, np.sin(0.5 * t))
+        both = (one - other) * (one + other)
+        return values @ (2.0 * both) ** power
+
+    @cached_property
+    def _panels(self) -> tuple[Array, Array, Array]:
+        """W sin u with the rule's weights, sin(u/2) and cos(u/2), (panels, nodes)."""
+        x, w = gaussian.legendre(self._nodes)
+        cuts = np.array(self._cuts)
+        half = 0.5 * np.diff(cuts)[:, None]
+        u = cuts[:-1, None] + half * (x + 1.0)
+        return half * w * self._kernel(u), np.sin(0.5 * u), np.cos(0.5 * u)
 
     def remainder(self) -> float:
         """int_0^1 (1 - r)^m / m! W(r) dr = sum_{k>m} a_k^2."""
