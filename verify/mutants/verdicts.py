@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 PLACE = Path(__file__).with_name("verdicts.json")
 
-LONGEST_CLAIM = 15.0
+LONGEST_CLAIM = 10.0
 """Seconds of a claim under measurement that is too long to be run for each mutation."""
 
-LONGEST = 90.0
+LONGEST = 45.0
 """Seconds of the claims, as measured, that one mutation is run against."""
 
 SLOWER, AT_LEAST = 10.0, 5.0
