@@ -264,4 +264,61 @@ NTK = replace(
     must_refute=partial(_wrong, 1),
 )
 
-CLAIMS = (DUALS, LENGTHS, NNGP, NTK)
+# --- the same pair among many ---------------------------------------------------------
+
+CROWD = 120
+"""Rows: twice as many pairs as from which on kernels are read off tables."""
+
+
+@lru_cache(maxsize=32)
+def _among_many(name: str, p: float, q: float, turn: float, depth: int) -> Any:
+    """Both kernels of a pair of inputs, from those of a crowd around them."""
+    rng = np.random.default_rng(17)
+    logs, angles = rng.uniform(math.log(p), math.log(q), CROWD), rng.uniform(size=CROWD)
+    turns = 2.0 * math.pi * angles[:, None]
+    others = np.exp(0.5 * logs)[:, None] * np.hstack([np.cos(turns), np.sin(turns)])
+    one, two = _rows(p, q, turn)
+    found = kernels.nngp_ntk(
+        np.vstack([one, others, two]), subject(name).normalized(), depth
+    )
+    return [np.asarray(k)[np.ix_((0, -1), (0, -1))] for k in found]
+
+
+def _predict_many(
+    which: int, *, activation: str, squares: list[float], turn: float, depth: int
+) -> list[Any]:
+    return _of(_among_many(activation, *squares, turn, depth)[which])
+
+
+_MANY = grid(
+    activation=("relu", "erf", "gelu"),
+    squares=([0.5, 30.0],),
+    turn=(0.02, 1.2, 3.1),
+    depth=(1, 3),
+)
+
+NNGP_MANY = replace(
+    NNGP,
+    id="dc/eq1-many",
+    title="Kernels of a pair among many inputs of unequal lengths",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" 1/2 \le |x|^2 \le 30, \quad n = 122",
+    cases=_MANY,
+    larger_cases={},
+    predict=partial(_predict_many, 0),
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_MANY = replace(
+    NTK,
+    id="dc/eq7-many",
+    title="Tangent kernels of a pair among many inputs of unequal lengths",
+    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad 1/2 \le |x|^2 \le 30, \quad n = 122",
+    cases=_MANY,
+    larger_cases={},
+    predict=partial(_predict_many, 1),
+    uses=("dc/eq7-lengths",),
+)
+
+CLAIMS = (DUALS, LENGTHS, NNGP, NTK, NNGP_MANY, NTK_MANY)
