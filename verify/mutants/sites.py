@@ -234,7 +234,8 @@ def _walk(node: ast.AST, place: _Place, checks: frozenset[str]) -> Iterator[_Pla
             # Defaults are of the place around a function.
             function=inside if body else place.function,
             called=place.called or (calls and body),
-            compared=isinstance(node, ast.Compare),
+            compared=isinstance(node, ast.Compare)
+            or (place.compared and isinstance(node, ast.UnaryOp)),
         )
         many = isinstance(value, list)
         for index, child in enumerate(value if many else [value]):

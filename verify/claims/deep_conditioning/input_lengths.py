@@ -232,6 +232,22 @@ _MORE = (
     *_cases("selu", 3, *_EQUAL, *_UNEQUAL),
 )
 
+# Parallel and nearly parallel rows, whose distances cancel, and nearly opposite ones.
+_PARALLEL = (
+    *grid(
+        activation=("sin", "erf", "gelu"),
+        squares=([0.01, 0.02], [0.3, 0.5], [4.0, 4.1], [0.5, 16.0]),
+        turn=(0.0, 1e-4, 3.0),
+        depth=(2,),
+    ),
+    *grid(activation=("selu",), squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=(1,)),
+)
+
+
+def _a_layer_more(**case: Any) -> list[Any]:
+    return _predict(0, **{**case, "depth": case["depth"] + 1})
+
+
 NNGP = Claim(
     id="dc/eq1-lengths",
     items=("Eq1", "D.0"),
@@ -291,10 +307,22 @@ def _predict_many(
 
 
 _MANY = grid(
-    activation=("relu", "erf", "gelu"),
+    activation=("relu", "erf", "gelu", "sin"),
     squares=([0.5, 30.0],),
     turn=(0.02, 1.2, 3.1),
     depth=(1, 3),
+)
+
+NNGP_PARALLEL = replace(
+    NNGP,
+    id="dc/eq1-parallel",
+    title="Kernels of parallel, nearly parallel and opposite inputs of unequal lengths",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" x_j = c\, x_i",
+    cases=_PARALLEL,
+    larger_cases={},
+    must_refute=_a_layer_more,
+    uses=("dc/eq1-lengths",),
 )
 
 NNGP_MANY = replace(
@@ -321,4 +349,4 @@ NTK_MANY = replace(
     uses=("dc/eq7-lengths",),
 )
 
-CLAIMS = (DUALS, LENGTHS, NNGP, NTK, NNGP_MANY, NTK_MANY)
+CLAIMS = (DUALS, LENGTHS, NNGP, NTK, NNGP_PARALLEL, NNGP_MANY, NTK_MANY)
