@@ -74,8 +74,20 @@ def _slope_bound(*, delta: float, mu: float, form: str) -> Any:
 
 def _tangent_ratio(*, depth: int, delta: float, mu: float, form: str) -> Any:
     if form == "printed":
-        return 2 * _bound(_mpf(depth) / 2, delta, mu)
+        # The theorem says nothing before the burn-in of half the layers.
+        layers = _mpf(depth) / 2
+        late = layers >= _start(delta, mu)
+        return 2 * _bound(layers, delta, mu) if late else _mpf(1)
     return _bound(depth, delta, mu)
+
+
+def _condition(*, depth: int, delta: float, mu: float, n: int, assumption: str) -> Any:
+    """1 + 2 n (1 - mu/2)^(L - L_0) and 1 + n ..., before L_0 by 1 + n B/(1 - B)."""
+    start = _start(delta, mu)
+    if assumption == "B" and depth <= start:
+        distance = _mpf(delta) * (1 + _mpf(mu) / 2) ** depth
+        return 1 + n * (1 - distance) / distance
+    return 1 + {"A": 2, "B": 1}[assumption] * n * (1 - _mpf(mu) / 2) ** (depth - start)
 
 
 def _tangent_least(**case: Any) -> Any:
@@ -165,6 +177,7 @@ def _normrelu_terms(
 _FORMULAS: dict[str, Callable[..., Any]] = {
     "conditioning.one_layer_bound": _one_layer,
     "conditioning.derivative_bound": _slope_bound,
+    "conditioning.nngp_condition_bound": _condition,
     "conditioning.ntk_ratio_bound": _tangent_ratio,
     "conditioning.ntk_min_eigenvalue_bound": _tangent_least,
     "conditioning.ntk_condition_bound": _tangent_condition,
@@ -276,11 +289,34 @@ BOUNDS = (
         ),
     ),
     _formula(
+        "cor3.7-values",
+        ("Cor3.3", "Cor3.7"),
+        "The condition bounds of the kernel, before and after the burn-in",
+        r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad 1 + n (1 - \mu/2)^{L - L_0}, \quad"
+        r" 1 + n \frac{B}{1 - B}",
+        *_cases(
+            "conditioning.nngp_condition_bound",
+            depth=(80, 151),
+            delta=(0.01,),
+            mu=(_RELU_MU, 1.0),
+            n=(7, 100),
+            assumption=("A",),
+        ),
+        *_cases(
+            "conditioning.nngp_condition_bound",
+            depth=(0, 3, 8, 60),
+            delta=(0.01,),
+            mu=(_RELU_MU, 1.0),
+            n=(7, 100),
+            assumption=("B",),
+        ),
+    ),
+    _formula(
         "thm3.4-values",
         ("Thm3.4", "Thm3.8", "E5"),
         "The printed bounds on the tangent kernel, at even and odd depth",
         r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
-        *_tangent_cases("printed", depth=(80, 101)),
+        *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
     ),
     _formula(
         "thm3.4-envelope-values",
@@ -674,7 +710,7 @@ EQ1 = Claim(
     assumptions=("unit inputs", "normalised"),
     source=Source(KEY, "Equations 1 and 7"),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "tanh"), depth=(1, 4)),
+    cases=grid(activation=("relu", "tanh", "hard_tanh", "gelu"), depth=(1, 4)),
     predict=_predict_kernels,
     measure=_measure_kernels,
     # 1e-12 of the recursion; cosines of float64 rows to 3 ulp, with slope 2 a layer.
