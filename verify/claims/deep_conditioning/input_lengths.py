@@ -280,6 +280,88 @@ NTK = replace(
     must_refute=partial(_wrong, 1),
 )
 
+# --- variances other than 1, biases and residual connections --------------------------
+
+_INPUT_VAR, _INPUT_BIAS = 1.3, 0.2
+
+
+@lru_cache(maxsize=64)
+def _residual(name: str, p: float, q: float, skip: float, depth: int) -> Any:
+    layer = kernels.Layer(subject(name), weight_var=1.7, bias_var=0.3, skip=skip)
+    x, options = _rows(p, q, 1.2), {"weight_var": _INPUT_VAR, "bias_var": _INPUT_BIAS}
+    return kernels.nngp_ntk(x, [layer] * depth, **options)
+
+
+@lru_cache(maxsize=64)
+def _residual_states(name: str, p: float, q: float, skip: float, depth: int) -> Any:
+    """K' = c^2 K + w E s s + b and T' = w E s s + b + T (w E s' s' + c^2)."""
+    law = pairs.LAWS[name]
+    with mpmath.workprec(BITS):
+        w, b, c2 = mpmath.mpf(1.7), mpmath.mpf(0.3), mpmath.mpf(skip) ** 2
+        first = pairs.start(*_rows(p, q, 1.2))
+        k = [mpmath.mpf(_INPUT_VAR) * v + mpmath.mpf(_INPUT_BIAS) for v in first.k]
+        t = list(k)
+        for _ in range(depth):
+            found = (law.one(k[0]), law.one(k[1]), law.two(*k))
+            new = [w * value + b for value, _ in found]
+            t = [
+                n + old * (w * slope + c2)
+                for n, old, (_, slope) in zip(new, t, found, strict=True)
+            ]
+            k = [n + c2 * old for n, old in zip(new, k, strict=True)]
+        return k, t
+
+
+def _predict_residual(
+    which: int, *, activation: str, squares: list[float], skip: float, depth: int
+) -> list[Any]:
+    return _of(_residual(activation, *squares, skip, depth)[which])
+
+
+def _measure_residual(
+    which: int, *, activation: str, squares: list[float], skip: float, depth: int
+) -> list[Any]:
+    return _entries(*_residual_states(activation, *squares, skip, depth)[which])
+
+
+def _wrong_residual(which: int, **case: Any) -> list[Any]:
+    # The share itself in the place of its square.
+    return _predict_residual(which, **{**case, "skip": math.sqrt(case["skip"])})
+
+
+NNGP_RESIDUAL = replace(
+    NNGP,
+    id="dc/eq1-residual",
+    title="Kernels of networks with variances other than 1, biases and residual layers",
+    statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2",
+    assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
+    cases=grid(
+        activation=("relu", "erf", "gelu"),
+        squares=([2.0, 2.0], [0.5, 9.0]),
+        skip=(0.0, 0.6, 1.5),
+        depth=(1, 3),
+    ),
+    larger_cases={},
+    predict=partial(_predict_residual, 0),
+    measure=partial(_measure_residual, 0),
+    must_refute=partial(_wrong_residual, 0),
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_RESIDUAL = replace(
+    NNGP_RESIDUAL,
+    id="dc/eq7-residual",
+    items=("Eq7", "D.0"),
+    title="Tangent kernels with variances other than 1, biases and residual layers",
+    statement=r"T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
+    r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
+    source=Source(KEY, "Equation 7 and Appendix D"),
+    predict=partial(_predict_residual, 1),
+    measure=partial(_measure_residual, 1),
+    must_refute=partial(_wrong_residual, 1),
+    uses=("dc/eq7-lengths",),
+)
+
 # --- the same pair among many ---------------------------------------------------------
 
 CROWD = 120
@@ -349,4 +431,14 @@ NTK_MANY = replace(
     uses=("dc/eq7-lengths",),
 )
 
-CLAIMS = (DUALS, LENGTHS, NNGP, NTK, NNGP_PARALLEL, NNGP_MANY, NTK_MANY)
+CLAIMS = (
+    DUALS,
+    LENGTHS,
+    NNGP,
+    NTK,
+    NNGP_RESIDUAL,
+    NTK_RESIDUAL,
+    NNGP_PARALLEL,
+    NNGP_MANY,
+    NTK_MANY,
+)
