@@ -376,10 +376,14 @@ def _among_many(name: str, p: float, q: float, turn: float, depth: int) -> Any:
     turns = 2.0 * math.pi * angles[:, None]
     others = np.exp(0.5 * logs)[:, None] * np.hstack([np.cos(turns), np.sin(turns)])
     one, two = _rows(p, q, turn)
-    found = kernels.nngp_ntk(
-        np.vstack([one, others, two]), subject(name).normalized(), depth
-    )
-    return [np.asarray(k)[np.ix_((0, -1), (0, -1))] for k in found]
+    a, x = subject(name).normalized(), np.vstack([one, others, two])
+    square = kernels.nngp_ntk(x, a, depth)
+    # Between the pair from a matrix of all with some, in another order.
+    across = kernels.nngp_ntk(x, a, depth, y=x[:30:-1])
+    found = [np.asarray(k)[np.ix_((0, -1), (0, -1))] for k in square]
+    for k, between in zip(found, across, strict=True):
+        k[0, 1] = between[0, 0]
+    return found
 
 
 def _predict_many(
