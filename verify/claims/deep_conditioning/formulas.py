@@ -6,6 +6,7 @@ Here it is compared with its own formula, written out a second time.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -79,6 +80,14 @@ def _tangent_ratio(*, depth: int, delta: float, mu: float, form: str) -> Any:
         late = layers >= _start(delta, mu)
         return 2 * _bound(layers, delta, mu) if late else _mpf(1)
     return _bound(depth, delta, mu)
+
+
+def _envelope(*, depth: int, delta: float, mu: float) -> Any:
+    """r <- r (1 - mu (1 - r)), layer by layer."""
+    r, m = 1 - _mpf(delta), _mpf(mu)
+    for _ in range(depth):
+        r *= 1 - m * (1 - r)
+    return r
 
 
 def _condition(*, depth: int, delta: float, mu: float, n: int, assumption: str) -> Any:
@@ -177,6 +186,7 @@ def _normrelu_terms(
 _FORMULAS: dict[str, Callable[..., Any]] = {
     "conditioning.one_layer_bound": _one_layer,
     "conditioning.derivative_bound": _slope_bound,
+    "conditioning.correlation_envelope": _envelope,
     "conditioning.nngp_condition_bound": _condition,
     "conditioning.ntk_ratio_bound": _tangent_ratio,
     "conditioning.ntk_min_eigenvalue_bound": _tangent_least,
@@ -287,6 +297,22 @@ BOUNDS = (
             mu=_MUS,
             form=("printed", "sharp"),
         ),
+    ),
+    replace(
+        _formula(
+            "lemC.5-envelope",
+            ("LemC.5", "Thm3.2"),
+            "The largest correlation after thousands of layers of a small rate",
+            r"r_{l+1} = r_l (1 - \mu (1 - r_l))",
+            *_cases(
+                "conditioning.correlation_envelope",
+                depth=(7, 5000),
+                delta=(1e-9, 1e-3, 0.3),
+                mu=(0.0155, 0.003),
+            ),
+        ),
+        # The promise of the library.
+        compare=AgreesTo(relative=1e-13),
     ),
     _formula(
         "cor3.7-values",

@@ -245,7 +245,8 @@ _PARALLEL = (
 
 
 def _a_layer_more(**case: Any) -> list[Any]:
-    return _predict(0, **{**case, "depth": case["depth"] + 1})
+    more: dict[str, Any] = {**case, "depth": case["depth"] + 1}
+    return _predict(0, **more)
 
 
 NNGP = Claim(
@@ -326,7 +327,8 @@ def _measure_residual(
 
 def _wrong_residual(which: int, **case: Any) -> list[Any]:
     # The share itself in the place of its square.
-    return _predict_residual(which, **{**case, "skip": math.sqrt(case["skip"])})
+    wrong: dict[str, Any] = {**case, "skip": math.sqrt(case["skip"])}
+    return _predict_residual(which, **wrong)
 
 
 NNGP_RESIDUAL = replace(
