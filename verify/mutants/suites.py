@@ -37,8 +37,8 @@ def imports(path: Path) -> frozenset[str]:
 def near(module: str) -> list[Path]:
     """Return the files of tests that import a module, or what imports it, near first.
 
-    Nearest are those that import the module itself, then its package, then a module
-    that imports it; of equals the shorter file.
+    Nearest are those named after a part of the module, then those that import it, its
+    package, or a module that imports it; of equals the shorter file.
     """
     package = module.rpartition(".")[0]
     above = {
@@ -48,14 +48,16 @@ def near(module: str) -> list[Path]:
         if any(n == module or n.startswith(f"{module}.") for n in imports(path))
     }
     packages = {package} - {"theory", "empirical", "verify"}
-    ranked: list[tuple[int, int, Path]] = []
+    parts = [part.strip("_") for part in module.split(".")[1:]]
+    ranked: list[tuple[bool, int, int, Path]] = []
     for path in (ROOT / "tests").rglob("test_*.py"):
         names = imports(path)
         for rank, wanted in enumerate(({module}, packages, above)):
             if names & wanted:
-                ranked.append((rank, path.stat().st_size, path))
+                unnamed = not any(part in path.stem for part in parts)
+                ranked.append((unnamed, rank, path.stat().st_size, path))
                 break
-    return [path for _, _, path in sorted(ranked)][:FILES]
+    return [path for *_, path in sorted(ranked)][:FILES]
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,15 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Failed:
-    """Tests of a file fail."""
+class Begun:
+    """A child begins to run a file of tests."""
 
     suite: str
+
+
+@dataclass(frozen=True)
+class Failed(Begun):
+    """Tests of a file fail."""
 
 
 def try_suites(trial: Trial, tell: Tell) -> None:
@@ -85,8 +92,10 @@ def try_suites(trial: Trial, tell: Tell) -> None:
     for suite in trial.suites:
         allow(LONGEST)
         name = suite.relative_to(ROOT).as_posix()
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not gpu"]
-        tell(name)
+        # Assertions as they are: libraries were imported before pytest could rewrite them.
+        options = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider"]
+        options += ["-m", "not slow and not gpu"]
+        tell(Begun(name))
         found = pytest.main([*options, str(suite)])
         if found not in (PASSED, NOTHING):
             tell(Failed(name))
@@ -116,11 +125,11 @@ def tested(
     ]
     for trial, told in each(trials, try_suites, workers=workers, seconds=_seconds):
         assert trial.mutant is not None
+        last = told[-1] if told else Begun("")
+        if isinstance(last, str):
+            raise RuntimeError(f"{trial.mutant.key} cannot be tried:\n{last}")
         # Where the child died or ran out of time, the file that it had begun.
-        ended = bool(told) and told[-1] is None
-        last = told[-1] if told else ""
-        by = "" if ended else last.suite if isinstance(last, Failed) else last
-        yield replace(pairs[trial.mutant], test=str(by))
+        yield replace(pairs[trial.mutant], test=last.suite if last else "")
 
 
 def _seconds(trial: Trial) -> float:
