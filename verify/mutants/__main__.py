@@ -1,6 +1,7 @@
 """``python -m verify.mutants``: plant mistakes in the source, and see who notices."""
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +32,9 @@ OFTEN = 10.0
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return 0 when the list of survivors is up to date."""
     options = _parser().parse_args(argv)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # In the background the first of them would be ignored.
+        signal.signal(number, signal.default_int_handler)
     children.prepare()
     folder = options.records / "quick" / "lines"
     try:
