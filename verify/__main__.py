@@ -1,9 +1,12 @@
 """``python -m verify list | run CLAIM... | show CLAIM``."""
 
 import argparse
+import functools
+import inspect
 import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verify import command, index, paths, references
@@ -92,9 +95,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def describe(claim: "Claim") -> str:
     """Return what a claim states, and on what it rests, as plain text."""
+    # Loaded here: it takes a moment.
+    from verify.report.plain import formula
+
     lines = [
         f"{claim.id}  {claim.title}",
-        f"  {claim.statement}",
+        f"  {formula(claim.statement)}",
         *(f"  assuming {assumption}" for assumption in claim.assumptions),
         f"  source: {references.full_citation(claim.source.key)} {claim.source.where}.",
         f"  statement: {claim.reading.value}, {claim.reading.meaning}",
@@ -111,10 +117,39 @@ def describe(claim: "Claim") -> str:
         f"  evidence: {kind.value}; holds means: {kind.meaning}",
         f"  expected: {claim.expected.value}",
         f"  refuted if: {claim.compare.criterion()}",
+        *_parts(claim),
         f"  run only this: python -m verify run {claim.id}",
         "",
     ]
     return "\n".join(lines)
+
+
+def _parts(claim: "Claim") -> list[str]:
+    """Return the functions of a claim, and where they stand."""
+    from empirical.digest import ROOT
+
+    lines: list[str] = []
+    for name in ("predict", "measure", "must_refute", "must_hold", "examples", "runs"):
+        function = getattr(claim, name)
+        if function is None:
+            continue
+        bound = ""
+        if isinstance(function, functools.partial):
+            settled = [*function.args, *function.keywords.values()]
+            bound = f", of {', '.join(_named(each) for each in settled)}"
+            function = function.func
+        code = inspect.unwrap(function).__code__
+        file = Path(code.co_filename)
+        place = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
+        lines.append(
+            f"  {name}: {function.__qualname__}{bound} ({place}:{code.co_firstlineno})"
+        )
+    return lines
+
+
+def _named(value: object) -> str:
+    name = getattr(value, "__qualname__", repr(value))
+    return name if len(name) < 60 else f"{name[:57]}..."
 
 
 if __name__ == "__main__":

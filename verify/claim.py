@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from itertools import product
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from verify import items
@@ -92,6 +93,23 @@ def grid(**axes: Iterable[Any]) -> tuple[Case, ...]:
 
 
 _ID = re.compile(r"[a-z]+/[A-Za-z0-9.]+(-[A-Za-z0-9.]+)*")
+
+
+def declared(module: ModuleType) -> tuple["Claim", ...]:
+    """Return the claims that a module declares, by a name or in a tuple, in its order.
+
+    Raises
+    ------
+    ValueError
+        If it declares none.
+    """
+    found: list[Claim] = []
+    for value in vars(module).values():
+        each = value if isinstance(value, tuple) else (value,)
+        found += [c for c in each if isinstance(c, Claim) and c not in found]
+    if not found:
+        raise ValueError(f"{module.__name__} must declare a Claim at its top level")
+    return tuple(found)
 
 
 FAULTS = ("false as printed", "false as read", "false, as expected", "not reproduced")

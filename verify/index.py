@@ -101,10 +101,11 @@ def _sources(package: str) -> Iterator[tuple[str, str]]:
 
 
 def _imported(module: str) -> list[Listed]:
+    from verify.claim import declared
     from verify.compare import Outcome
 
     found: list[Listed] = []
-    for claim in importlib.import_module(module).CLAIMS:
+    for claim in declared(importlib.import_module(module)):
         remark = claim.fault if claim.expected is Outcome.REFUTED else ""
         remark = "open" if claim.open_reason else remark
         found.append(Listed(claim.id, claim.title, remark))

@@ -9,7 +9,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from verify import references
-from verify.claim import Claim
+from verify.claim import Claim, declared
 from verify.index import CLAIMS_PACKAGE
 from verify.items import paper
 from verify.retired import RETIRED
@@ -26,12 +26,12 @@ class Entry:
 
 @cache
 def entries(package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
-    """Collect the ``CLAIMS`` of every module of `package`: by paper, then natural order.
+    """Collect the claims of every module of `package`: by paper, then natural order.
 
     Raises
     ------
     ValueError
-        If a law of the ledger is broken (see `check`) or a module has no ``CLAIMS``.
+        If a law of the ledger is broken (see `check`) or a module declares no claim.
     """
     found: list[Entry] = []
     folder = importlib.import_module(package).__path__
@@ -39,9 +39,7 @@ def entries(package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
     for name in sorted(m.name for m in modules if not m.ispkg):
         if name.rpartition(".")[2].startswith("_"):
             continue
-        claims = getattr(importlib.import_module(name), "CLAIMS", None)
-        if claims is None:
-            raise ValueError(f"ledger: {name} must define CLAIMS, a tuple of claims")
+        claims = declared(importlib.import_module(name))
         found += [Entry(claim, name) for claim in claims]
     check([entry.claim for entry in found])
     return tuple(sorted(found, key=lambda entry: order(entry.claim.id)))

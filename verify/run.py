@@ -21,7 +21,7 @@ from empirical.testbed.records import RunRecord
 from empirical.testbed.study import run_here
 from empirical.testbed.tasks import End, Task
 from verify import ledger, records
-from verify.claim import Claim, Profile
+from verify.claim import Claim, Profile, declared
 from verify.judging import control_of, judge, outcome_of
 from verify.paths import Place, place, placed
 from verify.records import CaseRecord, Record
@@ -253,7 +253,7 @@ def _work(
 ) -> Record:
     """Run one claim in a worker, importing only the module that defines it."""
     home = importlib.import_module(module)
-    claim = next(c for c in home.CLAIMS if c.id == claim_id)
+    claim = next(c for c in declared(home) if c.id == claim_id)
     said = [each.text if isinstance(each, Failure) else each for each in trained]
     found = {**known, **dict(zip(missing, said, strict=True))}
     roots = roots_of(module)

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import dask.config
-from distributed import Client, Future, KilledWorker, get_worker
+from distributed import Client, Future, KilledWorker, Scheduler, get_worker
+from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import sync
 
 from empirical.testbed import stopping, telling
@@ -46,7 +47,7 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
     """Run a task in a worker, and tell the clients so.
 
     On a `shared` scheduler another program may have published the result. Looked up by
-    the one that asks, it could be published and let go just after.
+    the one that asks, it could be published just after.
     """
     global _key
     worker = get_worker()
@@ -106,7 +107,6 @@ class Cluster:
         self._starts: Counter[str] = Counter()
         self._payloads: dict[str, bytes] = {}
         self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
-        self._published: list[str] = []
         self._workers: Mapping[str, Any] = {}
         self._asked_workers = 0.0
         self._restarting = 0
@@ -224,7 +224,6 @@ class Cluster:
         if ended[0] is End.DONE and self._crew is None:
             with suppress(OSError):
                 self._client.set_metadata([TOPIC, key], ended[1:])
-                self._published.append(key)
         return result_of(*ended)
 
     def _obituary(self, key: str, error: KilledWorker) -> str:
@@ -336,11 +335,20 @@ class Cluster:
         for key in list(self._futures):
             self._forget(key)
 
-    def close(self) -> None:
-        """Take back what was published."""
-        with suppress(OSError):
-            for key in self._published if self._client.status == "running" else ():
-                self._client.set_metadata([TOPIC, key], None)
+
+def sweeper() -> SchedulerPlugin:
+    """Return what clears a scheduler of published results when all have left it."""
+
+    # A class of this function's: the scheduler need not have this package.
+    class Sweeper(SchedulerPlugin):
+        name = TOPIC
+        idempotent = True
+
+        def remove_client(self, scheduler: Scheduler, client: str) -> None:
+            if {client, "fire-and-forget"}.issuperset(scheduler.clients):
+                scheduler.task_metadata.pop(TOPIC, None)
+
+    return Sweeper()
 
 
 def _quiet() -> None:
@@ -369,11 +377,8 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
         text = f"no Dask scheduler answers at {scheduler}: {error}"
         raise ConnectionError(text) from None
     with client:
-        cluster = Cluster(client, None, grace)
-        try:
-            yield cluster
-        finally:
-            cluster.close()
+        client.register_plugin(sweeper())
+        yield Cluster(client, None, grace)
 
 
 @contextmanager

@@ -99,6 +99,14 @@ def log_and_sleep(folder, name, seconds):
     return name
 
 
+def log_and_wait(folder, name, file):
+    """Leave a file a call, and return once `file` is there."""
+    log_and_sleep(folder, name, 0)
+    while not Path(file).exists():
+        time.sleep(0.05)
+    return name
+
+
 def train(folder, name, updates, pause=0.05):
     """Count updates like a training run that goes on from its checkpoint."""
     path = Path(folder) / f"{name}.checkpoint"

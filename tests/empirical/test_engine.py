@@ -13,7 +13,9 @@ from pathlib import Path
 import engine_tasks as jobs
 import psutil
 import pytest
+from distributed import Client
 
+from empirical.testbed.cluster import TOPIC
 from empirical.testbed.engine import Engine
 from empirical.testbed.signals import Ended
 from empirical.testbed.tasks import End, Graph, Task
@@ -565,27 +567,42 @@ def wait_for(condition, seconds=200.0):
 def test_two_programs_on_one_scheduler_share_tasks(dask_cluster, tmp_path):
     _, file = dask_cluster
     wait_for(file.exists)
-    folder = tmp_path / "calls"
+    folder, gate = tmp_path / "calls", tmp_path / "go"
     folder.mkdir()
     tasks = [
-        Task(f"k{i}", jobs.log_and_sleep, (str(folder), f"k{i}", 0.4)) for i in range(6)
+        Task(f"quick {i}", jobs.log_and_sleep, (str(folder), f"quick {i}", 0))
+        for i in range(3)
     ]
-    found = [{}, {}]
+    tasks += [
+        Task(f"held {i}", jobs.log_and_wait, (str(folder), f"held {i}", str(gate)))
+        for i in range(3)
+    ]
+    found, looks = [{}, {}], [[], []]
 
     def program(which):
         with Engine(scheduler=file) as engine:
-            found[which] = run(engine, *tasks)
+            found[which] = run(engine, *tasks, progress=looks[which].append)
 
     threads = [threading.Thread(target=program, args=(which,)) for which in (0, 1)]
     threads[0].start()
-    # The second one comes when something is done already.
-    wait_for(lambda: len(list(folder.iterdir())) >= 3)
+    # The second one comes when something is done already, and asks for everything
+    # (one look after its first, it has) before the first one ends.
+    wait_for(lambda: looks[0] and looks[0][-1].done == 3)
     threads[1].start()
+    wait_for(lambda: sum(look.workers > 0 for look in looks[1]) > 2)
+    gate.touch()
     for thread in threads:
         thread.join()
     for results in found:
         assert {k: r.value for k, r in results.items()} == {t.key: t.key for t in tasks}
     assert len(list(folder.iterdir())) == len(tasks)
+
+    def published():
+        with Client(scheduler_file=str(file), set_as_default=False) as client:
+            return client.get_metadata([TOPIC], default=None)
+
+    # What both had published goes when the last one has left.
+    wait_for(lambda: published() is None)
 
 
 def test_a_program_that_stops_leaves_shared_tasks_to_the_other(dask_cluster, tmp_path):

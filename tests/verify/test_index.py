@@ -17,11 +17,11 @@ def test_the_index_is_current():
 
 
 MODULE = """
-from types import SimpleNamespace
-from verify.compare import Outcome
-CLAIMS = (SimpleNamespace(
-    id="dc/toy", title="{title}", expected=Outcome.HOLDS, open_reason="",
-),)
+from verify.claim import Claim, Evidence, Source
+CLAIM = Claim(
+    id="dc/toy", title="{title}", items=(), statement="", open_reason="a toy",
+    source=Source("key", "where"), evidence=Evidence.NUMERIC,
+)
 """
 
 

@@ -87,7 +87,7 @@ def test_the_laws_of_the_ledger(toy: Toy, claims: list[str], message: str) -> No
 
 
 def test_a_module_without_claims_is_refused(toy: Toy) -> None:
-    with pytest.raises(ValueError, match="must define CLAIMS"):
+    with pytest.raises(ValueError, match="must declare a Claim"):
         ledger.entries(toy(one="NOTHING = ()"))
 
 

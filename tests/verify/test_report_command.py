@@ -239,7 +239,7 @@ def test_markdown_has_a_line_for_every_claim(
     lines = capsys.readouterr().out.splitlines()
     table = [line for line in lines if line.startswith("|")]
     assert len(table) == 4
-    assert {line.count("|") for line in table} == {9}
+    assert {line.count("|") for line in table} == {10}
     assert "- `dc/eq2`: later" in lines
 
 
@@ -270,3 +270,32 @@ def test_verify_lists_runs_and_shows(
     assert "holds means: no difference at the listed points" in shown
     assert "open: later" in shown
     assert verify(package, "run", "dc/eq9") == 2
+
+
+def test_filters_say_what_is_run_and_what_is_shown(
+    toy: Toy, report: Command, ran: list[str], capsys: Captured
+) -> None:
+    package = toy(
+        one="CLAIMS = (Claim(id='dc/eq1', **COMMON),"
+        "Claim(id='dc/eq2', **COMMON | dict(predict=doubled)),"
+        "Claim(id='dc/eq7', **COMMON | dict(evidence=Evidence.SEARCH)))"
+    )
+    assert report(package, "--paper", "sl") == 0
+    assert report(package, "--evidence", "search") == 0
+    assert ran == ["dc/eq7"]
+    # What is not shown counts, too.
+    assert report(package, "--outcome", "holds") == 1
+    out = capsys.readouterr().out
+    assert "2 claims: 2 hold" in out
+
+
+def test_show_says_which_functions_predict_and_measure(
+    toy: Toy, capsys: Captured, tmp_path: Path
+) -> None:
+    package = toy(one=GOOD)
+    folder = ("--records", str(tmp_path / "results"))
+    verify_command.main(["show", "dc/eq1", "--package", package, *folder])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    for part in ("predict: square (", "measure: ", "must_refute: off_by_one ("):
+        (line,) = (line for line in lines if line.startswith(part))
+        assert "one.py:" in line

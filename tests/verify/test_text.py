@@ -12,6 +12,7 @@ from verify.compare import Outcome
 from verify.records import CaseRecord
 from verify.report import as_text, build
 from verify.report import rows as values
+from verify.report.plain import formula
 
 Toy = Callable[..., Any]
 
@@ -21,13 +22,13 @@ def _row(entry: Any, folder: Path) -> values.Row:
     return build((entry,), folder)[0]
 
 
-@pytest.mark.parametrize("width", [60, 90, 110, 160])
+@pytest.mark.parametrize("width", [60, 80, 119, 120, 160])
 def test_lines_fit_the_terminal(toy_entry: Toy, tmp_path: Path, width: int) -> None:
     text = as_text((_row(toy_entry(""), tmp_path),), width=width, colour=False)
     assert max(len(line) for line in text.splitlines()) <= width
     assert "dc/eq1" in text
     assert "\x1b" not in text
-    assert ("predicted" in text) == (width >= 110)
+    assert ("predicted" in text) == (width >= 120)
 
 
 def test_a_red_claim_is_explained_below_the_table(
@@ -105,3 +106,21 @@ def test_a_case_in_error_shows_no_numbers() -> None:
     case = _case(None, error="Traceback")
     assert values.measured_of(case) == values.predicted_of(case) == ""
     assert values.gap_of(case) == values.resolves_of(case) == ""
+
+
+@pytest.mark.parametrize(
+    ("latex", "shown"),
+    [
+        (r"\frac{2\mu}{1+\mu} (1 - \rho)", "2μ/(1 + μ) · (1 − ρ)"),
+        (r"\hat\sigma''(\rho)^2", "σ̂′′(ρ)²"),
+        (r"\sum_{k \ge 0} a_k^2 \rho^k", "∑_(k ≥ 0)a_k² ρ^k"),
+        (r"\tbinom{M}{2} \log n", "(M choose 2)log n"),
+        (
+            r"x > -1 \iff \overline{|f_n|} \le \sqrt{\tfrac12}",
+            "x > −1 ⟺ overline(|f_n|) ≤ √(1/2)",
+        ),
+        (r"K^{(m)}_{ij} = \|x\|^2, \quad m \to \infty", "K_ij^(m) = ‖x‖², m → ∞"),
+    ],
+)
+def test_formulas_as_text(latex: str, shown: str) -> None:
+    assert formula(latex) == shown

@@ -1,1 +1,1 @@
-"""Claims: a folder a paper, a module a topic; each lists its own in ``CLAIMS``."""
+"""Claims: a folder a paper, a module a topic; every `Claim` at its top level counts."""

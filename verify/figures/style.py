@@ -186,6 +186,7 @@ def as_svg(
     if themed:
         for colour, variable in _VARIABLES.items():
             body = body.replace(colour, f"var(--{variable}, {colour})")
+    body = _slimmed(body, name)
     found = re.search(r'viewBox="([^"]*)"', head)
     assert found is not None
     return (
@@ -207,3 +208,41 @@ def _own_ids(body: str, name: str) -> str:
 
     body = re.sub(r' id="([^"]+)"', rewrite, body)
     return re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)
+
+
+def _slimmed(body: str, name: str) -> str:
+    """Write shorter what looks the same: numbers, paths, styles that come again."""
+    place = r'\b(?:(?:d|x|y|width|height)=|transform=(?="(?:rotate|translate)))"[^"]*"'
+    body = re.sub(place, lambda found: _shortened(found[0]), body)
+    body = re.sub(r' transform="rotate\(-?0 [^"]*"', "", body)
+    body = re.sub(r"\s*\n\s*", "\n", body)
+    styles = re.findall(r' style="([^"]*)"', body)
+    again = [style for style in dict.fromkeys(styles) if styles.count(style) > 1]
+    rules = ""
+    for k, style in enumerate(again):
+        body = body.replace(f' style="{style}"', f' class="c{k}"')
+        rules += f"#{name} .c{k}{{{style}}}\n"
+    return _without_bare_groups(body.replace("</style>", f"\n{rules}</style>", 1))
+
+
+def _shortened(attribute: str) -> str:
+    """Round to hundredths of a point, and let lines follow without their letter."""
+    text = re.sub(r"\d+\.\d+", lambda found: f"{float(found[0]):.2f}", attribute)
+    text = re.sub(r"(\.\d*?)0+(?!\d)", r"\1", text).replace(". ", " ")
+    text = re.sub(r"\.(?=[\",)\n])", "", text)
+    text = re.sub(r"\s+", " ", text)
+    if text.startswith("d=") and not re.search("[A-KN-Yabd-y]", text[2:]):
+        text = text.replace(" L ", " ")
+    return text
+
+
+def _without_bare_groups(body: str) -> str:
+    kept: list[bool] = []
+    parts = re.split(r"(<g\b[^>]*>|</g>)", body)
+    for k, part in enumerate(parts):
+        if part.startswith("<g"):
+            kept.append(part != "<g>")
+        if part in ("<g>", "</g>"):
+            opened = kept[-1] if part == "<g>" else kept.pop()
+            parts[k] = part if opened else ""
+    return re.sub(r"\n+", "\n", "".join(parts))

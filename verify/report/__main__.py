@@ -8,10 +8,11 @@ from pathlib import Path
 
 from empirical.testbed.signals import Ended
 from verify import command, index, ledger, paths
-from verify.claim import Profile
+from verify.claim import Evidence, Profile
 from verify.compare import Outcome
+from verify.items import PAPERS
 from verify.report import as_json, as_markdown, as_text
-from verify.report.rows import NOT_RUN, STALE, Row, build
+from verify.report.rows import KINDS, NOT_RUN, STALE, Row, build
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,14 +24,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
-        entries = ledger.select(options.claims, options.package)
+        entries = _chosen(ledger.select(options.claims, options.package), options)
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
     try:
         ran = _run_missing(entries, folder, options)
         rows = build(entries, folder, options.profile)
-        _write(_rendered(rows, folder, options), options.output)
+        shown = [row for row in rows if options.outcome in (None, row.kind)]
+        _write(_rendered(shown, folder, options), options.output)
     except Ended as ended:
         command.complain("interrupted; finished claims are kept, run again to resume")
         return ended.exit_code
@@ -53,6 +55,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--format", choices=("text", "markdown", "html", "json"), default="text"
     )
+    parser.add_argument(
+        "--paper", choices=[p.prefix for p in PAPERS], help="claims of one paper"
+    )
+    parser.add_argument(
+        "--evidence",
+        choices=[kind.name.lower() for kind in Evidence],
+        help="claims that are known in one way",
+    )
+    parser.add_argument("--outcome", choices=KINDS, help="show only what came out so")
     parser.add_argument("--output", type=Path, metavar="PATH", help="default: stdout")
     parser.add_argument("--rerun", action="store_true", help="run all, current or not")
     parser.add_argument(
@@ -68,6 +79,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_common_options(parser)
     return parser
+
+
+def _chosen(
+    entries: Sequence[ledger.Entry], options: argparse.Namespace
+) -> list[ledger.Entry]:
+    """Return the entries of the paper and the kind of evidence that are asked for."""
+    return [
+        entry
+        for entry in entries
+        if options.paper in (None, entry.claim.paper)
+        and options.evidence in (None, entry.claim.evidence.name.lower())
+    ]
+
+
+def _filtered(options: argparse.Namespace) -> bool:
+    return any((options.paper, options.evidence, options.outcome))
 
 
 def _run_missing(
@@ -105,7 +132,7 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
         return as_html(
             rows,
             profile=options.profile,
-            whole=not options.claims,
+            whole=not (options.claims or _filtered(options)),
             runs=beside(folder, options.profile.value),
         )
     colour = options.output is None and sys.stdout.isatty()

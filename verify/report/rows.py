@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +12,7 @@ from empirical.digest import code_digest
 from verify import records
 from verify.claim import FAULTS, Claim, Profile
 from verify.compare import Outcome, small
+from verify.items import PAPERS, Paper
 from verify.judging import checked
 from verify.ledger import Entry
 from verify.records import CaseRecord, Record
@@ -19,6 +20,8 @@ from verify.run import roots_of
 
 STALE = "stale"
 NOT_RUN = "not run"
+KINDS = ("holds", "loose", "refuted", "undecided", "bad", "pending", "open")
+"""Of verdicts: as expected, not decided, otherwise than expected, not run, open."""
 LOOSE = 2.0
 """A bound that could shrink by more than this factor unnoticed is a loose one."""
 
@@ -69,6 +72,18 @@ class Row:
     def loose(self) -> bool:
         """Whether a bound is nowhere within a factor 2 of what it bounds."""
         return self.slack is not None and self.slack > LOOSE
+
+    @property
+    def kind(self) -> str:
+        """Which of `KINDS` the verdict is."""
+        if self.green:
+            if self.outcome == Outcome.REFUTED:
+                return "refuted"
+            return "loose" if self.loose else "holds"
+        if self.outcome in (Outcome.HOLDS, Outcome.REFUTED, Outcome.ERROR):
+            return "bad"
+        known = {"open": "open", "undecided": "undecided", "vacuous": "undecided"}
+        return known.get(self.outcome, "pending")
 
     @property
     def verdict(self) -> str:
@@ -125,6 +140,16 @@ def counts(rows: Sequence[Row]) -> Mapping[str, int]:
     )
     found = {name: sum(bool(test(row)) for row in rows) for name, test in order}
     return {name: count for name, count in found.items() if count}
+
+
+def chapters(rows: Sequence[Row]) -> Iterator[tuple[Paper, str, tuple[Row, ...]]]:
+    """Group rows by paper, and by its section that lists their first item."""
+    for paper in PAPERS:
+        mine = [row for row in rows if row.claim.paper == paper.prefix]
+        for title, _ in paper.sections:
+            these = tuple(r for r in mine if paper.section_of(r.claim.items) == title)
+            if these:
+                yield paper, title, these
 
 
 def _unexpected(row: Row) -> bool:

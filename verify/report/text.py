@@ -22,21 +22,22 @@ _STYLES = {
     "not run": "yellow",
 }
 _COLUMNS = (
-    *("claim", "evidence", "predicted", "measured"),
+    *("claim", "title", "evidence", "predicted", "measured"),
     *("gap", "resolves", "outcome", "source"),
 )
-NARROW = 110
-"""Below this many columns the table drops what the wide one adds."""
+_NUMBERS = ("predicted", "measured", "gap", "resolves", "s")
+WIDE = 120
+"""From so many columns on a line says what was predicted and measured, too."""
 
 
 def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
-    """Return the table of all rows and the counts below it.
+    """Return what is not settled, a line a claim by paper and chapter, and the counts.
 
     Parameters
     ----------
     width : int
-        Columns; from 110 on the predicted and measured values of the worst case and the
-        source are shown too.
+        Columns; from 120 on the predicted and measured values of the worst case, the gap
+        and what it resolves are shown too.
     colour : bool
         Whether to write ANSI colours.
     """
@@ -44,43 +45,51 @@ def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
     console = Console(
         file=target, width=width, force_terminal=colour, no_color=not colour
     )
-    console.print(_table(rows, wide=width >= NARROW))
     for row in rows:
-        if not row.settled:
+        if not row.settled and (row.remark or row.outcome != values.NOT_RUN):
             console.print(_explained(row))
+    console.print(_table(rows, width=width))
     console.print(_evidence_table(rows))
     console.print(Text(values.summary(rows), style="bold"))
     # A table pads its lines to the full width; files and diffs are better without.
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
 
 
-def _table(rows: Sequence[Row], *, wide: bool) -> Table:
+def _table(rows: Sequence[Row], *, width: int) -> Table:
+    wide = width >= WIDE
+    lines = {row.claim.id: _line(row, wide=wide) for row in rows}
+    names = ("claim", "title", *(_NUMBERS if wide else ()), "outcome")
+    cells = [names, *lines.values()]
+    widths = [max(len(each) for each in column) for column in zip(*cells, strict=True)]
+    # The title has what the others leave.
+    left = width - sum(widths) + widths[1] - 3 * len(names)
+    widths[1] = max(12, min(widths[1], left))
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False)
-    table.add_column("claim", no_wrap=True, overflow="fold")
-    if wide:
-        table.add_column("evidence")
-        table.add_column("predicted", justify="right")
-        table.add_column("measured", justify="right")
-    table.add_column("gap", justify="right", no_wrap=True)
-    table.add_column("resolves", justify="right", no_wrap=True)
-    if wide:
-        table.add_column("s", justify="right", no_wrap=True)
-    table.add_column("outcome", min_width=12)
-    if wide:
-        table.add_column("source", overflow="fold")
-    for row in rows:
-        gap, resolves = values.gap_text(row), values.resolves_text(row)
-        verdict = Text(row.verdict, style=_STYLES.get(row.verdict, "bold red"))
-        start: list[str | Text] = [row.claim.id]
-        if wide:
-            seconds = f"{row.record.seconds:.1f}" if row.record else ""
-            start += [row.claim.evidence.value]
-            start += [values.predicted_text(row), values.measured_text(row)]
-            start += [gap, resolves, seconds, verdict, row.claim.source.where]
-        else:
-            start += [gap, resolves, verdict]
-        table.add_row(*start)
+    for name, size in zip(names, widths, strict=True):
+        table.add_column(
+            name,
+            justify="right" if name in _NUMBERS else "left",
+            width=size,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    for paper, chapter, these in values.chapters(rows):
+        table.add_section()
+        table.add_row(paper.prefix, chapter, style="bold dim")
+        for row in these:
+            *start, verdict = lines[row.claim.id]
+            style = _STYLES.get(row.verdict, "bold red")
+            table.add_row(*start, Text(verdict, style=style))
     return table
+
+
+def _line(row: Row, *, wide: bool) -> list[str]:
+    seconds = f"{row.record.seconds:.1f}" if row.record else ""
+    numbers = (
+        *(values.predicted_text(row, 4), values.measured_text(row, 4)),
+        *(values.gap_text(row), values.resolves_text(row), seconds),
+    )
+    return [row.claim.id, row.claim.title, *(numbers if wide else ()), row.verdict]
 
 
 def explain(row: Row) -> str:
@@ -128,12 +137,13 @@ def as_markdown(rows: Sequence[Row]) -> str:
         f"**{values.summary(rows)}**",
         "",
         f"| {' | '.join(_COLUMNS)} |",
-        "| --- | --- | ---: | ---: | ---: | ---: | --- | --- |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | --- | --- |",
     ]
     for row in rows:
         source = row.claim.source
         cells = (
             f"`{row.claim.id}`",
+            row.claim.title,
             row.claim.evidence.value,
             values.predicted_text(row),
             values.measured_text(row),

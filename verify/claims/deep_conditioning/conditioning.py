@@ -842,20 +842,3 @@ COR_37_ATTAINED = Claim(
     must_refute=_wrong_attained,
     uses=("dc/thm3.2-sharp",),
 )
-
-CLAIMS = (
-    LEM_C5,
-    B_SCHEDULE,
-    B_VALUES,
-    E4_CORRECTED,
-    THM_32,
-    THM_32_SHARP,
-    THM_32_MAP,
-    COR_33,
-    COR_33_WORST,
-    COR_33_DEPTH,
-    LEM_C8,
-    THM_36,
-    COR_37,
-    COR_37_ATTAINED,
-)

@@ -716,23 +716,3 @@ COEFFICIENTS = Claim(
     compare=AgreesTo(absolute=1e-13),
     must_refute=_wrong_coefficients,
 )
-
-CLAIMS = (
-    EQ2,
-    ASM_A,
-    ASM_B,
-    DUAL,
-    SLOPE,
-    DISTANCE,
-    DUAL_MANY,
-    SLOPE_MANY,
-    DISTANCE_MANY,
-    UNEQUAL,
-    DEF_31,
-    LEM_C2,
-    LEM_C2_POSITIVE,
-    C_4,
-    TAB_1,
-    TAB_2,
-    COEFFICIENTS,
-)

@@ -22,5 +22,3 @@ SEC_11 = Claim(
         " CIFAR-10 itself and some hundred GPU runs of 300 epochs are needed as well."
     ),
 )
-
-CLAIMS = (SEC_11,)

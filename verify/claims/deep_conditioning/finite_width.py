@@ -615,14 +615,3 @@ PLATEAU_SLOPE = Claim(
     must_refute=_wrong_one,
     uses=("dc/E13-variance",),
 )
-
-CLAIMS = (
-    EQ1,
-    DEEP_MEAN,
-    ERROR,
-    RATE,
-    DIGIT_BOUNDS,
-    VARIANCE,
-    PLATEAU_PRINTED,
-    PLATEAU_SLOPE,
-)

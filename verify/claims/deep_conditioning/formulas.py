@@ -83,7 +83,7 @@ def _tangent_ratio(*, depth: int, delta: float, mu: float, form: str) -> Any:
 
 
 def _envelope(*, depth: int, delta: float, mu: float) -> Any:
-    """r <- r (1 - mu (1 - r)), layer by layer."""
+    """Go through r <- r (1 - mu (1 - r)), layer by layer."""
     r, m = 1 - _mpf(delta), _mpf(mu)
     for _ in range(depth):
         r *= 1 - m * (1 - r)
@@ -1002,10 +1002,4 @@ DELTA = Claim(
     # Squares of differences and sums of unit rows: d + 10 roundings.
     compare=AgreesTo(relative=1e-14),
     must_refute=_wrong_sample,
-)
-
-CLAIMS = (
-    *BOUNDS,
-    *(LEM_C8, THM_310, E3_FLOOR, LEM_D6, THM_311, THM_I1, THM_I1_RATE, EQ1, EQ1_RAW),
-    *(CALLABLE, CUBIC, POLYNOMIAL, DELTA),
 )

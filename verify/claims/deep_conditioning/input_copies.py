@@ -216,5 +216,3 @@ CONTINUITY = Claim(
         " gives 1."
     ),
 )
-
-CLAIMS = (COPIES, DUPLICATES, CONTINUITY)

@@ -436,15 +436,3 @@ NTK_MANY = replace(
     predict=partial(_predict_many, 1),
     uses=("dc/eq7-lengths",),
 )
-
-CLAIMS = (
-    DUALS,
-    LENGTHS,
-    NNGP,
-    NTK,
-    NNGP_RESIDUAL,
-    NTK_RESIDUAL,
-    NNGP_PARALLEL,
-    NNGP_MANY,
-    NTK_MANY,
-)

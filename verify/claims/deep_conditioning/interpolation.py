@@ -338,12 +338,3 @@ DIGITS_GAIN = Claim(
     compare=MeanAtMost(discrepancy=0.05),
     must_refute=_wrong_gain,
 )
-
-CLAIMS = (
-    THM_61,
-    THM_61_SHARPER,
-    THM_61_ZERO,
-    DIGITS_RATE,
-    DIGITS_LIMIT,
-    DIGITS_GAIN,
-)

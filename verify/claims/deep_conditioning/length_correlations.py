@@ -279,10 +279,3 @@ THM_311_LENGTHS = Claim(
     max_examples=40,
     uses=("dc/thmD.1",),
 )
-
-CLAIMS = (
-    LEM_D6,
-    EQ20,
-    THM_311,
-    THM_311_LENGTHS,
-)

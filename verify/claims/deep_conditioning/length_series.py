@@ -239,10 +239,3 @@ EQ16 = Claim(
     compare=AgreesTo(absolute=5e-12),
     must_refute=_wrong_dual,
 )
-
-CLAIMS = (
-    EQ14,
-    LEM_D5,
-    EQ15,
-    EQ16,
-)

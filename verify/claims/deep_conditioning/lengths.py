@@ -350,12 +350,3 @@ WIDE = Claim(
     must_refute=_wrong_networks,
     uses=("dc/D.0",),
 )
-
-CLAIMS = (
-    D0,
-    LEM_D3,
-    LEM_D3_MONOTONE,
-    THM_D1,
-    THM_D1_ABOVE,
-    WIDE,
-)

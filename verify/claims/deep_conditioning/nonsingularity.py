@@ -580,15 +580,3 @@ E2_PRINTED = Claim(
         " suffice: dc/thmH.5."
     ),
 )
-
-CLAIMS = (
-    ARC_LAW,
-    ARC_VALUES,
-    TWO_POINTS,
-    THM_H1,
-    THM_H1_LIMIT,
-    LEM_H3,
-    THM_H5,
-    POLYNOMIAL,
-    E2_PRINTED,
-)

@@ -283,5 +283,3 @@ E8_EPSILON = Claim(
     compare=_EXACT,
     must_refute=_predict_eps_printed,
 )
-
-CLAIMS = (LEM_21, EQ6, E8_HIDDEN, E8_SIGN, E8_EPSILON)

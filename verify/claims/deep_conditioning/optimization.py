@@ -649,15 +649,3 @@ THM_42 = Claim(
     must_refute=_wrong_training_steps,
     uses=("dc/thmE.5",),
 )
-
-CLAIMS = (
-    THM_E8,
-    THM_E9,
-    E14_PRINTED,
-    THM_41,
-    THM_E3,
-    LEM_E1,
-    LEM_E1_CONSTANT,
-    THM_E5,
-    THM_42,
-)

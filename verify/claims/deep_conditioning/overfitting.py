@@ -385,14 +385,3 @@ EQ26 = _of_small_problems(
     must_refute=_wrong_noise,
     finding="Attained for n = 1: one input whose drawn label contradicts the optimum.",
 )
-
-CLAIMS = (
-    DELTA,
-    DELTA_SPHERE,
-    LEM_G1,
-    LEM_G1_SHARPER,
-    IDENTITY,
-    LEM_G3,
-    EQ25,
-    EQ26,
-)

@@ -535,5 +535,3 @@ RATE = Claim(
     must_refute=_wrong_rate,
     uses=("dc/thm3.10-phase-limit",),
 )
-
-CLAIMS = (STATE, FUNCTIONS, EDGE, CURVE, LAYER, LIMIT, RATE)

@@ -185,5 +185,3 @@ POSTERIOR = Claim(
     compare=_CLOSE,
     must_refute=_wrong_posterior,
 )
-
-CLAIMS = (FLOW, FLOW_OF_KERNELS, POSTERIOR)

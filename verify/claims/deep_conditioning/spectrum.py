@@ -575,17 +575,3 @@ NETWORKS = Claim(
     compare=MeanEquals(discrepancy=0.06, rounding=1e-12),
     must_refute=_wrong_projections,
 )
-
-CLAIMS = (
-    SPECTRUM,
-    NTK_SPECTRUM,
-    VALUES,
-    BESSEL,
-    POWERS,
-    MERCER,
-    SHARES,
-    HARMONICS,
-    TAYLOR,
-    RANK,
-    NETWORKS,
-)

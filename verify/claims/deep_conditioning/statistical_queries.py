@@ -682,14 +682,3 @@ THM_51_ODD = Claim(
         " of queries, tau^2 / E of them."
     ),
 )
-
-CLAIMS = (
-    EQ21,
-    EQ3,
-    THM_F1_PRINTED,
-    E3_CORRECTED,
-    THM_F1_ODD,
-    EQ24,
-    THM_51_PRINTED,
-    THM_51_ODD,
-)

@@ -506,16 +506,3 @@ E7_CORRECTED = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_converged,
 )
-
-CLAIMS = (
-    EQ_7,
-    POWERS,
-    DIAGONAL,
-    SLOPE,
-    MATRIX,
-    ANTIPODAL,
-    LEM_C14,
-    LEM_C14_SHARP,
-    E7_PRINTED,
-    E7_CORRECTED,
-)

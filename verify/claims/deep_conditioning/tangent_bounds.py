@@ -630,17 +630,3 @@ COR_39_MAXIMUM = Claim(
     must_refute=_wrong_best_condition_b,
     uses=("dc/thm3.8-maximum",),
 )
-
-CLAIMS = (
-    THM_34,
-    THM_34_ATTAINED,
-    THM_34_MAXIMUM,
-    THM_34_ENVELOPE,
-    COR_35,
-    COR_35_SHARP,
-    COR_35_MAXIMUM,
-    THM_38,
-    THM_38_MAXIMUM,
-    COR_39,
-    COR_39_MAXIMUM,
-)

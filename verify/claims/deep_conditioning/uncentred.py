@@ -587,18 +587,3 @@ LEM_C32 = Claim(
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_algebraic,
 )
-
-CLAIMS = (
-    DEF_C20,
-    LEM_C21,
-    LEM_C21_POSITIVE,
-    LEM_C23,
-    LEM_C24,
-    LEM_C26,
-    LEM_C28_1,
-    LEM_C28_2,
-    LEM_C28_3,
-    LEM_C28_4,
-    THM_310,
-    LEM_C32,
-)

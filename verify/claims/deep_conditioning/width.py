@@ -444,5 +444,3 @@ TANGENT_BIAS = Claim(
     must_refute=_infinite_tangent_mean,
     uses=("dc/eq7-fluctuations",),
 )
-
-CLAIMS = (ONE_LAYER, DEEP, TANGENT, CHAIN, BIAS, TANGENT_BIAS)

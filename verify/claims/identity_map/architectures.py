@@ -619,18 +619,3 @@ FIELD = Claim(
     compare=Identical(),
     must_refute=_sum_of_kernels,
 )
-
-CLAIMS = (
-    B1,
-    B2,
-    B3,
-    TABLE_1,
-    FORMULA,
-    VARIANCES,
-    SHRINK,
-    ERR_6,
-    START,
-    COVERAGE,
-    ERR_7,
-    FIELD,
-)

@@ -559,19 +559,3 @@ ORDER = Claim(
     compare=AgreesTo(relative=1e-15),
     must_refute=_printed_order,
 )
-
-CLAIMS = (
-    EQ_8,
-    EQ_9,
-    EQ_9_SHARP,
-    CHI_2,
-    EQ_10,
-    EQ_11,
-    EQ_11_SHARP,
-    ERR_4,
-    THEOREM_2,
-    THEOREM_2_SHARP,
-    EQ_12,
-    ERR_8,
-    ORDER,
-)

@@ -785,20 +785,3 @@ FRAME = Claim(
         " weight space goes unseen."
     ),
 )
-
-CLAIMS = (
-    PATCH,
-    PATH,
-    LIMIT,
-    TEST_IMAGE,
-    ONE_MSE,
-    EXPECTED_MSE,
-    RANK,
-    DECISION,
-    GAP,
-    ERR_1,
-    ERR_2,
-    WORST,
-    ERR_3,
-    FRAME,
-)

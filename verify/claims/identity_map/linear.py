@@ -708,18 +708,3 @@ NOISE = Claim(
     must_refute=_linear_noise,
     uses=("id/twolayer-orth",),
 )
-
-CLAIMS = (
-    THEOREM_1,
-    EQ_4,
-    FACTORS,
-    STABILITY,
-    ORTHOGONAL,
-    COSINES,
-    LEAST_SQUARES,
-    DESCENT,
-    ERR_5,
-    TWO_LAYER,
-    UNMOVED,
-    NOISE,
-)

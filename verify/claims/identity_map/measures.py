@@ -284,5 +284,3 @@ CHANGE = Claim(
     must_refute=_of_the_new,
     uses=("id/thm1",),
 )
-
-CLAIMS = (PROBE, CLASSIFIER, PICTURE, UPPER, CHANGE)

@@ -364,19 +364,3 @@ def _colour(kind: str, figure: int) -> Claim:
 
 
 COLOUR_CNN, COLOUR_FCN = _colour("cnn", 42), _colour("fcn", 43)
-
-CLAIMS = (
-    IMAGE_SIZE,
-    KERNEL,
-    KERNEL_MSE,
-    CHANNELS,
-    WIDTH,
-    MANY,
-    SCHEMES,
-    OPTIMISERS,
-    DIGITS,
-    TWO,
-    THREE,
-    COLOUR_CNN,
-    COLOUR_FCN,
-)

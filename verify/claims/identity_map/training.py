@@ -546,25 +546,3 @@ NEAR_IDENTITY = trained(
     compare=AtLeast(),
     must_refute=_perfect,
 )
-
-CLAIMS = (
-    CONSTANT,
-    IDENTITY,
-    CONSTANT_MSE,
-    RECOVERY,
-    WASHED_OUT,
-    UNTRAINED,
-    LAYER_PICTURES,
-    CHANGE,
-    BOTTOM,
-    UPPER,
-    SIZES,
-    SMALLER,
-    NEVER,
-    FCN_CONSTANT,
-    LINEAR_DEPTH,
-    SOONER,
-    BOTTOM_ONLY,
-    RESIDUAL,
-    NEAR_IDENTITY,
-)

@@ -393,5 +393,3 @@ ERR_1 = Claim(
         " degeneracy that the loss is to prevent. In the paper's experiments d = 2."
     ),
 )
-
-CLAIMS = (LEM_4, THM_2, REACH, EQ_14, SEGMENT, FLOOR, EXTREMES, ERR_1)

@@ -51,5 +51,3 @@ ERR_9 = Claim(
     uses=("mmd/c1",),
     finding="The list of perturbations beside it begins with the first one twice.",
 )
-
-CLAIMS = (ERR_9,)

@@ -482,16 +482,3 @@ EQ_11 = Claim(
     must_refute=_one_constant,
     finding="Uniformity at each input says nothing about two inputs at once.",
 )
-
-CLAIMS = (
-    JAC,
-    SENSITIVITY,
-    EQ_22,
-    THM_3,
-    ROWS,
-    CHAIN,
-    ERR_6,
-    LIMIT,
-    ERR_5,
-    EQ_11,
-)

@@ -333,5 +333,3 @@ COVARIANCE = Claim(
     compare=MeanEquals(discrepancy=0.9, false_fail=1e-9),
     must_refute=_weights_alone,
 )
-
-CLAIMS = (LAW, SLOPE, COVARIANCE)

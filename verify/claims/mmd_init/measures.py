@@ -124,5 +124,3 @@ DEAD = Claim(
     compare=AgreesTo(absolute=1e-12),
     must_refute=_count_off,
 )
-
-CLAIMS = (CONSTANT, DEAD)

@@ -213,5 +213,3 @@ PRELIM = Claim(
     compare=Identical(),
     must_refute=_constant_ones_too,
 )
-
-CLAIMS = (SIGMA, BALL, PROJECTION, EQ_23, PRELIM)

@@ -397,5 +397,3 @@ RATIO = Claim(
     must_refute=_as_good,
     assumptions=("predictions are uniform already", "both estimates are unbiased"),
 )
-
-CLAIMS = (MEAN, EMBEDDING, POINT, LAW, SLOPES, DESCENT, RATIO)

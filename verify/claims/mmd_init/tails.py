@@ -554,20 +554,3 @@ PROP_1_VALUES = Claim(
     compare=AgreesTo(relative=4e-14),
     must_refute=_root_lost,
 )
-
-CLAIMS = (
-    EXACT,
-    PRINTED,
-    SHARP,
-    UNEQUAL,
-    ERR_2,
-    INTERMEDIATE,
-    MOMENT,
-    LEM_1,
-    LEM_2,
-    LEM_3,
-    ERR_4,
-    ERR_3,
-    PROP_1,
-    PROP_1_VALUES,
-)

@@ -523,26 +523,3 @@ EQ_5 = trained(
         " each."
     ),
 )
-
-
-CLAIMS = (
-    EQ_5,
-    NEARER,
-    UNIFORM,
-    UNIFORM_OURS,
-    GAIN,
-    MORE,
-    LABELS,
-    SPREAD,
-    DEGENERATE,
-    A_FIFTH,
-    DEAD,
-    DEAD_DETACHED,
-    NOISE,
-    MOST_NOISE,
-    FIGURE_1A,
-    FIGURE_1B,
-    FIGURE_2,
-    FIGURE_2_NOISE,
-    FIGURE_3,
-)

@@ -423,5 +423,3 @@ KERNEL = Claim(
     compare=AgreesTo(absolute=1e-14),
     must_refute=_eight,
 )
-
-CLAIMS = (SAMPLER, MARGINAL, MOMENTS, EQ_3, ESTIMATES, NULL, MEDIAN, KERNEL)

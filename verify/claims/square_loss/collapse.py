@@ -509,14 +509,3 @@ TRAINED = (
         runs=looks("bn-decay"),
     ),
 )
-
-CLAIMS = (
-    NC_1,
-    NC_2,
-    NC_2_CLASSIFIER,
-    NC_3,
-    NC_4,
-    NC_BINARY,
-    COLLAPSED,
-    *TRAINED,
-)

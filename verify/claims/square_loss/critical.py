@@ -512,15 +512,3 @@ EXISTS = Claim(
         " layers at scale 0.7 end at one from 20 of 20 starts, with r_k from 1e-4 to 0.7."
     ),
 )
-
-CLAIMS = (
-    EQ_6,
-    KERNEL,
-    SINGULAR,
-    ERROR,
-    PER_SAMPLE,
-    ERR_3,
-    ERR_12,
-    ERR_3_CORRECTED,
-    EXISTS,
-)

@@ -115,5 +115,3 @@ ERR_11 = Claim(
         " second number shows; it does not make the rows have any length."
     ),
 )
-
-CLAIMS = (ERR_10, ERR_11)

@@ -827,20 +827,3 @@ UNNORMALISED_FLOW = Claim(
     compare=AgreesTo(absolute=1e-8),
     must_refute=_not_decayed,
 )
-
-CLAIMS = (
-    NORM,
-    NORM_RATE,
-    ENERGY_FLOW,
-    WEIGHT_NORMALISATION,
-    CLOCK,
-    LONGER,
-    GROWTH,
-    ROWS,
-    PROJECTION,
-    ERR_1,
-    UNNORMALISED_VELOCITY,
-    UNNORMALISED,
-    DIFFERENCE,
-    UNNORMALISED_FLOW,
-)

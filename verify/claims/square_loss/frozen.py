@@ -620,16 +620,3 @@ EQ_5_EVERYWHERE = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/eq5b",),
 )
-
-CLAIMS = (
-    LINEAR,
-    SETTLING,
-    STEPS,
-    STABILITY,
-    CONVERSION,
-    BATCHES,
-    EQ_5,
-    EQ_5B,
-    BARRIER,
-    EQ_5_EVERYWHERE,
-)

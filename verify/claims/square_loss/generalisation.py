@@ -622,18 +622,3 @@ EDGES = Claim(
     must_refute=_close_to_one,
     finding="A square one has singular values all over (0, 2).",
 )
-
-CLAIMS = (
-    RADEMACHER,
-    RADEMACHER_BOUND,
-    DEEP,
-    OBS_3,
-    TERMS,
-    NEEDED,
-    ERR_13,
-    ERR_5,
-    ORTH,
-    RANDOM,
-    MOMENTS,
-    EDGES,
-)

@@ -503,17 +503,3 @@ ENERGY = Claim(
     compare=AgreesTo(relative=1e-11, absolute=1e-12),
     must_refute=_only_the_scale,
 )
-
-
-CLAIMS = (
-    HOMOGENEITY,
-    FACTORISATION,
-    BOUND,
-    EQ_9,
-    ERR_4,
-    NU,
-    NU_AT_REST,
-    EQ_3,
-    EQ_4,
-    ENERGY,
-)

@@ -769,19 +769,3 @@ ERR_7 = Claim(
         " that of the sum of e_n f_n, whatever the length."
     ),
 )
-
-CLAIMS = (
-    OBS_1,
-    TRACKING,
-    ERR_2,
-    CURVATURE,
-    OBS_2A,
-    ERR_6,
-    PATH,
-    OBS_2C,
-    OBS_2C_CRITICAL,
-    MINIMUM,
-    START,
-    DEGENERATE,
-    ERR_7,
-)

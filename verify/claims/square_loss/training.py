@@ -686,25 +686,3 @@ CLASSES = trained(
     uses=("sl/err3-corrected",),
     where="Lemma 1",
 )
-
-CLAIMS = (
-    WEIGHT_NORMALISED,
-    DISTANCE,
-    BATCH_NORMALISED,
-    UNNORMALISED,
-    ERR_14,
-    INITIAL,
-    MERGING,
-    OUTPUTS,
-    REMAINS,
-    CONVOLUTION_SCALES,
-    CONVOLUTION_MARGINS,
-    PLAIN_SCALES,
-    PLAIN_MARGINS,
-    MARGIN_LAW,
-    FLAT,
-    NARROW,
-    *CURVES,
-    REST,
-    CLASSES,
-)

@@ -1,14 +1,16 @@
-"""Small pieces of markup: escaped text, rendered formulas, links to claims."""
+"""Small pieces of markup that templates use: dressed text, rendered formulas."""
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from html import escape
 from typing import Any, cast
 from xml.etree import ElementTree as ET
 
-from verify.compare import Outcome
+from markupsafe import Markup
+
 from verify.items import PAPERS
-from verify.report.rows import Row
+from verify.report.mathml import tree
 
 _GREEK = {
     "alpha": "α",
@@ -34,18 +36,18 @@ _CODE = re.compile(
 _SYMBOLS = (("&gt;=", "≥"), ("&lt;=", "≤"), ("sqrt(", "√("), (" - ", " − "))
 
 
-def text(value: str) -> str:
+def text(value: str) -> Markup:
     """Escape a text, set ids and what stands in backticks as code, dress its maths.
 
-    >>> text("a < `b`")
-    'a &lt; <code>b</code>'
-    >>> text("mu >= 1/2 and a_2 = 0")
-    'μ ≥ 1/2 and a<sub>2</sub> = 0'
+    >>> print(text("a < `b`"))
+    a &lt; <code>b</code>
+    >>> print(text("mu >= 1/2 and a_2 = 0"))
+    μ ≥ 1/2 and a<sub>2</sub> = 0
     """
     parts = _CODE.split(escape(value, quote=False))
     dressed = [_dress(part) for part in parts[::2]]
     codes = [*(f"<code>{part.strip('`')}</code>" for part in parts[1::2]), ""]
-    return "".join(a + b for a, b in zip(dressed, codes, strict=True))
+    return Markup("".join(a + b for a, b in zip(dressed, codes, strict=True)))
 
 
 def _dress(words: str) -> str:
@@ -58,7 +60,8 @@ def _dress(words: str) -> str:
     return re.sub(r"<sup>-", "<sup>−", words)
 
 
-def formula(latex: str) -> str:
+@cache
+def formula(latex: str) -> Markup:
     r"""Return LaTeX as a MathML block; what cannot be rendered is shown as an error.
 
     >>> "<mi>ρ</mi>" in formula(r"\rho")
@@ -67,53 +70,13 @@ def formula(latex: str) -> str:
     True
     """
     try:
-        rendered = _mathml(latex)
+        rendered = ET.tostring(tree(latex), encoding="unicode")
     except Exception as error:  # the converter raises many kinds, and none is ours
-        return (
-            f'<p class="formula-error"><strong>This formula cannot be rendered</strong>'
-            f" ({escape(type(error).__name__)}: {escape(str(error))})"
-            f"<br><code>{escape(latex)}</code></p>"
-        )
-    return f'<div class="formula">{rendered}</div>'
-
-
-def _mathml(latex: str) -> str:
-    from latex2mathml.converter import convert
-
-    # Primes one by one would each be set as a superscript of the former.
-    grouped = re.sub(r"'{2,}", lambda m: "^{" + r"\prime" * len(m[0]) + "}", latex)
-    rendered = str(convert(grouped, display="block"))
-    # It passes on a command that it does not know as the name of a variable.
-    unknown = re.search(r"\\[A-Za-z]+", rendered)
-    if unknown:
-        raise ValueError(f"unknown command {unknown[0]}")
-    tree = ET.fromstring(rendered)
-    for element in tree.iter():
-        _check_inert(element)
-        element.tag = element.tag.removeprefix(_MATHML)
-    tree.attrib |= {"alttext": latex, "xmlns": _MATHML.strip("{}")}
-    return ET.tostring(tree, encoding="unicode")
-
-
-_MATHML = "{http://www.w3.org/1998/Math/MathML}"
-_ELEMENTS = re.compile(
-    "math|m(row|i|n|o|text|s|space|sub|sup|subsup|frac|sqrt|root|under|over|underover"
-    "|table|tr|td|padded|phantom|style)"
-)
-_ATTRIBUTES = re.compile(
-    "display|displaystyle|scriptlevel|mathvariant|linethickness|form|fence|separator"
-    "|stretchy|symmetric|largeop|movablelimits|accent|accentunder|[lr]space"
-    "|(min|max)size|width|height|depth|(column|row)(align|lines|spacing)"
-)
-
-
-def _check_inert(element: ET.Element) -> None:
-    """Refuse what is not presentation, before it can act in a page."""
-    name = element.tag.removeprefix(_MATHML)
-    foreign = [] if _ELEMENTS.fullmatch(name) else [f"<{name}>"]
-    foreign += [key for key in element.attrib if not _ATTRIBUTES.fullmatch(key)]
-    if foreign:
-        raise ValueError(f"{foreign[0]} is not allowed in a formula")
+        return Markup(
+            '<p class="formula-error"><strong>This formula cannot be rendered</strong>'
+            " ({}: {})<br><code>{}</code></p>"
+        ).format(type(error).__name__, error, latex)
+    return Markup(f'<div class="formula">{rendered}</div>')
 
 
 def anchor(claim_id: str) -> str:
@@ -123,32 +86,6 @@ def anchor(claim_id: str) -> str:
     'dc-thm3.2'
     """
     return claim_id.replace("/", "-")
-
-
-def kind(row: Row) -> str:
-    """Return the class that colours a row's verdict."""
-    if row.green:
-        if row.outcome == Outcome.REFUTED:
-            return "refuted"
-        return "loose" if row.loose else "holds"
-    if row.outcome in (Outcome.HOLDS, Outcome.REFUTED, Outcome.ERROR):
-        return "bad"
-    known = {"open": "open", "undecided": "undecided", "vacuous": "undecided"}
-    return known.get(row.outcome, "pending")
-
-
-def label(row: Row) -> str:
-    """Return a row's verdict as a coloured label."""
-    return f'<span class="verdict {kind(row)}">{escape(row.verdict)}</span>'
-
-
-def link(row: Row, words: str = "") -> str:
-    """Return a link to a claim's section, coloured by its verdict."""
-    return (
-        f'<a class="ref {kind(row)}" href="#{anchor(row.claim.id)}"'
-        f' title="{escape(row.claim.title)}: {escape(row.verdict)}">'
-        f"{escape(words or row.claim.id)}</a>"
-    )
 
 
 def arguments(case: Mapping[str, Any]) -> str:

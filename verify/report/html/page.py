@@ -1,117 +1,29 @@
-"""The whole page, put together from its parts."""
+"""The whole page: what its templates show."""
 
-from collections.abc import Sequence
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from html import escape
 from pathlib import Path
+from typing import Any
 
-from verify.claim import Evidence, Profile
+from markupsafe import Markup
+
+from verify import misprints, references
+from verify.claim import FAULTS, Evidence, Profile
+from verify.compare import Outcome
 from verify.figures.runs import Records
+from verify.items import PAPERS, Paper
 from verify.reading import Reading
-from verify.report.html import claim, overview, pictures
-from verify.report.rows import Row
+from verify.records import Record
+from verify.report import rows as values
+from verify.report.html import pictures
+from verify.report.html.templating import SHOWN_CASES, templates
+from verify.report.rows import NOT_RUN, STALE, Row
 
-STYLESHEET = Path(__file__).with_name("style.css")
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""The page runs no script and loads nothing, whatever a record holds."""
-
-
-def as_html(
-    rows: Sequence[Row],
-    *,
-    profile: Profile = Profile.QUICK,
-    whole: bool = True,
-    runs: Records | None = None,
-) -> str:
-    """Return the report as one self-contained HTML page, figures and style included.
-
-    It needs no scripts, loads nothing, and is the same text for the same records.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        The claims to show.
-    profile : Profile
-        Named in the page.
-    whole : bool
-        Whether `rows` are all claims there are. Otherwise what covers the paper is left
-        out, and of the figures only those of `rows` are drawn.
-    runs : mapping, optional
-        Records of trained networks by configuration, which some figures show.
-    """
-    drawn = pictures.draw(rows, whole=whole, runs=runs)
-    body = "\n".join(
-        part
-        for part in (
-            overview.opening(rows, profile.value),
-            _contents(rows, drawn, whole=whole),
-            overview.attention(rows),
-            overview.matrix(rows),
-            overview.findings(rows),
-            _gallery(drawn),
-            overview.coverage(rows) if whole else "",
-            overview.table(rows),
-            _sections(rows, drawn),
-            _reading(rows),
-        )
-        if part
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f"<title>{_title(rows)}</title>\n<style>\n{_stylesheet()}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
-
-
-@cache
-def _stylesheet() -> str:
-    return STYLESHEET.read_text(encoding="utf-8")
-
-
-def _title(rows: Sequence[Row]) -> str:
-    red = sum(not row.settled for row in rows)
-    state = f"{red} not settled" if red else "all as expected"
-    return escape(f"Ledger: {len(rows)} claims, {state}")
-
-
-def _contents(rows: Sequence[Row], drawn: pictures.Pictures, *, whole: bool) -> str:
-    places = [("counts", "Counts")]
-    if any(not row.settled for row in rows):
-        places.insert(0, ("attention", "Not settled"))
-    places += [("findings", "What is false")] if overview.findings(rows) else []
-    places += [("figures", "Figures")] if drawn.gallery else []
-    places += [("coverage", "Coverage")] if whole else []
-    places += [
-        ("claims", "All claims"),
-        ("sections", "Claim by claim"),
-        ("reading", "How to read this"),
-    ]
-    links = "".join(f'<li><a href="#{name}">{words}</a></li>' for name, words in places)
-    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
-
-
-def _gallery(drawn: pictures.Pictures) -> str:
-    if not drawn.gallery:
-        return ""
-    shown = "\n".join(one.whole() for one in drawn.gallery)
-    return (
-        '<section id="figures"><h2>Figures</h2>'
-        f'<div class="strip">{shown}</div></section>'
-    )
-
-
-def _sections(rows: Sequence[Row], drawn: pictures.Pictures) -> str:
-    everything = {row.claim.id: row for row in rows}
-    parts = ['<section id="sections"><h2>Claim by claim</h2>']
-    for _, title, these in overview.groups(rows):
-        parts.append(f'<h2 class="part">{escape(title)}</h2>')
-        parts += [claim.section(row, everything, drawn.of(row)) for row in these]
-    return "\n".join(parts) + "</section>"
-
-
+HERE = Path(__file__).parent
 _OUTCOMES = (
     ("holds", "holds", "a wrong prediction would have been noticed, this one was not"),
     (
@@ -138,43 +50,220 @@ _OUTCOMES = (
 )
 
 
-def _reading(rows: Sequence[Row]) -> str:
-    outcomes = "".join(
-        f'<dt><span class="verdict {kind}">{name}</span></dt><dd>{meaning}.</dd>'
-        for kind, name, meaning in _OUTCOMES
-    )
-    readings = "".join(
-        f"<dt>{reading.value}</dt><dd>{escape(reading.meaning)}.</dd>"
-        for reading in Reading
-    )
-    kinds = "".join(
-        f"<dt>{kind.value}</dt><dd>{escape(kind.meaning)}.</dd>" for kind in Evidence
-    )
-    return (
-        '<section id="reading" class="reading"><h2>How to read this</h2>'
-        f'<h3>Outcomes</h3><dl class="facts">{outcomes}</dl>'
-        "<h3>Evidence, strongest first: what <em>holds</em> means</h3>"
-        f'<dl class="facts">{kinds}</dl>'
-        "<p>The <em>gap</em> separates measurement and prediction in the worst case;"
-        " for a bound it is how far the measurement lies beyond it, negative inside."
-        " <em>Would have caught</em>, or <em>resolves</em>, is the smallest error that"
-        " this measurement would have noticed; for a bound, the factor by which it could"
-        " shrink unnoticed. Every claim is also refuted on purpose:"
-        " its control is a wrong prediction that has to fail, or, where the statement"
-        " is false, a corrected one that has to hold.</p>"
-        f"<h3>How the words of a statement are known</h3>"
-        f'<dl class="facts">{readings}</dl>'
-        f"{_environment(rows)}</section>"
-    )
+def as_html(
+    rows: Sequence[Row],
+    *,
+    profile: Profile = Profile.QUICK,
+    whole: bool = True,
+    runs: Records | None = None,
+) -> str:
+    """Return the report as one self-contained HTML page, figures and style included.
 
+    It loads nothing, and is the same text for the same records. Its one script, of search
+    and filters, is allowed by its digest; without it all is there.
 
-def _environment(rows: Sequence[Row]) -> str:
-    """Say on what the records were made, once for each different environment."""
+    Parameters
+    ----------
+    rows : sequence of Row
+        The claims to show.
+    profile : Profile
+        Named in the page.
+    whole : bool
+        Whether `rows` are all claims there are. Otherwise what covers the paper is left
+        out, and of the figures only those of `rows` are drawn.
+    runs : mapping, optional
+        Records of trained networks by configuration, which some figures show.
+    """
+    drawn = pictures.draw(rows, whole=whole, runs=runs)
+    papers = tuple(OnTrial.of(rows))
+    script = _file("script.js")
+    red = sum(not row.settled for row in rows)
+    waiting = [row for row in rows if row.outcome in (STALE, NOT_RUN)]
     records = [row.record for row in rows if row.record is not None]
+    context: dict[str, Any] = {
+        "rows": rows,
+        "papers": papers,
+        "drawn": drawn,
+        "whole": whole,
+        "profile": profile.value,
+        "title": f"Ledger: {len(rows)} claims, "
+        + (f"{red} not settled" if red else "all as expected"),
+        "headline": _headline(papers),
+        "style": Markup(_file("style.css")),
+        "script": Markup(script),
+        "policy": policy(script),
+        "count": Counter(row.kind for row in rows),
+        "counts": values.counts(rows),
+        "cases": sum(len(record.cases) for record in records),
+        "seconds": sum(record.seconds for record in records),
+        "waiting": waiting,
+        "wrong": [row for row in rows if not row.settled and row not in waiting],
+        "refuted": [row for row in rows if row.claim.expected is Outcome.REFUTED],
+        "misprints": [(p.key, m) for p in papers for m in misprints.of(p.prefix)],
+        "by_evidence": values.by_evidence(rows),
+        "meanings": {kind.value: kind.meaning for kind in Evidence},
+        "verdicts": list(dict.fromkeys(row.verdict for row in rows)),
+        "everything": {row.claim.id: row for row in rows},
+        "shown_cases": SHOWN_CASES,
+        "outcomes": _OUTCOMES,
+        "evidence": Evidence,
+        "readings": Reading,
+        "made_with": _made_with(records),
+    }
+    context["contents"] = _contents(context)
+    return templates().get_template("page.html").render(context)
+
+
+def policy(script: str) -> str:
+    """Return the Content-Security-Policy of a page that holds `script` and no other."""
+    # As it stands between the tags of the template.
+    digest = hashlib.sha256(f"\n{script}".encode()).digest()
+    allowed = base64.b64encode(digest).decode()
+    return (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:;"
+        f" script-src 'sha256-{allowed}'"
+    )
+
+
+@cache
+def _file(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The claims of a section of a paper."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a paper, the claims that cover it, and whether anything does."""
+
+    name: str
+    rows: tuple[Row, ...]
+    covered: bool
+
+
+@dataclass(frozen=True)
+class Covered:
+    """A section of a paper with its items."""
+
+    title: str
+    items: tuple[Item, ...]
+
+    @property
+    def covered(self) -> int:
+        """How many of them are covered."""
+        return sum(item.covered for item in self.items)
+
+
+@dataclass(frozen=True)
+class OnTrial:
+    """A paper and its claims, as the page shows them."""
+
+    paper: Paper
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Iterator["OnTrial"]:
+        """Return the papers that `rows` are claims of, in the order of the ledger."""
+        for paper in PAPERS:
+            mine = tuple(row for row in rows if row.claim.paper == paper.prefix)
+            if mine:
+                yield cls(paper, mine)
+
+    @property
+    def prefix(self) -> str:
+        """Of its claims' ids."""
+        return self.paper.prefix
+
+    @property
+    def key(self) -> str:
+        """Its key in the bibliography."""
+        return self.paper.key
+
+    @property
+    def title(self) -> str:
+        """As printed."""
+        return self.paper.title
+
+    @property
+    def short(self) -> str:
+        """Authors and year."""
+        return references.short_citation(self.key)
+
+    @property
+    def finding(self) -> str:
+        """What the trial found, in a sentence or two."""
+        return self.paper.finding
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Claims by what was found."""
+        return values.counts(self.rows)
+
+    @property
+    def faults(self) -> Iterator[tuple[str, list[Row]]]:
+        """What is false of the paper's own statements, by the way in which it is."""
+        for fault in FAULTS:
+            these = [row for row in self.rows if row.verdict == fault]
+            if these and fault != "false, as expected":
+                yield fault, these
+
+    @property
+    def groups(self) -> Iterator[Group]:
+        """The claims by the section of the paper that lists their first item."""
+        for _, title, these in values.chapters(self.rows):
+            yield Group(title, these)
+
+    @property
+    def coverage(self) -> Iterator[Covered]:
+        """Which claims cover which item, section by section."""
+        slips = {m.item for m in misprints.of(self.prefix)}
+        for title, names in self.paper.sections:
+            found = {
+                name: tuple(row for row in self.rows if name in row.claim.items)
+                for name in names
+            }
+            items = (
+                Item(name, these, bool(these) or name in slips)
+                for name, these in found.items()
+            )
+            yield Covered(title, tuple(items))
+
+
+def _headline(papers: Sequence[OnTrial]) -> str:
+    if len(papers) == 1:
+        return papers[0].title
+    words = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
+    number = words.get(len(papers), str(len(papers)))
+    return f"{number} papers on deep learning, on trial" if papers else "Ledger"
+
+
+def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
+    unsettled = context["wrong"] or context["waiting"]
+    places = (
+        ("papers", "In a minute", True),
+        ("attention", "Not settled", unsettled),
+        ("figures", "Figures", context["drawn"].gallery),
+        ("findings", "What is false", context["refuted"]),
+        ("counts", "How it is known", True),
+        ("claims", "All claims", True),
+        ("sections", "Claim by claim", True),
+        ("coverage", "Coverage", context["whole"]),
+        ("reading", "How to read this", True),
+    )
+    return [(name, words) for name, words, there in places if there]
+
+
+def _made_with(records: Sequence[Record]) -> list[str]:
+    """Say on what the records were made, once for each different environment."""
     found = dict.fromkeys(
         f"{r.machine}, {r.device}; "
         + ", ".join(f"{name} {version}" for name, version in r.packages.items())
         for r in records
     )
-    lines = "".join(f"<li>{escape(line)}</li>" for line in found)
-    return f'<h3>Made with</h3><ul class="made">{lines}</ul>' if lines else ""
+    return list(found)

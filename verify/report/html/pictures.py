@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
+
+from markupsafe import Markup
 
 from verify import figures
 from verify.figures import Missing, Picture
 from verify.figures.runs import Records
 from verify.records import CaseRecord, Record
-from verify.report.html.markup import anchor, link
+from verify.report.html import templating
+from verify.report.html.markup import anchor
 from verify.report.rows import Row, as_fields, flatten
 
 
@@ -26,32 +28,29 @@ class Drawn:
     view: str
     rows: tuple[Row, ...]
 
-    @property
-    def caption(self) -> str:
-        """The title, what to see, and the claims it belongs to."""
-        claims = ", ".join(link(row) for row in self.rows)
-        claims = f" {claims}" if claims else ""
-        return (
-            f"<figcaption><strong>{escape(self.picture.title)}.</strong>"
-            f" {escape(self.picture.caption)}{claims}</figcaption>"
-        )
-
-    def whole(self) -> str:
+    def whole(self) -> Markup:
         """Return the figure itself."""
-        return f'<figure id="figure-{self.name}">{self.body}{self.caption}</figure>'
+        return self._figure(self.name, Markup(self.body))
 
-    def again(self) -> str:
+    def again(self) -> Markup:
         """Return the figure where it is repeated: a reference to the drawing."""
         if not self.view:
             # No id twice on a page: neither the figure's nor its table's.
-            again = self.whole().replace(' id="figure-', ' data-figure="', 1)
-            return again.replace(f' id="{self.name}"', "", 1)
-        body = (
-            f'<svg class="plot" viewBox="{self.view}" role="img"'
-            f' aria-label="{escape(self.picture.caption)}"><use href="#{self.name}"'
+            return self._figure(
+                "", Markup(self.body.replace(f' id="{self.name}"', "", 1))
+            )
+        reference = Markup(
+            '<svg class="plot" viewBox="{}" role="img" aria-label="{}"><use href="#{}"'
             ' width="100%" height="100%"/></svg>'
         )
-        return f"<figure>{body}{self.caption}</figure>"
+        caption = self.picture.caption
+        return self._figure("", reference.format(self.view, caption, self.name))
+
+    def _figure(self, name: str, body: Markup) -> Markup:
+        template = templating.templates().get_template("figure.html")
+        return Markup(
+            template.render(name=name, body=body, picture=self.picture, rows=self.rows)
+        )
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,11 @@ class Pictures:
     gallery: tuple[Drawn, ...]
     others: dict[str, Drawn]
 
-    def of(self, row: Row) -> str:
+    def of(self, row: Row) -> Markup:
         """Return the figure of a claim's section, empty where it has none."""
         name = row.claim.figure
         if not name:
-            return ""
+            return Markup()
         other = self.others.get(row.claim.id)
         if other is not None:
             return other.whole()
@@ -140,7 +139,7 @@ def _missing(picture: Picture, rows: Sequence[Row]) -> Drawn:
 
 
 def _note(reason: str, kind: str) -> str:
-    return f'<p class="no-figure {kind}">{escape(reason)}</p>'
+    return str(Markup('<p class="no-figure {}">{}</p>').format(kind, reason))
 
 
 def _size(row: Row) -> int:

@@ -1,0 +1,106 @@
+"""The page's templates and the filters that they use."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from empirical.digest import ROOT
+from verify import references
+from verify.claim import FAULTS, Claim
+from verify.compare import Outcome
+from verify.records import CaseRecord, Record, badness
+from verify.report import rows as values
+from verify.report.html import markup
+from verify.report.rows import Row
+from verify.report.text import explain
+
+SHOWN_CASES = 5
+"""So many cases of a claim are listed, the worst; the JSON format has the others."""
+
+COLOURS: Mapping[str, str] = {
+    "hold": "holds",
+    "hold, loosely": "loose",
+    **dict.fromkeys(FAULTS, "refuted"),
+    "undecided": "undecided",
+    "not as expected": "bad",
+    "in error": "bad",
+    "open": "open",
+}
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates: everything is escaped that is not marked as markup."""
+    environment = Environment(
+        loader=PackageLoader("verify.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Callable[..., Any]] = {
+        "anchor": markup.anchor,
+        "arguments": markup.arguments,
+        "cited": references.short_citation,
+        "citation": references.full_citation,
+        "colour": lambda name: COLOURS.get(name, "pending"),
+        "control": _control,
+        "dressed": markup.text,
+        "formula": markup.formula,
+        "gap": lambda of: values.gap_of(_case(of)),
+        "kind": lambda row: row.kind,
+        "local": _local,
+        "measured": lambda of, digits=6: values.measured_of(_case(of), digits),
+        "predicted": lambda of, digits=6: values.predicted_of(_case(of), digits),
+        "reason": _reason,
+        "resolves": _resolves,
+        "tried": _tried,
+        "worst_cases": _worst_cases,
+    }
+    environment.filters.update(filters)
+    return environment
+
+
+def _case(of: Row | CaseRecord) -> CaseRecord | None:
+    return of.worst if isinstance(of, Row) else of
+
+
+def _resolves(of: Row | CaseRecord) -> str:
+    return values.resolves_text(of) if isinstance(of, Row) else values.resolves_of(of)
+
+
+def _reason(row: Row) -> str:
+    """Say why a row is not green, of a traceback only its last line."""
+    if row.worst is not None and row.worst.error:
+        return row.worst.error.strip().splitlines()[-1]
+    return "\n".join(line.strip() for line in explain(row).splitlines()[1:])
+
+
+def _local(traceback: str) -> str:
+    """Name files by their place in the project, not on the machine that ran them."""
+    return traceback.strip().replace(f"{ROOT}/", "")
+
+
+def _control(claim: Claim) -> Markup:
+    """Say how a claim is refuted on purpose."""
+    holds = claim.expected is Outcome.HOLDS
+    function = claim.must_refute if holds else claim.must_hold
+    name = getattr(function, "__name__", "").strip("_").replace("_", " ")
+    what = "a prediction known to be wrong" if holds else "the corrected prediction"
+    return Markup("{} (<i>{}</i>)").format(what, name) if name else Markup(what)
+
+
+def _worst_cases(record: Record) -> list[CaseRecord]:
+    return sorted(record.cases, key=badness, reverse=True)[:SHOWN_CASES]
+
+
+def _tried(case: CaseRecord) -> str:
+    """Return what the control predicted of a case, and what became of it."""
+    if not case.control:
+        return ""
+    other = replace(case, predicted=case.control_predicted)
+    return f"{values.predicted_of(other)}: {case.control}"

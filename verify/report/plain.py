@@ -1,0 +1,121 @@
+"""Formulas as plain text, for a terminal: from MathML, which has read the LaTeX."""
+
+from xml.etree import ElementTree as ET
+
+from verify.report.mathml import tree
+
+_ACCENTS = {
+    "^": "\u0302",
+    "~": "\u0303",
+    "˙": "\u0307",
+    "¨": "\u0308",
+    "→": "\u20d7",
+    **dict.fromkeys("¯‾―", "\u0304"),
+}
+_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SPACED = set("=≠<>≤≥≈∼∝+−±→⇒⇔⟹⟺⟸∈∉⊂⊆∪∩≡↦≪≫≲≳⟂⊥≻≺:")
+_OPEN = set("([{|‖⟨⌊⌈,;:")
+
+
+def formula(latex: str) -> str:
+    r"""Return LaTeX as a line of plain text, nothing left out that a reader needs.
+
+    >>> formula(r"\kappa(T) \le 1 + \frac{n - 1}{\sqrt 2} m^{-1/2}")
+    'κ(T) ≤ 1 + (n − 1)/√2 · m^(−1/2)'
+    >>> formula(r"-\tfrac52 \hat\sigma_1^2 x^2")
+    '−5/2 · σ̂_1² x²'
+    """
+    return " ".join(_row(list(tree(latex))).split())
+
+
+def _row(elements: list[ET.Element]) -> str:
+    text, before = "", None
+    for element in elements:
+        shown = _of(element)
+        word = shown.strip()
+        if word in _SPACED:
+            first = not text.strip() or text.rstrip()[-1] in _OPEN | _SPACED
+            shown = word if word in "+−±" and first else f" {word} "
+        elif element.tag == "mo" and word in (",", ";"):
+            shown = f"{word} "
+        elif _is_fraction(before) and (word[:1].isalnum() or word[:1] in "([|‖⟨∑∏√"):
+            shown = f" · {shown}" if word else shown
+        elif text[-1:].isalnum() and word[:1].isalnum():
+            apart = _is_long(before) or _is_long(element)
+            shown = f" {shown}" if apart else shown
+        text, before = text + shown, element
+    return text
+
+
+def _is_fraction(element: ET.Element | None) -> bool:
+    return element is not None and _unwrapped(element).tag == "mfrac"
+
+
+def _is_long(element: ET.Element | None) -> bool:
+    """Whether it needs a space between itself and a neighbouring letter."""
+    if element is None or element.tag == "mn":
+        return False
+    return element.tag != "mi" or len(element.text or "") > 1
+
+
+def _of(element: ET.Element) -> str:
+    """Return an element's text."""
+    parts = list(element)
+    match element.tag:
+        case "mfrac":
+            above, below = map(_grouped, parts)
+            if element.get("linethickness") == "0":
+                return f"{_of(parts[0])} choose {_of(parts[1])}"
+            return f"{above}/{below}"
+        case "msqrt" | "mroot":
+            root = f"√{_grouped(parts[0])}"
+            return root if len(parts) == 1 else f"{_raised(parts[1])}{root}"
+        case "msub" | "munder":
+            return _of(parts[0]) + _lowered(parts[1])
+        case "msup":
+            return _of(parts[0]) + _raised(parts[1])
+        case "msubsup" | "munderover":
+            return _of(parts[0]) + _lowered(parts[1]) + _raised(parts[2])
+        case "mover":
+            mark = _ACCENTS.get(_of(parts[1]).strip(), "")
+            body = _of(parts[0])
+            if not mark or not body.isalpha():
+                return f"overline({body})" if mark else body + _raised(parts[1])
+            return "".join(f"{letter}{mark}" for letter in body)
+        case "mspace":
+            return " "
+        case "mtable":
+            return "; ".join(_of(part) for part in parts)
+        case "mtr":
+            return ", ".join(_of(part) for part in parts)
+        case _:
+            return _row(parts) if parts else (element.text or "").replace("\xa0", " ")
+
+
+def _grouped(element: ET.Element) -> str:
+    """Return an element's text, in brackets unless it is one piece."""
+    text = _of(element).strip()
+    element = _unwrapped(element)
+    whole = ("msub", "mover", "msqrt", "msup", "msubsup")
+    single = text.isalnum() or len(text) == 1 or element.tag in whole
+    single = single or (text[:1] == "(" and text.find(")") == len(text) - 1)
+    return text if single and "^" not in text else f"({text})"
+
+
+def _unwrapped(element: ET.Element) -> ET.Element:
+    while element.tag in ("mrow", "mstyle") and len(element) == 1:
+        element = element[0]
+    return element
+
+
+def _lowered(element: ET.Element) -> str:
+    return f"_{_grouped(element)}"
+
+
+def _raised(element: ET.Element) -> str:
+    text = _of(element).strip()
+    if not text.strip("′"):
+        return text
+    if text.isdigit():
+        return text.translate(_POWERS)
+    return f"^{_grouped(element)}"
