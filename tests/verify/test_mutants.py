@@ -354,7 +354,7 @@ def test_what_is_kept_is_of_the_sample():
     assert all(sites.lot(v.mutant, SEED) < SHARES[v.package] for v in kept)
 
 
-QUICKLY = 12
+QUICKLY = 8
 """How many mutations `tox -e test` plants again."""
 
 
