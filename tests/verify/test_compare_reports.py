@@ -114,6 +114,8 @@ def test_a_signed_rank_test_reports_its_correlation():
     assert test.judge(-1, ranks).outcome is Outcome.REFUTED
     assert test.judge(-1, -ranks).outcome is Outcome.HOLDS
     assert test.judge(1, ranks[:3]).outcome is Outcome.UNDECIDED
+    at_level = SignedRankTest(level=1.0 / 256.0)
+    assert at_level.judge(1, ranks).outcome is Outcome.UNDECIDED
 
 
 def test_a_share_of_trials_is_reported():
