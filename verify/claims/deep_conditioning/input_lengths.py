@@ -289,8 +289,8 @@ _INPUT_VAR, _INPUT_BIAS = 1.3, 0.2
 @lru_cache(maxsize=64)
 def _residual(name: str, p: float, q: float, skip: float, depth: int) -> Any:
     layer = kernels.Layer(subject(name), weight_var=1.7, bias_var=0.3, skip=skip)
-    x, options = _rows(p, q, 1.2), {"weight_var": _INPUT_VAR, "bias_var": _INPUT_BIAS}
-    return kernels.nngp_ntk(x, [layer] * depth, **options)
+    x, network = _rows(p, q, 1.2), [layer] * depth
+    return kernels.nngp_ntk(x, network, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
 
 
 @lru_cache(maxsize=64)
