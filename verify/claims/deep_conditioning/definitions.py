@@ -266,6 +266,91 @@ DISTANCE = Claim(
 )
 
 
+# From 4096 values on they are read off tables, towards both ends and towards zero.
+_MANY = 5000
+_TRIED = (*RHOS, 1e-9, -1e-6, -0.4999, 0.5001, 0.25, -0.97)
+_APART = (*DELTAS, 1e-20, 0.7499, 0.2501, 1.9999)
+_TABLED = grid(
+    activation=("relu", "tanh", "erf", "gelu", "sin", "cos", "selu", "hermite(5)")
+)
+
+
+def _first_of_many(function: Any, points: tuple[float, ...]) -> Array:
+    return function(np.resize(points, _MANY))[: len(points)]
+
+
+def _predict_duals(*, activation: Subject) -> Array:
+    return _first_of_many(subject(activation).dual, _TRIED)
+
+
+def _measure_duals(*, activation: Subject) -> list[Any]:
+    return [law(activation).dual(rho) for rho in _TRIED]
+
+
+def _wrong_duals(*, activation: Subject) -> Array:
+    # The sign of the correlation lost, as if every activation were even.
+    return _first_of_many(subject(activation).dual, tuple(np.abs(_TRIED)))
+
+
+DUAL_MANY = replace(
+    DUAL,
+    id="dc/defC.1-many",
+    title="Dual activations of thousands of correlations at once",
+    evidence=Evidence.NUMERIC,
+    cases=_TABLED,
+    predict=_predict_duals,
+    measure=_measure_duals,
+    must_refute=_wrong_duals,
+    examples=None,
+)
+
+
+def _predict_slopes(*, activation: Subject) -> Array:
+    return _first_of_many(subject(activation).dual_derivative, _TRIED)
+
+
+def _measure_slopes(*, activation: Subject) -> list[Any]:
+    return [law(activation).slope(rho) for rho in _TRIED]
+
+
+SLOPE_MANY = replace(
+    SLOPE,
+    id="dc/defC.1-derivative-many",
+    title="Derivatives of duals at thousands of correlations at once",
+    evidence=Evidence.NUMERIC,
+    cases=_TABLED,
+    predict=_predict_slopes,
+    measure=_measure_slopes,
+    must_refute=_predict_duals,
+    examples=None,
+)
+
+
+def _predict_distances(*, activation: Subject) -> Array:
+    return _first_of_many(subject(activation).distance_map, _APART)
+
+
+def _measure_distances(*, activation: Subject) -> list[Any]:
+    return [law(activation).distance(delta) for delta in _APART]
+
+
+def _wrong_distances(*, activation: Subject) -> Array:
+    # The subtraction in float64: no digits below delta = 1e-16.
+    a = subject(activation)
+    return 1.0 - a.dual(1.0 - np.array(_APART)) / a.second_moment
+
+
+DISTANCE_MANY = replace(
+    DISTANCE,
+    id="dc/defC.1-distance-many",
+    title="Distances of thousands of near-duplicates at once",
+    cases=_TABLED,
+    predict=_predict_distances,
+    measure=_measure_distances,
+    must_refute=_wrong_distances,
+)
+
+
 @lru_cache(maxsize=256)
 def _scaled_law(name: str, variance: float) -> Any:
     if name in integrals.PIECES:

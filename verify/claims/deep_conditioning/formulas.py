@@ -6,6 +6,7 @@ Here it is compared with its own formula, written out a second time.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -74,8 +75,28 @@ def _slope_bound(*, delta: float, mu: float, form: str) -> Any:
 
 def _tangent_ratio(*, depth: int, delta: float, mu: float, form: str) -> Any:
     if form == "printed":
-        return 2 * _bound(_mpf(depth) / 2, delta, mu)
+        # The theorem says nothing before the burn-in of half the layers.
+        layers = _mpf(depth) / 2
+        late = layers >= _start(delta, mu)
+        return 2 * _bound(layers, delta, mu) if late else _mpf(1)
     return _bound(depth, delta, mu)
+
+
+def _envelope(*, depth: int, delta: float, mu: float) -> Any:
+    """Go through r <- r (1 - mu (1 - r)), layer by layer."""
+    r, m = 1 - _mpf(delta), _mpf(mu)
+    for _ in range(depth):
+        r *= 1 - m * (1 - r)
+    return r
+
+
+def _condition(*, depth: int, delta: float, mu: float, n: int, assumption: str) -> Any:
+    """1 + 2 n (1 - mu/2)^(L - L_0) and 1 + n ..., before L_0 by 1 + n B/(1 - B)."""
+    start = _start(delta, mu)
+    if assumption == "B" and depth <= start:
+        distance = _mpf(delta) * (1 + _mpf(mu) / 2) ** depth
+        return 1 + n * (1 - distance) / distance
+    return 1 + {"A": 2, "B": 1}[assumption] * n * (1 - _mpf(mu) / 2) ** (depth - start)
 
 
 def _tangent_least(**case: Any) -> Any:
@@ -167,6 +188,8 @@ def _normrelu_terms(
 _FORMULAS: dict[str, Callable[..., Any]] = {
     "conditioning.one_layer_bound": _one_layer,
     "conditioning.derivative_bound": _slope_bound,
+    "conditioning.correlation_envelope": _envelope,
+    "conditioning.nngp_condition_bound": _condition,
     "conditioning.ntk_ratio_bound": _tangent_ratio,
     "conditioning.ntk_min_eigenvalue_bound": _tangent_least,
     "conditioning.ntk_condition_bound": _tangent_condition,
@@ -277,12 +300,51 @@ BOUNDS = (
             form=("printed", "sharp"),
         ),
     ),
+    replace(
+        _formula(
+            "lemC.5-envelope",
+            ("LemC.5", "Thm3.2"),
+            "The largest correlation after thousands of layers of a small rate",
+            r"r_{l+1} = r_l (1 - \mu (1 - r_l))",
+            *_cases(
+                "conditioning.correlation_envelope",
+                depth=(7, 5000),
+                delta=(1e-9, 1e-3, 0.3),
+                mu=(0.0155, 0.003),
+            ),
+        ),
+        # The promise of the library.
+        compare=AgreesTo(relative=1e-13),
+    ),
+    _formula(
+        "cor3.7-values",
+        ("Cor3.3", "Cor3.7"),
+        "The condition bounds of the kernel, before and after the burn-in",
+        r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad 1 + n (1 - \mu/2)^{L - L_0}, \quad"
+        r" 1 + n \frac{B}{1 - B}",
+        *_cases(
+            "conditioning.nngp_condition_bound",
+            depth=(80, 151),
+            delta=(0.01,),
+            mu=(_RELU_MU, 1.0),
+            n=(7, 100),
+            assumption=("A",),
+        ),
+        *_cases(
+            "conditioning.nngp_condition_bound",
+            depth=(0, 3, 8, 60),
+            delta=(0.01,),
+            mu=(_RELU_MU, 1.0),
+            n=(7, 100),
+            assumption=("B",),
+        ),
+    ),
     _formula(
         "thm3.4-values",
         ("Thm3.4", "Thm3.8", "E5"),
         "The printed bounds on the tangent kernel, at even and odd depth",
         r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
-        *_tangent_cases("printed", depth=(80, 101)),
+        *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
     ),
     _formula(
         "thm3.4-envelope-values",
@@ -680,7 +742,7 @@ EQ1 = Claim(
     assumptions=("unit inputs", "normalised"),
     source=Source(KEY, "Equations 1 and 7"),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "tanh"), depth=(1, 4)),
+    cases=grid(activation=("relu", "tanh", "hard_tanh", "gelu"), depth=(1, 4)),
     predict=_predict_kernels,
     measure=_measure_kernels,
     # 1e-12 of the recursion; cosines of float64 rows to 3 ulp, with slope 2 a layer.

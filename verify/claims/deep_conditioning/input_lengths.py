@@ -232,6 +232,23 @@ _MORE = (
     *_cases("selu", 3, *_EQUAL, *_UNEQUAL),
 )
 
+# Parallel and nearly parallel rows, whose distances cancel, and nearly opposite ones.
+_PARALLEL = (
+    *grid(
+        activation=("sin", "erf", "gelu"),
+        squares=([0.01, 0.02], [0.3, 0.5], [4.0, 4.1], [0.5, 16.0]),
+        turn=(0.0, 1e-4, 3.0),
+        depth=(2,),
+    ),
+    *grid(activation=("selu",), squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=(1,)),
+)
+
+
+def _a_layer_more(**case: Any) -> list[Any]:
+    more: dict[str, Any] = {**case, "depth": case["depth"] + 1}
+    return _predict(0, **more)
+
+
 NNGP = Claim(
     id="dc/eq1-lengths",
     items=("Eq1", "D.0"),
@@ -262,4 +279,160 @@ NTK = replace(
     predict=partial(_predict, 1),
     measure=partial(_measure, "t"),
     must_refute=partial(_wrong, 1),
+)
+
+# --- variances other than 1, biases and residual connections --------------------------
+
+_INPUT_VAR, _INPUT_BIAS = 1.3, 0.2
+
+
+@lru_cache(maxsize=64)
+def _residual(name: str, p: float, q: float, skip: float, depth: int) -> Any:
+    layer = kernels.Layer(subject(name), weight_var=1.7, bias_var=0.3, skip=skip)
+    x, network = _rows(p, q, 1.2), [layer] * depth
+    return kernels.nngp_ntk(x, network, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
+
+
+@lru_cache(maxsize=64)
+def _residual_states(name: str, p: float, q: float, skip: float, depth: int) -> Any:
+    """K' = c^2 K + w E s s + b and T' = w E s s + b + T (w E s' s' + c^2)."""
+    law = pairs.LAWS[name]
+    with mpmath.workprec(BITS):
+        w, b, c2 = mpmath.mpf(1.7), mpmath.mpf(0.3), mpmath.mpf(skip) ** 2
+        first = pairs.start(*_rows(p, q, 1.2))
+        k = [mpmath.mpf(_INPUT_VAR) * v + mpmath.mpf(_INPUT_BIAS) for v in first.k]
+        t = list(k)
+        for _ in range(depth):
+            found = (law.one(k[0]), law.one(k[1]), law.two(*k))
+            new = [w * value + b for value, _ in found]
+            t = [
+                n + old * (w * slope + c2)
+                for n, old, (_, slope) in zip(new, t, found, strict=True)
+            ]
+            k = [n + c2 * old for n, old in zip(new, k, strict=True)]
+        return k, t
+
+
+def _predict_residual(
+    which: int, *, activation: str, squares: list[float], skip: float, depth: int
+) -> list[Any]:
+    return _of(_residual(activation, *squares, skip, depth)[which])
+
+
+def _measure_residual(
+    which: int, *, activation: str, squares: list[float], skip: float, depth: int
+) -> list[Any]:
+    return _entries(*_residual_states(activation, *squares, skip, depth)[which])
+
+
+def _wrong_residual(which: int, **case: Any) -> list[Any]:
+    # The share itself in the place of its square.
+    wrong: dict[str, Any] = {**case, "skip": math.sqrt(case["skip"])}
+    return _predict_residual(which, **wrong)
+
+
+NNGP_RESIDUAL = replace(
+    NNGP,
+    id="dc/eq1-residual",
+    title="Kernels of networks with variances other than 1, biases and residual layers",
+    statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2",
+    assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
+    cases=grid(
+        activation=("relu", "erf", "gelu"),
+        squares=([2.0, 2.0], [0.5, 9.0]),
+        skip=(0.0, 0.6, 1.5),
+        depth=(1, 3),
+    ),
+    larger_cases={},
+    predict=partial(_predict_residual, 0),
+    measure=partial(_measure_residual, 0),
+    must_refute=partial(_wrong_residual, 0),
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_RESIDUAL = replace(
+    NNGP_RESIDUAL,
+    id="dc/eq7-residual",
+    items=("Eq7", "D.0"),
+    title="Tangent kernels with variances other than 1, biases and residual layers",
+    statement=r"T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
+    r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
+    source=Source(KEY, "Equation 7 and Appendix D"),
+    predict=partial(_predict_residual, 1),
+    measure=partial(_measure_residual, 1),
+    must_refute=partial(_wrong_residual, 1),
+    uses=("dc/eq7-lengths",),
+)
+
+# --- the same pair among many ---------------------------------------------------------
+
+CROWD = 120
+"""Rows: twice as many pairs as from which on kernels are read off tables."""
+
+
+@lru_cache(maxsize=32)
+def _among_many(name: str, p: float, q: float, turn: float, depth: int) -> Any:
+    """Both kernels of a pair of inputs, from those of a crowd around them."""
+    rng = np.random.default_rng(17)
+    logs, angles = rng.uniform(math.log(p), math.log(q), CROWD), rng.uniform(size=CROWD)
+    turns = 2.0 * math.pi * angles[:, None]
+    others = np.exp(0.5 * logs)[:, None] * np.hstack([np.cos(turns), np.sin(turns)])
+    one, two = _rows(p, q, turn)
+    a, x = subject(name).normalized(), np.vstack([one, others, two])
+    square = kernels.nngp_ntk(x, a, depth)
+    # Between the pair from a matrix of all with some, in another order.
+    across = kernels.nngp_ntk(x, a, depth, y=x[:30:-1])
+    found = [np.asarray(k)[np.ix_((0, -1), (0, -1))] for k in square]
+    for k, between in zip(found, across, strict=True):
+        k[0, 1] = between[0, 0]
+    return found
+
+
+def _predict_many(
+    which: int, *, activation: str, squares: list[float], turn: float, depth: int
+) -> list[Any]:
+    return _of(_among_many(activation, *squares, turn, depth)[which])
+
+
+_MANY = grid(
+    activation=("relu", "erf", "gelu", "sin"),
+    squares=([0.5, 30.0],),
+    turn=(0.02, 1.2, 3.1),
+    depth=(1, 3),
+)
+
+NNGP_PARALLEL = replace(
+    NNGP,
+    id="dc/eq1-parallel",
+    title="Kernels of parallel, nearly parallel and opposite inputs of unequal lengths",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" x_j = c\, x_i",
+    cases=_PARALLEL,
+    larger_cases={},
+    must_refute=_a_layer_more,
+    uses=("dc/eq1-lengths",),
+)
+
+NNGP_MANY = replace(
+    NNGP,
+    id="dc/eq1-many",
+    title="Kernels of a pair among many inputs of unequal lengths",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" 1/2 \le |x|^2 \le 30, \quad n = 122",
+    cases=_MANY,
+    larger_cases={},
+    predict=partial(_predict_many, 0),
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_MANY = replace(
+    NTK,
+    id="dc/eq7-many",
+    title="Tangent kernels of a pair among many inputs of unequal lengths",
+    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad 1/2 \le |x|^2 \le 30, \quad n = 122",
+    cases=_MANY,
+    larger_cases={},
+    predict=partial(_predict_many, 1),
+    uses=("dc/eq7-lengths",),
 )

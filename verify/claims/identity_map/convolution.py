@@ -492,23 +492,27 @@ def _singular_values(kind: str, side: int, channels: int, kernel: int) -> list[A
 
 
 def _measure_decision(*, kind: str, side: int, channels: int, kernel: int) -> list[Any]:
-    """Condition number, whether all of patch space is spanned, what is not."""
+    """Condition number, whether all of patch space is spanned, what is not, and 0.
+
+    The last is a singular value that is exactly zero over the least that is not.
+    """
     values = _singular_values(kind, side, channels, kernel)
     columns = kernel**2 * channels
     full = 1.0 if len(values) == columns else 0.0
-    return [values[0] / values[-1], full, float(columns - len(values))]
+    return [values[0] / values[-1], full, float(columns - len(values)), 0.0]
 
 
 def _predict_decision(
     *, kind: str, side: int, channels: int, kernel: int
 ) -> list[float]:
     rank = idm.patch_rank(_picture(kind, side, channels), kernel)
-    return [rank.condition, float(rank.full), float(rank.nullity)]
+    gap = 1.0 / rank.gap
+    return [rank.condition, float(rank.full), float(rank.nullity), gap]
 
 
 def _always_full(*, kind: str, side: int, channels: int, kernel: int) -> list[float]:
     rank = idm.patch_rank(_picture(kind, side, channels), kernel)
-    return [rank.condition, 1.0, 0.0]
+    return [rank.condition, 1.0, 0.0, 0.0]
 
 
 DECISION = Claim(
@@ -525,8 +529,8 @@ DECISION = Claim(
     ),
     predict=_predict_decision,
     measure=_measure_decision,
-    # eps times the condition number, which is below 1e3 here.
-    compare=AgreesTo(relative=1e-12),
+    # eps times the condition number, which is below 1e3 here; zeros likewise.
+    compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_always_full,
 )
 

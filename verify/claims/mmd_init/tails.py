@@ -570,3 +570,33 @@ PROP_1 = Claim(
     ),
     version=2,
 )
+
+
+def _predict_form(*, nu_squared: float, alpha: float, t: float) -> float:
+    return mmd.SubExponential(nu_squared, alpha).tail_bound(t)
+
+
+def _measure_form(*, nu_squared: float, alpha: float, t: float) -> Any:
+    with mpmath.workdps(40):
+        at = mpmath.mpf(t)
+        return mpmath.exp(-min(at**2 / mpmath.mpf(nu_squared), at / alpha) / 2)
+
+
+def _root_lost(*, nu_squared: float, alpha: float, t: float) -> float:
+    return _predict_form(nu_squared=nu_squared**2, alpha=alpha, t=t)
+
+
+PROP_1_VALUES = Claim(
+    id="mmd/prop1-values",
+    items=("Prop1",),
+    title="Both parts of the tail of a sub-exponential variable",
+    statement=r"\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)",
+    source=Source(KEY, "Proposition 1, after Wainwright 2019"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(nu_squared=(0.3, 1.0, 9.0), alpha=(0.5, 4.0), t=(0.0, 0.2, 3.0, 40.0)),
+    predict=_predict_form,
+    measure=_measure_form,
+    # The exponent is at most 40, and has a rounding or four.
+    compare=AgreesTo(relative=4e-14),
+    must_refute=_root_lost,
+)

@@ -1,0 +1,205 @@
+"""``python -m verify.mutants``: plant mistakes in the source, and see who notices."""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from verify.command import EXIT_GREEN, EXIT_INTERRUPTED, EXIT_RED, complain, positive
+from verify.mutants import children, lines, sites, suites, survivors, uncovered
+from verify.mutants.sites import Mutant
+from verify.mutants.verdicts import (
+    PLACE,
+    Fate,
+    Verdict,
+    is_current,
+    judged,
+    read,
+    write,
+)
+
+SEED = 14
+SHARES = {"theory": 0.009, "empirical": 0.02, "verify/compare": 0.2}
+"""Which share of a package's mutations is the sample."""
+
+OFTEN = 10.0
+"""Seconds between two writings of the verdicts."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0 when the list of survivors is up to date."""
+    options = _parser().parse_args(argv)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # In the background the first of them would be ignored.
+        signal.signal(number, signal.default_int_handler)
+    children.prepare()
+    folder = options.records / "quick" / "lines"
+    try:
+        executed = _executed(folder, options.workers, trained=options.uncovered)
+        if options.uncovered:
+            _tell_uncovered(executed)
+            return EXIT_GREEN
+        sample = chosen(options.packages, options.share, options.seed)
+        found = _judge(sample, executed, options)
+    except KeyboardInterrupt:
+        complain("interrupted; what was found is kept")
+        return EXIT_INTERRUPTED
+    reasons = survivors.read()
+    for score in survivors.scores(found.values(), reasons):
+        sys.stdout.write(f"{score}\n")
+    known = {mutant.key for mutant in sample}
+    listed = [m for m in reasons if _package(m) in options.packages]
+    wrong = list(survivors.complaints(listed, found, known))
+    sys.stdout.write("".join(f"{each}\n" for each in wrong))
+    return EXIT_RED if wrong else EXIT_GREEN
+
+
+def _package(mutant: str) -> str:
+    return next(p for p in sites.PACKAGES if mutant.startswith(f"{p}/"))
+
+
+def chosen(
+    packages: Iterable[str] = sites.PACKAGES, share: float = 1.0, seed: int = SEED
+) -> list[Mutant]:
+    """Return the sample of some packages, or a share of it."""
+    return [
+        mutant
+        for package in packages
+        for mutant in sites.sample(
+            sites.every([package]), share * SHARES[package], seed
+        )
+    ]
+
+
+def _executed(
+    folder: Path, workers: int, *, trained: bool
+) -> dict[str, lines.Executed]:
+    """Return which lines every claim executes, found now where not yet known."""
+    wanted = lines.closed()
+    if trained:
+        wanted += lines.closed(trained=True)
+    missing = sum(lines.read(each, folder) is None for each in wanted)
+    measuring = lines.measure(wanted, folder, workers=workers)
+    for number, name in enumerate(measuring, start=1):
+        complain(f"[{number}/{missing}] lines of {name}")
+    return lines.load(folder, wanted)
+
+
+def _judge(
+    sample: Sequence[Mutant],
+    executed: Mapping[str, lines.Executed],
+    options: argparse.Namespace,
+) -> dict[str, Verdict]:
+    """Return the verdict on every mutation of a sample; keep each as it is found."""
+    kept = read(options.verdicts)
+    found = {m.key: kept[m.key] for m in sample if m.key in kept}
+    if not options.rerun:
+        found = {k: v for k, v in found.items() if is_current(v, executed)}
+    else:
+        found = {}
+    todo = [mutant for mutant in sample if mutant.key not in found]
+    whole = {mutant.key for mutant in sample}
+    if set(options.packages) == set(sites.PACKAGES) and options.share == 1.0:
+        # What is no longer in the sample goes.
+        kept = {key: v for key, v in kept.items() if key in whole}
+    last = time.monotonic()
+    try:
+        finding = judged(todo, executed, workers=options.workers, before=kept)
+        for number, verdict in enumerate(finding, start=1):
+            found[verdict.mutant] = verdict
+            complain(f"[{number}/{len(todo)}] {_line(verdict)}")
+            if time.monotonic() - last > OFTEN:
+                write((kept | found).values(), options.verdicts)
+                last = time.monotonic()
+        if options.tests:
+            left = [
+                (mutant, verdict)
+                for mutant in sample
+                if (verdict := found[mutant.key]).fate
+                in (Fate.SURVIVED, Fate.NOT_COVERED)
+                and verdict.test is None
+            ]
+            for verdict in suites.tested(left, workers=options.workers):
+                found[verdict.mutant] = verdict
+                complain(f"{verdict.test or 'no test'} notices {verdict.mutant}")
+    finally:
+        write((kept | found).values(), options.verdicts)
+    return found
+
+
+def _line(verdict: Verdict) -> str:
+    by = f" by {verdict.claim}" if verdict.claim else ""
+    return f"{verdict.fate}{by}: {verdict.mutant}"
+
+
+def _tell_uncovered(executed: Mapping[str, lines.Executed]) -> None:
+    """Print the public functions that no claim executes, by module."""
+    missing, counts = uncovered.uncovered(executed)
+    for file, functions in groupby(missing, key=lambda f: f.file):
+        names = ", ".join(function.name for function in functions)
+        sys.stdout.write(f"{file}: {names}\n")
+    for package, count in counts.items():
+        here = sum(f.file.startswith(f"{package}/") for f in missing)
+        sys.stdout.write(f"{package}: {here} of {count} public functions\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m verify.mutants", description=__doc__
+    )
+    parser.add_argument(
+        "packages",
+        nargs="*",
+        metavar="PACKAGE",
+        default=list(sites.PACKAGES),
+        help=f"{', '.join(sites.PACKAGES)} (default: all)",
+    )
+    parser.add_argument(
+        "--share",
+        type=float,
+        default=1.0,
+        help="of the sample, the first mutations by lot (default: 1)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=SEED, help=f"of the lots (default: {SEED})"
+    )
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        default=2,
+        metavar="N",
+        help="processes (default: 2)",
+    )
+    parser.add_argument(
+        "--tests", action="store_true", help="run tests against what claims leave"
+    )
+    parser.add_argument(
+        "--rerun", action="store_true", help="also what has a current verdict"
+    )
+    parser.add_argument(
+        "--uncovered",
+        action="store_true",
+        help="print the public functions that no claim executes, and stop",
+    )
+    parser.add_argument(
+        "--records",
+        type=Path,
+        default=Path("results"),
+        metavar="FOLDER",
+        help="where the lines of claims are kept (default: results)",
+    )
+    parser.add_argument(
+        "--verdicts",
+        type=Path,
+        default=PLACE,
+        metavar="FILE",
+        help="where verdicts are kept (default: beside this program)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
