@@ -461,6 +461,18 @@ def test_welchs_interval_is_scipys() -> None:
     assert found.gap == pytest.approx(baseline.mean() - treated.mean())
 
 
+def test_pairs_are_told_by_their_differences() -> None:
+    before, after = np.array([1.0, 5.0, 9.0, 13.0]), np.array([0.9, 4.85, 8.9, 12.88])
+    arms = Contrast(before, after)
+    assert EffectWithin().judge((0.05, None), arms).outcome is Outcome.UNDECIDED
+    paired = EffectWithin(paired=True).judge((0.05, None), arms)
+    assert paired.outcome is Outcome.HOLDS
+    interval = stats.ttest_1samp(before - after, 0.0).confidence_interval(0.98)
+    assert paired.resolves == pytest.approx((interval.high - interval.low) / 2.0)
+    with pytest.raises(ValueError, match="must be as many"):
+        EffectWithin(paired=True).judge((0.0, None), Contrast(before, after[1:]))
+
+
 def test_two_arms_of_one_law_are_decided_no_more_often_than_the_level() -> None:
     rng = np.random.default_rng(5)
     arms = (

@@ -26,9 +26,13 @@ class EffectWithin:
     ----------
     level : float
         Probability with which the interval leaves out the true difference on one side.
+    paired : bool
+        Whether the arms are the same networks in one order, before and after: then the
+        interval is that of the mean of their differences.
     """
 
     level: float = 1e-2
+    paired: bool = False
 
     def criterion(self) -> str:
         """Say in words which measurement refutes a prediction."""
@@ -58,12 +62,18 @@ class EffectWithin:
                 "EffectWithin: each arm needs two replicates or more, and a limit, but"
                 f" there are {treated.size} and {baseline.size}, and {predicted}"
             )
+        if self.paired and treated.size != baseline.size:
+            raise ValueError(
+                "EffectWithin: paired arms must be as many, but they are"
+                f" {treated.size} and {baseline.size}"
+            )
         effect = float(treated.mean() - baseline.mean())
-        variances = [arm.var(ddof=1) / arm.size for arm in (treated, baseline)]
+        arms = (treated - baseline,) if self.paired else (treated, baseline)
+        variances = [arm.var(ddof=1) / arm.size for arm in arms]
         total = float(sum(variances))
         half = 0.0
         if total > 0.0:
-            each = zip(variances, (treated, baseline), strict=True)
+            each = zip(variances, arms, strict=True)
             freedom = total**2 / sum(v**2 / (arm.size - 1) for v, arm in each)
             half = float(stats.t.isf(self.level, freedom)) * total**0.5
         beyond = [least - effect] if least is not None else []

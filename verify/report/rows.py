@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from empirical.digest import code_digest
 from verify import records
-from verify.claim import FAULTS, Claim, Profile
+from verify.claim import FAULTS, Claim, Evidence, Profile
 from verify.compare import Outcome, small
 from verify.items import PAPERS, Paper
 from verify.judging import checked
@@ -71,8 +71,13 @@ class Row:
 
     @property
     def loose(self) -> bool:
-        """Whether a bound is nowhere within a factor 2 of what it bounds."""
-        return self.slack is not None and self.slack > LOOSE
+        """Whether a bound is nowhere within a factor 2 of what it bounds.
+
+        What a trend must exceed is the smallest effect that matters: no bound to attain.
+        """
+        if self.claim.evidence is Evidence.TREND or self.slack is None:
+            return False
+        return self.claim.expected is Outcome.HOLDS and self.slack > LOOSE
 
     @property
     def kind(self) -> str:
@@ -161,8 +166,6 @@ def _unexpected(row: Row) -> bool:
 
 def by_evidence(rows: Sequence[Row]) -> list[tuple[str, Counter[str]]]:
     """Count verdicts for each kind of evidence, strongest first."""
-    from verify.claim import Evidence
-
     table: list[tuple[str, Counter[str]]] = []
     for kind in Evidence:
         these = [row for row in rows if row.claim.evidence is kind]

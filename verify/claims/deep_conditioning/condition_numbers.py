@@ -146,6 +146,7 @@ def _of_corollary_33(**fields: Any) -> Claim:
 
 COR_33 = _of_corollary_33(
     id="dc/cor3.3",
+    loose=True,
     title="The condition number of the top-layer kernel falls to one with depth",
     statement=r"\kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0(\delta)}, \quad L \ge L_1"
     r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",

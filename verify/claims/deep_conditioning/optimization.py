@@ -598,6 +598,7 @@ THM_41 = Claim(
 
 THM_E3 = Claim(
     id="dc/thmE.3",
+    loose=True,
     items=("ThmE.3", "Thm4.1", "E14"),
     title="Top layer of a deep network on digits: SGD steps, with the factor n",
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
@@ -620,6 +621,7 @@ THM_E3 = Claim(
 
 LEM_E1 = Claim(
     id="dc/lemE.1",
+    loose=True,
     items=("LemE.1",),
     title="Bounded activations: the stated width makes every kernel entry accurate",
     statement=r"m \ge (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2} \;\Rightarrow\;"

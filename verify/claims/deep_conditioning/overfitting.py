@@ -274,6 +274,7 @@ def _of_lemma(**fields: Any) -> Claim:
 
 LEM_G1 = _of_lemma(
     id="dc/lemG.1",
+    loose=True,
     title="A deep kernel's covariance operator has norm O(log(s)/s)",
     statement=r"\|\Sigma\| \le \frac{28}{3} \frac{\log(8s/3)}{s}",
     source=Source(

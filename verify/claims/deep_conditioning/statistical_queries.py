@@ -705,6 +705,7 @@ THM_51_PRINTED = Claim(
 
 THM_51_ODD = Claim(
     id="dc/thm5.1-odd",
+    loose=True,
     items=("Thm5.1", "ThmF.2", "Eq24"),
     title="One query of tolerance tau rarely learns anything about an odd network",
     statement=(

@@ -113,6 +113,7 @@ _ANY = (
 
 THM_34 = Claim(
     id="dc/thm3.4",
+    loose=True,
     items=("Thm3.4", "E5"),
     title="Depth makes the tangent kernel diagonal: the printed rate",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le 2 B(L/2, \delta), \quad L \ge 2 L_0(\delta)",
@@ -405,6 +406,7 @@ _A_CASES = (
 
 COR_35 = Claim(
     id="dc/cor3.5",
+    loose=True,
     items=("Cor3.5", "AsmA"),
     title="The condition number of the tangent kernel, printed",
     statement=r"\kappa(T) \le 1 + 4n (1 - \mu/2)^{L/2 - L_0}",
@@ -429,6 +431,7 @@ COR_35 = Claim(
 
 COR_35_SHARP = Claim(
     id="dc/cor3.5-sharp",
+    loose=True,
     items=("Cor3.5", "E6", "AsmA"),
     title="The tangent kernel's condition number obeys the top-layer kernel's bound",
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_1"
@@ -530,6 +533,7 @@ _B_CASES = (
 
 THM_38 = Claim(
     id="dc/thm3.8",
+    loose=True,
     items=("Thm3.8", "AsmB"),
     title="The smallest eigenvalue of the tangent kernel, printed",
     statement=r"\lambda_{\min}(T) \ge \left(1 - 2 B(L/2, \delta)\right) T_{11},"
@@ -602,6 +606,7 @@ def _wrong_best_condition_b(**case: Any) -> list[float]:
 
 COR_39 = Claim(
     id="dc/cor3.9",
+    loose=True,
     items=("Cor3.9", "AsmB"),
     title="The condition number of the tangent kernel under assumption B, printed",
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}",

@@ -211,6 +211,7 @@ def _squared_chernoff(*, zeta: float, dof: int) -> float:
 
 EQ_10 = Claim(
     id="id/eq10",
+    loose=True,
     items=("Eq10", "Chi2"),
     title="A direction that was not trained keeps no more than a chi-square",
     statement=r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
@@ -253,6 +254,7 @@ _DIRECTIONS = (
 
 EQ_11 = Claim(
     id="id/eq11",
+    loose=True,
     items=("Eq11",),
     title="All directions that were not trained, at once",
     statement=(

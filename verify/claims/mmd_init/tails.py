@@ -76,6 +76,7 @@ EXACT = Claim(
 
 PRINTED = Claim(
     id="mmd/thm1",
+    loose=True,
     items=("Thm1",),
     title="Theorem 1, as printed, against the exact tail",
     statement=(
@@ -96,6 +97,7 @@ PRINTED = Claim(
 
 SHARP = Claim(
     id="mmd/thm1-sharp",
+    loose=True,
     items=("Thm1", "Err2"),
     title="Theorem 1 with the factor m that its proof loses",
     statement=r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac m8\min\{\eta^2,\eta\}}",
@@ -164,6 +166,7 @@ def _groups() -> st.SearchStrategy[Case]:
 
 UNEQUAL = Claim(
     id="mmd/thm1-unequal",
+    loose=True,
     items=("Thm1",),
     title="All three forms against exact tails of unequal variances",
     statement=(
@@ -183,6 +186,10 @@ UNEQUAL = Claim(
     compare=AtMost(relative=1e-13),
     must_refute=_all_halved,
     assumptions=("each variance is that of two parameters: the tail is a sum then",),
+    finding=(
+        "Loose by 2.2 at best: a tenth beyond the mean, where the tail is 0.36, the bound"
+        " is still 0.99."
+    ),
 )
 
 

@@ -143,6 +143,7 @@ def _half_a_layer(*, depth: int, examples: int, seed: int) -> float:
 
 DEEP = Claim(
     id="sl/eq8-deep",
+    loose=True,
     items=("Eq8",),
     title="No deep network of unit layers fits random signs better than the bound",
     statement=r"\hat R_N\le(\sqrt{2L\ln 2}+1)/\sqrt N",
