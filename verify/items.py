@@ -279,7 +279,7 @@ def paper(prefix: str) -> Paper:
     """Return the paper of a claim's prefix.
 
     >>> paper("dc").items[:2]
-    ('Eq1', 'Eq2')
+    ('Eq1', 'Fn1')
     """
     for candidate in PAPERS:
         if candidate.prefix == prefix:

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from empirical.identity_map import copier, networks
-from empirical.identity_map.recipes import Recipe
-from empirical.identity_map.task import LOSSES, Copy, CopyDense, by_hand
+from empirical.identity_map.recipes import LOSSES, Recipe
+from empirical.identity_map.task import Copy, CopyDense, by_hand
 from empirical.identity_map.training import train
 from empirical.networks import (
     Convolutional,

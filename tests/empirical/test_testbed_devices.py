@@ -8,7 +8,7 @@ some of which ``meta`` alone lets pass.
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -17,11 +17,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import empirical.conditioning.descent as descent
+from empirical.activations import NormReLU
 from empirical.identity_map import copier
 from empirical.identity_map.task import Copy, CopyDense
 from empirical.mmd_init import networks as mmd
 from empirical.mmd_init.task import Classify
-from empirical.networks import FullyConnected
+from empirical.networks import FullyConnected, Norm
+from empirical.normrelu.training import CrossEntropy
 from empirical.randomness import torch_generator
 from empirical.square_loss.classifiers import FAMILIES, classifier
 from empirical.square_loss.networks import start
@@ -107,6 +109,22 @@ def supervised() -> Made:
     return made, Stack.of(net, generators(), rates=0.1), rows_of_each()
 
 
+def cross_entropy(norm: Literal["batch", "layer"] | None) -> Made:
+    net = FullyConnected.uniform(
+        inputs=5,
+        width=6,
+        depth=2,
+        outputs=3,
+        norm=None if norm is None else Norm(over=norm),
+        activation=NormReLU() if norm is None else "relu",
+        parametrisation="standard",
+    )
+    params = net.init(replicates=REPLICATES, generator=torch_generator(7))
+    made = CrossEntropy(net, normal(8, 5), torch.arange(8) % 3)
+    stack = Stack(params, rates=0.1, buffers=net.running(params))
+    return made, stack, rows_of_each()
+
+
 CASES: dict[str, Callable[[], Made]] = {
     **{f"copy {k}": lambda k=k: copy_of(k, Copy) for k in ("cnn", "fcn", "residual")},
     **{f"by hand {k}": lambda k=k: copy_of(k, CopyDense) for k in ("fcn", "residual")},
@@ -118,6 +136,9 @@ CASES: dict[str, Callable[[], Made]] = {
     "classify": lambda: classify(batch_norm=False),
     "classify, normalised": lambda: classify(batch_norm=True),
     "supervised": supervised,
+    "cross entropy": lambda: cross_entropy(None),
+    "cross entropy, batch": lambda: cross_entropy("batch"),
+    "cross entropy, layer": lambda: cross_entropy("layer"),
 }
 OPTIMISERS = {
     "sgd": optimisers.SGD(momentum=0.9, weight_decay=0.1),

@@ -340,7 +340,7 @@ OPTIMIZATION = (
         tolerance=0.5,
         squared_correlation=0.01,
     ),
-    call(opt.covariance_norm_bound, {"s": LARGE | {"empty"}}, s=20.0),
+    call(opt.covariance_norm_bound, {"s": LARGE | {"empty"}}, s=20.0, form="sharp"),
     call(
         opt.overfitting_depth,
         {
@@ -1132,7 +1132,9 @@ LENGTHS = (
         gamma_x=2.0,
         gamma_y=1.0,
     ),
-    call(lengths.chord_rate, {}, activation=TANH),
+    call(
+        lengths.chord_rate, {"least": frozenset({"half"})}, activation=TANH, least=0.3
+    ),
     call(
         lengths.generalised_mu,
         {"gamma": POSITIVE - {"tiny", "huge", "giant"}},

@@ -67,6 +67,24 @@ CASES = [
     ("residual_factors", "learning_rate", lambda v: _factor(rate=v), (1e101,)),
     ("residual_factors", "curvature", lambda v: _factor(curvature=v), (*NUMBERS, -1.0)),
     ("residual_factors", "momentum", lambda v: _factor(m=v), (*NUMBERS, -0.1, 1.0)),
+    (
+        "scheduled_factors",
+        "learning_rates",
+        lambda v: idm.scheduled_factors(v, curvature=1.0),
+        (NAN, "x", None, [0.1, -0.1], [0.1, NAN], [[0.1], [0.2]], 0.1),
+    ),
+    (
+        "scheduled_factors",
+        "curvature",
+        lambda v: idm.scheduled_factors([0.1], curvature=v),
+        NUMBERS,
+    ),
+    (
+        "scheduled_factors",
+        "momentum",
+        lambda v: idm.scheduled_factors([0.1], curvature=1.0, momentum=v),
+        (*NUMBERS, -0.1, 1.0),
+    ),
     ("learning_rate_limit", "curvature", idm.learning_rate_limit, POSITIVE),
     (
         "learning_rate_limit",

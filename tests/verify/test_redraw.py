@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -218,8 +219,11 @@ def test_a_claim_is_judged_on_other_networks(
     monkeypatch.chdir(tmp_path)
     assert redraw.main(["mmd/Fig2", "--draws", "1", "--workers", "1"]) == 0
     out, err = capsys.readouterr()
-    assert "1 of 1 as expected in each of 1 draws" in out
-    assert "mmd/Fig2 holds" in err
+    # Other networks may decide otherwise; what they decide is said.
+    found = re.search(r"mmd/Fig2 (holds|undecided|refuted)", err)
+    assert found is not None
+    count = int(found[1] == "holds")
+    assert f"{count} of 1 as expected in each of 1 draws" in out
     (path,) = (tmp_path / "results/quick/redraw-1/runs").glob("*.json")
     record = RunRecord.read(path)
     assert record is not None

@@ -497,7 +497,7 @@ FIGURE_2_CHOSEN = trained(
     id="mmd/Fig2-chosen",
     runs=NETWORKS.looks("detachment"),
     items=("Fig2", "Fig2chosen"),
-    title="It lowers it with the noise that is chosen, too",
+    title="The loss against detachment lowers it with the noise that is chosen, too",
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.5",
     predict=partial(constantly, 0.0),
     measure=partial(_around, 0.5),
