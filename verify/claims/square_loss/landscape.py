@@ -213,7 +213,9 @@ def _curvature(
 
     leaf = torch.tensor(flat, requires_grad=True)
     slope = gradients(loss(leaf), (leaf,))[0]
-    hessian = torch.func.hessian(loss)(torch.tensor(flat)).numpy()
+    # Backward twice: forward mode loads code that PyTorch itself deprecates.
+    twice = torch.func.jacrev(torch.func.jacrev(loss))
+    hessian = twice(torch.tensor(flat)).numpy()
     # Along a direction itself nothing changes: one zero a layer, raised out of the way.
     start = 1
     for shape in shapes:
