@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
@@ -28,7 +29,7 @@ class Arm:
 
     activation: Activation
     gain: float
-    norm: str | None = None
+    norm: Literal["batch", "layer"] | None = None
 
     def network(self, *, inputs: int, width: int, depth: int) -> FullyConnected:
         """Return the classifier of ten classes with `depth` hidden layers.
@@ -38,7 +39,7 @@ class Arm:
         ValueError
             If a size is not positive.
         """
-        norm = None if self.norm is None else Norm(over=self.norm)  # pyright: ignore[reportArgumentType]
+        norm = None if self.norm is None else Norm(over=self.norm)
         return FullyConnected.uniform(
             inputs=inputs,
             width=width,

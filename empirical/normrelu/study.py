@@ -10,24 +10,21 @@ from empirical import devices
 from empirical.normrelu.experiments import Configuration, configurations
 from empirical.normrelu.networks import ARMS
 from empirical.normrelu.training import Course, Examples, trained
-from empirical.square_loss.problems import Problem, problem
-from empirical.testbed.records import Draw, Draws, RunRecord, digest
+from empirical.square_loss.problems import Problem, problem_at
+from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
 
 
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
     """Return a configuration's examples, inputs of unit norm."""
     c = configuration
-    embedded = c.data == "mnist" and c.per_class <= 400 and c.tests <= 100
-    return problem(
+    return problem_at(
+        setting,
         c.data,
-        tuple(range(10)),
+        range(10),
         per_class=c.per_class,
         tests=c.tests,
         side=c.side,
-        directory=None if embedded else setting.data_folder,
-        allow_unverified=setting.allow_unverified,
-        cached=not embedded,
     )
 
 
@@ -90,6 +87,7 @@ def run_configuration(
         rates=c.rates,
         seeds=c.chosen_by,
         epochs=max(1, c.epochs // 2),
+        every_epoch=False,
         **common,
     )
     scores = _scores(grid).reshape(len(c.rates), len(c.chosen_by))
@@ -147,8 +145,7 @@ def _draws(configuration: Configuration, course: Course) -> Draws:
 
 def data_of(configuration: Configuration, setting: Setting) -> str:
     """Return a digest of the examples; see `Study`."""
-    source = problem_of(configuration, setting).source
-    return digest([source["train_sha256"], source["test_sha256"]])
+    return problem_of(configuration, setting).digest
 
 
 def cost_of(configuration: Configuration) -> float:

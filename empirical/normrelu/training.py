@@ -76,10 +76,10 @@ class Course:
     ----------
     status : tuple of str
         ``"finished"`` or ``"diverged"``.
-    series : mapping of str to array, shape (epochs + 1, replicates, ...)
-        After each epoch, the start first: ``train_accuracy``, ``test_accuracy``,
-        ``train_loss``; ``cosines`` and ``lengths`` by hidden layer, see `signals`. NaN
-        after a replicate's end.
+    series : mapping of str to array, shape (times, replicates, ...)
+        After each epoch, the start first, or at the end alone: ``train_accuracy``,
+        ``test_accuracy``, ``train_loss``; ``cosines`` and ``lengths`` by hidden layer, see
+        `hidden_signals`. NaN after a replicate's end.
     """
 
     status: tuple[str, ...]
@@ -95,10 +95,14 @@ def trained(
     seeds: Sequence[int],
     epochs: int,
     batch: int,
+    every_epoch: bool = True,
     device: str = "cpu",
     progress: Any = None,
 ) -> Course:
-    """Train one network for each rate and seed, in this order, side by side."""
+    """Train one network for each rate and seed, in this order, side by side.
+
+    Unless it is measured after `every_epoch`, it is so at the end alone.
+    """
     names = [(rate, seed) for rate in rates for seed in seeds]
     params = arm.init(
         network, [torch_generator(s, "normrelu", "weights") for _, s in names]
@@ -112,13 +116,16 @@ def trained(
     orders = {s: torch_generator(s, "normrelu", "batches") for s in seeds}
     batches = Epochs(len(examples.inputs), batch, [orders[s] for _, s in names])
     times = np.arange(epochs + 1) * batches.per_epoch
-    looks = Series(times, lambda now: measured(network, now, data))
+    looks = Series(
+        times if every_epoch else times[-1:], lambda now: measured(network, now, data)
+    )
     done = train(
         CrossEntropy(network, data["inputs"], data["classes"]),
         stack,
         SGD(momentum=0.9),
         steps=int(times[-1]),
         batches=batches,
+        check=batches.per_epoch,
         observers=[looks, Diverged(every=batches.per_epoch)],
         progress=progress,
     )

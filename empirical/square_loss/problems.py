@@ -14,6 +14,8 @@ from torch.nn import functional
 
 from empirical.data import load
 from empirical.data.pixels import pixels
+from empirical.testbed.records import digest
+from empirical.testbed.study import Setting
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,6 +37,11 @@ class Problem:
     test_inputs: Tensor
     test_classes: Tensor
     source: dict[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """Tells its examples from others; see `records.digest`."""
+        return digest([self.source["train_sha256"], self.source["test_sha256"]])
 
     @property
     def count(self) -> int:
@@ -109,11 +116,11 @@ def problem(
         x = _inputs(found.images[index], side=side, constant=constant)
         parts.append((x, torch.arange(len(chosen)).repeat(wanted)))
         # Of the bytes, not of floats, whose last bits vary between machines.
-        digest = hashlib.sha256(found.images[index].tobytes()).hexdigest()
+        own = hashlib.sha256(found.images[index].tobytes()).hexdigest()
         source |= {
             "source": found.source,
             split: len(x),
-            f"{split}_sha256": digest,
+            f"{split}_sha256": own,
         }
     (inputs, classes), (test_inputs, test_classes) = parts
     return Problem(
@@ -122,6 +129,34 @@ def problem(
         test_inputs=test_inputs,
         test_classes=test_classes,
         source=source,
+    )
+
+
+def problem_at(
+    setting: Setting,
+    data: str,
+    labels: Sequence[int],
+    *,
+    per_class: int,
+    tests: int,
+    side: int | None,
+    constant: float | None = None,
+) -> Problem:
+    """Return a `problem` of the data that a run's setting names.
+
+    Digits come from the set that is the same on every machine, unless it is too small.
+    """
+    embedded = data == "mnist" and per_class <= 400 and tests <= 100
+    return problem(
+        data,
+        labels,
+        per_class=per_class,
+        tests=tests,
+        side=side,
+        constant=constant,
+        directory=None if embedded else setting.data_folder,
+        allow_unverified=setting.allow_unverified,
+        cached=not embedded,
     )
 
 

@@ -11,14 +11,14 @@ from empirical.randomness import torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration, configurations
 from empirical.square_loss.networks import start
-from empirical.square_loss.problems import Problem, problem
+from empirical.square_loss.problems import Problem, problem_at
 from empirical.square_loss.training import (
     Trained,
     held_out_outputs,
     normalised_outputs,
     train,
 )
-from empirical.testbed.records import Draw, Draws, RunRecord, digest
+from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
 
@@ -28,19 +28,15 @@ _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
 
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
     """Return a configuration's problem."""
-    # Digits come from the set that is the same on every machine, unless it is too small.
     c = configuration
-    embedded = c.data == "mnist" and c.per_class <= 400 and c.tests <= 100
-    return problem(
+    return problem_at(
+        setting,
         c.data,
         c.labels,
         per_class=c.per_class,
         tests=c.tests,
         side=c.side,
         constant=c.constant,
-        directory=None if embedded else setting.data_folder,
-        allow_unverified=setting.allow_unverified,
-        cached=not embedded,
     )
 
 
@@ -131,8 +127,7 @@ def trained_record(
 
 def data_of(configuration: Configuration, setting: Setting) -> str:
     """Return a digest of the examples; see `Study`."""
-    source = problem_of(configuration, setting).source
-    return digest([source["train_sha256"], source["test_sha256"]])
+    return problem_of(configuration, setting).digest
 
 
 def _mine(

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.normrelu.study import STUDY
 from empirical.testbed.records import RunRecord
@@ -24,15 +23,9 @@ LEARNT = 0.9
 """Training accuracy that every network with NormReLU must reach."""
 
 
-def _looks(*arms: str) -> Any:
-    return partial(_runs, arms)
-
-
-def _runs(
-    arms: tuple[str, ...], *, scale: str, depth: int, rival: str, **_case: Any
-) -> tuple[Run, ...]:
-    names = (f"{arm}-depth-{depth}" for arm in dict.fromkeys((*arms, rival)))
-    return tuple(Run(NETWORKS, name, scale) for name in names)
+def _runs(*, scale: str, depth: int, rival: str) -> tuple[Run, ...]:
+    arms = dict.fromkeys(("normrelu", rival))
+    return tuple(Run(NETWORKS, f"{arm}-depth-{depth}", scale) for arm in arms)
 
 
 def _arm(arm: str, scale: str, depth: int) -> RunRecord:
@@ -46,18 +39,13 @@ def _arm(arm: str, scale: str, depth: int) -> RunRecord:
     return record
 
 
-def _values(
-    arm: str, scale: str, depth: int, series: str, epoch: int
-) -> npt.NDArray[np.float64]:
-    return np.nan_to_num(_arm(arm, scale, depth).draws.series(series)[:, epoch])
-
-
 def contrast(
     series: str, epoch: int, *, scale: str, depth: int, rival: str
 ) -> Contrast:
     """Return a series after an epoch: NormReLU's networks, and the rival's."""
     treated, baseline = (
-        _values(arm, scale, depth, series, epoch) for arm in ("normrelu", rival)
+        np.nan_to_num(_arm(arm, scale, depth).draws.series(series)[:, epoch])
+        for arm in ("normrelu", rival)
     )
     return Contrast(treated, baseline)
 
@@ -149,7 +137,7 @@ def trained(
         evidence=Evidence.TREND,
         cases=cases["small"],
         larger_cases={"full": cases["full"], "gpu": cases["paper"]},
-        runs=_looks("normrelu"),
+        runs=_runs,
         assumptions=(
             "fully connected networks, SGD with momentum, no biases",
             "rates chosen for each arm on examples held out",
