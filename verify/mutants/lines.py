@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from verify.mutants.children import Tell, each
+from verify.mutants.sites import ROOT
 
-ROOT = Path(__file__).parents[2]
 MEASURED = ("theory", "empirical", "verify/compare")
 LONGEST, TOO_LONG = 120.0, 1e9
 """Seconds of the processor that a claim may take under measurement, and beyond."""

@@ -99,7 +99,9 @@ def as_html(
         "waiting": waiting,
         "wrong": [row for row in rows if not row.settled and row not in waiting],
         "refuted": [row for row in rows if row.claim.expected is Outcome.REFUTED],
-        "misprints": [(p.key, m) for p in papers for m in misprints.of(p.prefix)],
+        "misprints": [
+            (one.paper.key, m) for one in papers for m in misprints.of(one.paper.prefix)
+        ],
         "by_evidence": values.by_evidence(rows),
         "meanings": {kind.value: kind.meaning for kind in Evidence},
         "verdicts": list(dict.fromkeys(row.verdict for row in rows)),
@@ -176,29 +178,9 @@ class OnTrial:
                 yield cls(paper, mine)
 
     @property
-    def prefix(self) -> str:
-        """Of its claims' ids."""
-        return self.paper.prefix
-
-    @property
-    def key(self) -> str:
-        """Its key in the bibliography."""
-        return self.paper.key
-
-    @property
-    def title(self) -> str:
-        """As printed."""
-        return self.paper.title
-
-    @property
     def short(self) -> str:
         """Authors and year."""
-        return references.short_citation(self.key)
-
-    @property
-    def finding(self) -> str:
-        """What the trial found, in a sentence or two."""
-        return self.paper.finding
+        return references.short_citation(self.paper.key)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -222,7 +204,7 @@ class OnTrial:
     @property
     def coverage(self) -> Iterator[Covered]:
         """Which claims cover which item, section by section."""
-        slips = {m.item for m in misprints.of(self.prefix)}
+        slips = {m.item for m in misprints.of(self.paper.prefix)}
         for title, names in self.paper.sections:
             found = {
                 name: tuple(row for row in self.rows if name in row.claim.items)
@@ -237,7 +219,7 @@ class OnTrial:
 
 def _headline(papers: Sequence[OnTrial]) -> str:
     if len(papers) == 1:
-        return papers[0].title
+        return papers[0].paper.title
     words = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
     number = words.get(len(papers), str(len(papers)))
     return f"{number} papers on deep learning, on trial" if papers else "Ledger"
