@@ -42,6 +42,8 @@ class Configuration:
     seeds : tuple of int
         The same Gaussian numbers for every scale.
     dtype : {"float32", "float64"}
+    shuffled : bool
+        Whether the training examples have each other's labels.
 
     Raises
     ------
@@ -62,6 +64,7 @@ class Configuration:
     scales: tuple[float, ...] = (1.0,)
     seeds: tuple[int, ...] = (0,)
     dtype: str = "float64"
+    shuffled: bool = False
 
     def __post_init__(self) -> None:
         checked_name(self.name)

@@ -18,6 +18,7 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
+from empirical.square_loss.task import wrong_answers
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
@@ -29,7 +30,7 @@ _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
     """Return a configuration's problem."""
     c = configuration
-    return problem_at(
+    found = problem_at(
         setting,
         c.data,
         c.labels,
@@ -38,6 +39,7 @@ def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
         side=c.side,
         constant=c.constant,
     )
+    return found.shuffled() if c.shuffled else found
 
 
 def train_configuration(
@@ -146,10 +148,11 @@ def _draws(
     seen = measures.margins(
         normalised_outputs(network, final, learnt.inputs), train_classes
     )
-    unseen = measures.margins(held_out_outputs(network, final, learnt), test_classes)
+    unseen = held_out_outputs(network, final, learnt)
+    wrong = wrong_answers(unseen, learnt.targets(test_classes).to(unseen))
+    errors = (wrong.double() / len(test_classes)).tolist()
     made: list[Draw] = []
     for replicate, (scale, seed) in enumerate(_mine(configuration, setting)):
-        test = unseen[replicate].double().cpu().numpy()
         ended = trained.status[replicate] != "diverged"
         series = {
             name: rounded(values[:, replicate])
@@ -166,7 +169,7 @@ def _draws(
                     "steps": int(trained.steps[replicate]),
                     "diverged": _absent(trained.diverged[replicate]),
                     "interpolated": _absent(trained.interpolated[replicate]),
-                    "test_error": float((test <= 0.0).mean()) if ended else None,
+                    "test_error": errors[replicate] if ended else None,
                 },
                 arrays={
                     **series,
