@@ -16,6 +16,9 @@ from empirical.testbed.study import Scale, check_scale, checked_name
 
 DTYPES = ("float32", "float64")
 
+GRID = {"wn-decay": 1e-3, "wn-decay-0.1": 0.1, "wn-decay-1": 1.0}
+"""Strengths of the decay of the scale of weight-normalised networks, by name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
@@ -122,12 +125,13 @@ class Sizes:
     classes: tuple[int, ...]
     dtype: str
     stable: float | None
+    plain: tuple[float, ...]
 
 
 _SMALL = Sizes(
     pairs={"mnist": (3, 8)},
     per_class=80,
-    tests=50,
+    tests=100,
     side=8,
     widths=(24, 24, 24),
     channels=(8, 8, 8),
@@ -139,7 +143,10 @@ _SMALL = Sizes(
     schedule=(0.6, 0.8, 0.9),
     classes=(0, 1, 3, 8),
     dtype="float64",
-    stable=2.0,
+    stable=1.0,
+    # The paper's 5, 15 and 30, times (24/1024)^(3/8): then outputs, rho times about
+    # width^(-3/2), start as large as those of 1,024 units.
+    plain=(1.25, 3.75, 7.5),
 )
 
 _FULL = replace(
@@ -155,6 +162,7 @@ _FULL = replace(
     conv_epochs=1000,
     batch=128,
     classes=(0, 1, 2, 3, 7, 8),
+    plain=(1.75, 5.25, 10.5),
 )
 
 _PAPER = replace(
@@ -170,6 +178,7 @@ _PAPER = replace(
     schedule=(),
     classes=tuple(range(10)),
     dtype="float32",
+    plain=(5.0, 15.0, 30.0),
 )
 
 _BY_NAME = {"small": _SMALL, "full": _FULL, "paper": _PAPER}
@@ -268,7 +277,7 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
             "none",
             # At these scales the printed rate suits wide networks only.
             {"rate": 0.1, "stable": s.stable},
-            scales=(5.0, 15.0, 30.0),
+            scales=s.plain,
             figures=(9, 10, 11),
         ),
     ]
@@ -276,7 +285,7 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
 
 def _beside(s: Sizes, data: str) -> list[Configuration]:
     """Return what the theory is about and the figures do not show."""
-    few = s.seeds[:5]
+    few = s.seeds[:8]
     # Full batches and, with decay, steps that end small: equilibria met to rounding.
     still: dict[str, Any] = {"rate": 0.5, "batch": None}
     ends = (0.6, 0.8, 0.9)
@@ -290,32 +299,26 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             "bn",
             # The network of "bn-decay": what differs is the decay (and its rate).
             {"rate": 0.01},
-            scales=(0.1, 1.0, 5.0),
+            scales=(0.1, 5.0),
         ),
-        _configuration(s, "wn", data, "wn", still, scales=(0.1, 1.0, 5.0), seeds=few),
-        _configuration(
-            s,
-            "wn-decay",
-            data,
-            "wn",
-            still
-            | {
-                "epochs": rests,
-                "weight_decay": 1e-3,
-                "decayed": "last",
-                "schedule": ends,
-            },
-            scales=(0.1, 1.0, 5.0),
-            seeds=few,
-        ),
-        _configuration(
-            s,
-            "wn-rows",
-            data,
-            "wn-rows",
-            {"rate": 0.1, "stable": s.stable},
-            scales=(1.5, 5.0),
-            seeds=few,
+        _configuration(s, "wn", data, "wn", still, scales=(0.1, 5.0), seeds=few),
+        *(
+            _configuration(
+                s,
+                name,
+                data,
+                "wn",
+                still
+                | {
+                    "epochs": rests,
+                    "weight_decay": decay,
+                    "decayed": "last",
+                    "schedule": ends,
+                },
+                scales=(0.1, 5.0),
+                seeds=few,
+            )
+            for name, decay in GRID.items()
         ),
         _configuration(
             s,
@@ -332,7 +335,7 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
                 "schedule": s.schedule,
             },
             scales=(1.5, 3.0),
-            seeds=few,
+            seeds=s.seeds[:5],
         ),
     ]
     made.append(
@@ -345,8 +348,7 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             scales=(1.0,),
             labels=s.classes,
             per_class=s.per_class // 2,
-            # One scale only: twice the starts tell trends that three scales tell.
-            seeds=tuple(range(2 * len(s.seeds))),
+            seeds=tuple(range(len(s.seeds) + 2)),
         )
     )
     return made

@@ -64,7 +64,9 @@ class Problem:
         order = torch.randperm(len(self.classes), generator=generator)
         classes = self.classes[order]
         own = hashlib.sha256(bytes(classes.tolist())).hexdigest()
-        source = self.source | {"train_sha256": digest([self.source["train_sha256"], own])}
+        source = self.source | {
+            "train_sha256": digest([self.source["train_sha256"], own])
+        }
         return replace(self, classes=classes, source=source | {"shuffled": True})
 
 

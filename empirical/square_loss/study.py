@@ -12,13 +12,13 @@ from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration, configurations
 from empirical.square_loss.networks import start
 from empirical.square_loss.problems import Problem, problem_at
+from empirical.square_loss.task import wrong_answers
 from empirical.square_loss.training import (
     Trained,
     held_out_outputs,
     normalised_outputs,
     train,
 )
-from empirical.square_loss.task import wrong_answers
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
