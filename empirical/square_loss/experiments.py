@@ -16,8 +16,11 @@ from empirical.testbed.study import Scale, check_scale, checked_name
 
 DTYPES = ("float32", "float64")
 
-GRID = {"wn-decay": 1e-3, "wn-decay-0.1": 0.1, "wn-decay-1": 1.0}
-"""Strengths of the decay of the scale of weight-normalised networks, by name."""
+GRID = {"wn-decay": 1e-3, "wn-decay-0.01": 1e-2}
+"""Strengths of the decay of the scale of weight-normalised networks, by name.
+
+The second is the paper's. At 0.1 and more norms fall to nothing before directions move.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +128,12 @@ class Sizes:
     classes: tuple[int, ...]
     dtype: str
     stable: float | None
+    starts: tuple[float, ...]
     plain: tuple[float, ...]
 
+
+FEW = 8
+"""Seeds of networks that differ less between seeds."""
 
 _SMALL = Sizes(
     pairs={"mnist": (3, 8)},
@@ -135,7 +142,8 @@ _SMALL = Sizes(
     side=8,
     widths=(24, 24, 24),
     channels=(8, 8, 8),
-    seeds=tuple(range(10)),
+    # Those before have shown how many are needed, and what can be trained.
+    seeds=tuple(range(10, 28)),
     epochs=1200,
     conv_epochs=300,
     batch=None,
@@ -144,6 +152,7 @@ _SMALL = Sizes(
     classes=(0, 1, 3, 8),
     dtype="float64",
     stable=1.0,
+    starts=(0.1, 5.0),
     # The paper's 5, 15 and 30, times (24/1024)^(3/8): then outputs, rho times about
     # width^(-3/2), start as large as those of 1,024 units.
     plain=(1.25, 3.75, 7.5),
@@ -158,10 +167,12 @@ _FULL = replace(
     side=14,
     widths=(64, 64, 64),
     channels=(16, 16, 16),
+    seeds=tuple(range(10, 20)),
     epochs=1000,
     conv_epochs=1000,
     batch=128,
     classes=(0, 1, 2, 3, 7, 8),
+    starts=(0.1, 1.0, 5.0),
     plain=(1.75, 5.25, 10.5),
 )
 
@@ -255,7 +266,7 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
             data,
             "bn",
             {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule},
-            scales=(0.1, 1.0, 5.0),
+            scales=s.starts,
             figures=(1, 2, 3, 4),
         ),
         _configuration(
@@ -265,6 +276,7 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
             "bn",
             {"rate": 0.01},
             scales=(0.1, 5.0),
+            seeds=s.seeds[:FEW],
             conv=True,
             figures=(5, 6, 7, 8),
             # No decay, so variances stay far above the precision.
@@ -278,6 +290,7 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
             # At these scales the printed rate suits wide networks only.
             {"rate": 0.1, "stable": s.stable},
             scales=s.plain,
+            seeds=s.seeds[:FEW],
             figures=(9, 10, 11),
         ),
     ]
@@ -285,7 +298,7 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
 
 def _beside(s: Sizes, data: str) -> list[Configuration]:
     """Return what the theory is about and the figures do not show."""
-    few = s.seeds[:8]
+    few = s.seeds[:FEW]
     # Full batches and, with decay, steps that end small: equilibria met to rounding.
     still: dict[str, Any] = {"rate": 0.5, "batch": None}
     ends = (0.6, 0.8, 0.9)
@@ -301,7 +314,7 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             {"rate": 0.01},
             scales=(0.1, 5.0),
         ),
-        _configuration(s, "wn", data, "wn", still, scales=(0.1, 5.0), seeds=few),
+        _configuration(s, "wn", data, "wn", still, scales=(0.1,), seeds=few),
         *(
             _configuration(
                 s,
@@ -348,7 +361,6 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             scales=(1.0,),
             labels=s.classes,
             per_class=s.per_class // 2,
-            seeds=tuple(range(len(s.seeds) + 2)),
         )
     )
     return made

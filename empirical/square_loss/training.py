@@ -42,7 +42,7 @@ class Trained:
     status : tuple of str
         ``"finished"``, ``"diverged"``, or ``"dead"``: finished with f = 0 on every
         example, where an outsize step has left all ReLUs of a layer off for good; or
-        ``"one-class"``: finished, and silent on every example of one of two classes.
+        ``"one-class"``: finished, and silent on most examples of one of two classes.
     rates : array, shape (replicates,)
         Learning rates used.
     steps, diverged, interpolated : array of int, shape (replicates,)
@@ -303,7 +303,7 @@ def _status(
     one = np.zeros(len(dead), dtype=bool)
     if network.units[-1] == 1:
         off = silent(normalised_outputs(network, trained.final, inputs))[..., 0]
-        each = [off[:, classes == c].all(dim=1) for c in (0, 1)]
+        each = [off[:, classes == c].double().mean(dim=1) > 0.5 for c in (0, 1)]
         one = torch.stack(each).any(dim=0).cpu().numpy()
     return tuple(
         here if here != "finished" else "dead" if d else "one-class" if o else here

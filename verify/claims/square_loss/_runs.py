@@ -160,7 +160,7 @@ def fits(draw: Draw, penalty: float) -> bool:
         return False
     if penalty == 0.0:
         return bool(draw.series("loss")[-1] <= LOSS)
-    return _away(draw) <= AWAY
+    return away(draw) <= AWAY
 
 
 def rests(draw: Draw, penalty: float) -> bool:
@@ -168,7 +168,7 @@ def rests(draw: Draw, penalty: float) -> bool:
 
     Of what pulls at a layer at most a fifth may turn it, the rest is along it.
     """
-    if draw.status not in ("finished", "one-class") or _away(draw) > AWAY:
+    if draw.status not in ("finished", "one-class") or away(draw) > AWAY:
         return False
     rho, nu, loss = (draw.series(s)[-1] for s in ("rho", "nu", "loss"))
     # Residuals are over |e|; the multiplier is -rho times the sum of e_n f_n.
@@ -177,7 +177,8 @@ def rests(draw: Draw, penalty: float) -> bool:
     return bool(turning <= 0.2 * np.hypot(turning, along))
 
 
-def _away(draw: Draw) -> float:
+def away(draw: Draw) -> float:
+    """Return how far a norm is from its equilibrium, over that."""
     rho, rest = (draw.series(s)[-1] for s in ("rho", "rho_eq"))
     return float(abs(rho / rest - 1.0)) if rest > 0.0 else np.inf
 

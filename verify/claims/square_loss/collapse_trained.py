@@ -31,7 +31,6 @@ from verify.claims.square_loss._runs import (
 from verify.compare import Contrast, EffectWithin, Outcome
 
 CLASSES = "classes"
-A: tuple[Start, ...] = tuple((DECAYED, index) for index in range(3))
 ENDS_OF_A: tuple[Start, ...] = ((DECAYED, -1), (DECAYED, 0))
 ENDS_OF_B: tuple[Start, ...] = ((NORMALISED, -1), (NORMALISED, 0))
 
@@ -73,7 +72,7 @@ def _simplex(index: int, *, scale: str, data: str) -> Contrast:
 
 
 def _parted(*, scale: str, data: str) -> Contrast:
-    found = learnt(*A, scale=scale, data=data)
+    found = learnt(*ENDS_OF_A, scale=scale, data=data)
     return alone(np.mean([last(draws, "nc4") for draws in found], axis=0))
 
 
@@ -96,7 +95,7 @@ TRAINED = (
         ("NC1",),
         title="With both, features go on to collapse after the last error",
         statement=r"NC1_{\text{no error}}\ge2\,NC1_{end}\text{ (two classes)}",
-        measure=partial(_collapse, "nc1", A),
+        measure=partial(_collapse, "nc1", ENDS_OF_A),
         least=math.log10(2.0),
         runs=looks(DECAYED),
         figure="square_loss_collapse",
@@ -155,7 +154,7 @@ TRAINED = (
         ("NC3",),
         title="The classifier comes closer to the class means",
         statement=r"NC3_{\text{no error}}\ge1.5\,NC3_{end}",
-        measure=partial(_collapse, "nc3", A),
+        measure=partial(_collapse, "nc3", ENDS_OF_A),
         least=math.log10(1.5),
         runs=looks(DECAYED),
         version=2,
