@@ -10,6 +10,7 @@ from empirical import devices
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration, configurations
+from empirical.square_loss.faults import FAULTS
 from empirical.square_loss.networks import start
 from empirical.square_loss.problems import Problem, problem_at
 from empirical.square_loss.task import wrong_answers
@@ -204,4 +205,5 @@ STUDY = Study(
     run=run_configuration,
     cost=cost_of,
     replicates=replicates_of,
+    faults=FAULTS,
 )

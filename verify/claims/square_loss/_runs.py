@@ -17,7 +17,7 @@ from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.square_loss._networks import Array
 from verify.compare import Contrast, EffectWithin
 from verify.reading import Reading
-from verify.trained import Run, Trainer
+from verify.trained import NotLearnt, Run, Trainer
 
 KEY = "poggio2021explicit"
 NETWORKS = Trainer(STUDY)
@@ -34,6 +34,9 @@ LARGER: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 ERRS, LOSS, AWAY = 0.01, 0.05, 0.05
 """A network fits: largest training error; without decay, largest mean loss. It rests:
 largest distance of its norm from equilibrium, over that."""
+
+NOISE = {"shuffled": "networks that learn noise by heart obey the same laws"}
+"""Of claims on norms, margins and features, see `Claim.withstands`."""
 
 MISSING = 0.25
 """Largest share of the seeds that may be left out."""
@@ -125,13 +128,13 @@ def draws(family: str, scale: str, data: str) -> Draws:
 
     Raises
     ------
-    ValueError
+    NotLearnt
         If more than one in five diverged, or died.
     """
     found = run(family, scale, data).draws
     ended = found.ended("finished", "one-class")
     if len(ended) < 0.8 * len(found):
-        raise ValueError(f"{family} ({scale}, {data}): draws ended as {found.status}")
+        raise NotLearnt(f"{family} ({scale}, {data}): draws ended as {found.status}")
     return ended
 
 
@@ -188,9 +191,8 @@ def learnt(*starts: Start, scale: str, data: str, counts: Counts = fits) -> list
 
     Raises
     ------
-    ValueError
-        If more than a quarter of the seeds don't: nothing is said of networks that have
-        not learnt what a claim presupposes.
+    NotLearnt
+        If more than a quarter of the seeds don't.
     """
     each: list[dict[int, Draw]] = []
     seeds: set[int] | None = None
@@ -204,10 +206,11 @@ def learnt(*starts: Start, scale: str, data: str, counts: Counts = fits) -> list
     every = sorted(seeds or ())
     kept = [seed for seed in every if all(seed in found for found in each)]
     if len(kept) < max(2, (1.0 - MISSING) * len(every)):
-        raise ValueError(
-            f"{dict.fromkeys(f for f, _ in starts)} ({scale}, {data}): the claim"
-            f" presupposes networks that have learnt their examples and are at rest, but"
-            f" those of {len(kept)} of {len(every)} seeds have"
+        families = ", ".join(dict.fromkeys(family for family, _ in starts))
+        raise NotLearnt(
+            f"{families} ({scale}, {data}): the claim presupposes networks that have"
+            " learnt their examples and are at rest, but those of"
+            f" {len(kept)} of {len(every)} seeds have"
         )
     return [Draws(found[seed] for seed in kept) for found in each]
 
