@@ -14,7 +14,9 @@ from verify.claim import Claim, Evidence, Source
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import (
     DECAYED,
+    FITS_SLOWLY,
     KEY,
+    NOISE,
     NORMALISED,
     Start,
     alone,
@@ -27,6 +29,7 @@ from verify.claims.square_loss._runs import (
     looks,
     run,
     trained,
+    undecided,
 )
 from verify.compare import Contrast, EffectWithin, Outcome
 
@@ -69,11 +72,6 @@ def _simplex(index: int, *, scale: str, data: str) -> Contrast:
     (found,) = learnt((CLASSES, 0), scale=scale, data=data)
     start, end = (f(found, "nc2_means")[:, index] for f in (first, last))
     return alone(np.log10(start / end))
-
-
-def _parted(*, scale: str, data: str) -> Contrast:
-    found = learnt(*ENDS_OF_A, scale=scale, data=data)
-    return alone(np.mean([last(draws, "nc4") for draws in found], axis=0))
 
 
 def _by_scale(*, scale: str, data: str) -> Contrast:
@@ -132,6 +130,7 @@ TRAINED = (
             measure=partial(_simplex, index),
             least=math.log10(2.0),
             runs=looks(CLASSES),
+            withstands={**NOISE, **FITS_SLOWLY},
             version=2,
         )
         for index, name, title, statement in (
@@ -159,17 +158,17 @@ TRAINED = (
         runs=looks(DECAYED),
         version=2,
     ),
-    _claim(
-        "sl/nc4-trained",
-        ("NC4",),
-        title="The classifier comes to choose the nearest class mean",
-        statement=r"NC4_{end}\le0.01",
-        measure=_parted,
-        least=None,
-        most=0.01,
-        wrong=(0.1, None),
-        runs=looks(DECAYED),
-        version=2,
+)
+
+NEAREST = undecided(
+    id="sl/nc4-trained",
+    items=("NC4",),
+    title="The classifier comes to choose the nearest class mean",
+    statement=r"NC4_{end}\le0.01",
+    where="Section 4, neural collapse",
+    reason=(
+        "16 pairs of networks of the small scale part from the nearest mean on 0.9 % ±"
+        " 1.2 % of the examples, ten triples of the full scale on 0.3 % ± 0.8 %"
     ),
 )
 

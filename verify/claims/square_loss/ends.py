@@ -8,14 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from empirical.testbed.records import Draw, Draws
+from empirical.testbed.records import Draws
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import (
-    AWAY,
     DECAYED,
+    FITTED,
     NORMALISED,
     alone,
-    away,
     configuration,
     draws,
     effect,
@@ -27,10 +26,12 @@ from verify.claims.square_loss._runs import (
     rests,
     run,
     trained,
+    undecided,
 )
 from verify.claims.square_loss.training import ENDS_OF_A
 from verify.compare import Contrast, EffectWithin, Outcome
 from verify.reading import Reading
+from verify.trained import NotLearnt
 
 # --- the least norm -------------------------------------------------------------------
 
@@ -103,22 +104,17 @@ OVERSHOOT = effect(
 )
 
 
-def _dips(*, scale: str, data: str) -> Contrast:
-    (found,) = learnt((DECAYED, -1), scale=scale, data=data)
-    return alone(np.log(last(found, "rho") / found.series("rho").min(axis=1)))
-
-
-DIP = effect(
+DIP = undecided(
     id="sl/obs1-dip",
-    runs=looks(DECAYED),
     items=("Obs1large", "ExpA"),
     title="From a large start the norm of experiment A falls below its end",
     statement=r"\rho(0)=5:\quad\rho_{end}\ge1.2\,\min_t\rho(t)",
-    reading=Reading.OURS,
-    measure=_dips,
-    least=math.log(1.2),
     where="Section 2, below Equation 7",
-    uses=("sl/obs1-large",),
+    reason=(
+        "17 networks of the small scale fall below their ends by a logarithm of 0.26 ±"
+        " 0.22, ten of the full scale by 0.04 ± 0.06: log 1.2 is not seen at the larger;"
+        " for a flow see sl/obs1-large"
+    ),
 )
 
 
@@ -146,30 +142,25 @@ SMALLER_ERROR = effect(
     ),
     measure=_by_start,
     least=0.01,
+    withstands=FITTED,
     where="Section 2, above Observation 3, and Lemma 1",
     version=2,
 )
 
 
-def _by_decay(*, scale: str, data: str) -> Contrast:
-    starts = ((NORMALISED, -1), (DECAYED, -1))
-    free, decayed = learnt(*starts, scale=scale, data=data)
-    return Contrast(_errors(free), _errors(decayed))
-
-
-DECAY_ERROR = effect(
+DECAY_ERROR = undecided(
     id="sl/obs3-decay",
-    runs=looks(DECAYED, NORMALISED),
     items=("Obs3error", "Lemma1"),
     title="From one start networks that decay has made smaller err less",
     statement=(
         r"\rho_0=5:\quad\text{test error without decay}"
         r"-\text{test error with it}\ge0.01"
     ),
-    measure=_by_decay,
-    least=0.01,
     where="Section 2, above Observation 3, and Lemma 1",
-    uses=("sl/abs-decay",),
+    reason=(
+        "17 pairs of networks of the small scale differ by 0.026 ± 0.022, with norms that"
+        " differ sixfold (sl/abs-decay): not yet beyond 0.01"
+    ),
 )
 
 
@@ -179,32 +170,16 @@ _GRID = {"0.001": "wn-decay", "0.01": "wn-decay-0.01"}
 """Decays of weight-normalised networks; their runs."""
 
 
-def _at_rest(draw: Draw, penalty: float) -> bool:
-    """Whether the norm is at rest, whatever the network has learnt."""
-    return draw.status in ("finished", "one-class") and away(draw) <= AWAY
-
-
-def _from_both(*, scale: str, data: str, decay: str) -> Contrast:
-    """Log of the norms from scales 5 and 0.1, paired by seed."""
-    starts = ((_GRID[decay], -1), (_GRID[decay], 0))
-    high, low = learnt(*starts, scale=scale, data=data, counts=_at_rest)
-    return Contrast(np.log(last(high, "rho")), np.log(last(low, "rho")))
-
-
-LARGE = trained(
+LARGE = undecided(
     id="sl/sec1.2-trained",
-    runs=looks(*_GRID.values()),
     items=("Sec1.2", "Err14", "Init"),
     title="With the paper's decay weight-normalised networks forget their start",
     statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1",
-    axes={"decay": ("0.01",)},
-    predict=partial(limits, -math.log(1.1), math.log(1.1)),
-    measure=_from_both,
-    compare=EffectWithin(paired=True),
-    must_hold=partial(limits, math.log(1.1), None),
-    expected=Outcome.REFUTED,
     where="Section 1.2",
-    uses=("sl/init-large",),
+    reason=(
+        "eight pairs of the small scale differ by a logarithm of 0.33 ± 0.37: some end at"
+        " one class, which has a norm of its own (sl/sec1.2-both)"
+    ),
 )
 
 
@@ -219,6 +194,11 @@ def _of_both_classes(*, scale: str, data: str, decay: str) -> Contrast:
             end = float(np.log(draw.series("rho")[-1]))
             levels.setdefault(float(draw.key("scale")), []).append(end)
     low, high = (levels.get(s, []) for s in configuration(family, scale, data).scales)
+    if min(len(low), len(high)) < 2:
+        raise NotLearnt(
+            f"{family} ({scale}, {data}): the claim presupposes two networks of either"
+            f" start that answer for both classes, but there are {len(low)}, {len(high)}"
+        )
     return Contrast(high, low)
 
 
@@ -239,26 +219,13 @@ TWO_CLASSES = trained(
 )
 
 
-def _one_class(*, scale: str, data: str, decay: str) -> Contrast:
-    """Share of a seed's networks that are silent on a class."""
-    starts = ((_GRID[decay], -1), (_GRID[decay], 0))
-    found = learnt(*starts, scale=scale, data=data, counts=_at_rest)
-    each = [[draw.status == "one-class" for draw in group] for group in found]
-    return alone(np.mean(each, axis=0))
-
-
-COST = effect(
+COST = undecided(
     id="sl/sec1.2-cost",
-    runs=looks(*_GRID.values()),
     items=("Sec1.2", "Err14"),
     title="With the paper's decay many weight-normalised networks answer for one class",
     statement=r"\text{share of one-class networks}\ge0.1",
-    reading=Reading.OURS,
-    axes={"decay": ("0.01",)},
-    measure=_one_class,
-    least=0.1,
     where="Section 1.2",
-    uses=("sl/sec1.2-trained",),
+    reason="a quarter of 16 networks of the small scale: 0.25 ± 0.28 by seed",
 )
 
 

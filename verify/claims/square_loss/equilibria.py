@@ -20,6 +20,7 @@ from verify.claims.square_loss._runs import (
     DECAYED,
     KEY,
     LARGER,
+    NOISE,
     configuration,
     draws,
     last,
@@ -154,6 +155,7 @@ BATCH_NORMALISED = trained(
     statement=r"\rho_L=\|W_L\|\to\rho_{eq},\text{ not }\textstyle\prod_k\|W_k\|",
     predict=partial(predict_ends, DECAYED),
     measure=partial(_ends, DECAYED),
+    withstands={**NOISE, "frozen": "a law of directions that stand still, too"},
     # These networks go on rearranging, at a constant pace of the normalised layers:
     # a twentieth is asked for, of starts a factor of fifty apart.
     compare=AgreesTo(relative=5e-2),
