@@ -55,19 +55,20 @@ def trained(
     reading: Reading | None = None,
     axes: Mapping[str, tuple[Any, ...]] | None = None,
     withstands: Mapping[str, str] = NOISE,
+    small: bool = True,
     **parts: Any,
 ) -> Claim:
     """Return a claim on trained networks, small ones in the quick profile.
 
-    `axes` are those of its cases beside scale and data; `withstands` as of a claim that
-    is not on test errors.
+    Not so without `small`: those do not decide it. `axes` are those of its cases beside
+    scale and data; `withstands` as of a claim that is not on test errors.
     """
     more = axes or {}
     larger = parts.pop("larger", LARGER)
     return Claim(
         source=Source(KEY, where, reading),
         evidence=Evidence.TREND,
-        cases=grid(**SMALL, **more),
+        cases=grid(**SMALL, **more) if small else (),
         larger_cases={name: grid(**each, **more) for name, each in larger.items()},
         withstands=withstands,
         **parts,
@@ -91,16 +92,6 @@ def effect(
         measure=measure,
         compare=EffectWithin(paired=True),
         must_refute=partial(limits, *wrong),
-        **parts,
-    )
-
-
-def undecided(*, reason: str, where: str, **parts: Any) -> Claim:
-    """Return an entry for a statement that the networks at hand do not decide."""
-    return Claim(
-        source=Source(KEY, where, Reading.READING),
-        evidence=Evidence.TREND,
-        open_reason=f"undecided: {reason}",
         **parts,
     )
 

@@ -276,12 +276,4 @@ UNTRAINED = (
         "needs training with noisy labels and small batches: not yet run",
         r"\text{SGD counters }\lambda=0\text{ to some extent}",
     ),
-    _open(
-        "sl/autotuning",
-        "Sec3tuning",
-        "Normalisation with decay makes the learning rate matter less",
-        "Section 3",
-        "needs training over a range of rates, with and without both: not yet run",
-        r"\text{BN and WD: autotuning}",
-    ),
 )
