@@ -130,6 +130,7 @@ class Sizes:
     stable: float | None
     starts: tuple[float, ...]
     plain: tuple[float, ...]
+    rates: tuple[float, ...]
 
 
 FEW = 8
@@ -156,6 +157,7 @@ _SMALL = Sizes(
     # The paper's 5, 15 and 30, times (24/1024)^(3/8): then outputs, rho times about
     # width^(-3/2), start as large as those of 1,024 units.
     plain=(1.25, 3.75, 7.5),
+    rates=(),
 )
 
 _FULL = replace(
@@ -174,6 +176,7 @@ _FULL = replace(
     classes=(0, 1, 2, 3, 7, 8),
     starts=(0.1, 1.0, 5.0),
     plain=(1.75, 5.25, 10.5),
+    rates=(0.001, 0.01, 0.1, 1.0),
 )
 
 _PAPER = replace(
@@ -215,7 +218,7 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     sizes = _BY_NAME[scale]
     made: list[Configuration] = []
     for data in sizes.pairs:
-        made += [*_paper(sizes, data), *_beside(sizes, data)]
+        made += [*_paper(sizes, data), *_beside(sizes, data), *_rates(sizes, data)]
     return tuple(made)
 
 
@@ -364,3 +367,25 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
         )
     )
     return made
+
+
+def _rates(s: Sizes, data: str) -> list[Configuration]:
+    """Return experiments A and C from one start each, over a range of rates."""
+    families: tuple[tuple[str, Family, dict[str, Any], float], ...] = (
+        ("bn-decay", "bn", {"weight_decay": 0.01, "schedule": s.schedule}, 1.0),
+        ("none", "none", {}, s.plain[1]),
+    )
+    return [
+        _configuration(
+            s,
+            f"{name}-rate-{rate:g}",
+            data,
+            family,
+            # The rate as it stands: what is tried is whether it suits.
+            {**recipe, "rate": rate},
+            scales=(scale,),
+            seeds=s.seeds[:FEW],
+        )
+        for name, family, recipe, scale in families
+        for rate in s.rates
+    ]
