@@ -193,24 +193,23 @@ DECAY_ERROR = effect(
 
 # --- decay that is large enough -------------------------------------------------------
 
-_GRID = {"0.001": "wn-decay", "0.01": "wn-decay-0.01"}
-"""Decays of weight-normalised networks; their runs."""
+WEIGHED = "wn-decay-0.01"
+"""Weight-normalised networks with the paper's decay, from scales 0.1 and 5."""
 
 
-def _from_both(*, scale: str, data: str, decay: str) -> Contrast:
+def _from_both(*, scale: str, data: str) -> Contrast:
     """Log of the norms from scales 5 and 0.1, paired by seed."""
-    starts = ((_GRID[decay], -1), (_GRID[decay], 0))
+    starts = ((WEIGHED, -1), (WEIGHED, 0))
     high, low = learnt(*starts, scale=scale, data=data, counts=norm_rests)
     return Contrast(np.log(last(high, "rho")), np.log(last(low, "rho")))
 
 
 LARGE = effect(
     id="sl/sec1.2-trained",
-    runs=looks(*_GRID.values()),
+    runs=looks(WEIGHED),
     items=("Sec1.2", "Err14", "Init"),
     title="With the paper's decay weight-normalised networks forget their start",
     statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1",
-    axes={"decay": ("0.01",)},
     measure=_from_both,
     least=-math.log(1.1),
     most=math.log(1.1),
@@ -225,20 +224,19 @@ LARGE = effect(
 )
 
 
-def _of_both_classes(*, scale: str, data: str, decay: str) -> Contrast:
+def _of_both_classes(*, scale: str, data: str) -> Contrast:
     """That of networks that answer for both classes, whose directions rest, too."""
-    family = _GRID[decay]
-    penalty = float(run(family, scale, data).fact("penalty"))
+    penalty = float(run(WEIGHED, scale, data).fact("penalty"))
     levels: dict[float, list[float]] = {}
-    for draw in draws(family, scale, data):
+    for draw in draws(WEIGHED, scale, data):
         both = draw.status == "finished" and draw.series("error")[-1] <= 0.25
         if both and rests(draw, penalty):
             end = float(np.log(draw.series("rho")[-1]))
             levels.setdefault(float(draw.key("scale")), []).append(end)
-    low, high = (levels.get(s, []) for s in configuration(family, scale, data).scales)
+    low, high = (levels.get(s, []) for s in configuration(WEIGHED, scale, data).scales)
     if min(len(low), len(high)) < 2:
         raise NotLearnt(
-            f"{family} ({scale}, {data}): the claim presupposes two networks of either"
+            f"{WEIGHED} ({scale}, {data}): the claim presupposes two networks of either"
             f" start that answer for both classes, but there are {len(low)}, {len(high)}"
         )
     return Contrast(high, low)
@@ -246,12 +244,11 @@ def _of_both_classes(*, scale: str, data: str, decay: str) -> Contrast:
 
 TWO_CLASSES = trained(
     id="sl/sec1.2-both",
-    runs=looks(*_GRID.values()),
+    runs=looks(WEIGHED),
     items=("Sec1.2", "Err14"),
     title="Those that answer for both classes end at one norm from either start",
     statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1\text{ of both classes}",
     reading=Reading.OURS,
-    axes={"decay": tuple(_GRID)},
     predict=partial(limits, -math.log(1.1), math.log(1.1)),
     measure=_of_both_classes,
     # Not the same seeds from both starts.
@@ -261,9 +258,9 @@ TWO_CLASSES = trained(
 )
 
 
-def _one_class(*, scale: str, data: str, decay: str) -> Contrast:
+def _one_class(*, scale: str, data: str) -> Contrast:
     """Share of a seed's networks that are silent on a class."""
-    starts = ((_GRID[decay], -1), (_GRID[decay], 0))
+    starts = ((WEIGHED, -1), (WEIGHED, 0))
     found = learnt(*starts, scale=scale, data=data, counts=norm_rests)
     each = [[draw.status == "one-class" for draw in group] for group in found]
     return alone(np.mean(each, axis=0))
@@ -271,12 +268,11 @@ def _one_class(*, scale: str, data: str, decay: str) -> Contrast:
 
 COST = effect(
     id="sl/sec1.2-cost",
-    runs=looks(*_GRID.values()),
+    runs=looks(WEIGHED),
     items=("Sec1.2", "Err14"),
     title="With the paper's decay many weight-normalised networks answer for one class",
     statement=r"\text{share of one-class networks}\ge0.1",
     reading=Reading.OURS,
-    axes={"decay": ("0.01",)},
     measure=_one_class,
     least=0.1,
     small=False,
