@@ -299,7 +299,6 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
 
 def _beside(s: Sizes, data: str) -> list[Configuration]:
     """Return what the theory is about and the figures do not show."""
-    few = s.seeds[:FEW]
     # Full batches and, with decay, steps that end small: equilibria met to rounding.
     still: dict[str, Any] = {"rate": 0.5, "batch": None}
     ends = (0.6, 0.8, 0.9)
