@@ -72,6 +72,7 @@ def _trained(rival: str, item: str, title: str, name: str) -> Claim:
         compare=EffectWithin(),
         must_refute=_well_ahead,
         runs=_runs,
+        figure="normrelu_figure_4",
         assumptions=(
             "residual networks, SGD with momentum, no augmentation, no decay",
             "weights N(0, 1/fan in), the last of a block's smaller by the root of blocks",
