@@ -27,7 +27,7 @@ CONVOLUTION = "bn-conv"
 
 SMALL: Mapping[str, tuple[Any, ...]] = {"scale": ("small",), "data": ("mnist",)}
 LARGER: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "full": {"scale": ("full",), "data": ("mnist", "cifar10")},
+    "full": {"scale": ("full",), "data": ("mnist",)},
     "gpu": {"scale": ("paper",), "data": ("cifar10",)},
 }
 
