@@ -38,7 +38,7 @@ class TestConfigurations:
         made = configurations(scale)
         assert len({c.name for c in made}) == len(made)
         assert {n for c in made for n in c.figures} == set(range(1, 12))
-        assert {None, "matrix", "rows"} == {c.network.weighting for c in made}
+        assert {None, "matrix"} == {c.network.weighting for c in made}
         assert any(len(c.labels) > 2 for c in made)
 
     def test_the_papers_protocol(self):
@@ -130,7 +130,8 @@ class TestCommand:
     def test_kinds(self, more, capsys):
         assert command.main([*QUICK, "--epochs", "3", *more]) == 0
         shown = json.loads(capsys.readouterr().out)
-        assert {d["status"] for d in shown["draws"]} == {"finished"}
+        # A few steps may leave a small network at one class.
+        assert {d["status"] for d in shown["draws"]} <= {"finished", "one-class"}
 
     def test_divergence_is_the_exit_status(self, capsys):
         argv = [*QUICK, "--family", "none", "--rate", "1e6", "--epochs", "30"]
