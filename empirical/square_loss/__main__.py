@@ -69,7 +69,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         constant=None if options.conv else options.constant,
     )
     trained = command.train_one(trained_record, configuration, options, setting)
-    return 0 if set(trained.status) == {"finished"} else 1
+    return 1 if {"diverged", "dead"} & set(trained.status) else 0
 
 
 def _add_batch(parser: argparse.ArgumentParser) -> None:
