@@ -20,8 +20,6 @@ from verify.claims.square_loss._runs import (
 )
 from verify.trained import NotLearnt, Run, given
 
-SMALL = {"scale": "small", "data": "mnist"}
-
 
 def network(scale: float = 0.1, seed: int = 10, **changes: Any) -> Draw:
     """Return a network that has learnt its examples and is at rest, but for changes."""
@@ -97,9 +95,11 @@ def test_networks_of_a_seed_are_paired_and_seeds_that_did_not_learn_left_out() -
     high[3] = network(5.0, 13, error=0.5)
     found = dict([record(DECAYED, [*reversed(high), *low])])
     with given(found):
-        above, below = learnt((DECAYED, -1), (DECAYED, 0), **SMALL)
+        above, below = learnt((DECAYED, -1), (DECAYED, 0), scale="small", data="mnist")
         assert above.key("seed") == below.key("seed") == [10, 11, 12, 14, 15, 16, 17]
-        effect = log_ratio("rho", (DECAYED, -1), (DECAYED, 0), **SMALL)
+        effect = log_ratio(
+            "rho", (DECAYED, -1), (DECAYED, 0), scale="small", data="mnist"
+        )
         assert effect.treated - effect.baseline == pytest.approx(np.log(2.0), rel=1e-12)
 
 
@@ -109,10 +109,13 @@ def test_a_claim_says_nothing_where_more_than_a_quarter_have_not_learnt() -> Non
         draws[missing] = network(0.1, missing, error=0.5)
         with given(dict([record(DECAYED, draws)])):
             if missing < 2:
-                assert len(learnt((DECAYED, 0), **SMALL)[0]) == 7 - missing
+                assert (
+                    len(learnt((DECAYED, 0), scale="small", data="mnist")[0])
+                    == 7 - missing
+                )
             else:
                 with pytest.raises(NotLearnt, match=r"those of \d of 8 seeds"):
-                    learnt((DECAYED, 0), **SMALL)
+                    learnt((DECAYED, 0), scale="small", data="mnist")
 
 
 def test_a_spread_is_that_of_each_seed() -> None:
@@ -125,7 +128,7 @@ def test_a_spread_is_that_of_each_seed() -> None:
     measure = ends.LEAST_NORM.measure
     assert measure is not None
     with given(dict([record(DECAYED, draws)])):
-        assert measure(**SMALL).treated.tolist() == [0.0] * 4
+        assert measure(scale="small", data="mnist").treated.tolist() == [0.0] * 4
     errors = {0.1: 0.1, 5.0: 0.2}
     pair = [
         network(s, seed, test_error=errors[s]) for s in (5.0, 0.1) for seed in range(4)
@@ -133,5 +136,5 @@ def test_a_spread_is_that_of_each_seed() -> None:
     measure = ends.SMALLER_ERROR.measure
     assert measure is not None
     with given(dict([record(NORMALISED, pair)])):
-        found = measure(**SMALL)
+        found = measure(scale="small", data="mnist")
         assert (found.treated - found.baseline).tolist() == pytest.approx([0.1] * 4)
