@@ -123,23 +123,34 @@ def _cnn(s: Sizes, layers: int, **changes: Any) -> Copier:
 
 
 def _depth_curves(s: Sizes) -> list[Configuration]:
-    """Figures 3 to 7, 15 to 24, 35, 36: convolutional networks of every depth."""
+    """Figures 3 to 7, 15 to 24, 35, 36: convolutional networks of every depth.
+
+    With biases they are trained as they are; without, gradients are rescaled until the
+    loss falls: a deep network puts out nothing at first, and would do so for ever.
+    """
+    plainly = replace(s.curve, rescale=False)
+    arms = (
+        ("cnn", s.depths, False, s.curve),
+        ("biased", s.biased, True, plainly),
+        ("rescaled", s.rescaled, True, s.curve),
+    )
     made: list[Configuration] = []
-    for layers in s.depths:
-        figures, wanted = (3, 4, 35, 36, 19), (*_SEEN, "change")
-        if layers in s.detailed:
-            figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 22, 23, 24)
-            wanted += ("layer-error", "pictures", "upper", "sizes", "signal")
-        made.append(
-            Configuration(
-                name=f"cnn-depth-{layers}",
-                figures=figures,
-                network=_cnn(s, layers),
-                recipe=s.recipe,
-                seeds=s.seeds,
-                measurements=wanted,
+    for kind, depths, bias, recipe in arms:
+        for layers in depths:
+            figures, wanted = (3, 4, 35, 36, 19), (*_SEEN, "change")
+            if layers in s.detailed:
+                figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 22, 23, 24)
+                wanted += ("layer-error", "pictures", "upper", "sizes", "signal")
+            made.append(
+                Configuration(
+                    name=f"{kind}-depth-{layers}",
+                    figures=figures,
+                    network=_cnn(s, layers, bias=bias),
+                    recipe=recipe,
+                    seeds=s.starts,
+                    measurements=wanted,
+                )
             )
-        )
     return made
 
 

@@ -30,7 +30,11 @@ class Sizes:
     many: Recipe
     examples: int
     seeds: tuple[int, ...]
+    curve: Recipe
+    starts: tuple[int, ...]
     depths: tuple[int, ...]
+    biased: tuple[int, ...]
+    rescaled: tuple[int, ...]
     channels: int
     detailed: tuple[int, ...]
     fcn_depths: tuple[int, ...]
@@ -73,7 +77,12 @@ _SMALL = Sizes(
     many=Recipe(optimiser="adam", rate=0.001, steps=600, batch=16, schedule=(0.6, 0.8)),
     examples=2000,
     seeds=(0, 1, 2),
+    curve=SHORT,
+    starts=(0, 1, 2),
     depths=(1, 3, 5, 8, 12, 16, 20),
+    # With biases the deep ones need more updates than there is time for.
+    biased=(),
+    rescaled=(),
     channels=16,
     detailed=(5, 20),
     fcn_depths=(1, 2, 4, 7, 11),
@@ -108,9 +117,13 @@ _FULL = replace(
     printed=Recipe(steps=800, release=0.95, limit=400),
     many=replace(_SMALL.many, steps=1000),
     examples=4000,
-    depths=(1, 3, 5, 7, 10, 14, 17, 20),
+    curve=replace(SHORT, steps=5000, floor=1e-9, patience=200),
+    starts=(0, 1, 2, 3, 4),
+    depths=(1, 3, 5, 7, 13, 20),
+    biased=(1, 3, 5, 7, 13, 20),
+    rescaled=(20,),
     channels=32,
-    detailed=(5, 7, 14, 20),
+    detailed=(5, 7, 13, 20),
     fcn_widths=(784, 2048),
     wide_depth=6,
     two_layer_widths=(2048, 16384),
@@ -135,10 +148,13 @@ _LONG = Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500)
 _PAPER = replace(
     _FULL,
     recipe=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
+    curve=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
+    starts=(0, 1, 2),
     printed=replace(_LONG, release=0.95, limit=100_000),
     many=replace(_SMALL.many, steps=200_000, batch=128, check=500),
     examples=60_000,
     depths=(1, 3, *range(5, 18), 19, 20, 24),
+    biased=(1, 3, *range(5, 18), 19, 20, 24),
     channels=128,
     fcn_depths=(1, 2, 4, 6, 8, 10, 12),
     fcn_widths=(2048, 784),
