@@ -137,7 +137,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     made: list[Configuration] = []
     for kind, depths, bias, recipe in arms:
         for layers in depths:
-            figures, wanted = (3, 4, 35, 36, 19), (*_SEEN, "change")
+            figures, wanted = (3, 4, 35, 36, 19), (*_SEEN, "change", "probes")
             if layers in s.detailed:
                 figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 22, 23, 24)
                 wanted += ("layer-error", "pictures", "upper", "sizes", "signal")
@@ -182,7 +182,8 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
             name=f"two-layer-{trained}-width-{width}",
             figures=(12,),
             network=copier("fcn", shape=s.shape(), layers=2, width=width),
-            recipe=replace(s.recipe, trained=trained),
+            # The bottom layer alone takes longer to fit the image.
+            recipe=replace(s.recipe, trained=trained, steps=4 * s.recipe.steps),
             seeds=s.seeds,
             measurements=_SEEN,
         )
@@ -216,14 +217,11 @@ def _many_examples(s: Sizes) -> list[Configuration]:
             name=f"many-{name}",
             figures=(1, 40),
             network=network,
-            # Fully connected updates are cheap, and there is more to learn.
-            recipe=s.many
-            if isinstance(network, Convolutional)
-            else replace(s.many, steps=4 * s.many.steps),
+            recipe=s.many,
             # A signal that does not shrink: minibatches leave no plateau quickly.
             schemes=("kaiming-normal",),
             examples=s.examples,
-            seeds=s.seeds[:1],
+            seeds=s.seeds,
             measurements=_SEEN,
         )
         for name, network in networks.items()
@@ -262,9 +260,7 @@ def _shapes(s: Sizes) -> list[Configuration]:
 def _replicates(network: Copier) -> int:
     """Return how many seeds: the largest networks cost most and differ least."""
     kernel = network.kernel if isinstance(network, Convolutional) else 1
-    if kernel > 15 or max(network.units) >= 128:
-        return 1
-    return 2 if kernel > 5 or network.layers > 8 else 3
+    return 1 if kernel > 15 or max(network.units) >= 128 else 3
 
 
 def _procedures(s: Sizes) -> list[Configuration]:
@@ -334,7 +330,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
             if layers < 10
             else replace(s.recipe, steps=2 * s.recipe.steps),
             labels=(labels,),
-            seeds=s.seeds[:1],
+            seeds=s.seeds,
             measurements=_SEEN,
         )
         for labels in ((7, 3), (7, 3, 1))
@@ -359,7 +355,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
             recipe=s.recipe,
             data=s.colour,
             labels=labels,
-            seeds=s.seeds[:1],
+            seeds=s.seeds,
             measurements=_SEEN,
         )
         for name, (figures, network) in networks.items()

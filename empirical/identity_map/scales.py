@@ -9,7 +9,7 @@ from empirical.identity_map.recipes import Recipe
 
 MEASURED = (
     *("curve", "heatmap", "layer-error", "pictures", "upper"),
-    *("change", "signal", "sizes", "predictions", "cover"),
+    *("change", "signal", "sizes", "predictions", "cover", "probes"),
 )
 """Names of `measures.MEASUREMENTS`."""
 
@@ -79,7 +79,7 @@ _SMALL = Sizes(
     seeds=(0, 1, 2),
     curve=SHORT,
     starts=(0, 1, 2),
-    depths=(1, 3, 5, 8, 12, 16, 20),
+    depths=(1, 3, 5, 8, 12, 20),
     # With biases the deep ones need more updates than there is time for.
     biased=(),
     rescaled=(),
@@ -93,7 +93,7 @@ _SMALL = Sizes(
     all_cnn=6,
     image_sizes=(7, 28),
     image_depths=(8,),
-    kernels=(3, 9, 15),
+    kernels=(3, 15),
     kernel_channels=16,
     kernel_depths=(5,),
     channel_counts=(3, 32),
@@ -101,12 +101,12 @@ _SMALL = Sizes(
     scheme_depths=(5,),
     digits=tuple(range(10)),
     digit_depths=(5,),
-    set_depths=(5, 12),
+    set_depths=(5, 8),
     residual=(2, 4, 8),
     colour="channelled",
     colour_depths=(5, 12),
     colour_fcn=(1, 4),
-    settings={"sizes": (7, 14, 28, 42), "examples": (400, 200)},
+    settings={"sizes": (7, 14, 28, 42), "examples": (400, 200), "replicates": 3},
 )
 
 _FULL = replace(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from theory import _checks
 from theory.identity_map import _inputs
 from theory.identity_map.bounds import ErrorBound, mse_bound
 from theory.identity_map.chi_square import Form
@@ -86,15 +87,21 @@ def promise(
     """
     who = "promise"
     pixels = _inputs.image(who, "image", image)
-    rank = patch_rank(pixels, kernel_size, rank_tolerance=rank_tolerance)
+    size = _inputs.kernel(who, kernel_size)
+    if not pixels.any():
+        raise ValueError(f"{who}: `image` must not be zero: it teaches nothing.")
+    sigma = _checks.scalar(who, "scale", scale, positive=True)
+    top = float(np.abs(pixels).max())
+    if pixel_bound is not None:
+        top = _checks.scalar(who, "pixel_bound", pixel_bound)
+    rank = patch_rank(pixels, size, rank_tolerance=rank_tolerance)
     rank.require_decided(who)
-    top = float(np.abs(pixels).max()) if pixel_bound is None else pixel_bound
     bound = mse_bound(
         rank.nullity,
-        kernel_size,
+        size,
         pixels.shape[2],
         pixel_bound=top,
-        scale=scale,
+        scale=sigma,
         delta=delta,
         form=form,
     )

@@ -98,6 +98,10 @@ def measure(
             [replicate][image][training image] and ``explained``: [replicate][image], the
             output as a mixture of training images
             (a ``reason`` instead if those are dependent).
+        ``"probes"``
+            ``kinds``, ``digits``; ``identity, constant, untrained_constant``:
+            [replicate][kind], means over test images at correlation 0, of Gaussian and
+            of uniform pixels at all correlations, and digits.
         ``"cover"``
             ``corner, centre``: [layer 1..L], fraction of the pixels seen.
 
@@ -148,6 +152,7 @@ def measure(
 _EACH = (
     *("identity", "constant", "identity_mse", "constant_mse", "zero", "nonfinite"),
     *("trained", "untrained", "outputs", "relative", "coefficients", "explained"),
+    "untrained_constant",
 )
 """Names of lists that are indexed by network."""
 

@@ -15,10 +15,17 @@ from empirical.identity_map.measures.layers import (
     picture,
     signal_sizes,
 )
-from empirical.identity_map.measures.similarity import Closeness, closeness, shares
+from empirical.identity_map.measures.similarity import (
+    Closeness,
+    closeness,
+    heat_map,
+    shares,
+)
 from empirical.identity_map.measures.subjects import Subject
 from empirical.identity_map.measures.weights import cover, relative_change
-from empirical.networks import Convolutional, Residual
+from empirical.identity_map.probes import Law
+from empirical.networks import Convolutional, Params, Residual
+from empirical.randomness import torch_generator
 
 
 def _means(maps: Sequence[Closeness], *axes: int) -> dict[str, Any]:
@@ -35,11 +42,55 @@ def _heatmap(subject: Subject) -> dict[str, Any]:
     return {"rhos": list(subject.settings.rhos), **_means(subject.maps, 2)}
 
 
+KINDS = ("orthogonal", "gaussian", "uniform", "digits")
+"""Test images of "probes": of the first law at correlation 0 alone, of two laws at all
+correlations, and digits as they are."""
+
+
+def _probes(subject: Subject) -> dict[str, Any]:
+    s, image = subject.settings, subject.training[0]
+    _, digits = _digits(subject)
+    images = _examples(subject, digits.head(s.digits))[0]
+
+    def means(params: Params) -> tuple[Tensor, Tensor]:
+        """Correlations to identity and constant, (replicates, kinds)."""
+
+        def drawn(law: Law, rhos: Sequence[float]) -> Closeness:
+            return heat_map(
+                partial(subject.apply, params=params),
+                image,
+                rhos,
+                count=s.count,
+                generator=torch_generator(subject.seed, "probes", 0),
+                law=law,
+                centred=s.centred,
+                dtype=image.dtype,
+            )
+
+        seen = closeness(
+            subject.apply(images, params), images, image, centred=s.centred
+        )
+        found = [
+            drawn("gaussian", (0.0,)).mean(1, 2),
+            drawn("gaussian", s.rhos).mean(1, 2),
+            drawn("uniform", s.rhos).mean(1, 2),
+            seen.mean(1),
+        ]
+        each = [torch.stack([f[k] for f in found], 1) for k in ("identity", "constant")]
+        return each[0], each[1]
+
+    identity, constant = means(subject.final)
+    return {
+        "kinds": list(KINDS),
+        "digits": digits.head(s.digits).describe(),
+        "identity": plain(identity),
+        "constant": plain(constant),
+        "untrained_constant": plain(means(subject.initial)[1]),
+    }
+
+
 def _layer_error(subject: Subject) -> dict[str, Any]:
-    train, test = subject.digits or (
-        load("mnist", "train", cached=False),
-        load("mnist", "test", cached=False),
-    )
+    train, test = _digits(subject)
     if subject.settings.examples is not None:
         train, test = (
             part.head(n)
@@ -58,6 +109,13 @@ def _layer_error(subject: Subject) -> dict[str, Any]:
         for key, params in (("trained", subject.final), ("untrained", subject.initial))
     }
     return {**found, "training": train.describe(), "tests": test.describe()}
+
+
+def _digits(subject: Subject) -> tuple[Dataset, Dataset]:
+    return subject.digits or (
+        load("mnist", "train", cached=False),
+        load("mnist", "test", cached=False),
+    )
 
 
 def _examples(subject: Subject, data: Dataset) -> tuple[Tensor, Tensor]:
@@ -229,6 +287,7 @@ MEASUREMENTS: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
     "sizes": _sizes,
     "predictions": _predictions,
     "cover": _cover,
+    "probes": _probes,
 }
 """What `measure` knows, by name."""
 
