@@ -189,7 +189,12 @@ def _upper(subject: Subject) -> dict[str, Any]:
 
 
 def _change(subject: Subject) -> dict[str, Any]:
-    return {"relative": plain(relative_change(subject.initial, subject.final))}
+    before, after = (
+        # Biases may start at zero, and are no layer of their own.
+        tuple(own["weight"] for own in subject.network.grouped(params))
+        for params in (subject.initial, subject.final)
+    )
+    return {"relative": plain(relative_change(before, after))}
 
 
 def _signal(subject: Subject) -> dict[str, Any]:
