@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from empirical.checks import check_choice
 from empirical.data import NAMES
 from empirical.identity_map.networks import Copier, copier
 from empirical.identity_map.recipes import Recipe
@@ -42,6 +43,8 @@ class Configuration:
     rates : tuple of float, optional
         Learning rates, one a group; the recipe's when absent.
     seeds : tuple of int
+    fault : str
+        What is wrong with the training, one of `FAULTS`, or nothing.
     measurements : tuple of str
         Among `measures.MEASUREMENTS`.
     settings : mapping
@@ -59,12 +62,14 @@ class Configuration:
     schemes: tuple[str, ...] = ("framework",)
     rates: tuple[float, ...] | None = None
     seeds: tuple[int, ...] = (0,)
+    fault: str = ""
     measurements: tuple[str, ...] = ("curve",)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_name(self.name)
         checked_measurements(self.measurements)
+        check_choice("Configuration", "fault", self.fault, ("", *FAULTS))
         for scheme in self.schemes:
             initial.checked(scheme)
         if self.data not in (*NAMES, "channelled"):
@@ -83,6 +88,28 @@ class Configuration:
             raise ValueError(
                 "Configuration: `recipe` must have a batch when trained on `examples`"
             )
+
+
+FAULTS = ("slow", "short", "frozen", "untrained")
+"""Those of `testbed.faults` that concern networks without labels."""
+
+
+def faulty(configuration: Configuration) -> tuple[Recipe, float]:
+    """Return the recipe with the configuration's fault, and a factor of its rates."""
+    recipe = configuration.recipe
+    match configuration.fault:
+        case "slow":
+            return recipe, 0.01
+        case "short":
+            limit = recipe.limit and max(1, recipe.limit // 15)
+            return replace(recipe, steps=max(1, recipe.steps // 15), limit=limit), 1.0
+        case "frozen":
+            return replace(recipe, trained="top"), 1.0
+        case "untrained":
+            # One update at a rate that rounding swallows.
+            one = replace(recipe, steps=1, release=None, rescale=False, schedule=())
+            return one, 1e-30
+    return recipe, 1.0
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
@@ -147,7 +174,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
                     figures=figures,
                     network=_cnn(s, layers, bias=bias),
                     recipe=recipe,
-                    seeds=s.starts,
+                    seeds=s.starts if layers in s.detailed else s.seeds,
                     measurements=wanted,
                 )
             )
@@ -168,7 +195,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
                 activation=activation,
             ),
             recipe=s.recipe,
-            seeds=s.seeds,
+            seeds=s.starts,
             measurements=(*_SEEN, "change"),
         )
         for activation in ("relu", "linear")
@@ -182,9 +209,8 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
             name=f"two-layer-{trained}-width-{width}",
             figures=(12,),
             network=copier("fcn", shape=s.shape(), layers=2, width=width),
-            # The bottom layer alone takes longer to fit the image.
-            recipe=replace(s.recipe, trained=trained, steps=4 * s.recipe.steps),
-            seeds=s.seeds,
+            recipe=replace(s.recipe, trained=trained),
+            seeds=s.starts,
             measurements=_SEEN,
         )
         for trained in ("bottom", "all")
@@ -196,7 +222,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
             figures=(41,),
             network=copier("residual", shape=s.shape(), layers=layers),
             recipe=s.recipe,
-            seeds=s.seeds,
+            seeds=s.starts,
             measurements=_SEEN,
         )
         for layers in s.residual
@@ -325,12 +351,9 @@ def _other_images(s: Sizes) -> list[Configuration]:
             name=f"images-{len(labels)}-depth-{layers}",
             figures=(38,) if len(labels) == 2 else (39,),
             network=_cnn(s, layers),
-            # Images that compete take longer.
-            recipe=s.recipe
-            if layers < 10
-            else replace(s.recipe, steps=2 * s.recipe.steps),
+            recipe=s.recipe,
             labels=(labels,),
-            seeds=s.seeds,
+            seeds=s.seeds[:1],
             measurements=_SEEN,
         )
         for labels in ((7, 3), (7, 3, 1))

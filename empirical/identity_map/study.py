@@ -14,12 +14,18 @@ from torch import Tensor
 from empirical import devices
 from empirical.data import Dataset, load
 from empirical.identity_map import images, measures
-from empirical.identity_map.experiments import Configuration, configurations
+from empirical.identity_map.experiments import (
+    FAULTS,
+    Configuration,
+    configurations,
+    faulty,
+)
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import image_shape
 from empirical.identity_map.training import Trained, train
 from empirical.networks import joined
 from empirical.randomness import seed_sequence, torch_generator
+from empirical.testbed.faults import planting
 from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import Array
@@ -80,12 +86,13 @@ def train_configuration(
         inputs = next(iter(pictures.values())).pixels
     else:
         inputs = torch.stack([pictures[group.labels].pixels for group, _ in replicates])
+    recipe, factor = faulty(configuration)
     trained = train(
         network,
         params,
         inputs.to(device=setting.device, dtype=torch.float32),
-        configuration.recipe,
-        rates=[group.rate for group, _ in replicates],
+        recipe,
+        rates=[factor * group.rate for group, _ in replicates],
         generator=torch_generator(configuration.seeds[0], "identity-map", "batches"),
         progress=setting.progress,
         checkpoint=setting.checkpoint,
@@ -273,4 +280,5 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
+    faults=planting(*FAULTS),
 )

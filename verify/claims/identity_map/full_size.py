@@ -5,10 +5,7 @@ trained by hand (``results/full/README.md``) and read here. What is tried, by ho
 least and on how many networks stands in ``docs/identity-map.md``.
 """
 
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from verify.claim import Claim, grid
 from verify.claims.identity_map._runs import (
@@ -31,8 +28,8 @@ from verify.trained import Run
 
 FULL = grid(scale=("full",))
 ASSUMPTIONS = (
-    "28 x 28, 32 channels, 5,000 updates, gradients clipped at 0.5; the paper: 128"
-    " channels, two million, not clipped",
+    "28 x 28, 32 channels, 5,000 updates, gradients clipped at 0.5",
+    "the paper: 128 channels, two million updates, not clipped",
 )
 
 
@@ -195,7 +192,10 @@ NEITHER = _full(
     id="id/Fig3-neither",
     items=("Edges",),
     title="CNNs of middle depth are neither the identity nor the constant",
-    statement=r"\overline{\cos}(f(x),x),\ \overline{\cos}(f(x),\hat x)\le 0.9,\ 13\text{ layers}",
+    statement=(
+        r"\overline{\cos}(f(x),x),\ \overline{\cos}(f(x),\hat x)\le 0.9\text{ on digits,}"
+        r"\ 13\text{ layers}"
+    ),
     where="Section 3.2",
     cases=grid(scale=("full",), field=("identity", "constant")),
     runs=_look_at_13,
@@ -259,7 +259,7 @@ BOTTOM = _full(
     effect,
     id="id/Fig5-bottom",
     items=("Fig5Bottom",),
-    title="The bottom layers of a trained deep network classify a little better than random",
+    title="Bottom layers of a trained deep network classify a little better than random",
     statement=r"\overline{\mathrm{err}}_{1..5}:\ \text{untrained}-\text{trained}>0",
     where="Section 3.2, Figure 5",
     runs=looks(biased(20)),

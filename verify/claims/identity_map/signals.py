@@ -22,7 +22,12 @@ from verify.reading import Reading
 Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
 
-DEPTH, CHANNELS, KERNEL, DRAWS = 20, 32, 5, 24
+DEPTH, CHANNELS, KERNEL = 20, 32, 5
+SHALLOW = 6
+"""One more than the layers whose channels are looked at: an output has one alone."""
+DRAWS = {SHALLOW: 36, DEPTH: 8}
+"""Networks of each depth."""
+
 LAYERS = (1, 2, 3, 5)
 """Where lengths and differences are looked at, one by one."""
 
@@ -38,12 +43,12 @@ def _pair() -> tuple[Array, Array]:
 
 
 @cache
-def _drawn(*, biases: bool) -> tuple[Array, Array]:
+def _drawn(layers: int, *, biases: bool) -> tuple[Array, Array]:
     """Mean squares of signals, and half of those of differences, (draws, layers)."""
-    net = copier("cnn", shape=(1, 28, 28), layers=DEPTH, width=CHANNELS, bias=biases)
+    net = copier("cnn", shape=(1, 28, 28), layers=layers, width=CHANNELS, bias=biases)
     both = torch.from_numpy(np.stack(_pair()))[:, None]
-    lengths, differences = np.empty((2, DRAWS, DEPTH))
-    for draw in range(DRAWS):
+    lengths, differences = np.empty((2, DRAWS[layers], layers))
+    for draw in range(DRAWS[layers]):
         source = torch_generator(draw, "signals", int(biases))
         params = net.init("framework", generator=source, dtype=torch.float64)
         with torch.no_grad():
@@ -69,12 +74,12 @@ def _wide(*, biases: bool, weight_var: float = 1.0 / 3.0) -> idm.Signals:
     )
 
 
-_UNITS = 6.0 ** np.arange(DEPTH)
+_UNITS = 6.0 ** np.arange(LAYERS[-1])
 """Of what is multiplied by a sixth in every layer."""
 
 
 def _at(values: Array) -> Array:
-    return (values * _UNITS)[..., [layer - 1 for layer in LAYERS]]
+    return (values[..., : len(_UNITS)] * _UNITS)[..., [layer - 1 for layer in LAYERS]]
 
 
 def _lengths(found: idm.Signals) -> Array:
@@ -86,11 +91,11 @@ def _differences(found: idm.Signals) -> Array:
 
 
 def _measure_lengths(*, biases: bool) -> Estimate:
-    return Estimate.of(_at(_drawn(biases=biases)[0]))
+    return Estimate.of(_at(_drawn(SHALLOW, biases=biases)[0]))
 
 
 def _measure_differences(*, biases: bool) -> Estimate:
-    return Estimate.of(_at(_drawn(biases=biases)[1]))
+    return Estimate.of(_at(_drawn(SHALLOW, biases=biases)[1]))
 
 
 def _predict_lengths(*, biases: bool) -> Array:
@@ -117,7 +122,7 @@ def _claim(**parts: Any) -> Claim:
         cases=grid(biases=(False, True)),
         assumptions=(
             "PyTorch's first weights and biases, uniform in +-1/sqrt(inputs of a unit)",
-            "28 x 28, 32 channels, 5 x 5 kernels, 24 networks",
+            "28 x 28, 32 channels, 5 x 5 kernels",
         ),
         **parts,
     )
@@ -162,7 +167,7 @@ DIFFERENCES = _claim(
 
 def _measure_shares(*, biases: bool) -> list[float]:
     """What of each drawn network's output depends on the image."""
-    lengths, differences = _drawn(biases=biases)
+    lengths, differences = _drawn(DEPTH, biases=biases)
     return np.sqrt(differences[:, -1] / lengths[:, -1]).tolist()
 
 

@@ -16,17 +16,12 @@ from verify.claims.identity_map._runs import (
     contrast,
     curve,
     deepest,
-    effect,
-    fitted,
-    looks,
     named,
     names,
     orthogonal,
     run,
     stated,
 )
-from verify.compare import Contrast
-from verify.trained import Run
 
 Array = npt.NDArray[np.float64]
 
@@ -89,18 +84,17 @@ KERNEL_MSE = contrast(
     figure="identity_figure_25",
 )
 
-THREE_CHANNELS = contrast(
-    "id/Fig10-three",
-    curve("identity"),
-    FIVE,
-    named("channels-3-depth-5"),
+THREE_CHANNELS = Claim(
+    id="id/Fig10-three",
     items=("Fig10", "Fig27", "Fig30", "ThreeChannels"),
-    title="Three channels lose the identity, having fitted the image like many",
+    title="Three channels lose the identity, and not by fitting the image worse",
     statement=r"\overline{\cos}(f(x),x),\ 5\text{ layers}:\ \text{many}-3\ge 0.05",
-    where="Section 3.3, Figures 10, 27 and 28",
-    **stated(0.05),
-    version=2,
-    assumptions=("networks that have fitted the image alone are compared",),
+    source=Source(KEY, "Section 3.3, Figures 10, 27 and 28"),
+    evidence=Evidence.TREND,
+    open_reason=(
+        "needs 28 x 28: at 14 x 14 sixteen channels have 0.04 +- 0.06 more than three, of"
+        " networks that have fitted the image alike, three and three"
+    ),
     figure="identity_figure_10",
 )
 
@@ -199,41 +193,23 @@ DIGITS = contrast(
 )
 
 
-def _mixed(count: int, *, layers: int, scale: str) -> Array:
-    """Share of the outputs' squared norm that is a mixture of training images.
-
-    A mean over unseen images, of networks of so many layers, or the deepest.
-    """
-    found = names(rf"images-{count}-depth-(\d+)", scale)
-    name = found[layers or max(found)]
-    explained = fitted(name, scale).series("predictions/explained")
-    return explained[:, count:].mean(axis=1)
-
-
-def _deep_and_five(count: int, *, scale: str) -> Contrast:
-    arms = (_mixed(count, layers=layers, scale=scale) for layers in (0, 5))
-    return Contrast(*arms)
-
-
-def _look_at_images(count: int, *, scale: str) -> tuple[Run, ...]:
-    found = names(rf"images-{count}-depth-(\d+)", scale)
-    return looks(*(named(found[k]) for k in (max(found), 5)))(scale=scale)
-
-
 def _mixtures(count: int, figure: int) -> Claim:
     words = {2: "two", 3: "three"}[count]
-    return effect(
+    return Claim(
         id=f"id/Fig{figure}",
-        runs=partial(_look_at_images, count),
         items=(f"Fig{figure}",),
-        title=f"Deeper networks of {words} images put out more of mixtures of them",
+        title=f"Deep networks of {words} images put out mixtures of them",
         statement=(
             r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"
             r"\ \text{deep}-5\text{ layers}\ge 0.1"
         ),
-        where=f"Figure {figure}",
-        measure=partial(_deep_and_five, count),
-        **stated(0.1),
+        source=Source(KEY, f"Figure {figure}"),
+        evidence=Evidence.TREND,
+        open_reason=(
+            "needs several starts of 12 layers and more at 28 x 28: at 14 x 14 eight"
+            " layers have 0.36 of two images and 0.45 of three, five layers 0.33 and 0.39"
+            " (three networks each)"
+        ),
         version=3,
     )
 
