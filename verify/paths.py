@@ -16,10 +16,6 @@ SCALES = {"certify": "small", "quick": "small", "full": "full", "gpu": "paper"}
 """Scale of the experiments, by profile; networks of a scale lie with the last of it."""
 
 
-PUBLISHED = Path(__file__).resolve().parents[1] / "results"
-"""Of records that are part of the project, by profile: of the larger scales' runs."""
-
-
 def folder_of(profile: str, root: Path | None = None) -> Path:
     """Return the folder of a profile's records, ``results/<profile>`` by default."""
     return (root if root is not None else Path("results")) / profile
@@ -36,9 +32,6 @@ class Place:
         default folder of the profile that runs at the scale asked for.
     redraw : int
         How many times over the seeds of all networks are moved; see `verify.redraw`.
-    scale : str
-        Of the profile that runs; networks of another are read where they are published,
-        and not trained. Any scale where it is absent.
     fault : str
         What is wrong with all training, one of `empirical.testbed.faults.FAULTS`, or
         nothing; see `verify.calibrate`.
@@ -47,20 +40,11 @@ class Place:
     folder: Path | None = None
     redraw: int = 0
     fault: str = ""
-    scale: str = ""
 
     def runs(self, scale: str) -> Path:
         """Return the folder of the runs of a scale."""
-        return (self.folder or folder_of(_profile_of(scale))) / RUNS
-
-
-def published(scale: str) -> Path:
-    """Return the folder of the published runs of a scale."""
-    return PUBLISHED / _profile_of(scale) / RUNS
-
-
-def _profile_of(scale: str) -> str:
-    return {each: profile for profile, each in SCALES.items()}[scale]
+        profiles = {each: profile for profile, each in SCALES.items()}
+        return (self.folder or folder_of(profiles[scale])) / RUNS
 
 
 _place: ContextVar[Place] = ContextVar("place", default=Place())  # noqa: B039 (frozen)

@@ -23,7 +23,7 @@ from empirical.testbed.tasks import End, Task
 from verify import ledger, records
 from verify.claim import Claim, Profile, declared
 from verify.judging import control_of, judge, outcome_of
-from verify.paths import SCALES, Place, place, placed
+from verify.paths import Place, place, placed
 from verify.records import CaseRecord, Record
 from verify.search import search
 from verify.trained import Found, Run, given
@@ -134,7 +134,7 @@ def _versions() -> dict[str, str]:
 def run_and_write(entry: ledger.Entry, profile: Profile, folder: Path) -> Record:
     """Run one claim in this process; write its record, and those of its networks."""
     roots = roots_of(entry.module)
-    with placed(Place(folder, scale=SCALES[profile.value])):
+    with placed(Place(folder)):
         record = run_claim(entry.claim, profile, module=entry.module, roots=roots)
     records.write(record, folder)
     return record
@@ -183,7 +183,7 @@ def run_many(
     runnable = [entry for entry in entries if not entry.claim.open_reason]
     expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
     runnable.sort(key=lambda e: -expected[e.claim.id])
-    paths, names, tasks = _graph(runnable, profile, Place(folder, redraw, fault, SCALES[profile.value]))
+    paths, names, tasks = _graph(runnable, profile, Place(folder, redraw, fault))
     for parent in {path.parent for path in paths.values()}:
         open_folder(parent)
     done: dict[str, Record] = {}

@@ -5,8 +5,8 @@ it that there are records, and gives them to it with `given`. A record is kept b
 those of the claims, in ``results/<profile>/runs`` or where `verify.paths.place` says.
 What it is worth is decided by what it says: a record of another configuration, kind of
 device, data, schema or code than the one asked for, or one that cannot be read, is as
-good as none, and the run is trained again. Beyond the small scale the code may be older:
-those records are published with the project, and say of which code they are.
+good as none, and the run is trained again. Only at the paper's scale may the code be
+older: those records are published, and say of which code they are.
 """
 
 import re
@@ -20,7 +20,7 @@ from typing import Any
 
 from empirical.testbed.records import RunRecord
 from empirical.testbed.study import Setting, Study
-from verify.paths import Place, place, published
+from verify.paths import Place, place
 
 
 @dataclass(frozen=True)
@@ -56,22 +56,15 @@ class Run:
         """Return its record, or why there can be none; None where it is to be trained."""
         study = self.trainer.study
         own = study.identity(self.configuration(here), self.setting)
-        code = study.code if self.scale == "small" else None
-        paths = [self.path(here)]
-        if self.scale != "small":
-            paths.append(published(self.scale) / paths[0].name)
-        for path in paths:
-            record = RunRecord.read(path)
-            if record is not None and record.stands_for(own, code=code):
-                return record
-        command = f"Run `python -m {study.module} batch --scale {self.scale}`"
+        code = None if self.scale == "paper" else study.code
+        record = RunRecord.read(self.path(here))
+        if record is not None and record.stands_for(own, code=code):
+            return record
         if self.setting.device == "cuda" and not _gpu():
             return (
-                f"`{paths[0]}` must exist, or a GPU be here to train it. {command} where"
-                " there is one."
+                f"`{self.path(here)}` must exist, or a GPU be here to train it. Run"
+                f" `python -m {study.module} batch --scale paper` where there is one."
             )
-        if here.scale not in ("", self.scale):
-            return f"`{paths[-1]}` must exist: it takes hours to train. {command}."
         return None
 
 
