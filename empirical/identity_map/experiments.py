@@ -164,10 +164,11 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     made: list[Configuration] = []
     for kind, depths, bias, recipe in arms:
         for layers in depths:
-            figures, wanted = (3, 4, 35, 36, 19), (*_SEEN, "change", "probes")
+            figures = (3, 4, 35, 36, 19, 22, 23)
+            wanted = (*_SEEN, "change", "probes", "upper")
             if layers in s.detailed:
-                figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 22, 23, 24)
-                wanted += ("layer-error", "pictures", "upper", "sizes", "signal")
+                figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 24)
+                wanted += ("layer-error", "pictures", "sizes", "signal")
             made.append(
                 Configuration(
                     name=f"{kind}-depth-{layers}",
@@ -268,7 +269,9 @@ def _shapes(s: Sizes) -> list[Configuration]:
     for layers in s.channel_depths:
         for width in s.channel_counts:
             net = _cnn(s, layers, width=width)
-            figures = (10, 27, 28, 29, 30)
+            figures = (10, 27, 28)
+            if layers == 5:
+                figures += (29, 30)
             networks[f"channels-{width}-depth-{layers}"] = (figures, net)
     return [
         Configuration(
@@ -277,7 +280,7 @@ def _shapes(s: Sizes) -> list[Configuration]:
             network=network,
             recipe=s.recipe,
             seeds=s.seeds[: _replicates(network)],
-            measurements=(*_SEEN, "cover") if 9 in figures else _SEEN,
+            measurements=(*_SEEN, "pictures") if 30 in figures else _SEEN,
         )
         for name, (figures, network) in networks.items()
     ]
@@ -359,28 +362,28 @@ def _other_images(s: Sizes) -> list[Configuration]:
         for labels in ((7, 3), (7, 3, 1))
         for layers in s.set_depths
     ]
-    labels = ((7, 3, 1),) if s.colour == "channelled" else ((1,),)
+    # Two images: of CIFAR-10 a dog and an aeroplane.
+    labels = ((7, 3, 1), (4, 0, 9)) if s.colour == "channelled" else ((5,), (0,))
     networks = {
-        f"colour-cnn-{layers}": ((42,), _cnn(s, layers, shape=s.shape(3)))
+        f"colour-cnn-{layers}": _cnn(s, layers, shape=s.shape(3))
         for layers in s.colour_depths
     } | {
-        f"colour-fcn-{layers}": (
-            (43,),
-            copier("fcn", shape=s.shape(3), layers=layers, width=3 * s.fcn_widths[0]),
+        f"colour-fcn-{layers}": copier(
+            "fcn", shape=s.shape(3), layers=layers, width=3 * s.fcn_widths[0]
         )
         for layers in s.colour_fcn
     }
     made += [
         Configuration(
             name=name,
-            figures=figures,
+            figures=(42, 43),
             network=network,
             recipe=s.recipe,
             data=s.colour,
             labels=labels,
-            seeds=s.seeds,
+            seeds=s.seeds[:2],
             measurements=_SEEN,
         )
-        for name, (figures, network) in networks.items()
+        for name, network in networks.items()
     ]
     return made

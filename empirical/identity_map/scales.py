@@ -110,7 +110,7 @@ _SMALL = Sizes(
     colour="channelled",
     colour_depths=(5, 12),
     colour_fcn=(1, 4),
-    settings={"sizes": (7, 14, 28, 42), "examples": (200, 200), "replicates": 5},
+    settings={"sizes": (7, 14, 28, 42), "examples": (200, 200)},
 )
 
 _FULL = replace(

@@ -133,14 +133,21 @@ def _pictures(subject: Subject) -> dict[str, Any]:
     replicates, kinds = subject.settings.replicates, subject.settings.kinds
     found: dict[str, Any] = {"images": list(names)}
     for key, params in (("trained", subject.final), ("untrained", subject.initial)):
-        few = tuple(w[:replicates] for w in params)
-        outputs = subject.network.layer_outputs(few, images)
+        outputs = subject.network.layer_outputs(params, images)
         found[key] = [
             [
-                [_picture(h[replicate, row], image, kinds) for h in outputs]
+                [
+                    # Numbers are kept of all, pictures of the first few.
+                    _picture(
+                        h[replicate, row],
+                        image,
+                        kinds if replicate < replicates else (),
+                    )
+                    for h in outputs
+                ]
                 for row, image in enumerate(images)
             ]
-            for replicate in range(len(few[0]))
+            for replicate in range(len(params[0]))
         ]
     return found
 
@@ -229,11 +236,14 @@ def _sized(
     rows = [0, *(1 + subject.tests.names.index(name) for name in s.shown)]
     columns: list[Closeness] = []
     outputs: list[Tensor | None] = []
+    within: list[list[Tensor] | None] = []
     for edge in s.sizes:
         inputs = rule(images, edge)
         found = subject.apply(inputs)
         columns.append(closeness(found, inputs, inputs[0], centred=s.centred))
-        outputs.append(found[: s.replicates, rows] if edge <= s.largest else None)
+        kept = edge <= s.largest
+        outputs.append(found[: s.replicates, rows] if kept else None)
+        within.append(_through(subject, inputs[rows[-1:]]) if kept else None)
     fields = ("identity", "constant", "zero", "nonfinite")
     return {
         **{
@@ -244,7 +254,21 @@ def _sized(
             [None if each is None else _nested(each[replicate]) for each in outputs]
             for replicate in range(min(s.replicates, len(subject.final[0])))
         ],
+        "layers": [[each and [pixels(h) for h in each] for each in within]],
     }
+
+
+_STOPS = 8
+"""Layers at most whose pictures "sizes" keeps."""
+
+
+def _through(subject: Subject, image: Tensor) -> list[Tensor]:
+    """Return pictures of one image in layers of the first network, evenly spaced."""
+    first = tuple(w[:1] for w in subject.final)
+    each = subject.network.layer_outputs(first, image)
+    chosen = sorted({round(k * len(each) / _STOPS) for k in range(1, _STOPS + 1)} - {0})
+    seen = [picture(each[k - 1][0, 0], image[0]) for k in chosen]
+    return [torch.zeros(image.shape[2:]) if p is None else p.singular for p in seen]
 
 
 def _predictions(subject: Subject) -> dict[str, Any]:

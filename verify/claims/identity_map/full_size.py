@@ -22,8 +22,7 @@ from verify.claims.identity_map._runs import (
     stated,
     within,
 )
-from verify.claims.identity_map.depth import by_size
-from verify.compare import Contrast, Outcome
+from verify.compare import Contrast
 from verify.trained import Run
 
 FULL = grid(scale=("full",))
@@ -34,8 +33,10 @@ ASSUMPTIONS = (
 
 
 def _full(claim: Any, *args: Any, **parts: Any) -> Claim:
-    parts.setdefault("cases", FULL)
-    return claim(*args, larger_cases={}, assumptions=ASSUMPTIONS, **parts)
+    cases = parts.pop("larger", FULL)
+    return claim(
+        *args, cases=(), larger_cases={"full": cases}, assumptions=ASSUMPTIONS, **parts
+    )
 
 
 def biased(layers: int) -> Any:
@@ -81,7 +82,7 @@ BIASES = _full(
         r"\ge 0.2,\ 0.05,\ 0.1\ (x\perp\hat x;\ \text{Gaussian; digits})"
     ),
     where="Section 3.2 and appendix H.1",
-    cases=grid(scale=("full",), probes=tuple(LEAST)),
+    larger=grid(scale=("full",), probes=tuple(LEAST)),
     runs=_look_at_both,
     measure=_with_and_without,
     predict=_least,
@@ -118,38 +119,6 @@ CONSTANT = _full(
     title="At 28 x 28, with biases, depth moves networks to the constant",
     statement=r"\overline{\cos}(f(x),\hat x):\ 20\text{ layers}-5\text{ layers}\ge 0.1",
     where="Figures 3, 4 and 36",
-    **stated(0.1),
-)
-
-AWAY = _full(
-    contrast,
-    "id/Fig3-identity-full",
-    probe("digits", "identity"),
-    biased(5),
-    biased(20),
-    items=("Fig3", "Fig4", "Fig36"),
-    title="At 28 x 28, with biases, depth moves networks away from the identity",
-    statement=(
-        r"\overline{\cos}(f(x),x)\text{ on digits: }5\text{ layers}-20\text{ layers}"
-        r"\ge 0.3"
-    ),
-    where="Figures 3, 4 and 36",
-    **stated(0.3),
-)
-
-CONSTANT_MSE = _full(
-    contrast,
-    "id/Fig35-full",
-    curve("constant_mse"),
-    biased(5),
-    biased(20),
-    items=("Fig35", "MSE"),
-    title="At 28 x 28 the mean squared error to the constant falls with depth",
-    statement=(
-        r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 5\text{ layers}-20\text{ layers}"
-        r"\ge 0.1"
-    ),
-    where="Appendix J",
     **stated(0.1),
 )
 
@@ -197,7 +166,7 @@ NEITHER = _full(
         r"\ 13\text{ layers}"
     ),
     where="Section 3.2",
-    cases=grid(scale=("full",), field=("identity", "constant")),
+    larger=grid(scale=("full",), field=("identity", "constant")),
     runs=_look_at_13,
     paired=True,
     measure=_neither,
@@ -230,25 +199,6 @@ WASHED_OUT = _full(
 )
 
 
-def _found_again(*, scale: str) -> Contrast:
-    errors = _errors(5, scale=scale)
-    return Contrast(errors.max(axis=1), errors[:, -1])
-
-
-RECOVERY = _full(
-    effect,
-    id="id/Fig5-five-full",
-    items=("Fig5", "Layer"),
-    title="At 28 x 28 five layers forget the classes and find them again",
-    statement=r"\max_l \mathrm{err}_l-\mathrm{err}_5 \ge 0.1",
-    where="Figure 5",
-    runs=looks(biased(5)),
-    paired=True,
-    measure=_found_again,
-    **stated(0.1),
-)
-
-
 def _bottom(*, scale: str) -> Contrast:
     """Errors of the first five layers, untrained and trained."""
     both = (_errors(20, scale=scale, which=w) for w in ("untrained", "trained"))
@@ -270,26 +220,6 @@ BOTTOM = _full(
 )
 
 
-def _top(*, scale: str) -> Contrast:
-    changes = fitted("biased-depth-20", scale).series("change/relative")
-    # Weights alone: of biases the record says nothing.
-    return Contrast(changes[:, -1], changes[:, :-1].max(axis=1))
-
-
-CHANGE = _full(
-    effect,
-    id="id/Fig19-full",
-    items=("Fig19", "Rel"),
-    title="At 28 x 28, with biases, the top layer of twenty changes most",
-    statement=r"\delta_{20}-\max_{l<20}\delta_l\ge0",
-    where="Figure 19",
-    runs=looks(biased(20)),
-    paired=True,
-    measure=_top,
-    **stated(0.0, rival=(None, -0.1)),
-)
-
-
 def _upper_ten(name: str, scale: str) -> Array:
     """Constant made from an unseen image by the last ten layers."""
     return fitted(name, scale).series("upper/constant")[:, -1, -1]
@@ -307,32 +237,4 @@ BREAK = _full(
     where="Appendix H.2",
     **stated(0.2),
     version=2,
-)
-
-# --- other sizes ------------------------------------------------------------------------
-
-
-def _elsewhere(*, scale: str) -> Contrast:
-    """Constant at half and twice the size, and at the training size."""
-    table, sizes, side = by_size(scale, "biased-depth-20", "resized/constant")
-    others = [sizes.index(side // 2), sizes.index(2 * side)]
-    return Contrast(table[:, others].mean(axis=1), table[:, sizes.index(side)])
-
-
-ROBUST = _full(
-    effect,
-    id="id/Fig7-robust-full",
-    items=("Fig7", "Fig21", "Robust"),
-    title="At 28 x 28, with biases, the constant holds over a range of input sizes",
-    statement=(
-        r"\overline{\cos}(f(x),\hat x)\text{ at half and twice the size}"
-        r" - \text{at the training size}\ge -0.1"
-    ),
-    where="Section 3.2, Figures 7 and 21",
-    runs=looks(biased(20)),
-    paired=True,
-    measure=_elsewhere,
-    expected=Outcome.REFUTED,
-    predict=stated(-0.1)["predict"],
-    must_hold=stated(None, -0.1)["predict"],
 )
