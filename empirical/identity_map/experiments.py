@@ -35,6 +35,8 @@ class Configuration:
         Training sets, one a group: an example of each label.
     skip : int
         Examples of each label to pass over.
+    image : str
+        File of a picture of one's own, in the place of a data set.
     examples : int, optional
         Train on so many of the data set instead; `labels` then names the ones that are
         looked at.
@@ -58,6 +60,7 @@ class Configuration:
     data: str = "mnist"
     labels: tuple[tuple[int, ...], ...] = ((7,),)
     skip: int = 0
+    image: str = ""
     examples: int | None = None
     schemes: tuple[str, ...] = ("framework",)
     rates: tuple[float, ...] | None = None

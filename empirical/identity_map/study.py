@@ -160,6 +160,8 @@ def trained_record(
 def data_of(configuration: Configuration, setting: Setting) -> str:
     """Return a digest of the images; see `Study`."""
     c = configuration
+    if c.image:
+        return digest([origin["sha256"] for origin in images.own(c.image).origins])
     source = _source(c, setting)
     shown = [images.chosen(x, data=source, skip=c.skip).origins for x in c.labels]
     learnt = None if c.examples is None else source.head(c.examples).sha256
@@ -253,6 +255,10 @@ def _source(configuration: Configuration, setting: Setting) -> Dataset:
 def _pictures(
     configuration: Configuration, source: Dataset, labels: tuple[int, ...]
 ) -> Pictures:
+    if configuration.image:
+        return images.own(configuration.image).fitted(
+            image_shape(configuration.network)
+        )
     found = images.chosen(labels, data=source, skip=configuration.skip)
     if configuration.data == "channelled":
         found = images.channelled(found)
