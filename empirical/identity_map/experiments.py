@@ -166,6 +166,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     )
     made: list[Configuration] = []
     for kind, depths, bias, recipe in arms:
+        looked_into = s.detailed if bias or not s.biased else ()
         for layers in depths:
             figures = (3, 4, 35, 36, 19, 22, 23)
             wanted = (*_SEEN, "change", "probes", "upper")
@@ -178,7 +179,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
                     figures=figures,
                     network=_cnn(s, layers, bias=bias),
                     recipe=recipe,
-                    seeds=s.starts if layers in s.detailed else s.seeds,
+                    seeds=s.starts if layers in looked_into else s.seeds,
                     measurements=wanted,
                 )
             )

@@ -25,7 +25,7 @@ class Sizes:
     """What a scale makes of the figures.
 
     Networks that are looked into, `detailed` ones and fully connected, have the seeds
-    `starts`, others `seeds`.
+    `starts`, others `seeds`, and so have those without biases beside some with.
     """
 
     size: int
@@ -127,7 +127,7 @@ _FULL = replace(
     biased=(1, 3, 5, 7, 13, 20),
     rescaled=(20,),
     channels=32,
-    detailed=(1, 3, 5, 7, 13, 20),
+    detailed=(5, 20),
     fcn_depths=(1, 2, 4, 7, 11),
     fcn_widths=(784, 2048),
     wide_depth=6,
@@ -144,7 +144,7 @@ _FULL = replace(
     residual=(2, 4, 8, 12),
     colour_depths=(5, 14),
     colour_fcn=(1, 4, 10),
-    settings={"examples": (1000, 300)},
+    settings={"examples": (300, 200), "sizes": (7, 14, 28, 56)},
 )
 
 _LONG = Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500)
@@ -160,6 +160,8 @@ _PAPER = replace(
     examples=60_000,
     depths=(1, 3, *range(5, 18), 19, 20, 24),
     biased=(1, 3, *range(5, 18), 19, 20, 24),
+    rescaled=(),
+    detailed=(5, 7, 14, 20),
     channels=128,
     fcn_depths=(1, 2, 4, 6, 8, 10, 12),
     fcn_widths=(2048, 784),
