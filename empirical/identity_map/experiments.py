@@ -112,7 +112,8 @@ def faulty(configuration: Configuration) -> tuple[Recipe, float]:
             # One update at a rate that rounding swallows.
             one = replace(recipe, steps=1, release=None, rescale=False, schedule=())
             return one, 1e-30
-    return recipe, 1.0
+        case _:
+            return recipe, 1.0
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
@@ -191,7 +192,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
     made = [
         Configuration(
             name=f"fcn-{activation}-depth-{layers}-width-{width}",
-            figures=(2, 13, 14, 33, 19) if activation == "relu" else (11, 14, 34),
+            figures=(2, 13, 14, 34, 19) if activation == "relu" else (11, 14, 33),
             network=copier(
                 "fcn",
                 shape=s.shape(),

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from empirical.identity_map.study import STUDY
-from empirical.testbed.records import Draws, RunRecord
+from empirical.testbed.records import Draw, Draws, RunRecord
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import Contrast, EffectWithin
 from verify.trained import NotLearnt, Run, Trainer
@@ -65,12 +65,13 @@ def fitted(name: str, scale: str) -> Draws:
     return counted
 
 
-def remaining(draw: Any) -> float:
+def remaining(draw: Draw) -> float:
     """Return the share of the first loss that is left, infinite where it diverged."""
     last = draw.fact("final_loss")
     first = float(draw.series("losses")[0])
-    known = draw.status in ("finished", "floor") and last is not None and first > 0.0
-    return float(last) / first if known else np.inf
+    if last is None or draw.status not in ("finished", "floor") or first == 0.0:
+        return np.inf
+    return float(last) / first
 
 
 def names(pattern: str, scale: str) -> dict[int, str]:

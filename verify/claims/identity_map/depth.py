@@ -164,6 +164,8 @@ UNTRAINED = effect(
     measure=_washed_untrained,
     **stated(0.2),
     version=2,
+    # At 14 x 14 five networks leave it undecided: 0.35 +- 0.19.
+    cases=(),
 )
 
 # --- inside the networks ----------------------------------------------------------------
@@ -186,9 +188,12 @@ LAYER_PICTURES = effect(
     where="Figures 15 to 18",
     paired=True,
     measure=_seen,
-    **stated(0.1),
+    expected=Outcome.REFUTED,
+    predict=stated(0.1)["predict"],
+    must_hold=stated(None, 0.1)["predict"],
     version=3,
     assumptions=("an image that was not trained on",),
+    finding="The second layer sees it nearly as well: the first has 0.02 more.",
     figure="identity_figure_15",
 )
 
@@ -347,11 +352,7 @@ SCALED = effect(
     where="Figures 6 and 20",
     paired=True,
     measure=_resized,
-    expected=Outcome.REFUTED,
-    predict=stated(0.05)["predict"],
-    must_hold=stated(None, 0.05)["predict"],
-    finding=(
-        "Not at 14 x 14 without biases: images that are scaled up are copied worse the"
-        " larger they are. The network has learnt strokes of one width."
-    ),
+    **stated(0.05),
+    # At 14 x 14 five networks leave it undecided: 0.03 +- 0.25.
+    cases=(),
 )
