@@ -519,15 +519,15 @@ class TestMeasure:
         old = net.init("kaiming-normal", generator=torch_generator(7))
         new = tuple(3.0 * p if p.ndim > 2 else p + 1.0 for p in old)
         change = self.found(net, old, new, "change")["change"]["relative"]
-        assert change == [[2.0, 2.0]]
+        assert change == [pytest.approx([2.0, 2.0, 2.0])]
 
     def test_layers_at_other_sizes(self):
         net = self.cnn()
         params = net.init(generator=torch_generator(7), replicates=2)
         found = self.found(net, params, params, "sizes")["sizes"]["resized"]
         (each,) = found["layers"]
-        assert [len(one) if one else 0 for one in each] == [2, 2, 0]
-        assert np.shape(each[0]) == (2, *np.shape(found["outputs"][0][0])[1:])
+        assert [len(one) if one else 0 for one in each] == [3, 3, 0]
+        assert np.shape(each[0]) == (3, *np.shape(found["outputs"][0][0])[1:])
 
     def test_upper_layers_are_fed_the_image_in_every_channel(self):
         net = self.cnn()
