@@ -97,10 +97,10 @@ _SMALL = Sizes(
     all_cnn=6,
     image_sizes=(7, 28),
     image_depths=(8,),
-    kernels=(3, 15),
+    kernels=(3, 11),
     kernel_channels=16,
     kernel_depths=(5,),
-    channel_counts=(3, 32),
+    channel_counts=(3, 24),
     channel_depths=(5, 12),
     scheme_depths=(5,),
     digits=tuple(range(10)),
@@ -110,7 +110,7 @@ _SMALL = Sizes(
     colour="channelled",
     colour_depths=(5, 12),
     colour_fcn=(1, 4),
-    settings={"sizes": (7, 14, 28, 42), "examples": (200, 200)},
+    settings={"sizes": (7, 14, 28), "examples": (200, 100), "digits": 50},
 )
 
 _FULL = replace(

@@ -292,13 +292,13 @@ def test_a_heat_map_has_test_correlations_upwards(made: Records) -> None:
 
 def test_sweeps_take_the_plain_network_only_where_it_belongs(made: Records) -> None:
     runs = FIGURES[9].runs(made)
-    assert [run.kernel for run in runs] == [3, 5, 15]
+    assert [run.kernel for run in runs] == [3, 5, 11]
     # Not beside networks of other widths.
     plain = made["cnn-depth-5"]
     network = {**plain.entry("network"), "widths": [99] * 4}
     wider = replace(plain, configuration={**plain.configuration, "network": network})
     runs = FIGURES[9].runs({**made, "cnn-depth-5": wider})
-    assert [run.kernel for run in runs] == [3, 15]
+    assert [run.kernel for run in runs] == [3, 11]
 
 
 def test_pixels_keep_the_scale_of_the_inputs() -> None:
