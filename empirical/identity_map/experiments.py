@@ -160,6 +160,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     loss falls: a deep network puts out nothing at first, and would do so for ever.
     """
     plainly = replace(s.curve, rescale=False)
+    slowly = replace(plainly, steps=s.slow or plainly.steps)
     arms = (
         ("cnn", s.depths, False, s.curve),
         ("biased", s.biased, True, plainly),
@@ -167,7 +168,8 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     )
     made: list[Configuration] = []
     for kind, depths, bias, recipe in arms:
-        looked_into = s.detailed if bias or not s.biased else ()
+        # Where there are both, the deepest with biases.
+        starts = s.biased[-1:] * bias if s.biased else s.detailed
         for layers in depths:
             figures = (3, 4, 35, 36, 19, 22, 23)
             wanted = (*_SEEN, "change", "probes", "upper")
@@ -179,8 +181,8 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
                     name=f"{kind}-depth-{layers}",
                     figures=figures,
                     network=_cnn(s, layers, bias=bias),
-                    recipe=recipe,
-                    seeds=s.starts if layers in looked_into else s.seeds,
+                    recipe=slowly if kind == "biased" and layers > 10 else recipe,
+                    seeds=s.starts if layers in starts else s.seeds,
                     measurements=wanted,
                 )
             )

@@ -25,7 +25,7 @@ class Sizes:
     """What a scale makes of the figures.
 
     Networks that are looked into, `detailed` ones and fully connected, have the seeds
-    `starts`, others `seeds`, and so have those without biases beside some with.
+    `starts`, others `seeds`. With biases more than ten layers take `slow` updates.
     """
 
     size: int
@@ -39,6 +39,7 @@ class Sizes:
     depths: tuple[int, ...]
     biased: tuple[int, ...]
     rescaled: tuple[int, ...]
+    slow: int | None
     channels: int
     detailed: tuple[int, ...]
     fcn_depths: tuple[int, ...]
@@ -87,6 +88,7 @@ _SMALL = Sizes(
     # With biases the deep ones need more updates than there is time for.
     biased=(),
     rescaled=(),
+    slow=None,
     channels=16,
     detailed=(5, 20),
     fcn_depths=(1, 2, 4, 11),
@@ -121,7 +123,8 @@ _FULL = replace(
     printed=Recipe(steps=800, release=0.95, limit=400),
     many=replace(_SMALL.many, steps=1000),
     examples=4000,
-    curve=replace(SHORT, steps=5000, floor=1e-9, patience=200),
+    curve=replace(SHORT, steps=2000, floor=1e-9, patience=200),
+    slow=5000,
     starts=(0, 1, 2, 3, 4),
     depths=(1, 3, 5, 7, 13, 20),
     biased=(1, 3, 5, 7, 13, 20),
@@ -161,6 +164,7 @@ _PAPER = replace(
     depths=(1, 3, *range(5, 18), 19, 20, 24),
     biased=(1, 3, *range(5, 18), 19, 20, 24),
     rescaled=(),
+    slow=None,
     detailed=(5, 7, 14, 20),
     channels=128,
     fcn_depths=(1, 2, 4, 6, 8, 10, 12),
