@@ -286,17 +286,19 @@ def _shapes(s: Sizes) -> list[Configuration]:
             figures=figures,
             network=network,
             recipe=s.recipe,
-            seeds=s.seeds[: _replicates(network)],
+            seeds=_seeds(network, s),
             measurements=(*_SEEN, "pictures") if 30 in figures else _SEEN,
         )
         for name, (figures, network) in networks.items()
     ]
 
 
-def _replicates(network: Copier) -> int:
-    """Return how many seeds: the largest networks cost most and differ least."""
+def _seeds(network: Copier, s: Sizes) -> tuple[int, ...]:
+    """Return one seed for the largest networks, more for those that differ most."""
     kernel = network.kernel if isinstance(network, Convolutional) else 1
-    return 1 if kernel > 15 or max(network.units) >= 128 else 3
+    if kernel > 15 or max(network.units) >= 128:
+        return s.seeds[:1]
+    return s.starts if network.layers > 8 else s.seeds
 
 
 def _procedures(s: Sizes) -> list[Configuration]:

@@ -68,18 +68,18 @@ KERNEL = contrast(
     figure="identity_figure_9",
 )
 
-KERNEL_MSE = contrast(
-    "id/Fig25",
-    curve("constant_mse"),
-    FIVE,
-    _largest,
+KERNEL_MSE = Claim(
+    id="id/Fig25",
     items=("Fig25", "Fig26"),
     title="Larger kernels bring the output nearer to the constant, in mean squared error",
     statement=(
         r"\overline{\mathrm{MSE}}(f(x),\hat x):\ \text{kernel }5-\text{largest}\ge 0.1"
     ),
-    where="Figures 25 and 26",
-    **stated(0.1),
+    source=Source(KEY, "Figures 25 and 26"),
+    evidence=Evidence.TREND,
+    open_reason=(
+        "needs more networks, or 28 x 28: at 14 x 14 it is 0.16 +- 0.08 of five and three"
+    ),
     version=2,
     figure="identity_figure_25",
 )
