@@ -1228,6 +1228,14 @@ IDENTITY = (
         fan_out=10,
     ),
     call(
+        im.wide_signals,
+        {"kernel_size": WHOLE, "layers": WHOLE},
+        image=np.eye(3),
+        other=np.ones((3, 3)),
+        kernel_size=3,
+        layers=2,
+    ),
+    call(
         im.receptive_field,
         {"kernel_size": WHOLE, "layers": WHOLE},
         kernel_size=5,
