@@ -50,7 +50,7 @@ class Evidence(Enum):
             Evidence.NUMERIC: "no difference at the listed points, beyond rounding",
             Evidence.SEARCH: "no counterexample among the sharp and searched cases",
             Evidence.STATISTICAL: "an error of the stated size would have been seen",
-            Evidence.TREND: "the fitted trend's interval lies inside the stated one",
+            Evidence.TREND: "the effect exceeds what independent networks differ by",
         }[self]
 
 
