@@ -97,7 +97,7 @@ NOT_RESCALING = _full(
     named("rescaled-depth-20"),
     plain(20),
     items=("Bias",),
-    title="It is the biases, not how gradients are treated on the plateau",
+    title="Biases bring the constant, not how gradients are treated on the plateau",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\text{ rescaled in both arms:}"
         r"\ \text{with}-\text{without biases}\ge 0.2"
