@@ -36,6 +36,16 @@ RETIRED: Mapping[str, str] = {
     ),
     **{f"mmd/err{k}": _MISPRINT for k in (7, 8, 10, 11, 12, 14, 15)},
     "dc/sec11": "it stood for all experiments: now dc/fig1 to dc/fig8",
+    "id/Fig7": (
+        "the reverse of what the paper says, entered as if it were its own; now"
+        " id/Fig7-robust"
+    ),
+    "id/Fig10": (
+        "few channels fit worse: the paper says it is not so; now id/Fig10-three"
+    ),
+    "id/Fig19-bottom": (
+        "that layers move at all: the recipe rescales gradients; now id/Fig19-lower"
+    ),
     "mmd/Fig2-noise": (
         "it took perturbations for starts; mmd/Fig2 and mmd/Fig2-chosen say it"
     ),
