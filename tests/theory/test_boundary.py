@@ -87,6 +87,8 @@ def _square(x: Any) -> Any:
 NEVER: dict[str, Any] = {
     "text": "0.5",
     "bytes": b"1",
+    "byte array": bytearray(b"1"),
+    "memory of bytes": memoryview(b"12"),
     "texts": ["0.5", "a"],
     "text array": np.array(["0.5"]),
     "dict": {"a": 1.0},
