@@ -101,6 +101,7 @@ WIDTH = contrast(
     **stated(-0.1, 0.1, rival=(0.1, None)),
     version=2,
     uses=("id/Fig11",),
+    withstands={"frozen": "width makes no difference to random layers either"},
 )
 
 SOONER = contrast(
@@ -269,4 +270,8 @@ NEAR_IDENTITY = effect(
     # As a constant has.
     **stated(0.75, rival=(None, 0.5)),
     version=2,
+    withstands={
+        "short": "26 updates fit the image: such networks begin near the identity",
+        "frozen": "so does one layer that learns: they begin near the identity",
+    },
 )

@@ -356,8 +356,36 @@ UNTRAINED = (
         ("Edges",),
         "CNNs of middle depth act as edge detectors",
         "Section 3.2",
-        "a measure of edges; that they are neither identity nor constant is"
-        " id/Fig3-neither",
+        "a measure of edges, of depths between 6 and 14",
+    ),
+    _open(
+        "id/Fig5-bottom",
+        ("Fig5Bottom",),
+        "Bottom layers of a trained deep network classify a little better than random",
+        "Section 3.2, Figure 5",
+        "more networks at 28 x 28: of five with biases the first five of 20 layers err by"
+        " 0.59 trained and 0.55 untrained, undecided",
+    ),
+    _open(
+        "id/Fig3-neither",
+        ("Edges", "Fig3"),
+        "CNNs of middle depth are neither the identity nor the constant",
+        "Section 3.2",
+        "13 layers at 28 x 28 with biases: the protocol is written (docs/identity-map.md)",
+    ),
+    _open(
+        "id/bias-not-rescaling",
+        ("Bias",),
+        "Biases make the constant, not how gradients are treated on the plateau",
+        "Section 3.2 and appendix H.1",
+        "20 layers at 28 x 28 with biases and rescaled gradients: the protocol is written",
+    ),
+    _open(
+        "id/Fig22-break",
+        ("Break",),
+        "Last layers draw the digit from 15 layers on, and not below",
+        "Appendix H.2",
+        "13 layers at 28 x 28 beside 20: the protocol is written",
     ),
     _open(
         "id/identity-ten",

@@ -192,6 +192,8 @@ FORGOTTEN = Claim(
     measure=_measure_shares,
     compare=AtMost(),
     must_refute=_as_without,
+    # A threshold far below what is there without biases, not a bound to attain.
+    loose=True,
     uses=("id/bias-share",),
     finding=(
         "1e-7 to 1e-5 of the output depends on the image, some roundings of single"
@@ -223,5 +225,7 @@ REMEMBERED = Claim(
     measure=_measure_shares,
     compare=AtLeast(),
     must_refute=_nearly_all,
+    loose=True,
     uses=("id/bias-share",),
+    finding="0.16 to 0.71 of eight networks: a threshold, not a bound to attain.",
 )
