@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from empirical.mmd_init.gram import Escalations
 from empirical.mmd_init.networks import as_module, from_module
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import TERMS, Degenerate, Perturbed
+from empirical.mmd_init.task import TERMS, Degenerate, Perturbed, learnt_of
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -256,7 +256,7 @@ def pretrain_stack(
     task = Perturbed(network, x, recipes, generators)
     trained = loop.train(
         task,
-        Stack(params, rates=recipe.rate),
+        Stack(params, rates=recipe.rate, learnt=learnt_of(params, recipe.frozen)),
         Adam(),
         steps=steps,
         check=recipe.window,

@@ -55,6 +55,8 @@ class Recipe:
         perturbed networks predict fewer than all classes in their batch, ...
     grace : int
         ... after so many windows.
+    frozen : bool
+        Whether all layers but the last stay as they are.
 
     Raises
     ------
@@ -83,6 +85,7 @@ class Recipe:
     window: int = 100
     degenerate: float = 0.5
     grace: int = 5
+    frozen: bool = False
 
     def __post_init__(self) -> None:
         check_positive("Recipe", s=self.s, rate=self.rate, degenerate=self.degenerate)
@@ -129,6 +132,8 @@ class FinetuneRecipe:
         Of Adam.
     batch : int
         Examples a step; an epoch's last batch may be smaller.
+    frozen : bool
+        Whether all layers but the last stay as they are.
 
     Raises
     ------
@@ -141,6 +146,7 @@ class FinetuneRecipe:
     batch: int = 50
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
+    frozen: bool = False
 
     def __post_init__(self) -> None:
         who = "FinetuneRecipe"
@@ -166,6 +172,8 @@ class RandomLabelRecipe:
         Of Adam.
     window : int
         Steps over which losses are averaged to choose what to keep.
+    frozen : bool
+        Whether all layers but the last stay as they are.
 
     Raises
     ------
@@ -180,6 +188,7 @@ class RandomLabelRecipe:
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     window: int = 100
+    frozen: bool = False
 
     def __post_init__(self) -> None:
         who = "RandomLabelRecipe"

@@ -68,10 +68,28 @@ def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
 
 
 def stack_of(
-    network: FullyConnected, params: Params, buffers: Params, rate: float
+    network: FullyConnected,
+    params: Params,
+    buffers: Params,
+    rate: float,
+    *,
+    frozen: bool = False,
 ) -> Stack:
-    """Return a stack of replicates to be trained; parameters and statistics are copied."""
-    return Stack(network.arranged(params), rates=rate, buffers=buffers)
+    """Return a stack of replicates to be trained; parameters and statistics are copied.
+
+    With `frozen`, weight and bias of the last layer alone learn.
+    """
+    return Stack(
+        network.arranged(params),
+        rates=rate,
+        buffers=buffers,
+        learnt=learnt_of(params, frozen),
+    )
+
+
+def learnt_of(params: Params, frozen: bool) -> range | None:  # noqa: FBT001
+    """Return which parameters learn: all, or weight and bias of the last layer."""
+    return range(len(params) - 2, len(params)) if frozen else None
 
 
 def replicates_at_once(network: FullyConnected, params: Params) -> int:
