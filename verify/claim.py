@@ -137,7 +137,8 @@ class Claim:
     evidence : Evidence
         The kind of evidence `measure` gives: the strongest that fits.
     cases : tuple of mapping
-        Evaluations of the quick profile; sharp and degenerate points belong here.
+        Evaluations of the quick profile; sharp and degenerate points belong here. None
+        for what takes more than that profile affords.
     larger_cases : mapping
         Cases of the other profiles, where they differ.
     predict, measure : callable
@@ -221,7 +222,8 @@ class Claim:
             if self.cases or any(part is not None for part in parts):
                 raise ValueError(f"{self.id}: an open claim has no cases or functions")
             return
-        if not self.cases or any(part is None for part in parts):
+        cases = self.cases or any(self.larger_cases.values())
+        if not cases or any(part is None for part in parts):
             raise ValueError(
                 f"{self.id}: `cases`, `predict`, `measure` and `compare` are required;"
                 " enter what cannot be checked yet with an `open_reason`"

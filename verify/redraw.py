@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     options.profile = Profile(options.profile)
     try:
-        entries = trained(ledger.select(options.claims))
+        entries = trained(ledger.select(options.claims), options.profile)
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
@@ -52,8 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return command.EXIT_RED if errors else command.EXIT_GREEN
 
 
-def trained(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return those that look at networks whose seeds can be moved.
+def trained(
+    entries: Sequence[Entry], profile: Profile = Profile.QUICK
+) -> tuple[Entry, ...]:
+    """Return those that look at networks whose seeds can be moved, in a profile.
 
     Raises
     ------
@@ -66,6 +68,7 @@ def trained(entries: Sequence[Entry]) -> tuple[Entry, ...]:
         if e.claim.evidence is Evidence.TREND
         and not e.claim.open_reason
         and e.claim.runs is not None
+        and e.claim.cases_for(profile)
     )
     if not found:
         raise ValueError(
@@ -80,10 +83,10 @@ def as_text(entries: Sequence[Entry], found: dict[str, list[str]]) -> str:
 
     Examples
     --------
-    >>> entries = trained(ledger.select(["mmd/tab3", "mmd/tab3-fifth"]))
-    >>> found = {"mmd/tab3": ["holds", "undecided"], "mmd/tab3-fifth": ["refuted"] * 2}
+    >>> entries = trained(ledger.select(["mmd/Fig2", "mmd/Fig2-chosen"]))
+    >>> found = {"mmd/Fig2": ["holds", "undecided"], "mmd/Fig2-chosen": ["refuted"] * 2}
     >>> print(as_text(entries, found), end="")
-    mmd/tab3          expected holds    found holds, undecided
+    mmd/Fig2          expected holds    found holds, undecided
     1 of 2 as expected in each of 2 draws
     """
     lines: list[str] = []

@@ -68,6 +68,10 @@ class Run:
         return None
 
 
+class NotLearnt(ValueError):
+    """Networks have not learnt what a claim presupposes: it says nothing about them."""
+
+
 Found = Mapping[Run, RunRecord | str]
 """Records of runs, or why there are none."""
 
