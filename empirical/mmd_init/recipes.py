@@ -29,6 +29,8 @@ class Recipe:
         Of the noise: weights have variance s^2/n_in, biases s^2/n_out.
     lam, xi : float
         Weights of the losses against degenerate softmax and input-output detachment.
+        The former is meant for two classes: of three and more a constant prediction is
+        its minimum (`theory.mmd.degeneracy_floor`).
     uni : float
         Weight of uniformity itself; 0 leaves it out.
     perturbations, reference : int
@@ -52,7 +54,7 @@ class Recipe:
         least.
     degenerate : float
         A run is said to be degenerate when in two windows on end so large a share of
-        perturbed networks predict fewer than all classes in their batch, ...
+        perturbed networks predict one class for their whole batch, ...
     grace : int
         ... after so many windows.
     frozen : bool

@@ -11,6 +11,7 @@ from torch.nn import functional
 from empirical.mmd_init.draws import on_device
 from empirical.mmd_init.gram import Escalations, Room
 from empirical.mmd_init.losses import losses
+from empirical.mmd_init.modules import Explicit
 from empirical.mmd_init.recipes import Recipe
 from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task
@@ -117,7 +118,7 @@ class Perturbed(Task):
 
     Parameters
     ----------
-    network : FullyConnected
+    network : FullyConnected or Explicit
         Without batch normalisation.
     inputs : Tensor, shape (n, features)
     recipes : sequence of Recipe
@@ -136,7 +137,7 @@ class Perturbed(Task):
 
     def __init__(
         self,
-        network: FullyConnected,
+        network: FullyConnected | Explicit,
         inputs: Tensor,
         recipes: Sequence[Recipe],
         generators: Sequence[torch.Generator],
