@@ -117,7 +117,7 @@ def from_module(module: nn.Module) -> tuple[FullyConnected, Params]:
             f"it is a {type(module).__name__}. {way_out}"
         )
     # Not `named_children`, which leaves out what stands there twice.
-    parts = list(zip(module._modules, module, strict=True))  # noqa: SLF001
+    parts = list(zip(module._modules, module, strict=True))
     if parts and type(parts[0][1]) is nn.Flatten:
         parts = parts[1:]
     for index, (name, part) in enumerate(parts):
@@ -155,7 +155,7 @@ def from_module(module: nn.Module) -> tuple[FullyConnected, Params]:
 
 def altered(part: nn.Module) -> bool:
     """Return whether a module computes something else than its class says."""
-    hooks = part._forward_hooks or part._forward_pre_hooks  # noqa: SLF001
+    hooks = part._forward_hooks or part._forward_pre_hooks
     own = {name for name, _ in part.named_parameters(recurse=False)}
     return bool(hooks) or not own <= {"weight", "bias"}
 

@@ -387,7 +387,9 @@ def _warn_of(x: Tensor) -> None:
 def _warn(t: int, share: float, classes: int) -> None:
     lam = "Raise `lam` (0.4 is the paper's) or lower `s`."
     if classes > 2:
-        lam = "Lower `s`; with three classes and more a constant minimises `lam`'s loss."
+        lam = (
+            "Lower `s`; with three classes and more a constant minimises `lam`'s loss."
+        )
     warnings.warn(
         f"pretrain: after {t} steps {share:.0%} of perturbed networks predict one class "
         f"for a whole batch. {lam}",

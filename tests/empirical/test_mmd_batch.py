@@ -37,6 +37,7 @@ TINY = Configuration(
     tasks=3,
     finetune=FinetuneRecipe(epochs=2, batch=8),
     minibatches=4,
+    embedded=True,
     side=4,
 )
 LIGHT = replace(TINY, variants=(Variant(),), shots=(), minibatches=2)

@@ -258,11 +258,14 @@ class TestKept:
         assert all(map(torch.equal, shorter.last, made.params))
         assert not torch.equal(made.params[0], made.last[0])
 
-    def test_no_window_finished(self):
-        made = learnt(replace(SHORT, window=100))
-        assert made.best == 0
-        assert all(map(torch.equal, made.params, made.start))
-        assert not torch.equal(made.last[0], made.start[0])
+    def test_a_window_must_be_finished(self):
+        # Its start would be handed back as if it were learnt.
+        with pytest.raises(ValueError, match=r"at least a window of 32.*there are 31"):
+            learnt(replace(SHORT, window=32))
+        few = replace(SHORT, steps=None, epochs=2, window=15)
+        with pytest.raises(ValueError, match=r"there are 14 of 60 inputs\. Give more"):
+            learnt(few)
+        assert learnt(replace(few, window=14)).best == 14
 
     def test_terms_that_no_weight_asks_for_are_absent(self):
         made = learnt(replace(SHORT, uni=0.0, lam=0.0))
@@ -386,12 +389,16 @@ class TestModules:
         assert not torch.equal(learnt(name="other").last[0], made.last[0])
 
     def test_few_inputs_repeated_ones_and_arrays(self):
-        few = DATA[:5].repeat(1, 1)
-        few[3:] = few[:2]
+        few = DATA[:5].repeat(2, 1)
+        few[3:] = few[:7]
         made = learnt(data=few.numpy())
         assert made.status == "finished"
         assert made.escalations.count == 0
         same(made, learnt(data=few))
+        # In the other order of bytes, too.
+        same(made, learnt(data=few.numpy().astype(">f8")))
+        with pytest.raises(ValueError, match="at least a batch of 8, but there are 5"):
+            learnt(data=few[:5])
 
     @pytest.mark.parametrize("noise", ["gram", "explicit"])
     def test_in_the_precision_of_the_start(self, noise):
