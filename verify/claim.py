@@ -15,6 +15,7 @@ from itertools import product
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from empirical.testbed import faults
 from verify import items
 from verify.compare import Comparison, Outcome
 from verify.reading import Reading
@@ -170,6 +171,9 @@ class Claim:
     runs : callable, optional
         ``runs(**case)``, the trained networks that a case looks at; no others are to be
         had. They are trained before the claim is run, once for all that look at them.
+    withstands : mapping
+        Faults of training (`empirical.testbed.faults.FAULTS`) that the statement is not
+        about, each with why: under all others it must not hold; see `verify.calibrate`.
     figure : str
         Name of a function of `verify.figures` that draws this claim's record.
     open_reason : str
@@ -204,6 +208,7 @@ class Claim:
     uses: tuple[str, ...] = ()
     finding: str = ""
     runs: Callable[..., Iterable[Any]] | None = None
+    withstands: Mapping[str, str] = field(default_factory=dict[str, str])
     figure: str = ""
     open_reason: str = ""
     version: int = 1
@@ -216,6 +221,13 @@ class Claim:
         if self.loose and not self.finding:
             raise ValueError(
                 f"{self.id}: a `loose` bound needs a finding that says why"
+            )
+        if self.withstands and self.runs is None:
+            raise ValueError(f"{self.id}: `withstands` is for claims with `runs`")
+        if unknown := set(self.withstands) - set(faults.FAULTS):
+            raise ValueError(
+                f"{self.id}: `withstands` must name faults of training, one of"
+                f" {', '.join(faults.FAULTS)}, but it names {', '.join(sorted(unknown))}"
             )
         parts = (self.predict, self.measure, self.compare)
         if self.open_reason:

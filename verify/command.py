@@ -77,6 +77,7 @@ def run_with_progress(
     workers: int,
     scheduler: str | None = None,
     redraw: int = 0,
+    fault: str = "",
 ) -> bool:
     """Run claims, showing progress on stderr; return whether all of them could run."""
     # Loaded here: `list` and `--help` run nothing.
@@ -93,6 +94,7 @@ def run_with_progress(
                 scheduler=scheduler,
                 report=report,
                 redraw=redraw,
+                fault=fault,
             )
         except RuntimeError as error:
             complain(str(error))

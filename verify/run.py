@@ -149,6 +149,7 @@ def run_many(
     scheduler: str | None = None,
     report: Report | None = None,
     redraw: int = 0,
+    fault: str = "",
 ) -> dict[str, Record]:
     """Run claims in parallel worker processes, longest first; write each record.
 
@@ -168,6 +169,8 @@ def run_many(
         Called with a claim's id and its record as soon as it is written.
     redraw : int
         How many times over the seeds of trained networks are moved.
+    fault : str
+        What is wrong with their training; every claim's study must have such a fault.
 
     Raises
     ------
@@ -180,7 +183,7 @@ def run_many(
     runnable = [entry for entry in entries if not entry.claim.open_reason]
     expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
     runnable.sort(key=lambda e: -expected[e.claim.id])
-    paths, names, tasks = _graph(runnable, profile, Place(folder, redraw))
+    paths, names, tasks = _graph(runnable, profile, Place(folder, redraw, fault))
     for parent in {path.parent for path in paths.values()}:
         open_folder(parent)
     done: dict[str, Record] = {}
@@ -225,7 +228,7 @@ def _graph(
     for entry in entries:
         # Two programs on one scheduler share what is of the same code.
         code = code_digest(entry.module, roots_of(entry.module))
-        key = f"{entry.claim.id} {profile.value} {here.redraw} {code}"
+        key = f"{entry.claim.id} {profile.value} {here.redraw}{here.fault} {code}"
         names[key] = entry.claim.id
         runs = wanted[entry.claim.id]
         known = {run: found[run] for run in runs if run not in training}

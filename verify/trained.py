@@ -48,8 +48,8 @@ class Run:
         return here.runs(self.scale) / f"{self.name}.json"
 
     def configuration(self, here: Place) -> Any:
-        """Return its configuration, with the seeds of a place."""
-        every = _all(self.trainer, self.scale, here.redraw)
+        """Return its configuration, with the seeds and the fault of a place."""
+        every = _all(self.trainer, self.scale, here.redraw, here.fault)
         return next(c for c in every if c.name == self.name)
 
     def find(self, here: Place) -> RunRecord | str | None:
@@ -102,7 +102,7 @@ class Trainer:
 
     def names(self, scale: str) -> tuple[str, ...]:
         """Return the names of the configurations of a scale."""
-        return tuple(c.name for c in _all(self, scale, place().redraw))
+        return tuple(c.name for c in _all(self, scale, 0, ""))
 
     def configuration(self, name: str, scale: str) -> Any:
         """Return the configuration of a name."""
@@ -150,8 +150,11 @@ def _gpu() -> bool:
 
 
 @cache
-def _all(trainer: Trainer, scale: str, redraw: int) -> tuple[Any, ...]:
+def _all(trainer: Trainer, scale: str, redraw: int, fault: str) -> tuple[Any, ...]:
     made: tuple[Any, ...] = tuple(trainer.study.configurations(scale))
+    if fault:
+        plant = trainer.study.faults[fault]
+        made = tuple(map(plant, made))
     # Farther than any configuration has seeds.
     moved = 1000 * redraw
     return tuple(replace(c, seeds=tuple(s + moved for s in c.seeds)) for c in made)

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any, Literal
 
 from empirical.checks import check_choice, check_counts
+from empirical.testbed.faults import FAULTS
 from empirical.testbed.study import check_scale, checked_name
 
 Scale = Literal["small", "full", "paper"]
@@ -41,6 +42,9 @@ class Configuration:
         Seeds of the networks that choose the rate.
     seeds : tuple of int
         Of the networks that count.
+    fault : str
+        What is wrong with the training of these, one of `empirical.testbed.faults`, or
+        nothing.
 
     Raises
     ------
@@ -62,11 +66,13 @@ class Configuration:
     side: int | None = 14
     chosen_by: tuple[int, ...] = (0, 1)
     seeds: tuple[int, ...] = (100, 101, 102, 103, 104, 105)
+    fault: str = ""
 
     def __post_init__(self) -> None:
         checked_name(self.name)
         who = "Configuration"
         check_choice(who, "arm", self.arm, NAMES)
+        check_choice(who, "fault", self.fault, ("", *FAULTS))
         check_counts(
             who,
             depth=self.depth,

@@ -11,6 +11,7 @@ from empirical.normrelu.experiments import Configuration, configurations
 from empirical.normrelu.networks import ARMS
 from empirical.normrelu.training import Course, Examples, trained
 from empirical.square_loss.problems import Problem, problem_at
+from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
 
@@ -90,6 +91,7 @@ def run_configuration(
         every_epoch=False,
         **common,
     )
+    # The rate is chosen well, whatever is wrong afterwards.
     scores = _scores(grid).reshape(len(c.rates), len(c.chosen_by))
     best = int(scores.mean(axis=1).argmax())
     chosen = time.perf_counter()
@@ -100,6 +102,7 @@ def run_configuration(
         rates=c.rates[best : best + 1],
         seeds=c.seeds,
         epochs=c.epochs,
+        fault=c.fault,
         **common,
     )
     devices.synchronise(setting.device)
@@ -162,4 +165,5 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
+    faults=planting(*FAULTS),
 )

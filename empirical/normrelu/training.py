@@ -1,7 +1,7 @@
 """Training of a stack, and what is measured after every epoch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,12 +96,14 @@ def trained(
     epochs: int,
     batch: int,
     every_epoch: bool = True,
+    fault: str = "",
     device: str = "cpu",
     progress: Any = None,
 ) -> Course:
     """Train one network for each rate and seed, in this order, side by side.
 
-    Unless it is measured after `every_epoch`, it is so at the end alone.
+    Unless it is measured after `every_epoch`, it is so at the end alone. With a `fault`
+    of `empirical.testbed.faults` they are trained wrongly.
     """
     names = [(rate, seed) for rate in rates for seed in seeds]
     params = arm.init(
@@ -110,12 +112,22 @@ def trained(
     stack = Stack(
         [p.to(device) for p in params],
         rates=[rate for rate, _ in names],
+        learnt=[len(params) - 1] if fault == "frozen" else None,
         buffers=[b.to(device) for b in network.running(params)],
     )
+    if fault in ("slow", "untrained"):
+        factor = 0.01 if fault == "slow" else 0.0
+        stack.set_rates(factor * stack.rates.double().cpu().numpy())
+    if fault == "shuffled":
+        order = torch_generator(seeds[0], "normrelu", "shuffled labels")
+        mixed = examples.classes[torch.randperm(len(examples.classes), generator=order)]
+        examples = replace(examples, classes=mixed)
     data = {k: v.to(device) for k, v in vars(examples).items()}
     orders = {s: torch_generator(s, "normrelu", "batches") for s in seeds}
     batches = Epochs(len(examples.inputs), batch, [orders[s] for _, s in names])
     times = np.arange(epochs + 1) * batches.per_epoch
+    if fault == "short":
+        times = times // 15
     looks = Series(
         times if every_epoch else times[-1:], lambda now: measured(network, now, data)
     )

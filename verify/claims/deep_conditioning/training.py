@@ -15,7 +15,7 @@ from empirical.testbed.records import RunRecord
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import AtLeast, Contrast, EffectWithin, Outcome
 from verify.reading import Reading
-from verify.trained import Run, Trainer
+from verify.trained import NotLearnt, Run, Trainer
 
 NETWORKS = Trainer(STUDY)
 DEPTHS = {"small": (16, 32), "full": (32, 64), "paper": (32, 64)}
@@ -32,7 +32,7 @@ def _arm(arm: str, scale: str, depth: int) -> RunRecord:
     record = NETWORKS.record(f"{arm}-depth-{depth}", scale)
     reached = record.draws.series("train_accuracy")[:, -1]
     if arm == "normrelu" and not (reached >= LEARNT).all():
-        raise ValueError(
+        raise NotLearnt(
             f"{record.name} ({scale}): the comparison presupposes training accuracies of"
             f" {LEARNT}, but they are {reached.round(3).tolist()}"
         )
