@@ -1,8 +1,9 @@
 """How an initialisation is learnt: the losses, their weights, the optimiser."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+import numbers
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from empirical.checks import (
     check_choice,
@@ -15,6 +16,34 @@ Way = Literal["auto", "gram", "explicit", "local"]
 WAYS = ("auto", "gram", "explicit", "local")
 Estimator = Literal["unbiased", "biased"]
 ESTIMATORS = ("unbiased", "biased")
+
+
+_KINDS = {int: numbers.Integral, float: numbers.Real}
+
+
+def check_numbers(recipe: Any) -> None:
+    """Refuse entries that are no numbers of their defaults' kind; `steps` may be absent.
+
+    Raises
+    ------
+    TypeError
+        Naming the entry.
+
+    Examples
+    --------
+    >>> Recipe(steps=2.5)
+    Traceback (most recent call last):
+    TypeError: Recipe: `steps` must be a whole number, but it is 2.5
+    """
+    for each in fields(recipe):
+        value, own = getattr(recipe, each.name), type(each.default)
+        if each.name == "steps":
+            own = type(None) if value is None else int
+        kind = _KINDS.get(own)
+        if kind and (isinstance(value, bool) or not isinstance(value, kind)):
+            what = "a whole number" if own is int else "a number"
+            who = type(recipe).__name__
+            raise TypeError(f"{who}: `{each.name}` must be {what}, but it is {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +91,8 @@ class Recipe:
 
     Raises
     ------
-    ValueError
-        If an entry is out of its range.
+    ValueError, TypeError
+        If an entry is out of its range, or no number.
 
     Examples
     --------
@@ -90,6 +119,7 @@ class Recipe:
     frozen: bool = False
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         check_positive("Recipe", s=self.s, rate=self.rate, degenerate=self.degenerate)
         for name in ("batch", "steps", "epochs", "window"):
             check_counts("Recipe", **{name: getattr(self, name)})
@@ -151,6 +181,7 @@ class FinetuneRecipe:
     frozen: bool = False
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         who = "FinetuneRecipe"
         check_adam(
             who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
@@ -193,6 +224,7 @@ class RandomLabelRecipe:
     frozen: bool = False
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         who = "RandomLabelRecipe"
         check_adam(
             who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch

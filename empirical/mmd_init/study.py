@@ -13,6 +13,7 @@ import torch
 from empirical import devices
 from empirical.mmd_init import networks, records
 from empirical.mmd_init.experiments import Configuration, configurations
+from empirical.mmd_init.faults import FAULTS
 from empirical.mmd_init.finetuning import FineTuned, finetune
 from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import pretrain_random_labels
@@ -277,4 +278,5 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
+    faults=FAULTS,
 )

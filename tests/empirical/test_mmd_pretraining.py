@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from empirical.mmd_init import networks
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.pretraining import (
     DegenerateStartWarning,
+    UnstandardisedWarning,
     pretrain,
     pretrain_stack,
 )
@@ -267,6 +269,14 @@ class TestKept:
             learnt(few)
         assert learnt(replace(few, window=14)).best == 14
 
+    @pytest.mark.parametrize("noise", ["gram", "explicit"])
+    def test_all_but_the_last_layer_can_stay(self, noise):
+        made = learnt(replace(SHORT, noise=noise, frozen=True))
+        *hidden, weight, bias = zip(made.start, made.last, strict=True)
+        assert all(torch.equal(a, b) for a, b in hidden)
+        assert not torch.equal(*weight)
+        assert not torch.equal(*bias)
+
     def test_terms_that_no_weight_asks_for_are_absent(self):
         made = learnt(replace(SHORT, uni=0.0, lam=0.0))
         for name in ("uniformity", "degeneracy", "constant"):
@@ -306,6 +316,17 @@ class TestDegenerate:
             made = learnt(self.STUCK, state=self.state())
         assert (made.status, made.degenerate) == ("finished", 21)
         assert (made.history["constant"] == 1.0).all()
+
+    def test_of_three_classes_those_that_predict_one(self):
+        net = classifier((6, 10, 8, 3))
+        recipe = replace(self.STUCK, degenerate=0.5)
+        state = networks.start(net, "he", [torch_generator(7)], dtype=torch.float64)
+        # Most miss a class of a batch of eight, few predict one alone.
+        made = learnt(recipe, net=net, state=state, on_degenerate="record")
+        assert made.degenerate is None
+        state[5][0] += torch.tensor([10.0, -10.0, -10.0])
+        with pytest.warns(DegenerateStartWarning, match="more a constant minimises"):
+            learnt(recipe, net=net, state=state)
 
     def test_stops(self):
         made = learnt(self.STUCK, state=self.state(), on_degenerate="stop")
@@ -435,6 +456,35 @@ class TestRefuses:
     def test_data(self, data, match):
         with pytest.raises(ValueError, match=match):
             pretrain(FINE, data, SHORT, generator=torch_generator(7))
+
+    @pytest.mark.parametrize(
+        ("data", "error", "match"),
+        [
+            (
+                (DATA, DATA[:, 0]),
+                TypeError,
+                "such as inputs and labels. Give the inputs",
+            ),
+            (TensorDataset(DATA, DATA[:, 0]), TypeError, "it is a TensorDataset. Give"),
+            (DataLoader(TensorDataset(DATA)), TypeError, "it is a DataLoader. Give"),
+            (np.array([["a"] * 6] * 9), TypeError, "must be numbers, but they are <U1"),
+            (DATA + 1j, TypeError, "must be real"),
+            (torch.eye(6).repeat(9, 1), ValueError, "look like labels: one 1 a row"),
+        ],
+    )
+    def test_what_is_no_table_of_inputs(self, data, error, match):
+        with pytest.raises(error, match=match):
+            pretrain(FINE, data, SHORT, generator=torch_generator(7))
+
+    @pytest.mark.parametrize("generator", [0, None])
+    def test_generators(self, generator):
+        with pytest.raises(TypeError, match=r"must be a torch\.Generator, but it is"):
+            pretrain(FINE, DATA, SHORT, generator=generator)
+
+    def test_warns_of_what_is_not_standardised(self):
+        for x in (100.0 * DATA, DATA + 5.0, 0.1 * DATA):
+            with pytest.warns(UnstandardisedWarning, match="meant for 0 and 1"):
+                learnt(data=x)
 
     def test_networks(self):
         g = torch_generator(7)

@@ -36,7 +36,9 @@ def drawn(way: str, h: Tensor, w: Tensor, s: float, g: torch.Generator) -> Any:
         return e * s * fan**-0.5, b * s * out**-0.5, 0.0
     z, h = w.new_empty(m, n, out).normal_(generator=g), h.detach()
     c = s**2 * (h @ h.mT / fan + 1.0 / out)
-    c = c + JITTER * c.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None] * torch.eye(n)
+    c = c + JITTER * c.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None] * torch.eye(
+        n
+    )
     noise = (torch.linalg.cholesky(c) @ z).mT
     back = torch.linalg.solve(c.mT, noise, left=False)
     e, b = s**2 / fan * back @ h, s**2 / out * back.sum(dim=-1)
@@ -86,9 +88,7 @@ def start(kind="he") -> Any:
 @pytest.mark.parametrize("kind", ["he", "xavier"])
 @pytest.mark.parametrize("way", ["explicit", "gram"])
 def test_value_and_slopes_are_the_twins(way, kind):
-    ours, theirs = (
-        [p.clone().requires_grad_() for p in start(kind)] for _ in range(2)
-    )
+    ours, theirs = ([p.clone().requires_grad_() for p in start(kind)] for _ in range(2))
     x = DATA[: RECIPE.batch]
     recipe = Recipe(**{**vars(RECIPE), "noise": way})
     value = losses(NET, tuple(ours), x[None], [recipe], [torch_generator(7, "n")]).loss
@@ -178,8 +178,16 @@ class TestModules:
         assert len(scales) == len(params)
 
     def test_learns(self):
-        module, recipe = self.convolutional(), Recipe(
-            noise="explicit", steps=90, window=30, perturbations=16, batch=8, rate=5e-3
+        module, recipe = (
+            self.convolutional(),
+            Recipe(
+                noise="explicit",
+                steps=90,
+                window=30,
+                perturbations=16,
+                batch=8,
+                rate=5e-3,
+            ),
         )
         g = torch_generator(7, "learn")
         made = pretrain(module, self.images(), recipe, generator=g)
@@ -192,22 +200,37 @@ class TestModules:
     @pytest.mark.parametrize(
         ("parts", "match"),
         [
-            ((nn.Linear(5, 4), nn.GELU(), nn.Linear(4, 2)), 'ask for `noise="explicit"`'),
+            (
+                (nn.Linear(5, 4), nn.GELU(), nn.Linear(4, 2)),
+                'ask for `noise="explicit"`',
+            ),
         ],
     )
     def test_only_if_asked_for(self, parts, match):
         with pytest.raises(TypeError, match=match):
             pretrain(
-                nn.Sequential(*parts).double(), DATA, RECIPE, generator=torch_generator(7)
+                nn.Sequential(*parts).double(),
+                DATA,
+                RECIPE,
+                generator=torch_generator(7),
             )
 
     @pytest.mark.parametrize(
         ("parts", "match"),
         [
-            ((nn.Linear(5, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2)), "in Linear"),
+            (
+                (nn.Linear(5, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2)),
+                "in Linear",
+            ),
             ((nn.Linear(5, 4), nn.Dropout(), nn.GELU(), nn.Linear(4, 2)), "every time"),
-            ((nn.Linear(5, 4), nn.GELU(), nn.Linear(4, 2), nn.Softmax(1)), "no Softmax"),
-            ((nn.Linear(5, 4, bias=False), nn.GELU(), nn.Linear(4, 2)), "a bias in every"),
+            (
+                (nn.Linear(5, 4), nn.GELU(), nn.Linear(4, 2), nn.Softmax(1)),
+                "no Softmax",
+            ),
+            (
+                (nn.Linear(5, 4, bias=False), nn.GELU(), nn.Linear(4, 2)),
+                "a bias in every",
+            ),
             ((nn.Linear(5, 4), nn.PReLU(), nn.Linear(4, 2)), "it has 1.weight"),
         ],
     )

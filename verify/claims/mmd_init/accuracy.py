@@ -148,7 +148,7 @@ STEPS = effect(
     reading=Reading.OURS,
     where="Table 1; the comparison is ours",
     axes=BY_START,
-    small=HE,
+    quick=False,
 )
 
 LABELS = effect(
