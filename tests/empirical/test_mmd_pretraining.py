@@ -411,7 +411,6 @@ class TestModules:
 
     def test_few_inputs_repeated_ones_and_arrays(self):
         few = DATA[:5].repeat(2, 1)
-        few[3:] = few[:7]
         made = learnt(data=few.numpy())
         assert made.status == "finished"
         assert made.escalations.count == 0
