@@ -14,7 +14,7 @@ from verify.compare import Outcome
 from verify.figures import Missing, Picture
 from verify.figures.runs import Records, beside
 from verify.records import Record
-from verify.report import rows as values
+from verify.report import numbers
 from verify.report.rows import Row
 
 
@@ -105,17 +105,17 @@ def result(claim: Claim, record: Record) -> list[str]:
     lines = [f"**Found** ({record.profile} profile). {row.verdict}", ""]
     if record.outcome is not Outcome.ERROR:
         names = ("predicted", "measured", "gap", "would have caught", "seconds")
-        numbers = (
-            values.predicted_text(row),
-            values.measured_text(row),
-            values.gap_text(row),
-            values.resolves_text(row),
+        cells = (
+            numbers.predicted_text(row),
+            numbers.measured_text(row),
+            numbers.gap_text(row),
+            numbers.resolves_text(row),
             f"{record.seconds:.1f}",
         )
         lines += [
             f"| {' | '.join(names)} |",
             f"|{' ---: |' * len(names)}",
-            f"| {' | '.join(numbers)} |",
+            f"| {' | '.join(cells)} |",
             "",
         ]
     return [*lines, f"**Control.** {record.control}.", ""]

@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     options.profile = Profile(options.profile)
     try:
-        entries = trained(ledger.select(options.claims), options.profile)
+        entries = trained(ledger.select(options.claims))
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE

@@ -50,7 +50,7 @@ class Evidence(Enum):
             Evidence.NUMERIC: "no difference at the listed points, beyond rounding",
             Evidence.SEARCH: "no counterexample among the sharp and searched cases",
             Evidence.STATISTICAL: "an error of the stated size would have been seen",
-            Evidence.TREND: "the fitted trend's interval lies inside the stated one",
+            Evidence.TREND: "the effect exceeds what independent networks differ by",
         }[self]
 
 
@@ -138,8 +138,8 @@ class Claim:
     evidence : Evidence
         The kind of evidence `measure` gives: the strongest that fits.
     cases : tuple of mapping
-        Evaluations of the quick profile; sharp and degenerate points belong here. None
-        for what takes more than that profile affords.
+        Evaluations of the quick profile; sharp and degenerate points belong here. A
+        claim on training that takes more has none, and is shown by its published record.
     larger_cases : mapping
         Cases of the other profiles, where they differ.
     predict, measure : callable
@@ -234,8 +234,8 @@ class Claim:
             if self.cases or any(part is not None for part in parts):
                 raise ValueError(f"{self.id}: an open claim has no cases or functions")
             return
-        cases = self.cases or any(self.larger_cases.values())
-        if not cases or any(part is None for part in parts):
+        larger = self.larger_cases if self.runs is not None else ()
+        if not (self.cases or larger) or any(part is None for part in parts):
             raise ValueError(
                 f"{self.id}: `cases`, `predict`, `measure` and `compare` are required;"
                 " enter what cannot be checked yet with an `open_reason`"

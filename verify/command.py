@@ -83,7 +83,7 @@ def run_with_progress(
     # Loaded here: `list` and `--help` run nothing.
     from verify import run
 
-    total = sum(not entry.claim.open_reason for entry in entries)
+    total = sum(bool(entry.claim.cases_for(profile)) for entry in entries)
     with _progress(total) as report:
         try:
             run.run_many(

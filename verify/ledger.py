@@ -77,17 +77,12 @@ def select(
 
 
 def in_profile(entries: Sequence[Entry], profile: Profile) -> tuple[Entry, ...]:
-    """Return the entries that a profile runs, and open ones.
+    """Return the entries that a profile runs.
 
-    All that have cases in it, but in `certify` those alone that have their own there.
+    All, but in `certify` those alone that have cases of their own there.
     """
     own = profile is Profile.CERTIFY
-    return tuple(
-        e
-        for e in entries
-        if (e.claim.open_reason or e.claim.cases_for(profile))
-        and (not own or profile in e.claim.larger_cases)
-    )
+    return tuple(e for e in entries if not own or profile in e.claim.larger_cases)
 
 
 def check(claims: Iterable[Claim]) -> None:

@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     options.profile = Profile(options.profile)
     try:
-        entries = trained(ledger.select(options.claims), options.profile)
+        entries = trained(ledger.select(options.claims))
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
@@ -52,10 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return command.EXIT_RED if errors else command.EXIT_GREEN
 
 
-def trained(
-    entries: Sequence[Entry], profile: Profile = Profile.QUICK
-) -> tuple[Entry, ...]:
-    """Return those that look at networks whose seeds can be moved, in a profile.
+def trained(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return those that look at networks whose seeds can be moved.
 
     Raises
     ------
@@ -66,9 +64,8 @@ def trained(
         e
         for e in entries
         if e.claim.evidence is Evidence.TREND
-        and not e.claim.open_reason
+        and e.claim.cases
         and e.claim.runs is not None
-        and e.claim.cases_for(profile)
     )
     if not found:
         raise ValueError(

@@ -5,8 +5,8 @@ it that there are records, and gives them to it with `given`. A record is kept b
 those of the claims, in ``results/<profile>/runs`` or where `verify.paths.place` says.
 What it is worth is decided by what it says: a record of another configuration, kind of
 device, data, schema or code than the one asked for, or one that cannot be read, is as
-good as none, and the run is trained again. Only at the paper's scale may the code be
-older: those records are published, and say of which code they are.
+good as none, and the run is trained again. Only above the small scale may the code
+be older: those records are published, and say of which code they are.
 """
 
 import re
@@ -56,7 +56,7 @@ class Run:
         """Return its record, or why there can be none; None where it is to be trained."""
         study = self.trainer.study
         own = study.identity(self.configuration(here), self.setting)
-        code = None if self.scale == "paper" else study.code
+        code = study.code if self.scale == "small" else None
         record = RunRecord.read(self.path(here))
         if record is not None and record.stands_for(own, code=code):
             return record

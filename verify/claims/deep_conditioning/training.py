@@ -155,6 +155,7 @@ _TEST = partial(contrast, "test_accuracy", -1)
 
 FASTER = _effect(
     id="dc/fig3",
+    figure="normrelu_figure_3",
     items=("Fig3", "Sec11"),
     title="Very deep networks fit better with NormReLU than with either normalisation",
     statement=r"\text{training accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
@@ -227,6 +228,7 @@ NORMALISED = _effect(
 
 SELU = _effect(
     id="dc/fig7",
+    figure="normrelu_figure_7",
     items=("Fig7",),
     title="Fully connected networks generalise with NormReLU as with SELU",
     statement=r"|\text{test accuracy: NormReLU} - \text{SELU}| \le 0.05",
@@ -251,6 +253,7 @@ DOTS = _effect(
 
 FALL = trained(
     id="dc/fig1",
+    figure="normrelu_figure_1",
     items=("Fig1",),
     title="Dot products of test inputs fall in training, normalised in any way",
     statement=(
