@@ -11,6 +11,7 @@ from verify.claims.mmd_init._runs import (
     ALONE,
     NETWORKS,
     OURS,
+    WAITS,
     Array,
     alone,
     constant,
@@ -56,6 +57,7 @@ DEGENERATE = _effect(
     figure="mmd_table_3",
     axes=XI,
     quick=False,
+    open_reason=WAITS,
     version=2,
 )
 
@@ -71,6 +73,7 @@ A_FIFTH = _effect(
     where="Table 3",
     axes=XI,
     quick=False,
+    open_reason=WAITS,
     version=2,
 )
 
@@ -96,6 +99,7 @@ DEAD = _effect(
     where="Table 4",
     figure="mmd_table_4",
     quick=False,
+    open_reason=WAITS,
     version=2,
 )
 
@@ -114,6 +118,7 @@ DEEPER = _effect(
     statement=r"52.11<63.88<80.08\;\%:\quad\text{layer 3 less layer 1}\ge5",
     where="Table 4 and appendix B.3",
     quick=False,
+    open_reason=WAITS,
     version=2,
 )
 
@@ -138,8 +143,8 @@ DEAD_DETACHED = _trained(
     quick=False,
     version=2,
     finding=(
-        "Of the numbers of Tables 3 and 4 this one alone does not come out: units that"
-        " are dead in the last layer stay a few in a hundred."
+        "In narrow networks as many are left with it, 6.8 and 5.7 % at full scale: the"
+        " loss keeps rows of Jacobians long, not every unit alive."
     ),
 )
 
@@ -160,6 +165,10 @@ FEW_DEAD = _effect(
     statement=r"3.75,\,5.12,\,0.02\;\%:\quad\max_l\le10\,\%",
     where="Table 4 and appendix B.3",
     quick=False,
+    open_reason=(
+        "eight starts leave it undecided at the full scale: 11.0 ± 2.4 % of units are dead"
+        " in the worst layer"
+    ),
 )
 
 
@@ -185,6 +194,7 @@ NOISE = _effect(
     figure="mmd_table_5",
     axes=LAMBDAS,
     quick=False,
+    open_reason=WAITS,
     version=2,
 )
 
@@ -211,6 +221,7 @@ MOST_NOISE = _effect(
     where="Table 5",
     axes={"lam": (0.2, 0.4)},
     quick=False,
+    open_reason=WAITS,
     version=2,
 )
 
@@ -231,6 +242,7 @@ CHOICE = _effect(
     where="Table 5 and appendix C.2",
     axes={"s2": NOISES, "lam": (0.2, 1.0)},
     quick=False,
+    open_reason=WAITS,
     version=2,
 )
 
@@ -267,6 +279,7 @@ NEARER = _effect(
     figure="mmd_figure_1",
     axes={"lam": (0.0, 0.4), "xi": (0.0, 1.0)},
     quick=False,
+    open_reason=WAITS,
     version=3,
 )
 
@@ -287,6 +300,7 @@ _uniform_claim = partial(
 UNIFORM_LAW = _uniform_claim(
     partial(_third, np.max, ALONE),
     id="mmd/claim1-uniform",
+    open_reason=WAITS,
     runs=UNIFORM,
     items=("Claim1",),
     title="After pre-training for uniformity the worst law is three times nearer to it",
@@ -297,6 +311,10 @@ UNIFORM_LAW = _uniform_claim(
 UNIFORM_OURS = _uniform_claim(
     partial(_third, np.max, OURS),
     id="mmd/claim1-ours",
+    open_reason=(
+        "eight starts leave it undecided at the full scale: the largest of four distances"
+        " falls from 0.31 to 0.076, a third of it less that is 0.028 ± 0.032"
+    ),
     runs=REGULARISED,
     items=("Claim1",),
     title="With both regularisers the worst law is three times nearer to uniform too",
@@ -307,6 +325,7 @@ UNIFORM_OURS = _uniform_claim(
 FIGURE_1A = _uniform_claim(
     partial(_third, np.median, ALONE),
     id="mmd/Fig1a",
+    open_reason=WAITS,
     runs=UNIFORM,
     items=("Fig1",),
     title="Uniformity alone: the distance from uniform falls to less than a third",
@@ -335,6 +354,7 @@ FIGURE_1B = _effect(
     where="Figure 1 (b)",
     figure="mmd_figure_1",
     quick=False,
+    open_reason=WAITS,
     version=2,
 )
 
@@ -408,6 +428,7 @@ FIGURE_3 = _effect(
     figure="mmd_figure_3",
     axes={"s2": NOISES},
     quick=False,
+    open_reason=WAITS,
     version=3,
 )
 
@@ -422,9 +443,11 @@ def _fall(*, scale: str, term: str) -> Contrast:
     )
 
 
-BOTH_FALL = _effect(
-    _fall,
-    math.log(1.5),
+BOTH_FALL = _trained(
+    predict=partial(limits, math.log(1.5), None),
+    measure=_fall,
+    must_hold=partial(limits, None, math.log(1.5)),
+    expected=Outcome.REFUTED,
     id="mmd/both-fall",
     runs=REGULARISED,
     items=("BothFall",),
@@ -433,6 +456,11 @@ BOTH_FALL = _effect(
     where="Section 3.3 and appendix C.2",
     axes={"term": ("uniformity", "degeneracy")},
     quick=False,
+    finding=(
+        "Uniformity falls fourfold, the loss against degenerate softmax by 4 %: predictions"
+        " of the start, all near one half, hardly lean to a class, and those that are"
+        " spread evenly must."
+    ),
     version=2,
 )
 
