@@ -181,7 +181,7 @@ def explicit(module: nn.Module, x: Tensor) -> tuple[Explicit, Params]:
             f" and no buffers, but it has {', '.join(others)}. Leave batch normalisation"
             " and the like out."
         )
-    if any(layer.bias is None for _, layer in known):
+    if any("bias" not in dict(layer.named_parameters()) for _, layer in known):
         raise TypeError(
             "pretrain: `network` must have a bias in every layer, for the noise has"
         )

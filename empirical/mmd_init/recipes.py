@@ -18,7 +18,7 @@ Estimator = Literal["unbiased", "biased"]
 ESTIMATORS = ("unbiased", "biased")
 
 
-_KINDS = {int: numbers.Integral, float: numbers.Real}
+_KINDS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
 
 
 def check_numbers(recipe: Any) -> None:

@@ -29,6 +29,9 @@ NETWORKS = Trainer(STUDY)
 OURS = {"lam": 0.4, "xi": 1.0}
 ALONE = {"lam": 0.0, "xi": 0.0}
 
+UNLABELLED = {"shuffled": "pre-training sees no labels"}
+"""Why its claims withstand a fault."""
+
 WAITS = (
     "needs networks at the full scale, of which no record is published yet: `python -m"
     " empirical.mmd_init batch --scale full`, three quarters of an hour of a core in all"
