@@ -50,6 +50,7 @@ def trained(
     where: str,
     axes: Mapping[str, tuple[Any, ...]] | None = None,
     small: Mapping[str, tuple[Any, ...]] | None = None,
+    full: Mapping[str, tuple[Any, ...]] | None = None,
     quick: bool = True,
     open_reason: str = "",
     reading: Reading | None = None,
@@ -57,8 +58,8 @@ def trained(
 ) -> Claim:
     """Return a claim on trained networks.
 
-    `axes` are those of its cases beside the scale, `small` others in the quick profile,
-    which tries it unless it takes larger networks or longer training than it affords.
+    `axes` are those of its cases beside the scale, `small` and `full` others at these
+    scales; the quick profile tries it unless it takes longer training than it affords.
     With an `open_reason` it is entered as open, its functions kept for when it can be
     tried.
     """
@@ -75,7 +76,7 @@ def trained(
         "evidence": Evidence.TREND,
         "cases": grid(scale=("small",), **few) if quick else (),
         "larger_cases": {
-            "full": grid(scale=("full",), **every),
+            "full": grid(scale=("full",), **(every if full is None else full)),
             "gpu": grid(scale=("paper",), **every),
         },
         "compare": EffectWithin(paired=True),
