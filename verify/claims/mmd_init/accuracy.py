@@ -14,9 +14,11 @@ from verify.claims.mmd_init._runs import (
     accuracy,
     by_task,
     effect,
+    limits,
     reached,
+    trained,
 )
-from verify.compare import Contrast
+from verify.compare import Contrast, Outcome
 from verify.reading import Reading
 from verify.trained import NotLearnt
 
@@ -186,14 +188,16 @@ NORMED_FEW = effect(
     statement=r"\text{N=5: }77.09<79.63\text{ (Xavier)},\;76.89<79.17\text{ (He)}",
     where="Table 1 and section 5.1",
     axes={**BY_START, "shots": (5,)},
+    full={**XAVIER, "shots": (5,)},
     quick=False,
-    open_reason=WAITS,
     version=2,
 )
 
-NORMED_MANY = effect(
-    partial(_against, "none", "none-bn"),
-    0.2,
+NORMED_MANY = trained(
+    predict=partial(limits, 0.2, None),
+    measure=partial(_against, "none", "none-bn"),
+    must_hold=partial(limits, None, 0.2),
+    expected=Outcome.REFUTED,
     id="mmd/tab1-bn-many",
     runs=NETWORKS.looks(r"none(-bn)?-(xavier|he)"),
     items=("Tab1", "BatchNorm"),
@@ -201,8 +205,12 @@ NORMED_MANY = effect(
     statement=r"\text{N=40: }91.48>90.91\text{ (Xavier)},\;91.55>91.34\text{ (He)}",
     where="Table 1 and section 5.1",
     axes={**BY_START, "shots": (40,)},
+    full={**XAVIER, "shots": (40,)},
     quick=False,
-    open_reason=WAITS,
+    finding=(
+        "In narrow networks it hurts there, too: 87.7 against 88.4 % at N = 40 from"
+        " Xavier's starts, eight of them."
+    ),
 )
 
 
