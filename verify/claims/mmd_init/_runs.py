@@ -32,12 +32,6 @@ ALONE = {"lam": 0.0, "xi": 0.0}
 UNLABELLED = {"shuffled": "pre-training sees no labels"}
 """Why its claims withstand a fault."""
 
-WAITS = (
-    "needs networks at the full scale, of which no record is published yet: `python -m"
-    " empirical.mmd_init batch --scale full`, three quarters of an hour of a core in all"
-)
-"""Why a claim is open whose measurement is ready."""
-
 CHANCE = 55.0
 """Accuracy in per cent that fine-tuned networks must reach to have learnt anything."""
 
@@ -52,7 +46,6 @@ def trained(
     small: Mapping[str, tuple[Any, ...]] | None = None,
     full: Mapping[str, tuple[Any, ...]] | None = None,
     quick: bool = True,
-    open_reason: str = "",
     reading: Reading | None = None,
     **parts: Any,
 ) -> Claim:
@@ -60,16 +53,7 @@ def trained(
 
     `axes` are those of its cases beside the scale, `small` and `full` others at these
     scales; the quick profile tries it unless it takes longer training than it affords.
-    With an `open_reason` it is entered as open, its functions kept for when it can be
-    tried.
     """
-    source = Source(KEY, where, reading)
-    if open_reason:
-        names = ("id", "items", "title", "statement", "version")
-        said = {name: parts[name] for name in names if name in parts}
-        return Claim(
-            source=source, evidence=Evidence.TREND, open_reason=open_reason, **said
-        )
     every = axes or {}
     few = every if small is None else small
     given: dict[str, Any] = {
@@ -81,7 +65,7 @@ def trained(
         },
         "compare": EffectWithin(paired=True),
     }
-    return Claim(source=source, **(given | parts))
+    return Claim(source=Source(KEY, where, reading), **(given | parts))
 
 
 def effect(

@@ -9,7 +9,6 @@ from verify.claims.mmd_init._runs import (
     NETWORKS,
     OURS,
     UNLABELLED,
-    WAITS,
     Array,
     alone,
     constant,
@@ -51,7 +50,6 @@ DEGENERATE = _effect(
     figure="mmd_table_3",
     axes=XI,
     quick=False,
-    open_reason=WAITS,
     version=2,
 )
 
@@ -67,7 +65,6 @@ A_FIFTH = _effect(
     where="Table 3",
     axes=XI,
     quick=False,
-    open_reason=WAITS,
     version=2,
 )
 
@@ -93,7 +90,6 @@ DEAD = _effect(
     where="Table 4",
     figure="mmd_table_4",
     quick=False,
-    open_reason=WAITS,
     version=2,
 )
 
@@ -112,7 +108,6 @@ DEEPER = _effect(
     statement=r"52.11<63.88<80.08\;\%:\quad\text{layer 3 less layer 1}\ge5",
     where="Table 4 and appendix B.3",
     quick=False,
-    open_reason=WAITS,
     version=2,
 )
 
@@ -159,8 +154,8 @@ FEW_DEAD = _effect(
     statement=r"3.75,\,5.12,\,0.02\;\%:\quad\max_l\le10\,\%",
     where="Table 4 and appendix B.3",
     quick=False,
-    open_reason=(
-        "eight starts leave it undecided at the full scale: 11.0 ± 2.4 % of units are dead"
+    finding=(
+        "Eight starts leave it undecided at the full scale: 11.0 ± 2.4 % of units are dead"
         " in the worst layer"
     ),
 )
@@ -188,7 +183,6 @@ NOISE = _effect(
     figure="mmd_table_5",
     axes=LAMBDAS,
     quick=False,
-    open_reason=WAITS,
     version=2,
 )
 
@@ -215,7 +209,6 @@ MOST_NOISE = _effect(
     where="Table 5",
     axes={"lam": (0.2, 0.4)},
     quick=False,
-    open_reason=WAITS,
     version=2,
 )
 
@@ -236,6 +229,5 @@ CHOICE = _effect(
     where="Table 5 and appendix C.2",
     axes={"s2": NOISES, "lam": (0.2, 1.0)},
     quick=False,
-    open_reason=WAITS,
     version=2,
 )
