@@ -148,7 +148,7 @@ FEW_DEAD = _effect(
     10.0,
     wrong=(20.0, None),
     id="mmd/tab4-few",
-    runs=BOTH,
+    runs=REGULARISED,
     items=("Tab4", "Layers"),
     title="With both regularisers few units are dead in any layer",
     statement=r"3.75,\,5.12,\,0.02\;\%:\quad\max_l\le10\,\%",
