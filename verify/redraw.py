@@ -80,10 +80,10 @@ def as_text(entries: Sequence[Entry], found: dict[str, list[str]]) -> str:
 
     Examples
     --------
-    >>> entries = trained(ledger.select(["mmd/tab3", "mmd/tab3-fifth"]))
-    >>> found = {"mmd/tab3": ["holds", "undecided"], "mmd/tab3-fifth": ["refuted"] * 2}
+    >>> entries = trained(ledger.select(["mmd/Fig2", "mmd/Fig2-chosen"]))
+    >>> found = {"mmd/Fig2": ["holds", "undecided"], "mmd/Fig2-chosen": ["refuted"] * 2}
     >>> print(as_text(entries, found), end="")
-    mmd/tab3          expected holds    found holds, undecided
+    mmd/Fig2          expected holds    found holds, undecided
     1 of 2 as expected in each of 2 draws
     """
     lines: list[str] = []

@@ -5,10 +5,11 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from empirical.testbed import command, telling
 from empirical.testbed.options import add_options, made
+from empirical.testbed.signals import Ended
 from empirical.testbed.study import Setting, remove_checkpoints
 from empirical.testbed.writing import whole, write_json
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from empirical.mmd_init.pretraining import Pretrained
+
+SAMPLE = "mnist-sample"
+"""Digits of MNIST that are always at hand, asked for by their name alone."""
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +30,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
     text = "your own inputs: .npy or .pt, one a row; default: a data set's"
     parser.add_argument("--inputs", type=Path, help=text)
-    text = f"{', '.join(NAMES)}; default: mnist"
+    text = f"{', '.join((*NAMES, SAMPLE))} (4,000 digits that are always at hand); "
+    text += "default: mnist"
     parser.add_argument("--data", default="mnist", help=text)
     parser.add_argument("--side", type=int, help="shrink images to this edge")
     text = "units of each hidden layer; default: 392 392 392"
@@ -34,7 +39,10 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--classes", type=int, default=2, help="default: 2")
     parser.add_argument("--start", choices=STARTS, default="he", help="default: he")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
-    text = "file of the state dict of a torch.nn.Sequential of Linear and ReLU"
+    text = (
+        "file for torch.load: `state`, of a torch.nn.Sequential of Linear and ReLU, and"
+        " `inputs`, with the mean and deviation that they were standardised by"
+    )
     parser.add_argument("--output", type=Path, required=True, help=text)
     text = "file of the losses on the way, JSON"
     parser.add_argument("--record", type=Path, help=text)
@@ -43,36 +51,54 @@ def _add(parser: argparse.ArgumentParser) -> None:
     add_options(parser.add_argument_group("recipe"), Recipe())
 
 
-def _inputs(options: argparse.Namespace, setting: Setting) -> "Tensor":
-    """Return standardised inputs, of a file or a data set."""
+def _inputs(
+    options: argparse.Namespace, setting: Setting
+) -> "tuple[Tensor, dict[str, Any]]":
+    """Return standardised inputs, of a file or a data set, and what is said of them."""
     from torch import Tensor
 
-    from empirical.mmd_init import tasks
+    from empirical.mmd_init import inputs, tasks
 
     path: Path | None = options.inputs
     if path is None:
-        return tasks.images(
-            options.data,
+        sample = options.data == SAMPLE
+        found = tasks.images(
+            "mnist" if sample else options.data,
             side=options.side,
-            directory=setting.data_folder,
+            directory=None if sample else setting.data_folder,
             allow_unverified=setting.allow_unverified,
-        ).inputs
-    found = _read(path)
-    if not isinstance(found, Tensor) or found.ndim < 2 or not len(found):
+            cached=not sample,
+        )
+        source = found.source["source"]
+        if "embedded" in source and not sample:
+            raise ValueError(
+                f"pretrain: `--data {options.data}` must be at hand, but there are only"
+                f" {len(found.inputs)} {source}. Fetch it with `python -m empirical.data"
+                f" fetch {options.data}`, or say `--data {SAMPLE}`"
+            )
+        x, mean, std = found.inputs, found.mean, found.std
+        return x, _about(source, x, mean, std)
+    given = _read(path)
+    if not isinstance(given, Tensor) or given.ndim < 2 or not len(given):
         raise ValueError(
             f"pretrain: `--inputs` must hold an array of inputs, one a row, but {path} "
             "does not"
         )
-    if found.is_complex():
+    if given.is_complex():
         raise ValueError(f"pretrain: `--inputs` must be real, but {path} is complex")
-    x = found.flatten(1).float()
-    std = float(x.std(correction=0))
+    x = given.flatten(1).float()
+    inputs.check_unlabelled(x)
+    mean, std = float(x.mean()), float(x.std(correction=0))
     if not (math.isfinite(std) and std > 0.0):
         raise ValueError(
             f"pretrain: `--inputs` must be finite and not constant, but the standard "
             f"deviation of {path} is {std}"
         )
-    return (x - x.mean()) / std
+    return (x - mean) / std, _about(str(path), x, mean, std)
+
+
+def _about(source: str, x: "Tensor", mean: float, std: float) -> dict[str, Any]:
+    return {"source": source, "rows": len(x), "mean": mean, "deviation": std}
 
 
 def _read(path: Path) -> object:
@@ -99,18 +125,38 @@ def _read(path: Path) -> object:
         ) from error
 
 
+def _files(options: argparse.Namespace, setting: Setting) -> Path:
+    """Return where the state on the way lies; see that files can be, and are, apart."""
+    output: Path = options.output
+    kept = setting.checkpoint or output.with_name(f"{output.name}.checkpoint")
+    command.check_outputs(output, options.record, kept)
+    every = [p for p in (output, options.record, kept, options.inputs) if p is not None]
+    if len({p.resolve() for p in every}) < len(every):
+        raise ValueError(
+            "pretrain: `--output`, `--record`, `--checkpoint` and `--inputs` must be"
+            f" different files, but they are {', '.join(map(str, every))}"
+        )
+    return kept
+
+
 def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.mmd_init import pretraining
     from empirical.mmd_init.networks import classifier, start
     from empirical.mmd_init.recipes import Recipe
     from empirical.randomness import torch_generator
 
-    command.check_outputs(options.output, options.record, setting.checkpoint)
+    kept = _files(options, setting)
     recipe = made(Recipe(), options)
-    x = _inputs(options, setting).to(setting.device)
+    x, about = _inputs(options, setting)
+    x = x.to(setting.device)
     network = classifier((x.shape[1], *options.hidden, options.classes))
     source = torch_generator(options.seed, "start")
     first = start(network, options.start, [source], device=setting.device)
+    about["steps"] = recipe.updates(len(x))
+    _say(
+        f"{about['rows']} inputs of {about['source']}, mean {about['mean']:.4g} and"
+        f" deviation {about['deviation']:.4g}; {about['steps']} steps"
+    )
 
     def run() -> "Pretrained":
         return pretraining.pretrain(
@@ -121,43 +167,71 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
             params=first,
             on_degenerate="stop" if options.stop_degenerate else "record",
             progress=lambda done, last, means: telling.tell(done, last, **means),
-            checkpoint=setting.checkpoint,
+            checkpoint=kept,
         )
 
-    found = command.alone(run, "pretrain", options.minutes)
-    _write(options, found, network.widths)
-    if setting.checkpoint is not None:
-        remove_checkpoints(setting.checkpoint)
+    # Opened ahead of the work, and put in place behind it.
+    with whole(options.output) as partial:
+        partial.touch()
+        try:
+            found = command.alone(run, "pretrain", options.minutes)
+        except Ended:
+            if kept.exists():
+                _say(f"interrupted; the same command goes on from {kept}")
+            raise
+        _record(options, found, about)
+        _tell(found, network.widths)
+        if not found.best:
+            remove_checkpoints(kept)
+            raise RuntimeError(
+                "pretrain: nothing is learnt, and nothing written: no window of"
+                f" {recipe.window} steps has a finite loss. Lower --rate."
+            )
+        _save(partial, found, about)
+    remove_checkpoints(kept)
     return 0 if found.status == "finished" else 1
 
 
-def _write(
-    options: argparse.Namespace, found: "Pretrained", widths: Sequence[int]
-) -> None:
+def _save(path: Path, found: "Pretrained", about: dict[str, Any]) -> None:
     import torch
 
-    kept = {name: tensor.cpu() for name, tensor in found.state.items()}
-    with whole(options.output) as partial:
-        torch.save(kept, partial)
+    state = {name: tensor.cpu() for name, tensor in found.state.items()}
+    torch.save({"state": state, "inputs": about, "best": found.best}, path)
+
+
+def _record(
+    options: argparse.Namespace, found: "Pretrained", about: dict[str, Any]
+) -> None:
     if options.record is not None:
         record = {
             "status": found.status,
+            "inputs": about,
             "best": found.best,
             "degenerate": found.degenerate,
             "history": {name: v.tolist() for name, v in found.history.items()},
         }
         write_json(options.record, record)
+
+
+def _tell(found: "Pretrained", widths: Sequence[int]) -> None:
     window = min(100, len(found.history["loss"]))
     last = {name: float(v[-window:].mean()) for name, v in found.history.items()}
     shown = "-".join(map(str, widths))
     said = [f"{shown}: {found.status}, kept after step {found.best}"]
     said += [f"{n} {v:.4f}" for n, v in last.items() if math.isfinite(v)]
-    sys.stderr.write(", ".join(said) + "\n")
+    _say(", ".join(said))
     if found.degenerate is not None:
-        sys.stderr.write(
+        advice = "Raise --lam or lower --s."
+        if widths[-1] > 2:
+            advice = "Lower --s; of three classes and more --lam favours a constant."
+        _say(
             f"degenerate from step {found.degenerate}: most perturbed networks predict "
-            "one class. Raise --lam or lower --s.\n"
+            f"one class. {advice}"
         )
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

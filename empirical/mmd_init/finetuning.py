@@ -56,6 +56,8 @@ class FineTuned:
         Whether a loss was not finite.
     distances : float array, shape (runs, tasks, steps + 1), optional
         Of weights, biases, gains and shifts from where they began, in Euclidean norm.
+    reached : float array, shape (runs, tasks, times), optional
+        Test accuracies after the updates that were asked for.
     """
 
     test_accuracy: Floats
@@ -64,6 +66,7 @@ class FineTuned:
     train_loss: Floats
     diverged: Bools
     distances: Floats | None = None
+    reached: Floats | None = None
 
     @property
     def mean(self) -> Floats:
@@ -99,6 +102,7 @@ def finetune(
     recipe: FinetuneRecipe | None = None,
     together: int | None = None,
     recorded: bool = False,
+    reached: Sequence[int] = (),
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 30.0,
@@ -135,6 +139,9 @@ def finetune(
         See `task.replicates_at_once`.
     recorded : bool
         Whether the distance from the start is recorded at each step.
+    reached : sequence of int
+        Updates after which the test accuracy is recorded, increasing, whatever the
+        validation loss; no more than all epochs make.
     progress : callable, optional
         Called after each epoch with the updates done, those in all, and its mean loss.
     checkpoint : Path, optional
@@ -194,6 +201,7 @@ def finetune(
         tuple(p[whose] for p in params),
         tuple(b[whose] for b in buffers),
         recipe.rate,
+        frozen=recipe.frozen,
     )
     train, held_out = data.train, data.validation
     held_out_classes = data.classes[task, held_out]
@@ -208,6 +216,13 @@ def finetune(
     steps = recipe.epochs * per_epoch
     curve, best = Curve(np.arange(steps)), BestWindow(per_epoch, validation)
     moved = Series(np.arange(steps + 1), _distance_from(stack.params))
+    _check_reached(reached, steps)
+
+    def tested(stack: Stack) -> dict[str, Tensor]:
+        of = (stack.params, stack.buffers, data, stack.select(task))
+        return {"accuracy": _accuracy(network, *of)}
+
+    scored = Series(reached, tested)
 
     def epochs(values: Floats) -> Floats:
         """Return the mean over the examples of epochs, of losses (replicates, updates)."""
@@ -229,7 +244,12 @@ def finetune(
         steps=steps,
         check=per_epoch,
         batches=batches,
-        observers=[curve, best, *([moved] if recorded else [])],
+        observers=[
+            curve,
+            best,
+            *([moved] if recorded else []),
+            *([scored] if reached else []),
+        ],
         together=together,
         checkpoint=kept,
         progress=told,
@@ -249,7 +269,17 @@ def finetune(
         train_loss=by_task(epochs(curve.values)),
         diverged=by_task(np.logical_not(finite)),
         distances=by_task(moved.values["distance"].T.copy()) if recorded else None,
+        reached=by_task(scored.values["accuracy"].T.copy()) if reached else None,
     )
+
+
+def _check_reached(reached: Sequence[int], steps: int) -> None:
+    within = all(0 <= t <= steps for t in reached)
+    if not within or any(a >= b for a, b in pairwise(reached)):
+        raise ValueError(
+            f"finetune: `reached` must be updates in 0..{steps}, increasing, but they are"
+            f" {list(reached)}"
+        )
 
 
 class _Data:

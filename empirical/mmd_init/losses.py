@@ -8,6 +8,7 @@ from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers, uniformity
 from empirical.mmd_init.gram import Escalations, Room
+from empirical.mmd_init.modules import Explicit
 from empirical.mmd_init.networks import entering, pairs
 from empirical.mmd_init.recipes import Recipe
 from empirical.networks import FullyConnected, Params
@@ -21,7 +22,7 @@ class Terms:
     ----------
     loss, uniformity, degeneracy, detachment : Tensor
     constant : Tensor
-        Share of perturbed networks that leave a class of the batch empty.
+        Share of perturbed networks that predict one class for the whole batch.
     """
 
     loss: Tensor
@@ -32,7 +33,7 @@ class Terms:
 
 
 def losses(
-    network: FullyConnected,
+    network: FullyConnected | Explicit,
     params: Params,
     batches: Tensor,
     recipes: Sequence[Recipe],
@@ -46,7 +47,7 @@ def losses(
 
     Parameters
     ----------
-    network : FullyConnected
+    network : FullyConnected or Explicit
         Without batch normalisation.
     params : tuple of Tensor
         Of a stack of S.
@@ -62,7 +63,6 @@ def losses(
     room : Room, optional
         Memory for the perturbed networks, to be taken again by the next step.
     """
-    weights = pairs(network, params)
     uni_of, lam_of, xi_of = (
         batches.new_tensor([getattr(r, name) for r in recipes])
         for name in ("uni", "lam", "xi")
@@ -70,17 +70,20 @@ def losses(
     total = torch.zeros(len(recipes), dtype=batches.dtype, device=batches.device)
     uni = sd = iod = constant = None
     if any(r.uni > 0.0 or r.lam > 0.0 for r in recipes):
-        logits = noise.BY_WAY[recipes[0].noise](
-            weights,
+        given = (
             batches,
             recipes[0].perturbations,
             batches.new_tensor([r.s for r in recipes]),
             generators,
-            escalations=escalations,
-            room=room,
         )
+        if isinstance(network, Explicit):
+            logits = network.logits(params, *given)
+        else:
+            logits = noise.BY_WAY[recipes[0].noise](
+                pairs(network, params), *given, escalations=escalations, room=room
+            )
         f = logits.softmax(dim=-1)
-        constant = constant_share(f.detach())
+        constant = single_share(f.detach())
         # Also where no weight asks for them: in a stack a run has the numbers it has alone.
         points = _points(f, recipes[0], generators)
         if any(r.uni > 0.0 for r in recipes):
@@ -89,7 +92,11 @@ def losses(
         sd = regularisers.degeneracy(f).mean(dim=-1)
         total = total + lam_of * sd
     if any(r.xi > 0.0 for r in recipes):
-        norms = regularisers.jacobian_norms(weights, entering(network, params, batches))
+        if isinstance(network, Explicit):
+            norms = network.norms(params, batches)
+        else:
+            weights, met = pairs(network, params), entering(network, params, batches)
+            norms = regularisers.jacobian_norms(weights, met)
         iod = regularisers.detachment(norms)
         total = total + xi_of * iod
     return Terms(total, uni, sd, iod, constant)
@@ -112,6 +119,21 @@ def constant_share(f: Tensor) -> Tensor:
     chosen = f.argmax(dim=-1)
     seen = torch.zeros_like(f[..., 0, :]).scatter_(-1, chosen, 1.0)
     return (seen.sum(dim=-1) < f.shape[-1]).to(f).mean(dim=-1)
+
+
+def single_share(f: Tensor) -> Tensor:
+    """Return the share of perturbations that predict one class for all n inputs, (...).
+
+    For two classes it is `constant_share`, for more a part of it.
+
+    Examples
+    --------
+    >>> f = torch.eye(3)[torch.tensor([[0, 0], [0, 2]])]
+    >>> float(single_share(f)), float(constant_share(f))
+    (0.5, 1.0)
+    """
+    chosen = f.argmax(dim=-1)
+    return (chosen == chosen[..., :1]).all(dim=-1).to(f).mean(dim=-1)
 
 
 def _points(

@@ -108,29 +108,39 @@ def from_module(module: nn.Module) -> tuple[FullyConnected, Params]:
     way_out = (
         "Build it as torch.nn.Sequential(Linear, ReLU, ..., Linear), logits last and "
         "without Dropout, BatchNorm or Softmax; only then is the noise of a layer's "
-        "outputs Gaussian with a known covariance."
+        'outputs Gaussian with a known covariance. Or ask for `noise="explicit"`, which '
+        "draws noise on every weight of any module of Linear and Conv layers."
     )
     if not isinstance(module, nn.Sequential):
         raise TypeError(
             "pretrain: `network` must be a torch.nn.Sequential or a FullyConnected, but "
             f"it is a {type(module).__name__}. {way_out}"
         )
-    parts = list(module.named_children())
-    if parts and isinstance(parts[0][1], nn.Flatten):
+    # Not `named_children`, which leaves out what stands there twice.
+    parts = list(zip(module._modules, module, strict=True))
+    if parts and type(parts[0][1]) is nn.Flatten:
         parts = parts[1:]
     for index, (name, part) in enumerate(parts):
         wanted = nn.Linear if index % 2 == 0 else nn.ReLU
-        if not isinstance(part, wanted):
+        # A subclass computes what it likes, and so does a module with hooks.
+        if type(part) is not wanted or altered(part):
             raise TypeError(
                 "pretrain: `network` must be Linear layers with ReLU between them, but "
-                f"module {name} is a {type(part).__name__}. {way_out}"
+                f"module {name} is {_described(part)}. {way_out}"
             )
     if len(parts) % 2 == 0:
         raise TypeError(f"pretrain: `network` must end in a Linear layer. {way_out}")
     linear = [p for _, p in parts if isinstance(p, nn.Linear)]
+    check_apart(linear)
     if any(p.bias is None for p in linear):  # pyright: ignore[reportUnnecessaryComparison]
         raise TypeError(
             "pretrain: `network` must have a bias in every layer, for the noise has"
+        )
+    if any(p.dtype not in (torch.float32, torch.float64) for p in module.parameters()):
+        kinds = sorted({str(p.dtype) for p in module.parameters()})
+        raise TypeError(
+            "pretrain: `network` must be of float32 or float64, but it is of"
+            f" {', '.join(kinds)}"
         )
     widths = (linear[0].in_features, *(p.out_features for p in linear))
     if any(p.in_features != w for p, w in zip(linear, widths, strict=False)):
@@ -141,3 +151,31 @@ def from_module(module: nn.Module) -> tuple[FullyConnected, Params]:
     return classifier(widths), tuple(
         p.detach().clone()[None] for p in module.parameters()
     )
+
+
+def altered(part: nn.Module) -> bool:
+    """Return whether a module computes something else than its class says."""
+    hooks = part._forward_hooks or part._forward_pre_hooks
+    own = {name for name, _ in part.named_parameters(recurse=False)}
+    return bool(hooks) or not own <= {"weight", "bias"}
+
+
+def _described(part: nn.Module) -> str:
+    known = type(part) in (nn.Linear, nn.ReLU)
+    return f"a {type(part).__name__}" + (" with hooks" if known else "")
+
+
+def check_apart(layers: Sequence[nn.Module]) -> None:
+    """Refuse layers that share parameters: noise on each would be noise on both.
+
+    Raises
+    ------
+    TypeError
+        If a parameter belongs to two of them.
+    """
+    every = [id(p) for layer in layers for p in layer.parameters()]
+    if len(set(every)) < len(every):
+        raise TypeError(
+            "pretrain: `network` must have layers of their own, but some share their"
+            " parameters"
+        )

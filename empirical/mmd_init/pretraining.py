@@ -14,9 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from empirical.mmd_init.gram import Escalations
+from empirical.mmd_init.inputs import checked, table
+from empirical.mmd_init.modules import Explicit, explicit
 from empirical.mmd_init.networks import as_module, from_module
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import TERMS, Degenerate, Perturbed
+from empirical.mmd_init.task import TERMS, Degenerate, Perturbed, learnt_of
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -42,6 +44,10 @@ class DegenerateStartWarning(UserWarning):
     """Most perturbed networks predict one class for everything."""
 
 
+class UnstandardisedWarning(UserWarning):
+    """Inputs are far from mean 0 and deviation 1, for which the noise is meant."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pretrained:
     """A learnt initialisation.
@@ -55,12 +61,13 @@ class Pretrained:
     names : tuple of str
         Of the parameters in PyTorch's module.
     best : int
-        Steps made when `params` were taken; 0 if no window was finished.
+        Steps made when `params` were taken; 0, and `params` the start, if the loss of no
+        window was finite.
     history : dict
         Name to array, shape (steps of the stack,), nan after the run's end: ``"loss"``,
         ``"uniformity"`` (L_uni), ``"degeneracy"`` (L_sd), ``"detachment"`` (L_iod), and
-        ``"constant"``, the share of perturbed networks that predict fewer than all
-        classes in their batch. What the loss has no need of is nan.
+        ``"constant"``, the share of perturbed networks that predict one class for their
+        whole batch. What the loss has no need of is nan.
     status : {"finished", "degenerate", "diverged"}
         Stopped because most perturbed networks were constant, or the loss not finite.
     degenerate : int, optional
@@ -105,12 +112,15 @@ def pretrain(
 
     Parameters
     ----------
-    network : torch.nn.Sequential or FullyConnected
-        ``Linear`` layers with ``ReLU`` between them (a ``Flatten`` in front is let be),
-        at least one of them hidden, logits of d >= 2 classes last. It is not changed; it
-        is from its parameters that training starts.
+    network : torch.nn.Module or FullyConnected
+        A ``Sequential`` of ``Linear`` layers with ``ReLU`` between them (a ``Flatten`` in
+        front is let be), at least one of them hidden, logits of d >= 2 classes last. With
+        the recipe's ``noise="explicit"`` any module of ``Linear`` and ``Conv`` layers,
+        whatever its activations; see `modules.explicit`. It is not changed; it is from
+        its parameters that training starts.
     data : array, shape (n, ...)
-        Inputs; flattened. Best with mean 0 and variance 1 over all of them.
+        Inputs, without labels; with mean 0 and variance 1 over all of them, or there is
+        an `UnstandardisedWarning`. Nothing is standardised here.
     recipe : Recipe, optional
         The paper's by default.
     generator : torch.Generator
@@ -138,10 +148,11 @@ def pretrain(
     Raises
     ------
     TypeError
-        If the network is not of this kind.
+        If the network is not of this kind, or data are no array of numbers.
     ValueError
-        If data are empty, constant, not finite or of other features; or the checkpoint
-        is of other arguments.
+        If data are fewer than a batch, constant, not finite, of other features or
+        labels; steps fewer than a window, so that nothing could be kept; or the
+        checkpoint is of other arguments.
 
     References
     ----------
@@ -158,11 +169,13 @@ def pretrain(
     >>> bool(loss[-20:].mean() < 0.5 * loss[:20].mean())
     True
     """
-    made, start = _start(network, params)
+    recipe = recipe or Recipe()
+    x = table(data)
+    made, start = _start(network, x, recipe, params)
     (found,) = pretrain_stack(
         made,
-        data,
-        [recipe or Recipe()],
+        x,
+        [recipe],
         params=start,
         generators=[generator],
         on_degenerate=on_degenerate,
@@ -178,7 +191,7 @@ def pretrain(
 
 
 def pretrain_stack(
-    network: FullyConnected,
+    network: FullyConnected | Explicit,
     data: Tensor | npt.ArrayLike,
     recipes: Sequence[Recipe],
     *,
@@ -194,7 +207,7 @@ def pretrain_stack(
 
     Parameters
     ----------
-    network : FullyConnected
+    network : FullyConnected or Explicit
     data : array, shape (n, ...)
         The same for all.
     recipes : sequence of Recipe
@@ -225,7 +238,17 @@ def pretrain_stack(
             " others on their own."
         )
     _check_network(network, params)
-    x = _inputs(data, network, params)
+    _check_generators(generators)
+    recipe = recipes[0]
+    x = checked(data, network.widths[0], recipe.batch, like=params[0])
+    steps, batch = recipe.updates(len(x)), recipe.batch
+    if steps < recipe.window:
+        raise ValueError(
+            f"pretrain: `steps` must be at least a window of {recipe.window}, or nothing "
+            f"can be kept, but there are {steps} of {len(x)} inputs. Give more `epochs` "
+            "or `steps`, or a smaller `window`."
+        )
+    _warn_of(x)
     described = (network, tuple(recipes), x.device.type, list(snapshots))
     # Before the task draws from the generators.
     kept = checkpoint and Checkpoint(
@@ -233,13 +256,11 @@ def pretrain_stack(
         of=fingerprint(described, (*params, x), generators),
         seconds=checkpoint_seconds,
     )
-    recipe = recipes[0]
-    steps, batch = recipe.updates(len(x)), min(recipe.batch, len(x))
     whole = len(x) // batch * batch
 
     def found(t: int, share: float) -> bool:
         if on_degenerate == "warn":
-            _warn(t, share)
+            _warn(t, share, network.widths[-1])
         return on_degenerate == "stop"
 
     curves = {name: Curve(np.arange(steps), note=k) for k, name in enumerate(TERMS)}
@@ -256,7 +277,7 @@ def pretrain_stack(
     task = Perturbed(network, x, recipes, generators)
     trained = loop.train(
         task,
-        Stack(params, rates=recipe.rate),
+        Stack(params, rates=recipe.rate, learnt=learnt_of(params, recipe.frozen)),
         Adam(),
         steps=steps,
         check=recipe.window,
@@ -271,7 +292,7 @@ def pretrain_stack(
         progress=told,
     )
     made = int(trained.steps.max())
-    names = tuple(name for name, _ in as_module(network, params).named_parameters())
+    names = _names(network, params)
 
     def of(params: Params, index: int) -> Params:
         return tuple(p[index : index + 1].clone() for p in params)
@@ -293,16 +314,30 @@ def pretrain_stack(
     ]
 
 
+def _names(network: FullyConnected | Explicit, params: Params) -> tuple[str, ...]:
+    if isinstance(network, Explicit):
+        return network.names
+    return tuple(name for name, _ in as_module(network, params).named_parameters())
+
+
 def _start(
-    network: FullyConnected | nn.Module, params: Params | None
-) -> tuple[FullyConnected, Params]:
+    network: FullyConnected | nn.Module,
+    x: Tensor,
+    recipe: Recipe,
+    params: Params | None,
+) -> tuple[FullyConnected | Explicit, Params]:
     if isinstance(network, nn.Module):
         if params is not None:
             raise ValueError(
                 "pretrain: `params` must be left out for a torch module, which has its "
                 "own. Load them into the module."
             )
-        return from_module(network)
+        try:
+            return from_module(network)
+        except TypeError:
+            if recipe.noise != "explicit":
+                raise
+        return explicit(network, x)
     if params is None:
         raise ValueError(
             "pretrain: `params` must be given for a FullyConnected, e.g. "
@@ -311,55 +346,53 @@ def _start(
     return network, params
 
 
-def _check_network(network: FullyConnected, params: Params) -> None:
-    if network.norm is not None:
-        raise ValueError(
-            "pretrain: `network` must be without batch normalisation: with it the noise "
-            "of a layer's outputs is not Gaussian. `random_labels` trains such networks."
-        )
-    if len(network.widths) < 3:
-        raise ValueError(
-            f"pretrain: `network` must have a hidden layer, but its widths are "
-            f"{network.widths}"
-        )
+def _check_generators(generators: Sequence[torch.Generator]) -> None:
+    for each in generators:
+        if not isinstance(each, torch.Generator):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                "pretrain: `generator` must be a torch.Generator, but it is"
+                f" {each!r}. Say e.g. torch.Generator().manual_seed(7)"
+            )
+
+
+def _check_network(network: FullyConnected | Explicit, params: Params) -> None:
+    if isinstance(network, FullyConnected):
+        if network.norm is not None:
+            raise ValueError(
+                "pretrain: `network` must be without batch normalisation: with it the"
+                " noise of a layer's outputs is not Gaussian. `random_labels` trains such"
+                " networks."
+            )
+        if len(network.widths) < 3:
+            raise ValueError(
+                f"pretrain: `network` must have a hidden layer, but its widths are "
+                f"{network.widths}"
+            )
     network.check_params(params)
     if not all(bool(torch.isfinite(p).all()) for p in params):
         raise ValueError("pretrain: the start must be finite, but it is not")
 
 
-def _inputs(
-    data: Tensor | npt.ArrayLike, network: FullyConnected, start: Params
-) -> Tensor:
-    x = data if isinstance(data, Tensor) else torch.as_tensor(np.asarray(data))
-    if x.ndim < 2 or not len(x) or not x.numel():
-        raise ValueError(
-            f"pretrain: `data` must be inputs, one a row, but the shape is "
-            f"{tuple(x.shape)}"
+def _warn_of(x: Tensor) -> None:
+    mean, std = float(x.mean()), float(x.std(correction=0))
+    if abs(mean) > 1.0 or not 1.0 / 3.0 <= std <= 3.0:
+        warnings.warn(
+            f"pretrain: inputs of mean {mean:.3g} and deviation {std:.3g}; the noise is "
+            "meant for 0 and 1. Standardise them, and what the network is to be used on.",
+            UnstandardisedWarning,
+            stacklevel=4,
         )
-    x = x.flatten(1).to(start[0])
-    if x.shape[1] != network.widths[0]:
-        raise ValueError(
-            f"pretrain: `data` must have the network's {network.widths[0]} features, "
-            f"but it has {x.shape[1]}"
-        )
-    bad = ~torch.isfinite(x).all(dim=1)
-    if bool(bad.any()):
-        raise ValueError(
-            f"pretrain: `data` must be finite, but {int(bad.sum())} of {len(x)} rows are "
-            f"not, e.g. row {int(torch.nonzero(bad)[0])}"
-        )
-    if not bool((x != x[:1]).any()):
-        raise ValueError(
-            f"pretrain: `data` must hold different inputs, but all {len(x)} are equal: "
-            "no network can predict several classes on them"
-        )
-    return x
 
 
-def _warn(t: int, share: float) -> None:
+def _warn(t: int, share: float, classes: int) -> None:
+    lam = "Raise `lam` (0.4 is the paper's) or lower `s`."
+    if classes > 2:
+        lam = (
+            "Lower `s`; with three classes and more a constant minimises `lam`'s loss."
+        )
     warnings.warn(
         f"pretrain: after {t} steps {share:.0%} of perturbed networks predict one class "
-        "for a whole batch. Raise `lam` (0.4 is the paper's) or lower `s`.",
+        f"for a whole batch. {lam}",
         DegenerateStartWarning,
         # The caller of `pretrain_stack`, past the loop and its observer.
         stacklevel=7,

@@ -148,7 +148,13 @@ def pretrain_random_labels(
 
     loop.train(
         Classify(network, x, every // classes, every % classes),
-        stack_of(network, params, network.running(params), recipe.rate),
+        stack_of(
+            network,
+            params,
+            network.running(params),
+            recipe.rate,
+            frozen=recipe.frozen,
+        ),
         Adam(betas=recipe.betas, eps=recipe.eps),
         steps=steps,
         check=recipe.window,

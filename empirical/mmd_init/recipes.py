@@ -1,8 +1,9 @@
 """How an initialisation is learnt: the losses, their weights, the optimiser."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+import numbers
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from empirical.checks import (
     check_choice,
@@ -17,6 +18,34 @@ Estimator = Literal["unbiased", "biased"]
 ESTIMATORS = ("unbiased", "biased")
 
 
+_KINDS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
+
+
+def check_numbers(recipe: Any) -> None:
+    """Refuse entries that are no numbers of their defaults' kind; `steps` may be absent.
+
+    Raises
+    ------
+    TypeError
+        Naming the entry.
+
+    Examples
+    --------
+    >>> Recipe(steps=2.5)
+    Traceback (most recent call last):
+    TypeError: Recipe: `steps` must be a whole number, but it is 2.5
+    """
+    for each in fields(recipe):
+        value, own = getattr(recipe, each.name), type(each.default)
+        if each.name == "steps":
+            own = type(None) if value is None else int
+        kind = _KINDS.get(own)
+        if kind and (isinstance(value, bool) or not isinstance(value, kind)):
+            what = "a whole number" if own is int else "a number"
+            who = type(recipe).__name__
+            raise TypeError(f"{who}: `{each.name}` must be {what}, but it is {value!r}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     r"""The loss :math:`L_{uni} + \lambda L_{sd} + \xi L_{iod}` and how it is minimised.
@@ -29,6 +58,8 @@ class Recipe:
         Of the noise: weights have variance s^2/n_in, biases s^2/n_out.
     lam, xi : float
         Weights of the losses against degenerate softmax and input-output detachment.
+        The former is meant for two classes: of three and more a constant prediction is
+        its minimum (`theory.mmd.degeneracy_floor`).
     uni : float
         Weight of uniformity itself; 0 leaves it out.
     perturbations, reference : int
@@ -52,14 +83,16 @@ class Recipe:
         least.
     degenerate : float
         A run is said to be degenerate when in two windows on end so large a share of
-        perturbed networks predict fewer than all classes in their batch, ...
+        perturbed networks predict one class for their whole batch, ...
     grace : int
         ... after so many windows.
+    frozen : bool
+        Whether all layers but the last stay as they are.
 
     Raises
     ------
-    ValueError
-        If an entry is out of its range.
+    ValueError, TypeError
+        If an entry is out of its range, or no number.
 
     Examples
     --------
@@ -83,8 +116,10 @@ class Recipe:
     window: int = 100
     degenerate: float = 0.5
     grace: int = 5
+    frozen: bool = False
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         check_positive("Recipe", s=self.s, rate=self.rate, degenerate=self.degenerate)
         for name in ("batch", "steps", "epochs", "window"):
             check_counts("Recipe", **{name: getattr(self, name)})
@@ -129,6 +164,8 @@ class FinetuneRecipe:
         Of Adam.
     batch : int
         Examples a step; an epoch's last batch may be smaller.
+    frozen : bool
+        Whether all layers but the last stay as they are.
 
     Raises
     ------
@@ -141,8 +178,10 @@ class FinetuneRecipe:
     batch: int = 50
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
+    frozen: bool = False
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         who = "FinetuneRecipe"
         check_adam(
             who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
@@ -166,6 +205,8 @@ class RandomLabelRecipe:
         Of Adam.
     window : int
         Steps over which losses are averaged to choose what to keep.
+    frozen : bool
+        Whether all layers but the last stay as they are.
 
     Raises
     ------
@@ -180,8 +221,10 @@ class RandomLabelRecipe:
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     window: int = 100
+    frozen: bool = False
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         who = "RandomLabelRecipe"
         check_adam(
             who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch

@@ -82,10 +82,10 @@ def jacobian_norms(weights: Weights, entering: Sequence[Tensor]) -> Tensor:
     j = last.unsqueeze(-3)
     for (weight, _), x in zip(reversed(hidden), reversed(entering), strict=True):
         j = j * (x > 0.0).unsqueeze(-2)
-        norms.append(_norm(j))
+        norms.append(norm(j))
         # One product for all examples and classes of a network.
         j = (j.flatten(-3, -2) @ weight).unflatten(-2, j.shape[-3:-1])
-    norms.append(_norm(j))
+    norms.append(norm(j))
     return torch.stack(norms[::-1])
 
 
@@ -102,7 +102,8 @@ def detachment(norms: Tensor) -> Tensor:
     return (1.0 - norms).square().amax(dim=0).mean(dim=(-2, -1))
 
 
-def _norm(j: Tensor) -> Tensor:
+def norm(j: Tensor) -> Tensor:
+    """Return the norm of each row, its slope at 0 taken for 0."""
     # The slope of a norm at 0 does not exist; 0 is as good as any.
     square = j.square().sum(dim=-1)
     zero = square == 0.0

@@ -1,19 +1,23 @@
 """What one configuration makes: a problem, trained replicates, a record."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 
 from empirical import devices
 from empirical.mmd_init import networks, records
 from empirical.mmd_init.experiments import Configuration, configurations
-from empirical.mmd_init.finetuning import finetune
+from empirical.mmd_init.faults import FAULTS
+from empirical.mmd_init.finetuning import FineTuned, finetune
 from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import pretrain_random_labels
-from empirical.mmd_init.recipes import RandomLabelRecipe
+from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
 from empirical.mmd_init.records import Found
 from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.networks import Params, joined
@@ -26,14 +30,13 @@ from empirical.testbed.writing import rounded
 def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
     """Return a configuration's images."""
     c = configuration
-    # Small digits come from the set that is the same on every machine.
-    embedded = c.data == "mnist" and c.side is not None
     return images(
         c.data,
         side=c.side,
-        directory=None if embedded else setting.data_folder,
+        tests=c.tests,
+        directory=None if c.embedded else setting.data_folder,
         allow_unverified=setting.allow_unverified,
-        cached=not embedded,
+        cached=not c.embedded,
     )
 
 
@@ -49,8 +52,8 @@ def run_configuration(
         ``seed``, with, as far as they apply: ``windows/`` (means of each term) and
         ``first/`` (its first window), ``constant/`` and ``dead/`` (shares over
         minibatches, ``mean`` and ``std``), ``detachment``, ``jacobian`` (mean squares by
-        layer), ``finetuned/N`` (accuracies, one a task), ``densities/``, ``snapshots/``
-        and ``distances``.
+        layer), ``finetuned/N`` (accuracies, one a task), ``reached/N`` (tasks by
+        updates), ``densities/``, ``snapshots/`` and ``distances``.
 
     Examples
     --------
@@ -70,6 +73,10 @@ def run_configuration(
     c, start_time = configuration, time.perf_counter()
     found = images_of(c, setting)
     found = dataclasses.replace(found, inputs=found.inputs.to(setting.device))
+    if c.shuffled:
+        order = torch_generator(0, records.TOPIC, "shuffled")
+        moved = torch.randperm(len(found.labels), generator=order)
+        found = dataclasses.replace(found, labels=found.labels[moved])
     start = _starts(c, setting.device)
     params, buffers, runs, taken = _pretrained(c, start, found, setting)
     pretraining = time.perf_counter() - start_time
@@ -128,6 +135,7 @@ def _pretrained(
             batch=c.recipe.batch,
             rate=c.recipe.rate,
             window=c.recipe.window,
+            frozen=c.recipe.frozen,
         )
         made = pretrain_random_labels(
             c.network,
@@ -185,43 +193,71 @@ def _finetune(
     runs: Sequence[Found],
     setting: Setting,
 ) -> None:
-    tasks, kept = _tasks(c), setting.checkpoint
     for shots in c.shots:
-        made = [
-            draw_splits(
-                found.labels,
-                c.tasks,
-                shots,
-                numpy_generator(seed, records.TOPIC, "splits", shots),
-            )
-            for _, seed in c.runs
-        ]
-        splits = dataclasses.replace(
-            made[0],
-            train=np.stack([m.train for m in made]),
-            validation=np.stack([m.validation for m in made]),
-        )
-        tuned = finetune(
-            c.network,
-            params,
-            found,
-            tasks,
-            splits,
-            generators=[
-                torch_generator(seed, records.TOPIC, "orders", shots, task)
-                for _, seed in c.runs
-                for task in range(c.tasks)
-            ],
-            buffers=buffers,
-            recipe=c.finetune,
-            recorded=c.distances,
-            progress=setting.progress,
-            checkpoint=kept and kept.with_name(f"{kept.name}.{shots}-tuned"),
-        )
+        tune = partial(_tuned, c, params, buffers, found, setting, shots)
+        each = math.ceil(10 * shots / c.finetune.batch)
+        # At once, where the usual epochs make as many updates.
+        enough = c.finetune.epochs * each >= max(c.reached, default=0)
+        tuned = tune(c.finetune, reached=c.reached if enough else ())
         for index, run in enumerate(runs):
             run.arrays[f"finetuned/{shots}"] = rounded(tuned.test_accuracy[index])
             if tuned.distances is not None:
                 run.arrays["distances"] = rounded(tuned.distances[index, 0])
+        if not enough:
+            epochs = math.ceil(max(c.reached) / each)
+            longer = dataclasses.replace(c.finetune, epochs=epochs)
+            tuned = tune(longer, reached=c.reached)
+        if tuned.reached is not None:
+            for run, accuracies in zip(runs, tuned.reached, strict=True):
+                run.arrays[f"reached/{shots}"] = rounded(accuracies)
+
+
+def _tuned(
+    c: Configuration,
+    params: Params,
+    buffers: Params,
+    found: Images,
+    setting: Setting,
+    shots: int,
+    recipe: FinetuneRecipe,
+    *,
+    reached: tuple[int, ...],
+) -> FineTuned:
+    """Fine-tune every run on every task, with so many examples of each class."""
+    made = [
+        draw_splits(
+            found.labels,
+            c.tasks,
+            shots,
+            numpy_generator(seed, records.TOPIC, "splits", shots),
+        )
+        for _, seed in c.runs
+    ]
+    splits = dataclasses.replace(
+        made[0],
+        train=np.stack([m.train for m in made]),
+        validation=np.stack([m.validation for m in made]),
+    )
+    kept = setting.checkpoint
+    return finetune(
+        c.network,
+        params,
+        found,
+        _tasks(c),
+        splits,
+        generators=[
+            torch_generator(seed, records.TOPIC, "orders", shots, task)
+            for _, seed in c.runs
+            for task in range(c.tasks)
+        ],
+        buffers=buffers,
+        recipe=recipe,
+        recorded=c.distances,
+        reached=reached,
+        progress=setting.progress,
+        checkpoint=kept
+        and kept.with_name(f"{kept.name}.{shots}-{recipe.epochs}-tuned"),
+    )
 
 
 def cost_of(configuration: Configuration) -> float:
@@ -242,4 +278,5 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
+    faults=FAULTS,
 )

@@ -11,6 +11,7 @@ from torch.nn import functional
 from empirical.mmd_init.draws import on_device
 from empirical.mmd_init.gram import Escalations, Room
 from empirical.mmd_init.losses import losses
+from empirical.mmd_init.modules import Explicit
 from empirical.mmd_init.recipes import Recipe
 from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task
@@ -68,10 +69,28 @@ def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
 
 
 def stack_of(
-    network: FullyConnected, params: Params, buffers: Params, rate: float
+    network: FullyConnected,
+    params: Params,
+    buffers: Params,
+    rate: float,
+    *,
+    frozen: bool = False,
 ) -> Stack:
-    """Return a stack of replicates to be trained; parameters and statistics are copied."""
-    return Stack(network.arranged(params), rates=rate, buffers=buffers)
+    """Return a stack of replicates to be trained; parameters and statistics are copied.
+
+    With `frozen`, weight and bias of the last layer alone learn.
+    """
+    return Stack(
+        network.arranged(params),
+        rates=rate,
+        buffers=buffers,
+        learnt=learnt_of(params, frozen),
+    )
+
+
+def learnt_of(params: Params, frozen: bool) -> range | None:  # noqa: FBT001
+    """Return which parameters learn: all, or weight and bias of the last layer."""
+    return range(len(params) - 2, len(params)) if frozen else None
 
 
 def replicates_at_once(network: FullyConnected, params: Params) -> int:
@@ -99,7 +118,7 @@ class Perturbed(Task):
 
     Parameters
     ----------
-    network : FullyConnected
+    network : FullyConnected or Explicit
         Without batch normalisation.
     inputs : Tensor, shape (n, features)
     recipes : sequence of Recipe
@@ -118,7 +137,7 @@ class Perturbed(Task):
 
     def __init__(
         self,
-        network: FullyConnected,
+        network: FullyConnected | Explicit,
         inputs: Tensor,
         recipes: Sequence[Recipe],
         generators: Sequence[torch.Generator],

@@ -306,6 +306,8 @@ def check_outputs(*paths: Path | None) -> None:
             raise ValueError(f"the folder of {path} must exist, but it does not")
         if path.is_dir():
             raise ValueError(f"{path} must be a file, but it is a folder")
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{path} must be a file, but it is a device or a pipe")
         open_folder(path.absolute().parent)
 
 

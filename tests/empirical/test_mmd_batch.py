@@ -17,6 +17,7 @@ from empirical.mmd_init.experiments import (
     Variant,
     configurations,
 )
+from empirical.mmd_init.faults import FAULTS
 from empirical.mmd_init.finetuning import FinetuneRecipe
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
@@ -37,6 +38,7 @@ TINY = Configuration(
     tasks=3,
     finetune=FinetuneRecipe(epochs=2, batch=8),
     minibatches=4,
+    embedded=True,
     side=4,
 )
 LIGHT = replace(TINY, variants=(Variant(),), shots=(), minibatches=2)
@@ -245,6 +247,41 @@ class TestRecord:
             # The first step of Adam moves each parameter with a slope by its rate.
             longest = 1e-3 * math.sqrt(NET.parameters)
             assert 0.1 * longest < r["distances"][1] <= 1.001 * longest
+
+    def test_of_accuracies_after_equal_updates(self):
+        # Of 10 examples by 8 two epochs make 4 updates, of 20 they make 6.
+        c = replace(TINY, variants=(Variant(),), reached=(1, 4, 5))
+        usual = run(replace(c, reached=()))["runs"]
+        for r, plain in zip(run(c)["runs"], usual, strict=True):
+            assert r["finetuned"] == plain["finetuned"]
+            assert set(r["reached"]) == {"1", "2"}
+            for values in map(np.array, r["reached"].values()):
+                assert values.shape == (3, 3)
+                assert ((values >= 0.0) & (values <= 1.0)).all()
+                assert len(np.unique(values, axis=1).T) > 1
+
+    def test_of_networks_trained_wrongly(self):
+        c = replace(TINY, variants=(Variant(),), shots=(2,))
+        start = run(replace(c, method="none", shots=()))["runs"]
+        for r, s in zip(run(FAULTS["untrained"](c))["runs"], start, strict=True):
+            assert r["constant"] == s["constant"]
+            assert r["jacobian"] == s["jacobian"]
+        labels = study.images_of(c).labels.tolist()
+        seen = []
+
+        def split(labels, *_given):
+            seen.append(labels.tolist())
+            raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(study, "draw_splits", split)
+            for each in (c, FAULTS["shuffled"](c)):
+                with pytest.raises(KeyboardInterrupt):
+                    study.run_configuration(each)
+        assert seen[0] == labels
+        assert sorted(seen[1]) == sorted(labels)
+        # A tenth stays by chance.
+        assert np.mean(np.array(seen[1]) == labels) < 0.2
 
     def test_a_divergence_is_on_record(self):
         wild = replace(TINY, recipe=replace(TINY.recipe, rate=1e30), shots=())

@@ -1,6 +1,7 @@
 """The command line of the learnt initialisations."""
 
 import json
+import os
 import signal
 import time
 from dataclasses import replace
@@ -34,9 +35,11 @@ def as_module(net):
 def surroundings(monkeypatch):
     """Digits are read once, from those at hand."""
     monkeypatch.delenv("DEEP_LEDGER_DATA", raising=False)
-    monkeypatch.setattr(
-        "empirical.mmd_init.tasks.images", partial(IMAGES, cached=False)
-    )
+
+    def at_hand(*name, **given):
+        return IMAGES(*name, **(given | {"cached": False}))
+
+    monkeypatch.setattr("empirical.mmd_init.tasks.images", at_hand)
     monkeypatch.setattr(study, "images", IMAGES)
 
 
@@ -45,12 +48,18 @@ def pretrain(tmp_path):
     """Run `pretrain`; return its exit code, and the state if there is one."""
 
     def run(*more, name="init.pt"):
-        path = tmp_path / name
+        path, given = tmp_path / name, list(map(str, more))
         argv = ["pretrain", "--device", "cpu", *QUICK.split(), "--output", str(path)]
-        code = command.main([*argv, *map(str, more)])
-        return code, torch.load(path, weights_only=True) if path.exists() else None
+        if not {"--data", "--inputs"} & set(given):
+            given += ["--data", "mnist-sample"]
+        code = command.main([*argv, *given])
+        return code, saved(path)["state"] if path.exists() else None
 
     return run
+
+
+def saved(path):
+    return torch.load(path, weights_only=True)
 
 
 def table(rows=40):
@@ -93,7 +102,7 @@ class TestPretrain:
         module.load_state_dict(state)
         assert module(torch.ones(3, 16)).shape == (3, 2)
         found = json.loads(record.read_text())
-        assert set(found) == {"status", "best", "degenerate", "history"}
+        assert set(found) == {"status", "inputs", "best", "degenerate", "history"}
         assert (found["status"], found["degenerate"]) == ("finished", None)
         assert found["best"] in (3, 6)
         assert set(found["history"]) == TERMS
@@ -145,6 +154,7 @@ class TestPretrain:
 
         monkeypatch.setattr(pretraining, "pretrain", stop)
         argv = ["pretrain", "--side", "4", "--output", str(tmp_path / "x")]
+        argv += ["--data", "mnist-sample"]
         assert command.main(argv) == 130
         assert seen == [((392, 392, 392, 2), Recipe())]
 
@@ -227,11 +237,19 @@ class TestPretrain:
 
     def test_divergence_is_the_exit_status(self, pretrain, tmp_path, capsys):
         record = tmp_path / "record.json"
-        code, state = pretrain("--side", 4, "--rate", 1e30, "--record", record)
-        assert code == 1
-        assert "16-6-5-2: diverged, kept after step 0" in capsys.readouterr().err
-        assert all(bool(torch.isfinite(v).all()) for v in state.values())
+        # The start is not handed back for learnt.
+        diverging = ("--side", 4, "--rate", 1e30, "--record", record)
+        assert pretrain(*diverging) == (1, None)
+        said = capsys.readouterr().err
+        assert "16-6-5-2: diverged, kept after step 0" in said
+        assert "error: pretrain: nothing is learnt, and nothing written" in said
         assert json.loads(record.read_text())["status"] == "diverged"
+        assert not list(tmp_path.glob(".*"))
+        # What was there stays.
+        _, before = pretrain("--side", 4)
+        code, after = pretrain(*diverging)
+        assert code == 1
+        same(before, after)
 
     def test_three_classes_and_a_sample(self, pretrain):
         code, state = pretrain("--side", 4, "--classes", 3, "--no-closed")
@@ -240,6 +258,95 @@ class TestPretrain:
         # With two classes there is a choice.
         sampled, closed = pretrain("--side", 4, "--no-closed"), pretrain("--side", 4)
         assert not torch.equal(sampled[1]["0.weight"], closed[1]["0.weight"])
+
+    def test_says_what_it_learns_from_and_keeps_it_with_the_weights(
+        self, pretrain, tmp_path, capsys
+    ):
+        pretrain("--side", 4, "--record", tmp_path / "r.json")
+        digits = IMAGES(side=4, cached=False)
+        kept = saved(tmp_path / "init.pt")
+        assert set(kept) == {"state", "inputs", "best"}
+        assert kept["inputs"] == json.loads((tmp_path / "r.json").read_text())["inputs"]
+        assert kept["inputs"] == {
+            "source": digits.source["source"],
+            "rows": 4000,
+            "mean": digits.mean,
+            "deviation": digits.std,
+            "steps": 7,
+        }
+        said = capsys.readouterr().err
+        assert "4000 inputs of mnist digits embedded" in said
+        assert "; 7 steps" in said
+        x = table()
+        np.save(tmp_path / "x.npy", x)
+        pretrain("--inputs", tmp_path / "x.npy")
+        found = saved(tmp_path / "init.pt")["inputs"]
+        # Of 640 numbers in float32, whose sum has 10 roundings of 6e-8.
+        assert found["mean"] == pytest.approx(x.mean(), rel=1e-6)
+        assert found["deviation"] == pytest.approx(x.std(), rel=1e-6)
+        assert found["rows"] == 40
+
+    def test_takes_no_sample_for_the_data_set(self, pretrain, capsys):
+        assert pretrain("--side", 4, "--data", "mnist") == (2, None)
+        said = capsys.readouterr().err
+        assert "`--data mnist` must be at hand, but there are only 4000" in said
+        assert "say `--data mnist-sample`" in said
+
+    def test_hands_back_no_start(self, pretrain, tmp_path, capsys):
+        np.save(tmp_path / "toy.npy", table(600))
+        few = ("--inputs", tmp_path / "toy.npy", "--window", 100, "--steps", 90)
+        assert pretrain(*few) == (2, None)
+        assert "`steps` must be at least a window of 100" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            "--record {0}",
+            "--checkpoint {0}",
+            "--record a --checkpoint a",
+            "--inputs {0}",
+        ],
+    )
+    def test_files_are_kept_apart(self, more, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        np.save(tmp_path / "x.npy", table())
+        given = more.format(tmp_path / "x.npy").split()
+        assert command.main(["pretrain", "--output", "x.npy", *given]) == 2
+        assert "must be different files" in capsys.readouterr().err
+        np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), table())
+
+    def test_goes_on_without_being_told_to(
+        self, pretrain, tmp_path, monkeypatch, capsys
+    ):
+        whole, recorded = pretrain("--side", 4)[1], []
+        (tmp_path / "init.pt").unlink()
+
+        def tell(done, last, **means):
+            recorded.append(done)
+            if recorded == [3]:
+                signal.raise_signal(signal.SIGINT)
+                while not stopping.requested():
+                    time.sleep(0.01)
+
+        monkeypatch.setattr(telling, "tell", tell)
+        assert pretrain("--side", 4) == (130, None)
+        assert "goes on from" in capsys.readouterr().err
+        assert [p.name for p in tmp_path.iterdir()] == ["init.pt.checkpoint"]
+        code, state = pretrain("--side", 4)
+        assert code == 0
+        assert recorded == [3, 6, 7]
+        same(whole, state)
+        assert [p.name for p in tmp_path.iterdir()] == ["init.pt"]
+
+    def test_is_found_out_before_the_work(self, pretrain, tmp_path, monkeypatch):
+        monkeypatch.setattr(
+            pretraining, "pretrain", lambda *_, **__: pytest.fail("ran")
+        )
+        (tmp_path / "folder").mkdir()
+        os.mkfifo(tmp_path / "pipe")
+        argv = ["pretrain", "--side", "4", "--data", "mnist-sample", "--output"]
+        for name in ("folder", "pipe", "absent/x.pt"):
+            assert command.main([*argv, str(tmp_path / name)]) == 2
 
 
 class TestMisuse:
@@ -257,8 +364,15 @@ class TestMisuse:
                 np.where(np.eye(5, 16) > 0, np.inf, 1.0),
                 "finite and not constant",
             ),
-            ("x.npy", np.repeat(table(1), 5, axis=0), "must hold different inputs"),
+            ("x.npy", np.repeat(table(1), 9, axis=0), "must hold different inputs"),
+            ("x.npy", table(5), "at least a batch of 8, but there are 5 rows"),
             ("x.npy", np.arange(5.0), "an array of inputs, one a row"),
+            (
+                "x.npy",
+                np.arange(40)[:, None],
+                "they look like labels: one number a row",
+            ),
+            ("x.npy", np.eye(10)[np.arange(40) % 10], "they look like labels: one 1 a"),
             ("x.npy", np.zeros((0, 16)), "an array of inputs, one a row"),
             ("x.npy", np.eye(5, 16) * 1j, "`--inputs` must be real"),
             ("x.npy", np.array([["a", "b"]]), "must be a .npy file of numbers"),
@@ -281,9 +395,10 @@ class TestMisuse:
             torch.save(array, path)
         assert pretrain("--inputs", path) == (2, None)
         told = capsys.readouterr().err
-        assert told.startswith("error: pretrain: ")
         assert said in told
-        assert len(told.splitlines()) == 1
+        # Behind what was to be learnt from.
+        assert told.splitlines()[-1].startswith("error: pretrain: ")
+        assert len(told.splitlines()) <= 2
 
     def test_a_file_that_is_not_there(self, pretrain, tmp_path, capsys):
         assert pretrain("--inputs", tmp_path / "absent.npy") == (1, None)
@@ -304,6 +419,7 @@ class TestMisuse:
             ("--classes 1", "must end in at least 2 classes"),
             ("--hidden 6 0", "`widths` must be"),
             ("--data minst", "must be one of mnist"),
+            ("--window 8", "`steps` must be at least a window of 8"),
             ("--side 0", "`side` must be at least 1"),
             ("--seed -1", "`seed` must be non-negative"),
             ("--device tpu", "`device` must be auto, cpu or cuda"),
@@ -355,6 +471,7 @@ TINY = tuple(
         method=method,
         recipe=Recipe(steps=7, window=3, batch=8, perturbations=8, reference=8),
         minibatches=2,
+        embedded=True,
         side=4,
     )
     for i, method in enumerate(("mmd", "none", "mmd"))

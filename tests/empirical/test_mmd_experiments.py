@@ -11,8 +11,11 @@ from empirical.mmd_init.experiments import (
     Variant,
     configurations,
 )
+from empirical.mmd_init.faults import FAULTS
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
+from empirical.mmd_init.study import STUDY
+from empirical.testbed.faults import FAULTS as ALL_FAULTS
 from empirical.testbed.study import SCALES
 
 NET = classifier((16, 8, 2))
@@ -71,6 +74,39 @@ class TestConfiguration:
             nothing.recipes()
 
 
+class TestFaults:
+    def test_there_are_those_of_every_study(self):
+        assert set(STUDY.faults) == set(ALL_FAULTS)
+
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_leaves_the_name_and_the_seeds(self, fault):
+        for c in configurations("small"):
+            made = FAULTS[fault](c)
+            assert made != c
+            assert (made.name, made.seeds, made.variants) == (
+                c.name,
+                c.seeds,
+                c.variants,
+            )
+
+    def test_what_they_change(self):
+        c = by_name("paper")["mmd-he"]
+        slow = FAULTS["slow"](c)
+        assert slow.recipe.rate == pytest.approx(2e-6, rel=1e-15)
+        assert slow.finetune.rate == pytest.approx(1e-5, rel=1e-15)
+        short = FAULTS["short"](c)
+        assert (short.recipe.updates(60_000), short.finetune.epochs) == (625, 1)
+        assert short.reached == (1, 2, 3, 6)
+        frozen = FAULTS["frozen"](c)
+        assert frozen.recipe.frozen
+        assert frozen.finetune.frozen
+        assert FAULTS["shuffled"](c).shuffled
+
+    def test_a_short_run_still_has_a_window(self):
+        c = FAULTS["short"](by_name("small")["mmd-he"])
+        assert c.recipe.steps == c.recipe.window == 26
+
+
 class TestScales:
     def test_refuses(self):
         with pytest.raises(ValueError, match=r"`scale` must be one of small.*'medium'"):
@@ -100,6 +136,18 @@ class TestScales:
         assert {n for c in made for n in c.figures} == {1, 2, 3}
 
     @pytest.mark.parametrize("scale", SCALES)
+    def test_equal_updates_are_of_what_is_compared(self, scale):
+        named = by_name(scale)
+        assert {n for n, c in named.items() if c.reached} == {
+            "mmd-he",
+            "mmd-xavier",
+            "none-he",
+            "none-xavier",
+        }
+        lost = named["ablation-he"].variants
+        assert lost == (Variant(uni=0.0), Variant(lam=0.0))
+
+    @pytest.mark.parametrize("scale", SCALES)
     def test_tables_1_and_2_have_a_run_for_each_row(self, scale):
         made = configurations(scale)
         rows = [
@@ -117,7 +165,7 @@ class TestScales:
         for c in made:
             assert (1 in c.tables) == (2 in c.tables)
             if 1 in c.tables:
-                assert c.shots == (5, 10, 20, 40)
+                assert c.shots == ((5, 40) if scale == "small" else (5, 10, 20, 40))
                 assert c.variants[0] == Variant(s2=0.5, lam=0.4, xi=1.0, uni=1.0)
 
     @pytest.mark.parametrize("scale", SCALES)
@@ -194,10 +242,10 @@ class TestPaper:
                     c.recipe, s=1.0, lam=1.0, xi=1.0, uni=1.0
                 )
 
-    def test_four_runs(self):
+    def test_twice_the_papers_four_runs(self):
         for c in configurations("paper"):
             if c.tables or c.figures:
-                assert c.seeds == (0, 1, 2, 3)
+                assert len(c.seeds) == (4 if c.name == "sweep" else 8)
 
     def test_finetuning(self):
         tuned = [c for c in configurations("paper") if c.tables and c.shots]

@@ -263,6 +263,38 @@ class TestFinetune:
         assert len(np.unique(done.train_loss.round(6))) == done.train_loss.size
 
     @pytest.mark.parametrize("batch_norm", [False, True])
+    def test_accuracies_after_updates_are_those_of_the_state_then(self, batch_norm):
+        net, state = start(batch_norm=batch_norm)
+        # 50 examples by 15: four updates an epoch, three epochs.
+        done = tuned(net, state, reached=(0, 4, 8, 12))
+        for run in range(RUNS):
+            for task in range(TASKS):
+                at = run, task
+                best = int(done.best_epoch[at])
+                assert done.reached[at][best] == done.test_accuracy[at]
+        assert len(np.unique(done.reached)) > 4
+        # In parts of the stack, too.
+        parted = tuned(net, state, reached=(0, 4, 8, 12), together=4)
+        np.testing.assert_array_equal(parted.reached, done.reached)
+        assert tuned(net, state).reached is None
+
+    @pytest.mark.parametrize("wrong", [(13,), (4, 4), (5, 4), (-1, 3)])
+    def test_refuses_updates_that_are_not_made(self, wrong):
+        net, state = start()
+        with pytest.raises(ValueError, match=r"`reached` must be updates in 0\.\.12"):
+            tuned(net, state, reached=wrong)
+
+    def test_all_but_the_last_layer_can_stay(self):
+        net, state = start()
+        frozen = replace(SHORT, frozen=True)
+        stay, move = (
+            tuned(net, state, recipe=r, recorded=True) for r in (frozen, SHORT)
+        )
+        # Weight and bias of 10 units: steps of the rate at most in each of 22.
+        assert stay.distances[..., 1].max() <= 1.001 * SHORT.rate * 22**0.5
+        assert move.distances[..., 1].min() > 2.0 * SHORT.rate * 22**0.5
+
+    @pytest.mark.parametrize("batch_norm", [False, True])
     def test_stacked_equals_looped(self, batch_norm):
         net, state = start(batch_norm=batch_norm)
         stacked = tuned(net, state, recorded=True)

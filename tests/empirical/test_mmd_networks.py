@@ -93,6 +93,71 @@ class TestAsModule:
         torch.testing.assert_close(found[0], wanted, rtol=1e-12, atol=1e-13)
 
 
+class Tenfold(nn.Linear):
+    def forward(self, input):
+        return 10.0 * super().forward(input)
+
+
+def hooked():
+    made = nn.Sequential(nn.Linear(7, 3), nn.ReLU(), nn.Linear(3, 2))
+    made[0].register_forward_hook(lambda _module, _given, out: 2.0 * out)
+    return made
+
+
+def tied():
+    layer, on = nn.Linear(7, 7), nn.ReLU()
+    return nn.Sequential(layer, on, layer, on, nn.Linear(7, 2))
+
+
+def tied_weights():
+    made = nn.Sequential(nn.Linear(7, 7), nn.ReLU(), nn.Linear(7, 7), nn.ReLU())
+    made.append(nn.Linear(7, 2))
+    made[2].weight = made[0].weight
+    return made
+
+
+class TestSilentlyWrong:
+    """Networks that are not what their classes say, or have fewer parameters."""
+
+    @pytest.mark.parametrize(
+        ("module", "match"),
+        [
+            (
+                nn.Sequential(Tenfold(7, 3), nn.ReLU(), nn.Linear(3, 2)),
+                "0 is a Tenfold",
+            ),
+            (hooked(), "0 is a Linear with hooks"),
+            (
+                nn.Sequential(
+                    nn.utils.parametrizations.weight_norm(nn.Linear(7, 3)),
+                    nn.ReLU(),
+                    nn.Linear(3, 2),
+                ),
+                "0 is a ParametrizedLinear",
+            ),
+            (tied(), "layers of their own, but some share"),
+            (tied_weights(), "layers of their own, but some share"),
+            (
+                nn.Sequential(nn.Linear(7, 3), nn.ReLU(), nn.Linear(3, 2)).bfloat16(),
+                "float32 or float64, but it is of torch.bfloat16",
+            ),
+        ],
+    )
+    def test_refuses(self, module, match):
+        with pytest.raises(TypeError, match=match):
+            from_module(module)
+
+    def test_one_relu_may_stand_twice(self):
+        on = nn.ReLU()
+        module = nn.Sequential(
+            nn.Linear(7, 4), on, nn.Linear(4, 3), on, nn.Linear(3, 2)
+        )
+        net, params = from_module(module)
+        assert net.widths == (7, 4, 3, 2)
+        x = inputs(9, 7).float()
+        torch.testing.assert_close(net.apply(params, x)[0], module(x))
+
+
 class TestFromModule:
     def test_keeps_names_and_values(self):
         module = nn.Sequential()

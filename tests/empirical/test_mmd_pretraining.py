@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from empirical.mmd_init import networks
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.pretraining import (
     DegenerateStartWarning,
+    UnstandardisedWarning,
     pretrain,
     pretrain_stack,
 )
@@ -258,11 +260,22 @@ class TestKept:
         assert all(map(torch.equal, shorter.last, made.params))
         assert not torch.equal(made.params[0], made.last[0])
 
-    def test_no_window_finished(self):
-        made = learnt(replace(SHORT, window=100))
-        assert made.best == 0
-        assert all(map(torch.equal, made.params, made.start))
-        assert not torch.equal(made.last[0], made.start[0])
+    def test_a_window_must_be_finished(self):
+        # Its start would be handed back as if it were learnt.
+        with pytest.raises(ValueError, match=r"at least a window of 32.*there are 31"):
+            learnt(replace(SHORT, window=32))
+        few = replace(SHORT, steps=None, epochs=2, window=15)
+        with pytest.raises(ValueError, match=r"there are 14 of 60 inputs\. Give more"):
+            learnt(few)
+        assert learnt(replace(few, window=14)).best == 14
+
+    @pytest.mark.parametrize("noise", ["gram", "explicit"])
+    def test_all_but_the_last_layer_can_stay(self, noise):
+        made = learnt(replace(SHORT, noise=noise, frozen=True))
+        *hidden, weight, bias = zip(made.start, made.last, strict=True)
+        assert all(torch.equal(a, b) for a, b in hidden)
+        assert not torch.equal(*weight)
+        assert not torch.equal(*bias)
 
     def test_terms_that_no_weight_asks_for_are_absent(self):
         made = learnt(replace(SHORT, uni=0.0, lam=0.0))
@@ -303,6 +316,17 @@ class TestDegenerate:
             made = learnt(self.STUCK, state=self.state())
         assert (made.status, made.degenerate) == ("finished", 21)
         assert (made.history["constant"] == 1.0).all()
+
+    def test_of_three_classes_those_that_predict_one(self):
+        net = classifier((6, 10, 8, 3))
+        recipe = replace(self.STUCK, degenerate=0.5)
+        state = networks.start(net, "he", [torch_generator(7)], dtype=torch.float64)
+        # Most miss a class of a batch of eight, few predict one alone.
+        made = learnt(recipe, net=net, state=state, on_degenerate="record")
+        assert made.degenerate is None
+        state[5][0] += torch.tensor([10.0, -10.0, -10.0])
+        with pytest.warns(DegenerateStartWarning, match="more a constant minimises"):
+            learnt(recipe, net=net, state=state)
 
     def test_stops(self):
         made = learnt(self.STUCK, state=self.state(), on_degenerate="stop")
@@ -386,12 +410,15 @@ class TestModules:
         assert not torch.equal(learnt(name="other").last[0], made.last[0])
 
     def test_few_inputs_repeated_ones_and_arrays(self):
-        few = DATA[:5].repeat(1, 1)
-        few[3:] = few[:2]
+        few = DATA[:5].repeat(2, 1)
         made = learnt(data=few.numpy())
         assert made.status == "finished"
         assert made.escalations.count == 0
         same(made, learnt(data=few))
+        # In the other order of bytes, too.
+        same(made, learnt(data=few.numpy().astype(">f8")))
+        with pytest.raises(ValueError, match="at least a batch of 8, but there are 5"):
+            learnt(data=few[:5])
 
     @pytest.mark.parametrize("noise", ["gram", "explicit"])
     def test_in_the_precision_of_the_start(self, noise):
@@ -428,6 +455,35 @@ class TestRefuses:
     def test_data(self, data, match):
         with pytest.raises(ValueError, match=match):
             pretrain(FINE, data, SHORT, generator=torch_generator(7))
+
+    @pytest.mark.parametrize(
+        ("data", "error", "match"),
+        [
+            (
+                (DATA, DATA[:, 0]),
+                TypeError,
+                "such as inputs and labels. Give the inputs",
+            ),
+            (TensorDataset(DATA, DATA[:, 0]), TypeError, "it is a TensorDataset. Give"),
+            (DataLoader(TensorDataset(DATA)), TypeError, "it is a DataLoader. Give"),
+            (np.array([["a"] * 6] * 9), TypeError, "must be numbers, but they are <U1"),
+            (DATA + 1j, TypeError, "must be real"),
+            (torch.eye(6).repeat(9, 1), ValueError, "look like labels: one 1 a row"),
+        ],
+    )
+    def test_what_is_no_table_of_inputs(self, data, error, match):
+        with pytest.raises(error, match=match):
+            pretrain(FINE, data, SHORT, generator=torch_generator(7))
+
+    @pytest.mark.parametrize("generator", [0, None])
+    def test_generators(self, generator):
+        with pytest.raises(TypeError, match=r"must be a torch\.Generator, but it is"):
+            pretrain(FINE, DATA, SHORT, generator=generator)
+
+    def test_warns_of_what_is_not_standardised(self):
+        for x in (100.0 * DATA, DATA + 5.0, 0.1 * DATA):
+            with pytest.warns(UnstandardisedWarning, match="meant for 0 and 1"):
+                learnt(data=x)
 
     def test_networks(self):
         g = torch_generator(7)

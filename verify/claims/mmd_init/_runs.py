@@ -1,15 +1,104 @@
-"""The initialisations of the claims on training, by name and scale, and what they show."""
+"""The initialisations of the claims on training, by name and scale, and what they show.
+
+A replicate is a start: its number is a mean over the tasks, inputs or units nested in it.
+Arms hold the same starts in one order, that of their seeds. What is asked of them is
+written in ``docs/mmd-init.md``.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from empirical.mmd_init.experiments import REACHED
 from empirical.mmd_init.study import STUDY
 from empirical.testbed.records import Draws
-from verify.trained import Trainer
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import Contrast, EffectWithin
+from verify.reading import Reading
+from verify.trained import NotLearnt, Trainer
 
 Array = npt.NDArray[np.float64]
+Limits = tuple[float | None, float | None]
 
+KEY = "lee2023unsupervised"
 NETWORKS = Trainer(STUDY)
+
+OURS = {"lam": 0.4, "xi": 1.0}
+ALONE = {"lam": 0.0, "xi": 0.0}
+
+UNLABELLED = {"shuffled": "pre-training sees no labels"}
+"""Why its claims withstand a fault."""
+
+CHANCE = 55.0
+"""Accuracy in per cent that fine-tuned networks must reach to have learnt anything."""
+
+
+# --- claims ---------------------------------------------------------------------------
+
+
+def trained(
+    *,
+    where: str,
+    axes: Mapping[str, tuple[Any, ...]] | None = None,
+    small: Mapping[str, tuple[Any, ...]] | None = None,
+    full: Mapping[str, tuple[Any, ...]] | None = None,
+    quick: bool = True,
+    reading: Reading | None = None,
+    **parts: Any,
+) -> Claim:
+    """Return a claim on trained networks.
+
+    `axes` are those of its cases beside the scale, `small` and `full` others at these
+    scales; the quick profile tries it unless it takes longer training than it affords.
+    """
+    every = axes or {}
+    few = every if small is None else small
+    given: dict[str, Any] = {
+        "evidence": Evidence.TREND,
+        "cases": grid(scale=("small",), **few) if quick else (),
+        "larger_cases": {
+            "full": grid(scale=("full",), **(every if full is None else full)),
+            "gpu": grid(scale=("paper",), **every),
+        },
+        "compare": EffectWithin(paired=True),
+    }
+    return Claim(source=Source(KEY, where, reading), **(given | parts))
+
+
+def effect(
+    measure: Callable[..., Contrast],
+    least: float | None,
+    most: float | None = None,
+    *,
+    wrong: Limits = (None, 0.0),
+    **parts: Any,
+) -> Claim:
+    """Return a claim that an effect, paired by start, lies between two limits.
+
+    `wrong` are limits that have to be refuted: of no effect, by default.
+    """
+    return trained(
+        predict=partial(limits, least, most),
+        measure=measure,
+        must_refute=partial(limits, *wrong),
+        **parts,
+    )
+
+
+def limits(least: float | None, most: float | None, **_case: Any) -> Limits:
+    """Predict that an effect lies between two limits."""
+    return least, most
+
+
+def alone(values: Array) -> Contrast:
+    """Return numbers by start as an effect against nothing."""
+    return Contrast(values, np.zeros_like(values))
+
+
+# --- records --------------------------------------------------------------------------
 
 
 def runs(name: str, scale: str, **variant: float) -> Draws:
@@ -26,17 +115,45 @@ def runs(name: str, scale: str, **variant: float) -> Draws:
     return Draws(sorted(found, key=lambda draw: draw.seed))
 
 
-def accuracy(name: str, scale: str, shots: int, **variant: float) -> Array:
-    """Return the test accuracy after fine-tuning, (seeds, tasks).
+def series(name: str, scale: str, what: str, **variant: float) -> Array:
+    """Return a series of a variant's runs, starts in front."""
+    return runs(name, scale, **variant).series(what)
+
+
+def by_task(name: str, scale: str, shots: int, **variant: float) -> Array:
+    """Return test accuracies after fine-tuning in per cent, (starts, tasks).
 
     Raises
     ------
     ValueError
         If a task diverged.
+    NotLearnt
+        If they are no better than chance.
     """
-    values = runs(name, scale, **variant).series(f"finetuned/{shots}")
+    values = 100.0 * series(name, scale, f"finetuned/{shots}", **variant)
+    return _checked(values, f"{name} ({scale}), N = {shots}")
+
+
+def accuracy(name: str, scale: str, shots: int, **variant: float) -> Array:
+    """Return mean test accuracies over the tasks in per cent, by start."""
+    return by_task(name, scale, shots, **variant).mean(axis=1)
+
+
+def reached(name: str, scale: str, shots: int, updates: int, **variant: float) -> Array:
+    """Return those after so many updates."""
+    place = REACHED.index(updates)
+    values = 100.0 * series(name, scale, f"reached/{shots}", **variant)[..., place]
+    return _checked(values, f"{name} ({scale}), N = {shots}").mean(axis=1)
+
+
+def _checked(values: Array, who: str) -> Array:
     if not np.isfinite(values).all():
-        raise ValueError(f"{name} ({scale}), N = {shots}: a task diverged")
+        raise ValueError(f"{who}: a task diverged")
+    if values.mean() < CHANCE:
+        raise NotLearnt(
+            f"{who}: the claim presupposes networks that have learnt their tasks, but"
+            f" they get {values.mean():.1f} % right"
+        )
     return values
 
 
@@ -46,16 +163,16 @@ def learnt(lam: float) -> str:
 
 
 def constant(name: str, scale: str, **variant: float) -> Array:
-    """Return DS, the mean share of perturbed models that miss a class, by seed."""
-    return runs(name, scale, **variant).series("constant/mean")
+    """Return DS, the mean share of perturbed models that miss a class, in per cent."""
+    return 100.0 * series(name, scale, "constant/mean", **variant)
 
 
 def dead(name: str, scale: str, **variant: float) -> Array:
-    """Return the mean share of dead units, (seeds, hidden layers)."""
-    return runs(name, scale, **variant).series("dead/mean")
+    """Return the mean share of dead units in per cent, (starts, hidden layers)."""
+    return 100.0 * series(name, scale, "dead/mean", **variant)
 
 
-def last_uniformity(name: str, scale: str, **variant: float) -> Array:
-    """Return L_uni over the last three windows of training, by seed."""
-    windows = runs(name, scale, **variant).series("windows/uniformity")
-    return windows[:, -3:].mean(axis=1)
+def window(name: str, scale: str, term: str, at: str, **variant: float) -> Array:
+    """Return a loss's mean over the first window of training, or the last three."""
+    windows = series(name, scale, f"windows/{term}", **variant)
+    return windows[:, 0] if at == "first" else windows[:, -3:].mean(axis=1)
