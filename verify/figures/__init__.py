@@ -56,6 +56,11 @@ class Picture:
             )
 
     @property
+    def command(self) -> str:
+        """What draws it, from records where it needs any."""
+        return f"python -m verify.figures {self.name} --out figures"
+
+    @property
     def from_theory(self) -> bool:
         """Whether it can be drawn without a record."""
         return self.of_theory is not None
@@ -283,6 +288,17 @@ PICTURES: tuple[Picture, ...] = (
 )
 """Every picture, in the order of the report."""
 
+EVERYTHING: tuple[Picture, ...] = PICTURES + tuple(
+    picture
+    for picture in _numbered(
+        "identity_figure",
+        identity_map.FIGURES,
+        sorted(set(identity_map.FIGURES) - set(identity_map.MAIN)),
+        "id/",
+    )
+)
+"""Those that the report leaves out as well: all that can be drawn."""
+
 GALLERY: tuple[Picture, ...] = tuple(p for p in PICTURES if p.from_theory)
 """Pictures that every report shows, whether or not a claim names them."""
 
@@ -300,10 +316,10 @@ def named(name: str) -> Picture:
     >>> named("length_maps").title
     'Length maps'
     """
-    for picture in PICTURES:
+    for picture in EVERYTHING:
         if picture.name == name:
             return picture
-    names = [p.name for p in PICTURES]
+    names = [p.name for p in EVERYTHING]
     near = difflib.get_close_matches(name, names, n=2)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(
