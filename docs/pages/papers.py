@@ -16,10 +16,10 @@ from pages.graph import Node, picture
 from pages.writing import write_all
 from verify import ledger, misprints, references
 from verify.claim import FAULTS
-from verify.items import PAPERS, Paper
+from verify.items import Paper, papers
 from verify.report import rows as values
 from verify.report.html.markup import anchor
-from verify.report.html.templating import templates
+from verify.report.html.templating import SHOWN_CASES, templates
 from verify.report.rows import Row
 
 HERE = Path(__file__).parent
@@ -67,11 +67,11 @@ class Site:
         docs = self.docs
         write_files(self.figures.values(), docs / "_build" / "static" / "figures")
         write_all(docs / "claims", dict(map(self._claim, self.rows.values())))
-        write_all(docs / "papers", dict(map(self._paper, PAPERS)))
+        write_all(docs / "papers", dict(map(self._paper, papers())))
         write_all(docs / "figures", dict(map(self._figure, self.figures.values())))
         front = "dual_activations"
         every = {
-            "cards.html": self._render("cards.html", "", papers=list(map(self._trial, PAPERS))),
+            "cards.html": self._render("cards.html", "", papers=list(map(self._trial, papers()))),
             "picture.html": str(self.figures[front].body),
             "gallery.html": self._render("gallery.html", "", groups=list(self._groups())),
         }
@@ -79,14 +79,14 @@ class Site:
 
     def _render(self, template: str, prefix: str, **context: Any) -> str:
         environment = _environment(prefix)
-        context["everything"] = self.rows
+        context |= {"everything": self.rows, "shown_cases": SHOWN_CASES}
         return environment.get_template(template).render(context, prefix=prefix)
 
     # --- a claim -----------------------------------------------------------------------
 
     def _claim(self, row: Row) -> tuple[str, str]:
         claim = row.claim
-        paper = next(p for p in PAPERS if p.prefix == claim.paper)
+        paper = next(p for p in papers() if p.prefix == claim.paper)
         chapter = paper.section_of(claim.items)
         mine = [r for _, title, rs in self._chapters(paper) if title == chapter for r in rs]
         at = mine.index(row)
@@ -183,7 +183,7 @@ class Site:
         every = self.figures.values()
         return [
             (paper, mine)
-            for paper in PAPERS
+            for paper in papers()
             if (mine := [s for s in every if topic(s.picture, self.rows) == paper.prefix])
         ]
 

@@ -8,6 +8,7 @@ runs: it has their numbers beside a paper's.
 """
 
 import difflib
+import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +19,7 @@ from verify.figures.runs import Missing as Missing
 from verify.figures.runs import Records
 from verify.figures.style import as_svg, settled, styled
 from verify.figures.tables import Table
+from verify.items import papers
 from verify.records import Record
 
 if TYPE_CHECKING:
@@ -303,6 +305,14 @@ GALLERY: tuple[Picture, ...] = tuple(p for p in PICTURES if p.from_theory)
 """Pictures that every report shows, whether or not a claim names them."""
 
 
+def pictures(*, everything: bool = False) -> tuple[Picture, ...]:
+    """Return the report's pictures, or everything, and those of other packages' papers."""
+    modules = [paper.pictures for paper in papers() if paper.pictures]
+    others = (importlib.import_module(name).PICTURES for name in modules)
+    own = EVERYTHING if everything else PICTURES
+    return own + tuple(picture for each in others for picture in each)
+
+
 def named(name: str) -> Picture:
     """Return the picture called `name`.
 
@@ -316,10 +326,11 @@ def named(name: str) -> Picture:
     >>> named("length_maps").title
     'Length maps'
     """
-    for picture in EVERYTHING:
+    every = pictures(everything=True)
+    for picture in every:
         if picture.name == name:
             return picture
-    names = [p.name for p in EVERYTHING]
+    names = [p.name for p in every]
     near = difflib.get_close_matches(name, names, n=2)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(

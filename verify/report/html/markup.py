@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from verify.items import PAPERS
+from verify.items import papers
 from verify.report.mathml import tree
 
 _GREEK = {
@@ -31,7 +31,7 @@ _GREEK = {
 }
 _LETTER = re.compile(rf"(?<![A-Za-z0-9.-])({'|'.join(_GREEK)})(?![A-Za-z0-9-])")
 _CODE = re.compile(
-    rf"(`[^`]+`|\b(?:{'|'.join(p.prefix for p in PAPERS)})/\w+(?:[.-]\w+)*)"
+    rf"(`[^`]+`|\b(?:{'|'.join(p.prefix for p in papers())})/\w+(?:[.-]\w+)*)"
 )
 _SYMBOLS = (("&gt;=", "≥"), ("&lt;=", "≤"), ("sqrt(", "√("), (" - ", " − "))
 
