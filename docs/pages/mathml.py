@@ -30,7 +30,7 @@ def markup(latex: str, *, display: str) -> str:
     True
     """
     if r"\\" in latex and r"\begin{" not in latex:
-        latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
+        latex = rf"\begin{{split}}{latex}\end{{split}}"
     element = tree(latex)
     element.set("display", display)
     return ET.tostring(element, encoding="unicode")

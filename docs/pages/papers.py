@@ -96,7 +96,7 @@ class Site:
             row=row,
             paper=paper,
             chapter=chapter,
-            chapter_link=f"../papers/{paper.prefix}.html#{_slug(chapter)}",
+            chapter_link=f"../papers/{paper.prefix}.html#{_slug(paper, chapter)}",
             drawn=_Inline(self.figures),
             larger=self.published.get(claim.id, []),
             used_by=[r for r in self.rows.values() if claim.id in r.claim.uses],
@@ -142,7 +142,7 @@ class Site:
         ]
         for _, chapter, rows in self._chapters(paper):
             parts += [
-                f"({_slug(chapter)})=\n### {_escaped(chapter)}",
+                f"({_slug(paper, chapter)})=\n### {_escaped(chapter)}",
                 _raw(self._render("paper_chapter.html", "../", rows=rows, title=chapter)),
             ]
         parts += ["## Figures"] if mine else []
@@ -229,5 +229,6 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
-def _slug(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+def _slug(paper: Paper, chapter: str) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", chapter.lower()).strip("-")
+    return f"{paper.prefix}-{words}"

@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import get_origin
 
 from pages.writing import write_all
 
@@ -61,7 +62,11 @@ def _page(name: str, names: list[str]) -> str:
     if top:
         lines += [PACKAGES[name], ""]
     else:
-        lines += [f".. automodule:: {name}", "   :members:", ""]
+        lines += [f".. automodule:: {name}", "   :members:"]
+        # Sphinx takes a parametrised type for a class without a signature.
+        aliases = [key for key, value in vars(module).items() if get_origin(value)]
+        lines += [f"   :exclude-members: {', '.join(aliases)}"] if aliases else []
+        lines += [""]
         lines += _elsewhere(module, set(names))
     if below:
         lines += [*_title("Modules", "-")]

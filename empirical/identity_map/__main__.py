@@ -44,6 +44,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
+    from empirical.identity_map.ending import ending
     from empirical.identity_map.networks import copier
     from empirical.identity_map.study import trained_record
 
@@ -64,7 +65,9 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         ),
         labels=(tuple(options.labels),),
     )
-    trained = command.train_one(trained_record, configuration, options, setting)
+    trained = command.train_one(
+        trained_record, configuration, options, setting, ending=ending
+    )
     return 1 if "diverged" in trained.status else 0
 
 
