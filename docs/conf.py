@@ -36,6 +36,7 @@ html_static_path = ["static", "_build/static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 html_sidebars = {
     "**": [
         "sidebar/brand.html",

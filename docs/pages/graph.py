@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-LETTER, PAD, HEIGHT = 6.3, 8.0, 20.0
+LETTER, PAD, HEIGHT = 6.75, 7.0, 20.0
 """Width of a letter of a name, what is left and right of it, height of a node: pixels."""
 GAP, BETWEEN, MARGIN = 46.0, 7.0, 22.0
 """Between columns, between rows, around components."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from pages import found
 from pages.figures import Shown, shown, topic, write_files
@@ -18,7 +18,7 @@ from verify import ledger, misprints, references
 from verify.claim import FAULTS
 from verify.items import Paper, papers
 from verify.report import rows as values
-from verify.report.html.markup import anchor
+from verify.report.html.markup import anchor, text
 from verify.report.html.templating import SHOWN_CASES, templates
 from verify.report.rows import Row
 
@@ -69,16 +69,17 @@ class Site:
         write_all(docs / "claims", dict(map(self._claim, self.rows.values())))
         write_all(docs / "papers", dict(map(self._paper, papers())))
         write_all(docs / "figures", dict(map(self._figure, self.figures.values())))
-        front = "dual_activations"
+        fronts = ("condition_numbers", "dual_activations")
+        front = next(self.figures[name] for name in fronts if self.figures[name].body)
         every = {
             "cards.html": self._render("cards.html", "", papers=list(map(self._trial, papers()))),
-            "picture.html": str(self.figures[front].body),
+            "picture.html": self._render("front_figure.html", "", one=front),
             "gallery.html": self._render("gallery.html", "", groups=list(self._groups())),
         }
         write_all(docs / "generated", every)
 
     def _render(self, template: str, prefix: str, **context: Any) -> str:
-        environment = _environment(prefix)
+        environment = _environment(prefix, self.rows)
         context |= {"everything": self.rows, "shown_cases": SHOWN_CASES}
         return environment.get_template(template).render(context, prefix=prefix)
 
@@ -198,17 +199,36 @@ class _Inline:
         one = self.figures.get(row.claim.figure)
         if one is None:
             return Markup()
-        return Markup(_environment("../").get_template("inline_figure.html").render(one=one))
+        template = _environment("../", {}).get_template("inline_figure.html")
+        return Markup(template.render(one=one))
 
 
-def _environment(prefix: str) -> Environment:
-    """Return the report's templates and the site's, with links below `prefix`."""
+def _environment(prefix: str, rows: Mapping[str, Row]) -> Environment:
+    """Return the report's templates and the site's, with links below `prefix`.
+
+    Ids of `rows` in a text become links.
+    """
+
+    def link(row: Row) -> str:
+        return f"{prefix}claims/{anchor(row.claim.id)}.html"
+
+    def linked(found: re.Match[str]) -> str:
+        row = rows.get(found[1])
+        if row is None:
+            return found[0]
+        title = escape(row.claim.title)
+        return f'<a class="ref {row.kind}" href="{link(row)}" title="{title}">{found[1]}</a>'
+
+    def dressed(value: str) -> Markup:
+        return Markup(re.sub(r"<code>(\w+/[\w.-]+)</code>", linked, text(value)))
+
     made = templates().overlay()
     made.loader = ChoiceLoader([FileSystemLoader(HERE / "templates"), made.loader])
     # A copy: the report links within its page.
     made.filters = {
         **made.filters,
-        "link": lambda row: f"{prefix}claims/{anchor(row.claim.id)}.html",
+        "link": link,
+        "dressed": dressed,
         "short": lambda paper: references.short_citation(paper.key),
     }
     return made

@@ -62,7 +62,7 @@ def _page(name: str, names: list[str]) -> str:
     if top:
         lines += [PACKAGES[name], ""]
     else:
-        lines += [f".. automodule:: {name}", "   :members:"]
+        lines += [f".. automodule:: {name}", "   :members:", "   :ignore-module-all:"]
         # Sphinx takes a parametrised type for a class without a signature.
         aliases = [key for key, value in vars(module).items() if get_origin(value)]
         lines += [f"   :exclude-members: {', '.join(aliases)}"] if aliases else []

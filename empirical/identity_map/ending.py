@@ -9,16 +9,16 @@ NEAR = 0.1
 
 def ending(record: RunRecord) -> Ending:
     """Say which of the two functions that fit one image the networks are nearer to."""
-    network, draws = record.configuration["network"], record.draws
-    names = [str(image["name"]) for image in record.fact("training")]
-    size = " x ".join(map(str, network["shape"][-2:]))
-    count = len(draws)
-    what = f"Trained {count} {network['kind']} network{'s' if count > 1 else ''}"
+    configuration, draws = record.configuration, record.draws
+    network, count = configuration["network"], len(record.draws)
+    labels = configuration["labels"][0]
+    images = f"{configuration['data']} image{'s' if len(labels) > 1 else ''}"
+    copied = f"{len(labels)} {images} of class {', '.join(map(str, labels))}"
+    if configuration["examples"] is not None:
+        copied = f"{configuration['examples']} {images}s"
     said = [
-        f"{what} of {len(network['widths']) + 1} layers and"
-        f" {record.fact('parameters'):,} parameters to reproduce {len(names)}"
-        f" {record.configuration['data']} image{'s' if len(names) > 1 else ''} of"
-        f" {size} pixels ({', '.join(names)})."
+        f"Trained {count} {network['kind']} network{'s' if count > 1 else ''} of"
+        f" {record.fact('parameters'):,} parameters to reproduce {copied}."
     ]
     done = draws.ended("finished")
     if done:
