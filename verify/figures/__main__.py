@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from empirical.digest import code_digest
 from verify.claim import Profile
+from verify.command import records_root
 from verify.figures import Numbered, Picture, identity_map, mmd_init, named, square_loss
 from verify.figures.recorded import fullest
 from verify.figures.runs import Folder, Missing, beside, training_command
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     expected = paper.expected(scale)
     shown = (expected, paper.expected(scale, "tables") if paper.tables else {})
     records = Folder(
-        options.records or beside(folder_of(profile), profile.value).folder,
+        options.records or beside(folder_of(profile, records_root()), profile.value).folder,
         scale=scale,
         names={name for by in shown for names in by.values() for name in names},
     )
@@ -152,7 +153,7 @@ def _draw_one(picture: Picture, profile: Profile, options: argparse.Namespace) -
     ValueError
         If what it shows has no record; the message says what makes it.
     """
-    folder = folder_of(profile)
+    folder = folder_of(profile, records_root())
     record = fullest(picture.name, folder) if picture.of_record is not None else None
     runs = Folder(options.records) if options.records else beside(folder, profile.value)
     made = picture(record, runs=runs)
