@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 
-def dual(*activations: Activation, ax: "Axes | None" = None, points: int = 201) -> "Axes":
+def dual(
+    *activations: Activation, ax: "Axes | None" = None, points: int = 201
+) -> "Axes":
     r"""Draw dual activations, beside the diagonal that no layer at all would be.
 
     .. math:: \hat\sigma(\rho) = E[\sigma(X)\,\sigma(Y)], \qquad \operatorname{corr}(X, Y) = \rho
@@ -260,7 +262,9 @@ def draw_diagram(made: diagrams.Diagram, *, ax: "Axes | None" = None) -> "Axes":
     bar = ax.figure.colorbar(image, ax=ax, extend="both")
     bar.set_label("depth scale of correlations ξ (layers)")
     for w, b in made.edges:
-        label = "edge of chaos, χ = 1" if not ax.get_legend_handles_labels()[1] else None
+        label = (
+            "edge of chaos, χ = 1" if not ax.get_legend_handles_labels()[1] else None
+        )
         if len(w) == 1:
             style = {"marker": "o", "markerfacecolor": "white", "linestyle": "none"}
             ax.plot(w, b, color="0.13", clip_on=False, label=label, **style)

@@ -54,7 +54,11 @@ class Shown:
     def size(self) -> str:
         """Width and height as attributes of an image."""
         found = _SIZE.search(self.body)
-        return f'width="{float(found[1]):.0f}" height="{float(found[2]):.0f}"' if found else ""
+        return (
+            f'width="{float(found[1]):.0f}" height="{float(found[2]):.0f}"'
+            if found
+            else ""
+        )
 
     @property
     def seen(self) -> str:
@@ -111,18 +115,24 @@ def _shown(picture: Picture, root: Path, kept: Path) -> Shown:
         if (root / name / RUNS).is_dir()
     ]
     found = (one for one in tried if one.body)
-    default = Shown(picture, missing="Drawn from trained networks, of which no record is here.")
+    default = Shown(
+        picture, missing="Drawn from trained networks, of which no record is here."
+    )
     return next(found, tried[-1] if tried else default)
 
 
 def _drawn(picture: Picture, name: str, scale: str, root: Path, kept: Path) -> Shown:
     folder = root / name
-    key = hashlib.sha256(f"{picture.title}{picture.caption}{_code(picture)}{_state(folder)}".encode()).hexdigest()
+    key = hashlib.sha256(
+        f"{picture.title}{picture.caption}{_code(picture)}{_state(folder)}".encode()
+    ).hexdigest()
     path = kept / f"{picture.name}-{name}-{key[:16]}.html"
     if path.exists():
         return Shown(picture, path.read_text(encoding="utf-8"), scale=scale)
     try:
-        record = fullest(picture.name, folder) if picture.of_record is not None else None
+        record = (
+            fullest(picture.name, folder) if picture.of_record is not None else None
+        )
         body = picture.markup(record, runs=Folder(folder / RUNS, scale=scale))
     except ValueError as error:  # of which `Missing` is one
         reason = str(error).replace(f"{root.parent}/", "")
@@ -156,13 +166,17 @@ def topic(picture: Picture, rows: Mapping[str, Row]) -> str:
     """Return the paper that a picture belongs to, by its topic or its claims."""
     if picture.topic:
         return picture.topic.strip("/")
-    papers = {row.claim.paper for row in rows.values() if row.claim.figure == picture.name}
+    papers = {
+        row.claim.paper for row in rows.values() if row.claim.figure == picture.name
+    }
     return min(papers, default="dc")
 
 
 def write_files(every: Iterable[Shown], folder: Path) -> None:
     """Write each SVG to a file of its own, for pages that show many."""
-    files = {f"{s.picture.name}.svg": s.file() for s in every if s.body and not s.is_table}
+    files = {
+        f"{s.picture.name}.svg": s.file() for s in every if s.body and not s.is_table
+    }
     write_all(folder, files)
 
 

@@ -19,7 +19,9 @@ EARLIER = "Found by an earlier version of the code."
 def quick(entries: Sequence[Entry], root: Path) -> tuple[Row, ...]:
     """Join claims with their quick records; what earlier code found says so."""
     rows = build(entries, root / "quick")
-    return tuple(_still(row, Profile.QUICK) if row.outcome == STALE else row for row in rows)
+    return tuple(
+        _still(row, Profile.QUICK) if row.outcome == STALE else row for row in rows
+    )
 
 
 def published(entries: Sequence[Entry], root: Path) -> dict[str, list[tuple[str, Row]]]:

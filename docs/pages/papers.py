@@ -23,6 +23,9 @@ from verify.report.html.templating import SHOWN_CASES, templates
 from verify.report.rows import Row
 
 HERE = Path(__file__).parent
+FRONT = "condition_numbers"
+"""The picture of the front page, where it is drawn; else the first that is."""
+
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#$|~])")
 
 
@@ -69,12 +72,16 @@ class Site:
         write_all(docs / "claims", dict(map(self._claim, self.rows.values())))
         write_all(docs / "papers", dict(map(self._paper, papers())))
         write_all(docs / "figures", dict(map(self._figure, self.figures.values())))
-        fronts = ("condition_numbers", "dual_activations")
-        front = next(self.figures[name] for name in fronts if self.figures[name].body)
+        drawn = [one for one in self.figures.values() if one.body and not one.is_table]
+        fronts = [one for one in drawn if one.picture.name == FRONT] or drawn
         every = {
-            "cards.html": self._render("cards.html", "", papers=list(map(self._trial, papers()))),
-            "picture.html": self._render("front_figure.html", "", one=front),
-            "gallery.html": self._render("gallery.html", "", groups=list(self._groups())),
+            "cards.html": self._render(
+                "cards.html", "", papers=list(map(self._trial, papers()))
+            ),
+            "picture.html": self._render("front_figure.html", "", one=fronts[0]),
+            "gallery.html": self._render(
+                "gallery.html", "", groups=list(self._groups())
+            ),
         }
         write_all(docs / "generated", every)
 
@@ -89,7 +96,9 @@ class Site:
         claim = row.claim
         paper = next(p for p in papers() if p.prefix == claim.paper)
         chapter = paper.section_of(claim.items)
-        mine = [r for _, title, rs in self._chapters(paper) if title == chapter for r in rs]
+        mine = [
+            r for _, title, rs in self._chapters(paper) if title == chapter for r in rs
+        ]
         at = mine.index(row)
         body = self._render(
             "claim_page.html",
@@ -128,7 +137,11 @@ class Site:
         trial = self._trial(paper)
         prose = HERE / "prose" / f"{paper.prefix}.md"
         said = prose.read_text(encoding="utf-8") if prose.exists() else ""
-        mine = [s for s in self.figures.values() if topic(s.picture, self.rows) == paper.prefix]
+        mine = [
+            s
+            for s in self.figures.values()
+            if topic(s.picture, self.rows) == paper.prefix
+        ]
         shown_by = {s.picture.name: self._naming(s) for s in mine}
         parts = [
             f"# {_escaped(paper.title)}",
@@ -137,21 +150,30 @@ class Site:
             "## What is false, or not reproduced",
             _raw(self._render("paper_faults.html", "../", **trial)),
             "## How claims rest on each other",
-            _raw(self._render("paper_graph.html", "../", graph=self._graph(trial["rows"]))),
+            _raw(
+                self._render(
+                    "paper_graph.html", "../", graph=self._graph(trial["rows"])
+                )
+            ),
             "## Claims",
             _raw(self._render("paper_legend.html", "../")),
         ]
         for _, chapter, rows in self._chapters(paper):
             parts += [
                 f"({_slug(paper, chapter)})=\n### {_escaped(chapter)}",
-                _raw(self._render("paper_chapter.html", "../", rows=rows, title=chapter)),
+                _raw(
+                    self._render("paper_chapter.html", "../", rows=rows, title=chapter)
+                ),
             ]
         parts += ["## Figures"] if mine else []
         for one in mine:
             parts.append(
                 _raw(
                     self._render(
-                        "paper_figure.html", "../", one=one, rows=shown_by[one.picture.name]
+                        "paper_figure.html",
+                        "../",
+                        one=one,
+                        rows=shown_by[one.picture.name],
                     )
                 )
             )
@@ -185,7 +207,11 @@ class Site:
         return [
             (paper, mine)
             for paper in papers()
-            if (mine := [s for s in every if topic(s.picture, self.rows) == paper.prefix])
+            if (
+                mine := [
+                    s for s in every if topic(s.picture, self.rows) == paper.prefix
+                ]
+            )
         ]
 
 

@@ -15,7 +15,12 @@ PACKAGES = {
     "empirical": "Networks of finite width: trained, measured and recorded.",
     "verify": "The ledger: claims, comparisons, records, figures and the report.",
 }
-_APART = ("verify.claims", "verify.test_claims", "verify.mutants.", "verify.report.html.")
+_APART = (
+    "verify.claims",
+    "verify.test_claims",
+    "verify.mutants.",
+    "verify.report.html.",
+)
 
 
 def write_reference(folder: Path) -> None:
@@ -90,7 +95,9 @@ def _elsewhere(module: ModuleType, pages: set[str]) -> list[str]:
     for key in sorted(getattr(module, "__all__", None) or vars(module)):
         value = getattr(module, key)
         home = str(getattr(value, "__module__", ""))
-        if key.startswith("_") or not (inspect.isclass(value) or inspect.isroutine(value)):
+        if key.startswith("_") or not (
+            inspect.isclass(value) or inspect.isroutine(value)
+        ):
             continue
         if home in pages and home != name and home.startswith(f"{name}."):
             role = "class" if inspect.isclass(value) else "func"
@@ -100,7 +107,12 @@ def _elsewhere(module: ModuleType, pages: set[str]) -> list[str]:
             kind = "autoclass" if inspect.isclass(value) else "autofunction"
             here += [f".. {kind}:: {name}.{key}", ""]
     if listed:
-        listed = [*_title("Names", "-"), f"All of these are names of ``{name}``.", "", *listed]
+        listed = [
+            *_title("Names", "-"),
+            f"All of these are names of ``{name}``.",
+            "",
+            *listed,
+        ]
     return [*here, *listed]
 
 

@@ -36,7 +36,11 @@ def _depth(result: Result, settings: Mapping[str, Any]) -> Ending:
         f" and {settings['width']} units a layer on {settings['n']} inputs."
     )
     return Ending(
-        said=(what, *said), curves=tuple(curves), x="depth", y="condition number", log=True
+        said=(what, *said),
+        curves=tuple(curves),
+        x="depth",
+        y="condition number",
+        log=True,
     )
 
 

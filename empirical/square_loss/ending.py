@@ -23,7 +23,9 @@ def ending(record: RunRecord) -> Ending:
         said.append(f"{ended(record)}: try a smaller `--rate`.")
     else:
         errors = [100.0 * error for error in done.fact("test_error")]
-        said.append(f"{ended(record)}, and misclassify {spread(errors)} % of the tests.")
+        said.append(
+            f"{ended(record)}, and misclassify {spread(errors)} % of the tests."
+        )
         last = done.series("rho")[:, -1]
         said.append(
             f"The norm rho of the network ended at {spread(last)}; the equilibrium of its"

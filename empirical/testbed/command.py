@@ -186,7 +186,10 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     text = "minutes on two cores, hours, or the paper's protocol; default: small"
     parser.add_argument("--scale", choices=SCALES, default="small", help=text)
     parser.add_argument(
-        "--only", nargs="+", metavar="WORD", help="only configurations whose name holds every WORD"
+        "--only",
+        nargs="+",
+        metavar="WORD",
+        help="only configurations whose name holds every WORD",
     )
     text = "only what one of these figures of the paper shows"
     parser.add_argument("--figures", nargs="+", type=int, metavar="NUMBER", help=text)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHONS = ("python3.11", "python3.12", "python3.13")
-CLAIM = "dc/defC.1-enclosed"
+CLAIM = "dc/thm3.4-maximum"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,18 +66,24 @@ def tried(python: str, wheel: Path, folder: Path, claim: str) -> None:
     assert "</html>" in page.read_text(encoding="utf-8")
     assert [path.name for path in empty.iterdir()] == [page.name]
     records = [path.name for path in cache.rglob("*.json")]
-    assert f"{claim.replace('/', '-')}.json" in records or records, records
+    assert records, "no record in the cache"
     assert _written(home) == before, "something was written beside the modules"
     say(f"{python}: installed in {installed:.0f} s, {claim} holds")
 
 
 def _written(home: Path) -> set[str]:
     """Return the project's files of an installation."""
-    found = (p for name in ("theory", "empirical", "verify") for p in (home / name).rglob("*"))
+    found = (
+        p
+        for name in ("theory", "empirical", "verify")
+        for p in (home / name).rglob("*")
+    )
     return {str(p) for p in found if "__pycache__" not in p.parts}
 
 
-def call(*command: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+def call(
+    *command: str, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> str:
     """Run a command; return its stdout, or end with what it said."""
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
     if done.returncode:

@@ -34,7 +34,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (info / "METADATA").write_text(f"{head}Version: {project['version']}\n")
     lines: list[str] = []
     for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+        lines += [
+            f"[{group}]",
+            *(f"{name} = {value}" for name, value in points.items()),
+        ]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
     return folder
 

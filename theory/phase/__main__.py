@@ -160,7 +160,10 @@ def _parser() -> argparse.ArgumentParser:
         help=f"one of {', '.join(CATALOGUE)}".replace("%", "%%"),
     )
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="draw the diagram to a .svg, .png or .pdf file"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="draw the diagram to a .svg, .png or .pdf file",
     )
     parser.add_argument(
         "--weight-var",

@@ -94,7 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     expected = paper.expected(scale)
     shown = (expected, paper.expected(scale, "tables") if paper.tables else {})
     records = Folder(
-        options.records or beside(folder_of(profile, records_root()), profile.value).folder,
+        options.records
+        or beside(folder_of(profile, records_root()), profile.value).folder,
         scale=scale,
         names={name for by in shown for names in by.values() for name in names},
     )
