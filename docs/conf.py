@@ -20,7 +20,6 @@ extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.viewcode",
     "pages.mathml",
 ]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]

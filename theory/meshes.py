@@ -37,8 +37,8 @@ DEEPEST = 2.0**-100
 """Width over min(sigma, 1) of the last panel next to a kink at zero."""
 
 HIDING = 2.0**-28
-"""Width over ``min(sigma, 1) + |x|``, and over the distance from any kink, of panels that hide
-one that was not found."""
+"""Width over ``min(sigma, 1) + |x|``, and over the distance from a kink, of panels that
+hide one that was not found."""
 
 MANY = 256
 """Panels of one width that may be too wide before those that cannot matter are left."""

@@ -28,7 +28,7 @@ def dual(
 ) -> "Axes":
     r"""Draw dual activations, beside the diagonal that no layer at all would be.
 
-    .. math:: \hat\sigma(\rho) = E[\sigma(X)\,\sigma(Y)], \qquad \operatorname{corr}(X, Y) = \rho
+    .. math:: \hat\sigma(\rho) = E[\sigma(X)\,\sigma(Y)], \operatorname{corr}(X, Y) = \rho
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def dual(
     ['normalized relu', 'normalized tanh']
     """
     _check("dual", activations, points)
-    ax = _axes(ax)
+    axes: Any = _axes(ax)
     rho = np.linspace(-1.0, 1.0, points)
     for activation in activations:
-        ax.plot(rho, activation.dual(rho), label=activation.name)
-    ax.plot(rho, rho, color="0.7", linewidth=1.0, zorder=0)
-    ax.set(xlabel="correlation ρ of two inputs", ylabel="dual σ̂(ρ)", xlim=(-1.0, 1.0))
-    ax.legend(frameon=False)
-    return ax
+        axes.plot(rho, activation.dual(rho), label=activation.name)
+    axes.plot(rho, rho, color="0.7", linewidth=1.0, zorder=0)
+    axes.set(xlabel="correlation ρ of two inputs", ylabel="dual σ̂(ρ)", xlim=(-1.0, 1.0))
+    axes.legend(frameon=False)
+    return axes
 
 
 def depth_map(
@@ -110,21 +110,21 @@ def depth_map(
     True
     """
     _check("depth_map", depths, points)
-    ax = _axes(ax)
+    axes: Any = _axes(ax)
     rho = np.linspace(-1.0, 1.0, points)
     shades = _shades(len(depths))
     for depth, shade in zip(depths, shades, strict=True):
         label = "1 layer" if depth == 1 else f"{depth} layers"
         values = kernels.nngp_map(rho, activation, depth)
-        ax.plot(rho, values, color=shade, label=label)
-    ax.set(
+        axes.plot(rho, values, color=shade, label=label)
+    axes.set(
         title=activation.name,
         xlabel="correlation ρ of two inputs",
         ylabel="product after L layers",
         xlim=(-1.0, 1.0),
     )
-    ax.legend(frameon=False)
-    return ax
+    axes.legend(frameon=False)
+    return axes
 
 
 def kernel(matrix: npt.ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
@@ -169,12 +169,12 @@ def kernel(matrix: npt.ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
             f"plots.kernel: `matrix` must be finite, but {count} of {values.size} entries"
             " are not"
         )
-    ax = _axes(ax)
+    axes: Any = _axes(ax)
     largest = float(np.abs(values).max()) or 1.0
-    image = ax.imshow(values, cmap="RdBu_r", vmin=-largest, vmax=largest)
-    ax.figure.colorbar(image, ax=ax)
-    ax.set(xlabel="input", ylabel="input")
-    return ax
+    image = axes.imshow(values, cmap="RdBu_r", vmin=-largest, vmax=largest)
+    axes.figure.colorbar(image, ax=axes)
+    axes.set(xlabel="input", ylabel="input")
+    return axes
 
 
 def phase_diagram(
@@ -238,20 +238,20 @@ def phase_diagram(
         raise ValueError(
             f"plots.phase_diagram: `points` must be from 2 to 1000, got {points}"
         )
-    ax = _axes(ax)
+    axes: Any = _axes(ax)
     weights = weight_var or (0.0, diagrams.reach(activation, bias_var))
     made = diagrams.diagram(activation, weights, bias_var, points, progress=progress)
-    return draw_diagram(made, ax=ax)
+    return draw_diagram(made, ax=axes)
 
 
 def draw_diagram(made: diagrams.Diagram, *, ax: "Axes | None" = None) -> "Axes":
     """Draw a phase diagram that is there: see `phase_diagram`."""
     from matplotlib.colors import LogNorm
 
-    ax = _axes(ax)
-    ax.set_facecolor("0.87")
+    axes: Any = _axes(ax)
+    axes.set_facecolor("0.87")
     cells = np.ma.masked_invalid(made.depth)
-    image = ax.imshow(
+    image = axes.imshow(
         np.clip(cells, 1.0, 100.0),
         origin="lower",
         aspect="auto",
@@ -259,22 +259,22 @@ def draw_diagram(made: diagrams.Diagram, *, ax: "Axes | None" = None) -> "Axes":
         norm=LogNorm(1.0, 100.0),
         cmap="viridis",
     )
-    bar = ax.figure.colorbar(image, ax=ax, extend="both")
+    bar = axes.figure.colorbar(image, ax=axes, extend="both")
     bar.set_label("depth scale of correlations ξ (layers)")
     for w, b in made.edges:
         label = (
-            "edge of chaos, χ = 1" if not ax.get_legend_handles_labels()[1] else None
+            "edge of chaos, χ = 1" if not axes.get_legend_handles_labels()[1] else None
         )
         if len(w) == 1:
             style = {"marker": "o", "markerfacecolor": "white", "linestyle": "none"}
-            ax.plot(w, b, color="0.13", clip_on=False, label=label, **style)
+            axes.plot(w, b, color="0.13", clip_on=False, label=label, **style)
             continue
         # A dark line within a white one is seen on every colour.
-        ax.plot(w, b, color="white", linewidth=4.0)
-        ax.plot(w, b, color="0.13", linewidth=1.6, label=label)
+        axes.plot(w, b, color="white", linewidth=4.0)
+        axes.plot(w, b, color="0.13", linewidth=1.6, label=label)
     for name in ("ordered", "chaotic", "divergent"):
-        _name_region(ax, made, name)
-    ax.set(
+        _name_region(axes, made, name)
+    axes.set(
         title=f"Phases of deep random networks: {made.name}",
         xlabel="weight variance $\\sigma_w^2$",
         ylabel="bias variance $\\sigma_b^2$",
@@ -282,8 +282,8 @@ def draw_diagram(made: diagrams.Diagram, *, ax: "Axes | None" = None) -> "Axes":
         ylim=made.biases,
     )
     if made.edges:
-        ax.legend(loc="upper right", framealpha=0.85)
-    return ax
+        axes.legend(loc="upper right", framealpha=0.85)
+    return axes
 
 
 NARROW = 0.22
@@ -350,13 +350,13 @@ def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
     try:
-        from matplotlib import pyplot
+        from matplotlib import pyplot as plt
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "theory.plots needs Matplotlib: install the extra, "
             'python -m pip install "deep-ledger[plots]"'
         ) from error
-    return pyplot.subplots(figsize=(6.0, 4.2), layout="constrained")[1]
+    return plt.subplots(figsize=(6.0, 4.2), layout="constrained")[1]
 
 
 def _shades(count: int) -> list[Any]:

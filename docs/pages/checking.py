@@ -119,9 +119,10 @@ def _of_link(path: Path, target: str, name: Path) -> Iterator[str]:
     there = path if not parts.path else (path.parent / unquote(parts.path)).resolve()
     if not there.is_file():
         yield f"{name}: {target} leads nowhere"
-    elif parts.fragment and there.suffix == ".html":
-        if unquote(parts.fragment) not in _page(there).anchors:
-            yield f"{name}: {target} names no place of its page"
+        return
+    of_page = parts.fragment and there.suffix == ".html"
+    if of_page and unquote(parts.fragment) not in _page(there).anchors:
+        yield f"{name}: {target} names no place of its page"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -102,8 +102,7 @@ def shown(root: Path, kept: Path) -> dict[str, Shown]:
         Folder of earlier drawings, which are taken again while code and records last.
     """
     kept.mkdir(parents=True, exist_ok=True)
-    made = {p.name: _shown(p, root, kept) for p in figures.pictures(everything=True)}
-    return made
+    return {p.name: _shown(p, root, kept) for p in figures.pictures(everything=True)}
 
 
 def _shown(picture: Picture, root: Path, kept: Path) -> Shown:

@@ -134,8 +134,8 @@ def picture(nodes: Sequence[Node], *, title: str, width: float = 860.0) -> str:
     boxes = [_box(node, *placed[node.name]) for node in known.values()]
     size = f"0 0 {right + 2:.0f} {y + shelf + 2:.0f}"
     return (
-        f'<svg class="graph" viewBox="{size}" style="width: {right + 2:.0f}px" role="group"'
-        f' aria-label="{escape(title)}"><g transform="translate(1 1)">'
+        f'<svg class="graph" viewBox="{size}" style="width: {right + 2:.0f}px"'
+        f' role="group" aria-label="{escape(title)}"><g transform="translate(1 1)">'
         f"{''.join(edges)}{''.join(boxes)}</g></svg>"
     )
 
@@ -152,7 +152,8 @@ def _edge(start: tuple[float, float, float], end: tuple[float, float, float]) ->
 
 def _box(node: Node, x: float, y: float, width: float) -> str:
     return (
-        f'<a href="{escape(node.link)}" class="{node.kind}"><title>{escape(node.title)}</title>'
+        f'<a href="{escape(node.link)}" class="{node.kind}">'
+        f"<title>{escape(node.title)}</title>"
         f'<rect x="{x:.0f}" y="{y:.1f}" width="{width:.0f}" height="{HEIGHT:.0f}" rx="4"/>'
         f'<text x="{x + PAD:.0f}" y="{y + 14:.1f}">{escape(node.label)}</text></a>'
     )

@@ -242,8 +242,10 @@ def _environment(prefix: str, rows: Mapping[str, Row]) -> Environment:
         row = rows.get(found[1])
         if row is None:
             return found[0]
-        title = escape(row.claim.title)
-        return f'<a class="ref {row.kind}" href="{link(row)}" title="{title}">{found[1]}</a>'
+        title, place = escape(row.claim.title), link(row)
+        return (
+            f'<a class="ref {row.kind}" href="{place}" title="{title}">{found[1]}</a>'
+        )
 
     def dressed(value: str) -> Markup:
         return Markup(re.sub(r"<code>(\w+/[\w.-]+)</code>", linked, text(value)))

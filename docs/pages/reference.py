@@ -11,7 +11,7 @@ from typing import get_origin
 from pages.writing import write_all
 
 PACKAGES = {
-    "theory": "Closed forms. Functions take scalars or arrays and say how accurate they are.",
+    "theory": "Closed forms. Functions take scalars or arrays and say how exact they are.",
     "empirical": "Networks of finite width: trained, measured and recorded.",
     "verify": "The ledger: claims, comparisons, records, figures and the report.",
 }
@@ -47,8 +47,8 @@ def public_modules(package: str) -> Iterator[str]:
 def _index() -> str:
     lines = [
         *_title("Reference"),
-        "A page for every public module, written from its docstrings: formulas, shapes, ranges,",
-        "errors, and examples that are tested. The :ref:`genindex` has every name.",
+        "A page for every public module, written from its docstrings: formulas, shapes,",
+        "ranges, errors, and tested examples. The :ref:`genindex` has every name.",
         "",
     ]
     for package, words in PACKAGES.items():

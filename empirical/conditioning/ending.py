@@ -80,11 +80,15 @@ def _norms(result: Result, settings: Mapping[str, Any]) -> Ending:
         for k in range(squared.shape[1])
     )
     said = (
-        f"Drew {settings['draws']} networks with {settings['activation']} and"
-        f" {settings['width']} units a layer.",
-        f"After {len(squared) - 1} layers the squared lengths {spread(squared[0])} have"
-        f" become {spread(squared[-1])}, and the cosine {result['correlations'][0]:.3g}"
-        f" has become {result['correlations'][-1]:.3g}.",
+        (
+            f"Drew {settings['draws']} networks with {settings['activation']} and"
+            f" {settings['width']} units a layer."
+        ),
+        (
+            f"After {len(squared) - 1} layers the squared lengths {spread(squared[0])} have"
+            f" become {spread(squared[-1])}, and the cosine {result['correlations'][0]:.3g}"
+            f" has become {result['correlations'][-1]:.3g}."
+        ),
     )
     return Ending(said=said, curves=curves, x="layer", y="squared length")
 
@@ -94,11 +98,15 @@ def _chain(result: Result, settings: Mapping[str, Any]) -> Ending:
     error = np.asarray(result["correlations_standard_errors"], dtype=float)
     curve = Curve("mean correlation", np.arange(len(mean)), mean, error)
     said = (
-        f"Drew {settings['chains']} networks with {settings['activation']} and"
-        f" {settings['width']} units a layer.",
-        f"Two inputs of correlation {mean[0]:.3g} have {mean[-1]:.3g} ± {error[-1]:.1g}"
-        f" after {len(mean) - 1} layers; at infinite width a normalised activation leaves"
-        " less with every layer.",
+        (
+            f"Drew {settings['chains']} networks with {settings['activation']} and"
+            f" {settings['width']} units a layer."
+        ),
+        (
+            f"Two inputs of correlation {mean[0]:.3g} have {mean[-1]:.3g} ± {error[-1]:.1g}"
+            f" after {len(mean) - 1} layers; at infinite width a normalised activation"
+            " leaves less with every layer."
+        ),
     )
     return Ending(said=said, curves=(curve,), x="layer", y="mean correlation")
 
@@ -109,12 +117,16 @@ def _train(result: Result, settings: Mapping[str, Any]) -> Ending:
     left = [float(each[-1] / each[0]) for each in losses]
     away = sum(step >= 0 for step in result["diverged_at"])
     said = (
-        f"Trained {settings['layers']} layers of {len(losses)} networks with"
-        f" {settings['depth']} hidden layers of {settings['width']} units by gradient"
-        f" descent on {settings['n']} random signs.",
-        f"After {steps[-1]} steps {spread(left, '.1e')} of the first loss is left;"
-        f" {away} of {len(losses)} diverged. The kernel's condition number at the start was"
-        f" {spread(np.asarray(result['conditions'], dtype=float))}.",
+        (
+            f"Trained {settings['layers']} layers of {len(losses)} networks with"
+            f" {settings['depth']} hidden layers of {settings['width']} units by gradient"
+            f" descent on {settings['n']} random signs."
+        ),
+        (
+            f"After {steps[-1]} steps {spread(left, '.1e')} of the first loss is left;"
+            f" {away} of {len(losses)} diverged. The kernel's condition number was at first"
+            f" {spread(np.asarray(result['conditions'], dtype=float))}."
+        ),
     )
     curves = (
         Curve(f"network {k + 1}", steps[: len(each)], each)
@@ -128,10 +140,14 @@ def _digits(result: Result, settings: Mapping[str, Any]) -> Ending:
     depths = np.asarray([row["depth"] for row in rows])
     right = np.asarray([row["test_accuracy"] for row in rows], dtype=float)
     said = (
-        f"Interpolated {settings['n']} digits with kernels averaged over"
-        f" {settings['draws']} networks of {settings['width']} units.",
-        f"Of {settings['tests']} other digits {spread(100.0 * right)} % are right, at depth"
-        f" {spread(depths, '.0f')}.",
+        (
+            f"Interpolated {settings['n']} digits with kernels averaged over"
+            f" {settings['draws']} networks of {settings['width']} units."
+        ),
+        (
+            f"Of {settings['tests']} other digits {spread(100.0 * right)} % are right,"
+            f" at depth {spread(depths, '.0f')}."
+        ),
     )
     curve = Curve("digits right", depths, right)
     return Ending(said=said, curves=(curve,), x="depth", y="share right")

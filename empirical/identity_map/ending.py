@@ -17,8 +17,10 @@ def ending(record: RunRecord) -> Ending:
     if configuration["examples"] is not None:
         copied = f"{configuration['examples']} {images}s"
     said = [
-        f"Trained {count} {network['kind']} network{'s' if count > 1 else ''} of"
-        f" {record.fact('parameters'):,} parameters to reproduce {copied}."
+        (
+            f"Trained {count} {network['kind']} network{'s' if count > 1 else ''} of"
+            f" {record.fact('parameters'):,} parameters to reproduce {copied}."
+        )
     ]
     done = draws.ended("finished")
     if done:
@@ -54,6 +56,8 @@ def _meaning(record: RunRecord) -> list[str]:
     else:
         nearer = "nearer to the constant: what was learnt is the training image"
     return [
-        f"On images that it has not seen the output correlates {same:.2f} with the input"
-        f" and {fixed:.2f} with the training image, {nearer}."
+        (
+            f"On images that it has not seen the output correlates {same:.2f} with the"
+            f" input and {fixed:.2f} with the training image, {nearer}."
+        )
     ]

@@ -9,12 +9,15 @@ from empirical.testbed.records import RunRecord
 def ending(record: RunRecord) -> Ending:
     """Say how well an arm has fitted its digits, at which rate."""
     configuration, draws = record.configuration, record.draws
+    rates = ", ".join(f"{rate:g}" for rate in configuration["rates"])
     said = [
-        f"Trained {len(draws)} networks of the arm {configuration['arm']} with"
-        f" {configuration['depth']} hidden layers of {configuration['width']} units on"
-        f" {record.fact('examples'):,} digits, for {configuration['epochs']} epochs at the"
-        f" rate {record.fact('rate'):g}, the best of"
-        f" {', '.join(f'{rate:g}' for rate in configuration['rates'])} on digits held out."
+        (
+            f"Trained {len(draws)} networks of the arm {configuration['arm']} with"
+            f" {configuration['depth']} hidden layers of {configuration['width']} units"
+            f" on {record.fact('examples'):,} digits, for {configuration['epochs']} epochs"
+            f" at the rate {record.fact('rate'):g}, the best of {rates} on digits held"
+            " out."
+        )
     ]
     done = draws.ended("finished")
     curves: list[Curve] = []

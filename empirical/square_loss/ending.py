@@ -13,10 +13,12 @@ def ending(record: RunRecord) -> Ending:
     labels = " and ".join(map(str, configuration["labels"]))
     scales = ", ".join(f"{scale:g}" for scale in configuration["scales"])
     said = [
-        f"Trained {len(record.draws)} {network['kind']} networks ({widths}) from weights"
-        f" scaled by {scales}, on {record.fact('examples')} images of"
-        f" {configuration['data']} {labels}, for"
-        f" {configuration['recipe']['epochs']} epochs."
+        (
+            f"Trained {len(record.draws)} {network['kind']} networks ({widths}) from"
+            f" weights scaled by {scales}, on {record.fact('examples')} images of"
+            f" {configuration['data']} {labels}, for"
+            f" {configuration['recipe']['epochs']} epochs."
+        )
     ]
     done = record.draws.ended("finished")
     if not done:

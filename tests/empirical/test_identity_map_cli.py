@@ -181,8 +181,16 @@ class TestCommand:
         argv += ["--labels", "7", "3", "--measure", "predictions", "change"]
         assert (
             command.main(
-                [*argv, "--optimiser", "adam", "--clip", "none", "--no-rescale"]
-                + ["--output", "-"]
+                [
+                    *argv,
+                    "--optimiser",
+                    "adam",
+                    "--clip",
+                    "none",
+                    "--no-rescale",
+                    "--output",
+                    "-",
+                ]
             )
             == 0
         )

@@ -17,7 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "constraints.txt"
-HEAD = "# Exact versions for reproducible runs; pyproject.toml gives the ranges that work.\n"
+HEAD = (
+    "# Exact versions for reproducible runs; pyproject.toml gives the ranges that work."
+    "\n"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
