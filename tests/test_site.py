@@ -32,7 +32,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first, second = figures.named("dual_activations"), figures.named("mmd_table_1")
     given: dict[str, Any] = {
         "rows": {name: _row(name) for name in CLAIMS},
-        "published": {},
         "figures": {
             first.name: Shown(first, svg),
             second.name: Shown(second, missing="No network has a record."),

@@ -15,6 +15,7 @@ from itertools import product
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from empirical.testbed import faults
 from verify import items
 from verify.compare import Comparison, Outcome
 from verify.reading import Reading
@@ -49,7 +50,7 @@ class Evidence(Enum):
             Evidence.NUMERIC: "no difference at the listed points, beyond rounding",
             Evidence.SEARCH: "no counterexample among the sharp and searched cases",
             Evidence.STATISTICAL: "an error of the stated size would have been seen",
-            Evidence.TREND: "the fitted trend's interval lies inside the stated one",
+            Evidence.TREND: "the effect exceeds what independent networks differ by",
         }[self]
 
 
@@ -137,7 +138,8 @@ class Claim:
     evidence : Evidence
         The kind of evidence `measure` gives: the strongest that fits.
     cases : tuple of mapping
-        Evaluations of the quick profile; sharp and degenerate points belong here.
+        Evaluations of the quick profile; sharp and degenerate points belong here. A
+        claim on training that takes more has none, and is shown by its published record.
     larger_cases : mapping
         Cases of the other profiles, where they differ.
     predict, measure : callable
@@ -169,6 +171,9 @@ class Claim:
     runs : callable, optional
         ``runs(**case)``, the trained networks that a case looks at; no others are to be
         had. They are trained before the claim is run, once for all that look at them.
+    withstands : mapping
+        Faults of training (`empirical.testbed.faults.FAULTS`) that the statement is not
+        about, each with why: under all others it must not hold; see `verify.calibrate`.
     figure : str
         Name of a function of `verify.figures` that draws this claim's record.
     open_reason : str
@@ -203,6 +208,7 @@ class Claim:
     uses: tuple[str, ...] = ()
     finding: str = ""
     runs: Callable[..., Iterable[Any]] | None = None
+    withstands: Mapping[str, str] = field(default_factory=dict[str, str])
     figure: str = ""
     open_reason: str = ""
     version: int = 1
@@ -216,12 +222,20 @@ class Claim:
             raise ValueError(
                 f"{self.id}: a `loose` bound needs a finding that says why"
             )
+        if self.withstands and self.runs is None:
+            raise ValueError(f"{self.id}: `withstands` is for claims with `runs`")
+        if unknown := set(self.withstands) - set(faults.FAULTS):
+            raise ValueError(
+                f"{self.id}: `withstands` must name faults of training, one of"
+                f" {', '.join(faults.FAULTS)}, but it names {', '.join(sorted(unknown))}"
+            )
         parts = (self.predict, self.measure, self.compare)
         if self.open_reason:
             if self.cases or any(part is not None for part in parts):
                 raise ValueError(f"{self.id}: an open claim has no cases or functions")
             return
-        if not self.cases or any(part is None for part in parts):
+        larger = self.larger_cases if self.runs is not None else ()
+        if not (self.cases or larger) or any(part is None for part in parts):
             raise ValueError(
                 f"{self.id}: `cases`, `predict`, `measure` and `compare` are required;"
                 " enter what cannot be checked yet with an `open_reason`"

@@ -88,12 +88,13 @@ def run_with_progress(
     workers: int,
     scheduler: str | None = None,
     redraw: int = 0,
+    fault: str = "",
 ) -> bool:
     """Run claims, showing progress on stderr; return whether all of them could run."""
     # Loaded here: `list` and `--help` run nothing.
     from verify import run
 
-    total = sum(not entry.claim.open_reason for entry in entries)
+    total = sum(bool(entry.claim.cases_for(profile)) for entry in entries)
     with _progress(total) as report:
         try:
             run.run_many(
@@ -104,6 +105,7 @@ def run_with_progress(
                 scheduler=scheduler,
                 report=report,
                 redraw=redraw,
+                fault=fault,
             )
         except RuntimeError as error:
             complain(str(error))

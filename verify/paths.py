@@ -32,10 +32,14 @@ class Place:
         default folder of the profile that runs at the scale asked for.
     redraw : int
         How many times over the seeds of all networks are moved; see `verify.redraw`.
+    fault : str
+        What is wrong with all training, one of `empirical.testbed.faults.FAULTS`, or
+        nothing; see `verify.calibrate`.
     """
 
     folder: Path | None = None
     redraw: int = 0
+    fault: str = ""
 
     def runs(self, scale: str) -> Path:
         """Return the folder of the runs of a scale."""

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -82,6 +82,8 @@ class Record:
         What the control showed, in words; whether it did what it must.
     code : str
         Digest of the sources the claim depends on, see `empirical.digest`.
+    made : str
+        The day, year first.
     """
 
     claim: str
@@ -100,6 +102,7 @@ class Record:
     device: str
     dtype: str
     machine: str
+    made: str = field(compare=False)
     packages: Mapping[str, str]
     schema: int = SCHEMA
 

@@ -64,7 +64,7 @@ def trained(entries: Sequence[Entry]) -> tuple[Entry, ...]:
         e
         for e in entries
         if e.claim.evidence is Evidence.TREND
-        and not e.claim.open_reason
+        and e.claim.cases
         and e.claim.runs is not None
     )
     if not found:

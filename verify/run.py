@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -54,10 +55,15 @@ def run_claim(
     Raises
     ------
     ValueError
-        If the claim is open.
+        If the claim is open, or needs a larger profile.
     """
     if claim.open_reason:
         raise ValueError(f"{claim.id} is open and cannot be run: {claim.open_reason}")
+    if not claim.cases_for(profile):
+        larger = ", ".join(claim.larger_cases)
+        raise ValueError(
+            f"{claim.id} has no cases in the profile {profile.value}: it takes {larger}"
+        )
     # The digest first: a source edited meanwhile makes the record stale, not wrong.
     code, start = code_digest(module, roots), time.perf_counter()
     if found is None:
@@ -86,6 +92,7 @@ def run_claim(
         device=_device(cases),
         dtype=str(dict(cases[0].case).get("dtype", "float64")),
         machine=f"{platform.system()} {platform.machine()}",
+        made=datetime.now(UTC).date().isoformat(),
         packages=_versions(),
     )
 
@@ -149,13 +156,14 @@ def run_many(
     scheduler: str | None = None,
     report: Report | None = None,
     redraw: int = 0,
+    fault: str = "",
 ) -> dict[str, Record]:
     """Run claims in parallel worker processes, longest first; write each record.
 
     Parameters
     ----------
     entries : sequence of Entry
-        Open claims among them are left out.
+        Open claims among them, and those without cases in the profile, are left out.
     folder : Path
         Where the records go, and those of the networks that claims look at; earlier
         ones there tell how long a claim takes.
@@ -168,6 +176,8 @@ def run_many(
         Called with a claim's id and its record as soon as it is written.
     redraw : int
         How many times over the seeds of trained networks are moved.
+    fault : str
+        What is wrong with their training; every claim's study must have such a fault.
 
     Raises
     ------
@@ -177,10 +187,10 @@ def run_many(
         If a claim could not be run at all (its worker died, its module fails to
         import); all others were run and recorded.
     """
-    runnable = [entry for entry in entries if not entry.claim.open_reason]
+    runnable = [entry for entry in entries if entry.claim.cases_for(profile)]
     expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
     runnable.sort(key=lambda e: -expected[e.claim.id])
-    paths, names, tasks = _graph(runnable, profile, Place(folder, redraw))
+    paths, names, tasks = _graph(runnable, profile, Place(folder, redraw, fault))
     for parent in {path.parent for path in paths.values()}:
         open_folder(parent)
     done: dict[str, Record] = {}
@@ -225,7 +235,7 @@ def _graph(
     for entry in entries:
         # Two programs on one scheduler share what is of the same code.
         code = code_digest(entry.module, roots_of(entry.module))
-        key = f"{entry.claim.id} {profile.value} {here.redraw} {code}"
+        key = f"{entry.claim.id} {profile.value} {here.redraw}{here.fault} {code}"
         names[key] = entry.claim.id
         runs = wanted[entry.claim.id]
         known = {run: found[run] for run in runs if run not in training}

@@ -5,8 +5,8 @@ it that there are records, and gives them to it with `given`. A record is kept b
 those of the claims, in ``results/<profile>/runs`` or where `verify.paths.place` says.
 What it is worth is decided by what it says: a record of another configuration, kind of
 device, data, schema or code than the one asked for, or one that cannot be read, is as
-good as none, and the run is trained again. Only at the paper's scale may the code be
-older: those records are published, and say of which code they are.
+good as none, and the run is trained again. Only above the small scale may the code
+be older: those records are published, and say of which code they are.
 """
 
 import re
@@ -48,15 +48,15 @@ class Run:
         return here.runs(self.scale) / f"{self.name}.json"
 
     def configuration(self, here: Place) -> Any:
-        """Return its configuration, with the seeds of a place."""
-        every = _all(self.trainer, self.scale, here.redraw)
+        """Return its configuration, with the seeds and the fault of a place."""
+        every = _all(self.trainer, self.scale, here.redraw, here.fault)
         return next(c for c in every if c.name == self.name)
 
     def find(self, here: Place) -> RunRecord | str | None:
         """Return its record, or why there can be none; None where it is to be trained."""
         study = self.trainer.study
         own = study.identity(self.configuration(here), self.setting)
-        code = None if self.scale == "paper" else study.code
+        code = study.code if self.scale == "small" else None
         record = RunRecord.read(self.path(here))
         if record is not None and record.stands_for(own, code=code):
             return record
@@ -66,6 +66,10 @@ class Run:
                 f" `python -m {study.module} batch --scale paper` where there is one."
             )
         return None
+
+
+class NotLearnt(ValueError):
+    """Networks have not learnt what a claim presupposes: it says nothing about them."""
 
 
 Found = Mapping[Run, RunRecord | str]
@@ -98,7 +102,7 @@ class Trainer:
 
     def names(self, scale: str) -> tuple[str, ...]:
         """Return the names of the configurations of a scale."""
-        return tuple(c.name for c in _all(self, scale, place().redraw))
+        return tuple(c.name for c in _all(self, scale, 0, ""))
 
     def configuration(self, name: str, scale: str) -> Any:
         """Return the configuration of a name."""
@@ -146,8 +150,11 @@ def _gpu() -> bool:
 
 
 @cache
-def _all(trainer: Trainer, scale: str, redraw: int) -> tuple[Any, ...]:
+def _all(trainer: Trainer, scale: str, redraw: int, fault: str) -> tuple[Any, ...]:
     made: tuple[Any, ...] = tuple(trainer.study.configurations(scale))
+    if fault:
+        plant = trainer.study.faults[fault]
+        made = tuple(map(plant, made))
     # Farther than any configuration has seeds.
     moved = 1000 * redraw
     return tuple(replace(c, seeds=tuple(s + moved for s in c.seeds)) for c in made)

@@ -164,7 +164,7 @@ def _state(folder: Path) -> str:
 def topic(picture: Picture, rows: Mapping[str, Row]) -> str:
     """Return the paper that a picture belongs to, by its topic or its claims."""
     if picture.topic:
-        return picture.topic.strip("/")
+        return picture.topic.partition("/")[0]
     papers = {
         row.claim.paper for row in rows.values() if row.claim.figure == picture.name
     }

@@ -56,11 +56,6 @@ class Site:
         return {row.claim.id: row for row in found.quick(entries, self.records)}
 
     @cached_property
-    def published(self) -> dict[str, list[tuple[str, Row]]]:
-        """What was found at larger scales."""
-        return found.published(ledger.entries(), self.records)
-
-    @cached_property
     def figures(self) -> dict[str, Shown]:
         """Every picture."""
         return shown(self.records, self.docs / "_build" / "drawn")
@@ -87,7 +82,11 @@ class Site:
 
     def _render(self, template: str, prefix: str, **context: Any) -> str:
         environment = _environment(prefix, self.rows)
-        context |= {"everything": self.rows, "shown_cases": SHOWN_CASES}
+        context |= {
+            "everything": self.rows,
+            "shown_cases": SHOWN_CASES,
+            "scale": "small",
+        }
         return environment.get_template(template).render(context, prefix=prefix)
 
     # --- a claim -----------------------------------------------------------------------
@@ -108,7 +107,6 @@ class Site:
             chapter=chapter,
             chapter_link=f"../papers/{paper.prefix}.html#{_slug(paper, chapter)}",
             drawn=_Inline(self.figures),
-            larger=self.published.get(claim.id, []),
             used_by=[r for r in self.rows.values() if claim.id in r.claim.uses],
             before=mine[at - 1] if at else None,
             after=mine[at + 1] if at + 1 < len(mine) else None,

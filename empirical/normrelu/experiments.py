@@ -5,11 +5,15 @@ from itertools import product
 from typing import Any, Literal
 
 from empirical.checks import check_choice, check_counts
+from empirical.testbed.faults import FAULTS
 from empirical.testbed.study import check_scale, checked_name
 
 Scale = Literal["small", "full", "paper"]
-NAMES = ("normrelu", "selu", "relu", "batch", "layer")
+NAMES = ("normrelu", "selu", "relu", "batch", "layer", "fixup")
 """Of the arms, see `networks.ARMS`."""
+NETWORKS = ("dense", "residual")
+RESIDUAL = ("normrelu", "selu", "batch", "fixup")
+"""Arms of residual networks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +26,11 @@ class Configuration:
         Also that of its record.
     arm : str
         One of `NAMES`.
+    network : str
+        One of `NETWORKS`.
     depth, width : int
-        Hidden layers, and their units.
+        Hidden layers and their units; of a residual network all layers, 6n + 2, and the
+        channels of the first of its three stages.
     rates : tuple of float
         Learning rates to choose from, increasing.
     epochs : int
@@ -41,6 +48,9 @@ class Configuration:
         Seeds of the networks that choose the rate.
     seeds : tuple of int
         Of the networks that count.
+    fault : str
+        What is wrong with the training of these, one of `empirical.testbed.faults`, or
+        nothing.
 
     Raises
     ------
@@ -50,6 +60,7 @@ class Configuration:
 
     name: str
     arm: str
+    network: str = "dense"
     depth: int
     width: int = 128
     rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
@@ -62,11 +73,14 @@ class Configuration:
     side: int | None = 14
     chosen_by: tuple[int, ...] = (0, 1)
     seeds: tuple[int, ...] = (100, 101, 102, 103, 104, 105)
+    fault: str = ""
 
     def __post_init__(self) -> None:
         checked_name(self.name)
         who = "Configuration"
         check_choice(who, "arm", self.arm, NAMES)
+        check_choice(who, "network", self.network, NETWORKS)
+        check_choice(who, "fault", self.fault, ("", *FAULTS))
         check_counts(
             who,
             depth=self.depth,
@@ -76,6 +90,18 @@ class Configuration:
             per_class=self.per_class,
             tests=self.tests,
         )
+        residual = self.network == "residual"
+        if residual and (self.arm not in RESIDUAL or self.depth % 6 != 2):
+            raise ValueError(
+                "Configuration: a residual network's `arm` must be one of"
+                f" {', '.join(RESIDUAL)}, and its `depth` 6n + 2 layers, but they are"
+                f" {self.arm} and {self.depth}"
+            )
+        if self.arm == "fixup" and not residual:
+            raise ValueError(
+                "Configuration: the `arm` fixup must have `network` residual, but it is"
+                f" {self.network}"
+            )
         if not self.rates or not all(0.0 < rate < float("inf") for rate in self.rates):
             raise ValueError(
                 "Configuration: `rates` must be positive and finite, at least one, but "
@@ -104,19 +130,38 @@ _SIZES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
 }
 _SIZES["full"][1].update(tests=100, held_out=80)
 _SIZES["paper"][1].update(side=None, per_class=5000, tests=1000, held_out=1000)
+_RESIDUAL: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "small": ((), {}),
+    "full": ((20,), {"side": 16, "per_class": 400, "tests": 100, "held_out": 80}),
+    "paper": ((20, 110), {"side": None, "per_class": 5000, "tests": 1000}),
+}
+_RESIDUAL["full"][1].update(epochs=8, seeds=(100, 101, 102, 103, 104))
+_RESIDUAL["paper"][1].update(held_out=1000, epochs=300)
+for _depths, _more in _RESIDUAL.values():
+    _more.update(data="cifar10", width=16, rates=(1e-3, 3e-3, 1e-2, 3e-2, 1e-1))
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
-    """Return every arm at every depth of a scale.
+    """Return every arm at every depth of a scale, and residual networks above the small.
 
     Examples
     --------
     >>> [c.name for c in configurations("small")][:2]
     ['normrelu-depth-16', 'normrelu-depth-32']
+    >>> configurations("full")[-1].name
+    'fixup-residual-20'
     """
     check_scale(scale)
     depths, sizes = _SIZES[scale]
-    return tuple(
+    dense = tuple(
         Configuration(name=f"{arm}-depth-{depth}", arm=arm, depth=depth, **sizes)
-        for arm, depth in product(NAMES, depths)
+        for arm, depth in product([n for n in NAMES if n != "fixup"], depths)
+    )
+    depths, sizes = _RESIDUAL[scale]
+    kind = "residual"
+    return dense + tuple(
+        Configuration(
+            name=f"{arm}-{kind}-{depth}", arm=arm, network=kind, depth=depth, **sizes
+        )
+        for arm, depth in product(RESIDUAL, depths)
     )

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 
 from empirical.activations import NormReLU
-from empirical.networks import FullyConnected, Norm, Params
+from empirical.networks import FullyConnected, Network, Norm, Params, ResNet
 from empirical.networks.plan import Activation
 
 KINK = -1.5907658564412686
@@ -25,11 +25,32 @@ class Arm:
         Weights have variance gain/fan_in.
     norm : {"batch", "layer"}, optional
         Ahead of every activation.
+    fixup : bool
+        Of residual networks: Fixup's start, numbers and readout in the place of a norm.
     """
 
     activation: Activation
     gain: float
     norm: Literal["batch", "layer"] | None = None
+    fixup: bool = False
+
+    def residual(self, *, shape: tuple[int, ...], width: int, depth: int) -> ResNet:
+        """Return the residual classifier of ten classes with 6n + 2 = `depth` layers.
+
+        Raises
+        ------
+        ValueError
+            If a size does not fit.
+        """
+        channels, height, breadth = shape
+        return ResNet(
+            shape=(channels, height, breadth),
+            widths=(width, 2 * width, 4 * width),
+            blocks=(depth - 2) // 6,
+            activation=self.activation,
+            norm=None if self.norm is None else Norm(over=self.norm),
+            fixup=self.fixup,
+        )
 
     def network(self, *, inputs: int, width: int, depth: int) -> FullyConnected:
         """Return the classifier of ten classes with `depth` hidden layers.
@@ -50,17 +71,24 @@ class Arm:
             parametrisation="standard",
         )
 
-    def init(
-        self, network: FullyConnected, generators: list[torch.Generator]
-    ) -> Params:
-        """Draw a network for each generator, float32."""
+    def init(self, network: Network, generators: list[torch.Generator]) -> Params:
+        """Draw a network for each generator, float32.
+
+        The last convolution of each of B blocks is drawn at B^(-1/2) of its size where
+        nothing normalises: blocks add up, and lengths grow no more than e-fold.
+        """
+        if self.fixup:
+            return network.init(generator=generators, dtype=torch.float32)
         params = network.init("unit", generator=generators, dtype=torch.float32)
         last = len(network.plan) - 1
-        for index, own in enumerate(network.grouped(params)):
-            fan_in = own["weight"].shape[2]
-            own["weight"].mul_(
-                math.sqrt((1.0 if index == last else self.gain) / fan_in)
-            )
+        blocks = sum(layer.skip > 0 for layer in network.plan)
+        each = zip(network.plan, network.grouped(params), strict=True)
+        for index, (layer, own) in enumerate(each):
+            fan_in = math.prod(own["weight"].shape[2:])
+            gain = 1.0 if index == last else self.gain
+            if layer.skip and self.norm is None:
+                gain /= blocks
+            own["weight"].mul_(math.sqrt(gain / fan_in))
         return network.arranged(params)
 
 
@@ -70,4 +98,5 @@ ARMS: dict[str, Arm] = {
     "relu": Arm(activation="relu", gain=2.0),
     "batch": Arm(activation="relu", gain=2.0, norm="batch"),
     "layer": Arm(activation="relu", gain=2.0, norm="layer"),
+    "fixup": Arm(activation="relu", gain=2.0, fixup=True),
 }

@@ -5,12 +5,15 @@ import time
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from empirical import devices
+from empirical.networks import Network
 from empirical.normrelu.experiments import Configuration, configurations
 from empirical.normrelu.networks import ARMS
 from empirical.normrelu.training import Course, Examples, trained
 from empirical.square_loss.problems import Problem, problem_at
+from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
 
@@ -28,10 +31,29 @@ def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
     )
 
 
-def examples_of(found: Problem, held_out: int = 0) -> Examples:
-    """Return inputs of norm sqrt(d); the last so many of each class as the test."""
-    inputs = found.inputs.flatten(1)
-    inputs = (inputs * math.sqrt(inputs.shape[1])).float()
+def network_of(configuration: Configuration, found: Problem) -> Network:
+    """Return the specification of a configuration's networks."""
+    c, arm = configuration, ARMS[configuration.arm]
+    if c.network == "residual":
+        shape = tuple(found.inputs.shape[1:])
+        return arm.residual(shape=shape, width=c.width, depth=c.depth)
+    size = found.inputs[0].numel()
+    return arm.network(inputs=size, width=c.width, depth=c.depth)
+
+
+def examples_of(
+    configuration: Configuration, found: Problem, held_out: int = 0
+) -> Examples:
+    """Return inputs of norm sqrt(d), images for residual networks, vectors for others.
+
+    With some of each class held out, these are the test, and the others the training.
+    """
+
+    def scaled(images: Tensor) -> Tensor:
+        flat = (images * math.sqrt(images[0].numel())).float()
+        return flat if configuration.network == "residual" else flat.flatten(1)
+
+    inputs = scaled(found.inputs)
     if held_out:
         # Classes stand in turn.
         cut = len(inputs) - held_out * found.count
@@ -41,11 +63,10 @@ def examples_of(found: Problem, held_out: int = 0) -> Examples:
             test_inputs=inputs[cut:],
             test_classes=found.classes[cut:],
         )
-    tests = found.test_inputs.flatten(1)
     return Examples(
         inputs=inputs,
         classes=found.classes,
-        test_inputs=(tests * math.sqrt(tests.shape[1])).float(),
+        test_inputs=scaled(found.test_inputs),
         test_classes=found.test_classes,
     )
 
@@ -74,7 +95,7 @@ def run_configuration(
     """
     start, c = time.perf_counter(), configuration
     arm, found = ARMS[c.arm], problem_of(c, setting)
-    network = arm.network(inputs=found.inputs[0].numel(), width=c.width, depth=c.depth)
+    network = network_of(c, found)
     common: dict[str, Any] = {
         "batch": c.batch,
         "device": setting.device,
@@ -83,23 +104,25 @@ def run_configuration(
     grid = trained(
         arm,
         network,
-        examples_of(found, c.held_out),
+        examples_of(c, found, c.held_out),
         rates=c.rates,
         seeds=c.chosen_by,
         epochs=max(1, c.epochs // 2),
         every_epoch=False,
         **common,
     )
+    # The rate is chosen well, whatever is wrong afterwards.
     scores = _scores(grid).reshape(len(c.rates), len(c.chosen_by))
     best = int(scores.mean(axis=1).argmax())
     chosen = time.perf_counter()
     course = trained(
         arm,
         network,
-        examples_of(found),
+        examples_of(c, found),
         rates=c.rates[best : best + 1],
         seeds=c.seeds,
         epochs=c.epochs,
+        fault=c.fault,
         **common,
     )
     devices.synchronise(setting.device)
@@ -152,7 +175,11 @@ def cost_of(configuration: Configuration) -> float:
     """Return an estimate of a configuration's work; see `Study`."""
     c = configuration
     trials = len(c.rates) * len(c.chosen_by) / 2 + len(c.seeds)
-    return 3.0 * c.epochs * 10 * c.per_class * trials * c.depth * c.width**2
+    products = float(c.depth * c.width**2)
+    if c.network == "residual":
+        # Three stages of as many products each, 9 a weight, at every spot of the first.
+        products *= 9 * (c.side or 32) ** 2
+    return 3.0 * c.epochs * 10 * c.per_class * trials * products
 
 
 STUDY = Study(
@@ -162,4 +189,5 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
+    faults=planting(*FAULTS),
 )

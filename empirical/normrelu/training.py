@@ -1,7 +1,7 @@
 """Training of a stack, and what is measured after every epoch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.networks import FullyConnected, Params
+from empirical.networks import Network, Params
 from empirical.normrelu.networks import Arm
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
@@ -26,7 +26,7 @@ PAIRS = 200
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Examples:
-    """Inputs, shape (n, d), float32 and of norm sqrt(d), with their classes.
+    """Inputs, shape (n, ...), float32 and of norm sqrt(d), with their classes.
 
     Attributes
     ----------
@@ -45,14 +45,12 @@ class CrossEntropy(Task):
 
     Parameters
     ----------
-    network : FullyConnected
-    inputs : Tensor, shape (n, d)
+    network : Network
+    inputs : Tensor, shape (n, ...)
     classes : Tensor of int64, shape (n,)
     """
 
-    def __init__(
-        self, network: FullyConnected, inputs: Tensor, classes: Tensor
-    ) -> None:
+    def __init__(self, network: Network, inputs: Tensor, classes: Tensor) -> None:
         self.network, self.inputs, self.classes = network, inputs, classes
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
@@ -88,7 +86,7 @@ class Course:
 
 def trained(
     arm: Arm,
-    network: FullyConnected,
+    network: Network,
     examples: Examples,
     *,
     rates: Sequence[float],
@@ -96,12 +94,14 @@ def trained(
     epochs: int,
     batch: int,
     every_epoch: bool = True,
+    fault: str = "",
     device: str = "cpu",
     progress: Any = None,
 ) -> Course:
     """Train one network for each rate and seed, in this order, side by side.
 
-    Unless it is measured after `every_epoch`, it is so at the end alone.
+    Unless it is measured after `every_epoch`, it is so at the end alone. With a `fault`
+    of `empirical.testbed.faults` they are trained wrongly.
     """
     names = [(rate, seed) for rate in rates for seed in seeds]
     params = arm.init(
@@ -110,12 +110,22 @@ def trained(
     stack = Stack(
         [p.to(device) for p in params],
         rates=[rate for rate, _ in names],
+        learnt=[len(params) - 1] if fault == "frozen" else None,
         buffers=[b.to(device) for b in network.running(params)],
     )
+    if fault in ("slow", "untrained"):
+        factor = 0.01 if fault == "slow" else 0.0
+        stack.set_rates(factor * stack.rates.double().cpu().numpy())
+    if fault == "shuffled":
+        order = torch_generator(seeds[0], "normrelu", "shuffled labels")
+        mixed = examples.classes[torch.randperm(len(examples.classes), generator=order)]
+        examples = replace(examples, classes=mixed)
     data = {k: v.to(device) for k, v in vars(examples).items()}
     orders = {s: torch_generator(s, "normrelu", "batches") for s in seeds}
     batches = Epochs(len(examples.inputs), batch, [orders[s] for _, s in names])
     times = np.arange(epochs + 1) * batches.per_epoch
+    if fault == "short":
+        times = times // 15
     looks = Series(
         times if every_epoch else times[-1:], lambda now: measured(network, now, data)
     )
@@ -133,18 +143,13 @@ def trained(
 
 
 def measured(
-    network: FullyConnected, stack: Stack, data: dict[str, Tensor]
+    network: Network, stack: Stack, data: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """Return accuracies, the training loss and the signals of a stack."""
     found: dict[str, Tensor] = {}
-    for split, inputs, classes in (
-        ("train", data["inputs"], data["classes"]),
-        ("test", data["test_inputs"], data["test_classes"]),
-    ):
-        signals = network.run(
-            stack.params, inputs, buffers=stack.buffers, training=False
-        )
-        outputs = signals.outputs
+    for split, name in (("train", ""), ("test", "test_")):
+        outputs = _outputs(network, stack, data[f"{name}inputs"])
+        classes = data[f"{name}classes"]
         right = (outputs.argmax(dim=2) == classes).double()
         found[f"{split}_accuracy"] = right.mean(dim=1)
         if split == "train":
@@ -152,20 +157,33 @@ def measured(
                 outputs.flatten(0, 1), classes.repeat(len(outputs)), reduction="none"
             )
             found["train_loss"] = each.view(len(outputs), -1).double().mean(dim=1)
-        else:
-            found |= hidden_signals(signals.hidden)
-    return found
+    pairs = data["test_inputs"][: 2 * PAIRS]
+    signals = network.run(stack.params, pairs, buffers=stack.buffers, training=False)
+    return found | hidden_signals(signals.hidden)
+
+
+def _outputs(network: Network, stack: Stack, inputs: Tensor) -> Tensor:
+    """Return outputs, some inputs after others: hidden layers of all take memory."""
+    return torch.cat(
+        [
+            network.run(
+                stack.params, some, buffers=stack.buffers, training=False
+            ).outputs
+            for some in inputs.split(500)
+        ],
+        dim=1,
+    )
 
 
 def hidden_signals(hidden: Params) -> dict[str, Tensor]:
     """Return the mean absolute cosine of neighbouring inputs, and the mean square length.
 
-    Of h_1, ..., h_L, each (replicates, n, width): shape (replicates, L) both.
+    Of h_1, ..., h_L, each (replicates, n, ...): shape (replicates, L) both.
     """
     cosines: list[Tensor] = []
     lengths: list[Tensor] = []
     for h in hidden:
-        one = h[:, : 2 * PAIRS].double()
+        one = h[:, : 2 * PAIRS].flatten(2).double()
         unit = functional.normalize(one, dim=2)
         a, b = unit[:, 0::2], unit[:, 1::2]
         count = min(a.shape[1], b.shape[1])

@@ -1,13 +1,14 @@
 """What a paper can run, as one value, and what a run is done with."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from empirical.checks import check_choice
 from empirical.digest import code_digest
+from empirical.testbed.faults import FAULTS
 from empirical.testbed.records import RunRecord, digest, identity
 
 Scale = Literal["small", "full", "paper"]
@@ -100,6 +101,14 @@ class Study(Generic[Item]):
     replicates : callable, optional
         Configuration to the number of its replicates, of which `run` then makes those of
         `Setting.rows` alone, the same as beside the others but for rounding.
+    faults : mapping, optional
+        Names of `faults.FAULTS` to what plants them: configuration to one of the same
+        name that says what is wrong with it.
+
+    Raises
+    ------
+    ValueError
+        If a fault is none of `FAULTS`.
     """
 
     module: str
@@ -109,6 +118,13 @@ class Study(Generic[Item]):
     run: Callable[[Item, Setting], RunRecord]
     cost: Callable[[Item], float] = _unknown
     replicates: Callable[[Item], int] = _one
+    faults: Mapping[str, Callable[[Item], Item]] = field(
+        default_factory=dict[str, Callable[[Item], Item]], compare=False
+    )
+
+    def __post_init__(self) -> None:
+        for fault in self.faults:
+            check_choice("Study", "fault", fault, tuple(FAULTS))
 
     @property
     def code(self) -> str:

@@ -99,17 +99,24 @@ def log_and_sleep(folder, name, seconds):
     return name
 
 
+def wait_there(file):
+    """Return the process's number once `file` is there."""
+    while not Path(file).exists():
+        time.sleep(0.05)
+    return os.getpid()
+
+
 def log_and_wait(folder, name, file):
     """Leave a file a call, and return once `file` is there."""
     log_and_sleep(folder, name, 0)
-    while not Path(file).exists():
-        time.sleep(0.05)
+    wait_there(file)
     return name
 
 
 def train(folder, name, updates, pause=0.05):
     """Count updates like a training run that goes on from its checkpoint."""
     path = Path(folder) / f"{name}.checkpoint"
+    path.with_suffix(".begun").touch()
     done = int(path.read_text()) if path.exists() else 0
     while done < updates:
         if stopping.requested():

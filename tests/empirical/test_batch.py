@@ -238,7 +238,7 @@ def test_signals(tmp_path, name, code, workers):
 
 
 def test_a_deadline_is_124(tmp_path):
-    argv = ["--workers", "1", "--minutes", "0.02"]
+    argv = ["--workers", "1", "--minutes", "0.1"]
     child = start(tmp_path, *argv, updates=10**6, pause=0.05)
     _, said = child.communicate(timeout=100)
     assert child.returncode == 124, said

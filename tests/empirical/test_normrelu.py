@@ -1,6 +1,7 @@
 """NormReLU's modules and its experiments, against plain PyTorch."""
 
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,12 @@ from torch.nn import functional
 
 from empirical.activations import NormReLU, normalize
 from empirical.normrelu import ARMS, Configuration, configurations, run_configuration
+from empirical.normrelu.experiments import RESIDUAL
 from empirical.normrelu.networks import KINK
-from empirical.normrelu.study import examples_of, problem_of
+from empirical.normrelu.study import STUDY, examples_of, problem_of
 from empirical.normrelu.training import Examples, hidden_signals, trained
 from empirical.randomness import torch_generator
+from empirical.testbed.faults import FAULTS
 from theory import activations as act
 
 TINY = Configuration(
@@ -85,7 +88,10 @@ def test_an_activation_must_have_a_variance():
 # --- arms
 
 
-@pytest.mark.parametrize("name", ARMS)
+DENSE = [name for name in ARMS if name != "fixup"]
+
+
+@pytest.mark.parametrize("name", DENSE)
 def test_arms_start_with_the_variance_they_state(name):
     arm = ARMS[name]
     network = arm.network(inputs=196, width=160, depth=3)
@@ -97,6 +103,70 @@ def test_arms_start_with_the_variance_they_state(name):
         found = float(weight.square().mean()) * weight.shape[2] / gain
         assert found == pytest.approx(1.0, abs=5.0 * (2.0 / weight.numel()) ** 0.5)
         assert ("gain" in own) == (arm.norm is not None and index < 3)
+
+
+@pytest.mark.parametrize("name", RESIDUAL)
+def test_residual_arms_start_with_the_variance_they_state(name):
+    arm = ARMS[name]
+    network = arm.residual(shape=(3, 8, 8), width=8, depth=20)
+    assert network.layers == 20
+    assert network.widths == (8, 16, 32)
+    params = arm.init(network, [torch_generator(seed, "w") for seed in range(4)])
+    grouped = network.grouped(params)
+    for index, (layer, own) in enumerate(zip(network.plan, grouped, strict=True)):
+        weight = own["weight"]
+        wanted = (1.0 if index == 19 else arm.gain) / math.prod(weight.shape[2:])
+        if name == "fixup":
+            # Fixup's own: W_1 at B^(-1/2), W_2 and the readout at 0.
+            inner = layer.start
+            wanted *= 0.0 if inner == 0.0 else (1 / 9 if inner != 1.0 else 1.0)
+        elif layer.skip and name != "batch":
+            wanted /= 9
+        found = float(weight.square().mean())
+        tolerance = 6.0 * (2.0 / weight.numel()) ** 0.5
+        assert found == pytest.approx(wanted, rel=tolerance), index
+
+
+@pytest.mark.parametrize("name", RESIDUAL)
+def test_residual_networks_are_trained_and_measured(name):
+    tiny = Configuration(
+        name="x",
+        arm=name,
+        network="residual",
+        depth=8,
+        width=4,
+        rates=(0.01, 1e4),
+        epochs=1,
+        per_class=10,
+        tests=3,
+        held_out=4,
+        seeds=(5, 6),
+    )
+    record = run_configuration(tiny)
+    assert record.draws.series("lengths").shape == (2, 2, 7)
+    assert record.draws.series("test_accuracy").shape == (2, 2)
+    assert record.fact("rate") == 0.01 or name == "batch"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_planted_in_the_networks_that_count(fault):
+    common = {"arm": "normrelu", "depth": 2, "width": 12, "rates": (0.05,)}
+    common |= {"epochs": 3, "per_class": 20, "tests": 5, "held_out": 5, "batch": 20}
+    right = Configuration(name="x", seeds=(5, 6), **common)
+    wrong = STUDY.faults[fault](right)
+    assert (wrong.name, wrong.fault) == ("x", fault)
+    ends = {}
+    for c in (right, wrong):
+        record = run_configuration(c)
+        ends[c.fault] = record.draws.series("train_loss")
+        assert record.fact("rate") == 0.05
+    start, end = ends[fault][:, 0], ends[fault][:, -1]
+    if fault == "untrained":
+        assert end.tolist() == start.tolist()
+    else:
+        # Something is learnt, less than without the fault.
+        assert (end < start).all()
+        assert (end > ends[""][:, -1]).all()
 
 
 class Plain(nn.Module):
@@ -121,7 +191,7 @@ class Plain(nn.Module):
         return self.layers(x)
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", DENSE)
 def test_training_is_that_of_the_frameworks_layers(name):
     arm, sizes = ARMS[name], (9, 12, 12, 10)
     network = arm.network(inputs=9, width=12, depth=2)
@@ -197,7 +267,7 @@ def test_networks_that_diverge_choose_no_rate():
 
 def test_held_out_examples_are_not_trained_on():
     found = problem_of(TINY)
-    whole, part = examples_of(found), examples_of(found, TINY.held_out)
+    whole, part = examples_of(TINY, found), examples_of(TINY, found, TINY.held_out)
     assert len(whole.inputs) == len(part.inputs) + len(part.test_inputs) == 80
     torch.testing.assert_close(torch.cat([part.inputs, part.test_inputs]), whole.inputs)
     assert torch.bincount(part.test_classes).tolist() == [2] * 10
@@ -208,8 +278,13 @@ def test_held_out_examples_are_not_trained_on():
 @pytest.mark.parametrize("scale", ["small", "full", "paper"])
 def test_every_scale_has_every_arm_at_two_depths(scale):
     found = configurations(scale)
-    assert {c.arm for c in found} == set(ARMS)
-    assert len(found) == 2 * len(ARMS)
+    dense = [c for c in found if c.network == "dense"]
+    assert {c.arm for c in dense} == set(DENSE)
+    assert len(dense) == 2 * len(DENSE)
+    residual = [c for c in found if c.network == "residual"]
+    depths = {"small": [], "full": [20], "paper": [20, 110]}[scale]
+    assert [c.depth for c in residual] == depths * len(RESIDUAL)
+    assert {c.arm for c in residual} == (set(RESIDUAL) if depths else set())
 
 
 @pytest.mark.parametrize(

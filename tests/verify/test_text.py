@@ -10,14 +10,14 @@ from verify import run
 from verify.claim import Profile
 from verify.compare import Outcome
 from verify.records import CaseRecord
-from verify.report import as_text, build
-from verify.report import rows as values
+from verify.report import as_text, build, numbers
 from verify.report.plain import formula
+from verify.report.rows import Row
 
 Toy = Callable[..., Any]
 
 
-def _row(entry: Any, folder: Path) -> values.Row:
+def _row(entry: Any, folder: Path) -> Row:
     run.run_and_write(entry, Profile.QUICK, folder)
     return build((entry,), folder)[0]
 
@@ -67,7 +67,7 @@ def test_digits_follow_the_standard_error(
     mean: float, stderr: float, shown: str
 ) -> None:
     measured = {"mean": mean, "stderr": stderr, "replicates": 9}
-    assert values.measured_of(_case(measured)) == shown
+    assert numbers.measured_of(_case(measured)) == shown
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_digits_follow_the_standard_error(
     ],
 )
 def test_values_are_shown_short(measured: Any, shown: str) -> None:
-    assert values.measured_of(_case(measured, worst=1)) == shown
+    assert numbers.measured_of(_case(measured, worst=1)) == shown
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,13 @@ def test_values_are_shown_short(measured: Any, shown: str) -> None:
     ],
 )
 def test_gaps_have_their_unit(gap: float, unit: str, shown: str) -> None:
-    assert values.gap_of(_case(1.0, gap=gap, unit=unit)) == shown
+    assert numbers.gap_of(_case(1.0, gap=gap, unit=unit)) == shown
 
 
 def test_a_case_in_error_shows_no_numbers() -> None:
     case = _case(None, error="Traceback")
-    assert values.measured_of(case) == values.predicted_of(case) == ""
-    assert values.gap_of(case) == values.resolves_of(case) == ""
+    assert numbers.measured_of(case) == numbers.predicted_of(case) == ""
+    assert numbers.gap_of(case) == numbers.resolves_of(case) == ""
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from verify.figures import identity_map, measured, mmd_init, square_loss, theoretical
+from verify.figures import (
+    identity_map,
+    measured,
+    mmd_init,
+    normrelu,
+    square_loss,
+    theoretical,
+)
 from verify.figures.identity_map.table import DEPTH_CURVE
 from verify.figures.runs import Missing as Missing
 from verify.figures.runs import Records
@@ -227,6 +234,7 @@ PICTURES: tuple[Picture, ...] = (
         ),
         of_theory=theoretical.normrelu_selu,
     ),
+    *_numbered("normrelu_figure", normrelu.FIGURES, normrelu.FIGURES, "dc/fig"),
     Picture(
         name="identity_depth_curve",
         title=DEPTH_CURVE.title,

@@ -11,7 +11,7 @@ import numpy as np
 from verify.compare import Array
 from verify.figures.style import DASHES, FAINT, INK, SERIES, axes, plain_number
 from verify.records import CaseRecord, Record, number
-from verify.report.rows import as_fields, flatten
+from verify.report.numbers import as_fields, flatten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -110,7 +110,7 @@ def _run_missing(
         again = (NOT_RUN, STALE, Outcome.ERROR)
         pending = {r.claim.id for r in rows if r.outcome in again}
         chosen = [entry for entry in entries if entry.claim.id in pending]
-    if not any(not entry.claim.open_reason for entry in chosen):
+    if not any(entry.claim.cases_for(options.profile) for entry in chosen):
         return True
     return command.run_with_progress(
         chosen,

@@ -16,7 +16,8 @@ from typing import Any, cast
 
 from verify import records, references
 from verify.records import CaseRecord
-from verify.report.rows import Row, as_fields, worst_entry
+from verify.report.numbers import as_fields, worst_entry
+from verify.report.rows import Row
 
 
 def as_json(rows: Sequence[Row]) -> str:
@@ -58,6 +59,12 @@ def as_mapping(row: Row) -> dict[str, Any]:
         "slack": None,
         "unit": None,
         "seconds": None,
+        "scale": row.scale,
+        "published": [
+            {"scale": each.scale, "verdict": each.verdict, "made": each.record.made}
+            for each in row.published
+            if each.record is not None
+        ],
     }
     if record is not None and worst is not None:
         data |= {

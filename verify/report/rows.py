@@ -1,20 +1,18 @@
 """What the report says about one claim, as plain values."""
 
-import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
 
 from empirical.digest import code_digest
 from verify import records
 from verify.claim import FAULTS, Claim, Evidence, Profile
-from verify.compare import Outcome, small
+from verify.compare import Outcome
 from verify.items import Paper, papers
 from verify.judging import checked
 from verify.ledger import Entry
+from verify.paths import SCALES, folder_of
 from verify.records import CaseRecord, Record
 from verify.run import roots_of
 
@@ -31,13 +29,32 @@ class Row:
     """A claim with its record and what that record is worth now.
 
     `outcome` is the record's when it is current, else ``stale`` or ``not run``; an open
-    claim's is ``open``. `remark` says why a record there is counts for nothing.
+    claim's is ``open``. `remark` says why a record there is counts for nothing, or that
+    it is of older code.
+
+    `published` are the rows of the same claim at other scales, the larger ones last: they
+    need not be of the present sources, for they took hours. A claim that no case of the
+    profile tries has the first of them for its own.
     """
 
     claim: Claim
     record: Record | None
     outcome: str
     remark: str = ""
+    published: tuple["Row", ...] = ()
+
+    @property
+    def scale(self) -> str:
+        """The scale of the networks it was tried on, if it was on any."""
+        if self.record is None or self.claim.runs is None:
+            return ""
+        return SCALES[self.record.profile]
+
+    @property
+    def scales(self) -> tuple["Row", ...]:
+        """Of it and the published ones, those that have a record."""
+        every = (self, *self.published)
+        return tuple(row for row in every if row.record is not None)
 
     @property
     def green(self) -> bool:
@@ -113,6 +130,7 @@ def build(
     """Join claims with their records in `folder`, each judged again.
 
     A record that cannot be read, or is not what follows from its numbers, is none.
+    Published ones of other profiles are looked for beside that folder.
     """
     digests = {m: code_digest(m, roots_of(m)) for m in {e.module for e in entries}}
     return tuple(_row(e.claim, folder, profile, digests[e.module]) for e in entries)
@@ -121,6 +139,42 @@ def build(
 def _row(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
     if claim.open_reason:
         return Row(claim=claim, record=None, outcome=Outcome.OPEN.value)
+    others: tuple[Row, ...] = ()
+    if claim.runs is not None:
+        others = tuple(_published(claim, folder, profile, code))
+    if claim.cases_for(profile):
+        return replace(_own(claim, folder, profile, code), published=others)
+    if others:
+        return replace(others[0], published=others[1:])
+    remark = (
+        f"it is tried at {' or '.join(SCALES[p] for p in claim.larger_cases)} scale"
+    )
+    return Row(claim=claim, record=None, outcome=NOT_RUN, remark=remark)
+
+
+def _published(
+    claim: Claim, folder: Path, profile: Profile, code: str
+) -> Iterator[Row]:
+    """Yield what the records of larger profiles, or of any but this one, say."""
+    for other in (Profile.FULL, Profile.GPU):
+        if other is profile or not claim.cases_for(other):
+            continue
+        try:
+            record = records.find(claim, folder_of(other, folder.parent))
+            if record is None or record.version != claim.version:
+                continue
+            current = record.is_current(claim, code)
+            record = checked(claim, record, other)
+        except records.RecordError as error:
+            # Of other cases than the claim has now, say: shown as what it is, nothing.
+            yield Row(claim=claim, record=None, outcome=NOT_RUN, remark=str(error))
+            continue
+        remark = "" if current else "of older code"
+        outcome = record.outcome.value
+        yield Row(claim=claim, record=record, outcome=outcome, remark=remark)
+
+
+def _own(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
     try:
         record = records.find(claim, folder)
         if record is None:
@@ -183,167 +237,3 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 # --- values --------------------------------------------------------------------------
-
-
-def predicted_text(row: Row, digits: int = 6) -> str:
-    """Return the predicted value of the worst case, shortened."""
-    return predicted_of(row.worst, digits)
-
-
-def predicted_of(case: CaseRecord | None, digits: int = 6) -> str:
-    """Return a case's predicted value, that of its worst entry, shortened."""
-    if case is None or case.error:
-        return ""
-    if "treated" in as_fields(case.measured):
-        least, most = case.predicted
-        return " to ".join(
-            "" if v is None else _short(v, digits) for v in (least, most)
-        )
-    value, stderr = worst_entry(case.predicted, case), _stderr(case)
-    return _short(value, digits) if stderr is None else _to_error(value, stderr)
-
-
-def measured_text(row: Row, digits: int = 6) -> str:
-    """Return the measured value of the worst case; its digits follow its error."""
-    return measured_of(row.worst, digits)
-
-
-def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
-    """Return a case's measured value, that of its worst entry, shortened."""
-    if case is None or case.error:
-        return ""
-    measured = as_fields(case.measured)
-    if "stderr" in measured:
-        mean, stderr = worst_entry(measured["mean"], case), _stderr(case)
-        assert stderr is not None
-        return f"{_to_error(mean, stderr)} ± {_rounded(stderr)}"
-    if "treated" in measured:
-        arms = (flatten(measured[name]) for name in ("treated", "baseline"))
-        each = (sum(map(records.number, arm)) / len(arm) for arm in arms)
-        return " against ".join(_short(mean, 3) for mean in each)
-    if "lower" in measured:
-        low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
-        return low if low == high else f"[{low}, {high}]"
-    return _short(worst_entry(case.measured, case), digits)
-
-
-def gap_text(row: Row) -> str:
-    """Return the gap of the worst case with its unit where that is not absolute."""
-    return gap_of(row.worst)
-
-
-def gap_of(case: CaseRecord | None) -> str:
-    """Return a case's gap with its unit where that is not absolute."""
-    if case is None or case.error:
-        return ""
-    if case.unit == "exact":
-        return "none" if case.gap == 0.0 else "differs"
-    return small(case.gap) + (" rel" if case.unit == "relative" else "")
-
-
-def resolves_text(row: Row) -> str:
-    """Return the smallest error that would have been caught, of a bound by its factor.
-
-    An equality's is that of the worst case, a bound's the least of all.
-    """
-    return _factor(row.slack) if row.slack is not None else resolves_of(row.worst)
-
-
-def resolves_of(case: CaseRecord | None) -> str:
-    """Return the smallest error that would have been caught in a case."""
-    if case is None or case.error:
-        return ""
-    if case.slack is not None:
-        return _factor(case.slack)
-    return "exact" if case.unit == "exact" else small(case.resolves)
-
-
-def _factor(slack: float) -> str:
-    """Return a factor, with all the digits by which it differs from 1.
-
-    >>> _factor(1.0), _factor(1.00023), _factor(60000.0)
-    ('×1', '×1.0002', '×6e+04')
-    """
-    if not 1.0 < slack < 1.995:
-        return f"×{slack:.2g}" if math.isfinite(slack) else "×∞"
-    places = max(1, -math.floor(math.log10(slack - 1.0)))
-    return f"×{slack:.{places}f}" if places < 9 else "×1"
-
-
-def worst_entry(value: Any, case: CaseRecord) -> Any:
-    """Pick the worst entry of an encoded array."""
-    if not isinstance(value, list):
-        return value
-    flat = flatten(cast("list[Any]", value))
-    if not flat:
-        return flat
-    return flat[case.worst] if case.worst < len(flat) else flat[0]
-
-
-def flatten(value: Any) -> list[Any]:
-    """Return the entries of nested lists in order.
-
-    >>> flatten([[1, 2], [3]])
-    [1, 2, 3]
-    """
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return [leaf for item in items for leaf in flatten(item)]
-    return [value]
-
-
-def _stderr(case: CaseRecord) -> float | None:
-    measured = as_fields(case.measured)
-    if "stderr" not in measured:
-        return None
-    return records.number(worst_entry(measured["stderr"], case))
-
-
-def as_fields(value: Any) -> Mapping[str, Any]:
-    """Return an encoded estimate or enclosure as its fields, empty for other values.
-
-    >>> as_fields(0.5)
-    {}
-    """
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _short(value: Any, digits: int) -> str:
-    if isinstance(value, bool) or value is None:
-        return str(value)
-    try:
-        number = records.number(value)
-    except (TypeError, ValueError):
-        text = value if isinstance(value, str) else json.dumps(value)
-        return text if len(text) <= 24 else text[:23] + "…"
-    if isinstance(value, int) and abs(value) < 10**digits:
-        return str(value)
-    return f"{number:.{digits}g}".replace("-", "−")
-
-
-def _rounded(stderr: float) -> str:
-    """One significant digit of a standard error, two when it starts with a 1."""
-    if not math.isfinite(stderr) or stderr <= 0.0:
-        return small(stderr)
-    places = _places(stderr)
-    return f"{stderr:.{places}f}" if -1 < places < 7 else f"{stderr:.1e}"
-
-
-def _places(stderr: float) -> int:
-    exponent = math.floor(math.log10(stderr))
-    leading = stderr / 10.0**exponent
-    return -exponent + (1 if leading < 1.95 else 0)
-
-
-def _to_error(value: Any, stderr: float) -> str:
-    """Round a value to the digits its standard error supports."""
-    number = records.number(value)
-    if not (math.isfinite(number) and math.isfinite(stderr)) or stderr <= 0.0:
-        return _short(value, 6)
-    places = _places(stderr)
-    if -1 < places < 7:
-        return f"{number:.{places}f}".replace("-", "−")
-    if number == 0.0:
-        return "0"
-    digits = max(1, math.floor(math.log10(abs(number))) + places + 1)
-    return f"{number:.{min(digits, 12)}g}".replace("-", "−")

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from verify import references
 from verify.claim import FAULTS
+from verify.report import numbers
 from verify.report import rows as values
 from verify.report.rows import Row
 
@@ -85,11 +86,15 @@ def _table(rows: Sequence[Row], *, width: int) -> Table:
 
 def _line(row: Row, *, wide: bool) -> list[str]:
     seconds = f"{row.record.seconds:.1f}" if row.record else ""
-    numbers = (
-        *(values.predicted_text(row, 4), values.measured_text(row, 4)),
-        *(values.gap_text(row), values.resolves_text(row), seconds),
+    each = (
+        *(numbers.predicted_text(row, 4), numbers.measured_text(row, 4)),
+        *(numbers.gap_text(row), numbers.resolves_text(row), seconds),
     )
-    return [row.claim.id, row.claim.title, *(numbers if wide else ()), row.verdict]
+    verdict = row.verdict
+    if row.scale and not row.claim.cases:
+        # No case of the profile tries it.
+        verdict = f"{verdict} ({row.scale})"
+    return [row.claim.id, row.claim.title, *(each if wide else ()), verdict]
 
 
 def explain(row: Row) -> str:
@@ -110,9 +115,9 @@ def _explained(row: Row) -> Text:
         text.append(f"\n{worst.error.strip()}", style="not bold")
     else:
         text.append(
-            f"\n  expected {values.predicted_text(row, 12)}, observed"
-            f" {values.measured_text(row, 12)}"
-            f" (gap {values.gap_text(row)}) at {case or 'its only case'}",
+            f"\n  expected {numbers.predicted_text(row, 12)}, observed"
+            f" {numbers.measured_text(row, 12)}"
+            f" (gap {numbers.gap_text(row)}) at {case or 'its only case'}",
             style="not bold",
         )
     if row.loose and not row.claim.loose:
@@ -151,10 +156,10 @@ def as_markdown(rows: Sequence[Row]) -> str:
             f"`{row.claim.id}`",
             row.claim.title,
             row.claim.evidence.value,
-            values.predicted_text(row),
-            values.measured_text(row),
-            values.gap_text(row),
-            values.resolves_text(row),
+            numbers.predicted_text(row),
+            numbers.measured_text(row),
+            numbers.gap_text(row),
+            numbers.resolves_text(row),
             row.verdict,
             f"{references.short_citation(source.key)}, {source.where}",
         )

@@ -15,7 +15,7 @@ from empirical.testbed.records import RunRecord
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import AtLeast, Contrast, EffectWithin, Outcome
 from verify.reading import Reading
-from verify.trained import Run, Trainer
+from verify.trained import NotLearnt, Run, Trainer
 
 NETWORKS = Trainer(STUDY)
 DEPTHS = {"small": (16, 32), "full": (32, 64), "paper": (32, 64)}
@@ -32,7 +32,7 @@ def _arm(arm: str, scale: str, depth: int) -> RunRecord:
     record = NETWORKS.record(f"{arm}-depth-{depth}", scale)
     reached = record.draws.series("train_accuracy")[:, -1]
     if arm == "normrelu" and not (reached >= LEARNT).all():
-        raise ValueError(
+        raise NotLearnt(
             f"{record.name} ({scale}): the comparison presupposes training accuracies of"
             f" {LEARNT}, but they are {reached.round(3).tolist()}"
         )
@@ -155,6 +155,7 @@ _TEST = partial(contrast, "test_accuracy", -1)
 
 FASTER = _effect(
     id="dc/fig3",
+    figure="normrelu_figure_3",
     items=("Fig3", "Sec11"),
     title="Very deep networks fit better with NormReLU than with either normalisation",
     statement=r"\text{training accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
@@ -227,6 +228,7 @@ NORMALISED = _effect(
 
 SELU = _effect(
     id="dc/fig7",
+    figure="normrelu_figure_7",
     items=("Fig7",),
     title="Fully connected networks generalise with NormReLU as with SELU",
     statement=r"|\text{test accuracy: NormReLU} - \text{SELU}| \le 0.05",
@@ -251,6 +253,7 @@ DOTS = _effect(
 
 FALL = trained(
     id="dc/fig1",
+    figure="normrelu_figure_1",
     items=("Fig1",),
     title="Dot products of test inputs fall in training, normalised in any way",
     statement=(

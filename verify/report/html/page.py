@@ -16,6 +16,7 @@ from verify.claim import FAULTS, Evidence, Profile
 from verify.compare import Outcome
 from verify.figures.runs import Records
 from verify.items import Paper, papers
+from verify.paths import SCALES
 from verify.reading import Reading
 from verify.records import Record
 from verify.report import rows as values
@@ -86,6 +87,7 @@ def as_html(
         "drawn": drawn,
         "whole": whole,
         "profile": profile.value,
+        "scale": SCALES[profile.value],
         "title": f"Ledger: {len(rows)} claims, "
         + (f"{red} not settled" if red else "all as expected"),
         "headline": _headline(papers),

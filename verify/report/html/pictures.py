@@ -12,7 +12,8 @@ from verify.figures.runs import Records
 from verify.records import CaseRecord, Record
 from verify.report.html import templating
 from verify.report.html.markup import anchor
-from verify.report.rows import Row, as_fields, flatten
+from verify.report.numbers import as_fields, flatten
+from verify.report.rows import Row
 
 
 @dataclass(frozen=True)

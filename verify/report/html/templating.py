@@ -12,8 +12,7 @@ from empirical.digest import ROOT
 from verify import references
 from verify.claim import FAULTS, Claim
 from verify.records import CaseRecord, Record, badness
-from verify.report import functions
-from verify.report import rows as values
+from verify.report import functions, numbers
 from verify.report.html import markup
 from verify.report.rows import Row
 from verify.report.text import explain
@@ -51,12 +50,12 @@ def templates() -> Environment:
         "control": _control,
         "dressed": markup.text,
         "formula": markup.formula,
-        "gap": lambda of: values.gap_of(_case(of)),
+        "gap": lambda of: numbers.gap_of(_case(of)),
         "kind": lambda row: row.kind,
         "link": lambda row: f"#{markup.anchor(row.claim.id)}",
         "local": _local,
-        "measured": lambda of, digits=6: values.measured_of(_case(of), digits),
-        "predicted": lambda of, digits=6: values.predicted_of(_case(of), digits),
+        "measured": lambda of, digits=6: numbers.measured_of(_case(of), digits),
+        "predicted": lambda of, digits=6: numbers.predicted_of(_case(of), digits),
         "reason": _reason,
         "resolves": _resolves,
         "tried": _tried,
@@ -71,7 +70,7 @@ def _case(of: Row | CaseRecord) -> CaseRecord | None:
 
 
 def _resolves(of: Row | CaseRecord) -> str:
-    return values.resolves_text(of) if isinstance(of, Row) else values.resolves_of(of)
+    return numbers.resolves_text(of) if isinstance(of, Row) else numbers.resolves_of(of)
 
 
 def _reason(row: Row) -> str:
@@ -101,4 +100,4 @@ def _tried(case: CaseRecord) -> str:
     if not case.control:
         return ""
     other = replace(case, predicted=case.control_predicted)
-    return f"{values.predicted_of(other)}: {case.control}"
+    return f"{numbers.predicted_of(other)}: {case.control}"

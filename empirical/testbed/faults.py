@@ -1,0 +1,42 @@
+"""What can be wrong with training, so that what is said of trained networks is not so."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+FAULTS = {
+    "slow": "learning rates / 100",
+    "short": "a fifteenth of the updates",
+    "shuffled": "labels shuffled",
+    "frozen": "hidden layers frozen",
+    "untrained": "no update at all",
+}
+"""Names, and what they mean; a `empirical.testbed.study.Study` plants them."""
+
+
+def planted(fault: str, configuration: Any) -> Any:
+    """Return a configuration that has a field ``fault`` with that fault.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Configuration:
+    ...     name: str
+    ...     fault: str = ""
+    >>> planted("slow", Configuration("a"))
+    Configuration(name='a', fault='slow')
+    """
+    return replace(configuration, fault=fault)
+
+
+def planting(*faults: str) -> dict[str, Callable[[Any], Any]]:
+    """Return what plants faults, by name, in configurations with a field ``fault``.
+
+    Examples
+    --------
+    >>> sorted(planting("slow", "short"))
+    ['short', 'slow']
+    """
+    return {fault: partial(planted, fault) for fault in faults}

@@ -1,0 +1,217 @@
+"""What decides claims on training is tried itself: planted faults, A/A trials."""
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from empirical.testbed.faults import FAULTS, planting
+from empirical.testbed.records import Draw, Draws, RunRecord
+from empirical.testbed.study import CPU, Setting, Study
+from verify import calibrate, ledger
+from verify.alike import trial_of
+from verify.claim import Claim, Evidence, Source
+from verify.compare import (
+    AtLeast,
+    Contrast,
+    EffectWithin,
+    RankTrend,
+    SignedRankTest,
+    SignTest,
+)
+from verify.trained import NotLearnt, Trainer
+
+
+@dataclass(frozen=True)
+class Toy:
+    """Networks that learn 1 more than nothing, unless something is wrong."""
+
+    name: str = "toy"
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
+    fault: str = ""
+
+
+LEARNT = {"": 1.0, "slow": 0.0, "shuffled": 1.0, "untrained": 0.0}
+
+
+def learn(toy: Toy, setting: Setting = CPU) -> RunRecord:
+    if toy.fault == "frozen":
+        raise ValueError("out of ice")
+    noise = [np.random.default_rng(seed).standard_normal(2) for seed in toy.seeds]
+    draws = Draws(
+        Draw(keys={"seed": s}, arrays={"ends": 0.1 * z + [LEARNT[toy.fault], 0.0]})
+        for s, z in zip(toy.seeds, noise, strict=True)
+    )
+    return RunRecord(**STUDY.identity(toy, setting), code=STUDY.code, draws=draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known(Study[Any]):
+    """Its code is no module of the project."""
+
+    code: str = "c0de"  # pyright: ignore[reportIncompatibleMethodOverride]
+
+
+def configurations(_scale: str) -> tuple[Toy, ...]:
+    return (Toy(),)
+
+
+def data_of(_toy: Toy, _setting: Setting) -> str:
+    return "da7a"
+
+
+STUDY = Known(
+    module="toy",
+    configurations=configurations,
+    schema=1,
+    data=data_of,
+    run=learn,
+    faults=planting("slow", "shuffled", "frozen", "untrained"),
+)
+TRAINER = Trainer(STUDY)
+
+
+def ends(**_case: Any) -> Contrast:
+    treated, baseline = TRAINER.record("toy", "small").draws.series("ends").T
+    return Contrast(treated, baseline)
+
+
+def ends_if_learnt(**case: Any) -> Contrast:
+    found = ends(**case)
+    if np.mean(found.treated) < 0.5:
+        raise NotLearnt("toy: nothing is learnt")
+    return found
+
+
+def runs(**_case: Any) -> Any:
+    return TRAINER.looks("toy")(scale="small")
+
+
+CLAIM = Claim(
+    id="dc/toy",
+    items=("Fig3",),
+    title="Toys learn",
+    statement="x",
+    source=Source("agarwal2021deep", "Figure 3"),
+    evidence=Evidence.TREND,
+    cases=({"x": 1},),
+    predict=lambda **_: (0.5, None),
+    measure=ends,
+    compare=EffectWithin(),
+    must_refute=lambda **_: (None, 0.0),
+    runs=runs,
+)
+
+
+def calibrated(
+    claim: Claim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *more: str
+) -> tuple[int, str]:
+    """Run the command on one claim, in this process."""
+    entry = ledger.Entry(module=__name__, claim=claim)
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    monkeypatch.setattr(sys.modules[__name__], "CLAIM", claim)
+    monkeypatch.setattr(calibrate.ledger, "select", lambda _names: (entry,))
+    out = tmp_path / "page.md"
+    where = ["--records", str(tmp_path), "--output", str(out), "--workers", "1"]
+    return calibrate.main([*where, *more]), out.read_text()
+
+
+def cells(page: str) -> dict[str, str]:
+    head, row = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line.startswith(("| claim", "| `dc/toy`"))
+    )
+    return dict(zip(head, row, strict=True))
+
+
+def test_a_claim_that_holds_of_faulty_networks_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, page = calibrated(CLAIM, tmp_path, monkeypatch)
+    found = cells(page)
+    assert code == 1
+    assert (found["slow"], found["untrained"]) == ("refuted", "refuted")
+    # It does not see that labels are shuffled; and ice is an error, not a verdict.
+    assert (found["shuffled"], found["frozen"]) == ("**holds**", "**error**")
+    assert "short" not in found
+    assert found["redrawn"] == "holds, holds, holds"
+    assert found["A/A"].endswith(" of 200")
+    assert "1 claims: 1 hold of networks trained wrongly" in page
+
+
+def test_what_a_claim_withstands_and_refuses_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = replace(
+        CLAIM, measure=ends_if_learnt, withstands={"shuffled": "of the norm alone"}
+    )
+    faults = ["--fault", "slow", "--fault", "shuffled"]
+    code, page = calibrated(claim, tmp_path, monkeypatch, *faults)
+    assert code == 0
+    assert (cells(page)["slow"], cells(page)["shuffled"]) == ("refused", "(holds)")
+    assert "- `dc/toy`, shuffled: of the norm alone" in page
+
+
+def test_unknown_faults_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"one of slow, short, .* names heat"):
+        replace(CLAIM, withstands={"heat": "?"})
+    with pytest.raises(ValueError, match=r"`fault` must be one of .* it is 'heat'"):
+        replace(STUDY, faults={"heat": replace})
+    assert set(STUDY.faults) < set(FAULTS)
+
+
+def pools(kind: str, count: int, rng: np.random.Generator) -> list[list[Any]]:
+    """Return what four draws of one case measured, of networks of one law."""
+    if kind == "contrast":
+        return [[Contrast(rng.normal(5, 1, 6), rng.normal(0, 1, 6))] for _ in range(4)]
+    if kind == "ladder":
+        return [[[rng.normal(k, 1, 4) for k in range(3)]] for _ in range(4)]
+    return [[rng.normal(3, 1, count)] for _ in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("compare", "kind"),
+    [
+        (EffectWithin(level=0.05), "contrast"),
+        (EffectWithin(level=0.05, paired=True), "contrast"),
+        (SignTest(level=0.05), "changes"),
+        (SignedRankTest(level=0.05), "changes"),
+        (RankTrend(level=0.05, shuffles=2000), "ladder"),
+    ],
+)
+def test_arms_alike_are_rarely_told_apart(compare: Any, kind: str) -> None:
+    rng = np.random.default_rng(1)
+    found = trial_of(compare, pools(kind, 10, rng), 400, rng)
+    assert found is not None
+    assert found.trials == 400
+    assert found.chance > 1e-3
+    # They are tried: some are, by chance.
+    assert found.decided > 0
+
+
+def test_a_comparison_that_breaks_its_level_is_seen() -> None:
+    class Hasty(EffectWithin):
+        def judge(self, predicted: Any, measured: Contrast) -> Any:
+            return replace(EffectWithin(level=0.3), paired=self.paired).judge(
+                predicted, measured
+            )
+
+    rng = np.random.default_rng(1)
+    found = trial_of(Hasty(level=0.01), pools("contrast", 6, rng), 200, rng)
+    assert found is not None
+    assert found.chance < calibrate.BY_CHANCE
+
+
+def test_without_a_level_there_is_nothing_to_try() -> None:
+    assert trial_of(AtLeast(), [[1.0]], 10, np.random.default_rng(1)) is None
+    assert trial_of(EffectWithin(), [], 10, np.random.default_rng(1)) is None
+
+
+def test_too_small_a_pool_is_told() -> None:
+    one = [[Contrast(np.zeros(6), np.arange(6.0))]]
+    with pytest.raises(ValueError, match="a pool of as many, but it holds 6"):
+        trial_of(EffectWithin(), one, 10, np.random.default_rng(1))

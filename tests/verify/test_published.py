@@ -1,0 +1,108 @@
+"""Claims at larger scales: shown by their published records, whatever the profile."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify import records
+from verify.claim import Claim, Evidence, Profile, Source
+from verify.compare import Contrast, EffectWithin
+from verify.ledger import Entry
+from verify.report import as_json, as_text, build
+from verify.report.html import as_html
+from verify.run import run_claim
+
+TREATED = {"small": (1.0, 1.1, 1.2), "full": (2.0, 2.1, 2.2)}
+
+
+def measure(*, scale: str) -> Contrast:
+    return Contrast(TREATED[scale], (0.0, 0.1, 0.2))
+
+
+def predict(**_case: Any) -> tuple[float, None]:
+    return 0.5, None
+
+
+def no_effect(**_case: Any) -> tuple[None, float]:
+    return None, 0.0
+
+
+def runs(**_case: Any) -> tuple[()]:
+    return ()
+
+
+CLAIM = Claim(
+    id="dc/toy",
+    items=("Fig3",),
+    title="Toys learn",
+    statement="x",
+    source=Source("agarwal2021deep", "Figure 3"),
+    evidence=Evidence.TREND,
+    cases=({"scale": "small"},),
+    larger_cases={"full": ({"scale": "full"},)},
+    predict=predict,
+    measure=measure,
+    compare=EffectWithin(),
+    must_refute=no_effect,
+    runs=runs,
+)
+LARGER = replace(CLAIM, cases=())
+ENTRY = Entry(module=__name__, claim=CLAIM)
+FULL = Entry(module=__name__, claim=LARGER)
+
+
+def written(claim: Claim, profile: Profile, root: Path) -> records.Record:
+    record = run_claim(claim, profile, module=__name__)
+    records.write(record, root / profile.value)
+    return record
+
+
+def test_scales_stand_side_by_side(tmp_path: Path) -> None:
+    written(CLAIM, Profile.QUICK, tmp_path)
+    (row,) = build([ENTRY], tmp_path / "quick")
+    assert (row.scale, row.published) == ("small", ())
+    assert "By scale" not in as_html([row])
+    written(CLAIM, Profile.FULL, tmp_path)
+    (row,) = build([ENTRY], tmp_path / "quick")
+    assert [(r.scale, r.verdict) for r in row.published] == [("full", "holds")]
+    page = as_html([row])
+    assert "By scale of the networks" in page
+    assert "2.1 against 0.1" in page
+    (data,) = json.loads(as_json([row]))
+    assert data["scale"] == "small"
+    assert [each["scale"] for each in data["published"]] == ["full"]
+
+
+def test_a_claim_that_takes_more_is_shown_by_its_published_record(
+    tmp_path: Path,
+) -> None:
+    (row,) = build([FULL], tmp_path / "quick")
+    assert (row.verdict, row.remark) == ("not run", "it is tried at full scale")
+    written(LARGER, Profile.FULL, tmp_path)
+    (row,) = build([FULL], tmp_path / "quick")
+    assert (row.verdict, row.scale, row.green) == ("holds", "full", True)
+    assert "holds (full)" in as_text([row], width=80, colour=False)
+
+
+def test_older_code_is_said_and_other_cases_are_nothing(tmp_path: Path) -> None:
+    record = written(LARGER, Profile.FULL, tmp_path)
+    records.write(replace(record, code="0" * 64), tmp_path / "full")
+    (row,) = build([FULL], tmp_path / "quick")
+    assert (row.verdict, row.remark) == ("holds", "of older code")
+    assert "of older code" in as_html([row])
+    other = replace(LARGER, larger_cases={"full": ({"scale": "small"},)})
+    (row,) = build([replace(FULL, claim=other)], tmp_path / "quick")
+    assert row.verdict == "not run"
+    assert "must follow from the claim" in row.remark
+
+
+def test_it_is_not_run_in_a_profile_without_cases() -> None:
+    with pytest.raises(
+        ValueError, match="no cases in the profile quick: it takes full"
+    ):
+        run_claim(LARGER, module=__name__)
+    with pytest.raises(ValueError, match="`cases`, `predict`"):
+        replace(CLAIM, cases=(), runs=None)

@@ -1,0 +1,268 @@
+"""Try what decides claims on training: ``python -m verify.calibrate [CLAIM...]``.
+
+Two things are tried, and a page written with what came out:
+
+- *Planted faults*: networks are trained as they should not be (`FAULTS`) and sent through
+  the same measurement. A claim that still holds of them does not say what it seems to,
+  unless it says why it withstands the fault.
+- *A/A trials*: two arms of the same law, drawn from one pool of networks, must come out
+  as different no more often than the comparison's level says.
+
+The networks are kept apart from those of the report, and what is there is not trained
+again.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from empirical.testbed.faults import FAULTS
+from empirical.testbed.signals import Ended
+from verify import command, ledger, paths
+from verify.alike import Trial, trial_of
+from verify.claim import Claim, Profile
+from verify.compare import Outcome
+from verify.ledger import Entry
+from verify.paths import Place, placed
+from verify.redraw import trained
+from verify.report import Row, build
+from verify.report.rows import NOT_RUN
+from verify.trained import NotLearnt, given
+
+REFUSED = "refused"
+"""Of a claim that says nothing of networks that have not learnt."""
+
+BY_CHANCE = 1e-3
+"""Probability with which a comparison that keeps its level fails the A/A trials."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What came of a claim's trials.
+
+    Attributes
+    ----------
+    claim : Claim
+    faults : mapping
+        Names of faults to what was found: an outcome, `REFUSED`, or nothing where its
+        networks know no such fault.
+    redrawn : tuple of str
+        Outcomes on networks of other seeds.
+    alike : Trial, optional
+        The A/A trials; absent where the comparison has no level, so that there is
+        nothing to try.
+    """
+
+    claim: Claim
+    faults: Mapping[str, str]
+    redrawn: tuple[str, ...] = ()
+    alike: Trial | None = None
+
+    @property
+    def fooled(self) -> tuple[str, ...]:
+        """Faults of which the claim should not hold, but does."""
+        return tuple(
+            fault
+            for fault, found in self.faults.items()
+            if found == self.claim.expected == Outcome.HOLDS
+            and fault not in self.claim.withstands
+        )
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Faults under which the claim could not be tried."""
+        bad = (Outcome.ERROR, NOT_RUN)
+        return tuple(f for f, found in self.faults.items() if found in bad)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether no fault fools it and its A/A trials keep the level."""
+        alike = self.alike is None or self.alike.chance >= BY_CHANCE
+        return alike and not self.fooled and not self.broken
+
+
+def found_in(row: Row) -> str:
+    """Return what a row on faulty networks says: its outcome, or `REFUSED`."""
+    if row.outcome != Outcome.ERROR or row.record is None:
+        return row.outcome
+    errors = [c.error.strip().splitlines()[-1] for c in row.record.cases if c.error]
+    own = f"{NotLearnt.__module__}.{NotLearnt.__qualname__}"
+    return REFUSED if all(e.startswith(own) for e in errors) else row.outcome
+
+
+def measured_again(claim: Claim, profile: Profile, here: Place) -> list[object]:
+    """Measure every case of a claim on the networks of a place."""
+    assert claim.measure is not None
+    with placed(here):
+        runs = claim.runs_for(profile)
+        with given({each: each.find(here) for each in runs}):
+            return [claim.measure(**case) for case in claim.cases_for(profile)]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line: 0, 1 if a claim is fooled, 2 on misuse, 130 Ctrl-C."""
+    options = _parser().parse_args(argv)
+    options.profile = Profile(options.profile)
+    try:
+        entries = trained(ledger.select(options.claims))
+    except ValueError as error:
+        command.complain(str(error))
+        return command.EXIT_USAGE
+    try:
+        done = calibrated(entries, options)
+    except Ended as ended:
+        command.complain("interrupted; networks that are trained are kept")
+        return ended.exit_code
+    except KeyboardInterrupt:
+        command.complain("interrupted; networks that are trained are kept")
+        return command.EXIT_INTERRUPTED
+    text = as_markdown(done)
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        options.output.write_text(text, encoding="utf-8")
+        command.complain(f"written to {options.output}")
+    return command.EXIT_GREEN if all(c.trusted for c in done) else command.EXIT_RED
+
+
+def calibrated(
+    entries: Sequence[Entry], options: argparse.Namespace
+) -> list[Calibration]:
+    """Run claims under every fault and on every draw, and the A/A trials of them."""
+    root = paths.folder_of(options.profile, options.records)
+    found: dict[str, dict[str, str]] = {e.claim.id: {} for e in entries}
+    for fault in options.fault or FAULTS:
+        able = [e for e in entries if _plants(e.claim, options.profile, fault)]
+        for row in _tried(able, options, Place(root / f"fault-{fault}", fault=fault)):
+            found[row.claim.id][fault] = found_in(row)
+    redrawn: dict[str, list[str]] = {e.claim.id: [] for e in entries}
+    pools: dict[str, list[list[object]]] = {e.claim.id: [] for e in entries}
+    for draw in range(1, options.draws + 1):
+        here = Place(root / f"redraw-{draw}", draw)
+        for row in _tried(entries, options, here):
+            redrawn[row.claim.id].append(row.outcome)
+            if row.outcome not in (Outcome.ERROR, NOT_RUN):
+                measured = measured_again(row.claim, options.profile, here)
+                pools[row.claim.id].append(measured)
+    generator = np.random.default_rng(2026)
+    return [
+        Calibration(
+            claim,
+            found[claim.id],
+            tuple(redrawn[claim.id]),
+            trial_of(claim.compare, pools[claim.id], options.trials, generator),
+        )
+        for claim in (e.claim for e in entries)
+    ]
+
+
+def _plants(claim: Claim, profile: Profile, fault: str) -> bool:
+    return all(fault in r.trainer.study.faults for r in claim.runs_for(profile))
+
+
+def _tried(
+    entries: Sequence[Entry], options: argparse.Namespace, here: Place
+) -> tuple[Row, ...]:
+    assert here.folder is not None
+    command.complain(f"{len(entries)} claims, {here.fault or f'draw {here.redraw}'}")
+    # What could not be run has no record, and says so in its row.
+    command.run_with_progress(
+        entries,
+        profile=options.profile,
+        folder=here.folder,
+        workers=options.workers,
+        scheduler=options.scheduler,
+        redraw=here.redraw,
+        fault=here.fault,
+    )
+    return build(entries, here.folder, options.profile)
+
+
+def as_markdown(done: Sequence[Calibration]) -> str:
+    """Return the page: a table of faults, redraws and A/A trials, and what it means."""
+    faults = [f for f in FAULTS if any(f in c.faults for c in done)]
+    lines = [
+        *HEAD.splitlines(),
+        *(f"- *{name}*: {FAULTS[name]}" for name in faults),
+        "",
+        f"| claim | expected | {' | '.join(faults)} | redrawn | A/A |",
+        f"| --- | --- |{' --- |' * len(faults)} --- | --- |",
+    ]
+    for each in done:
+        cells = [_cell(each, fault) for fault in faults]
+        alike = "-"
+        if each.alike is not None:
+            alike = f"{each.alike.decided} of {each.alike.trials}"
+        redrawn = ", ".join(each.redrawn)
+        expected = each.claim.expected.value
+        cells = [f"`{each.claim.id}`", expected, *cells, redrawn, alike]
+        lines.append(f"| {' | '.join(cells)} |")
+    why = [
+        f"- `{c.claim.id}`, {fault}: {reason}"
+        for c in done
+        for fault, reason in c.claim.withstands.items()
+    ]
+    if why:
+        lines += ["", "Faults that a statement is not about:", "", *why]
+    fooled = sum(bool(c.fooled) for c in done)
+    turned = sum(set(c.redrawn) > {c.claim.expected.value} for c in done)
+    lines += [
+        "",
+        (
+            f"{len(done)} claims: {fooled} hold of networks trained wrongly that they"
+            f" are about, {turned} come out otherwise in some draw,"
+            f" {sum(not c.trusted for c in done)} are not to be trusted."
+        ),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _cell(each: Calibration, fault: str) -> str:
+    found = each.faults.get(fault, "-")
+    if fault in each.fooled or fault in each.broken:
+        return f"**{found}**"
+    return f"({found})" if fault in each.claim.withstands else found
+
+
+HEAD = """\
+# Calibration of the claims on training
+
+Each claim on trained networks, sent networks that were trained wrongly: it must not hold
+of them (bold where it does; in brackets what a statement is not about; "refused" where it
+says nothing of networks that have not learnt). Then the same claims on networks of other
+seeds, and A/A trials: how often two arms of one law were told apart, which the
+comparison's level allows in one of a hundred.
+
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    what = "Try claims on networks trained wrongly, drawn anew, and on arms alike."
+    parser = argparse.ArgumentParser(
+        prog="python -m verify.calibrate", description=what
+    )
+    parser.add_argument("claims", nargs="*", metavar="CLAIM", help="default: all")
+    parser.add_argument(
+        "--fault", action="append", choices=tuple(FAULTS), help="default: each of them"
+    )
+    parser.add_argument("--draws", type=command.positive, default=3, help="default: 3")
+    parser.add_argument(
+        "--trials", type=command.positive, default=200, help="A/A trials (default: 200)"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="write the page there, not to stdout",
+    )
+    command.add_common_options(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,111 @@
+"""Residual networks with NormReLU: section 7's, by the protocol of ``docs/normrelu.md``.
+
+They are trained at the full scale and above; a published record stands for each claim.
+"""
+
+from typing import Any
+
+from empirical.normrelu.study import STUDY
+from empirical.testbed.records import RunRecord
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import Contrast, EffectWithin
+from verify.reading import Reading
+from verify.trained import NotLearnt, Run, Trainer
+
+NETWORKS = Trainer(STUDY)
+LEARNT = 0.3
+"""Training accuracy that every network with NormReLU must reach, three times chance."""
+
+
+def _name(arm: str, depth: int) -> str:
+    return f"{arm}-residual-{depth}"
+
+
+def _runs(*, scale: str, depth: int, rival: str) -> tuple[Run, ...]:
+    return tuple(Run(NETWORKS, _name(a, depth), scale) for a in ("normrelu", rival))
+
+
+def _accuracy(record: RunRecord, split: str) -> Any:
+    """Return the accuracies at the end; of networks that diverged, none is right."""
+    last = record.draws.series(f"{split}_accuracy")[:, -1]
+    last[last != last] = 0.0
+    return last
+
+
+def _test_accuracies(*, scale: str, depth: int, rival: str) -> Contrast:
+    own, other = (
+        NETWORKS.record(_name(arm, depth), scale) for arm in ("normrelu", rival)
+    )
+    reached = _accuracy(own, "train")
+    if not (reached >= LEARNT).all():
+        raise NotLearnt(
+            f"{own.name} ({scale}): the comparison presupposes training accuracies of"
+            f" {LEARNT}, but they are {reached.round(3).tolist()}"
+        )
+    return Contrast(_accuracy(own, "test"), _accuracy(other, "test"))
+
+
+def _not_behind(**_case: Any) -> tuple[float, None]:
+    """Not worse by the smallest effect."""
+    return -0.05, None
+
+
+def _well_ahead(**_case: Any) -> tuple[float, None]:
+    """As fully connected networks of 32 layers are ahead of batch normalisation."""
+    return 0.3, None
+
+
+def _trained(rival: str, item: str, title: str, name: str) -> Claim:
+    return Claim(
+        id=f"dc/{item.lower()}",
+        items=(item,),
+        title=title,
+        statement=rf"\text{{test accuracy: NormReLU}} - \text{{{name}}} \ge -0.05",
+        source=Source("agarwal2021deep", f"Figure {item[3:]}", Reading.READING),
+        evidence=Evidence.TREND,
+        larger_cases={
+            "full": grid(scale=("full",), depth=(20,), rival=(rival,)),
+            "gpu": grid(scale=("paper",), depth=(20, 110), rival=(rival,)),
+        },
+        predict=_not_behind,
+        measure=_test_accuracies,
+        compare=EffectWithin(),
+        must_refute=_well_ahead,
+        runs=_runs,
+        figure="normrelu_figure_4",
+        assumptions=(
+            "residual networks, SGD with momentum, no augmentation, no decay",
+            "weights N(0, 1/fan in), the last of a block's smaller by the root of blocks",
+            "rates chosen for each arm on examples held out",
+        ),
+    )
+
+
+FIG_4 = _trained(
+    "batch",
+    "Fig4",
+    "ResNet-20 with NormReLU is competitive with batch normalisation",
+    "BatchNorm",
+)
+
+FIG_5 = _trained(
+    "fixup", "Fig5", "ResNet-20 with NormReLU is comparable to Fixup", "Fixup"
+)
+
+FIG_8 = _trained(
+    "selu", "Fig8", "ResNet-20 with NormReLU is not behind one with SELU", "SELU"
+)
+
+FIG_4_DEEP = Claim(
+    id="dc/fig4-deep",
+    items=("Fig4",),
+    title="ResNet-110 with NormReLU is slightly ahead of batch normalisation",
+    statement=r"\text{test accuracy of 110 layers: NormReLU} > \text{BatchNorm}",
+    source=Source("agarwal2021deep", "Figure 4", Reading.READING),
+    evidence=Evidence.TREND,
+    open_reason=(
+        "110 layers on colour images need a GPU:"
+        " `python -m empirical.normrelu batch --scale paper --only residual-110`."
+        " Networks of 20 layers are on trial (dc/fig4)."
+    ),
+)

@@ -1,0 +1,170 @@
+"""Figures 1, 3 to 5, 7 and 8 of the conditioning paper, from records of our networks.
+
+Means over independently trained networks, with the least and the largest of them. The
+paper's figures have no numbers in the text before us; these show the same comparisons.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from empirical.testbed.records import RunRecord
+from verify.figures.runs import Array, Folder, Missing, Records, training_command
+from verify.figures.style import DASHES, SERIES, blank
+from verify.paths import RUNS
+
+MODULE = "empirical.normrelu"
+LABELS = {
+    "normrelu": "NormReLU",
+    "selu": "SELU",
+    "relu": "ReLU",
+    "batch": "BatchNorm",
+    "layer": "LayerNorm",
+    "fixup": "Fixup",
+}
+_STYLE = {arm: (SERIES[k], DASHES[k]) for k, arm in enumerate(LABELS)}
+
+
+@dataclass(frozen=True)
+class Course:
+    """Accuracies by epoch of some arms: training on top, test below.
+
+    Attributes
+    ----------
+    title, words : str
+    arms : tuple of str
+    kind : str
+        ``"depth"`` of fully connected networks, ``"residual"``.
+    """
+
+    title: str
+    words: str
+    arms: tuple[str, ...]
+    kind: str = "depth"
+
+    def __call__(self, records: Records) -> Any:
+        """Draw it.
+
+        Raises
+        ------
+        Missing
+            If no depth has the records of all arms.
+        """
+        found = _by_depth(records, self.arms, self.kind)
+        figure, panels = _panels(len(found))
+        splits = (("train_accuracy", "fit"), ("test_accuracy", "test"))
+        places = [(depth, split) for depth in found for split in splits]
+        for ax, (depth, (series, words)) in zip(panels, places, strict=True):
+            for arm in self.arms:
+                values = found[depth][arm].draws.series(series)
+                _band(ax, np.arange(values.shape[1]), values, arm)
+            ax.set_title(f"{depth} layers: {words}")
+            ax.set_xlabel("epoch")
+            ax.set_ylim(0.0, 1.0)
+        for ax in panels[::2]:
+            ax.set_ylabel("accuracy")
+        _legend(figure, panels[0], len(self.arms))
+        return figure
+
+
+@dataclass(frozen=True)
+class DotProducts:
+    """Mean absolute cosines of test pairs by hidden layer, before and after training."""
+
+    title: str
+    words: str
+    arms: tuple[str, ...]
+
+    def __call__(self, records: Records) -> Any:
+        """Draw it; see `Course`."""
+        found = _by_depth(records, self.arms, "depth")
+        figure, panels = _panels(len(found))
+        places = [(d, when) for d in found for when in ((0, "before"), (-1, "after"))]
+        for ax, (depth, (index, words)) in zip(panels, places, strict=True):
+            for arm in self.arms:
+                values = found[depth][arm].draws.series("cosines")[:, index]
+                _band(ax, 1 + np.arange(values.shape[1]), values, arm)
+            ax.set_title(f"{depth} layers: {words} training")
+            ax.set_xlabel("hidden layer")
+            ax.set_ylim(0.0, 1.0)
+        for ax in panels[::2]:
+            ax.set_ylabel("mean |cosine|")
+        _legend(figure, panels[0], len(self.arms))
+        return figure
+
+
+def _panels(rows: int) -> tuple[Any, list[Any]]:
+    """Return an empty figure, and its axes row by row, two in each."""
+    figure = blank(6.4, 2.4 * rows + 0.4, layout="constrained")
+    panels = [ax for row in figure.subplots(rows, 2, squeeze=False) for ax in row]
+    for ax in panels:
+        ax.patch.set_alpha(0.0)
+    return figure, panels
+
+
+def _band(ax: Any, x: Array, values: Array, arm: str) -> None:
+    colour, dashes = _STYLE[arm]
+    mean = np.nanmean(values, axis=0)
+    ax.plot(x, mean, color=colour, linestyle=dashes, label=LABELS[arm])
+    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0.0)
+
+
+def _legend(figure: Any, ax: Any, columns: int) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def _by_depth(
+    records: Records, arms: Sequence[str], kind: str
+) -> dict[int, dict[str, RunRecord]]:
+    """Return records by depth and arm, of the depths that have all arms."""
+    places = [records]
+    if isinstance(records, Folder) and records.scale == "small" and kind == "residual":
+        # Above the small scale alone: what is published beside it.
+        folder = records.folder.parents[1] / "full" / RUNS
+        places.append(Folder(folder, scale="full"))
+    for place in places:
+        names = [name for name in place if name.startswith(f"{arms[0]}-{kind}-")]
+        depths = sorted(int(name.rpartition("-")[2]) for name in names)
+        found = {
+            depth: {arm: place[f"{arm}-{kind}-{depth}"] for arm in arms}
+            for depth in depths
+            if all(f"{arm}-{kind}-{depth}" in place for arm in arms)
+        }
+        if found:
+            return found
+    made = training_command(MODULE, places[-1], f"--only {kind}")
+    raise Missing(f"no record of {', '.join(arms)} at one depth; `{made}` makes them")
+
+
+FIGURES = {
+    1: DotProducts(
+        "Dot products of test inputs, before and after training",
+        "Mean absolute cosines of 200 pairs of test inputs by hidden layer: plain and"
+        " normalised ReLU start near one; in training they fall under every kind.",
+        ("normrelu", "batch", "layer", "relu"),
+    ),
+    3: Course(
+        "NormReLU against batch and layer normalisation",
+        "Accuracies on training and test examples by epoch, each arm at the rate that"
+        " examples held out chose: NormReLU is ahead from the first epoch, and the more so"
+        " the deeper.",
+        ("normrelu", "batch", "layer", "relu"),
+    ),
+    4: Course(
+        "Residual networks without batch normalisation",
+        "Accuracies of ResNet-20 on CIFAR-10 images shrunk to 16 x 16, by epoch: NormReLU"
+        " and SELU in the place of batch normalisation, and Fixup (figures 4, 5 and 8).",
+        ("normrelu", "selu", "batch", "fixup"),
+        "residual",
+    ),
+    7: Course(
+        "NormReLU beside SELU",
+        "Accuracies of fully connected networks by epoch: the two are alike.",
+        ("normrelu", "selu"),
+    ),
+}
+"""The figures of the paper, by number."""

@@ -1,0 +1,177 @@
+"""Predictions, measurements and gaps as text: their digits follow their errors."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from verify import records
+from verify.compare import small
+from verify.records import CaseRecord
+
+if TYPE_CHECKING:
+    from verify.report.rows import Row
+
+
+def predicted_text(row: "Row", digits: int = 6) -> str:
+    """Return the predicted value of the worst case, shortened."""
+    return predicted_of(row.worst, digits)
+
+
+def predicted_of(case: CaseRecord | None, digits: int = 6) -> str:
+    """Return a case's predicted value, that of its worst entry, shortened."""
+    if case is None or case.error:
+        return ""
+    if "treated" in as_fields(case.measured):
+        least, most = case.predicted
+        return " to ".join(
+            "" if v is None else _short(v, digits) for v in (least, most)
+        )
+    value, stderr = worst_entry(case.predicted, case), _stderr(case)
+    return _short(value, digits) if stderr is None else _to_error(value, stderr)
+
+
+def measured_text(row: "Row", digits: int = 6) -> str:
+    """Return the measured value of the worst case; its digits follow its error."""
+    return measured_of(row.worst, digits)
+
+
+def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
+    """Return a case's measured value, that of its worst entry, shortened."""
+    if case is None or case.error:
+        return ""
+    measured = as_fields(case.measured)
+    if "stderr" in measured:
+        mean, stderr = worst_entry(measured["mean"], case), _stderr(case)
+        assert stderr is not None
+        return f"{_to_error(mean, stderr)} ± {_rounded(stderr)}"
+    if "treated" in measured:
+        arms = (flatten(measured[name]) for name in ("treated", "baseline"))
+        each = (sum(map(records.number, arm)) / len(arm) for arm in arms)
+        return " against ".join(_short(mean, 3) for mean in each)
+    if "lower" in measured:
+        low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
+        return low if low == high else f"[{low}, {high}]"
+    return _short(worst_entry(case.measured, case), digits)
+
+
+def gap_text(row: "Row") -> str:
+    """Return the gap of the worst case with its unit where that is not absolute."""
+    return gap_of(row.worst)
+
+
+def gap_of(case: CaseRecord | None) -> str:
+    """Return a case's gap with its unit where that is not absolute."""
+    if case is None or case.error:
+        return ""
+    if case.unit == "exact":
+        return "none" if case.gap == 0.0 else "differs"
+    return small(case.gap) + (" rel" if case.unit == "relative" else "")
+
+
+def resolves_text(row: "Row") -> str:
+    """Return the smallest error that would have been caught, of a bound by its factor.
+
+    An equality's is that of the worst case, a bound's the least of all.
+    """
+    return _factor(row.slack) if row.slack is not None else resolves_of(row.worst)
+
+
+def resolves_of(case: CaseRecord | None) -> str:
+    """Return the smallest error that would have been caught in a case."""
+    if case is None or case.error:
+        return ""
+    if case.slack is not None:
+        return _factor(case.slack)
+    return "exact" if case.unit == "exact" else small(case.resolves)
+
+
+def _factor(slack: float) -> str:
+    """Return a factor, with all the digits by which it differs from 1.
+
+    >>> _factor(1.0), _factor(1.00023), _factor(60000.0)
+    ('×1', '×1.0002', '×6e+04')
+    """
+    if not 1.0 < slack < 1.995:
+        return f"×{slack:.2g}" if math.isfinite(slack) else "×∞"
+    places = max(1, -math.floor(math.log10(slack - 1.0)))
+    return f"×{slack:.{places}f}" if places < 9 else "×1"
+
+
+def worst_entry(value: Any, case: CaseRecord) -> Any:
+    """Pick the worst entry of an encoded array."""
+    if not isinstance(value, list):
+        return value
+    flat = flatten(cast("list[Any]", value))
+    if not flat:
+        return flat
+    return flat[case.worst] if case.worst < len(flat) else flat[0]
+
+
+def flatten(value: Any) -> list[Any]:
+    """Return the entries of nested lists in order.
+
+    >>> flatten([[1, 2], [3]])
+    [1, 2, 3]
+    """
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [leaf for item in items for leaf in flatten(item)]
+    return [value]
+
+
+def _stderr(case: CaseRecord) -> float | None:
+    measured = as_fields(case.measured)
+    if "stderr" not in measured:
+        return None
+    return records.number(worst_entry(measured["stderr"], case))
+
+
+def as_fields(value: Any) -> Mapping[str, Any]:
+    """Return an encoded estimate or enclosure as its fields, empty for other values.
+
+    >>> as_fields(0.5)
+    {}
+    """
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _short(value: Any, digits: int) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    try:
+        number = records.number(value)
+    except (TypeError, ValueError):
+        text = value if isinstance(value, str) else json.dumps(value)
+        return text if len(text) <= 24 else text[:23] + "…"
+    if isinstance(value, int) and abs(value) < 10**digits:
+        return str(value)
+    return f"{number:.{digits}g}".replace("-", "−")
+
+
+def _rounded(stderr: float) -> str:
+    """One significant digit of a standard error, two when it starts with a 1."""
+    if not math.isfinite(stderr) or stderr <= 0.0:
+        return small(stderr)
+    places = _places(stderr)
+    return f"{stderr:.{places}f}" if -1 < places < 7 else f"{stderr:.1e}"
+
+
+def _places(stderr: float) -> int:
+    exponent = math.floor(math.log10(stderr))
+    leading = stderr / 10.0**exponent
+    return -exponent + (1 if leading < 1.95 else 0)
+
+
+def _to_error(value: Any, stderr: float) -> str:
+    """Round a value to the digits its standard error supports."""
+    number = records.number(value)
+    if not (math.isfinite(number) and math.isfinite(stderr)) or stderr <= 0.0:
+        return _short(value, 6)
+    places = _places(stderr)
+    if -1 < places < 7:
+        return f"{number:.{places}f}".replace("-", "−")
+    if number == 0.0:
+        return "0"
+    digits = max(1, math.floor(math.log10(abs(number))) + places + 1)
+    return f"{number:.{min(digits, 12)}g}".replace("-", "−")
