@@ -3,11 +3,13 @@
 import argparse
 import math
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from empirical.testbed import command, telling
+from empirical.testbed.ending import FORMATS, Curve, Ending, draw
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting, remove_checkpoints
 from empirical.testbed.writing import whole, write_json
@@ -38,6 +40,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, required=True, help=text)
     text = "file of the losses on the way, JSON"
     parser.add_argument("--record", type=Path, help=text)
+    text = f"draw the losses, to a {', '.join(FORMATS)} file"
+    parser.add_argument("--figure", type=Path, metavar="FILE", help=text)
     text = "stop when most perturbed networks are constant"
     parser.add_argument("--stop-degenerate", action="store_true", help=text)
     add_options(parser.add_argument_group("recipe"), Recipe())
@@ -105,7 +109,8 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.mmd_init.recipes import Recipe
     from empirical.randomness import torch_generator
 
-    command.check_outputs(options.output, options.record, setting.checkpoint)
+    outputs = (options.output, options.record, setting.checkpoint)
+    command.check_outputs(*outputs, figure=options.figure)
     recipe = made(Recipe(), options)
     x = _inputs(options, setting).to(setting.device)
     network = classifier((x.shape[1], *options.hidden, options.classes))
@@ -147,17 +152,44 @@ def _write(
             "history": {name: v.tolist() for name, v in found.history.items()},
         }
         write_json(options.record, record)
-    window = min(100, len(found.history["loss"]))
-    last = {name: float(v[-window:].mean()) for name, v in found.history.items()}
-    shown = "-".join(map(str, widths))
-    said = [f"{shown}: {found.status}, kept after step {found.best}"]
-    said += [f"{n} {v:.4f}" for n, v in last.items() if math.isfinite(v)]
-    sys.stderr.write(", ".join(said) + "\n")
-    if found.degenerate is not None:
-        sys.stderr.write(
-            f"degenerate from step {found.degenerate}: most perturbed networks predict "
-            "one class. Raise --lam or lower --s.\n"
+    shown = _ending(found, widths)
+    if options.figure is not None:
+        draw(shown, options.figure)
+    where = f"The start, a PyTorch state dict, is in {options.output}."
+    if options.record is not None:
+        where += f" Its record is in {options.record}."
+    if options.figure is not None:
+        where += f" The figure is in {options.figure}."
+    for sentence in (*shown.said, where):
+        sys.stdout.write(textwrap.fill(sentence, 88, break_on_hyphens=False) + "\n")
+
+
+def _ending(found: "Pretrained", widths: Sequence[int]) -> Ending:
+    """Say how pre-training ended, and which start of it is kept."""
+    import numpy as np
+
+    shown, history = "-".join(map(str, widths)), found.history
+    steps = np.arange(len(history["loss"]))
+    window = min(100, len(steps))
+    means = {name: float(v[-window:].mean()) for name, v in history.items()}
+    last = [f"{name} {v:.4f}" for name, v in means.items() if math.isfinite(v)]
+    said = [
+        (
+            f"Learnt a start for networks {shown} in {len(steps)} updates: {found.status},"
+            f" kept after step {found.best}."
         )
+    ]
+    if last:
+        said.append(f"Means over the last {window} updates: {', '.join(last)}.")
+    if found.degenerate is not None:
+        said.append(
+            f"It is degenerate from step {found.degenerate}: most perturbed networks"
+            " predict one class. Raise --lam or lower --s."
+        )
+    curves = [
+        Curve(name, steps, v) for name, v in history.items() if np.isfinite(v).any()
+    ]
+    return Ending(said=tuple(said), curves=tuple(curves), x="update", y="loss, terms")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
