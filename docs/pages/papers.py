@@ -78,6 +78,11 @@ class Site:
                 "gallery.html", "", groups=list(self._groups())
             ),
         }
+        # For documents that show a figure in their text.
+        every |= {
+            f"figure-{one.picture.name}.html": self._render("inline_figure.html", "../", one=one)
+            for one in self.figures.values()
+        }
         write_all(docs / "generated", every)
 
     def _render(self, template: str, prefix: str, **context: Any) -> str:
