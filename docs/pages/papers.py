@@ -80,7 +80,9 @@ class Site:
         }
         # For documents that show a figure in their text.
         every |= {
-            f"figure-{one.picture.name}.html": self._render("inline_figure.html", "../", one=one)
+            f"figure-{one.picture.name}.html": self._render(
+                "inline_figure.html", "../", one=one
+            )
             for one in self.figures.values()
         }
         write_all(docs / "generated", every)

@@ -55,7 +55,8 @@ def _dress(words: str) -> str:
     words = _LETTER.sub(lambda found: _GREEK[found[1]], words)
     for plain, sign in _SYMBOLS:
         words = words.replace(plain, sign)
-    words = re.sub(r"\b([A-Za-zα-ω])_(\w+)", r"\1<sub>\2</sub>", words)
+    below = r"\b([A-Za-zα-ω])_(?:\{([^}]*)\}|(\w+))"
+    words = re.sub(below, r"\1<sub>\2\3</sub>", words)
     words = re.sub(r"\^\{([^}]*)\}|\^([\w/]+)", r"<sup>\1\2</sup>", words)
     return re.sub(r"<sup>-", "<sup>−", words)
 
