@@ -27,6 +27,8 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 LARGEST = 2**200
 """The largest whole number taken: the fifth power of it is within float64."""
 
+BYTES = (bytes, bytearray, memoryview)
+
 PLAIN: frozenset[type] = frozenset({float, int, np.float64})
 """Types of list entries that need no look."""
 
@@ -112,6 +114,8 @@ def _odd(value: Any, depth: int = 0) -> str | None:
         plain = depth > 32 or PLAIN.issuperset(map(type, value))
         found = () if plain else (_odd(v, depth + 1) for v in value)
         return next((f for f in found if f is not None), None)
+    if isinstance(value, BYTES):
+        return f"{bytes(value)!r:.80}"
     if isinstance(value, np.ma.MaskedArray):
         return "a masked array: fill or drop its masked entries"
     if getattr(value, "requires_grad", False) is True:
@@ -297,7 +301,7 @@ def values(who: str, name: str, out: Any, nodes: Array) -> Array:
 
 def listed(who: str, name: str, value: Any, what: str) -> list[Any]:
     """Return the entries of a list, a tuple or a first axis, unchecked."""
-    unordered = isinstance(value, (str, bytes, Mapping, AbstractSet))
+    unordered = isinstance(value, (str, *BYTES, Mapping, AbstractSet))
     if unordered or not isinstance(value, Iterable):
         raise refuse(who, name, f"list {what}", value)
     try:

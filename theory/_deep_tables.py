@@ -225,26 +225,35 @@ def deep_table(
     """Run the recursion at nodes, if it takes no more than `most` pairs."""
     degree = 14 if angles.folded else 28
     cells = _outlined(stack, interval, angles, degree, most)
-    kernels, probes, turns = 2 if stack.trained else 1, PROBES, ANGLES
-    found: tuple[Recursion, Array, Index] | None = None
+    kernels, turns, spent = 2 if stack.trained else 1, ANGLES, 0
+    probes, found = np.zeros(0, dtype=np.intp), None
     while cells.cost(degree) <= most and degree <= MOST_ANGLES:
-        t = angles.nodes(degree)
+        t, nodes = angles.nodes(degree), NODES * len(cells.intervals)
         if found is None:
+            if not len(probes):
+                probes = _spread(nodes, PROBES)
+            spent += nodes * len(probes) * turns if len(probes) < nodes else 0
+            if spent > most:
+                break
             recursion = _recursion(stack, cells)
             found = recursion, *_skeleton(recursion, t[_spread(degree, turns)], probes)
         recursion, basis, few = found
         i, j = np.triu_indices(len(few))
-        if len(i) * degree > most:
+        spent += len(i) * degree
+        if spent > most:
             break
         sampled = _sampled(recursion, t, (few[i], few[j]))
         values = np.empty((degree, len(sampled), len(few), len(few)))
         values[:, :, i, j] = values[:, :, j, i] = sampled.transpose(2, 0, 1)
         values = np.einsum("lk,kfij->flij", chebyshev(degree), values)
         if not _agree(recursion, angles, basis, values):
-            # Twice as many of both, or all where these are hardly more pairs.
-            probes, turns, found = 2 * probes, 2 * turns, None
-            if 4 * probes * turns > len(basis) * degree:
-                probes = len(basis)
+            more = np.union1d(probes, few)
+            if len(more) == len(probes):
+                # Twice as many angles, and nodes between.
+                more, turns = _spread(nodes, 2 * len(probes)), 2 * turns
+            # All where these are hardly more pairs.
+            every = 4 * len(more) * turns > nodes * degree
+            probes, found = np.arange(nodes) if every else more, None
             continue
         to = chebyshev(NODES)[:, ::-1] @ basis.reshape(-1, NODES, len(few))
         size = _sizes(values, to)
@@ -256,7 +265,7 @@ def deep_table(
             return DeepTable(angles, cells, c, kernels, _alone(recursion, cells))
         degree += degree // 2 if short else 0
         if coarse.any():
-            cells, found = cells.split(coarse), None
+            cells, found, probes = cells.split(coarse), None, probes[:0]
     return DeepTable(angles, cells, None, kernels, np.zeros(0))
 
 
@@ -265,19 +274,18 @@ def _spread(n: int, count: int) -> Index:
     return np.unique(np.linspace(0, n - 1, min(n, count)).round().astype(np.intp))
 
 
-def _skeleton(recursion: Recursion, t: Array, probes: int) -> tuple[Array, Index]:
+def _skeleton(recursion: Recursion, t: Array, few: Index) -> tuple[Array, Index]:
     """Return a few nodes and what the others are of them, (nodes, few).
 
-    Kernels with some rows, at angles t, are combinations of those of as many nodes as
-    their rank: the first pivots of a QR decomposition (an interpolative decomposition).
-    With as many probes as nodes these are all.
+    Kernels with some nodes, `few` of them at angles t, are combinations of those of as
+    many as their rank: the first pivots of a QR decomposition (an interpolative
+    decomposition). With as many as there are nodes these are all.
     """
     from scipy.linalg import qr, solve_triangular
 
     n = len(recursion.start.high)
-    if probes >= n:
+    if len(few) >= n:
         return np.eye(n), np.arange(n)
-    few = _spread(n, probes)
     pairs = np.repeat(np.arange(n), len(few)), np.tile(few, n)
     found = _sampled(recursion, t, pairs)
     columns = found.reshape(len(found), n, -1).transpose(0, 2, 1).reshape(-1, n)

@@ -84,6 +84,13 @@ def sphere(network: Layers, start: float) -> Sphere:
             here = _at(layer, length)
             with np.errstate(over="ignore", invalid="ignore"):
                 new = within(here.second_moment)
+            if length > layer.activation._widest:
+                raise ValueError(
+                    "kernels: `depth` must keep the variance of what"
+                    f" {layer.activation.name} is applied to at most"
+                    f" {layer.activation._widest:g}, got {length:.3g}. Use fewer layers or"
+                    " shorter inputs."
+                )
             if abs(new - length) <= 2.0 * math.ulp(length):
                 steps.append((here, count - done))  # a fixed point, to rounding
                 break

@@ -26,8 +26,26 @@ RETIRED: Mapping[str, str] = {
         "shifted ReLU is its own counterexample", "dc/E12-lengths"
     ),
     **{f"sl/err{k}": _MISPRINT for k in (8, 9)},
+    "sl/Fig4-law": "Cauchy-Schwarz for any numbers, no trend of training: sl/margin-law",
+    "sl/persample-trained": (
+        "true of every network of both classes, trained or not: sl/err3-corrected"
+    ),
+    "sl/err14": (
+        "it left out 'and large enough', and counted networks that answer for one class:"
+        " now sl/sec1.2-trained and sl/sec1.2-cost"
+    ),
     **{f"mmd/err{k}": _MISPRINT for k in (7, 8, 10, 11, 12, 14, 15)},
     "dc/sec11": "it stood for all experiments: now dc/fig1 to dc/fig8",
+    "id/Fig7": (
+        "the reverse of what the paper says, entered as if it were its own; now"
+        " id/Fig7-robust"
+    ),
+    "id/Fig10": (
+        "few channels fit worse: the paper says it is not so; now id/Fig10-three"
+    ),
+    "id/Fig19-bottom": (
+        "that layers move at all: the recipe rescales gradients; now id/Fig19-lower"
+    ),
     "mmd/Fig2-noise": (
         "it took perturbations for starts; mmd/Fig2 and mmd/Fig2-chosen say it"
     ),

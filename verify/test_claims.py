@@ -6,7 +6,7 @@ import pytest
 
 from verify import figures, ledger, misprints, paths, run
 from verify.claim import Profile
-from verify.compare import FALSE_ALARM_BUDGET
+from verify.compare import FALSE_ALARM_BUDGET, Outcome
 from verify.items import PAPERS
 from verify.report import build
 from verify.report.rows import Row
@@ -32,11 +32,14 @@ def test_claim(entry: ledger.Entry, pytestconfig: pytest.Config) -> None:
 def test_claim_on_larger_networks(
     entry: ledger.Entry, pytestconfig: pytest.Config
 ) -> None:
-    """What takes more than this profile has a published record that is as expected."""
+    """What is published of larger networks can be read, and does not contradict."""
     folder = paths.folder_of(Profile.QUICK, Path(pytestconfig.rootpath) / "results")
     (row,) = build([entry], folder)
-    assert row.record is not None, row.remark
-    assert row.green, explain(row)
+    if row.record is None:
+        # Not run yet, the report says so; a record that cannot be read says why.
+        assert row.remark.startswith("it is tried at"), row.remark
+    elif row.outcome != Outcome.UNDECIDED:
+        assert row.green, explain(row)
 
 
 @pytest.mark.parametrize("prefix", [paper.prefix for paper in PAPERS])

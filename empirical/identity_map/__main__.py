@@ -3,14 +3,19 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from empirical.testbed import command
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting
 
-SKIPPED = ("name", "figures", "settings", "rates", "network", "labels")
+SKIPPED = (
+    *("name", "figures", "settings", "rates", "network", "labels", "fault"),
+    "image",
+)
 
 
 @cache
@@ -40,18 +45,26 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=int, default=14, help=text)
     text = "train on one example of each of these classes; default: 7"
     parser.add_argument("--labels", nargs="+", type=int, default=[7], help=text)
+    text = "train on this picture instead, scaled to the network's size"
+    parser.add_argument("--image", metavar="FILE", default="", help=text)
+    text = "draw what the first network makes of pictures to this file"
+    parser.add_argument("--pictures", type=Path, metavar="FILE", help=text)
     command.add_files(parser)
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.identity_map.ending import ending
+    from empirical.identity_map.images import own
     from empirical.identity_map.networks import copier
+    from empirical.identity_map.shown import draw
     from empirical.identity_map.study import trained_record
 
     size, width = options.size, options.width
     if width is None and options.kind != "residual":
         width = 16 if options.kind == "cnn" else size**2
     channels = 3 if options.data in ("cifar10", "channelled") else 1
+    if options.image:
+        channels = own(options.image).shape[0]
     configuration = made(
         _example(),
         options,
@@ -62,12 +75,25 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
             width=width,
             kernel=options.kernel,
             activation=options.activation,
+            bias=options.bias,
         ),
         labels=(tuple(options.labels),),
+        image=options.image,
     )
-    trained = command.train_one(
-        trained_record, configuration, options, setting, ending=ending
-    )
+    if options.pictures is not None:
+        command.check_outputs(options.pictures)
+        wanted = (*configuration.measurements, "predictions")
+        configuration = replace(
+            configuration, measurements=tuple(dict.fromkeys(wanted))
+        )
+
+    def run(configuration: Any, setting: Setting) -> tuple[Any, Any]:
+        record, trained = trained_record(configuration, setting)
+        if options.pictures is not None:
+            draw(record, options.pictures)
+        return record, trained
+
+    trained = command.train_one(run, configuration, options, setting, ending=ending)
     return 1 if "diverged" in trained.status else 0
 
 

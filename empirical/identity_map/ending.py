@@ -14,6 +14,8 @@ def ending(record: RunRecord) -> Ending:
     labels = configuration["labels"][0]
     images = f"{configuration['data']} image{'s' if len(labels) > 1 else ''}"
     copied = f"{len(labels)} {images} of class {', '.join(map(str, labels))}"
+    if configuration.get("image"):
+        copied = f"the picture {configuration['image']}"
     if configuration["examples"] is not None:
         copied = f"{configuration['examples']} {images}s"
     said = [

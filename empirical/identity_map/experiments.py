@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from empirical.checks import check_choice
 from empirical.data import NAMES
 from empirical.identity_map.networks import Copier, copier
 from empirical.identity_map.recipes import Recipe
@@ -34,6 +35,8 @@ class Configuration:
         Training sets, one a group: an example of each label.
     skip : int
         Examples of each label to pass over.
+    image : str
+        File of a picture of one's own, in the place of a data set.
     examples : int, optional
         Train on so many of the data set instead; `labels` then names the ones that are
         looked at.
@@ -42,6 +45,8 @@ class Configuration:
     rates : tuple of float, optional
         Learning rates, one a group; the recipe's when absent.
     seeds : tuple of int
+    fault : str
+        What is wrong with the training, one of `FAULTS`, or nothing.
     measurements : tuple of str
         Among `measures.MEASUREMENTS`.
     settings : mapping
@@ -55,16 +60,19 @@ class Configuration:
     data: str = "mnist"
     labels: tuple[tuple[int, ...], ...] = ((7,),)
     skip: int = 0
+    image: str = ""
     examples: int | None = None
     schemes: tuple[str, ...] = ("framework",)
     rates: tuple[float, ...] | None = None
     seeds: tuple[int, ...] = (0,)
+    fault: str = ""
     measurements: tuple[str, ...] = ("curve",)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_name(self.name)
         checked_measurements(self.measurements)
+        check_choice("Configuration", "fault", self.fault, ("", *FAULTS))
         for scheme in self.schemes:
             initial.checked(scheme)
         if self.data not in (*NAMES, "channelled"):
@@ -83,6 +91,29 @@ class Configuration:
             raise ValueError(
                 "Configuration: `recipe` must have a batch when trained on `examples`"
             )
+
+
+FAULTS = ("slow", "short", "frozen", "untrained")
+"""Those of `testbed.faults` that concern networks without labels."""
+
+
+def faulty(configuration: Configuration) -> tuple[Recipe, float]:
+    """Return the recipe with the configuration's fault, and a factor of its rates."""
+    recipe = configuration.recipe
+    match configuration.fault:
+        case "slow":
+            return recipe, 0.01
+        case "short":
+            limit = recipe.limit and max(1, recipe.limit // 15)
+            return replace(recipe, steps=max(1, recipe.steps // 15), limit=limit), 1.0
+        case "frozen":
+            return replace(recipe, trained="top"), 1.0
+        case "untrained":
+            # One update at a rate that rounding swallows.
+            one = replace(recipe, steps=1, release=None, rescale=False, schedule=())
+            return one, 1e-30
+        case _:
+            return recipe, 1.0
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
@@ -123,23 +154,38 @@ def _cnn(s: Sizes, layers: int, **changes: Any) -> Copier:
 
 
 def _depth_curves(s: Sizes) -> list[Configuration]:
-    """Figures 3 to 7, 15 to 24, 35, 36: convolutional networks of every depth."""
+    """Figures 3 to 7, 15 to 24, 35, 36: convolutional networks of every depth.
+
+    With biases they are trained as they are; without, gradients are rescaled until the
+    loss falls: a deep network puts out nothing at first, and would do so for ever.
+    """
+    plainly = replace(s.curve, rescale=False)
+    slowly = replace(plainly, steps=s.slow or plainly.steps)
+    arms = (
+        ("cnn", s.depths, False, s.curve),
+        ("biased", s.biased, True, plainly),
+        ("rescaled", s.rescaled, True, s.curve),
+    )
     made: list[Configuration] = []
-    for layers in s.depths:
-        figures, wanted = (3, 4, 35, 36, 19), (*_SEEN, "change")
-        if layers in s.detailed:
-            figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 22, 23, 24)
-            wanted += ("layer-error", "pictures", "upper", "sizes", "signal")
-        made.append(
-            Configuration(
-                name=f"cnn-depth-{layers}",
-                figures=figures,
-                network=_cnn(s, layers),
-                recipe=s.recipe,
-                seeds=s.seeds,
-                measurements=wanted,
+    for kind, depths, bias, recipe in arms:
+        # Where there are both, the deepest with biases.
+        starts = s.biased[-1:] * bias if s.biased else s.detailed
+        for layers in depths:
+            figures = (3, 4, 35, 36, 19, 22, 23)
+            wanted = (*_SEEN, "change", "probes", "upper")
+            if layers in s.detailed:
+                figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 24)
+                wanted += ("layer-error", "pictures", "sizes", "signal")
+            made.append(
+                Configuration(
+                    name=f"{kind}-depth-{layers}",
+                    figures=figures,
+                    network=_cnn(s, layers, bias=bias),
+                    recipe=slowly if kind == "biased" and layers > 10 else recipe,
+                    seeds=s.starts if layers in starts else s.seeds,
+                    measurements=wanted,
+                )
             )
-        )
     return made
 
 
@@ -148,7 +194,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
     made = [
         Configuration(
             name=f"fcn-{activation}-depth-{layers}-width-{width}",
-            figures=(2, 13, 14, 33, 19) if activation == "relu" else (11, 14, 34),
+            figures=(2, 13, 14, 34, 19) if activation == "relu" else (11, 14, 33),
             network=copier(
                 "fcn",
                 shape=s.shape(),
@@ -157,7 +203,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
                 activation=activation,
             ),
             recipe=s.recipe,
-            seeds=s.seeds,
+            seeds=s.starts,
             measurements=(*_SEEN, "change"),
         )
         for activation in ("relu", "linear")
@@ -172,7 +218,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
             figures=(12,),
             network=copier("fcn", shape=s.shape(), layers=2, width=width),
             recipe=replace(s.recipe, trained=trained),
-            seeds=s.seeds,
+            seeds=s.starts,
             measurements=_SEEN,
         )
         for trained in ("bottom", "all")
@@ -184,7 +230,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
             figures=(41,),
             network=copier("residual", shape=s.shape(), layers=layers),
             recipe=s.recipe,
-            seeds=s.seeds,
+            seeds=s.starts,
             measurements=_SEEN,
         )
         for layers in s.residual
@@ -205,14 +251,11 @@ def _many_examples(s: Sizes) -> list[Configuration]:
             name=f"many-{name}",
             figures=(1, 40),
             network=network,
-            # Fully connected updates are cheap, and there is more to learn.
-            recipe=s.many
-            if isinstance(network, Convolutional)
-            else replace(s.many, steps=4 * s.many.steps),
+            recipe=s.many,
             # A signal that does not shrink: minibatches leave no plateau quickly.
             schemes=("kaiming-normal",),
             examples=s.examples,
-            seeds=s.seeds[:1],
+            seeds=s.seeds,
             measurements=_SEEN,
         )
         for name, network in networks.items()
@@ -233,7 +276,9 @@ def _shapes(s: Sizes) -> list[Configuration]:
     for layers in s.channel_depths:
         for width in s.channel_counts:
             net = _cnn(s, layers, width=width)
-            figures = (10, 27, 28, 29, 30)
+            figures = (10, 27, 28)
+            if layers == 5:
+                figures += (29, 30)
             networks[f"channels-{width}-depth-{layers}"] = (figures, net)
     return [
         Configuration(
@@ -241,19 +286,19 @@ def _shapes(s: Sizes) -> list[Configuration]:
             figures=figures,
             network=network,
             recipe=s.recipe,
-            seeds=s.seeds[: _replicates(network)],
-            measurements=(*_SEEN, "cover") if 9 in figures else _SEEN,
+            seeds=_seeds(network, s),
+            measurements=(*_SEEN, "pictures") if 30 in figures else _SEEN,
         )
         for name, (figures, network) in networks.items()
     ]
 
 
-def _replicates(network: Copier) -> int:
-    """Return how many seeds: the largest networks cost most and differ least."""
+def _seeds(network: Copier, s: Sizes) -> tuple[int, ...]:
+    """Return one seed for the largest networks, more for those that differ most."""
     kernel = network.kernel if isinstance(network, Convolutional) else 1
     if kernel > 15 or max(network.units) >= 128:
-        return 1
-    return 2 if kernel > 5 or network.layers > 8 else 3
+        return s.seeds[:1]
+    return s.starts if network.layers > 8 else s.seeds
 
 
 def _procedures(s: Sizes) -> list[Configuration]:
@@ -318,10 +363,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
             name=f"images-{len(labels)}-depth-{layers}",
             figures=(38,) if len(labels) == 2 else (39,),
             network=_cnn(s, layers),
-            # Images that compete take longer.
-            recipe=s.recipe
-            if layers < 10
-            else replace(s.recipe, steps=2 * s.recipe.steps),
+            recipe=s.recipe,
             labels=(labels,),
             seeds=s.seeds[:1],
             measurements=_SEEN,
@@ -329,28 +371,28 @@ def _other_images(s: Sizes) -> list[Configuration]:
         for labels in ((7, 3), (7, 3, 1))
         for layers in s.set_depths
     ]
-    labels = ((7, 3, 1),) if s.colour == "channelled" else ((1,),)
+    # Two images: of CIFAR-10 a dog and an aeroplane.
+    labels = ((7, 3, 1), (4, 0, 9)) if s.colour == "channelled" else ((5,), (0,))
     networks = {
-        f"colour-cnn-{layers}": ((42,), _cnn(s, layers, shape=s.shape(3)))
+        f"colour-cnn-{layers}": _cnn(s, layers, shape=s.shape(3))
         for layers in s.colour_depths
     } | {
-        f"colour-fcn-{layers}": (
-            (43,),
-            copier("fcn", shape=s.shape(3), layers=layers, width=3 * s.fcn_widths[0]),
+        f"colour-fcn-{layers}": copier(
+            "fcn", shape=s.shape(3), layers=layers, width=3 * s.fcn_widths[0]
         )
         for layers in s.colour_fcn
     }
     made += [
         Configuration(
             name=name,
-            figures=figures,
+            figures=(42, 43),
             network=network,
             recipe=s.recipe,
             data=s.colour,
             labels=labels,
-            seeds=s.seeds[:1],
+            seeds=s.seeds[:2],
             measurements=_SEEN,
         )
-        for name, (figures, network) in networks.items()
+        for name, network in networks.items()
     ]
     return made

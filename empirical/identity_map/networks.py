@@ -1,4 +1,4 @@
-"""The paper's networks by kind: images to images of the same shape, without biases."""
+"""The paper's networks by kind: images to images of the same shape."""
 
 import math
 from typing import Literal
@@ -20,6 +20,7 @@ def copier(
     width: int | None = None,
     kernel: int = 5,
     activation: Literal["relu", "linear"] = "relu",
+    bias: bool = False,
 ) -> Copier:
     """Return a fully connected or convolutional network, or one of residual blocks.
 
@@ -36,6 +37,9 @@ def copier(
     kernel : int
         Edge of the convolutions' kernels, odd. Only a cnn looks at it.
     activation : {"relu", "linear"}
+    bias : bool
+        Of every layer; the paper's text has them, its table of sizes does not count
+        them. Without them a network maps twice an image to twice its output.
 
     Raises
     ------
@@ -73,17 +77,20 @@ def copier(
             f"is {width}"
         )
     if residual:
-        return Residual(shape=shape, blocks=layers // 2, activation=activation)
+        return Residual(
+            shape=shape, blocks=layers // 2, activation=activation, bias=bias
+        )
     hidden = (width or 0,) * (layers - 1)
     if kind == "cnn":
         return Convolutional(
-            shape=shape, widths=hidden, kernel=kernel, activation=activation
+            shape=shape, widths=hidden, kernel=kernel, activation=activation, bias=bias
         )
     return FullyConnected(
         widths=(pixels, *hidden, pixels),
         activation=activation,
         parametrisation="standard",
         image=shape,
+        bias=bias,
     )
 
 

@@ -16,6 +16,8 @@ from empirical.checks import (
 Loss = Literal["mean", "half-sum"]
 LOSSES = ("mean", "half-sum")
 
+TRAINED = ("all", "bottom", "top")
+
 RATES = {
     "sgd": 0.01,
     "adagrad": 0.001,
@@ -60,8 +62,8 @@ class Recipe:
     floor : float, optional
         Stop when the loss has been at or below it for `patience` updates.
     patience : int
-    trained : {"all", "bottom"}
-        All layers, or the first alone.
+    trained : {"all", "bottom", "top"}
+        All layers, or the first or the last alone.
     batch : int, optional
         Examples drawn afresh (uniformly, with replacement) for each update; absent, all
         of them. Networks trained side by side share them.
@@ -105,7 +107,7 @@ class Recipe:
     rescale: bool = False
     floor: float | None = None
     patience: int = 500
-    trained: Literal["all", "bottom"] = "all"
+    trained: Literal["all", "bottom", "top"] = "all"
     batch: int | None = None
     exploded: float = 1e6
     retries: int = 2
@@ -114,7 +116,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
-        choices = {"optimiser": RATES, "loss": LOSSES, "trained": ("all", "bottom")}
+        choices = {"optimiser": RATES, "loss": LOSSES, "trained": TRAINED}
         for name, known in choices.items():
             check_choice("Recipe", name, getattr(self, name), known)
         for name in ("rate", "clip", "floor", "drop", "retry_rate"):

@@ -9,7 +9,7 @@ from empirical.identity_map.recipes import Recipe
 
 MEASURED = (
     *("curve", "heatmap", "layer-error", "pictures", "upper"),
-    *("change", "signal", "sizes", "predictions", "cover"),
+    *("change", "signal", "sizes", "predictions", "cover", "probes"),
 )
 """Names of `measures.MEASUREMENTS`."""
 
@@ -22,7 +22,11 @@ def checked_measurements(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What a scale makes of the figures."""
+    """What a scale makes of the figures.
+
+    Networks that are looked into, `detailed` ones and fully connected, have the seeds
+    `starts`, others `seeds`. With biases more than ten layers take `slow` updates.
+    """
 
     size: int
     recipe: Recipe
@@ -30,7 +34,12 @@ class Sizes:
     many: Recipe
     examples: int
     seeds: tuple[int, ...]
+    curve: Recipe
+    starts: tuple[int, ...]
     depths: tuple[int, ...]
+    biased: tuple[int, ...]
+    rescaled: tuple[int, ...]
+    slow: int | None
     channels: int
     detailed: tuple[int, ...]
     fcn_depths: tuple[int, ...]
@@ -70,24 +79,30 @@ _SMALL = Sizes(
     size=14,
     recipe=SHORT,
     printed=Recipe(steps=150, release=0.95, limit=150),
-    many=Recipe(optimiser="adam", rate=0.001, steps=600, batch=16, schedule=(0.6, 0.8)),
+    many=Recipe(optimiser="adam", rate=0.001, steps=400, batch=16, schedule=(0.6, 0.8)),
     examples=2000,
     seeds=(0, 1, 2),
-    depths=(1, 3, 5, 8, 12, 16, 20),
+    curve=SHORT,
+    starts=(10, 11, 12, 13, 14),
+    depths=(1, 3, 5, 8, 12, 20),
+    # With biases the deep ones need more updates than there is time for.
+    biased=(),
+    rescaled=(),
+    slow=None,
     channels=16,
     detailed=(5, 20),
-    fcn_depths=(1, 2, 4, 7, 11),
+    fcn_depths=(1, 2, 4, 11),
     fcn_widths=(196, 392),
     wide_depth=4,
-    two_layer_widths=(512, 2048),
+    two_layer_widths=(2048,),
     all_fcn=(1, 4),
     all_cnn=6,
     image_sizes=(7, 28),
     image_depths=(8,),
-    kernels=(3, 9, 15),
+    kernels=(3, 11),
     kernel_channels=16,
     kernel_depths=(5,),
-    channel_counts=(3, 32),
+    channel_counts=(3, 24),
     channel_depths=(5, 12),
     scheme_depths=(5,),
     digits=tuple(range(10)),
@@ -97,7 +112,7 @@ _SMALL = Sizes(
     colour="channelled",
     colour_depths=(5, 12),
     colour_fcn=(1, 4),
-    settings={"sizes": (7, 14, 28, 42), "examples": (400, 200)},
+    settings={"sizes": (7, 14, 28), "examples": (200, 100), "digits": 50},
 )
 
 _FULL = replace(
@@ -108,9 +123,15 @@ _FULL = replace(
     printed=Recipe(steps=800, release=0.95, limit=400),
     many=replace(_SMALL.many, steps=1000),
     examples=4000,
-    depths=(1, 3, 5, 7, 10, 14, 17, 20),
+    curve=replace(SHORT, steps=2000, floor=1e-9, patience=200),
+    slow=5000,
+    starts=(0, 1, 2, 3, 4),
+    depths=(1, 3, 5, 7, 13, 20),
+    biased=(1, 3, 5, 7, 13, 20),
+    rescaled=(20,),
     channels=32,
-    detailed=(5, 7, 14, 20),
+    detailed=(5, 20),
+    fcn_depths=(1, 2, 4, 7, 11),
     fcn_widths=(784, 2048),
     wide_depth=6,
     two_layer_widths=(2048, 16384),
@@ -126,7 +147,7 @@ _FULL = replace(
     residual=(2, 4, 8, 12),
     colour_depths=(5, 14),
     colour_fcn=(1, 4, 10),
-    settings={"examples": (1000, 300)},
+    settings={"examples": (300, 200), "sizes": (7, 14, 28, 56)},
 )
 
 _LONG = Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500)
@@ -135,10 +156,16 @@ _LONG = Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500)
 _PAPER = replace(
     _FULL,
     recipe=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
+    curve=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
+    starts=(0, 1, 2),
     printed=replace(_LONG, release=0.95, limit=100_000),
     many=replace(_SMALL.many, steps=200_000, batch=128, check=500),
     examples=60_000,
     depths=(1, 3, *range(5, 18), 19, 20, 24),
+    biased=(1, 3, *range(5, 18), 19, 20, 24),
+    rescaled=(),
+    slow=None,
+    detailed=(5, 7, 14, 20),
     channels=128,
     fcn_depths=(1, 2, 4, 6, 8, 10, 12),
     fcn_widths=(2048, 784),

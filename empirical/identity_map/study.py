@@ -14,12 +14,18 @@ from torch import Tensor
 from empirical import devices
 from empirical.data import Dataset, load
 from empirical.identity_map import images, measures
-from empirical.identity_map.experiments import Configuration, configurations
+from empirical.identity_map.experiments import (
+    FAULTS,
+    Configuration,
+    configurations,
+    faulty,
+)
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import image_shape
 from empirical.identity_map.training import Trained, train
 from empirical.networks import joined
 from empirical.randomness import seed_sequence, torch_generator
+from empirical.testbed.faults import planting
 from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import Array
@@ -80,12 +86,13 @@ def train_configuration(
         inputs = next(iter(pictures.values())).pixels
     else:
         inputs = torch.stack([pictures[group.labels].pixels for group, _ in replicates])
+    recipe, factor = faulty(configuration)
     trained = train(
         network,
         params,
         inputs.to(device=setting.device, dtype=torch.float32),
-        configuration.recipe,
-        rates=[group.rate for group, _ in replicates],
+        recipe,
+        rates=[factor * group.rate for group, _ in replicates],
         generator=torch_generator(configuration.seeds[0], "identity-map", "batches"),
         progress=setting.progress,
         checkpoint=setting.checkpoint,
@@ -153,6 +160,8 @@ def trained_record(
 def data_of(configuration: Configuration, setting: Setting) -> str:
     """Return a digest of the images; see `Study`."""
     c = configuration
+    if c.image:
+        return digest([origin["sha256"] for origin in images.own(c.image).origins])
     source = _source(c, setting)
     shown = [images.chosen(x, data=source, skip=c.skip).origins for x in c.labels]
     learnt = None if c.examples is None else source.head(c.examples).sha256
@@ -246,6 +255,10 @@ def _source(configuration: Configuration, setting: Setting) -> Dataset:
 def _pictures(
     configuration: Configuration, source: Dataset, labels: tuple[int, ...]
 ) -> Pictures:
+    if configuration.image:
+        return images.own(configuration.image).fitted(
+            image_shape(configuration.network)
+        )
     found = images.chosen(labels, data=source, skip=configuration.skip)
     if configuration.data == "channelled":
         found = images.channelled(found)
@@ -273,4 +286,5 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
+    faults=planting(*FAULTS),
 )

@@ -240,7 +240,13 @@ def _once(
         targets=start.targets,
         loss=recipe.loss,
     )
-    learnt = [0] if recipe.trained == "bottom" else None
+    learnt = None
+    if recipe.trained != "all":
+        # Biases go with their layer's weight.
+        plan, last = start.network.plan, start.network.layers - 1
+        each = [k for k, layer in enumerate(plan) for _ in layer.shapes]
+        alone = 0 if recipe.trained == "bottom" else last
+        learnt = [index for index, layer in enumerate(each) if layer == alone]
     stack = Stack(start.params, rates=start.rates, learnt=learnt)
     rule, looks = optimiser_of(recipe), observers_of(recipe)
 

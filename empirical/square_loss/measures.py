@@ -26,6 +26,7 @@ from torch import Tensor
 
 from empirical.networks import Convolutional, Network, Params, Signals
 from empirical.square_loss.networks import Classifier, norms, rho, statistics
+from empirical.square_loss.task import wrong_answers
 from empirical.testbed.stack import along
 
 LEVELS = tuple(i / 20 for i in range(21))
@@ -81,9 +82,10 @@ def observe(
     f = g.detach() / along(size, g)
     squares, overlap = _sum(f * f), _sum(targets * f)
     length, margin = f.norm(dim=2), margins(f, classes)
+    wrong = wrong_answers(f, targets) / len(inputs)
     found = {
         "loss": _sum(e * e) / len(inputs),
-        "error": (margin <= 0.0).to(f.dtype).mean(dim=1),
+        "error": wrong.to(f.dtype),
         "rho": size,
         "product": effective.prod(dim=1),
         "norms": norms(network, params),

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from empirical.data import load
 from empirical.data.pixels import pixels
+from empirical.randomness import torch_generator
 from empirical.testbed.records import digest
 from empirical.testbed.study import Setting
 
@@ -53,6 +54,20 @@ class Problem:
         if self.count == 2:
             return 2.0 * classes[:, None].to(self.inputs.dtype) - 1.0
         return functional.one_hot(classes, self.count).to(self.inputs.dtype)
+
+    def shuffled(self) -> "Problem":
+        """Return it with the training examples' classes exchanged at random.
+
+        There are as many of each class as before; tests keep theirs.
+        """
+        generator = torch_generator(len(self.classes), "square-loss", "labels")
+        order = torch.randperm(len(self.classes), generator=generator)
+        classes = self.classes[order]
+        own = hashlib.sha256(bytes(classes.tolist())).hexdigest()
+        source = self.source | {
+            "train_sha256": digest([self.source["train_sha256"], own])
+        }
+        return replace(self, classes=classes, source=source | {"shuffled": True})
 
 
 def problem(

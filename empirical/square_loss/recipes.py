@@ -50,6 +50,8 @@ class Recipe:
         Lower a replicate's rate so that ``rate * 2 mean_n |dg_n/dW|^2``, which bounds
         rate times the largest curvature of the loss at the start, is at most this: a rule
         for networks that the stated rate would blow up. The rates used are recorded.
+    frozen : bool
+        Whether hidden layers stay as they start, and the last one alone is trained.
     exploded : float
         A loss above so many times the first counts as diverged; so does one that is not
         finite.
@@ -76,6 +78,7 @@ class Recipe:
     schedule: tuple[float, ...] = ()
     drop: float = 0.1
     stable: float | None = None
+    frozen: bool = False
     exploded: float = 1e3
     check: int = 100
 

@@ -10,8 +10,10 @@ from empirical import devices
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration, configurations
+from empirical.square_loss.faults import FAULTS
 from empirical.square_loss.networks import start
 from empirical.square_loss.problems import Problem, problem_at
+from empirical.square_loss.task import wrong_answers
 from empirical.square_loss.training import (
     Trained,
     held_out_outputs,
@@ -29,7 +31,7 @@ _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
     """Return a configuration's problem."""
     c = configuration
-    return problem_at(
+    found = problem_at(
         setting,
         c.data,
         c.labels,
@@ -38,6 +40,7 @@ def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
         side=c.side,
         constant=c.constant,
     )
+    return found.shuffled() if c.shuffled else found
 
 
 def train_configuration(
@@ -146,10 +149,11 @@ def _draws(
     seen = measures.margins(
         normalised_outputs(network, final, learnt.inputs), train_classes
     )
-    unseen = measures.margins(held_out_outputs(network, final, learnt), test_classes)
+    unseen = held_out_outputs(network, final, learnt)
+    wrong = wrong_answers(unseen, learnt.targets(test_classes).to(unseen))
+    errors = (wrong.double() / len(test_classes)).tolist()
     made: list[Draw] = []
     for replicate, (scale, seed) in enumerate(_mine(configuration, setting)):
-        test = unseen[replicate].double().cpu().numpy()
         ended = trained.status[replicate] != "diverged"
         series = {
             name: rounded(values[:, replicate])
@@ -166,7 +170,7 @@ def _draws(
                     "steps": int(trained.steps[replicate]),
                     "diverged": _absent(trained.diverged[replicate]),
                     "interpolated": _absent(trained.interpolated[replicate]),
-                    "test_error": float((test <= 0.0).mean()) if ended else None,
+                    "test_error": errors[replicate] if ended else None,
                 },
                 arrays={
                     **series,
@@ -201,4 +205,5 @@ STUDY = Study(
     run=run_configuration,
     cost=cost_of,
     replicates=replicates_of,
+    faults=FAULTS,
 )

@@ -49,11 +49,28 @@ def wrong_answers(g: Tensor, targets: Tensor) -> Tensor:
     Returns
     -------
     Tensor, shape (replicates,)
-        Of signs, zero being wrong, with one output; of the largest output with several.
+        Of signs with one output, where one that is `silent` is wrong; of the largest
+        output with several.
     """
     if g.shape[2] == 1:
-        return (g * targets <= 0.0).sum(dim=(1, 2))
+        return ((g * targets <= 0.0) | silent(g)).sum(dim=(1, 2))
     return (g.argmax(dim=2) != targets.argmax(dim=1)).sum(dim=1)
+
+
+def silent(g: Tensor) -> Tensor:
+    """Return which outputs say nothing, same shape as `g`, (replicates, n, 1).
+
+    Those below the root of the rounding unit times the replicate's largest: ReLUs that are
+    off but for rounding leave outputs of 1e-31, of either sign.
+
+    Examples
+    --------
+    >>> g = torch.tensor([[[0.5], [1e-31]], [[1e-9], [-2e-9]]], dtype=torch.float64)
+    >>> silent(g)[..., 0].tolist()
+    [[False, True], [False, False]]
+    """
+    least = torch.finfo(g.dtype).eps ** 0.5 * g.abs().amax(dim=1, keepdim=True)
+    return g.abs() <= least
 
 
 class Interpolated(Observer):

@@ -14,7 +14,7 @@ from empirical.square_loss import measures
 from empirical.square_loss.networks import Classifier, rho, statistics
 from empirical.square_loss.problems import Problem
 from empirical.square_loss.recipes import Recipe, recorded_epochs
-from empirical.square_loss.task import Interpolated, Square
+from empirical.square_loss.task import Interpolated, Square, silent
 from empirical.testbed import loop
 from empirical.testbed.batches import Batches, Epochs, Whole
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
@@ -41,7 +41,8 @@ class Trained:
     ----------
     status : tuple of str
         ``"finished"``, ``"diverged"``, or ``"dead"``: finished with f = 0 on every
-        example, where an outsize step has left all ReLUs of a layer off for good.
+        example, where an outsize step has left all ReLUs of a layer off for good; or
+        ``"one-class"``: finished, and silent on most examples of one of two classes.
     rates : array, shape (replicates,)
         Learning rates used.
     steps, diverged, interpolated : array of int, shape (replicates,)
@@ -173,7 +174,11 @@ def train(
         kept = Checkpoint(checkpoint, of=of, seconds=checkpoint_seconds)
     trained = loop.train(
         Square(network, inputs, targets),
-        Stack(network.arranged(params), rates=used),
+        Stack(
+            network.arranged(params),
+            rates=used,
+            learnt=_learnt(network) if recipe.frozen else None,
+        ),
         _optimiser(network, recipe),
         steps=recipe.epochs * per_epoch,
         check=recipe.check,
@@ -185,7 +190,7 @@ def train(
     )
     found = {name: values for each in series for name, values in each.values.items()}
     return Trained(
-        status=_status(trained.status, found),
+        status=_status(network, trained, found, inputs, classes),
         rates=used,
         steps=trained.steps,
         diverged=diverged.at,
@@ -261,13 +266,21 @@ def _rates(
     return np.minimum(used, recipe.stable / curvature)
 
 
+def _learnt(network: Classifier) -> tuple[int, ...]:
+    """Return the parameters of the last layer."""
+    sized = network.weighting is not None
+    return tuple(range(len(network.shapes))[-2 if sized else -1 :])
+
+
 def _optimiser(network: Classifier, recipe: Recipe) -> SGD:
     # Of the last layer the weight, or the one number that carries its size.
-    last = len(network.shapes) - (2 if network.weighting == "rows" else 1)
+    learnt = _learnt(network)
+    last = learnt[0 if network.weighting == "rows" else -1]
+    trained = learnt if recipe.frozen else tuple(range(len(network.shapes)))
     return SGD(
         momentum=recipe.momentum,
         weight_decay=recipe.weight_decay,
-        decayed=(last,) if recipe.decayed == "last" else None,
+        decayed=(trained.index(last),) if recipe.decayed == "last" else None,
     )
 
 
@@ -279,9 +292,20 @@ def _together(network: Classifier, inputs: Tensor, recipe: Recipe) -> int | None
     return max(1, _CACHED // (units * examples * inputs.element_size()))
 
 
-def _status(status: tuple[str, ...], series: Mapping[str, Array]) -> tuple[str, ...]:
-    dead = series["S"][-1] == 0.0 if "S" in series else np.zeros(len(status), bool)
+def _status(
+    network: Classifier,
+    trained: loop.Trained,
+    series: Mapping[str, Array],
+    inputs: Tensor,
+    classes: Tensor,
+) -> tuple[str, ...]:
+    dead = series["S"][-1] == 0.0
+    one = np.zeros(len(dead), dtype=bool)
+    if network.units[-1] == 1:
+        off = silent(normalised_outputs(network, trained.final, inputs))[..., 0]
+        each = [off[:, classes == c].double().mean(dim=1) > 0.5 for c in (0, 1)]
+        one = torch.stack(each).any(dim=0).cpu().numpy()
     return tuple(
-        "dead" if here == "finished" and gone else here
-        for here, gone in zip(status, dead.tolist(), strict=True)
+        here if here != "finished" else "dead" if d else "one-class" if o else here
+        for here, d, o in zip(trained.status, dead.tolist(), one.tolist(), strict=True)
     )

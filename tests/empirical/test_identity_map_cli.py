@@ -5,12 +5,13 @@ import signal
 import time
 from dataclasses import replace
 
+import matplotlib.image as plt
 import numpy as np
 import pytest
 import torch
 
 from empirical.identity_map import __main__ as command
-from empirical.identity_map import copier, study
+from empirical.identity_map import copier, images, study
 from empirical.identity_map.experiments import Configuration, configurations
 from empirical.identity_map.recipes import Recipe
 from empirical.testbed import stopping, telling
@@ -74,6 +75,82 @@ class TestConfigurations:
                 Configuration(**given)
         with pytest.raises(ValueError, match="`scale` must be one of"):
             configurations("medium")  # pyright: ignore[reportArgumentType]
+
+
+class TestFaults:
+    """Networks trained wrongly, for claims that must not hold of them."""
+
+    def found(self, fault):
+        recipe = Recipe(steps=30, release=0.95, limit=60, clip=0.5, rescale=True)
+        faulty = replace(TINY[0], recipe=recipe, fault=fault)
+        draws = study.train_configuration(faulty)[0]
+        pairs = zip(draws.initial, draws.final, strict=True)
+        return draws, [not torch.equal(*pair) for pair in pairs]
+
+    def test_what_each_does(self):
+        assert set(study.STUDY.faults) == {"slow", "short", "frozen", "untrained"}
+        right, _ = self.found("")
+        short, moved = self.found("short")
+        assert moved == [True, True]
+        assert (short.steps < right.steps / 2).all()
+        _, moved = self.found("frozen")
+        assert moved == [False, True]
+        untrained, moved = self.found("untrained")
+        assert moved == [False, False]
+        assert untrained.final_losses == pytest.approx(untrained.losses[:, 0], rel=1e-6)
+        slow, _ = self.found("slow")
+        assert (slow.final_losses > right.final_losses).all()
+
+    def test_planting_and_refusing(self):
+        planted = study.STUDY.faults["slow"](TINY[0])
+        assert planted == replace(TINY[0], fault="slow")
+        with pytest.raises(ValueError, match="`fault` must be one of"):
+            replace(TINY[0], fault="shuffled")
+
+
+class TestOwnPicture:
+    @pytest.fixture
+    def colours(self, tmp_path):
+        path = tmp_path / "mine.png"
+        levels = np.random.default_rng(7).random((9, 8, 4))
+        levels[..., 3] = 1.0
+        levels[0, 0] = 0.0
+        plt.imsave(path, levels)
+        return path
+
+    def test_a_file_is_read_as_pixels(self, colours, tmp_path):
+        picture = images.own(colours)
+        assert (picture.shape, picture.names) == ((3, 9, 8), ("mine",))
+        # What cannot be seen is laid on white.
+        white = images.level(1.0, data="cifar10")
+        assert torch.equal(picture.pixels[0, :, :1, :1], white)
+        grey = tmp_path / "grey.png"
+        plt.imsave(grey, np.arange(12.0).reshape(3, 4), cmap="gray")
+        one = images.own(grey)
+        assert (one.shape, one.data) == ((1, 3, 4), "mnist")
+        assert torch.equal(one.pixels[0, 0, -1, -1], images.level(1.0).squeeze())
+
+    def test_what_is_no_picture(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="no file"):
+            images.own(tmp_path / "none.png")
+        bad = tmp_path / "bad.png"
+        bad.write_text("no picture")
+        with pytest.raises(ValueError, match="cannot be read as a picture"):
+            images.own(bad)
+
+    def test_the_command_trains_on_it_and_draws(self, colours, tmp_path, capsys):
+        out, drawn = tmp_path / "out.json", tmp_path / "made.png"
+        given = ["--image", str(colours), "--pictures", str(drawn)]
+        argv = ["train", *QUICK, *given, "--steps", "3", "--bias", "--output", str(out)]
+        assert command.main(argv) == 0
+        record = RunRecord.read(out)
+        assert record is not None
+        assert record.fact("training")[0]["file"] == "mine.png"
+        assert record.entry("network/bias")
+        assert plt.imread(drawn).ndim == 3
+        argv[argv.index(str(colours))] = str(tmp_path / "none.png")
+        assert command.main(argv) == 1
+        assert "no file" in capsys.readouterr().err
 
 
 class TestRecords:

@@ -457,8 +457,12 @@ class TestMeasure:
         assert np.shape(found["change"]["relative"]) == (2, net.layers)
         assert np.shape(found["signal"]["untrained"]) == (2, net.layers + 1)
         seen = found["pictures"]["trained"]
-        assert (len(seen), len(seen[0]), len(seen[0][0])) == (1, 2, net.layers)
+        assert (len(seen), len(seen[0]), len(seen[0][0])) == (2, 2, net.layers)
+        # Pictures of the first network, numbers of both.
         assert np.shape(seen[0][0][-1]["singular"]) == (7, 7)
+        assert set(seen[1][0][-1]) == {"share", "channel", "cosine"}
+        assert np.shape(found["probes"]["identity"]) == (2, 4)
+        assert np.shape(found["probes"]["untrained_constant"]) == (2, 4)
         outputs = found["predictions"]["outputs"]
         channels = net.input_shape[0]
         assert np.shape(outputs) == (1, 20, 7 * channels, 7)
@@ -495,6 +499,35 @@ class TestMeasure:
             np.testing.assert_allclose(own, 1.0, rtol=0, atol=1e-12)
             assert np.shape(sized["outputs"][0][1]) == (2, 7, 7)
             assert sized["outputs"][0][2] is None
+
+    def test_probes_are_what_their_names_say(self):
+        net = self.cnn(activation="linear")
+        params = channel_identity(net)
+        found = self.found(net, params, params, "probes", "heatmap")["probes"]
+        assert found["kinds"] == ["orthogonal", "gaussian", "uniform", "digits"]
+        np.testing.assert_allclose(found["identity"], 1.0, rtol=0, atol=1e-12)
+        (constant,) = found["constant"]
+        assert abs(constant[0]) < 1e-12
+        # Half of it, over correlations 0 to 1; digits are like a digit, but less.
+        assert constant[1] == pytest.approx(0.5, abs=1e-12)
+        assert constant[2] == pytest.approx(0.5, abs=1e-12)
+        assert 0.2 < constant[3] < 0.9
+        assert found["untrained_constant"] == found["constant"]
+
+    def test_changes_are_of_weights_whose_layers_have_biases(self):
+        net = self.cnn(bias=True)
+        old = net.init("kaiming-normal", generator=torch_generator(7))
+        new = tuple(3.0 * p if p.ndim > 2 else p + 1.0 for p in old)
+        change = self.found(net, old, new, "change")["change"]["relative"]
+        assert change == [pytest.approx([2.0, 2.0, 2.0])]
+
+    def test_layers_at_other_sizes(self):
+        net = self.cnn()
+        params = net.init(generator=torch_generator(7), replicates=2)
+        found = self.found(net, params, params, "sizes")["sizes"]["resized"]
+        (each,) = found["layers"]
+        assert [len(one) if one else 0 for one in each] == [3, 3, 0]
+        assert np.shape(each[0]) == (3, *np.shape(found["outputs"][0][0])[1:])
 
     def test_upper_layers_are_fed_the_image_in_every_channel(self):
         net = self.cnn()

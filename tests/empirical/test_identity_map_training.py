@@ -111,6 +111,18 @@ class TestClosedForms:
         assert moved.abs().max() > 1e-3
         assert torch.equal(done.final[1], params[1])
 
+    @pytest.mark.parametrize(("trained", "learns"), [("bottom", 0), ("top", 2)])
+    def test_one_layer_learns_alone_with_its_bias(self, trained, learns):
+        net = copier("cnn", shape=(1, 6, 6), layers=3, width=4, kernel=3, bias=True)
+        params = net.init(generator=torch_generator(7), dtype=torch.float64)
+        recipe = Recipe(steps=5, trained=trained, schedule=())
+        done = train(net, params, digit(6), recipe)
+        moved = [
+            not torch.equal(before, after)
+            for before, after in zip(done.initial, done.final, strict=True)
+        ]
+        assert moved == [index // 2 == learns for index in range(6)]
+
 
 class TestStacking:
     @pytest.mark.parametrize("optimiser", list(RATES))
@@ -392,7 +404,7 @@ class TestRefusals:
         [
             ({"optimiser": "adammax"}, "Did you mean 'adamax'"),
             ({"loss": "sum"}, "`loss` must be one of mean, half-sum"),
-            ({"trained": "top"}, "`trained` must be one of all, bottom"),
+            ({"trained": "mid"}, "`trained` must be one of all, bottom, top"),
             ({"rate": -1.0}, "`rate` must be positive"),
             ({"rate": math.nan}, "`rate` must be positive"),
             ({"steps": 0}, "`steps` must be at least 1"),

@@ -8,6 +8,7 @@ import torch
 
 from empirical.randomness import torch_generator
 from empirical.square_loss import (
+    Problem,
     Recipe,
     classifier,
     measures,
@@ -167,6 +168,45 @@ class TestCourse:
         done = train(net, params, TWO, Recipe(epochs=20, rate=0.05))
         assert done.status == ("finished", "dead")
         assert done.series["loss"][-1, 1] == 1.0
+
+    def test_a_network_silent_on_a_class_is_told_from_one_that_answers(self):
+        # Directions that see examples of the second class alone, but for rounding.
+        x = torch.eye(4, dtype=torch.float64)
+        four = Problem(
+            inputs=x,
+            classes=torch.tensor([0, 0, 1, 1]),
+            test_inputs=x,
+            test_classes=torch.tensor([0, 0, 1, 1]),
+            source={},
+        )
+        net = classifier("none", shape=(4,), widths=(2,))
+        sees = torch.tensor([[[1e-31, 1e-31, 1.0, 1.0]] * 2], dtype=torch.float64)
+        ahead = torch.ones(1, 1, 2, dtype=torch.float64)
+        done = train(net, (sees, ahead), four, Recipe(epochs=1, rate=1e-30))
+        assert done.status == ("one-class",)
+        assert done.series["error"][-1].tolist() == [0.5]
+        assert done.interpolated.tolist() == [-1]
+        both = torch.tensor([[[-1.0, -1.0, 1.0, 1.0], [1.0, 1.0, -1.0, -1.0]]]).double()
+        signs = torch.tensor([[[1.0, -1.0]]]).double()
+        done = train(net, (both, signs), four, Recipe(epochs=1, rate=1e-30))
+        assert done.status == ("finished",)
+        assert done.series["error"][-1].tolist() == [0.0]
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_frozen_hidden_layers_stay_as_they_start(self, family):
+        net, params = start(family, (0.5, 1.0))
+        recipe = Recipe(epochs=20, rate=0.02, weight_decay=0.01, decayed="last")
+        done = train(net, params, TWO, replace(recipe, frozen=True))
+        first, last = net.weights(done.initial), net.weights(done.final)
+        for before, after in zip(first[:-1], last[:-1], strict=True):
+            assert torch.equal(before, after)
+        assert not torch.equal(first[-1], last[-1])
+        # The last layer decays as it would beside others that learn.
+        free = train(net, params, TWO, replace(recipe, epochs=1))
+        held = train(net, params, TWO, replace(recipe, epochs=1, frozen=True))
+        torch.testing.assert_close(
+            net.weights(free.final)[-1], net.weights(held.final)[-1], rtol=1e-12, atol=0
+        )
 
     def test_the_step_of_the_divergence(self):
         net, params = start("none", (30.0,))

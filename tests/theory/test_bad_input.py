@@ -342,6 +342,8 @@ def test_kernels_that_leave_float64():
         ValueError, match=r"`depth` must keep the kernel within float64"
     ):
         kernels.nngp(2.0 * X, act.relu_squared, 20)
+    with pytest.raises(ValueError, match=r"`depth` must keep the variance of what .*"):
+        kernels.nngp([[1e3, 0.0], [0.0, 1e3]], act.log_cosh.normalized(), 20)
 
 
 def test_whole_numbers_of_numpy_are_accepted():

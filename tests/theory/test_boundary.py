@@ -87,6 +87,8 @@ def _square(x: Any) -> Any:
 NEVER: dict[str, Any] = {
     "text": "0.5",
     "bytes": b"1",
+    "byte array": bytearray(b"1"),
+    "memory of bytes": memoryview(b"12"),
     "texts": ["0.5", "a"],
     "text array": np.array(["0.5"]),
     "dict": {"a": 1.0},
@@ -1226,6 +1228,14 @@ IDENTITY = (
         scheme="default",
         fan_in=6,
         fan_out=10,
+    ),
+    call(
+        im.wide_signals,
+        {"kernel_size": WHOLE, "layers": WHOLE},
+        image=np.eye(3),
+        other=np.ones((3, 3)),
+        kernel_size=3,
+        layers=2,
     ),
     call(
         im.receptive_field,

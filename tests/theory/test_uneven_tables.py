@@ -51,7 +51,9 @@ def test_combinations_that_are_a_little_off_are_refused():
     cells = deep.Cells((-0.5, 0.0, 0.5))
     recursion = deep._recursion(stack, cells)
     t = angles.nodes(20)
-    basis, few = deep._skeleton(recursion, t[deep._spread(20, 6)], 16)
+    basis, few = deep._skeleton(
+        recursion, t[deep._spread(20, 6)], deep._spread(len(recursion.start.high), 16)
+    )
     assert len(few) < len(basis)
     i, j = (k.ravel() for k in np.meshgrid(few, few, indexing="ij"))
     found = deep._sampled(recursion, t, (i, j)).reshape(2, len(few), len(few), 20)

@@ -271,7 +271,7 @@ def test_the_depth_curve_shows_the_records_numbers(made: Records) -> None:
     with styled():
         figure: Any = figures.named("identity_depth_curve")(runs=made)
     line = figure.axes[0].lines[0]
-    depths = [1, 3, 5, 8, 12, 16, 20]
+    depths = [1, 3, 5, 8, 12, 20]
     assert line.get_xdata().tolist() == depths
     for depth, shown in zip(depths, line.get_ydata(), strict=True):
         values = made[f"cnn-depth-{depth}"].draws.series("curve/identity")[:, 0]
@@ -292,13 +292,13 @@ def test_a_heat_map_has_test_correlations_upwards(made: Records) -> None:
 
 def test_sweeps_take_the_plain_network_only_where_it_belongs(made: Records) -> None:
     runs = FIGURES[9].runs(made)
-    assert [run.kernel for run in runs] == [3, 5, 9, 15]
+    assert [run.kernel for run in runs] == [3, 5, 11]
     # Not beside networks of other widths.
     plain = made["cnn-depth-5"]
     network = {**plain.entry("network"), "widths": [99] * 4}
     wider = replace(plain, configuration={**plain.configuration, "network": network})
     runs = FIGURES[9].runs({**made, "cnn-depth-5": wider})
-    assert [run.kernel for run in runs] == [3, 9, 15]
+    assert [run.kernel for run in runs] == [3, 11]
 
 
 def test_pixels_keep_the_scale_of_the_inputs() -> None:
@@ -336,7 +336,7 @@ def test_groups_are_told_apart_by_what_differs(made: Records) -> None:
 def test_the_deeper_of_two_depths_stands_for_one_between(made: Records) -> None:
     runs = select(made, ("cnn-depth-*",))
     assert nearest(runs, 4).layers == 5
-    assert nearest(runs, 14).layers == 16
+    assert nearest(runs, 10).layers == 12
     assert nearest(runs, 99).layers == 20
 
 
@@ -418,14 +418,14 @@ def test_the_command_draws_what_it_can(
     capsys.readouterr()
     # One configuration of the sweep of kernels less, and none of those of sizes: a
     # drawing from before is not left as if it were of these records.
-    (folder / "kernel-9-depth-5.json").unlink()
+    (folder / "kernel-3-depth-5.json").unlink()
     for path in folder.glob("size-*.json"):
         path.unlink()
     (out / "figure-08.svg").write_text("old", encoding="utf-8")
     assert command.main([*arguments, "--only", "8", "9"]) == 2
     said = capsys.readouterr().err
     assert "figure 8: no record of size-*-depth-*" in said
-    assert "figure 9: drawn without kernel-9-depth-5" in said
+    assert "figure 9: drawn without kernel-3-depth-5" in said
     assert f"--scale small --figures 8 9 --out {folder}" in said
     assert not (out / "figure-08.svg").exists()
     assert (out / f"figure-09.{kind}").exists()

@@ -31,7 +31,8 @@ SHOWN = {"bn-decay", "bn-conv", "none", "bn"}
 
 
 def _tiny(configuration: Configuration) -> Configuration:
-    """Shrink everything but names, scales and families: a few steps of a few weights."""
+    """Shrink everything but names and families: a few steps of a few weights."""
+    scales = {c.name: c.scales for c in configurations("paper")}
     network = configuration.network
     widths = (4,) * (network.layers - 1)
     if isinstance(network, FullyConnected):
@@ -40,7 +41,8 @@ def _tiny(configuration: Configuration) -> Configuration:
         configuration,
         network=replace(network, widths=widths),
         recipe=replace(configuration.recipe, epochs=40, stable=0.5),
-        seeds=configuration.seeds[:3],
+        scales=scales[configuration.name],
+        seeds=(0, 1, 2),
         per_class=8,
         tests=5,
     )

@@ -91,13 +91,14 @@ def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
             f" panels or {duals.MOST_VALUES:,} evenly spaced values resolve, but it needs"
             f" {panels} panels."
         )
-    off_zero = any(c != 0.0 for f in each for c in f.kinks)
+    kinks = sorted({c for f in each for c in f.kinks})
     steep = any(math.isinf(f.derivative_second_moment) for f in each)
-    if len(each) == 2 and steep and off_zero:
+    if steep and any(kinks):
         raise ValueError(
-            f"{a.name}.dual: `var_x` and `var_y` must be equal for an activation whose"
-            " slope is infinite at a point other than zero: at two variances that takes"
-            " minutes."
+            f"{a.name}.dual: activation must have no kink but at 0 where its slope is"
+            f" infinite, E s'^2 = inf, got kinks at {', '.join(f'{c:.6g}' for c in kinks)}."
+            " Next to another point arguments in double precision are rounded too much for"
+            " the slope's integral; moments and Hermite coefficients are known."
         )
     size = math.sqrt(a.variance * b.variance)
     f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]

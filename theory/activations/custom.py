@@ -321,7 +321,9 @@ def from_function(
         oscillations or kinks, a singularity that is not named); if it jumps without
         being piecewise constant; if `derivative` is not that of f; if an argument is
         malformed. Later, `mu` and `nu` of a function so close to affine that rounding of
-        its values hides the rest: with the default, below about mu = 3e-9.
+        its values hides the rest: with the default, below about mu = 3e-9. Duals and
+        kernels where E f'^2 is infinite and there is a kink other than zero: arguments
+        next to that are rounded too much.
     TypeError
         If f is neither callable nor an expression in one symbol.
 

@@ -61,6 +61,8 @@ from theory.identity_map.descent import (
 )
 from theory.identity_map.descent import residual_factors as residual_factors
 from theory.identity_map.descent import scheduled_factors as scheduled_factors
+from theory.identity_map.one_image import Promise as Promise
+from theory.identity_map.one_image import promise as promise
 from theory.identity_map.one_layer import Moments as Moments
 from theory.identity_map.one_layer import curvature as curvature
 from theory.identity_map.one_layer import one_layer_prediction as one_layer_prediction
@@ -81,3 +83,5 @@ from theory.identity_map.patch_matrix import (
 )
 from theory.identity_map.ranks import Rank as Rank
 from theory.identity_map.ranks import decide_rank as decide_rank
+from theory.identity_map.signals import Signals as Signals
+from theory.identity_map.signals import wide_signals as wide_signals

@@ -13,6 +13,9 @@ Array = npt.NDArray[np.float64]
 LOSSES = ("half_sum", "mean")
 FORMS = ("printed", "sharp")
 
+MANY = 4
+"""Channels that an image has at most where its first axis could be the channels."""
+
 MOST = 1e70
 """The largest pixel or weight: squares of products of two are within float64."""
 
@@ -68,7 +71,10 @@ def within(who: str, name: str, value: Array) -> None:
 
 
 def image(who: str, name: str, value: Any) -> Array:
-    """Return an image as (H, W, C), with at least one pixel, all finite."""
+    """Return an image as (H, W, C), with at least one pixel, all finite.
+
+    One of PyTorch's layout is refused: it would pass as few rows of many channels.
+    """
     out = _checks.real(who, name, value)
     if out.ndim not in (2, 3):
         raise ValueError(
@@ -77,6 +83,12 @@ def image(who: str, name: str, value: Any) -> Array:
     if out.size == 0:
         raise ValueError(
             f"{who}: `{name}` must have at least one pixel, got shape {out.shape}."
+        )
+    if out.ndim == 3 and out.shape[0] in (1, 3) and out.shape[2] > MANY:
+        raise ValueError(
+            f"{who}: `{name}` must have its channels last, (H, W, C), got {out.shape},"
+            " which looks like PyTorch's (C, H, W). Pass"
+            f" `np.moveaxis({name}, 0, -1)`, or {name}[0] of one channel."
         )
     within(who, name, out)
     return out if out.ndim == 3 else out[:, :, np.newaxis]

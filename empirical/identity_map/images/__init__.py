@@ -3,6 +3,7 @@
 Every picture carries where it comes from, for the record.
 """
 
+from empirical.identity_map.images.own import own
 from empirical.identity_map.images.pictures import (
     STANDARDS,
     Pictures,
@@ -34,6 +35,7 @@ __all__ = [
     "joined",
     "level",
     "mixture",
+    "own",
     "patterns",
     "place",
     "resize",

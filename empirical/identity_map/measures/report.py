@@ -74,8 +74,8 @@ def measure(
         ``"pictures"``
             ``images``: names; ``trained, untrained``: [replicate][image][layer], each None
             or ``share, channel, cosine`` and the kinds that the settings name:
-            ``singular, correlated, first``; hidden layers of fully connected networks
-            have a picture only if they are as large as the image.
+            ``singular, correlated, first``, of the first few; hidden layers of fully
+            connected networks have a picture only if they are as large as the image.
         ``"upper"``
             ``counts``, ``images``; ``identity, constant``: [replicate][count][image];
             ``outputs``: [replicate][count][image]. For fully connected networks of another
@@ -89,6 +89,8 @@ def measure(
             ``sizes``, ``images``; for ``resized`` and ``placed`` test images
             ``identity, constant, zero, nonfinite``: [replicate][size][image], and
             ``outputs``: [replicate][size][shown image], None beyond the largest size kept;
+            ``layers``: [first replicate][size][layer], the last of these images in up to
+            eight layers, evenly spaced, the output last;
             the constant is the first training image resized or placed likewise. For
             fully connected networks a ``reason`` alone.
         ``"predictions"``
@@ -98,6 +100,10 @@ def measure(
             [replicate][image][training image] and ``explained``: [replicate][image], the
             output as a mixture of training images
             (a ``reason`` instead if those are dependent).
+        ``"probes"``
+            ``kinds``, ``digits``; ``identity, constant, untrained_constant``:
+            [replicate][kind], means over test images at correlation 0, of Gaussian and
+            of uniform pixels at all correlations, and digits.
         ``"cover"``
             ``corner, centre``: [layer 1..L], fraction of the pixels seen.
 
@@ -148,6 +154,7 @@ def measure(
 _EACH = (
     *("identity", "constant", "identity_mse", "constant_mse", "zero", "nonfinite"),
     *("trained", "untrained", "outputs", "relative", "coefficients", "explained"),
+    *("untrained_constant", "layers"),
 )
 """Names of lists that are indexed by network."""
 
@@ -201,7 +208,7 @@ def _shared(
 def _arrays(name: str, part: Any, section: Mapping[str, Any]) -> dict[str, Array]:
     if name.startswith("pictures/"):
         return {f"{name}/{kind}": table for kind, table in _tables(part).items()}
-    if name.startswith("sizes/") and name.endswith("/outputs"):
+    if name.startswith("sizes/") and name.endswith(("/outputs", "/layers")):
         return {
             f"{name}/{edge}": np.array(images, dtype=np.float64)
             for edge, images in zip(section["sizes"], part, strict=True)

@@ -15,10 +15,17 @@ from empirical.identity_map.measures.layers import (
     picture,
     signal_sizes,
 )
-from empirical.identity_map.measures.similarity import Closeness, closeness, shares
+from empirical.identity_map.measures.similarity import (
+    Closeness,
+    closeness,
+    heat_map,
+    shares,
+)
 from empirical.identity_map.measures.subjects import Subject
 from empirical.identity_map.measures.weights import cover, relative_change
-from empirical.networks import Convolutional, Residual
+from empirical.identity_map.probes import Law
+from empirical.networks import Convolutional, Params, Residual
+from empirical.randomness import torch_generator
 
 
 def _means(maps: Sequence[Closeness], *axes: int) -> dict[str, Any]:
@@ -35,11 +42,55 @@ def _heatmap(subject: Subject) -> dict[str, Any]:
     return {"rhos": list(subject.settings.rhos), **_means(subject.maps, 2)}
 
 
+KINDS = ("orthogonal", "gaussian", "uniform", "digits")
+"""Test images of "probes": of the first law at correlation 0 alone, of two laws at all
+correlations, and digits as they are."""
+
+
+def _probes(subject: Subject) -> dict[str, Any]:
+    s, image = subject.settings, subject.training[0]
+    _, digits = _digits(subject)
+    images = _examples(subject, digits.head(s.digits))[0]
+
+    def means(params: Params) -> tuple[Tensor, Tensor]:
+        """Correlations to identity and constant, (replicates, kinds)."""
+
+        def drawn(law: Law, rhos: Sequence[float]) -> Closeness:
+            return heat_map(
+                partial(subject.apply, params=params),
+                image,
+                rhos,
+                count=s.count,
+                generator=torch_generator(subject.seed, "probes", 0),
+                law=law,
+                centred=s.centred,
+                dtype=image.dtype,
+            )
+
+        seen = closeness(
+            subject.apply(images, params), images, image, centred=s.centred
+        )
+        found = [
+            drawn("gaussian", (0.0,)).mean(1, 2),
+            drawn("gaussian", s.rhos).mean(1, 2),
+            drawn("uniform", s.rhos).mean(1, 2),
+            seen.mean(1),
+        ]
+        each = [torch.stack([f[k] for f in found], 1) for k in ("identity", "constant")]
+        return each[0], each[1]
+
+    identity, constant = means(subject.final)
+    return {
+        "kinds": list(KINDS),
+        "digits": digits.head(s.digits).describe(),
+        "identity": plain(identity),
+        "constant": plain(constant),
+        "untrained_constant": plain(means(subject.initial)[1]),
+    }
+
+
 def _layer_error(subject: Subject) -> dict[str, Any]:
-    train, test = subject.digits or (
-        load("mnist", "train", cached=False),
-        load("mnist", "test", cached=False),
-    )
+    train, test = _digits(subject)
     if subject.settings.examples is not None:
         train, test = (
             part.head(n)
@@ -60,6 +111,13 @@ def _layer_error(subject: Subject) -> dict[str, Any]:
     return {**found, "training": train.describe(), "tests": test.describe()}
 
 
+def _digits(subject: Subject) -> tuple[Dataset, Dataset]:
+    return subject.digits or (
+        load("mnist", "train", cached=False),
+        load("mnist", "test", cached=False),
+    )
+
+
 def _examples(subject: Subject, data: Dataset) -> tuple[Tensor, Tensor]:
     channels, height, width = subject.network.input_shape
     levels = standardised(data.images, data=data.name)
@@ -75,14 +133,21 @@ def _pictures(subject: Subject) -> dict[str, Any]:
     replicates, kinds = subject.settings.replicates, subject.settings.kinds
     found: dict[str, Any] = {"images": list(names)}
     for key, params in (("trained", subject.final), ("untrained", subject.initial)):
-        few = tuple(w[:replicates] for w in params)
-        outputs = subject.network.layer_outputs(few, images)
+        outputs = subject.network.layer_outputs(params, images)
         found[key] = [
             [
-                [_picture(h[replicate, row], image, kinds) for h in outputs]
+                [
+                    # Numbers are kept of all, pictures of the first few.
+                    _picture(
+                        h[replicate, row],
+                        image,
+                        kinds if replicate < replicates else (),
+                    )
+                    for h in outputs
+                ]
                 for row, image in enumerate(images)
             ]
-            for replicate in range(len(few[0]))
+            for replicate in range(len(params[0]))
         ]
     return found
 
@@ -131,7 +196,12 @@ def _upper(subject: Subject) -> dict[str, Any]:
 
 
 def _change(subject: Subject) -> dict[str, Any]:
-    return {"relative": plain(relative_change(subject.initial, subject.final))}
+    before, after = (
+        # Biases may start at zero, and are no layer of their own.
+        tuple(own["weight"] for own in subject.network.grouped(params))
+        for params in (subject.initial, subject.final)
+    )
+    return {"relative": plain(relative_change(before, after))}
 
 
 def _signal(subject: Subject) -> dict[str, Any]:
@@ -166,11 +236,14 @@ def _sized(
     rows = [0, *(1 + subject.tests.names.index(name) for name in s.shown)]
     columns: list[Closeness] = []
     outputs: list[Tensor | None] = []
+    within: list[list[Tensor] | None] = []
     for edge in s.sizes:
         inputs = rule(images, edge)
         found = subject.apply(inputs)
         columns.append(closeness(found, inputs, inputs[0], centred=s.centred))
-        outputs.append(found[: s.replicates, rows] if edge <= s.largest else None)
+        kept = edge <= s.largest
+        outputs.append(found[: s.replicates, rows] if kept else None)
+        within.append(_through(subject, inputs[rows[-1:]]) if kept else None)
     fields = ("identity", "constant", "zero", "nonfinite")
     return {
         **{
@@ -181,7 +254,21 @@ def _sized(
             [None if each is None else _nested(each[replicate]) for each in outputs]
             for replicate in range(min(s.replicates, len(subject.final[0])))
         ],
+        "layers": [[each and [pixels(h) for h in each] for each in within]],
     }
+
+
+_STOPS = 8
+"""Layers at most whose pictures "sizes" keeps."""
+
+
+def _through(subject: Subject, image: Tensor) -> list[Tensor]:
+    """Return pictures of one image in layers of the first network, evenly spaced."""
+    first = tuple(w[:1] for w in subject.final)
+    each = subject.network.layer_outputs(first, image)
+    chosen = sorted({round(k * len(each) / _STOPS) for k in range(1, _STOPS + 1)} - {0})
+    seen = [picture(each[k - 1][0, 0], image[0]) for k in chosen]
+    return [torch.zeros(image.shape[2:]) if p is None else p.singular for p in seen]
 
 
 def _predictions(subject: Subject) -> dict[str, Any]:
@@ -229,6 +316,7 @@ MEASUREMENTS: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
     "sizes": _sizes,
     "predictions": _predictions,
     "cover": _cover,
+    "probes": _probes,
 }
 """What `measure` knows, by name."""
 

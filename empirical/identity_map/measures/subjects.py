@@ -50,6 +50,8 @@ class Settings:
         All three at 28 x 28 and 20 layers are 1.6 MB, one is a third of it.
     replicates : int
         Of how many networks pictures are kept; numbers are kept of all.
+    digits : int
+        Test digits of "probes".
     examples : pair of int or None
         Training and test digits of "layer-error"; all when None.
     """
@@ -64,6 +66,7 @@ class Settings:
     shown: tuple[str, ...] = ("3",)
     kinds: tuple[str, ...] = KINDS
     replicates: int = 1
+    digits: int = 100
     examples: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:

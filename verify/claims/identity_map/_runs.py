@@ -1,19 +1,38 @@
-"""The networks of the claims on training, by name and scale, and what they show."""
+"""The networks of the claims on training, by name and scale, and what they show.
+
+A number of each network that has fitted its image, as ``docs/identity-map.md`` states.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from empirical.identity_map.study import STUDY
-from empirical.testbed.records import RunRecord
-from verify.trained import Run, Trainer
+from empirical.testbed.records import Draw, Draws, RunRecord
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import Contrast, EffectWithin
+from verify.trained import NotLearnt, Run, Trainer
 
 Array = npt.NDArray[np.float64]
+Number = Callable[[str, str], Array]
+"""Name and scale to a number of every network that counts."""
 
+KEY = "zhang2020identity"
 NETWORKS = Trainer(STUDY)
+
+FITTED = 0.1
+"""Share of the first loss that may be left of a network that has fitted its image."""
+
+LEAST = 3
+"""Networks that decide anything."""
+
+LARGER = {"full": grid(scale=("full",)), "gpu": grid(scale=("paper",))}
+CNN = r"cnn-depth-(\d+)"
+BIASED = r"biased-depth-(\d+)"
 
 
 def run(name: str, scale: str) -> RunRecord:
@@ -22,13 +41,37 @@ def run(name: str, scale: str) -> RunRecord:
     Raises
     ------
     ValueError
-        If a network diverged in spite of its new starts; and as `Trainer.record`.
+        As `Trainer.record`.
     """
-    record = NETWORKS.record(name, scale)
-    status = record.draws.status
-    if not set(status) <= {"finished", "floor"}:
-        raise ValueError(f"{name} ({scale}): draws ended as {status}")
-    return record
+    return NETWORKS.record(name, scale)
+
+
+def fitted(name: str, scale: str) -> Draws:
+    """Return what came of the networks that have fitted their images.
+
+    Raises
+    ------
+    NotLearnt
+        If they are fewer than `LEAST`.
+    """
+    draws = run(name, scale).draws
+    counted = Draws(d for d in draws if remaining(d) <= FITTED)
+    if len(counted) < LEAST:
+        left = [round(remaining(d), 3) for d in draws]
+        raise NotLearnt(
+            f"{name} ({scale}): {len(counted)} networks have fitted their images, and"
+            f" {LEAST} are needed; of the first loss they have left {left}"
+        )
+    return counted
+
+
+def remaining(draw: Draw) -> float:
+    """Return the share of the first loss that is left, infinite where it diverged."""
+    last = draw.fact("final_loss")
+    first = float(draw.series("losses")[0])
+    if last is None or draw.status not in ("finished", "floor") or first == 0.0:
+        return np.inf
+    return float(last) / first
 
 
 def names(pattern: str, scale: str) -> dict[int, str]:
@@ -43,26 +86,123 @@ def names(pattern: str, scale: str) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
-def looks(*patterns: str) -> Callable[..., tuple[Run, ...]]:
-    """Return a claim's `runs`: those that `names` finds for the patterns."""
-    return partial(_found, patterns)
+def deepest(pattern: str, scale: str) -> str:
+    """Return the configuration of the largest number."""
+    found = names(pattern, scale)
+    return found[max(found)]
 
 
-def _found(patterns: tuple[str, ...], *, scale: str) -> tuple[Run, ...]:
-    each = (name for pattern in patterns for name in names(pattern, scale).values())
-    return tuple(Run(NETWORKS, name, scale) for name in each)
+def by_depth(scale: str) -> str:
+    """Return the pattern of the depth curve: with biases where they can be trained."""
+    return CNN if scale == "small" else BIASED
 
 
-def measured(name: str, scale: str, series: str) -> Array:
-    """Return what was measured of every draw that it was measured of."""
-    return run(name, scale).draws.having(series).series(series)
+# --- one number a network ---------------------------------------------------------------
 
 
-def curve(name: str, scale: str, field: str) -> list[float]:
-    """Return a depth curve's value, a mean over correlations, of every draw."""
-    return [float(np.mean(draw)) for draw in measured(name, scale, f"curve/{field}")]
+def curve(field: str) -> Number:
+    """Correlation or error, a mean over Gaussian probes of all correlations."""
+    return partial(_curve, field)
 
 
-def ladder(pattern: str, scale: str, field: str) -> list[list[float]]:
-    """Return `curve` of every configuration that matches, by number: (levels, draws)."""
-    return [curve(name, scale, field) for name in names(pattern, scale).values()]
+def _curve(field: str, name: str, scale: str) -> Array:
+    found = fitted(name, scale).series(f"curve/{field}")
+    return found.reshape(len(found), -1).mean(axis=1)
+
+
+def orthogonal(field: str) -> Number:
+    """Correlation on Gaussian probes orthogonal to the first training image."""
+    return partial(_orthogonal, field)
+
+
+def _orthogonal(field: str, name: str, scale: str) -> Array:
+    zero = run(name, scale).fact("heatmap/rhos").index(0.0)
+    return fitted(name, scale).series(f"heatmap/{field}")[:, 0, zero]
+
+
+def probe(kind: str, field: str) -> Number:
+    """Correlation on a kind of probes: orthogonal, gaussian, uniform, digits."""
+    return partial(_probe, kind, field)
+
+
+def _probe(kind: str, field: str, name: str, scale: str) -> Array:
+    column = run(name, scale).fact("probes/kinds").index(kind)
+    return fitted(name, scale).series(f"probes/{field}")[:, column]
+
+
+# --- two arms ---------------------------------------------------------------------------
+
+Arm = Callable[[str], str]
+"""Scale to the name of a configuration."""
+
+
+def named(name: str) -> Arm:
+    """Return an arm of one name at every scale."""
+    return partial(_named, name)
+
+
+def _named(name: str, scale: str) -> str:
+    return name
+
+
+def between(number: Number, treated: Arm, baseline: Arm, *, scale: str) -> Contrast:
+    """Compare a number of two arms' networks."""
+    return Contrast(number(treated(scale), scale), number(baseline(scale), scale))
+
+
+def looks(*arms: Arm) -> Callable[..., tuple[Run, ...]]:
+    """Return a claim's `runs`: those of its arms."""
+    return partial(_looked_at, arms)
+
+
+def _looked_at(arms: tuple[Arm, ...], *, scale: str, **_case: Any) -> tuple[Run, ...]:
+    found = dict.fromkeys(arm(scale) for arm in arms)
+    return tuple(Run(NETWORKS, name, scale) for name in found)
+
+
+def within(number: Array) -> Contrast:
+    """Compare a number of each network with zero: two of one network, say."""
+    return Contrast(number, np.zeros_like(number))
+
+
+# --- claims -----------------------------------------------------------------------------
+
+Limits = tuple[float | None, float | None]
+
+
+def _limits(limits: Limits, **_case: Any) -> Limits:
+    return limits
+
+
+def stated(
+    least: float | None, most: float | None = None, rival: Limits = (None, 0.0)
+) -> Mapping[str, Any]:
+    """Return a claim's smallest effect, and the rival hypothesis: none, or the reverse."""
+    return {
+        "predict": partial(_limits, (least, most)),
+        "must_refute": partial(_limits, rival),
+    }
+
+
+def effect(*, where: str, paired: bool = False, **parts: Any) -> Claim:
+    """Return a claim on an effect of training, small networks in the quick profile."""
+    parts.setdefault("cases", grid(scale=("small",)))
+    parts.setdefault("larger_cases", LARGER)
+    return Claim(
+        source=Source(KEY, where),
+        evidence=Evidence.TREND,
+        compare=EffectWithin(paired=paired),
+        **parts,
+    )
+
+
+def contrast(
+    name: str, number: Number, treated: Arm, baseline: Arm, **parts: Any
+) -> Claim:
+    """Return a claim that a number of one arm exceeds that of another."""
+    return effect(
+        id=name,
+        measure=partial(between, number, treated, baseline),
+        runs=looks(treated, baseline),
+        **parts,
+    )

@@ -1,6 +1,10 @@
-"""The trained networks of this paper's claims, by name and scale, and what they show."""
+"""The trained networks of this paper's claims, by name and scale, and what they show.
 
-from collections.abc import Callable
+A replicate is a seed: the networks that it starts from several scales are paired. Which
+of them count, and what a claim presupposes, is written in ``docs/square-loss.md``.
+"""
+
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -8,11 +12,98 @@ import numpy as np
 
 from empirical.square_loss.experiments import Configuration
 from empirical.square_loss.study import STUDY
-from empirical.testbed.records import Draws, RunRecord
+from empirical.testbed.records import Draw, Draws, RunRecord
+from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.square_loss._networks import Array
-from verify.trained import Run, Trainer
+from verify.compare import Contrast, EffectWithin
+from verify.reading import Reading
+from verify.trained import NotLearnt, Run, Trainer
 
+KEY = "poggio2021explicit"
 NETWORKS = Trainer(STUDY)
+
+DECAYED, NORMALISED, NEITHER = "bn-decay", "bn", "none"
+CONVOLUTION = "bn-conv"
+
+SMALL: Mapping[str, tuple[Any, ...]] = {"scale": ("small",), "data": ("mnist",)}
+LARGER: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "full": {"scale": ("full",), "data": ("mnist",)},
+    "gpu": {"scale": ("paper",), "data": ("cifar10",)},
+}
+
+ERRS, LOSS, AWAY = 0.01, 0.05, 0.05
+"""A network fits: largest training error; without decay, largest mean loss. It rests:
+largest distance of its norm from equilibrium, over that."""
+
+NOISE = {"shuffled": "networks that learn noise by heart obey the same laws"}
+"""Of claims on norms, margins and features; see `Claim.withstands`."""
+
+FITS_SLOWLY = {"slow": "normalised networks fit at a hundredth of the rates, too"}
+FITTED = {
+    **FITS_SLOWLY,
+    "short": "eighty epochs fit the examples, and without decay nothing moves then",
+}
+"""Of claims on networks that fit, whenever they came to it."""
+
+MISSING = 0.25
+"""Largest share of the seeds that may be left out."""
+
+
+def trained(
+    *,
+    where: str = "Section 3",
+    reading: Reading | None = None,
+    axes: Mapping[str, tuple[Any, ...]] | None = None,
+    withstands: Mapping[str, str] = NOISE,
+    small: bool = True,
+    **parts: Any,
+) -> Claim:
+    """Return a claim on trained networks, small ones in the quick profile.
+
+    Not so without `small`: those do not decide it. `axes` are those of its cases beside
+    scale and data; `withstands` as of a claim that is not on test errors.
+    """
+    more = axes or {}
+    larger = parts.pop("larger", LARGER)
+    return Claim(
+        source=Source(KEY, where, reading),
+        evidence=Evidence.TREND,
+        cases=grid(**SMALL, **more) if small else (),
+        larger_cases={name: grid(**each, **more) for name, each in larger.items()},
+        withstands=withstands,
+        **parts,
+    )
+
+
+def effect(
+    measure: Callable[..., Contrast],
+    least: float | None,
+    most: float | None = None,
+    *,
+    wrong: tuple[float | None, float | None] = (None, 0.0),
+    **parts: Any,
+) -> Claim:
+    """Return a claim that an effect, paired by seed, lies between two limits.
+
+    `wrong` are limits that have to be refuted; of none at all, by default.
+    """
+    return trained(
+        predict=partial(limits, least, most),
+        measure=measure,
+        compare=EffectWithin(paired=True),
+        must_refute=partial(limits, *wrong),
+        **parts,
+    )
+
+
+def limits(
+    least: float | None, most: float | None, **_case: Any
+) -> tuple[float | None, float | None]:
+    """Predict that an effect lies between two limits."""
+    return least, most
+
+
+# --- records --------------------------------------------------------------------------
 
 
 def name_of(family: str, scale: str, data: str) -> str:
@@ -44,17 +135,17 @@ def configuration(family: str, scale: str, data: str) -> Configuration:
 
 
 def draws(family: str, scale: str, data: str) -> Draws:
-    """Return the networks that were trained to their end.
+    """Return the networks that were trained to their end, one-class ones among them.
 
     Raises
     ------
-    ValueError
+    NotLearnt
         If more than one in five diverged, or died.
     """
     found = run(family, scale, data).draws
-    ended = found.ended("finished")
+    ended = found.ended("finished", "one-class")
     if len(ended) < 0.8 * len(found):
-        raise ValueError(f"{family} ({scale}, {data}): draws ended as {found.status}")
+        raise NotLearnt(f"{family} ({scale}, {data}): draws ended as {found.status}")
     return ended
 
 
@@ -68,23 +159,105 @@ def first(found: Draws, series: str) -> Array:
     return found.series(series)[:, 0]
 
 
-def by_scale(found: Draws, values: Array) -> list[Array]:
-    """Sort values of draws into levels of the initial scale, smallest first."""
-    scales = np.array(found.key("scale"))
-    return [values[scales == scale] for scale in sorted(set(scales))]
+# --- networks that count --------------------------------------------------------------
+
+Start = tuple[str, int]
+"""A family, and which of its initial scales, smallest first."""
+
+Counts = Callable[[Draw, float], bool]
+"""Whether a network, trained with a penalty, is one of those that a claim is about."""
 
 
-def interpolated(family: str, scale: str, data: str, series: str) -> Array:
-    """Return a series when a draw first made no error, and at its end: (draws, 2).
+def fits(draw: Draw, penalty: float) -> bool:
+    """Whether a network has learnt its examples and, with decay, is at rest."""
+    if draw.status != "finished" or draw.series("error")[-1] > ERRS:
+        return False
+    if penalty == 0.0:
+        return bool(draw.series("loss")[-1] <= LOSS)
+    return away(draw) <= AWAY
 
-    Draws that never came to make none are left out.
+
+def norm_rests(draw: Draw, penalty: float) -> bool:
+    """Whether the norm is at rest, whatever the network has learnt."""
+    del penalty
+    return draw.status in ("finished", "one-class") and away(draw) <= AWAY
+
+
+def rests(draw: Draw, penalty: float) -> bool:
+    """Whether norm and directions are at rest, whatever was learnt.
+
+    Of what pulls at a layer at most a fifth may turn it, the rest is along it.
     """
-    epochs = run(family, scale, data).series("epochs")
-    rows: list[Array] = []
-    for draw in draws(family, scale, data):
-        when = draw.fact("interpolated")
-        if when is not None:
-            values = draw.series(series)
-            at = min(int(np.searchsorted(epochs, when)), len(values) - 1)
-            rows.append(values[[at, -1]])
-    return np.array(rows, dtype=np.float64)
+    if not norm_rests(draw, penalty):
+        return False
+    rho, nu, loss = (draw.series(s)[-1] for s in ("rho", "nu", "loss"))
+    # Residuals are over |e|; the multiplier is -rho times the sum of e_n f_n.
+    size = np.sqrt(draw.series("margins").size * loss)
+    turning, along = draw.series("residual")[-1].max() * size, abs(nu / rho)
+    return bool(turning <= 0.2 * np.hypot(turning, along))
+
+
+def away(draw: Draw) -> float:
+    """Return how far a norm is from its equilibrium, over that."""
+    rho, rest = (draw.series(s)[-1] for s in ("rho", "rho_eq"))
+    return float(abs(rho / rest - 1.0)) if rest > 0.0 else np.inf
+
+
+def learnt(*starts: Start, scale: str, data: str, counts: Counts = fits) -> list[Draws]:
+    """Return the networks of each start, in one order of the seeds that count for all.
+
+    Raises
+    ------
+    NotLearnt
+        If more than a quarter of the seeds don't.
+    """
+    each: list[dict[int, Draw]] = []
+    seeds: set[int] | None = None
+    for family, index in starts:
+        found, made = run(family, scale, data), configuration(family, scale, data)
+        wanted, penalty = sorted(made.scales)[index], float(found.fact("penalty"))
+        here = [draw for draw in found.draws if draw.key("scale") == wanted]
+        each.append({int(d.key("seed")): d for d in here if counts(d, penalty)})
+        own = {int(draw.key("seed")) for draw in here}
+        seeds = own if seeds is None else seeds & own
+    every = sorted(seeds or ())
+    kept = [seed for seed in every if all(seed in found for found in each)]
+    if len(kept) < max(2, (1.0 - MISSING) * len(every)):
+        families = ", ".join(dict.fromkeys(family for family, _ in starts))
+        raise NotLearnt(
+            f"{families} ({scale}, {data}): the claim presupposes networks that have"
+            " learnt their examples and are at rest, but those of"
+            f" {len(kept)} of {len(every)} seeds have"
+        )
+    return [Draws(found[seed] for seed in kept) for found in each]
+
+
+def alone(values: Any) -> Contrast:
+    """Return values by seed as an effect against nothing."""
+    treated = np.asarray(values, dtype=np.float64)
+    return Contrast(treated, np.zeros_like(treated))
+
+
+def mean_of(starts: tuple[Start, ...], value: Callable[[Draws], Array]) -> Any:
+    """Return a measure: the mean of a value over the starts of a seed, by seed."""
+    return partial(_mean_of, starts, value)
+
+
+def _mean_of(
+    starts: tuple[Start, ...],
+    value: Callable[[Draws], Array],
+    *,
+    scale: str,
+    data: str,
+    **_case: Any,
+) -> Contrast:
+    each = [value(found) for found in learnt(*starts, scale=scale, data=data)]
+    return alone(np.mean(each, axis=0))
+
+
+def log_ratio(
+    series: str, over: Start, under: Start, *, scale: str, data: str, **_case: Any
+) -> Contrast:
+    """Return logarithms of a series at the end, from two starts of a seed."""
+    high, low = learnt(over, under, scale=scale, data=data)
+    return Contrast(np.log(last(high, series)), np.log(last(low, series)))

@@ -1,6 +1,5 @@
 """Neural collapse: its measures by definition, and in trained networks (section 3)."""
 
-from functools import partial
 from typing import Any
 
 import mpmath
@@ -8,11 +7,8 @@ import numpy as np
 
 from theory import neural_collapse as nc
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._predictors import down, up
 from verify.claims.square_loss._networks import Array
-from verify.claims.square_loss._runs import draws, first, interpolated, last, looks
-from verify.claims.square_loss.training import trained
-from verify.compare import AgreesTo, SignTest
+from verify.compare import AgreesTo
 from verify.reading import Reading
 
 KEY = "poggio2021explicit"
@@ -393,119 +389,4 @@ COLLAPSED = Claim(
     # Features of size ten round to 1e-15; the mean of all is taken away.
     compare=AgreesTo(absolute=1e-13),
     must_refute=_orthogonal_means,
-)
-
-
-# --- trained networks -----------------------------------------------------------------
-
-
-def _changes(series: str, family: str, *, scale: str, data: str) -> Array:
-    """Change of the log from the first epoch without an error to the last."""
-    rows = interpolated(family, scale, data, series)
-    return np.log(rows[:, 1] / rows[:, 0])
-
-
-def _rules(family: str, *, scale: str, data: str) -> Array:
-    rows = interpolated(family, scale, data, "nc4")
-    return rows[:, 1] - rows[:, 0]
-
-
-def _simplex_changes(index: int, *, scale: str, data: str) -> Array:
-    """Change of the log from before training to its end."""
-    found = draws("classes", scale, data)
-    ends = last(found, "nc2_means") / first(found, "nc2_means")
-    return np.log(ends[:, index])
-
-
-def _falls(
-    name: str,
-    items: tuple[str, ...],
-    title: str,
-    statement: str,
-    measure: Any,
-    **more: Any,
-) -> Claim:
-    return trained(
-        id=name,
-        items=items,
-        title=title,
-        statement=statement,
-        predict=down,
-        measure=measure,
-        compare=SignTest(),
-        must_refute=up,
-        where="Section 4, neural collapse",
-        **more,
-    )
-
-
-TRAINED = (
-    _falls(
-        "sl/nc1-trained",
-        ("NC1",),
-        "After the last error features go on to collapse, with normalisation and decay",
-        r"NC1_{end}<NC1_{\text{no error}}\text{ (two classes)}",
-        partial(_changes, "nc1", "bn-decay"),
-        runs=looks("bn-decay"),
-        finding=(
-            "In 26 of 30 networks, by ten times or more in 13. Normalisation alone: in"
-            " 28 of 30, by ten times in none."
-        ),
-        figure="square_loss_collapse",
-    ),
-    _falls(
-        "sl/nc1-classes",
-        ("NC1",),
-        "After the last error features of four classes go on to collapse",
-        r"NC1_{end}<NC1_{\text{no error}}\text{ (four classes)}",
-        partial(_changes, "nc1", "classes"),
-        runs=looks("classes"),
-        finding="In 19 of 20 networks, by ten times or more in 12.",
-    ),
-    *(
-        _falls(
-            f"sl/nc2-{name}",
-            ("NC2",),
-            title,
-            statement,
-            partial(_simplex_changes, index),
-            runs=looks("classes"),
-            finding=(
-                "From before training on, in 18 of 20 networks. After the last error"
-                " angles fall in 14 of 20, and lengths become equal in 15 of 20 over all:"
-                " neither is decided at this size."
-            ),
-        )
-        for index, name, title, statement in (
-            (
-                1,
-                "angles",
-                "In training the means of four classes become equally far apart",
-                r"\operatorname{sd}\cos_{cc'}\text{ falls}",
-            ),
-            (
-                2,
-                "simplex",
-                "The means of four classes move as far apart as four can be",
-                r"\overline{|\cos_{cc'}+\tfrac13|}\text{ falls}",
-            ),
-        )
-    ),
-    _falls(
-        "sl/nc3-trained",
-        ("NC3",),
-        "The classifier comes closer to the class means",
-        r"NC3_{end}<NC3_{\text{no error}}",
-        partial(_changes, "nc3", "bn-decay"),
-        runs=looks("bn-decay"),
-        finding="Without decay it does not: it falls in 12 of 30 networks.",
-    ),
-    _falls(
-        "sl/nc4-trained",
-        ("NC4",),
-        "The classifier comes to choose the nearest class mean",
-        r"NC4_{end}<NC4_{\text{no error}}",
-        partial(_rules, "bn-decay"),
-        runs=looks("bn-decay"),
-    ),
 )

@@ -276,29 +276,4 @@ UNTRAINED = (
         "needs training with noisy labels and small batches: not yet run",
         r"\text{SGD counters }\lambda=0\text{ to some extent}",
     ),
-    _open(
-        "sl/autotuning",
-        "Sec3tuning",
-        "Normalisation with decay makes the learning rate matter less",
-        "Section 3",
-        "needs training over a range of rates, with and without both: not yet run",
-        r"\text{BN and WD: autotuning}",
-    ),
-    _open(
-        "sl/nc-scale",
-        "NCscale",
-        "Collapse is the same whatever the scale at the end, and for cross entropy",
-        "Section 2.1",
-        "needs training to the end at several scales, and with cross entropy: not yet run",
-        r"\text{NC1 to NC4 irrespective of }\rho_{eq}",
-    ),
-    _open(
-        "sl/init-zero",
-        "NearZero",
-        "Without both, a start near zero finds solutions of small norm",
-        "Section 1.2 and Lemma 1.3",
-        "needs ReLU networks trained from near zero: experiment C starts at 625 and more;"
-        " for linear networks see sl/minnorm-zero",
-        r"\rho(0)\to0:\text{ a bias towards small }\rho_{eq}",
-    ),
 )

@@ -1,5 +1,6 @@
-"""The least loss at a scale, and what becomes of a large one (section 2)."""
+"""The least loss at a scale, its margins, and what becomes of a large one (section 2)."""
 
+import mpmath
 import numpy as np
 from scipy.optimize import brentq, minimize
 
@@ -10,7 +11,7 @@ from verify.claims.square_loss._networks import (
     Array,
     Problem,
 )
-from verify.compare import AgreesTo, Outcome
+from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
 
 KEY = "poggio2021explicit"
@@ -74,6 +75,49 @@ LANDSCAPE = Claim(
     compare=AgreesTo(absolute=1e-9),
     must_refute=_shrunk,
     assumptions=("one linear layer, more inputs than examples",),
+)
+
+
+# --- margins at a scale ---------------------------------------------------------------
+
+
+def _outputs(kind: str, examples: int, rho: float) -> Array:
+    """Margins: all alike but for one scale's miss, or any numbers."""
+    if kind == "alike":
+        return np.full(examples, 0.9 / rho)
+    return np.random.default_rng([63, examples]).uniform(-1.0, 1.0, examples)
+
+
+def _measure_mean_margin(*, kind: str, examples: int, rho: float) -> float:
+    """|rho mean(yf) - 1|, to 40 digits."""
+    margins = [mpmath.mpf(f) for f in _outputs(kind, examples, rho).tolist()]
+    with mpmath.workdps(40):
+        return float(abs(rho * mpmath.fsum(margins) / examples - 1))
+
+
+def _root_of_loss(*, kind: str, examples: int, rho: float) -> float:
+    f = _outputs(kind, examples, rho)
+    return float(np.sqrt(np.mean((rho * f - 1.0) ** 2)))
+
+
+def _half_of_it(*, kind: str, examples: int, rho: float) -> float:
+    return 0.5 * _root_of_loss(kind=kind, examples=examples, rho=rho)
+
+
+MARGIN_LAW = Claim(
+    id="sl/margin-law",
+    items=("Fig4", "Obs2a"),
+    title="One over the scale is the mean margin, as far as the loss is small",
+    statement=r"|\rho\,\overline{yf}-1|\le\sqrt{\text{mean loss}}",
+    source=Source(KEY, "Figures 4, 7 and 11; ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(kind=("alike", "any"), examples=(1, 7, 100), rho=(0.5, 3.0, 40.0)),
+    predict=_root_of_loss,
+    measure=_measure_mean_margin,
+    # Sharp where margins are alike: means of a hundred rounded terms of size one.
+    compare=AtMost(rounding=1e-13),
+    must_refute=_half_of_it,
+    finding="Cauchy-Schwarz, for any outputs: no trend of training.",
 )
 
 

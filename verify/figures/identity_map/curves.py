@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.figures.identity_map.runs import Group, Run, mean
-from verify.figures.runs import Array, Missing
 from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
 
 if TYPE_CHECKING:
@@ -159,80 +158,4 @@ def changes(runs: Sequence[Run]) -> "Figure":
         ax.grid(visible=False, axis="x")
         ax.xaxis.get_major_locator().set_params(integer=True)
     panels[0].set_ylabel("‖W* − W⁰‖ / ‖W⁰‖")
-    return figure
-
-
-def tested_sizes(run: Run) -> "Figure":
-    """Draw both correlations of one network against the size of its test images."""
-    figure, panels = axes(2, height=3.0, width=WIDTH)
-    edges = run.group.fact("sizes/sizes")
-    titles = {"resized": "images resized", "placed": "images on black"}
-    for ax, (rule, title) in zip(panels, titles.items(), strict=True):
-        for field, colour in FIELDS.items():
-            values = run.group.numbers(f"sizes/{rule}/{field}")
-            # The training image itself is both at once; only unseen ones tell.
-            each = _over_images(values[:, :, 1:])
-            ax.plot(edges, mean(each), color=colour, label=f"to the {field}")
-            ax.plot(edges, each.T, ".", color=colour, markersize=4)
-        ax.axvline(run.size, color=FAINT, linewidth=1.0)
-        correlation_axis(ax, "edge of the test image")
-        ax.set_xscale("log")
-        ax.minorticks_off()
-        ax.set_xticks(edges, [str(e) for e in edges])
-        ax.set_title(title)
-    panels[1].set_ylabel("")
-    panels[0].annotate(
-        "trained at",
-        (run.size, 0.0),
-        xytext=(3, 3),
-        textcoords="offset points",
-        fontsize=7.5,
-    )
-    handles = panels[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper right", ncols=2)
-    return figure
-
-
-def _over_images(values: Array) -> Array:
-    return mean(values, axis=2)
-
-
-def coverage(runs: Sequence[Run]) -> "Figure":
-    """Draw both correlations against what a network's middle and corner see.
-
-    One panel for correlations against the kernel, one for what one output pixel sees
-    of the image after one layer.
-    """
-    figure, (left, right) = axes(2, height=3.1, width=WIDTH)
-    depths = sorted({run.layers for run in runs})
-    for k, depth in enumerate(depths):
-        mine = sorted((r for r in runs if r.layers == depth), key=lambda r: r.kernel)
-        suffix = f", {depth} layers" if len(depths) > 1 else ""
-        places = [run.kernel for run in mine]
-        groups = [run.group for run in mine]
-        sweep(left, places, groups, dashes=DASHES[k], suffix=suffix)
-    correlation_axis(left, "edge of the kernel")
-    left.set_title("what was learnt")
-    right.set_title("what one pixel of one layer sees")
-    edges = sorted({(run.kernel, run.size) for run in runs})
-    seen = {}
-    for run in runs:
-        try:
-            seen[run.kernel] = run.group.fact("cover")
-        except Missing:
-            continue
-    if not seen:
-        raise Missing("none of the records of kernels has the section 'cover'")
-    places = [kernel for kernel, _ in edges if kernel in seen]
-    for k, name in enumerate(("centre", "corner")):
-        first = [float(seen[p][name][0]) for p in places]
-        style: dict[str, Any] = {"color": SERIES[2 + k], "linestyle": DASHES[k]}
-        right.plot(places, first, ".", label=f"from the {name}", **style)
-    right.set(
-        xlabel="edge of the kernel",
-        ylabel="share of the image",
-        ylim=(0.0, 1.03),
-    )
-    left.legend(loc="lower right")
-    right.legend(loc="lower right")
     return figure

@@ -81,9 +81,8 @@ ENTRIES = (
         number=6,
         title="A shallow network at other sizes",
         caption=(
-            "A network that learnt nearly the identity at one size, on "
-            "images of others: larger ones keep their shape, smaller ones"
-            " do not."
+            "A network that learnt nearly the identity at one size, on images scaled to"
+            " others."
         ),
         paper=(
             "The 5-layer CNN at 7 to 112 pixels: the identity holds on "
@@ -257,64 +256,62 @@ ENTRIES = (
     ),
     PaperFigure(
         number=20,
-        title="A shallow network by size of the test image",
+        title="A shallow network at other sizes, more of them",
         caption=(
-            "Correlations over unseen images on both sides of the trained"
-            " size (grey line), points for seeds: the identity outweighs "
-            "the constant."
+            "As figure 6, and images of one size on black of several: below each output"
+            " stands its correlation with the input."
         ),
-        paper="More sizes of the 5-layer CNN.",
+        paper="Inputs and outputs of the 5-layer CNN at more sizes.",
         needs=CNN,
         sections=("sizes",),
-        plate=plates.curve_shallow,
+        plate=plates.sizes_more,
     ),
     PaperFigure(
         number=21,
-        title="A deep network by size of the test image",
+        title="Inside a deep network at other sizes",
         caption=(
-            "Correlations over unseen images, points for seeds: the constant is one"
-            " only at the size that was trained."
+            "Leading singular vectors of layers, for one unseen image at several sizes:"
+            " what will be the output grows from the boundary."
         ),
-        paper="More sizes of the 20-layer CNN.",
+        paper="Intermediate layers of the 20-layer CNN at several sizes.",
         needs=CNN,
         sections=("sizes",),
-        plate=plates.curve_deep,
+        plate=plates.sizes_layers,
     ),
-    *(
-        PaperFigure(
-            number=number,
-            title=f"Upper layers alone, {words}",
-            caption=(
-                "An image is put in before the last layers, beside the cosine with the"
-                f" training image: {seen}."
-            ),
-            paper=f"Upper sub-networks of the {layers}-layer CNN.",
-            needs=CNN,
-            sections=("upper",),
-            plate=plate,
-        )
-        for number, words, layers, plate, seen in (
-            (
-                22,
-                "shallow network",
-                7,
-                plates.upper_shallow,
-                "shapes of what was put in remain",
-            ),
-            (
-                23,
-                "network in between",
-                14,
-                plates.upper_middle,
-                "the more layers, the closer to it",
-            ),
-            (
-                24,
-                "deep network",
-                20,
-                plates.upper_deep,
-                "enough of them make the digit of anything",
-            ),
-        )
+    PaperFigure(
+        number=22,
+        title="The last layer alone, by depth",
+        caption=(
+            "Images put straight into the last layer of networks of every depth; beside"
+            " them the cosine with the training image."
+        ),
+        paper="The top layer of CNNs of every depth: a clear break at 15 layers.",
+        needs=CNN,
+        sections=("upper",),
+        plate=plates.upper_one,
+    ),
+    PaperFigure(
+        number=23,
+        title="The last two layers alone, by depth",
+        caption="The same, put into the last layer but one.",
+        paper="The top two layers of CNNs of every depth.",
+        needs=CNN,
+        sections=("upper",),
+        plate=plates.upper_two,
+    ),
+    PaperFigure(
+        number=24,
+        title="Upper layers of a deep network alone",
+        caption=(
+            "An image is put in before the last layers, beside the cosine with the"
+            " training image: the more layers, the more of the digit they make."
+        ),
+        paper=(
+            "The last 3, 6 and 10 layers of the 20-layer CNN: half of it makes the"
+            " digit from nothing."
+        ),
+        needs=CNN,
+        sections=("upper",),
+        plate=plates.upper_deep,
     ),
 )

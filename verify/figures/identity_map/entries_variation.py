@@ -21,15 +21,12 @@ ENTRIES = (
     ),
     PaperFigure(
         number=26,
-        title="Kernels and what they see",
-        caption=(
-            "The constant takes over as one layer comes to see the whole image, which"
-            " corners do later than the centre."
-        ),
-        paper="Kernels 5 to 57 at other depths.",
+        title="Kernels, all images",
+        caption="As figure 9, on every unseen image: blurred, then the training image.",
+        paper="Outputs by filter size.",
         needs=("kernel-*-depth-*",),
-        sections=("curve", "cover"),
-        plate=plates.kernel_curves,
+        sections=PREDICTED,
+        plate=plates.kernels_all,
         companions=True,
     ),
     PaperFigure(
@@ -45,21 +42,33 @@ ENTRIES = (
         plate=plates.channels_maps,
         companions=True,
     ),
+    PaperFigure(
+        number=28,
+        title="Channels, all images: the least number",
+        caption="Every unseen image at each depth, the least number of channels.",
+        paper="CNNs of 3 channels at every depth: beyond 8 layers they fail to converge.",
+        needs=("channels-*-depth-*",),
+        sections=PREDICTED,
+        plate=plates.channels_least,
+        companions=True,
+    ),
     *(
         PaperFigure(
             number=number,
-            title=f"Channels, all images: {words}",
-            caption=f"Every unseen image at each depth, {words} of channels.",
-            paper=f"Outputs of CNNs with {count} channels.",
-            needs=("channels-*-depth-*",),
-            sections=PREDICTED,
+            title=f"Inside networks of few and of more channels, {words}",
+            caption=(
+                "Five layers of two networks: singular vector, channel most like the"
+                f" input, and first channel of each layer, {words}."
+            ),
+            paper=f"Layers of a 3- and a 128-channel 5-layer CNN, {words}.",
+            needs=("channels-*-depth-5",),
+            sections=("pictures",),
             plate=plate,
             companions=True,
         )
-        for number, words, count, plate in (
-            (28, "the least number", "3", plates.channels_least),
-            (29, "the usual number", "128", plates.channels_usual),
-            (30, "the largest number", "1,024", plates.channels_most),
+        for number, words, plate in (
+            (29, "as first drawn", plates.channels_untrained),
+            (30, "trained", plates.channels_trained),
         )
     ),
     PaperFigure(
@@ -88,26 +97,23 @@ ENTRIES = (
         sections=PREDICTED,
         plate=plates.optimisers,
     ),
-    PaperFigure(
-        number=33,
-        title="Fully connected networks by squared error",
-        caption=(
-            "The error to the constant falls with depth at all similarities, the one to"
-            " the identity is small only near the training image."
-        ),
-        paper="FCNs, ReLU, appendix heat maps.",
-        needs=("fcn-relu-depth-*",),
-        sections=MAPPED,
-        plate=plates.relu_both,
-    ),
-    PaperFigure(
-        number=34,
-        title="Linear networks by width",
-        caption="Width hardly matters: depth decides, and the identity never generalises.",
-        paper="FCNs, linear, appendix heat maps.",
-        needs=("fcn-linear-depth-*",),
-        sections=MAPPED,
-        plate=plates.linear_widths,
+    *(
+        PaperFigure(
+            number=number,
+            title=f"{words} fully connected networks by squared error",
+            caption=(
+                "The error to the constant falls with depth at all similarities, the one"
+                f" to the identity is small only near the training image{more}."
+            ),
+            paper=f"Heat maps of mean squared error, {words} FCNs.",
+            needs=(f"fcn-{activation}-depth-*",),
+            sections=MAPPED,
+            plate=plates.connected_errors,
+        )
+        for number, words, activation, more in (
+            (33, "Linear", "linear", ""),
+            (34, "ReLU", "relu", ", and sooner than in linear ones"),
+        )
     ),
     PaperFigure(
         number=35,
@@ -174,22 +180,28 @@ ENTRIES = (
         sections=PREDICTED,
         plate=plates.residual,
     ),
-    PaperFigure(
-        number=42,
-        title="Colour, convolutional",
-        caption="One image in colour teaches what a grey one did.",
-        paper="CNNs on CIFAR-10 images.",
-        needs=("colour-cnn-*",),
-        sections=PREDICTED,
-        plate=plates.depths_few,
-    ),
-    PaperFigure(
-        number=43,
-        title="Colour, fully connected",
-        caption="Fully connected networks treat colour as they do grey.",
-        paper="FCNs of width 3072 on CIFAR-10 images.",
-        needs=("colour-fcn-*",),
-        sections=PREDICTED,
-        plate=plates.depths_few,
+    *(
+        PaperFigure(
+            number=number,
+            title=f"Colour, the {words} image",
+            caption=(
+                "One image in colour teaches what a grey one did, convolutional networks"
+                f" and fully connected ones{more}."
+            ),
+            paper=f"CNNs and FCNs of width 3072 on {what} of CIFAR-10.",
+            needs=("colour-cnn-*", "colour-fcn-*"),
+            sections=PREDICTED,
+            plate=plate,
+        )
+        for number, words, more, what, plate in (
+            (42, "first", "", "a dog", plates.colour_first),
+            (
+                43,
+                "second",
+                ", whatever the image",
+                "an aeroplane",
+                plates.colour_second,
+            ),
+        )
     ),
 )

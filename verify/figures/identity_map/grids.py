@@ -12,7 +12,7 @@ import numpy as np
 
 from verify.figures.identity_map.montage import Strip, montage, span
 from verify.figures.identity_map.runs import Group, Run, mean, variant
-from verify.figures.runs import Array
+from verify.figures.runs import Array, Missing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,7 +161,12 @@ def training_sets(
 
 
 def layers(
-    runs: Sequence[Run], *, kinds: Sequence[str], unseen: bool = False
+    runs: Sequence[Run],
+    *,
+    kinds: Sequence[str],
+    unseen: bool = False,
+    states: Sequence[str] = ("trained", "untrained"),
+    by: str = "",
 ) -> "Figure":
     """Draw a picture for each layer's representation, after and before training.
 
@@ -172,6 +177,9 @@ def layers(
         Which pictures of a layer.
     unseen : bool
         Show the first unseen image too, not the training image alone.
+    states : sequence of {"trained", "untrained"}
+    by : {"", "width"}
+        What runs are told apart by; their depth, where nothing is said.
     """
     words = {"singular": "singular", "correlated": "best", "first": "first"}
     strips: list[Strip] = []
@@ -179,7 +187,7 @@ def layers(
     for run in runs:
         names = run.group.fact("pictures/images")[: 2 if unseen else 1]
         for row, name in enumerate(names):
-            for state in ("trained", "untrained"):
+            for state in states:
                 for kind in kinds:
                     cells: list[Array | str] = [inputs(run.group)[name]]
                     cells += _seen(run.group, f"pictures/{state}", row, kind)
@@ -187,9 +195,10 @@ def layers(
                         cells[1:] = ["diverged"] * (len(cells) - 1)
                     cells += [""] * (deepest - run.layers)
                     label = words[kind] if len(kinds) > 1 else _count(run.layers)
-                    last = kind == kinds[-1] and (unseen or state == "untrained")
+                    who = f"{run.width} ch." if by == "width" else state
+                    last = kind == kinds[-1] and (unseen or state == states[-1])
                     strips.append(
-                        Strip(label=f"{state}, {label}", cells=cells, apart=last)
+                        Strip(label=f"{who}, {label}", cells=cells, apart=last)
                     )
     columns = ["in", *map(str, range(1, deepest + 1))]
     return montage(strips, columns, scale=None)
@@ -209,13 +218,17 @@ def _seen(group: Group, name: str, row: int, kind: str) -> list[Array | str]:
     return [image if seen else "zero" for image, seen in pairs]
 
 
-def sizes(run: Run) -> "Figure":
+_RULES = {"resized": "resized", "placed": "on black"}
+
+
+def sizes(run: Run, rules: Sequence[str] = tuple(_RULES)) -> "Figure":
     """Draw what one network makes of images at several sizes, resized and on black."""
     group = run.group
     edges, known = group.fact("sizes/sizes"), inputs(group)
     strips: list[Strip] = []
     columns: list[str] = []
-    for rule, words in (("resized", "resized"), ("placed", "on black")):
+    for rule in rules:
+        words = _RULES[rule]
         kept = f"sizes/{rule}/outputs"
         found = group.draws[0].arrays
         shown = [k for k, edge in enumerate(edges) if f"{kept}/{edge}" in found]
@@ -233,6 +246,52 @@ def sizes(run: Run) -> "Figure":
                 Strip(label="cos to input", cells=["", *numbers], thin=True, apart=True)
             )
     return montage(strips, columns, scale=span(list(known.values())))
+
+
+def through(run: Run) -> "Figure":
+    """Draw layers of one network for an unseen image at several sizes."""
+    group, kept = run.group, "sizes/resized/layers"
+    known, name = inputs(group), group.fact("sizes/shown")[-1]
+    shown = [
+        e for e in group.fact("sizes/sizes") if f"{kept}/{e}" in group.draws[0].arrays
+    ]
+    if not shown:
+        raise Missing(f"the record {run.name} has no layers at other sizes")
+    strips: list[Strip] = []
+    for edge in shown:
+        cells: list[Array | str] = [known[name], *group.first(f"{kept}/{edge}")]
+        if group.diverged[0]:
+            cells[1:] = ["diverged"] * (len(cells) - 1)
+        strips.append(Strip(label=f"{edge} × {edge}", cells=cells))
+    count = len(strips[0].cells) - 1
+    numbers = sorted({round(k * run.layers / count) for k in range(1, count + 1)})
+    return montage(strips, ["in", *map(str, numbers)], scale=None)
+
+
+def upper_by_depth(runs: Sequence[Run], count: int) -> "Figure":
+    """Draw what the last layers alone make of an image, a row for each depth."""
+    strips: list[Strip] = []
+    names: list[str] = []
+    for run in runs:
+        group = run.group
+        counts = group.fact("upper/counts")
+        if count not in counts:
+            continue
+        place, known = counts.index(count), inputs(group)
+        names = group.fact("upper/images")
+        made = group.first("upper/outputs")[place]
+        agreement = mean(group.numbers("upper/constant"))[place]
+        cells: list[Array | str] = []
+        for row, name in enumerate(names):
+            out = "diverged" if group.diverged[0] else run.image(made[row])
+            cells += [known[name], out]
+        notes = tuple(_two(v) for v in agreement)
+        strips.append(Strip(label=_count(run.layers), cells=cells, notes=notes))
+    if not strips:
+        raise Missing(f"no record has its last {count} layers alone")
+    columns = [word for name in names for word in (_named(name), "out")]
+    headers = tuple(f"cos,\n{_named(name)}" for name in names)
+    return montage(strips, columns, scale=None, headers=headers)
 
 
 def _named(name: str) -> str:

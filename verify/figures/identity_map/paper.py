@@ -61,14 +61,15 @@ class PaperFigure:
             If there are none; the message names the configurations and the command that
             makes their records.
         """
-        absent = [p for p in self.needs if not select(records, (p,))]
+        needs = _with_biases(self.needs, records)
+        absent = [p for p in needs if not select(records, (p,))]
         if absent:
             made = training_command(MODULE, records, f"--figures {self.number}")
             raise Missing(
                 f"figure {self.number}: no record of {', '.join(absent)}; `{made}`"
                 " makes them"
             )
-        return select(records, self.needs + self.also, companions=self.companions)
+        return select(records, needs + self.also, companions=self.companions)
 
     def __call__(self, records: Records) -> "Figure":
         """Draw the figure; what diverged or stalled is said below it.
@@ -84,3 +85,11 @@ class PaperFigure:
         except Missing as error:
             raise Missing(f"figure {self.number}: {error}") from error
         return with_remarks(figure, remarks(runs))
+
+
+def _with_biases(needs: tuple[str, ...], records: Records) -> tuple[str, ...]:
+    """Return patterns of the depth curve's networks with biases, where they are there."""
+    biased = "biased-depth-*"
+    if not select(records, (biased,)):
+        return needs
+    return tuple(biased if each == "cnn-depth-*" else each for each in needs)

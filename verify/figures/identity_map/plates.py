@@ -97,20 +97,11 @@ def _common_width(runs: Runs) -> int:
     return max(run.width for run in _of(runs, "relu") if run.layers > 1)
 
 
-def relu_both(runs: Runs) -> "Figure":
-    """Draw mean squared errors of ReLU networks."""
-    return maps.heat_maps(
-        [("ReLU", _columns(runs))], xlabel="weight layers", errors=True
-    )
-
-
-def linear_widths(runs: Runs) -> "Figure":
-    """Draw correlations of linear networks, a row for each width."""
-    blocks: list[maps.Block] = []
-    for width in _widths(runs):
-        mine = [r for r in runs if r.layers == 1 or r.width == width]
-        blocks.append((f"width {width}", _columns(mine)))
-    return maps.heat_maps(blocks, xlabel="weight layers")
+def connected_errors(runs: Runs) -> "Figure":
+    """Draw mean squared errors of fully connected networks of one width."""
+    width = _widths(runs)[0]
+    mine = [run for run in runs if run.layers == 1 or run.width == width]
+    return maps.heat_maps([("", _columns(mine))], xlabel="weight layers", errors=True)
 
 
 def _widths(runs: Runs) -> list[int]:
@@ -156,8 +147,13 @@ def _with(runs: Runs, section: str) -> list[Run]:
 
 
 def sizes_shallow(runs: Runs) -> "Figure":
-    """Draw outputs of the shallowest network at every size."""
-    return grids.sizes(_with(runs, "sizes")[0])
+    """Draw outputs of a network of five layers at every size."""
+    return grids.sizes(nearest(_with(runs, "sizes"), 5), rules=("resized",))
+
+
+def sizes_more(runs: Runs) -> "Figure":
+    """Draw the same for images on black too."""
+    return grids.sizes(nearest(_with(runs, "sizes"), 5))
 
 
 def sizes_deep(runs: Runs) -> "Figure":
@@ -165,14 +161,9 @@ def sizes_deep(runs: Runs) -> "Figure":
     return grids.sizes(_with(runs, "sizes")[-1])
 
 
-def curve_shallow(runs: Runs) -> "Figure":
-    """Draw correlations of the shallowest network by size."""
-    return curves.tested_sizes(_with(runs, "sizes")[0])
-
-
-def curve_deep(runs: Runs) -> "Figure":
-    """Draw correlations of the deepest network by size."""
-    return curves.tested_sizes(_with(runs, "sizes")[-1])
+def sizes_layers(runs: Runs) -> "Figure":
+    """Draw layers of the deepest network at every size."""
+    return grids.through(_with(runs, "sizes")[-1])
 
 
 def training_sizes(runs: Runs) -> "Figure":
@@ -185,9 +176,9 @@ def kernels(runs: Runs) -> "Figure":
     return _varied(_at(runs, runs[0].layers), "kernel", "{0} × {0}")
 
 
-def kernel_curves(runs: Runs) -> "Figure":
-    """Draw correlations by kernel, and what kernels see."""
-    return curves.coverage(runs)
+def kernels_all(runs: Runs) -> "Figure":
+    """Draw a row for each kernel and depth, all images."""
+    return _varied(runs, "kernel", "{0} × {0}", only=None)
 
 
 def kernel_maps(runs: Runs) -> "Figure":
@@ -205,23 +196,28 @@ def channels_maps(runs: Runs) -> "Figure":
     return _maps(runs, "width", "channels")
 
 
+def channels_untrained(runs: Runs) -> "Figure":
+    """Draw the layers of networks of few and of more channels, as first drawn."""
+    return _side_by_side(runs, "untrained")
+
+
+def channels_trained(runs: Runs) -> "Figure":
+    """Draw the same after training."""
+    return _side_by_side(runs, "trained")
+
+
+def _side_by_side(runs: Runs, state: str) -> "Figure":
+    mine = _with(runs, "pictures")
+    few, more = mine[0], [run for run in mine if run.width > mine[0].width]
+    if not more:
+        raise Missing(f"there is no record with more channels than {few.name}")
+    kinds = ("singular", "correlated", "first")
+    return grids.layers([few, more[0]], kinds=kinds, states=(state,), by="width")
+
+
 def channels_least(runs: Runs) -> "Figure":
     """Draw all images, the least number of channels."""
-    return _channels(runs, 0)
-
-
-def channels_usual(runs: Runs) -> "Figure":
-    """Draw all images, the number of channels in between."""
-    return _channels(runs, (len(_widths(runs)) - 1) // 2)
-
-
-def channels_most(runs: Runs) -> "Figure":
-    """Draw all images, the largest number of channels."""
-    return _channels(runs, -1)
-
-
-def _channels(runs: Runs, index: int) -> "Figure":
-    width = _widths(runs)[index]
+    width = _widths(runs)[0]
     mine = [run for run in runs if run.width == width]
     return grids.predictions(
         [(f"{run.layers} layers, {width} ch.", run.group) for run in mine]
@@ -232,7 +228,9 @@ def _at(runs: Runs, layers: int) -> list[Run]:
     return [run for run in runs if run.layers == layers]
 
 
-def _varied(runs: Runs, key: str, words: str) -> "Figure":
+def _varied(
+    runs: Runs, key: str, words: str, only: Sequence[str] | None = grids.FEW
+) -> "Figure":
     several = len({run.layers for run in runs}) > 1
     ordered = sorted(runs, key=lambda run: (run.layers, getattr(run, key)))
     rows = [
@@ -243,7 +241,7 @@ def _varied(runs: Runs, key: str, words: str) -> "Figure":
         )
         for run in ordered
     ]
-    return grids.predictions(rows, only=grids.FEW)
+    return grids.predictions(rows, only=only)
 
 
 def _maps(runs: Runs, key: str, xlabel: str) -> "Figure":
@@ -289,14 +287,14 @@ def changes(runs: Runs) -> "Figure":
     return curves.changes(list({run.name: run for run in chosen}.values()))
 
 
-def upper_shallow(runs: Runs) -> "Figure":
-    """Draw upper layers of a shallow network."""
-    return grids.upper(nearest(_with(runs, "upper"), _SHALLOW))
+def upper_one(runs: Runs) -> "Figure":
+    """Draw what the last layer makes, by depth."""
+    return grids.upper_by_depth(_with(runs, "upper"), 1)
 
 
-def upper_middle(runs: Runs) -> "Figure":
-    """Draw upper layers of a network in between."""
-    return grids.upper(nearest(_with(runs, "upper"), _MIDDLE))
+def upper_two(runs: Runs) -> "Figure":
+    """Draw what the last two layers make, by depth."""
+    return grids.upper_by_depth(_with(runs, "upper"), 2)
 
 
 def upper_deep(runs: Runs) -> "Figure":
@@ -341,6 +339,28 @@ def optimisers(runs: Runs) -> "Figure":
         )
         for run in ordered
         for group in run.groups
+    ]
+    return grids.predictions(rows, only=grids.FEW)
+
+
+def colour_first(runs: Runs) -> "Figure":
+    """Draw both kinds of networks, trained on the first image in colour."""
+    return _colour(runs, 0)
+
+
+def colour_second(runs: Runs) -> "Figure":
+    """Draw the same, trained on the second one."""
+    return _colour(runs, 1)
+
+
+def _colour(runs: Runs, index: int) -> "Figure":
+    ordered = sorted(runs, key=lambda run: (run.kind, run.layers))
+    short = [run.name for run in ordered if len(run.groups) <= index]
+    if short:
+        raise Missing(f"{', '.join(short)} have no training image {index + 1}")
+    rows = [
+        (f"{run.kind.upper()}, {_layers(run.layers)}", run.groups[index])
+        for run in ordered
     ]
     return grids.predictions(rows, only=grids.FEW)
 

@@ -10,7 +10,7 @@ FIGURES: Mapping[int, PaperFigure] = {
 }
 """Every figure of the paper by its number."""
 
-MAIN = (*range(1, 11), 14, 15, 19, 25, 27, 31, 32, 41, 42)
+MAIN = (*range(1, 11), 14, 15, 19, 25, 27, 31, 32, 33, 41, 42)
 """Figures that the report shows."""
 
 DEPTH_CURVE = PaperFigure(

@@ -19,6 +19,7 @@ MODULE = "empirical.square_loss"
 _KINDS = {
     "diverged": "Draws that diverged, left out",
     "dead": "Draws that ended with f = 0 on every example",
+    "one-class": "Draws that answer for one class alone",
     "late": "Draws whose training error was never zero",
 }
 
@@ -42,7 +43,7 @@ class Draw:
 
     @property
     def kind(self) -> str:
-        """``"diverged"``, ``"dead"``, ``"late"``, or ``"finished"`` for none of them."""
+        """Its status; ``"late"`` for one that finished without ever making no error."""
         if self.found.status in _KINDS:
             return self.found.status
         return "late" if self.interpolated is None else "finished"
@@ -134,11 +135,11 @@ class Run:
     def typical(self, scale: float) -> Draw | None:
         """Return the draw of the median final norm, the lower of two.
 
-        Of those that neither diverged nor died; of the dead if there are no others,
+        Of those that finished; of the dead and the one-class if there are no others,
         None if all diverged.
         """
         kept = self.kept(scale)
-        alive = [draw for draw in kept if draw.kind != "dead"] or kept
+        alive = [d for d in kept if d.kind in ("finished", "late")] or kept
         alive.sort(key=lambda draw: draw.last("rho"))
         return alive[(len(alive) - 1) // 2] if alive else None
 

@@ -1,0 +1,76 @@
+"""A picture of one's own, from a file, to train on."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from empirical.identity_map.images.pictures import Pictures, standardised
+
+
+def own(path: Path | str) -> Pictures:
+    """Read a picture: grey as one channel, colour as three, standardised like digits.
+
+    Transparent parts are laid on white. Grey pictures are standardised as MNIST's, those
+    in colour as CIFAR-10's.
+
+    Parameters
+    ----------
+    path : path
+        PNG, or any other format that Pillow reads.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ImportError
+        If Matplotlib, which reads it, is not installed.
+    ValueError
+        If it cannot be read as a picture.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"own: there is no file {path}")
+    levels = _levels(path)
+    grey = bool((levels == levels[..., :1]).all())
+    data = "mnist" if grey else "cifar10"
+    image = levels[..., 0] if grey else levels
+    return Pictures(
+        pixels=standardised(image[None], data=data),
+        names=(path.stem,),
+        origins=(
+            {
+                "data": "own",
+                "file": path.name,
+                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            },
+        ),
+        data=data,
+    )
+
+
+def _levels(path: Path) -> npt.NDArray[np.uint8]:
+    """Levels of 0..255, (H, W, 3)."""
+    # Loaded here: only who has a picture needs it.
+    from matplotlib.image import imread
+
+    try:
+        found: npt.NDArray[Any] = np.asarray(imread(path))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ValueError(f"own: {path} cannot be read as a picture: {error}") from error
+    # Portable network graphics are read as levels of 0..1.
+    values = found.astype(np.float64) / (255.0 if found.dtype == np.uint8 else 1.0)
+    if values.ndim == 2:
+        values = values[..., None]
+    if values.ndim != 3 or values.shape[2] not in (1, 2, 3, 4):
+        raise ValueError(
+            f"own: {path} must hold one picture, grey or in colour, but its pixels have"
+            f" shape {found.shape}"
+        )
+    if values.shape[2] in (2, 4):
+        cover = values[..., -1:]
+        values = cover * values[..., :-1] + (1.0 - cover)
+    rows = np.broadcast_to(values, (*values.shape[:2], 3))
+    return np.round(255.0 * np.clip(rows, 0.0, 1.0)).astype(np.uint8)

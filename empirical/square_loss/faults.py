@@ -1,0 +1,58 @@
+"""Networks with a planted fault, of which no claim on training may hold."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from empirical.square_loss.experiments import Configuration
+
+FEWER = 15
+"""A fault of too few updates leaves one in so many."""
+
+
+def _with(configuration: Configuration, **changes: Any) -> Configuration:
+    return replace(configuration, recipe=replace(configuration.recipe, **changes))
+
+
+def slow(configuration: Configuration) -> Configuration:
+    """Train at a hundredth of the rates.
+
+    Examples
+    --------
+    >>> from empirical.square_loss.experiments import configurations
+    >>> first = configurations("small")[0]
+    >>> slow(first).recipe.rate == first.recipe.rate / 100
+    True
+    """
+    recipe = configuration.recipe
+    stable = None if recipe.stable is None else recipe.stable / 100
+    return _with(configuration, rate=recipe.rate / 100, stable=stable)
+
+
+def short(configuration: Configuration) -> Configuration:
+    """Train for a fifteenth of the epochs."""
+    return _with(configuration, epochs=max(1, configuration.recipe.epochs // FEWER))
+
+
+def frozen(configuration: Configuration) -> Configuration:
+    """Train the last layer only."""
+    return _with(configuration, frozen=True)
+
+
+def shuffled(configuration: Configuration) -> Configuration:
+    """Give the training examples each other's labels."""
+    return replace(configuration, shuffled=True)
+
+
+def untrained(configuration: Configuration) -> Configuration:
+    """Leave the networks as they start, but for one update of no size."""
+    return _with(configuration, epochs=1, rate=1e-30)
+
+
+FAULTS: Mapping[str, Callable[[Configuration], Configuration]] = {
+    "slow": slow,
+    "short": short,
+    "shuffled": shuffled,
+    "frozen": frozen,
+    "untrained": untrained,
+}

@@ -1,0 +1,272 @@
+"""Fully connected networks of every depth, trained on one image (section 3.1, appendix E).
+
+What is tried, by how much at least and on how many networks stands in
+``docs/identity-map.md``.
+"""
+
+from functools import partial
+
+from verify.claim import Case, grid
+from verify.claims.identity_map._runs import (
+    NETWORKS,
+    contrast,
+    curve,
+    deepest,
+    effect,
+    named,
+    names,
+    orthogonal,
+    stated,
+    within,
+)
+from verify.compare import Contrast, Outcome
+from verify.trained import Run
+
+RELU = r"fcn-relu-depth-(\d+)-width-\d+"
+LINEAR = r"fcn-linear-depth-(\d+)-width-\d+"
+PATTERNS = {"relu": RELU, "linear": LINEAR}
+
+
+def _deepest(activation: str, scale: str) -> str:
+    return deepest(PATTERNS[activation], scale)
+
+
+def _shallowest(activation: str, scale: str) -> str:
+    return names(PATTERNS[activation], scale)[1]
+
+
+def _of_four(activation: str, scale: str) -> str:
+    return names(PATTERNS[activation], scale)[4]
+
+
+# --- constant with depth ----------------------------------------------------------------
+
+CONSTANT = contrast(
+    "id/Fig2",
+    orthogonal("constant"),
+    partial(_deepest, "relu"),
+    partial(_shallowest, "relu"),
+    items=("Fig2", "Fig13", "Fig14"),
+    title="Shallow fully connected networks map unseen images to noise, deep ones to one",
+    statement=r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{deepest}-1\ge 0.3",
+    where="Figures 2 and 13",
+    **stated(0.3),
+    version=2,
+    figure="identity_figure_2",
+)
+
+LINEAR_DEPTH = contrast(
+    "id/Fig11",
+    curve("constant"),
+    partial(_deepest, "linear"),
+    partial(_shallowest, "linear"),
+    items=("Fig11", "Fig34"),
+    title="Linear networks too move to the constant with depth",
+    statement=(
+        r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ \text{deepest}-1"
+        r"\ge 0.1"
+    ),
+    where="Figure 11 and appendix E.1",
+    **stated(0.1),
+    version=2,
+)
+
+
+def _widths(scale: str) -> tuple[str, str]:
+    """Networks of four layers, of the other and of the first width."""
+    found = [n for n in NETWORKS.names(scale) if n.startswith("fcn-linear-depth-4-")]
+    return found[1], found[0]
+
+
+def _other_width(scale: str) -> str:
+    return _widths(scale)[0]
+
+
+def _first_width(scale: str) -> str:
+    return _widths(scale)[1]
+
+
+WIDTH = contrast(
+    "id/Fig11-width",
+    curve("constant"),
+    _other_width,
+    _first_width,
+    items=("Fig11", "Width"),
+    title="Width does not move linear networks to the constant, as depth does",
+    statement=(
+        r"|\overline{\cos}(f(x),\hat x):\ \text{twice the width}"
+        r"-\text{the width}|\le 0.1,\ 4\text{ layers}"
+    ),
+    where="Appendix E.1",
+    **stated(-0.1, 0.1, rival=(0.1, None)),
+    version=2,
+    uses=("id/Fig11",),
+)
+
+SOONER = contrast(
+    "id/Fig14-sooner",
+    curve("constant"),
+    partial(_of_four, "relu"),
+    partial(_of_four, "linear"),
+    items=("Fig14",),
+    title="ReLU networks become constant sooner than linear ones",
+    statement=(
+        r"\overline{\cos}(f(x),\hat x),\ 4\text{ layers}:\ "
+        r"\text{ReLU}-\text{linear}\ge 0.1"
+    ),
+    where="Figure 14",
+    **stated(0.1),
+    version=3,
+)
+
+
+def _mse_arms(activation: str, scale: str) -> tuple[str, str]:
+    return _shallowest(activation, scale), _deepest(activation, scale)
+
+
+def _by_mse(*, scale: str, activation: str) -> Contrast:
+    number = curve("constant_mse")
+    return Contrast(*(number(name, scale) for name in _mse_arms(activation, scale)))
+
+
+def _look_at_mse(*, scale: str, activation: str) -> tuple[Run, ...]:
+    return tuple(Run(NETWORKS, n, scale) for n in _mse_arms(activation, scale))
+
+
+def _each(scale: str) -> tuple[Case, ...]:
+    return grid(scale=(scale,), activation=tuple(PATTERNS))
+
+
+MSE = effect(
+    id="id/Fig33-mse",
+    items=("Fig33", "Fig34", "FCNMSE"),
+    title="Mean squared errors of fully connected networks tell the same",
+    statement=r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 1\text{ layer}-\text{deep}\ge 0.1",
+    where="Appendix J, Figures 33 and 34",
+    cases=_each("small"),
+    larger_cases={"full": _each("full"), "gpu": _each("paper")},
+    runs=_look_at_mse,
+    measure=_by_mse,
+    **stated(0.1),
+    version=2,
+    figure="identity_figure_33",
+)
+
+# --- never the identity -----------------------------------------------------------------
+
+
+def _at_depth(*, scale: str, activation: str, layers: int) -> Contrast:
+    name = names(PATTERNS[activation], scale)[layers]
+    return within(orthogonal("identity")(name, scale))
+
+
+def _look_at_depth(*, scale: str, activation: str, layers: int) -> tuple[Run, ...]:
+    return (Run(NETWORKS, names(PATTERNS[activation], scale)[layers], scale),)
+
+
+def _every_depth(scale: str, *depths: int) -> tuple[Case, ...]:
+    return grid(scale=(scale,), activation=tuple(PATTERNS), layers=depths)
+
+
+NEVER = effect(
+    id="id/Fig14",
+    items=("Fig14", "Fig2", "Fig13", "Fig33", "Fig34"),
+    title="Fully connected networks never learn the identity off the training image",
+    statement=r"|\cos(f(x),x)| \le 0.2 \text{ at } x\perp\hat x,\ \text{any depth}",
+    where="Figures 2, 14, 33",
+    cases=_every_depth("small", 1, 2, 4, 11),
+    larger_cases={
+        "full": _every_depth("full", 1, 2, 4, 7, 11),
+        "gpu": _every_depth("paper", 1, 2, 4, 6, 8, 10, 12),
+    },
+    runs=_look_at_depth,
+    paired=True,
+    measure=_at_depth,
+    **stated(-0.2, 0.2, rival=(0.5, None)),
+    version=2,
+    figure="identity_figure_14",
+)
+
+# --- two layers -------------------------------------------------------------------------
+
+
+def _two_layers(scale: str) -> tuple[Case, ...]:
+    widths = names(r"two-layer-all-width-(\d+)", scale)
+    return grid(scale=(scale,), width=tuple(widths))
+
+
+def _both_and_bottom(*, scale: str, width: int) -> Contrast:
+    number = orthogonal("constant")
+    arms = (f"two-layer-{which}-width-{width}" for which in ("all", "bottom"))
+    return Contrast(*(number(name, scale) for name in arms))
+
+
+def _look_at_two(*, scale: str, width: int) -> tuple[Run, ...]:
+    arms = (f"two-layer-{which}-width-{width}" for which in ("all", "bottom"))
+    return tuple(Run(NETWORKS, name, scale) for name in arms)
+
+
+BOTTOM_ONLY = effect(
+    id="id/Fig12",
+    items=("Fig12",),
+    title="Two trained layers go toward the constant, one trained layer leaves noise",
+    statement=(
+        r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{both layers}-"
+        r"\text{bottom alone}\ge 0.1"
+    ),
+    where="Figure 12",
+    cases=_two_layers("small"),
+    larger_cases={"full": _two_layers("full"), "gpu": _two_layers("paper")},
+    runs=_look_at_two,
+    measure=_both_and_bottom,
+    **stated(0.1),
+    version=3,
+    uses=("id/twolayer-law",),
+)
+
+# --- residual networks ------------------------------------------------------------------
+
+RESIDUAL = contrast(
+    "id/Fig41",
+    curve("identity"),
+    named("residual-depth-2"),
+    named("residual-depth-8"),
+    items=("Fig41",),
+    title="Residual networks stay near the identity, less with depth",
+    statement=r"\overline{\cos}(f(x),x):\ 2\text{ layers}-8\text{ layers}\ge 0.05",
+    where="Figure 41",
+    expected=Outcome.REFUTED,
+    predict=stated(0.05)["predict"],
+    must_hold=stated(0.0, 0.05)["predict"],
+    version=2,
+    finding="It is less, by 0.03 from two layers to eight: below the smallest effect.",
+    figure="identity_figure_41",
+)
+
+
+def _residual(*, scale: str, layers: int) -> Contrast:
+    return within(curve("identity")(f"residual-depth-{layers}", scale))
+
+
+def _look_at_residual(*, scale: str, layers: int) -> tuple[Run, ...]:
+    return (Run(NETWORKS, f"residual-depth-{layers}", scale),)
+
+
+NEAR_IDENTITY = effect(
+    id="id/Fig41-identity",
+    items=("Fig41",),
+    title="Residual connections bias fully connected networks to the identity",
+    statement=r"\overline{\cos}(f(x),x) \ge 0.75;\ \text{a constant has } 0.5",
+    where="Figure 41",
+    cases=grid(scale=("small",), layers=(2, 4, 8)),
+    larger_cases={
+        "full": grid(scale=("full",), layers=(2, 4, 8, 12)),
+        "gpu": grid(scale=("paper",), layers=(2, 4, 8, 12, 20)),
+    },
+    runs=_look_at_residual,
+    paired=True,
+    measure=_residual,
+    # As a constant has.
+    **stated(0.75, rival=(None, 0.5)),
+    version=2,
+)
