@@ -1,4 +1,4 @@
-"""Configuration of the manual; pages of claims are written from the ledger."""
+"""Configuration of the site; pages of papers, claims and modules are written first."""
 
 import sys
 import tomllib
@@ -8,26 +8,61 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE))
 
-from claim_pages import write_claim_pages  # noqa: E402
+from pages.papers import write_ledger  # noqa: E402
+from pages.reference import write_reference  # noqa: E402
+
+_PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
 
 project = "deep-ledger"
 author = "The deep-ledger authors"
-release = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"][
-    "version"
-]
+release = _PROJECT["version"]
 extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
-    "sphinx.ext.viewcode",
+    "pages.mathml",
 ]
-myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+default_role = "py:obj"
+exclude_patterns = ["_build", "generated", "pages", "static"]
+
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "deep-ledger"
-exclude_patterns = ["_build"]
+# Drawings lie below `_build`, which is no part of the source.
+html_static_path = ["static", "_build/static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+html_theme_options = {
+    "light_css_variables": {
+        "color-brand-primary": "#1f5f8b",
+        "color-brand-content": "#1f5f8b",
+        "color-background-primary": "#fdfcfa",
+        "color-background-secondary": "#f5f3ee",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#7db9e0",
+        "color-brand-content": "#7db9e0",
+        "color-background-primary": "#16181b",
+        "color-background-secondary": "#1c1f23",
+    },
+}
+
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
-write_claim_pages(HERE / "claims", records=HERE.parent / "results" / "quick")
+write_ledger(HERE, HERE.parent / "results")
+write_reference(HERE / "reference")

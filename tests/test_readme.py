@@ -19,6 +19,8 @@ README = ROOT / "README.md"
     ("page", "least"),
     [
         ("README.md", 12),
+        ("docs/index.md", 5),
+        ("docs/explore.md", 30),
         ("docs/tutorial.md", 20),
         ("docs/spectrum.md", 20),
         ("docs/one-image.md", 20),

@@ -77,8 +77,8 @@ class Inputs:
     def distances(self, p: Indices, s: Indices, rho: Array) -> tuple[Array, Array]:
         """Correlations and distances of pairs of rows whose product has lost digits.
 
-        With w = x -+ y: 1 -+ cos = (|w|^2 - (|x| - |y|)^2) / (2 |x| |y|), and the
-        difference of norms is w . (x +- y) / (|x| + |y|). Where that is most of w, the
+        With w = x -+ y: ``1 -+ cos = (|w|^2 - (|x| - |y|)^2) / (2 |x| |y|)``, and the
+        difference of norms is ``w . (x +- y) / (|x| + |y|)``. Where that is most of w, the
         part of y across x is computed with twice the digits.
         """
         p, s = np.minimum(p, s), np.maximum(p, s)  # the same to the last bit both ways

@@ -31,14 +31,14 @@ NEGLIGIBLE = 1e-18
 """Error over the function's size, both under the root of the density, that is ignored."""
 
 NARROWEST = 2.0**-48
-"""Width over min(sigma, 1) + |x| below which a panel is not halved."""
+"""Width over ``min(sigma, 1) + |x|`` below which a panel is not halved."""
 
 DEEPEST = 2.0**-100
 """Width over min(sigma, 1) of the last panel next to a kink at zero."""
 
 HIDING = 2.0**-28
-"""Width over min(sigma, 1) + |x|, and over the distance from any kink, of panels that hide
-one that was not found."""
+"""Width over ``min(sigma, 1) + |x|``, and over the distance from a kink, of panels that
+hide one that was not found."""
 
 MANY = 256
 """Panels of one width that may be too wide before those that cannot matter are left."""
@@ -112,7 +112,7 @@ def resolve(
     """Halve panels until f is resolved on each, and find the kinks that were not named.
 
     The size that rounding is measured against at x is the larger of f near x and its root
-    mean square over arguments up to |x|: a centred Gaussian has at least as much weight
+    mean square over arguments up to ``|x|``: a centred Gaussian has at least as much weight
     there. Where that takes too many panels, they end where the root of the density of
     a Gaussian of deviation reach / 40 makes the rest negligible.
 

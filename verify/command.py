@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import platformdirs
+
+from empirical.digest import ROOT
 from verify.paths import SCALES
 
 if TYPE_CHECKING:
@@ -20,6 +23,13 @@ EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 """A signal that the engine handles ends a command with 128 and its number."""
 
 
+def records_root() -> Path:
+    """Return the folder of records: ``results`` in a checkout, else in the user's cache."""
+    if (ROOT / "pyproject.toml").is_file():
+        return Path("results")
+    return Path(platformdirs.user_cache_dir("deep-ledger", appauthor=False)) / "results"
+
+
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add the options both commands understand."""
     parser.add_argument(
@@ -31,9 +41,10 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--records",
         type=Path,
-        default=Path("results"),
+        default=records_root(),
         metavar="FOLDER",
-        help="where records are kept, by profile (default: results)",
+        help="where records are kept, by profile (default: results in a checkout, else the"
+        " user's cache)",
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from verify.items import papers
+
 CLAIMS_PACKAGE = "verify.claims"
 
 
@@ -39,7 +41,24 @@ class Listed:
 
 
 def listed(package: str = CLAIMS_PACKAGE) -> tuple[Listed, ...]:
-    """Return every claim of a package, in no order."""
+    """Return every claim of a package, in no order.
+
+    To the ledger's own package those of papers in other packages are added.
+    """
+    found: list[Listed] = []
+    for home in packages(package):
+        found += _listed(home)
+    return tuple(found)
+
+
+def packages(package: str = CLAIMS_PACKAGE) -> tuple[str, ...]:
+    """Return the packages of claims: of the ledger's, with those of other packages."""
+    if package != CLAIMS_PACKAGE:
+        return (package,)
+    return (package, *(paper.claims for paper in papers() if paper.claims))
+
+
+def _listed(package: str) -> list[Listed]:
     known = _read(package)
     found: list[Listed] = []
     for module, source in _sources(package):
@@ -48,7 +67,7 @@ def listed(package: str = CLAIMS_PACKAGE) -> tuple[Listed, ...]:
             found += [Listed(**each) for each in kept["claims"]]
         else:
             found += _imported(module)
-    return tuple(found)
+    return found
 
 
 def written(package: str = CLAIMS_PACKAGE) -> str:
@@ -69,9 +88,12 @@ def place(package: str = CLAIMS_PACKAGE) -> Path:
 
 
 def _folder(package: str) -> Path:
+    """Return a package's folder, of a module that in which it lies."""
     spec = importlib.util.find_spec(package)
     assert spec is not None
-    assert spec.submodule_search_locations is not None
+    if spec.submodule_search_locations is None:
+        assert spec.origin is not None
+        return Path(spec.origin).parent
     return Path(spec.submodule_search_locations[0])
 
 
@@ -84,7 +106,12 @@ def _read(package: str) -> dict[str, Any]:
 
 def _sources(package: str) -> Iterator[tuple[str, str]]:
     """Yield every module with claims, and a digest of its text and what they share."""
-    folder = _folder(package)
+    folder, spec = _folder(package), importlib.util.find_spec(package)
+    assert spec is not None
+    if spec.submodule_search_locations is None:
+        # A module of its own: no index knows it.
+        yield package, ""
+        return
     files = sorted(folder.rglob("*.py"))
     # Of the claims' class are the words of the remarks.
     shared = hashlib.sha256(Path(__file__).with_name("claim.py").read_bytes())

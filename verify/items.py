@@ -3,7 +3,10 @@
 A claim names the items it covers in ``Claim.items``; `verify.ledger.coverage` compares.
 """
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 
 from verify.reading import Reading
 
@@ -192,6 +195,11 @@ class Paper:
         How the words of its statements are known, where a claim's source says no other.
     finding : str
         What the trial found, in a sentence or two.
+    claims, pictures : str
+        Of a paper in another package: the module or package of its claims, and a module
+        whose tuple ``PICTURES`` they name.
+    bibliography : str
+        Its BibTeX: the entry of `key`, and what else its claims cite.
     """
 
     prefix: str
@@ -200,6 +208,9 @@ class Paper:
     sections: tuple[tuple[str, tuple[str, ...]], ...]
     reading: Reading = Reading.QUOTED
     finding: str = ""
+    claims: str = ""
+    pictures: str = ""
+    bibliography: str = ""
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -272,7 +283,36 @@ PAPERS: tuple[Paper, ...] = (
         ),
     ),
 )
-"""The papers in the order of the report."""
+"""The project's own papers, in the order of the report."""
+
+GROUP = "deep_ledger.papers"
+"""Entry points of other packages: each is a `Paper`."""
+
+
+@cache
+def papers() -> tuple[Paper, ...]:
+    """Return the project's papers, then those of installed packages, by entry point.
+
+    Raises
+    ------
+    TypeError
+        If an entry point is no `Paper`.
+    ValueError
+        If two papers have the same prefix.
+    """
+    found = list(PAPERS)
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        loaded = point.load()
+        if not isinstance(loaded, Paper):
+            raise TypeError(
+                f"papers: the entry point {point.name} of {GROUP} must be a Paper, got"
+                f" {type(loaded).__name__}"
+            )
+        found.append(loaded)
+    counted = Counter(each.prefix for each in found)
+    if twice := [prefix for prefix, count in counted.items() if count > 1]:
+        raise ValueError(f"papers: `prefix` must be unique, but {twice} are not")
+    return tuple(found)
 
 
 def paper(prefix: str) -> Paper:
@@ -281,10 +321,10 @@ def paper(prefix: str) -> Paper:
     >>> paper("dc").items[:2]
     ('Eq1', 'Fn1')
     """
-    for candidate in PAPERS:
+    for candidate in papers():
         if candidate.prefix == prefix:
             return candidate
-    known = ", ".join(p.prefix for p in PAPERS)
+    known = ", ".join(p.prefix for p in papers())
     raise ValueError(f"paper: `prefix` must be one of {known}, got {prefix!r}")
 
 

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from verify import references
 from verify.claim import Claim, Evidence, Profile, declared
-from verify.index import CLAIMS_PACKAGE
+from verify.index import CLAIMS_PACKAGE, packages
 from verify.items import paper
 from verify.retired import RETIRED
 from verify.selecting import named, order
@@ -28,21 +28,30 @@ class Entry:
 def entries(package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
     """Collect the claims of every module of `package`: by paper, then natural order.
 
+    To the ledger's own package those of papers in other packages are added.
+
     Raises
     ------
     ValueError
         If a law of the ledger is broken (see `check`) or a module declares no claim.
     """
     found: list[Entry] = []
-    folder = importlib.import_module(package).__path__
-    modules = pkgutil.walk_packages(folder, f"{package}.")
-    for name in sorted(m.name for m in modules if not m.ispkg):
-        if name.rpartition(".")[2].startswith("_"):
-            continue
-        claims = declared(importlib.import_module(name))
-        found += [Entry(claim, name) for claim in claims]
+    for home in packages(package):
+        for name in _modules(home):
+            claims = declared(importlib.import_module(name))
+            found += [Entry(claim, name) for claim in claims]
     check([entry.claim for entry in found])
     return tuple(sorted(found, key=lambda entry: order(entry.claim.id)))
+
+
+def _modules(home: str) -> list[str]:
+    """Return the modules with claims of a package, or a module that is one itself."""
+    folder = getattr(importlib.import_module(home), "__path__", None)
+    if folder is None:
+        return [home]
+    below = pkgutil.walk_packages(folder, f"{home}.")
+    names = sorted(each.name for each in below if not each.ispkg)
+    return [name for name in names if not name.rpartition(".")[2].startswith("_")]
 
 
 def load(package: str = CLAIMS_PACKAGE) -> tuple[Claim, ...]:

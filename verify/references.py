@@ -5,7 +5,10 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from verify.items import papers
+
 BIBLIOGRAPHY = Path(__file__).with_name("references.bib")
+"""The project's own; papers of other packages bring theirs."""
 
 _ENTRY = re.compile(r"@\w+\{([^,\s]+),(.*?)\n\}", re.DOTALL)
 _FIELD = re.compile(r"(\w+)\s*=\s*\{(.*?)\},?\s*$", re.MULTILINE)
@@ -18,7 +21,8 @@ def load() -> MappingProxyType[str, dict[str, str]]:
     >>> load()["agarwal2021deep"]["year"]
     '2021'
     """
-    text = BIBLIOGRAPHY.read_text(encoding="utf-8")
+    own = BIBLIOGRAPHY.read_text(encoding="utf-8")
+    text = "\n".join([own, *(paper.bibliography for paper in papers())])
     entries = {key: dict(_FIELD.findall(body)) for key, body in _ENTRY.findall(text)}
     return MappingProxyType(entries)
 

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from verify.items import PAPERS
+from verify.items import papers
 from verify.retired import RETIRED
 
 
@@ -36,7 +36,7 @@ def named(selector: str, known: Sequence[str]) -> set[str]:
 
 def order(claim: str) -> tuple[int, list[tuple[int, int, str]], str]:
     """Return what ids are sorted by: the paper, then numbers as numbers."""
-    prefixes = [p.prefix for p in PAPERS]
+    prefixes = [p.prefix for p in papers()]
     parts = re.split(r"(\d+)", claim.lower())
     natural = [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
     return prefixes.index(claim.partition("/")[0]), natural, claim

@@ -1,14 +1,13 @@
-"""Command line: one experiment, or all of them; results as JSON."""
+"""Command line: one experiment, or all of them; what came out, in sentences."""
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from functools import partial
 from inspect import signature
-from pathlib import Path
 
 from empirical.testbed import command
+from empirical.testbed.ending import finish
 from empirical.testbed.options import add_options, explained
 from empirical.testbed.study import Setting
 
@@ -34,13 +33,14 @@ def _add(kind: str, parser: argparse.ArgumentParser) -> None:
     from empirical.conditioning.experiments import EXPERIMENTS
 
     add_options(parser, EXPERIMENTS[kind], skip=SKIPPED, said=explained(study))
-    parser.add_argument("--output", type=Path, help="a file instead of stdout")
+    command.add_output(parser)
 
 
 def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
+    from empirical.conditioning.ending import ending
     from empirical.conditioning.study import EXPERIMENTS, STUDY, Configuration
 
-    command.check_outputs(options.output)
+    command.check_outputs(options.output, figure=options.figure)
     names = signature(EXPERIMENTS[kind]).parameters.keys() - {"seed", *SKIPPED}
     made = Configuration(
         name=kind,
@@ -49,10 +49,8 @@ def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
         seed=options.seed,
     )
     record = command.alone(lambda: STUDY.run(made, setting), kind, options.minutes)
-    if options.output is not None:
-        record.write(options.output)
-    else:
-        sys.stdout.write(json.dumps(record.fact("result"), indent=1) + "\n")
+    shown = ending(record, kind)
+    finish(record, shown, output=options.output, figure=options.figure)
     return 0
 
 
@@ -68,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "empirical.conditioning",
         singles,
         argv,
-        about="Measure networks of finite width; results are JSON.",
+        about="Measure networks of finite width.",
         listed="grid",
     )
 

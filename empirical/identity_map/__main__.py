@@ -53,6 +53,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
+    from empirical.identity_map.ending import ending
     from empirical.identity_map.images import own
     from empirical.identity_map.networks import copier
     from empirical.identity_map.shown import draw
@@ -92,7 +93,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
             draw(record, options.pictures)
         return record, trained
 
-    trained = command.train_one(run, configuration, options, setting)
+    trained = command.train_one(run, configuration, options, setting, ending=ending)
     return 1 if "diverged" in trained.status else 0
 
 

@@ -3,11 +3,13 @@
 import argparse
 import math
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from empirical.testbed import command, telling
+from empirical.testbed.ending import FORMATS, Curve, Ending, draw
 from empirical.testbed.options import add_options, made
 from empirical.testbed.signals import Ended
 from empirical.testbed.study import Setting, remove_checkpoints
@@ -46,6 +48,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, required=True, help=text)
     text = "file of the losses on the way, JSON"
     parser.add_argument("--record", type=Path, help=text)
+    text = f"draw the losses, to a {', '.join(FORMATS)} file"
+    parser.add_argument("--figure", type=Path, metavar="FILE", help=text)
     text = "stop when most perturbed networks are constant"
     parser.add_argument("--stop-degenerate", action="store_true", help=text)
     add_options(parser.add_argument_group("recipe"), Recipe())
@@ -129,7 +133,7 @@ def _files(options: argparse.Namespace, setting: Setting) -> Path:
     """Return where the state on the way lies; see that files can be, and are, apart."""
     output: Path = options.output
     kept = setting.checkpoint or output.with_name(f"{output.name}.checkpoint")
-    command.check_outputs(output, options.record, kept)
+    command.check_outputs(output, options.record, kept, figure=options.figure)
     every = [p for p in (output, options.record, kept, options.inputs) if p is not None]
     if len({p.resolve() for p in every}) < len(every):
         raise ValueError(
@@ -180,8 +184,9 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
                 _say(f"interrupted; the same command goes on from {kept}")
             raise
         _record(options, found, about)
-        _tell(found, network.widths)
+        shown = _ending(found, network.widths)
         if not found.best:
+            _print(shown.said)
             remove_checkpoints(kept)
             raise RuntimeError(
                 "pretrain: nothing is learnt, and nothing written: no window of"
@@ -189,7 +194,20 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
             )
         _save(partial, found, about)
     remove_checkpoints(kept)
+    if options.figure is not None:
+        draw(shown, options.figure)
+    where = f"The start, a PyTorch state dict, is in {options.output}."
+    if options.record is not None:
+        where += f" Its record is in {options.record}."
+    if options.figure is not None:
+        where += f" The figure is in {options.figure}."
+    _print((*shown.said, where))
     return 0 if found.status == "finished" else 1
+
+
+def _print(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        sys.stdout.write(textwrap.fill(sentence, 88, break_on_hyphens=False) + "\n")
 
 
 def _save(path: Path, found: "Pretrained", about: dict[str, Any]) -> None:
@@ -213,21 +231,35 @@ def _record(
         write_json(options.record, record)
 
 
-def _tell(found: "Pretrained", widths: Sequence[int]) -> None:
-    window = min(100, len(found.history["loss"]))
-    last = {name: float(v[-window:].mean()) for name, v in found.history.items()}
-    shown = "-".join(map(str, widths))
-    said = [f"{shown}: {found.status}, kept after step {found.best}"]
-    said += [f"{n} {v:.4f}" for n, v in last.items() if math.isfinite(v)]
-    _say(", ".join(said))
+def _ending(found: "Pretrained", widths: Sequence[int]) -> Ending:
+    """Say how pre-training ended, and which start of it is kept."""
+    import numpy as np
+
+    shown, history = "-".join(map(str, widths)), found.history
+    steps = np.arange(len(history["loss"]))
+    window = min(100, len(steps))
+    means = {name: float(v[-window:].mean()) for name, v in history.items()}
+    last = [f"{name} {v:.4f}" for name, v in means.items() if math.isfinite(v)]
+    said = [
+        (
+            f"Learnt a start for networks {shown} in {len(steps)} updates: {found.status},"
+            f" kept after step {found.best}."
+        )
+    ]
+    if last:
+        said.append(f"Means over the last {window} updates: {', '.join(last)}.")
     if found.degenerate is not None:
         advice = "Raise --lam or lower --s."
         if widths[-1] > 2:
             advice = "Lower --s; of three classes and more --lam favours a constant."
-        _say(
-            f"degenerate from step {found.degenerate}: most perturbed networks predict "
-            f"one class. {advice}"
+        said.append(
+            f"It is degenerate from step {found.degenerate}: most perturbed networks"
+            f" predict one class. {advice}"
         )
+    curves = [
+        Curve(name, steps, v) for name, v in history.items() if np.isfinite(v).any()
+    ]
+    return Ending(said=tuple(said), curves=tuple(curves), x="update", y="loss, terms")
 
 
 def _say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Command line: train one arm and print its record, or run the whole batch."""
+"""Command line: train one arm and say what came out, or run the whole batch."""
 
 import argparse
 import sys
@@ -25,7 +25,11 @@ def _run(configuration: Configuration, setting: Setting) -> tuple[object, None]:
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
-    command.train_one(_run, made(EXAMPLE, options), options, setting)
+    # Loaded here: `--help` does without.
+    from empirical.normrelu.ending import ending
+
+    configuration = made(EXAMPLE, options)
+    command.train_one(_run, configuration, options, setting, ending=ending)
     return 0
 
 
@@ -35,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "empirical.normrelu",
         [command.Single("train", "train one arm", _add_train, _train)],
         argv,
-        about="Train deep networks with NormReLU and its rivals; results are JSON.",
+        about="Train deep networks with NormReLU and its rivals.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Command line: train one stack and print its record, or run the figures' batch."""
+"""Command line: train one stack and say what came out, or run the figures' batch."""
 
 import argparse
 import sys
@@ -49,6 +49,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.square_loss.classifiers import classifier
+    from empirical.square_loss.ending import ending
     from empirical.square_loss.experiments import input_shape
     from empirical.square_loss.study import trained_record
 
@@ -68,7 +69,9 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         ),
         constant=None if options.conv else options.constant,
     )
-    trained = command.train_one(trained_record, configuration, options, setting)
+    trained = command.train_one(
+        trained_record, configuration, options, setting, ending=ending
+    )
     return 1 if {"diverged", "dead"} & set(trained.status) else 0
 
 
@@ -88,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "empirical.square_loss",
         [command.Single("train", "train one stack", _add_train, _train)],
         argv,
-        about="Train classifiers with the square loss; results are JSON.",
+        about="Train classifiers with the square loss.",
         changed=_fewer,
         add=_add_batch,
     )

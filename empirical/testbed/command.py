@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from empirical.testbed import stopping, telling
 from empirical.testbed.bar import Bar
 from empirical.testbed.batch import open_folder, run_batch
+from empirical.testbed.ending import FORMATS, STDOUT, Ending, check_figure, finish
 from empirical.testbed.engine import Engine
 from empirical.testbed.options import add_options, made
 from empirical.testbed.records import RunRecord
@@ -168,7 +169,8 @@ def _add_setting(parser: argparse.ArgumentParser, *skip: str) -> None:
 def _add_batch(parser: argparse.ArgumentParser) -> None:
     text = "folder of the records"
     parser.add_argument("--out", type=Path, required=True, help=text)
-    parser.add_argument("--rerun", action="store_true", help="also what has a record")
+    text = "train again even where there is a record"
+    parser.add_argument("--rerun", action="store_true", help=text)
     text = "processes on this machine, one thread each; default: one a core, or a GPU"
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--workers", type=int, metavar="N", help=text)
@@ -183,8 +185,14 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     """Add what chooses among configurations."""
     text = "minutes on two cores, hours, or the paper's protocol; default: small"
     parser.add_argument("--scale", choices=SCALES, default="small", help=text)
-    parser.add_argument("--only", nargs="+", metavar="WORD", help="names with all")
-    parser.add_argument("--figures", nargs="+", type=int, help="for one of these")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="WORD",
+        help="only configurations whose name holds every WORD",
+    )
+    text = "only what one of these figures of the paper shows"
+    parser.add_argument("--figures", nargs="+", type=int, metavar="NUMBER", help=text)
 
 
 def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list[Named]:
@@ -289,18 +297,20 @@ def alone(function: Callable[[], Value], name: str, minutes: float | None) -> Va
         stopping.withdraw()
 
 
-def check_outputs(*paths: Path | None) -> None:
-    """See, before hours of work, that files can be written.
+def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
+    """See, before hours of work, that files can be written, and a figure drawn.
 
     Raises
     ------
     ValueError
-        If a file's folder does not exist, or it is a folder itself.
+        If a file's folder does not exist, or it is a folder itself; or if no figure can
+        be drawn.
     OSError
         If nothing can be written there.
     """
-    for path in paths:
-        if path is None:
+    check_figure(figure)
+    for path in (*paths, figure):
+        if path in (None, STDOUT):
             continue
         if not path.absolute().parent.is_dir():
             raise ValueError(f"the folder of {path} must exist, but it does not")
@@ -311,17 +321,17 @@ def check_outputs(*paths: Path | None) -> None:
         open_folder(path.absolute().parent)
 
 
-def put(record: RunRecord, path: Path | None) -> None:
-    """Write a record to a file, or to stdout when there is none."""
-    if path is not None:
-        record.write(path)
-    else:
-        sys.stdout.write(record.text())
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add where a record and its figure go."""
+    text = "file of the record, JSON; - is stdout; default: none is kept"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=text)
+    text = f"draw what came out, to a {', '.join(FORMATS)} file"
+    parser.add_argument("--figure", type=Path, metavar="FILE", help=text)
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
     """Add where `train_one` writes to."""
-    parser.add_argument("--output", type=Path, help="a file instead of stdout")
+    add_output(parser)
     text = "file of the first and last weights"
     parser.add_argument("--weights", type=Path, help=text)
 
@@ -331,9 +341,15 @@ def train_one(
     configuration: Named,
     options: argparse.Namespace,
     setting: Setting,
+    *,
+    ending: Callable[[RunRecord], Ending],
 ) -> Any:
-    """Train one configuration to record and weights, write both, return the latter."""
-    check_outputs(options.output, options.weights, setting.checkpoint)
+    """Train one configuration to record and weights; return the latter.
+
+    Both are written where the options say, and `ending` says what came out.
+    """
+    outputs = (options.output, options.weights, setting.checkpoint)
+    check_outputs(*outputs, figure=options.figure)
     told = replace(setting, progress=telling.tell)
     record, trained = alone(
         lambda: train(configuration, told), configuration.name, options.minutes
@@ -344,7 +360,7 @@ def train_one(
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
         with whole(options.weights) as partial:
             torch.save(kept, partial)
-    put(record, options.output)
+    finish(record, ending(record), output=options.output, figure=options.figure)
     if setting.checkpoint is not None:
         remove_checkpoints(setting.checkpoint)
     return trained

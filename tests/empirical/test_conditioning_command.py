@@ -146,8 +146,8 @@ class TestConfigurations:
 class TestCommand:
     def test_one_experiment(self, capsys, tmp_path):
         argv = ["chain", "--width", "8", "--depth", "2", "--chains", "5"]
-        assert command.main([*argv, "--device", "cpu"]) == 0
-        shown = json.loads(capsys.readouterr().out)
+        assert command.main([*argv, "--device", "cpu", "--output", "-"]) == 0
+        shown = RunRecord.of(json.loads(capsys.readouterr().out)).fact("result")
         assert len(shown["correlations"]) == 3
         path = tmp_path / "r.json"
         argv += ["--device", "cpu", "--output", str(path)]
@@ -166,9 +166,15 @@ class TestCommand:
             ["digits", "--n", "20", "--tests", "5", "--depths", "1", "--width", "32"],
         ],
     )
-    def test_every_experiment(self, argv, capsys):
-        assert command.main([*argv, "--device", "cpu"]) == 0
-        json.loads(capsys.readouterr().out)
+    def test_every_experiment_ends_with_sentences_and_a_figure(
+        self, argv, capsys, tmp_path
+    ):
+        path = tmp_path / "figure.png"
+        assert command.main([*argv, "--device", "cpu", "--figure", str(path)]) == 0
+        *said, last = capsys.readouterr().out.splitlines()
+        assert len(said) >= 2
+        assert last.endswith("figure.png.")
+        assert path.read_bytes().startswith(b"\x89PNG")
 
     def test_small_batch(self, tmp_path, capsys):
         argv = ["batch", "--workers", "2", "--device", "cpu"]

@@ -228,14 +228,29 @@ class TestRecords:
 class TestCommand:
     def test_one_network(self, capsys, tmp_path):
         argv = ["train", *QUICK, "--steps", "5", "--seeds", "0", "1"]
-        assert command.main([*argv, "--weights", str(tmp_path / "w")]) == 0
-        shown = json.loads(capsys.readouterr().out)
+        more = ["--output", "-", "--weights", str(tmp_path / "w")]
+        assert command.main([*argv, *more]) == 0
+        printed = capsys.readouterr()
+        shown = json.loads(printed.out)
+        assert "Trained 2 convolutional networks of" in printed.err
         assert [draw["keys"]["seed"] for draw in shown["draws"]] == [0, 1]
         weights = torch.load(tmp_path / "w", weights_only=True)
         assert weights["final"][0].shape == (2, 3, 1, 3, 3)
         path = tmp_path / "r.json"
         assert command.main([*argv, "--output", str(path)]) == 0
         assert json.loads(path.read_text())["draws"] == shown["draws"]
+        said = " ".join(capsys.readouterr().out.split())
+        assert "All 2 networks finished" in said
+        assert f"The record is in {path}." in said
+
+    def test_a_figure_and_no_record(self, capsys, tmp_path):
+        path = tmp_path / "losses.svg"
+        argv = ["train", *QUICK, "--steps", "5", "--figure", str(path)]
+        assert command.main(argv) == 0
+        assert "</svg>" in path.read_text()
+        said = " ".join(capsys.readouterr().out.split())
+        assert "No record is kept" in said
+        assert f"The figure is in {path}." in said
 
     @pytest.mark.parametrize("kind", ["fcn", "residual"])
     def test_kinds_and_two_images(self, kind, capsys):
@@ -243,7 +258,16 @@ class TestCommand:
         argv += ["--labels", "7", "3", "--measure", "predictions", "change"]
         assert (
             command.main(
-                [*argv, "--optimiser", "adam", "--clip", "none", "--no-rescale"]
+                [
+                    *argv,
+                    "--optimiser",
+                    "adam",
+                    "--clip",
+                    "none",
+                    "--no-rescale",
+                    "--output",
+                    "-",
+                ]
             )
             == 0
         )
@@ -253,7 +277,7 @@ class TestCommand:
     def test_divergence_is_the_exit_status(self, capsys):
         argv = ["train", *QUICK, "--rate", "1e9", "--clip", "none", "--no-rescale"]
         assert command.main([*argv, "--retries", "0", "--release", "none"]) == 1
-        assert '"diverged"' in capsys.readouterr().out
+        assert "The network diverged" in capsys.readouterr().out
 
     @pytest.mark.parametrize(
         ("argv", "said"),
@@ -263,6 +287,7 @@ class TestCommand:
             (["train", "--optimiser", "adam2"], "Did you mean 'adam'"),
             (["train", "--schemes", "orthogonl"], "Did you mean 'orthogonal'"),
             (["train", "--device", "tpu"], "`device` must be auto, cpu or cuda"),
+            (["train", "--figure", "x.gif"], "--figure must end in .png, .svg, .pdf"),
             (["list", "--figures", "44"], "no configuration of scale small"),
         ],
     )
@@ -300,11 +325,11 @@ class TestCommand:
         argv = ["train", *QUICK, "--rate", "1e9", "--clip", "none", "--no-rescale"]
         argv += ["--steps", "60", "--checkpoint", str(tmp_path / "c")]
 
-        def full(*_):
+        def full(*_, **__):
             raise OSError("No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr("empirical.testbed.command.put", full)
+            patched.setattr("empirical.testbed.command.finish", full)
             assert command.main(argv) == 1
         assert "No space left on device" in capsys.readouterr().err
         assert {"c", "c.1"} <= {p.name for p in tmp_path.iterdir()}

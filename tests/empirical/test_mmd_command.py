@@ -95,9 +95,14 @@ class TestList:
 class TestPretrain:
     def test_from_a_data_set(self, pretrain, tmp_path, capsys):
         record = tmp_path / "record.json"
-        code, state = pretrain("--side", 4, "--record", record)
+        figure = tmp_path / "losses.png"
+        code, state = pretrain("--side", 4, "--record", record, "--figure", figure)
         assert code == 0
-        assert "16-6-5-2: finished, kept after step" in capsys.readouterr().err
+        said = " ".join(capsys.readouterr().out.split())
+        assert "for networks 16-6-5-2 in" in said
+        assert "finished, kept after step" in said
+        assert said.endswith(f"The figure is in {figure}.")
+        assert figure.read_bytes().startswith(b"\x89PNG")
         module = as_module(NET)
         module.load_state_dict(state)
         assert module(torch.ones(3, 16)).shape == (3, 2)
@@ -219,8 +224,8 @@ class TestPretrain:
         code, state = pretrain(*given, "--stop-degenerate", "--record", record)
         assert code == 1
         # Two windows in a row, after that of grace.
-        said = capsys.readouterr().err
-        assert "16-6-5-2: degenerate, kept after step" in said
+        said = " ".join(capsys.readouterr().out.split())
+        assert "degenerate, kept after step" in said
         assert (
             "degenerate from step 2: most perturbed networks predict one class" in said
         )
@@ -233,16 +238,19 @@ class TestPretrain:
         assert pretrain(*given, "--record", record)[0] == 0
         found = json.loads(record.read_text())
         assert (found["status"], found["degenerate"]) == ("finished", 2)
-        assert "degenerate from step 2" in capsys.readouterr().err
+        said = " ".join(capsys.readouterr().out.split())
+        assert "degenerate from step 2" in said
 
     def test_divergence_is_the_exit_status(self, pretrain, tmp_path, capsys):
         record = tmp_path / "record.json"
         # The start is not handed back for learnt.
         diverging = ("--side", 4, "--rate", 1e30, "--record", record)
         assert pretrain(*diverging) == (1, None)
-        said = capsys.readouterr().err
-        assert "16-6-5-2: diverged, kept after step 0" in said
-        assert "error: pretrain: nothing is learnt, and nothing written" in said
+        told = capsys.readouterr()
+        said = " ".join(told.out.split())
+        assert "16-6-5-2 in" in said
+        assert "diverged, kept after step 0" in said
+        assert "error: pretrain: nothing is learnt, and nothing written" in told.err
         assert json.loads(record.read_text())["status"] == "diverged"
         assert not list(tmp_path.glob(".*"))
         # What was there stays.

@@ -38,6 +38,7 @@ def _record(*cases: CaseRecord) -> Record:
         device="cpu",
         dtype="float64",
         machine="",
+        made="",
         packages={},
     )
 

@@ -4,30 +4,19 @@ import argparse
 import difflib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from theory import plots
 from theory.activations import CATALOGUE, Activation
-from theory.phase._correlations import coarse
-from theory.phase._curves import moments
-from theory.phase._picture import Diagram, svg
-from theory.phase._settling import settle
-from theory.phase._state import State, first_slope
-from theory.phase._state import depth as depths
-from theory.phase.edges import edge_curve, edge_points
+from theory.phase.diagram import reach
+from theory.phase.edges import edge_points
 from theory.phase.regimes import classify
 
-Array = npt.NDArray[np.float64]
-
-BLOCK = 20_000
-"""Networks that are classified together."""
-
-START = 1.0
-"""Variance of the first layer's pre-activations."""
+FORMATS = (".svg", ".png", ".pdf")
 
 DESCRIPTION = """\
 Phase diagram of wide random networks: for every variance of the weights (times the
@@ -51,98 +40,48 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0 when done, 2 for wrong usage."""
+    """Run the command; 0 when done, 1 without Matplotlib to draw, 2 for wrong usage."""
     parser = _parser()
     options = parser.parse_args(argv)
     activation = _activation(parser, options.activation)
     biases = _range(parser, "--bias-var", options.bias_var)
-    chosen = options.weight_var or (0.0, _reach(activation, biases))
+    chosen = options.weight_var or (0.0, reach(activation, biases))
     weights = _range(parser, "--weight-var", chosen)
     if not 2 <= options.points <= 1000:
         parser.error(f"--points must be from 2 to 1000, got {options.points}")
     output: Path | None = options.output
-    if output is not None and output.suffix.lower() != ".svg":
-        parser.error(f"--output must end in .svg, got {output}")
+    if output is not None and output.suffix.lower() not in FORMATS:
+        known = " or ".join(FORMATS)
+        parser.error(f"--output must end in {known}, got {output}")
     if output is not None and not output.parent.is_dir():
         parser.error(f"--output: there is no folder {output.parent}")
     sys.stdout.write(_edge_table(activation, biases))
     sys.stdout.write(_network_table(activation, weights, biases))
     if output is not None:
-        picture = svg(diagram(activation, weights, biases, options.points))
-        output.write_text(picture, encoding="utf-8")
+        try:
+            ax: Any = plots.phase_diagram(
+                activation, weights, biases, points=options.points, progress=_told()
+            )
+        except ModuleNotFoundError as error:
+            sys.stderr.write(f"error: {error}\n")
+            return 1
+        ax.figure.savefig(output)
         sys.stdout.write(f"\nDiagram written to {output}\n")
     return 0
 
 
-def diagram(
-    activation: Activation,
-    weights: tuple[float, float],
-    biases: tuple[float, float],
-    points: int,
-) -> Diagram:
-    """Classify the centres of points x points cells and find the edge among them.
+def _told() -> Callable[[int, int], None]:
+    """Return a reporter on stderr, silent unless there is more than two seconds of work."""
+    start = time.monotonic()
 
-    Depth scales are as accurate as a picture needs: 1e-4 except next to the edge.
-    """
-    w, b = (low + (high - low) * _centres(points) for low, high in (weights, biases))
-    w, b = (v.ravel() for v in np.broadcast_arrays(w, b[:, None]))
-    m = moments(activation)
-    q = settle(m, w, b, START)
-    panels = coarse(q[first_slope(m, q, w) > 1.0])
-    depth, phase = np.empty(w.size), np.empty(w.size, dtype="U9")
-    start, shown = time.monotonic(), False
-    for block in np.array_split(np.arange(w.size), -(-w.size // BLOCK)):
-        s = State(m, w[block], b[block], START, panels)
-        # A slope of nothing may be interpolated to less.
-        depth[block], phase[block] = depths(np.maximum(s.chi_c, 0.0)), s.phase
-        if shown or time.monotonic() - start > 2.0:
-            shown = True
-            done = 100 * (int(block[-1]) + 1) // w.size
-            sys.stderr.write(f"\rnetworks classified: {done:3d} %")
+    def tell(done: int, total: int) -> None:
+        if time.monotonic() - start > 2.0:
+            end = "\n" if done == total else ""
+            share = 100 * done // total
+            sys.stderr.write(f"\rnetworks classified: {share:3d} %{end}")
             sys.stderr.flush()
-    if shown:
-        sys.stderr.write("\n")
-    title = f"Phases of deep random networks: {activation.name}"
-    curves = _edges(activation, weights, biases)
-    shape = (points, points)
-    return Diagram(
-        title, weights, biases, depth.reshape(shape), phase.reshape(shape), curves
-    )
 
-
-def _centres(points: int) -> Array:
-    return (np.arange(points) + 0.5) / points
-
-
-def _edges(
-    activation: Activation, weights: tuple[float, float], biases: tuple[float, float]
-) -> tuple[tuple[Array, Array], ...]:
-    """Return the parts of the edge with stable variances that cross the window."""
-    if not np.isfinite(activation.derivative_second_moment):
-        return ()
-    single = [p for p in edge_points(activation) if p.stable and biases[0] == 0.0]
-    if single and np.isnan(single[0].variance):
-        w = single[0].weight_var
-        inside = weights[0] <= w <= weights[1]
-        return ((np.array([w]), np.array([0.0])),) if inside else ()
-    # As far as 1e4 times the largest bias in variance; a curve of no return beyond.
-    top = min(1e7, 1e4 * biases[1])
-    q = np.geomspace(1e-7, top, 3000)
-    edge = edge_curve(q, activation)
-    w, b = np.asarray(edge.weight_var), np.asarray(edge.bias_var)
-    keep = np.asarray(edge.stable) & (b >= 0.0) & (b <= 1.5 * biases[1])
-    keep &= (w >= 0.0) & (w <= 3.0 * weights[1])
-    pieces = np.split(np.arange(q.size), np.flatnonzero(np.diff(keep)) + 1)
-    return tuple((w[p], b[p]) for p in pieces if keep[p[0]] and p.size > 1)
-
-
-def _reach(activation: Activation, biases: tuple[float, float]) -> float:
-    """Return an end of the axis of weights that shows both phases."""
-    if not np.isfinite(activation.derivative_second_moment):
-        return 4.0
-    points = [p for b in biases for p in edge_points(activation, b)]
-    largest = max((p.weight_var for p in points if p.stable), default=2.5)
-    return float(f"{1.6 * largest:.1g}")
+    return tell
 
 
 def _edge_table(activation: Activation, biases: tuple[float, float]) -> str:
@@ -221,7 +160,10 @@ def _parser() -> argparse.ArgumentParser:
         help=f"one of {', '.join(CATALOGUE)}".replace("%", "%%"),
     )
     parser.add_argument(
-        "--output", type=Path, metavar="FILE.svg", help="draw the diagram to this file"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="draw the diagram to a .svg, .png or .pdf file",
     )
     parser.add_argument(
         "--weight-var",

@@ -8,6 +8,7 @@ runs: it has their numbers beside a paper's.
 """
 
 import difflib
+import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +26,7 @@ from verify.figures.runs import Missing as Missing
 from verify.figures.runs import Records
 from verify.figures.style import as_svg, settled, styled
 from verify.figures.tables import Table
+from verify.items import papers
 from verify.records import Record
 
 if TYPE_CHECKING:
@@ -61,6 +63,11 @@ class Picture:
             raise ValueError(
                 f"Picture: {self.name} must be of a record, of runs or of theory"
             )
+
+    @property
+    def command(self) -> str:
+        """What draws it, from records where it needs any."""
+        return f"python -m verify.figures {self.name} --out figures"
 
     @property
     def from_theory(self) -> bool:
@@ -291,8 +298,27 @@ PICTURES: tuple[Picture, ...] = (
 )
 """Every picture, in the order of the report."""
 
+EVERYTHING: tuple[Picture, ...] = PICTURES + tuple(
+    picture
+    for picture in _numbered(
+        "identity_figure",
+        identity_map.FIGURES,
+        sorted(set(identity_map.FIGURES) - set(identity_map.MAIN)),
+        "id/",
+    )
+)
+"""Those that the report leaves out as well: all that can be drawn."""
+
 GALLERY: tuple[Picture, ...] = tuple(p for p in PICTURES if p.from_theory)
 """Pictures that every report shows, whether or not a claim names them."""
+
+
+def pictures(*, everything: bool = False) -> tuple[Picture, ...]:
+    """Return the report's pictures, or everything, and those of other packages' papers."""
+    modules = [paper.pictures for paper in papers() if paper.pictures]
+    others = (importlib.import_module(name).PICTURES for name in modules)
+    own = EVERYTHING if everything else PICTURES
+    return own + tuple(picture for each in others for picture in each)
 
 
 def named(name: str) -> Picture:
@@ -308,10 +334,11 @@ def named(name: str) -> Picture:
     >>> named("length_maps").title
     'Length maps'
     """
-    for picture in PICTURES:
+    every = pictures(everything=True)
+    for picture in every:
         if picture.name == name:
             return picture
-    names = [p.name for p in PICTURES]
+    names = [p.name for p in every]
     near = difflib.get_close_matches(name, names, n=2)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(

@@ -1,6 +1,7 @@
 """``python -m verify.figures id``: draw a paper's figures from run records.
 
-Tables of a paper that has such go into the page that shows its figures.
+Tables of a paper that has such go into the page that shows its figures. Any picture of the
+report or of the site's gallery is drawn by its name.
 """
 
 import argparse
@@ -16,9 +17,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from empirical.digest import code_digest
 from verify.claim import Profile
-from verify.figures import Numbered, identity_map, mmd_init, square_loss
+from verify.command import records_root
+from verify.figures import Numbered, Picture, identity_map, mmd_init, named, square_loss
+from verify.figures.recorded import fullest
 from verify.figures.runs import Folder, Missing, beside, training_command
 from verify.figures.style import as_svg, settled, styled
+from verify.figures.tables import Table
 from verify.paths import SCALES, folder_of
 
 EXIT_DONE, EXIT_MISSING, EXIT_INTERRUPTED = 0, 2, 130
@@ -76,14 +80,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Wrong usage is 2 as well.
     """
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options = parser.parse_args(argv)
     profile = Profile(options.profile)
     scale = SCALES[profile.value]
-    paper = PAPERS[options.paper]
+    if options.what not in PAPERS:
+        try:
+            return _draw_one(named(options.what), profile, options)
+        except ValueError as error:
+            sys.stderr.write(f"error: {error}\n")
+            return EXIT_MISSING
+    paper = PAPERS[options.what]
     expected = paper.expected(scale)
     shown = (expected, paper.expected(scale, "tables") if paper.tables else {})
     records = Folder(
-        options.records or beside(folder_of(profile), profile.value).folder,
+        options.records
+        or beside(folder_of(profile, records_root()), profile.value).folder,
         scale=scale,
         names={name for by in shown for names in by.values() for name in names},
     )
@@ -114,7 +126,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Draw a paper's figures from the records of trained networks.",
     )
     known = "; ".join(f"{name}: {paper.about}" for name, paper in PAPERS.items())
-    parser.add_argument("paper", choices=tuple(PAPERS), help=known)
+    text = f"a paper's figures ({known}), or one picture by its name, e.g. length_maps"
+    parser.add_argument("what", metavar="PAPER|NAME", help=text)
     parser.add_argument(
         "--records",
         type=Path,
@@ -131,6 +144,29 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER")
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
     return parser
+
+
+def _draw_one(picture: Picture, profile: Profile, options: argparse.Namespace) -> int:
+    """Draw a picture to a file of its name, a table as Markdown; say where it is.
+
+    Raises
+    ------
+    ValueError
+        If what it shows has no record; the message says what makes it.
+    """
+    folder = folder_of(profile, records_root())
+    record = fullest(picture.name, folder) if picture.of_record is not None else None
+    runs = Folder(options.records) if options.records else beside(folder, profile.value)
+    made = picture(record, runs=runs)
+    options.out.mkdir(parents=True, exist_ok=True)
+    path: Path = options.out / f"{picture.name}.{options.format}"
+    if isinstance(made, Table):
+        path = path.with_suffix(".md")
+        path.write_text(made.markdown() + "\n", encoding="utf-8")
+    else:
+        _save(made, path, title=picture.title, words=picture.caption)
+    sys.stdout.write(f"{path}: {picture.title}. {picture.caption}\n")
+    return EXIT_DONE
 
 
 def _draw(
@@ -194,21 +230,20 @@ def _remove(out: Path, number: int) -> None:
 
 
 def _write(number: int, figure: Numbered, records: Folder, path: Path) -> None:
-    title = f"Figure {number}: {figure.title}"
     with styled():
         drawn: Any = settled(figure(records))
-        if path.suffix == ".png":
+    _save(drawn, path, title=f"Figure {number}: {figure.title}", words=figure.words)
+
+
+def _save(drawn: Any, path: Path, *, title: str, words: str) -> None:
+    """Write a figure to a file, a bitmap or SVG by the file's name."""
+    if path.suffix == ".png":
+        with styled():
             # Without this, text would be dark on whatever shows the file.
             drawn.patch.set_alpha(1.0)
             drawn.savefig(path, dpi=_PIXELS, facecolor="white")
-            return
-    svg = as_svg(
-        drawn,
-        name=path.stem,
-        title=title,
-        description=figure.words,
-        themed=False,
-    )
+        return
+    svg = as_svg(drawn, name=path.stem, title=title, description=words, themed=False)
     path.write_text(svg + "\n", encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ from empirical.testbed.signals import Ended
 from verify import command, index, ledger, paths
 from verify.claim import Evidence, Profile
 from verify.compare import Outcome
-from verify.items import PAPERS
+from verify.items import papers
 from verify.report import as_json, as_markdown, as_text
 from verify.report.rows import KINDS, NOT_RUN, STALE, Row, build
 
@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         "--format", choices=("text", "markdown", "html", "json"), default="text"
     )
     parser.add_argument(
-        "--paper", choices=[p.prefix for p in PAPERS], help="claims of one paper"
+        "--paper", choices=[p.prefix for p in papers()], help="claims of one paper"
     )
     parser.add_argument(
         "--evidence",

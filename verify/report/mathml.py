@@ -29,7 +29,10 @@ def tree(latex: str) -> ET.Element:
 
     # Primes one by one would each be set as a superscript of the former.
     grouped = re.sub(r"'{2,}", lambda m: "^{" + r"\prime" * len(m[0]) + "}", latex)
+    # It does not know every name, nor a bracket behind a size.
+    grouped = re.sub(r"\\arg(?![A-Za-z])", r"\\operatorname{arg}", grouped)
     rendered = str(convert(grouped, display="block"))
+    rendered = rendered.replace(r">\langle<", ">⟨<").replace(r">\rangle<", ">⟩<")
     # It passes on a command that it does not know as the name of a variable.
     unknown = re.search(r"\\[A-Za-z]+", rendered)
     if unknown:

@@ -9,7 +9,7 @@ from empirical.digest import code_digest
 from verify import records
 from verify.claim import FAULTS, Claim, Evidence, Profile
 from verify.compare import Outcome
-from verify.items import PAPERS, Paper
+from verify.items import Paper, papers
 from verify.judging import checked
 from verify.ledger import Entry
 from verify.paths import SCALES, folder_of
@@ -206,7 +206,7 @@ def counts(rows: Sequence[Row]) -> Mapping[str, int]:
 
 def chapters(rows: Sequence[Row]) -> Iterator[tuple[Paper, str, tuple[Row, ...]]]:
     """Group rows by paper, and by its section that lists their first item."""
-    for paper in PAPERS:
+    for paper in papers():
         mine = [row for row in rows if row.claim.paper == paper.prefix]
         for title, _ in paper.sections:
             these = tuple(r for r in mine if paper.section_of(r.claim.items) == title)

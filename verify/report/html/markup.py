@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from verify.items import PAPERS
+from verify.items import papers
 from verify.report.mathml import tree
 
 _GREEK = {
@@ -31,7 +31,7 @@ _GREEK = {
 }
 _LETTER = re.compile(rf"(?<![A-Za-z0-9.-])({'|'.join(_GREEK)})(?![A-Za-z0-9-])")
 _CODE = re.compile(
-    rf"(`[^`]+`|\b(?:{'|'.join(p.prefix for p in PAPERS)})/\w+(?:[.-]\w+)*)"
+    rf"(`[^`]+`|\b(?:{'|'.join(p.prefix for p in papers())})/\w+(?:[.-]\w+)*)"
 )
 _SYMBOLS = (("&gt;=", "≥"), ("&lt;=", "≤"), ("sqrt(", "√("), (" - ", " − "))
 
@@ -55,7 +55,8 @@ def _dress(words: str) -> str:
     words = _LETTER.sub(lambda found: _GREEK[found[1]], words)
     for plain, sign in _SYMBOLS:
         words = words.replace(plain, sign)
-    words = re.sub(r"\b([A-Za-zα-ω])_(\w+)", r"\1<sub>\2</sub>", words)
+    below = r"\b([A-Za-zα-ω])_(?:\{([^}]*)\}|(\w+))"
+    words = re.sub(below, r"\1<sub>\2\3</sub>", words)
     words = re.sub(r"\^\{([^}]*)\}|\^([\w/]+)", r"<sup>\1\2</sup>", words)
     return re.sub(r"<sup>-", "<sup>−", words)
 

@@ -15,7 +15,7 @@ from verify import misprints, references
 from verify.claim import FAULTS, Evidence, Profile
 from verify.compare import Outcome
 from verify.figures.runs import Records
-from verify.items import PAPERS, Paper
+from verify.items import Paper, papers
 from verify.paths import SCALES
 from verify.reading import Reading
 from verify.records import Record
@@ -174,7 +174,7 @@ class OnTrial:
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Iterator["OnTrial"]:
         """Return the papers that `rows` are claims of, in the order of the ledger."""
-        for paper in PAPERS:
+        for paper in papers():
             mine = tuple(row for row in rows if row.claim.paper == paper.prefix)
             if mine:
                 yield cls(paper, mine)

@@ -83,7 +83,7 @@ def draw(
     """
     gallery: list[Drawn] = []
     others: dict[str, Drawn] = {}
-    for picture in figures.PICTURES:
+    for picture in figures.pictures():
         mine = [row for row in rows if row.claim.figure == picture.name]
         if not (mine or whole or _shared(picture.topic, rows)):
             continue

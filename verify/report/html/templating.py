@@ -52,6 +52,7 @@ def templates() -> Environment:
         "formula": markup.formula,
         "gap": lambda of: numbers.gap_of(_case(of)),
         "kind": lambda row: row.kind,
+        "link": lambda row: f"#{markup.anchor(row.claim.id)}",
         "local": _local,
         "measured": lambda of, digits=6: numbers.measured_of(_case(of), digits),
         "predicted": lambda of, digits=6: numbers.predicted_of(_case(of), digits),

@@ -1,0 +1,1 @@
+"""The site's pages that are written from the ledger, its records and the source."""

@@ -1,0 +1,182 @@
+"""The figures: drawn once and kept, a file and a page each, and the gallery of them all."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from markupsafe import Markup
+
+from empirical.digest import code_digest
+from pages.writing import write_all
+from verify import figures
+from verify.figures import Picture
+from verify.figures.recorded import fullest
+from verify.figures.runs import Folder
+from verify.paths import RUNS
+from verify.report.rows import Row
+
+SCALES = (("paper", "paper"), ("gpu", "paper"), ("full", "full"), ("quick", "small"))
+"""Folders of records, the largest networks first, and what their scale is called."""
+
+_SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture on the site.
+
+    Attributes
+    ----------
+    picture : Picture
+    body : str
+        SVG or a table; empty where it is not drawn.
+    missing : str
+        Why it is not.
+    scale : str
+        Of the networks that it shows, empty for others.
+    """
+
+    picture: Picture
+    body: str = ""
+    missing: str = ""
+    scale: str = ""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table, which goes into pages as it is."""
+        return not self.body.startswith("<svg")
+
+    @property
+    def size(self) -> str:
+        """Width and height as attributes of an image."""
+        found = _SIZE.search(self.body)
+        return (
+            f'width="{float(found[1]):.0f}" height="{float(found[2]):.0f}"'
+            if found
+            else ""
+        )
+
+    @property
+    def seen(self) -> str:
+        """What to see in it."""
+        return self.picture.caption.partition(" In the paper: ")[0]
+
+    @property
+    def printed(self) -> str:
+        """What the paper's own figure shows, where the caption says so."""
+        return self.picture.caption.partition(" In the paper: ")[2]
+
+    def markup(self) -> Markup:
+        """Return it as part of a page, in the page's own colours."""
+        return Markup(self.body)
+
+    def again(self, prefix: str) -> Markup:
+        """Return it as an image beside text, or the table itself."""
+        if self.is_table:
+            return self.markup()
+        return Markup(
+            f'<a href="{prefix}figures/{self.picture.name}.html"><img class="paper"'
+            f' src="{prefix}_static/figures/{self.picture.name}.svg" {self.size}'
+            f' loading="lazy" alt="{escape(self.picture.title)}"></a>'
+        )
+
+    def file(self) -> str:
+        """Return an SVG that stands by itself, with a font and without variables."""
+        body = re.sub(r"var\(--[\w-]+, ([^)]+)\)", r"\1", self.body)
+        font = 'font-family="DejaVu Sans, Helvetica, Arial, sans-serif"'
+        return f"{body.replace('<svg ', f'<svg {font} ', 1)}\n"
+
+
+def shown(root: Path, kept: Path) -> dict[str, Shown]:
+    """Draw every picture from the largest networks there are; keep what is drawn.
+
+    Parameters
+    ----------
+    root : Path
+        Of the records, by profile.
+    kept : Path
+        Folder of earlier drawings, which are taken again while code and records last.
+    """
+    kept.mkdir(parents=True, exist_ok=True)
+    return {p.name: _shown(p, root, kept) for p in figures.pictures(everything=True)}
+
+
+def _shown(picture: Picture, root: Path, kept: Path) -> Shown:
+    if not picture.from_runs:
+        return _drawn(picture, "quick", "", root, kept)
+    tried = [
+        _drawn(picture, name, scale, root, kept)
+        for name, scale in SCALES
+        if (root / name / RUNS).is_dir()
+    ]
+    found = (one for one in tried if one.body)
+    default = Shown(
+        picture, missing="Drawn from trained networks, of which no record is here."
+    )
+    return next(found, tried[-1] if tried else default)
+
+
+def _drawn(picture: Picture, name: str, scale: str, root: Path, kept: Path) -> Shown:
+    folder = root / name
+    key = hashlib.sha256(
+        f"{picture.title}{picture.caption}{_code(picture)}{_state(folder)}".encode()
+    ).hexdigest()
+    path = kept / f"{picture.name}-{name}-{key[:16]}.html"
+    if path.exists():
+        return Shown(picture, path.read_text(encoding="utf-8"), scale=scale)
+    try:
+        record = (
+            fullest(picture.name, folder) if picture.of_record is not None else None
+        )
+        body = picture.markup(record, runs=Folder(folder / RUNS, scale=scale))
+    except ValueError as error:  # of which `Missing` is one
+        reason = str(error).replace(f"{root.parent}/", "")
+        return Shown(picture, missing=f"{reason}.", scale=scale)
+    for old in kept.glob(f"{picture.name}-{name}-*.html"):
+        old.unlink()
+    path.write_text(body, encoding="utf-8")
+    return Shown(picture, body, scale=scale)
+
+
+def _code(picture: Picture) -> str:
+    made = picture.of_runs or picture.of_record or picture.of_theory
+    module = getattr(made, "__module__", "")
+    if picture.of_runs is not None:  # objects of a paper's package
+        module = type(made).__module__.rpartition(".")[0]
+    return _digest(module)
+
+
+_digest = cache(code_digest)
+
+
+@cache
+def _state(folder: Path) -> str:
+    """Return what tells whether records have changed: names, sizes and times."""
+    paths = sorted([*folder.glob("*.json"), *(folder / RUNS).glob("*.json")])
+    stats = ((p.name, s.st_size, s.st_mtime_ns) for p in paths for s in (p.stat(),))
+    return hashlib.sha256(repr(list(stats)).encode()).hexdigest()
+
+
+def topic(picture: Picture, rows: Mapping[str, Row]) -> str:
+    """Return the paper that a picture belongs to, by its topic or its claims."""
+    if picture.topic:
+        return picture.topic.partition("/")[0]
+    papers = {
+        row.claim.paper for row in rows.values() if row.claim.figure == picture.name
+    }
+    return min(papers, default="dc")
+
+
+def write_files(every: Iterable[Shown], folder: Path) -> None:
+    """Write each SVG to a file of its own, for pages that show many."""
+    files = {
+        f"{s.picture.name}.svg": s.file() for s in every if s.body and not s.is_table
+    }
+    write_all(folder, files)
+
+
+__all__ = ["Shown", "shown", "topic", "write_files"]

@@ -1,0 +1,287 @@
+"""Pages of papers, claims and figures, and the cards of the front page."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader
+from markupsafe import Markup, escape
+
+from pages import found
+from pages.figures import Shown, shown, topic, write_files
+from pages.graph import Node, picture
+from pages.writing import write_all
+from verify import ledger, misprints, references
+from verify.claim import FAULTS
+from verify.items import Paper, papers
+from verify.report import rows as values
+from verify.report.html.markup import anchor, text
+from verify.report.html.templating import SHOWN_CASES, templates
+from verify.report.rows import Row
+
+HERE = Path(__file__).parent
+FRONT = "condition_numbers"
+"""The picture of the front page, where it is drawn; else the first that is."""
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#$|~])")
+
+
+def write_ledger(docs: Path, records: Path) -> None:
+    """Write ``docs/claims``, ``papers``, ``figures`` and ``generated``."""
+    Site(docs=docs, records=records).write()
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the pages are written from.
+
+    Attributes
+    ----------
+    docs : Path
+        Folder of the documents.
+    records : Path
+        Folder of the records, by profile.
+    """
+
+    docs: Path
+    records: Path
+
+    @cached_property
+    def rows(self) -> dict[str, Row]:
+        """Every claim with what was found, in the ledger's order."""
+        entries = ledger.entries()
+        return {row.claim.id: row for row in found.quick(entries, self.records)}
+
+    @cached_property
+    def figures(self) -> dict[str, Shown]:
+        """Every picture."""
+        return shown(self.records, self.docs / "_build" / "drawn")
+
+    def write(self) -> None:
+        """Write every page whose text is another than before."""
+        docs = self.docs
+        write_files(self.figures.values(), docs / "_build" / "static" / "figures")
+        write_all(docs / "claims", dict(map(self._claim, self.rows.values())))
+        write_all(docs / "papers", dict(map(self._paper, papers())))
+        write_all(docs / "figures", dict(map(self._figure, self.figures.values())))
+        drawn = [one for one in self.figures.values() if one.body and not one.is_table]
+        fronts = [one for one in drawn if one.picture.name == FRONT] or drawn
+        every = {
+            "cards.html": self._render(
+                "cards.html", "", papers=list(map(self._trial, papers()))
+            ),
+            "picture.html": self._render("front_figure.html", "", one=fronts[0]),
+            "gallery.html": self._render(
+                "gallery.html", "", groups=list(self._groups())
+            ),
+        }
+        # For documents that show a figure in their text.
+        every |= {
+            f"figure-{one.picture.name}.html": self._render(
+                "inline_figure.html", "../", one=one
+            )
+            for one in self.figures.values()
+        }
+        write_all(docs / "generated", every)
+
+    def _render(self, template: str, prefix: str, **context: Any) -> str:
+        environment = _environment(prefix, self.rows)
+        context |= {
+            "everything": self.rows,
+            "shown_cases": SHOWN_CASES,
+            "scale": "small",
+        }
+        return environment.get_template(template).render(context, prefix=prefix)
+
+    # --- a claim -----------------------------------------------------------------------
+
+    def _claim(self, row: Row) -> tuple[str, str]:
+        claim = row.claim
+        paper = next(p for p in papers() if p.prefix == claim.paper)
+        chapter = paper.section_of(claim.items)
+        mine = [
+            r for _, title, rs in self._chapters(paper) if title == chapter for r in rs
+        ]
+        at = mine.index(row)
+        body = self._render(
+            "claim_page.html",
+            "../",
+            row=row,
+            paper=paper,
+            chapter=chapter,
+            chapter_link=f"../papers/{paper.prefix}.html#{_slug(paper, chapter)}",
+            drawn=_Inline(self.figures),
+            used_by=[r for r in self.rows.values() if claim.id in r.claim.uses],
+            before=mine[at - 1] if at else None,
+            after=mine[at + 1] if at + 1 < len(mine) else None,
+        )
+        return f"{anchor(claim.id)}.md", _page(claim.title, body, orphan=True)
+
+    def _chapters(self, paper: Paper) -> list[tuple[Paper, str, tuple[Row, ...]]]:
+        mine = [row for row in self.rows.values() if row.claim.paper == paper.prefix]
+        return list(values.chapters(mine))
+
+    # --- a paper -----------------------------------------------------------------------
+
+    def _trial(self, paper: Paper) -> Mapping[str, Any]:
+        mine = [row for row in self.rows.values() if row.claim.paper == paper.prefix]
+        faults = [(fault, [r for r in mine if r.verdict == fault]) for fault in FAULTS]
+        return {
+            "paper": paper,
+            "rows": mine,
+            "counts": values.counts(mine),
+            "faults": [(fault, rows) for fault, rows in faults if rows],
+            "slips": misprints.of(paper.prefix),
+            "earlier": sum(row.remark == found.EARLIER for row in mine),
+        }
+
+    def _paper(self, paper: Paper) -> tuple[str, str]:
+        trial = self._trial(paper)
+        prose = HERE / "prose" / f"{paper.prefix}.md"
+        said = prose.read_text(encoding="utf-8") if prose.exists() else ""
+        mine = [
+            s
+            for s in self.figures.values()
+            if topic(s.picture, self.rows) == paper.prefix
+        ]
+        shown_by = {s.picture.name: self._naming(s) for s in mine}
+        parts = [
+            f"# {_escaped(paper.title)}",
+            _raw(self._render("paper_head.html", "../", **trial)),
+            said.strip(),
+            "## What is false, or not reproduced",
+            _raw(self._render("paper_faults.html", "../", **trial)),
+            "## How claims rest on each other",
+            _raw(
+                self._render(
+                    "paper_graph.html", "../", graph=self._graph(trial["rows"])
+                )
+            ),
+            "## Claims",
+            _raw(self._render("paper_legend.html", "../")),
+        ]
+        for _, chapter, rows in self._chapters(paper):
+            parts += [
+                f"({_slug(paper, chapter)})=\n### {_escaped(chapter)}",
+                _raw(
+                    self._render("paper_chapter.html", "../", rows=rows, title=chapter)
+                ),
+            ]
+        parts += ["## Figures"] if mine else []
+        for one in mine:
+            parts.append(
+                _raw(
+                    self._render(
+                        "paper_figure.html",
+                        "../",
+                        one=one,
+                        rows=shown_by[one.picture.name],
+                    )
+                )
+            )
+        return f"{paper.prefix}.md", "\n\n".join(parts) + "\n"
+
+    def _naming(self, one: Shown) -> list[Row]:
+        return [r for r in self.rows.values() if r.claim.figure == one.picture.name]
+
+    def _graph(self, rows: Sequence[Row]) -> Markup:
+        nodes = [
+            Node(
+                name=row.claim.id,
+                label=row.claim.id.partition("/")[2],
+                title=f"{row.claim.title} ({row.verdict})",
+                link=f"../claims/{anchor(row.claim.id)}.html",
+                kind=row.kind,
+                uses=row.claim.uses,
+            )
+            for row in rows
+        ]
+        return Markup(picture(nodes, title="Claims and the claims that they rest on"))
+
+    # --- a figure ----------------------------------------------------------------------
+
+    def _figure(self, one: Shown) -> tuple[str, str]:
+        body = self._render("figure_page.html", "../", one=one, rows=self._naming(one))
+        return f"{one.picture.name}.md", _page(one.picture.title, body, orphan=True)
+
+    def _groups(self) -> list[tuple[Paper, list[Shown]]]:
+        every = self.figures.values()
+        return [
+            (paper, mine)
+            for paper in papers()
+            if (
+                mine := [
+                    s for s in every if topic(s.picture, self.rows) == paper.prefix
+                ]
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class _Inline:
+    """The figure of a claim's page, in the page's colours, or why there is none."""
+
+    figures: Mapping[str, Shown]
+
+    def of(self, row: Row) -> Markup:
+        one = self.figures.get(row.claim.figure)
+        if one is None:
+            return Markup()
+        template = _environment("../", {}).get_template("inline_figure.html")
+        return Markup(template.render(one=one))
+
+
+def _environment(prefix: str, rows: Mapping[str, Row]) -> Environment:
+    """Return the report's templates and the site's, with links below `prefix`.
+
+    Ids of `rows` in a text become links.
+    """
+
+    def link(row: Row) -> str:
+        return f"{prefix}claims/{anchor(row.claim.id)}.html"
+
+    def linked(found: re.Match[str]) -> str:
+        row = rows.get(found[1])
+        if row is None:
+            return found[0]
+        title, place = escape(row.claim.title), link(row)
+        return (
+            f'<a class="ref {row.kind}" href="{place}" title="{title}">{found[1]}</a>'
+        )
+
+    def dressed(value: str) -> Markup:
+        return Markup(re.sub(r"<code>(\w+/[\w.-]+)</code>", linked, text(value)))
+
+    made = templates().overlay()
+    made.loader = ChoiceLoader([FileSystemLoader(HERE / "templates"), made.loader])
+    # A copy: the report links within its page.
+    made.filters = {
+        **made.filters,
+        "link": link,
+        "dressed": dressed,
+        "short": lambda paper: references.short_citation(paper.key),
+    }
+    return made
+
+
+def _page(title: str, body: str, *, orphan: bool) -> str:
+    head = "---\norphan: true\n---\n\n" if orphan else ""
+    return f"{head}# {_escaped(title)}\n\n{_raw(body)}\n"
+
+
+def _raw(html: str) -> str:
+    # A blank line is harmless inside the fence; a fence of the same length is not.
+    return f"````{{raw}} html\n{html.strip()}\n````"
+
+
+def _escaped(text: str) -> str:
+    """Return plain text as Markdown that shows it as it is."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def _slug(paper: Paper, chapter: str) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", chapter.lower()).strip("-")
+    return f"{paper.prefix}-{words}"

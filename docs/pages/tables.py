@@ -1,0 +1,205 @@
+"""Tables of measured numbers in documents: ``python docs/pages/tables.py NAME ...``.
+
+What was measured is kept in ``docs/numbers/NAME.json``, with a digest of the files that it
+was measured of, and shown between two comments of a document. Tests see to it that the
+document says what the file does, and that the files are as they were.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+Rows = list[list[str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a document.
+
+    Attributes
+    ----------
+    name : str
+        Of the file and of the comments around the table.
+    document : str
+        Path from the project's root.
+    head : tuple of str
+        Column headings; those after the first `words` hold numbers.
+    sources : tuple of str
+        Patterns of the files that decide the numbers.
+    measure : callable
+        Returns the rows; it may take minutes.
+    words : int
+    """
+
+    name: str
+    document: str
+    head: tuple[str, ...]
+    sources: tuple[str, ...]
+    measure: Callable[[], Rows]
+    words: int = 1
+
+    @property
+    def file(self) -> Path:
+        """Where the numbers are kept."""
+        return ROOT / "docs" / "numbers" / f"{self.name}.json"
+
+    @property
+    def digest(self) -> str:
+        """Digest of the files that decide the numbers, as they are now."""
+        paths = sorted(path for each in self.sources for path in ROOT.glob(each))
+        digest = hashlib.sha256()
+        for path in paths:
+            text = path.read_text(encoding="utf-8")
+            if path.name == "pyproject.toml":
+                # The version and the tools' settings make no difference.
+                text = text[text.index("dependencies = [") : text.index("[dependency-")]
+            digest.update(f"{path.relative_to(ROOT)}\0{text}\0".encode())
+        return digest.hexdigest()[:16]
+
+    def kept(self) -> dict[str, Any]:
+        """Return what the file says."""
+        return json.loads(self.file.read_text(encoding="utf-8"))
+
+    def markdown(self) -> str:
+        """Return the numbers of the file as a Markdown table."""
+        lines = [self.head, ["---"] * self.words]
+        lines[1] += ["---:"] * (len(self.head) - self.words)
+        return "\n".join(
+            f"| {' | '.join(line)} |" for line in [*lines, *self.kept()["rows"]]
+        )
+
+    def block(self) -> re.Pattern[str]:
+        """Return the pattern of its place in the document, comments included."""
+        start, end = (f"<!-- {self.name}: {which} -->" for which in ("start", "end"))
+        return re.compile(rf"({start}\n)(.*?)({end})", re.DOTALL)
+
+    def refresh(self) -> None:
+        """Measure, write the file and the document."""
+        content = {"digest": self.digest, "rows": self.measure()}
+        self.file.parent.mkdir(exist_ok=True)
+        self.file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        path = ROOT / self.document
+        text = path.read_text(encoding="utf-8")
+        table = self.markdown()
+        path.write_text(
+            self.block().sub(rf"\g<1>{table}\n\g<3>", text), encoding="utf-8"
+        )
+
+
+def _extras() -> Rows:
+    """Install each extra into an environment of its own, on top of the one before."""
+    rows: Rows = []
+    told = {
+        "": "`theory`: the closed forms",
+        "plots": "`theory.plots`: pictures at a REPL",
+        "empirical": "`empirical`: training, with PyTorch",
+        "verify": "`verify`: the ledger, its figures and the report",
+    }
+    for extra, words in told.items():
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+            (home,) = Path(folder).glob("lib/python*/site-packages")
+            empty, before = _size(home), os.times()
+            wanted = f".[{extra}]" if extra else "."
+            command = [f"{folder}/bin/python", "-m", "pip", "install", "-q"]
+            command += ["-c", "constraints.txt", wanted]
+            subprocess.run(command, check=True, cwd=ROOT)
+            after = os.times()
+            spent = after.children_user + after.children_system
+            spent -= before.children_user + before.children_system
+            size = (_size(home) - empty) / 1e6
+            rows.append([f"`{wanted}`", words, f"{size:,.0f}", f"{spent:.0f}"])
+    return rows
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _normrelu() -> Rows:
+    """Read the records of the networks with NormReLU and of their rivals."""
+    # Loaded here: `--check` needs no records.
+    from empirical.testbed.records import RunRecord
+
+    arms = ("normrelu", "selu", "relu", "batch", "layer")
+    names = ("NormReLU", "SELU", "ReLU", "BatchNorm", "LayerNorm")
+    rows: Rows = []
+    for depth in (16, 32):
+        for arm, name in zip(arms, names, strict=True):
+            path = ROOT / "results" / "quick" / "runs" / f"{arm}-depth-{depth}.json"
+            record = RunRecord.read(path)
+            if record is None:
+                raise SystemExit(f"{path} is not there: `python -m verify run dc/fig3`")
+            fit, test = (
+                record.draws.series(f"{n}_accuracy") for n in ("train", "test")
+            )
+            # Below the readout: the last hidden layer's.
+            cosine = record.draws.series("cosines")[:, :, -1].mean(axis=0)
+            shares = (fit[:, 1], fit[:, -1], test[:, -1])
+            numbers = [f"{100.0 * each.mean():.0f}" for each in shares]
+            numbers += [f"{value:.2f}" for value in (cosine[0], cosine[-1])]
+            rates = [f"{record.fact(key):g}" for key in ("rate", "stable")]
+            rows.append([name, str(depth), *rates, *numbers])
+    return rows
+
+
+TABLES = (
+    Table(
+        name="extras",
+        document="README.md",
+        head=("to install", "for", "MB", "s of CPU"),
+        sources=("pyproject.toml", "constraints.txt"),
+        measure=_extras,
+        words=2,
+    ),
+    Table(
+        name="normrelu",
+        document="docs/normrelu.md",
+        head=(
+            *("arm", "hidden layers", "rate chosen", "largest stable"),
+            *("fit after one epoch", "fit at the end", "test"),
+            *("cosine at the start", "at the end"),
+        ),
+        sources=("empirical/normrelu/[a-z]*.py",),
+        measure=_normrelu,
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Refresh tables, all by default; or say which are older than what they are of."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    names = [table.name for table in TABLES]
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--check", action="store_true", help="only say which are old")
+    options = parser.parse_args(argv)
+    if unknown := set(options.names) - set(names):
+        parser.error(f"NAME must be one of {', '.join(names)}, got {unknown.pop()}")
+    old = 0
+    for table in TABLES:
+        if options.names and table.name not in options.names:
+            continue
+        if not options.check:
+            table.refresh()
+        elif table.kept()["digest"] != table.digest:
+            old += 1
+            sys.stdout.write(
+                f"{table.name}: {' or '.join(table.sources)} has changed\n"
+            )
+    return 1 if old else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

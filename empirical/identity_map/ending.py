@@ -1,0 +1,65 @@
+"""What is said of networks that were trained to copy images, and their figure."""
+
+from empirical.testbed.ending import Curve, Ending, ended, spread
+from empirical.testbed.records import RunRecord
+
+NEAR = 0.1
+"""Correlations closer than this are called equal."""
+
+
+def ending(record: RunRecord) -> Ending:
+    """Say which of the two functions that fit one image the networks are nearer to."""
+    configuration, draws = record.configuration, record.draws
+    network, count = configuration["network"], len(record.draws)
+    labels = configuration["labels"][0]
+    images = f"{configuration['data']} image{'s' if len(labels) > 1 else ''}"
+    copied = f"{len(labels)} {images} of class {', '.join(map(str, labels))}"
+    if configuration.get("image"):
+        copied = f"the picture {configuration['image']}"
+    if configuration["examples"] is not None:
+        copied = f"{configuration['examples']} {images}s"
+    said = [
+        (
+            f"Trained {count} {network['kind']} network{'s' if count > 1 else ''} of"
+            f" {record.fact('parameters'):,} parameters to reproduce {copied}."
+        )
+    ]
+    done = draws.ended("finished")
+    if done:
+        losses, steps = done.fact("final_loss"), done.fact("steps")
+        said.append(
+            f"{ended(record)}, after {spread(steps, '.0f')} updates, with a loss of"
+            f" {spread(losses, '.1e')}."
+        )
+        said += _meaning(record)
+    else:
+        said.append(f"{ended(record)}: try a smaller `--rate`.")
+    times = record.series("times")
+    curves = [
+        Curve(f"seed {draw.seed}", times[: len(losses)], losses)
+        for draw in draws.having("losses")
+        for losses in (draw.series("losses"),)
+    ]
+    return Ending(
+        said=tuple(said), curves=tuple(curves), x="update", y="training loss", log=True
+    )
+
+
+def _meaning(record: RunRecord) -> list[str]:
+    done = record.draws.ended("finished").having("curve/identity")
+    if not done:
+        return []
+    same = float(done.series("curve/identity").mean())
+    fixed = float(done.series("curve/constant").mean())
+    if abs(same - fixed) < NEAR:
+        nearer = "between the identity and the constant"
+    elif same > fixed:
+        nearer = "nearer to the identity: what was learnt is to copy"
+    else:
+        nearer = "nearer to the constant: what was learnt is the training image"
+    return [
+        (
+            f"On images that it has not seen the output correlates {same:.2f} with the"
+            f" input and {fixed:.2f} with the training image, {nearer}."
+        )
+    ]

@@ -1,0 +1,159 @@
+"""How a command ends: what was run, what came out, where it lies, and a picture of it."""
+
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from empirical.testbed.records import RunRecord
+
+Array = npt.NDArray[Any]
+
+STDOUT = Path("-")
+"""As an output: the record itself, on stdout, and the sentences on stderr."""
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a figure, or points with error bars.
+
+    Attributes
+    ----------
+    label : str
+    x, y : array, shape (n,)
+    error : array, shape (n,), optional
+    """
+
+    label: str
+    x: Array
+    y: Array
+    error: Array | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """What is said of a run once it has ended, and what its figure shows.
+
+    Attributes
+    ----------
+    said : tuple of str
+        Sentences: what was run, on what, how it ended, what that means.
+    curves : tuple of Curve
+    x, y : str
+        What the axes are.
+    log : bool
+        Whether the vertical axis is logarithmic.
+    """
+
+    said: tuple[str, ...]
+    curves: tuple[Curve, ...]
+    x: str
+    y: str
+    log: bool = False
+
+
+def check_figure(path: Path | None) -> None:
+    """See, before any work, that a figure can be drawn.
+
+    Raises
+    ------
+    ValueError
+        If its ending is not one of `FORMATS`, or Matplotlib is not installed; the message
+        names the extra.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"--figure must end in {', '.join(FORMATS)}, but it is {path}")
+    _figure()
+
+
+def finish(
+    record: RunRecord, ending: Ending, *, output: Path | None, figure: Path | None
+) -> None:
+    """Write the record and the figure where they are asked for, and say how it ended."""
+    where = "No record is kept: `--output FILE` keeps one, `--output -` prints it."
+    if output == STDOUT:
+        sys.stdout.write(record.text())
+        where = "The record is on stdout."
+    elif output is not None:
+        record.write(output)
+        where = f"The record is in {output}."
+    if figure is not None:
+        draw(ending, figure)
+        where += f" The figure is in {figure}."
+    stream = sys.stderr if output == STDOUT else sys.stdout
+    for sentence in (*ending.said, where):
+        stream.write(textwrap.fill(sentence, 88, break_on_hyphens=False) + "\n")
+
+
+def draw(ending: Ending, path: Path) -> None:
+    """Draw an ending's curves to a file.
+
+    Raises
+    ------
+    ValueError
+        If Matplotlib is not installed; the message names the extra.
+    """
+    figure: Any = _figure()
+    ax: Any = figure.subplots()
+    for curve in ending.curves:
+        style = {"linewidth": 1.4, "label": curve.label}
+        if curve.error is None:
+            ax.plot(curve.x, curve.y, **style)
+        else:
+            ax.errorbar(curve.x, curve.y, yerr=curve.error, capsize=2, **style)
+    ax.set(xlabel=ending.x, ylabel=ending.y, yscale="log" if ending.log else "linear")
+    if len(ending.curves) > 1:
+        ax.legend(frameon=False, fontsize="small")
+    figure.savefig(path, dpi=150)
+
+
+def _figure() -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            'a figure needs Matplotlib: python -m pip install "deep-ledger[plots]"'
+        ) from error
+    return Figure(figsize=(6.4, 4.0), layout="constrained")
+
+
+def spread(values: Sequence[float] | Array, form: str = ".3g") -> str:
+    """Return a number, or the least and the largest of several.
+
+    Examples
+    --------
+    >>> spread([0.25]), spread([1.0, 3.0, 2.0])
+    ('0.25', '1 to 3')
+    """
+    low, high = float(np.min(values)), float(np.max(values))
+    shown = format(low, form)
+    return shown if format(high, form) == shown else f"{shown} to {format(high, form)}"
+
+
+def ended(record: RunRecord, noun: str = "network") -> str:
+    """Say how the replicates of a record ended.
+
+    Examples
+    --------
+    >>> from empirical.testbed.records import Draw, Draws
+    >>> draws = Draws(Draw(keys={}, status=s) for s in ("finished", "diverged"))
+    >>> record = RunRecord(configuration={}, schema=1, device="cpu", code="", draws=draws)
+    >>> ended(record)
+    'Of 2 networks 1 finished and 1 diverged'
+    """
+    status = record.draws.status
+    kinds = list(dict.fromkeys(status))
+    if len(kinds) == 1:
+        each = f"The {noun}" if len(status) == 1 else f"All {len(status)} {noun}s"
+        return f"{each} {kinds[0]}"
+    counts = " and ".join(f"{status.count(kind)} {kind}" for kind in kinds)
+    return f"Of {len(status)} {noun}s {counts}"

@@ -1,0 +1,70 @@
+"""Numbers in documents come from files that a command wrote, and are not out of date."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from pages import tables
+from pages.tables import TABLES, Table
+
+AGAIN = "`python docs/pages/tables.py {}` measures it again"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
+def test_a_document_says_what_was_measured(table: Table) -> None:
+    text = (tables.ROOT / table.document).read_text(encoding="utf-8")
+    found = table.block().search(text)
+    assert found is not None, f"{table.document} has no place for {table.name}"
+    assert found[2] == table.markdown() + "\n", AGAIN.format(table.name)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
+def test_numbers_are_not_older_than_what_they_are_of(table: Table) -> None:
+    assert table.kept()["digest"] == table.digest, AGAIN.format(table.name)
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
+    """A table of one number, which a file holds."""
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "code.py").write_text("7")
+    (tmp_path / "page.md").write_text(
+        "before\n<!-- toy: start -->\n<!-- toy: end -->\nafter\n"
+    )
+    made = Table(
+        name="toy",
+        document="page.md",
+        head=("what", "number"),
+        sources=("*.py",),
+        measure=lambda: [["seven", (tmp_path / "code.py").read_text()]],
+    )
+    monkeypatch.setattr(tables, "TABLES", (made,))
+    return made
+
+
+def test_a_table_is_measured_written_and_goes_out_of_date(
+    toy: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tables.main([]) == 0
+    page = (tmp_path / "page.md").read_text()
+    assert page.startswith("before\n<!-- toy: start -->\n| what | number |\n")
+    assert page.endswith("| seven | 7 |\n<!-- toy: end -->\nafter\n")
+    assert tables.main(["--check"]) == 0
+    (tmp_path / "code.py").write_text("8")
+    assert tables.main(["--check", "toy"]) == 1
+    assert capsys.readouterr().out == "toy: *.py has changed\n"
+    assert tables.main(["toy"]) == 0
+    assert "| seven | 8 |" in (tmp_path / "page.md").read_text()
+
+
+def test_versions_of_the_project_make_nothing_old(toy: Table, tmp_path: Path) -> None:
+    project = tmp_path / "pyproject.toml"
+    text = 'version = "{}"\ndependencies = [{}]\n[dependency-groups]\nx = 1\n'
+    of = dataclasses.replace(toy, sources=("pyproject.toml",))
+    project.write_text(text.format("1", "'numpy'"))
+    first = of.digest
+    project.write_text(text.format("2", "'numpy'"))
+    assert of.digest == first
+    project.write_text(text.format("2", "'scipy'"))
+    assert of.digest != first

@@ -1,0 +1,156 @@
+"""A phase diagram as numbers: cells of equal size, and the edge of chaos across them.
+
+`theory.plots.phase_diagram` draws it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from theory.activations import Activation
+from theory.phase._correlations import coarse
+from theory.phase._curves import moments
+from theory.phase._settling import settle
+from theory.phase._state import State, first_slope
+from theory.phase._state import depth as depths
+from theory.phase.edges import edge_curve, edge_points
+
+Array = npt.NDArray[np.float64]
+
+BLOCK = 20_000
+"""Networks that are classified together."""
+
+START = 1.0
+"""Variance of the first layer's pre-activations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagram:
+    """Depth scales and phases on a grid of networks, and the edge of chaos.
+
+    Attributes
+    ----------
+    name : str
+        Of the activation.
+    weights, biases : tuple of float
+        The ends of the axes: variances of the weights, times the width, and of the biases.
+    depth : array, shape (points, points)
+        Depth scale of correlations, in layers, by bias and weight variance; NaN where there
+        is none, since variances grow without bound.
+    phase : array of str, shape (points, points)
+        ``"ordered"``, ``"chaotic"``, ``"critical"`` or ``"divergent"``.
+    edges : tuple of (array, array)
+        Weight and bias variances along each part of the edge.
+    """
+
+    name: str
+    weights: tuple[float, float]
+    biases: tuple[float, float]
+    depth: Array
+    phase: npt.NDArray[np.str_]
+    edges: tuple[tuple[Array, Array], ...]
+
+
+def diagram(
+    activation: Activation,
+    weights: tuple[float, float],
+    biases: tuple[float, float],
+    points: int,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Diagram:
+    r"""Classify the centres of points x points cells and find the edge among them.
+
+    .. math:: \xi_c = -1 / \log \chi_c
+
+    Parameters
+    ----------
+    activation : Activation
+    weights, biases : tuple of float
+        The ends of both axes, 0 <= low < high.
+    points : int
+        Cells a side.
+    progress : callable, optional
+        Takes the number of networks that are classified, and of all.
+
+    Returns
+    -------
+    Diagram
+
+    Notes
+    -----
+    Depth scales are as accurate as a picture needs: 1e-4 except next to the edge.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> found = diagram(act.erf, (0.0, 4.0), (0.0, 0.5), 4)
+    >>> found.phase[0].tolist()  # the smallest biases
+    ['ordered', 'chaotic', 'chaotic', 'chaotic']
+    """
+    w, b = (low + (high - low) * _centres(points) for low, high in (weights, biases))
+    w, b = (v.ravel() for v in np.broadcast_arrays(w, b[:, None]))
+    m = moments(activation)
+    q = settle(m, w, b, START)
+    panels = coarse(q[first_slope(m, q, w) > 1.0])
+    depth, phase = np.empty(w.size), np.empty(w.size, dtype="U9")
+    for block in np.array_split(np.arange(w.size), -(-w.size // BLOCK)):
+        s = State(m, w[block], b[block], START, panels)
+        # A slope of nothing may be interpolated to less.
+        depth[block], phase[block] = depths(np.maximum(s.chi_c, 0.0)), s.phase
+        if progress is not None:
+            progress(int(block[-1]) + 1, w.size)
+    shape = (points, points)
+    edges = _edges(activation, weights, biases)
+    return Diagram(
+        activation.name,
+        weights,
+        biases,
+        depth.reshape(shape),
+        phase.reshape(shape),
+        edges,
+    )
+
+
+def _centres(points: int) -> Array:
+    return (np.arange(points) + 0.5) / points
+
+
+def _edges(
+    activation: Activation, weights: tuple[float, float], biases: tuple[float, float]
+) -> tuple[tuple[Array, Array], ...]:
+    """Return the parts of the edge with stable variances that cross the window."""
+    if not np.isfinite(activation.derivative_second_moment):
+        return ()
+    single = [p for p in edge_points(activation) if p.stable and biases[0] == 0.0]
+    if single and np.isnan(single[0].variance):
+        w = single[0].weight_var
+        inside = weights[0] <= w <= weights[1]
+        return ((np.array([w]), np.array([0.0])),) if inside else ()
+    # As far as 1e4 times the largest bias in variance; a curve of no return beyond.
+    top = min(1e7, 1e4 * biases[1])
+    q = np.geomspace(1e-7, top, 3000)
+    edge = edge_curve(q, activation)
+    w, b = np.asarray(edge.weight_var), np.asarray(edge.bias_var)
+    keep = np.asarray(edge.stable) & (b >= 0.0) & (b <= 1.5 * biases[1])
+    keep &= (w >= 0.0) & (w <= 3.0 * weights[1])
+    pieces = np.split(np.arange(q.size), np.flatnonzero(np.diff(keep)) + 1)
+    return tuple((w[p], b[p]) for p in pieces if keep[p[0]] and p.size > 1)
+
+
+def reach(activation: Activation, biases: tuple[float, float]) -> float:
+    """Return an end of the axis of weights that shows both phases.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> reach(act.tanh, (0.0, 0.5))
+    5.0
+    """
+    if not np.isfinite(activation.derivative_second_moment):
+        return 4.0
+    points = [p for b in biases for p in edge_points(activation, b)]
+    largest = max((p.weight_var for p in points if p.stable), default=2.5)
+    return float(f"{1.6 * largest:.1g}")
