@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import kernels
+from theory import _checks, kernels
 from theory.activations import Activation
 from theory.phase import diagram as diagrams
 
@@ -158,16 +158,10 @@ def kernel(matrix: npt.ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
     >>> ax.images[0].get_array().shape
     (20, 20)
     """
-    values = np.asarray(matrix, dtype=np.float64)
+    values = _checks.real("plots.kernel", "matrix", matrix)
     if values.ndim != 2 or not values.size:
         raise ValueError(
             f"plots.kernel: `matrix` must have two axes, got shape {values.shape}"
-        )
-    if not np.isfinite(values).all():
-        count = int((~np.isfinite(values)).sum())
-        raise ValueError(
-            f"plots.kernel: `matrix` must be finite, but {count} of {values.size} entries"
-            " are not"
         )
     axes: Any = _axes(ax)
     largest = float(np.abs(values).max()) or 1.0

@@ -52,9 +52,11 @@ INTERNAL = (
     "theory.duals",
     "theory.grids",
     "theory.meshes",
+    "theory.plots",
 )
 """Modules whose functions get what others have checked: engines, tables and meshes are
-called with flat arrays of checked numbers, thousands of times for one public call."""
+called with flat arrays of checked numbers, thousands of times for one public call.
+Pictures take Matplotlib's axes, and have tests of their own."""
 
 INNER = {
     "theory.activations.base.pair",
@@ -73,6 +75,8 @@ INNER = {
     "theory.matrices.dot",
     "theory.matrices.each",
     "theory.identity_map.ranks.Rank.require_decided",
+    "theory.phase.diagram.diagram",
+    "theory.phase.diagram.reach",
 }
 """Called with what was checked before: of a matrix, for every panel."""
 
@@ -1231,11 +1235,36 @@ IDENTITY = (
     ),
     call(
         im.wide_signals,
-        {"kernel_size": WHOLE, "layers": WHOLE},
+        {
+            "kernel_size": WHOLE,
+            "layers": WHOLE,
+            "weight_var": NOT_NEGATIVE & ONE - {"huge"},
+            "bias_var": NOT_NEGATIVE & ONE | {"pair"},
+        },
         image=np.eye(3),
         other=np.ones((3, 3)),
         kernel_size=3,
         layers=2,
+        weight_var=0.5,
+        bias_var=0.1,
+    ),
+    call(
+        im.promise,
+        {
+            "image": OWN - {"own huge", "own axis"},
+            "kernel_size": WHOLE,
+            "scale": POSITIVE & ONE - {"huge"},
+            "delta": frozenset({"half", "tiny"}),
+            "pixel_bound": NONE | NOT_NEGATIVE & ONE - {"huge"},
+            "rank_tolerance": NONE | UNIT & ONE,
+        },
+        image=IMAGE,
+        kernel_size=3,
+        scale=0.1,
+        delta=0.05,
+        pixel_bound=10.0,
+        form="sharp",
+        rank_tolerance=1e-9,
     ),
     call(
         im.receptive_field,
@@ -1581,7 +1610,7 @@ IDENTITY = (
     call(
         im.patch_rank,
         {
-            "image": OWN - {"own huge"},
+            "image": OWN - {"own huge", "own axis"},
             "kernel_size": WHOLE,
             "rank_tolerance": NONE | UNIT & ONE,
         },
@@ -1591,7 +1620,7 @@ IDENTITY = (
     ),
     call(
         im.patches,
-        {"image": OWN - {"own huge"}, "kernel_size": WHOLE},
+        {"image": OWN - {"own huge", "own axis"}, "kernel_size": WHOLE},
         image=IMAGE,
         kernel_size=3,
     ),

@@ -84,7 +84,8 @@ def image(who: str, name: str, value: Any) -> Array:
         raise ValueError(
             f"{who}: `{name}` must have at least one pixel, got shape {out.shape}."
         )
-    if out.ndim == 3 and out.shape[0] in (1, 3) and out.shape[2] > MANY:
+    channels, height, width = out.shape if out.ndim == 3 else (0, 0, 0)
+    if channels in (1, 3) and height > 1 and width > MANY:
         raise ValueError(
             f"{who}: `{name}` must have its channels last, (H, W, C), got {out.shape},"
             " which looks like PyTorch's (C, H, W). Pass"

@@ -94,6 +94,15 @@ def promise(
     top = float(np.abs(pixels).max())
     if pixel_bound is not None:
         top = _checks.scalar(who, "pixel_bound", pixel_bound)
+    p = _inputs.probability(who, "delta", delta)
+    _checks.choice(who, "form", form, _inputs.FORMS)
+    if rank_tolerance is not None:
+        rank_tolerance = _checks.scalar(who, "rank_tolerance", rank_tolerance)
+        wide = rank_tolerance >= 1.0
+        _checks.reject(who, "rank_tolerance", "lie in [0, 1)", wide, rank_tolerance, "")
+    with np.errstate(over="ignore"):
+        worst = np.square(top * sigma * size) * pixels.shape[2]
+    _checks.result(who, worst, "image", "pixel_bound", "scale")
     rank = patch_rank(pixels, size, rank_tolerance=rank_tolerance)
     rank.require_decided(who)
     bound = mse_bound(
@@ -102,7 +111,7 @@ def promise(
         pixels.shape[2],
         pixel_bound=top,
         scale=sigma,
-        delta=delta,
+        delta=p,
         form=form,
     )
     return Promise(rank, bound)

@@ -132,14 +132,19 @@ def wide_signals(
     gap = ((x - y) * (x + y)).mean(axis=2)
     d = 0.5 * ((x - y) ** 2).mean(axis=2)
     lengths, differences = [], []
-    for layer, bias in enumerate(np.broadcast_to(given, (count,))):
-        if layer:
-            q, gap, d = 0.5 * q, 0.5 * gap, _behind_relu(q, gap, d)
-        q, gap, d = (weight * _patch_mean(v, size) for v in (q, gap, d))
-        q = q + bias
-        lengths.append(q)
-        differences.append(d)
-    return Signals(np.stack(lengths), np.stack(differences))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for layer, bias in enumerate(np.broadcast_to(given, (count,))):
+            if layer:
+                q, gap, d = 0.5 * q, 0.5 * gap, _behind_relu(q, gap, d)
+            q, gap, d = (weight * _patch_mean(v, size) for v in (q, gap, d))
+            q = q + bias
+            lengths.append(q)
+            differences.append(d)
+    names = ("image", "other", "weight_var", "bias_var")
+    return Signals(
+        _checks.result(who, np.stack(lengths), *names),
+        _checks.result(who, np.stack(differences), *names),
+    )
 
 
 def _patch_mean(values: Array, size: int) -> Array:
@@ -157,7 +162,7 @@ def _patch_mean(values: Array, size: int) -> Array:
 def _behind_relu(q: Array, gap: Array, d: Array) -> Array:
     """Half the mean squared difference of two ReLUs."""
     other = np.maximum(q - gap, 0.0)
-    product = np.sqrt(q * other)
+    product = np.sqrt(q) * np.sqrt(other)
     roots = np.sqrt(q) + np.sqrt(other)
     between = np.divide(gap, roots, out=np.zeros_like(gap), where=roots > 0.0)
     # 1 - cos of the angle, from differences alone.
