@@ -53,6 +53,15 @@ def _case(measured: Any, predicted: Any = 0.0, **more: Any) -> CaseRecord:
 
 
 @pytest.mark.parametrize(
+    ("limits", "shown"),
+    [((0.5, None), "≥ 0.5"), ((None, 0.5), "≤ 0.5"), ((0.0, 0.5), "0 to 0.5")],
+)
+def test_limits_of_an_effect_are_shown_as_such(limits: Any, shown: str) -> None:
+    measured = {"treated": [1.0, 2.0], "baseline": [0.0, 1.0]}
+    assert numbers.predicted_of(_case(measured, list(limits))) == shown
+
+
+@pytest.mark.parametrize(
     ("mean", "stderr", "shown"),
     [
         (0.123456, 0.004, "0.123 ± 0.004"),

@@ -23,10 +23,10 @@ def predicted_of(case: CaseRecord | None, digits: int = 6) -> str:
     if case is None or case.error:
         return ""
     if "treated" in as_fields(case.measured):
-        least, most = case.predicted
-        return " to ".join(
-            "" if v is None else _short(v, digits) for v in (least, most)
-        )
+        least, most = (None if v is None else _short(v, digits) for v in case.predicted)
+        if least is None:
+            return f"≤ {most}"
+        return f"≥ {least}" if most is None else f"{least} to {most}"
     value, stderr = worst_entry(case.predicted, case), _stderr(case)
     return _short(value, digits) if stderr is None else _to_error(value, stderr)
 
