@@ -68,6 +68,16 @@ class Contrast:
     treated: Any
     baseline: Any
 
+    @classmethod
+    def alone(cls, values: npt.ArrayLike) -> "Contrast":
+        """Return one number a replicate as an effect against nothing.
+
+        >>> Contrast.alone([0.5, 0.25]).baseline.tolist()
+        [0.0, 0.0]
+        """
+        treated = np.asarray(values, dtype=np.float64)
+        return cls(treated, np.zeros_like(treated))
+
 
 @dataclass(frozen=True)
 class Enclosure:

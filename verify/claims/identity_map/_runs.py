@@ -4,7 +4,7 @@ A number of each network that has fitted its image, as ``docs/identity-map.md`` 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -160,28 +160,7 @@ def _looked_at(arms: tuple[Arm, ...], *, scale: str, **_case: Any) -> tuple[Run,
     return tuple(Run(NETWORKS, name, scale) for name in found)
 
 
-def within(number: Array) -> Contrast:
-    """Compare a number of each network with zero: two of one network, say."""
-    return Contrast(number, np.zeros_like(number))
-
-
 # --- claims -----------------------------------------------------------------------------
-
-Limits = tuple[float | None, float | None]
-
-
-def _limits(limits: Limits, **_case: Any) -> Limits:
-    return limits
-
-
-def stated(
-    least: float | None, most: float | None = None, rival: Limits = (None, 0.0)
-) -> Mapping[str, Any]:
-    """Return a claim's smallest effect, and the rival hypothesis: none, or the reverse."""
-    return {
-        "predict": partial(_limits, (least, most)),
-        "must_refute": partial(_limits, rival),
-    }
 
 
 def effect(*, where: str, paired: bool = False, **parts: Any) -> Claim:

@@ -7,6 +7,7 @@ What is tried, by how much at least and on how many networks stands in
 from functools import partial
 
 from verify.claim import Case, grid
+from verify.claims._predictors import stated, unmet
 from verify.claims.identity_map._runs import (
     NETWORKS,
     contrast,
@@ -16,10 +17,8 @@ from verify.claims.identity_map._runs import (
     named,
     names,
     orthogonal,
-    stated,
-    within,
 )
-from verify.compare import Contrast, Outcome
+from verify.compare import Contrast
 from verify.trained import Run
 
 RELU = r"fcn-relu-depth-(\d+)-width-\d+"
@@ -98,7 +97,7 @@ WIDTH = contrast(
         r"-\text{the width}|\le 0.1,\ 4\text{ layers}"
     ),
     where="Appendix E.1",
-    **stated(-0.1, 0.1, rival=(0.1, None)),
+    **stated(-0.1, 0.1, wrong=(0.1, None)),
     version=2,
     uses=("id/Fig11",),
     withstands={"frozen": "width makes no difference to random layers either"},
@@ -158,7 +157,7 @@ MSE = effect(
 
 def _at_depth(*, scale: str, activation: str, layers: int) -> Contrast:
     name = names(PATTERNS[activation], scale)[layers]
-    return within(orthogonal("identity")(name, scale))
+    return Contrast.alone(orthogonal("identity")(name, scale))
 
 
 def _look_at_depth(*, scale: str, activation: str, layers: int) -> tuple[Run, ...]:
@@ -183,7 +182,7 @@ NEVER = effect(
     runs=_look_at_depth,
     paired=True,
     measure=_at_depth,
-    **stated(-0.2, 0.2, rival=(0.5, None)),
+    **stated(-0.2, 0.2, wrong=(0.5, None)),
     version=2,
     figure="identity_figure_14",
 )
@@ -236,9 +235,7 @@ RESIDUAL = contrast(
     title="Residual networks stay near the identity, less with depth",
     statement=r"\overline{\cos}(f(x),x):\ 2\text{ layers}-8\text{ layers}\ge 0.05",
     where="Figure 41",
-    expected=Outcome.REFUTED,
-    predict=stated(0.05)["predict"],
-    must_hold=stated(0.0, 0.05)["predict"],
+    **unmet((0.05, None), (0.0, 0.05)),
     version=2,
     finding="It is less, by 0.03 from two layers to eight: below the smallest effect.",
     figure="identity_figure_41",
@@ -246,7 +243,7 @@ RESIDUAL = contrast(
 
 
 def _residual(*, scale: str, layers: int) -> Contrast:
-    return within(curve("identity")(f"residual-depth-{layers}", scale))
+    return Contrast.alone(curve("identity")(f"residual-depth-{layers}", scale))
 
 
 def _look_at_residual(*, scale: str, layers: int) -> tuple[Run, ...]:
@@ -268,7 +265,7 @@ NEAR_IDENTITY = effect(
     paired=True,
     measure=_residual,
     # As a constant has.
-    **stated(0.75, rival=(None, 0.5)),
+    **stated(0.75, wrong=(None, 0.5)),
     version=2,
     withstands={
         "short": "26 updates fit the image: such networks begin near the identity",

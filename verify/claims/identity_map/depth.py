@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from verify.claim import Claim, Evidence, Source
+from verify.claims._predictors import stated, unmet
 from verify.claims.identity_map._runs import (
     KEY,
     NETWORKS,
@@ -25,10 +26,8 @@ from verify.claims.identity_map._runs import (
     orthogonal,
     probe,
     run,
-    stated,
-    within,
 )
-from verify.compare import Contrast, Outcome
+from verify.compare import Contrast
 from verify.trained import Run
 
 
@@ -140,7 +139,7 @@ RECOVERY = effect(
 def _washed_out(*, scale: str) -> Contrast:
     """Least error over the upper half of the deepest networks."""
     errors = _errors(deep(scale), scale)
-    return within(errors[:, errors.shape[1] // 2 :].min(axis=1))
+    return Contrast.alone(errors[:, errors.shape[1] // 2 :].min(axis=1))
 
 
 WASHED_OUT = effect(
@@ -153,7 +152,7 @@ WASHED_OUT = effect(
     paired=True,
     measure=_washed_out,
     # As on pixels.
-    **stated(0.7, rival=(None, 0.4)),
+    **stated(0.7, wrong=(None, 0.4)),
     version=2,
     finding="At 28 x 28 with biases one of five keeps half of the classes: undecided.",
 )
@@ -201,9 +200,7 @@ LAYER_PICTURES = effect(
     where="Figures 15 to 18",
     paired=True,
     measure=_seen,
-    expected=Outcome.REFUTED,
-    predict=stated(0.1)["predict"],
-    must_hold=stated(None, 0.1)["predict"],
+    **unmet((0.1, None), (None, 0.1)),
     version=3,
     assumptions=("an image that was not trained on",),
     finding="The second layer sees it nearly as well: the first has 0.02 more.",
@@ -231,7 +228,7 @@ CHANGE = effect(
     paired=True,
     measure=_top,
     # The lower layers far ahead.
-    **stated(0.0, rival=(None, -0.1)),
+    **stated(0.0, wrong=(None, -0.1)),
     version=2,
     figure="identity_figure_19",
 )
@@ -313,9 +310,7 @@ ROBUST = effect(
     where="Section 3.2, Figures 7 and 21",
     paired=True,
     measure=_elsewhere,
-    expected=Outcome.REFUTED,
-    predict=stated(-0.1)["predict"],
-    must_hold=stated(None, -0.1)["predict"],
+    **unmet((-0.1, None), (None, -0.1)),
     version=2,
     finding=(
         "The constant is made from the boundary inwards; at other sizes what grows there"

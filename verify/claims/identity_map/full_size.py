@@ -8,17 +8,15 @@ least and on how many networks stands in ``docs/identity-map.md``.
 from typing import Any
 
 from verify.claim import Claim, grid
+from verify.claims._predictors import Limits, stated
 from verify.claims.identity_map._runs import (
     Array,
-    Limits,
     contrast,
     curve,
     effect,
     looks,
     named,
     probe,
-    stated,
-    within,
 )
 from verify.compare import Contrast
 from verify.trained import Run
@@ -113,7 +111,7 @@ def _digits(layers: int, field: str, *, scale: str) -> Array:
 
 
 def _five_on_digits(*, scale: str) -> Contrast:
-    return within(_digits(5, "identity", scale=scale))
+    return Contrast.alone(_digits(5, "identity", scale=scale))
 
 
 IDENTITY = _full(
@@ -127,7 +125,7 @@ IDENTITY = _full(
     paired=True,
     measure=_five_on_digits,
     # As Gaussian probes have it.
-    **stated(0.9, rival=(None, 0.8)),
+    **stated(0.9, wrong=(None, 0.8)),
     version=2,
     finding="On digits; on Gaussian and uniform noise it is less: the probe decides.",
 )

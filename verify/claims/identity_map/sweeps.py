@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from verify.claim import Claim, Evidence, Source
+from verify.claims._predictors import stated
 from verify.claims.identity_map._runs import (
     KEY,
     contrast,
@@ -20,7 +21,6 @@ from verify.claims.identity_map._runs import (
     names,
     orthogonal,
     run,
-    stated,
 )
 
 Array = npt.NDArray[np.float64]

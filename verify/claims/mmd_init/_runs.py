@@ -6,7 +6,6 @@ written in ``docs/mmd-init.md``.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from empirical.mmd_init.experiments import REACHED
 from empirical.mmd_init.study import STUDY
 from empirical.testbed.records import Draws
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import Limits, stated
 from verify.compare import Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Trainer
 
 Array = npt.NDArray[np.float64]
-Limits = tuple[float | None, float | None]
 
 KEY = "lee2023unsupervised"
 NETWORKS = Trainer(STUDY)
@@ -81,21 +80,10 @@ def effect(
     `wrong` are limits that have to be refuted: of no effect, by default.
     """
     return trained(
-        predict=partial(limits, least, most),
         measure=measure,
-        must_refute=partial(limits, *wrong),
+        **stated(least, most, wrong),
         **parts,
     )
-
-
-def limits(least: float | None, most: float | None, **_case: Any) -> Limits:
-    """Predict that an effect lies between two limits."""
-    return least, most
-
-
-def alone(values: Array) -> Contrast:
-    """Return numbers by start as an effect against nothing."""
-    return Contrast(values, np.zeros_like(values))
 
 
 # --- records --------------------------------------------------------------------------

@@ -4,21 +4,20 @@ from functools import partial
 from typing import Any
 
 from empirical.mmd_init.experiments import NOISES
+from verify.claims._predictors import unmet
 from verify.claims.mmd_init._runs import (
     ALONE,
     NETWORKS,
     OURS,
     UNLABELLED,
     Array,
-    alone,
     constant,
     dead,
     effect,
     learnt,
-    limits,
     trained,
 )
-from verify.compare import Contrast, Outcome
+from verify.compare import Contrast
 
 BOTH = NETWORKS.looks("mmd-xavier", "uniform-xavier")
 UNIFORM, REGULARISED = NETWORKS.looks("uniform-xavier"), NETWORKS.looks("mmd-xavier")
@@ -54,10 +53,8 @@ DEGENERATE = _effect(
 )
 
 A_FIFTH = _trained(
-    predict=partial(limits, 0.0, None),
     measure=partial(_constant, 0.2),
-    must_hold=partial(limits, None, 0.0),
-    expected=Outcome.REFUTED,
+    **unmet((0.0, None), (None, 0.0)),
     finding="To a quarter (13.1 of 52.9 %) after 3,000 steps of a narrow network.",
     id="mmd/tab3-fifth",
     runs=BOTH,
@@ -125,10 +122,8 @@ DEAD_DETACHED = _trained(
     items=("Tab4", "Dead"),
     title="The loss against detachment leaves no more than a tenth of those",
     statement=r"8.21\,(\xi=0)\to0.02\,(\xi=1)\;\%\text{ in layer 3}",
-    predict=partial(limits, 0.0, None),
     measure=_tenth_left,
-    must_hold=partial(limits, None, 0.0),
-    expected=Outcome.REFUTED,
+    **unmet((0.0, None), (None, 0.0)),
     where="Table 4",
     figure="mmd_table_4",
     quick=False,
@@ -141,7 +136,7 @@ DEAD_DETACHED = _trained(
 
 
 def _worst_layer(*, scale: str) -> Contrast:
-    return alone(dead("mmd-xavier", scale, **OURS).max(axis=1))
+    return Contrast.alone(dead("mmd-xavier", scale, **OURS).max(axis=1))
 
 
 FEW_DEAD = _effect(

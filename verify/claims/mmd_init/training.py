@@ -7,22 +7,21 @@ from typing import Any
 import numpy as np
 
 from empirical.mmd_init.experiments import NOISES
+from verify.claims._predictors import unmet
 from verify.claims.mmd_init._runs import (
     ALONE,
     NETWORKS,
     OURS,
     UNLABELLED,
     Array,
-    alone,
     effect,
     learnt,
-    limits,
     runs,
     series,
     trained,
     window,
 )
-from verify.compare import Contrast, Outcome
+from verify.compare import Contrast
 from verify.trained import NotLearnt
 
 BOTH = NETWORKS.looks("mmd-xavier", "uniform-xavier")
@@ -120,14 +119,12 @@ FIGURE_1A = _uniform_claim(
 def _spread_over_inputs(*, scale: str) -> Contrast:
     """Median over perturbed models of p's standard deviation over inputs."""
     spread = series("uniform-xavier", scale, "densities/after/spread", **ALONE)
-    return alone(np.median(spread, axis=1))
+    return Contrast.alone(np.median(spread, axis=1))
 
 
 FIGURE_1B = _trained(
-    predict=partial(limits, None, 0.05),
     measure=_spread_over_inputs,
-    must_hold=partial(limits, 0.05, None),
-    expected=Outcome.REFUTED,
+    **unmet((None, 0.05), (0.05, None)),
     finding="After 3,000 steps of a narrow network it is 0.10; it falls as they go on.",
     id="mmd/Fig1b",
     runs=UNIFORM,
@@ -181,10 +178,8 @@ FIGURE_2 = _effect(
 )
 
 FIGURE_2_CHOSEN = _trained(
-    predict=partial(limits, 0.1, None),
     measure=partial(_around, 0.5),
-    must_hold=partial(limits, None, 0.0),
-    expected=Outcome.REFUTED,
+    **unmet((0.1, None), (None, 0.0)),
     id="mmd/Fig2-chosen",
     runs=DETACHED,
     items=("Fig2", "Fig2chosen"),
@@ -241,10 +236,8 @@ def _fall(*, scale: str, term: str) -> Contrast:
 
 
 BOTH_FALL = _trained(
-    predict=partial(limits, math.log(1.5), None),
     measure=_fall,
-    must_hold=partial(limits, None, math.log(1.5)),
-    expected=Outcome.REFUTED,
+    **unmet((math.log(1.5), None), (None, math.log(1.5))),
     id="mmd/both-fall",
     runs=REGULARISED,
     items=("BothFall",),

@@ -14,6 +14,7 @@ from empirical.square_loss.experiments import Configuration
 from empirical.square_loss.study import STUDY
 from empirical.testbed.records import Draw, Draws, RunRecord
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import Limits, stated
 from verify.claims.square_loss._networks import Array
 from verify.compare import Contrast, EffectWithin
 from verify.reading import Reading
@@ -80,7 +81,7 @@ def effect(
     least: float | None,
     most: float | None = None,
     *,
-    wrong: tuple[float | None, float | None] = (None, 0.0),
+    wrong: Limits = (None, 0.0),
     **parts: Any,
 ) -> Claim:
     """Return a claim that an effect, paired by seed, lies between two limits.
@@ -88,19 +89,11 @@ def effect(
     `wrong` are limits that have to be refuted; of none at all, by default.
     """
     return trained(
-        predict=partial(limits, least, most),
         measure=measure,
         compare=EffectWithin(paired=True),
-        must_refute=partial(limits, *wrong),
+        **stated(least, most, wrong),
         **parts,
     )
-
-
-def limits(
-    least: float | None, most: float | None, **_case: Any
-) -> tuple[float | None, float | None]:
-    """Predict that an effect lies between two limits."""
-    return least, most
 
 
 # --- records --------------------------------------------------------------------------
@@ -232,12 +225,6 @@ def learnt(*starts: Start, scale: str, data: str, counts: Counts = fits) -> list
     return [Draws(found[seed] for seed in kept) for found in each]
 
 
-def alone(values: Any) -> Contrast:
-    """Return values by seed as an effect against nothing."""
-    treated = np.asarray(values, dtype=np.float64)
-    return Contrast(treated, np.zeros_like(treated))
-
-
 def mean_of(starts: tuple[Start, ...], value: Callable[[Draws], Array]) -> Any:
     """Return a measure: the mean of a value over the starts of a seed, by seed."""
     return partial(_mean_of, starts, value)
@@ -252,7 +239,7 @@ def _mean_of(
     **_case: Any,
 ) -> Contrast:
     each = [value(found) for found in learnt(*starts, scale=scale, data=data)]
-    return alone(np.mean(each, axis=0))
+    return Contrast.alone(np.mean(each, axis=0))
 
 
 def log_ratio(

@@ -11,6 +11,7 @@ import numpy as np
 
 from empirical.testbed.records import Draw
 from verify.claim import Claim, Evidence, Source
+from verify.claims._predictors import unmet
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import (
     DECAYED,
@@ -19,18 +20,16 @@ from verify.claims.square_loss._runs import (
     NOISE,
     NORMALISED,
     Start,
-    alone,
     effect,
     first,
     fits,
     last,
     learnt,
-    limits,
     looks,
     run,
     trained,
 )
-from verify.compare import Contrast, EffectWithin, Outcome
+from verify.compare import Contrast, EffectWithin
 
 CLASSES = "classes"
 ENDS_OF_A: tuple[Start, ...] = ((DECAYED, -1), (DECAYED, 0))
@@ -57,7 +56,9 @@ def _falls(series: str, *starts: Start, scale: str, data: str) -> list[Array]:
 def _collapse(
     series: str, starts: tuple[Start, ...], *, scale: str, data: str
 ) -> Contrast:
-    return alone(np.mean(_falls(series, *starts, scale=scale, data=data), axis=0))
+    return Contrast.alone(
+        np.mean(_falls(series, *starts, scale=scale, data=data), axis=0)
+    )
 
 
 def _further(*, scale: str, data: str) -> Contrast:
@@ -70,7 +71,7 @@ def _simplex(index: int, *, scale: str, data: str) -> Contrast:
     """Log10 of a distance of the class means from a simplex, start over end."""
     (found,) = learnt((CLASSES, 0), scale=scale, data=data)
     start, end = (f(found, "nc2_means")[:, index] for f in (first, last))
-    return alone(np.log10(start / end))
+    return Contrast.alone(np.log10(start / end))
 
 
 def _by_scale(*, scale: str, data: str) -> Contrast:
@@ -163,7 +164,7 @@ TRAINED = (
 def _parted(*, scale: str, data: str) -> Contrast:
     """Share of examples on which the classifier and the nearest mean part, at the end."""
     found = learnt(*ENDS_OF_A, scale=scale, data=data)
-    return alone(np.mean([last(draws, "nc4") for draws in found], axis=0))
+    return Contrast.alone(np.mean([last(draws, "nc4") for draws in found], axis=0))
 
 
 NEAREST = _claim(
@@ -188,11 +189,9 @@ SCALE = trained(
     title="Collapse is the same whatever the norm at the end",
     statement=r"\tfrac12\le NC1_{end}(\rho_0=5)/NC1_{end}(\rho_0=0.1)\le2",
     where="Section 2.1",
-    predict=partial(limits, -math.log10(2.0), math.log10(2.0)),
     measure=_by_scale,
     compare=EffectWithin(paired=True),
-    must_hold=partial(limits, math.log10(2.0), None),
-    expected=Outcome.REFUTED,
+    **unmet((-math.log10(2.0), math.log10(2.0)), (math.log10(2.0), None)),
     version=2,
 )
 

@@ -9,20 +9,19 @@ from functools import partial
 import numpy as np
 
 from empirical.testbed.records import Draws
+from verify.claims._predictors import stated, unmet
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import (
     DECAYED,
     FITTED,
     NEITHER,
     NORMALISED,
-    alone,
     configuration,
     draws,
     effect,
     fits,
     last,
     learnt,
-    limits,
     log_ratio,
     looks,
     norm_rests,
@@ -31,7 +30,7 @@ from verify.claims.square_loss._runs import (
     trained,
 )
 from verify.claims.square_loss.training import ENDS_OF_A
-from verify.compare import Contrast, EffectWithin, Outcome
+from verify.compare import Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt
 
@@ -41,7 +40,9 @@ from verify.trained import NotLearnt
 def _spread(*, scale: str, data: str) -> Contrast:
     """Distance of the logarithms of the ends of one seed's two extreme starts."""
     found = learnt(*ENDS_OF_A, scale=scale, data=data)
-    return alone(np.abs(np.subtract(*np.log([last(each, "rho") for each in found]))))
+    return Contrast.alone(
+        np.abs(np.subtract(*np.log([last(each, "rho") for each in found])))
+    )
 
 
 LEAST_NORM = trained(
@@ -52,11 +53,9 @@ LEAST_NORM = trained(
     statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1\text{ of one seed}",
     reading=Reading.READING,
     where="Abstract and section 3",
-    predict=partial(limits, None, math.log(1.1)),
     measure=_spread,
     compare=EffectWithin(paired=True),
-    must_hold=partial(limits, math.log(1.1), None),
-    expected=Outcome.REFUTED,
+    **unmet((None, math.log(1.1)), (math.log(1.1), None)),
     uses=("sl/abs-minnorm",),
     version=2,
 )
@@ -109,7 +108,7 @@ OVERSHOOT = effect(
 def _dips(*, scale: str, data: str) -> Contrast:
     """Log of the last norm over the least on the way, from the largest start."""
     (found,) = learnt((DECAYED, -1), scale=scale, data=data)
-    return alone(np.log(last(found, "rho") / found.series("rho").min(axis=1)))
+    return Contrast.alone(np.log(last(found, "rho") / found.series("rho").min(axis=1)))
 
 
 FALLS = effect(
@@ -249,11 +248,10 @@ TWO_CLASSES = trained(
     title="Those that answer for both classes end at one norm from either start",
     statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1\text{ of both classes}",
     reading=Reading.OURS,
-    predict=partial(limits, -math.log(1.1), math.log(1.1)),
     measure=_of_both_classes,
     # Not the same seeds from both starts.
     compare=EffectWithin(),
-    must_refute=partial(limits, math.log(1.5), None),
+    **stated(-math.log(1.1), math.log(1.1), (math.log(1.5), None)),
     where="Section 1.2",
 )
 
@@ -263,7 +261,7 @@ def _one_class(*, scale: str, data: str) -> Contrast:
     starts = ((WEIGHED, -1), (WEIGHED, 0))
     found = learnt(*starts, scale=scale, data=data, counts=norm_rests)
     each = [[draw.status == "one-class" for draw in group] for group in found]
-    return alone(np.mean(each, axis=0))
+    return Contrast.alone(np.mean(each, axis=0))
 
 
 COST = effect(
@@ -309,11 +307,9 @@ AUTOTUNING = trained(
     items=("Sec3tuning",),
     title="Networks with normalisation and decay fit at more rates than those with neither",
     statement=r"\#\{\eta:\text{fits}\}_{BN+WD}-\#\{\eta:\text{fits}\}_{neither}\ge1",
-    predict=partial(limits, 1.0, None),
     measure=_suited,
     compare=EffectWithin(paired=True),
-    must_hold=partial(limits, -0.5, 0.5),
-    expected=Outcome.REFUTED,
+    **unmet((1.0, None), (-0.5, 0.5)),
     small=False,
     where="Section 3",
     finding=(

@@ -21,7 +21,6 @@ from verify.claims.square_loss._runs import (
     NOISE,
     NORMALISED,
     Start,
-    alone,
     draws,
     effect,
     first,
@@ -66,7 +65,7 @@ def _at_the_end(family: str, *, scale: str, data: str, on: str) -> Contrast:
         else np.array([float(draw.fact(on)) for draw in found])
     )
     seeds = np.array(found.key("seed"))
-    return alone([values[seeds == seed].mean() for seed in sorted(set(seeds))])
+    return Contrast.alone([values[seeds == seed].mean() for seed in sorted(set(seeds))])
 
 
 def _little(*, scale: str, data: str, on: str) -> tuple[None, float]:
@@ -119,7 +118,7 @@ def _share(high: Draws, low: Draws) -> Array:
 
 
 def _kept(family: str, *, scale: str, data: str) -> Contrast:
-    return alone(kept(family, scale=scale, data=data))
+    return Contrast.alone(kept(family, scale=scale, data=data))
 
 
 MERGING = effect(
@@ -314,7 +313,7 @@ def _narrowing(*, scale: str, data: str) -> Contrast:
         return width[:, 0] - width[:, -1]
 
     each = [change(found) for found in learnt(*ENDS_OF_B, scale=scale, data=data)]
-    return alone(np.mean(each, axis=0))
+    return Contrast.alone(np.mean(each, axis=0))
 
 
 NARROW = effect(
