@@ -174,7 +174,7 @@ def test_titles_can_be_read_alone() -> None:
     titles = {claim.id: claim.title for claim in ledger.load()}
     assert len(set(titles.values())) == len(titles)
     leaning = re.compile(
-        r"(And|But|Or|So|Then|Also|It|Its|They|Their|This|These|The same)\b"
+        r"(And|But|Or|So|Then|Also|It|Its|They|Their|This|These|Those|The same)\b"
     )
     assert [name for name, title in titles.items() if leaning.match(title)] == []
     assert [name for name, title in titles.items() if len(title) > 90] == []
