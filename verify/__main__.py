@@ -10,7 +10,8 @@ from verify import command, index, paths, references
 from verify.selecting import named, order
 
 if TYPE_CHECKING:
-    from verify.claim import Claim
+    from verify.claim import Claim, Profile
+    from verify.ledger import Entry
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,10 +38,8 @@ def _listed(options: argparse.Namespace) -> list[index.Listed]:
 
 def _run_or_show(options: argparse.Namespace) -> int:
     # Loaded here: claims take seconds, which `list` and `--help` should not.
-    from empirical.testbed.signals import Ended
     from verify import ledger
     from verify.claim import Profile
-    from verify.report import as_text, build
 
     try:
         entries = ledger.select(options.claims, options.package)
@@ -49,24 +48,27 @@ def _run_or_show(options: argparse.Namespace) -> int:
         return command.EXIT_USAGE
     profile = Profile(options.profile)
     entries = ledger.in_profile(entries, profile)
+    return command.interruptible(
+        lambda: _shown(entries, profile, options), kept="finished claims are kept"
+    )
+
+
+def _shown(
+    entries: "Sequence[Entry]", profile: "Profile", options: argparse.Namespace
+) -> int:
+    from verify.report import as_text, build
+
     folder = paths.folder_of(profile, options.records)
-    try:
-        ran = True
-        if options.action == "run":
-            ran = command.run_with_progress(
-                entries,
-                profile=profile,
-                folder=folder,
-                workers=options.workers,
-                scheduler=options.scheduler,
-            )
-        rows = build(entries, folder, profile)
-    except Ended as ended:
-        command.complain("interrupted; finished claims are kept")
-        return ended.exit_code
-    except KeyboardInterrupt:
-        command.complain("interrupted; finished claims are kept")
-        return command.EXIT_INTERRUPTED
+    ran = True
+    if options.action == "run":
+        ran = command.run_with_progress(
+            entries,
+            profile=profile,
+            folder=folder,
+            workers=options.workers,
+            scheduler=options.scheduler,
+        )
+    rows = build(entries, folder, profile)
     if options.action == "show":
         sys.stdout.write("\n".join(describe(e.claim) for e in entries) + "\n")
     colour, width = sys.stdout.isatty(), shutil.get_terminal_size().columns

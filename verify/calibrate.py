@@ -21,14 +21,13 @@ from pathlib import Path
 import numpy as np
 
 from empirical.testbed.faults import FAULTS
-from empirical.testbed.signals import Ended
 from verify import command, ledger, paths
 from verify.alike import Trial, trial_of
 from verify.claim import Claim, Profile
 from verify.compare import Outcome
 from verify.ledger import Entry
 from verify.paths import Place, placed
-from verify.redraw import trained
+from verify.redraw import KEPT, trained
 from verify.report import Row, build
 from verify.report.rows import NOT_RUN
 from verify.trained import NotLearnt, given
@@ -112,14 +111,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
-    try:
-        done = calibrated(entries, options)
-    except Ended as ended:
-        command.complain("interrupted; networks that are trained are kept")
-        return ended.exit_code
-    except KeyboardInterrupt:
-        command.complain("interrupted; networks that are trained are kept")
-        return command.EXIT_INTERRUPTED
+    return command.interruptible(lambda: _written(entries, options), kept=KEPT)
+
+
+def _written(entries: Sequence[Entry], options: argparse.Namespace) -> int:
+    done = calibrated(entries, options)
     text = as_markdown(done)
     if options.output is None:
         sys.stdout.write(text)

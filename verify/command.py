@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +78,21 @@ def positive(text: str) -> int:
 def complain(message: str) -> None:
     """Write a message to stderr."""
     sys.stderr.write(message.rstrip() + "\n")
+
+
+def interruptible(run: Callable[[], int], *, kept: str) -> int:
+    """Return the exit code of `run`, or of what interrupts it, saying what is kept."""
+    # Loaded here: `list` and `--help` run nothing.
+    from empirical.testbed.signals import Ended
+
+    try:
+        return run()
+    except Ended as ended:
+        code = ended.exit_code
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+    complain(f"interrupted; {kept}")
+    return code
 
 
 def run_with_progress(

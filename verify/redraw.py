@@ -9,11 +9,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from empirical.testbed.signals import Ended
 from verify import command, ledger, paths
 from verify.claim import Evidence, Profile
 from verify.ledger import Entry
 from verify.report import build
+
+KEPT = "networks that are trained are kept"
+"""What is said when it is interrupted."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,28 +27,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
+    return command.interruptible(lambda: _redrawn(entries, options), kept=KEPT)
+
+
+def _redrawn(entries: Sequence[Entry], options: argparse.Namespace) -> int:
     found: dict[str, list[str]] = {e.claim.id: [] for e in entries}
     root = paths.folder_of(options.profile, options.records)
-    try:
-        for draw in range(1, options.draws + 1):
-            folder = root / f"redraw-{draw}"
-            if not command.run_with_progress(
-                entries,
-                profile=options.profile,
-                folder=folder,
-                workers=options.workers,
-                scheduler=options.scheduler,
-                redraw=draw,
-            ):
-                return command.EXIT_RED
-            for row in build(entries, folder):
-                found[row.claim.id].append(row.outcome)
-    except Ended as ended:
-        command.complain("interrupted; networks that are trained are kept")
-        return ended.exit_code
-    except KeyboardInterrupt:
-        command.complain("interrupted; networks that are trained are kept")
-        return command.EXIT_INTERRUPTED
+    for draw in range(1, options.draws + 1):
+        folder = root / f"redraw-{draw}"
+        if not command.run_with_progress(
+            entries,
+            profile=options.profile,
+            folder=folder,
+            workers=options.workers,
+            scheduler=options.scheduler,
+            redraw=draw,
+        ):
+            return command.EXIT_RED
+        for row in build(entries, folder):
+            found[row.claim.id].append(row.outcome)
     sys.stdout.write(as_text(entries, found))
     errors = any("error" in outcomes for outcomes in found.values())
     return command.EXIT_RED if errors else command.EXIT_GREEN

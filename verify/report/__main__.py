@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from empirical.testbed.signals import Ended
 from verify import command, index, ledger, paths
 from verify.claim import Evidence, Profile
 from verify.compare import Outcome
@@ -29,17 +28,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
-    try:
-        ran = _run_missing(entries, folder, options)
-        rows = build(entries, folder, options.profile)
-        shown = [row for row in rows if options.outcome in (None, row.kind)]
-        _write(_rendered(shown, folder, options), options.output)
-    except Ended as ended:
-        command.complain("interrupted; finished claims are kept, run again to resume")
-        return ended.exit_code
-    except KeyboardInterrupt:
-        command.complain("interrupted; finished claims are kept, run again to resume")
-        return command.EXIT_INTERRUPTED
+    return command.interruptible(
+        lambda: _reported(entries, folder, options),
+        kept="finished claims are kept, run again to resume",
+    )
+
+
+def _reported(
+    entries: Sequence[ledger.Entry], folder: Path, options: argparse.Namespace
+) -> int:
+    ran = _run_missing(entries, folder, options)
+    rows = build(entries, folder, options.profile)
+    shown = [row for row in rows if options.outcome in (None, row.kind)]
+    _write(_rendered(shown, folder, options), options.output)
     if not ran:
         return command.EXIT_RED
     return command.exit_code(rows, strict=options.strict)
