@@ -7,7 +7,6 @@ prediction of no size must then be as rare as the comparison's level says.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,9 @@ from verify.compare import (
     SignedRankTest,
     SignTest,
 )
+
+Tried = EffectWithin | RankTrend | SignedRankTest | SignTest
+"""Comparisons with a level that can be kept."""
 
 
 @dataclass(frozen=True)
@@ -81,82 +83,56 @@ def trial_of(
     Trial or None
         None where the comparison has no level that could be kept, or nothing was drawn.
     """
-    if not draws or arms_alike.dispatch(type(compare)) is arms_alike.dispatch(object):
+    if not draws or not isinstance(compare, Tried):
         return None
-    cases = list(zip(*draws, strict=True))
+    pools = [_pool(compare, case) for case in zip(*draws, strict=True)]
     decided = 0
     for index in range(trials):
-        predicted, arms = arms_alike(compare, cases[index % len(cases)], generator)
+        pool, sizes = pools[index % len(pools)]
+        predicted, arms = _arms_alike(compare, pool, sizes, generator)
         decided += compare.judge(predicted, arms).outcome is Outcome.HOLDS
-    pool = min(pool_of(compare, case) for case in cases)
-    return Trial(decided, trials, compare.level, pool)
+    smallest = min(pool.size for pool, _ in pools)
+    return Trial(decided, trials, compare.level, smallest)
 
 
-@singledispatch
-def arms_alike(
-    compare: Any,
-    pool: Sequence[Any],  # noqa: ARG001
-    generator: np.random.Generator,  # noqa: ARG001
-) -> tuple[Any, Any]:
-    """Return a prediction of an effect of any size, and a measurement with none.
+def _pool(compare: Tried, case: Sequence[Any]) -> tuple[Array, list[int]]:
+    """Return the numbers of networks of one law, and how many each arm takes.
 
-    `pool` holds what the case measured in each draw.
+    `case` holds what a case measured in each draw.
     """
-    raise TypeError(f"{type(compare).__name__} has no level to try")
-
-
-@arms_alike.register
-def _(
-    compare: EffectWithin, pool: Sequence[Contrast], generator: np.random.Generator
-) -> tuple[Any, Any]:
-    if compare.paired:
-        changes = np.concatenate([_array(c.treated) - _array(c.baseline) for c in pool])
-        # Centred: what is left is their spread.
-        signs = generator.choice([-1.0, 1.0], _array(pool[0].treated).size)
-        drawn = generator.choice(changes - changes.mean(), signs.size, replace=False)
-        return (0.0, None), Contrast(signs * drawn, np.zeros(signs.size))
-    baseline = np.concatenate([_array(c.baseline) for c in pool])
-    first, second = _array(pool[0].treated).size, _array(pool[0].baseline).size
-    if first + second > baseline.size:
-        raise ValueError(
-            f"arms_alike: arms of {first} and {second} networks need a pool of as many,"
-            f" but it holds {baseline.size}: more draws"
-        )
-    drawn = generator.permutation(baseline)
-    return (0.0, None), Contrast(drawn[:first], drawn[first : first + second])
-
-
-@arms_alike.register(SignTest)
-@arms_alike.register(SignedRankTest)
-def _(
-    _compare: SignTest | SignedRankTest,
-    pool: Sequence[Any],
-    generator: np.random.Generator,
-) -> tuple[Any, Any]:
-    changes = np.concatenate([_array(each) for each in pool])
-    drawn = generator.choice(changes, _array(pool[0]).size, replace=False)
-    return 1, np.abs(drawn) * generator.choice([-1.0, 1.0], drawn.size)
-
-
-@arms_alike.register
-def _(
-    _compare: RankTrend, pool: Sequence[Any], generator: np.random.Generator
-) -> tuple[Any, Any]:
-    # A ladder of one level: the replicates of the middle one, whatever the draw.
-    rows = [_array(row) for row in pool[0]]
-    middle = np.concatenate([_array(each[len(rows) // 2]) for each in pool])
-    drawn = generator.choice(middle, sum(row.size for row in rows))
-    return 1, np.split(drawn, np.cumsum([row.size for row in rows])[:-1])
-
-
-def pool_of(compare: Any, case: Sequence[Any]) -> int:
-    """Return how many networks, or pairs of them, a case's draws hold."""
-    if isinstance(compare, EffectWithin):
-        return sum(_array(each.baseline).size for each in case)
     if isinstance(compare, RankTrend):
-        return sum(_array(each[len(each) // 2]).size for each in case)
-    return sum(_array(each).size for each in case)
+        # The middle level's, whatever the draw.
+        middle = len(case[0]) // 2
+        each, sizes = [rows[middle] for rows in case], [np.size(row) for row in case[0]]
+    elif not isinstance(compare, EffectWithin):
+        each, sizes = case, [np.size(case[0])]
+    elif compare.paired:
+        each = [np.subtract(c.treated, c.baseline) for c in case]
+        sizes = [np.size(each[0])]
+    else:
+        each = [c.baseline for c in case]
+        sizes = [np.size(case[0].treated), np.size(case[0].baseline)]
+    pool = np.concatenate([np.ravel(np.asarray(x, dtype=np.float64)) for x in each])
+    if not isinstance(compare, RankTrend) and sum(sizes) > pool.size:
+        raise ValueError(
+            f"trial_of: arms of {' and '.join(map(str, sizes))} networks need a pool of as"
+            f" many, but it holds {pool.size}: more draws"
+        )
+    return pool, sizes
 
 
-def _array(values: Any) -> Array:
-    return np.ravel(np.asarray(values, dtype=np.float64))
+def _arms_alike(
+    compare: Tried, pool: Array, sizes: Sequence[int], generator: np.random.Generator
+) -> tuple[Any, Any]:
+    """Return a prediction of an effect of any size, and a measurement with none."""
+    count = sum(sizes)
+    if isinstance(compare, RankTrend):
+        return 1, np.split(generator.choice(pool, count), np.cumsum(sizes)[:-1])
+    drawn = generator.choice(pool, count, replace=False)
+    if isinstance(compare, EffectWithin) and not compare.paired:
+        return (0.0, None), Contrast(*np.split(drawn, sizes[:1]))
+    signs = generator.choice([-1.0, 1.0], count)
+    if isinstance(compare, EffectWithin):
+        # Centred: what is left is their spread.
+        return (0.0, None), Contrast.alone(signs * (drawn - pool.mean()))
+    return 1, signs * drawn
