@@ -23,12 +23,12 @@ LEARNT = 0.9
 """Training accuracy that every network with NormReLU must reach."""
 
 
-def _runs(*, scale: str, depth: int, rival: str) -> tuple[Run, ...]:
+def runs_of(*, scale: str, depth: int, rival: str) -> tuple[Run, ...]:
     arms = dict.fromkeys(("normrelu", rival))
     return tuple(Run(NETWORKS, f"{arm}-depth-{depth}", scale) for arm in arms)
 
 
-def _arm(arm: str, scale: str, depth: int) -> RunRecord:
+def arm_of(arm: str, scale: str, depth: int) -> RunRecord:
     record = NETWORKS.record(f"{arm}-depth-{depth}", scale)
     reached = record.draws.series("train_accuracy")[:, -1]
     if arm == "normrelu" and not (reached >= LEARNT).all():
@@ -44,7 +44,7 @@ def contrast(
 ) -> Contrast:
     """Return a series after an epoch: NormReLU's networks, and the rival's."""
     treated, baseline = (
-        np.nan_to_num(_arm(arm, scale, depth).draws.series(series)[:, epoch])
+        np.nan_to_num(arm_of(arm, scale, depth).draws.series(series)[:, epoch])
         for arm in ("normrelu", rival)
     )
     return Contrast(treated, baseline)
@@ -53,7 +53,7 @@ def contrast(
 def _cosines(*, scale: str, depth: int, rival: str) -> Contrast:
     """Mean absolute cosines of test pairs in the last hidden layer, the rival's first."""
     rivals, treated = (
-        _arm(arm, scale, depth).draws.series("cosines")[:, -1, -1]
+        arm_of(arm, scale, depth).draws.series("cosines")[:, -1, -1]
         for arm in (rival, "normrelu")
     )
     return Contrast(rivals, treated)
@@ -61,7 +61,7 @@ def _cosines(*, scale: str, depth: int, rival: str) -> Contrast:
 
 def _fall(*, scale: str, depth: int, rival: str) -> Contrast:
     """Mean absolute cosines of test pairs in the last hidden layer, the start's first."""
-    cosines = _arm(rival, scale, depth).draws.series("cosines")[:, :, -1]
+    cosines = arm_of(rival, scale, depth).draws.series("cosines")[:, :, -1]
     return Contrast(cosines[:, 0], cosines[:, -1])
 
 
@@ -105,7 +105,7 @@ def _stable_steps(*, scale: str, depth: int, rival: str) -> int:
     """By how many steps of the grid the rival's largest stable rate is larger."""
     rates = list(NETWORKS.configuration(f"{rival}-depth-{depth}", scale).rates)
     rival_at, own = (
-        rates.index(_arm(arm, scale, depth).fact("stable"))
+        rates.index(arm_of(arm, scale, depth).fact("stable"))
         for arm in (rival, "normrelu")
     )
     return rival_at - own
@@ -137,7 +137,7 @@ def trained(
         evidence=Evidence.TREND,
         cases=cases["small"],
         larger_cases={"full": cases["full"], "gpu": cases["paper"]},
-        runs=_runs,
+        runs=runs_of,
         assumptions=(
             "fully connected networks, SGD with momentum, no biases",
             "rates chosen for each arm on examples held out",
