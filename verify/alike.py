@@ -106,19 +106,29 @@ def _pool(compare: Tried, case: Sequence[Any]) -> tuple[Array, list[int]]:
         each, sizes = [rows[middle] for rows in case], [np.size(row) for row in case[0]]
     elif not isinstance(compare, EffectWithin):
         each, sizes = case, [np.size(case[0])]
-    elif compare.paired:
+    elif compare.paired or _against_nothing(case):
         each = [np.subtract(c.treated, c.baseline) for c in case]
         sizes = [np.size(each[0])]
     else:
-        each = [c.baseline for c in case]
         sizes = [np.size(case[0].treated), np.size(case[0].baseline)]
+        # The law of the larger arm, of which there are more networks.
+        larger = "treated" if sizes[0] > sizes[1] else "baseline"
+        each = [getattr(c, larger) for c in case]
     pool = np.concatenate([np.ravel(np.asarray(x, dtype=np.float64)) for x in each])
     if not isinstance(compare, RankTrend) and sum(sizes) > pool.size:
-        raise ValueError(
-            f"trial_of: arms of {' and '.join(map(str, sizes))} networks need a pool of as"
-            f" many, but it holds {pool.size}: more draws"
-        )
+        # As many as there are, drawn without replacement.
+        sizes = [min(size, pool.size // len(sizes)) for size in sizes]
+        if min(sizes) < 2:
+            raise ValueError(
+                f"trial_of: {len(sizes)} arms of two networks at least need a pool of as"
+                f" many, but it holds {pool.size}: more draws"
+            )
     return pool, sizes
+
+
+def _against_nothing(case: Sequence[Contrast]) -> bool:
+    """Whether an effect stands alone; see `Contrast.alone`."""
+    return not any(np.any(c.baseline) for c in case)
 
 
 def _arms_alike(
@@ -129,7 +139,7 @@ def _arms_alike(
     if isinstance(compare, RankTrend):
         return 1, np.split(generator.choice(pool, count), np.cumsum(sizes)[:-1])
     drawn = generator.choice(pool, count, replace=False)
-    if isinstance(compare, EffectWithin) and not compare.paired:
+    if isinstance(compare, EffectWithin) and len(sizes) == 2:
         return (0.0, None), Contrast(*np.split(drawn, sizes[:1]))
     signs = generator.choice([-1.0, 1.0], count)
     if isinstance(compare, EffectWithin):

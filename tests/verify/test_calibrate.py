@@ -211,7 +211,27 @@ def test_without_a_level_there_is_nothing_to_try() -> None:
     assert trial_of(EffectWithin(), [], 10, np.random.default_rng(1)) is None
 
 
+def test_arms_take_what_the_larger_arm_s_law_has() -> None:
+    rng = np.random.default_rng(1)
+    draws = [[Contrast(rng.normal(5, 1, 10), rng.normal(0, 1, 3))] for _ in range(3)]
+    found = trial_of(EffectWithin(level=0.05), draws, 400, rng)
+    assert found is not None
+    assert found.pool == 30
+    one = [[Contrast(rng.normal(0, 1, 6), rng.normal(0, 1, 6))]]
+    half = trial_of(EffectWithin(level=0.05), one, 50, rng)
+    assert half is not None
+    assert half.pool == 6
+
+
+def test_effects_against_nothing_are_tried_by_their_signs() -> None:
+    rng = np.random.default_rng(1)
+    draws = [[Contrast.alone(rng.normal(5, 1, 6))] for _ in range(3)]
+    found = trial_of(EffectWithin(level=0.05), draws, 400, rng)
+    assert found is not None
+    assert 0 < found.decided < 60
+
+
 def test_too_small_a_pool_is_told() -> None:
-    one = [[Contrast(np.zeros(6), np.arange(6.0))]]
-    with pytest.raises(ValueError, match="a pool of as many, but it holds 6"):
+    one = [[Contrast(np.zeros(3), np.arange(3.0))]]
+    with pytest.raises(ValueError, match="need a pool of as many, but it holds 3"):
         trial_of(EffectWithin(), one, 10, np.random.default_rng(1))
