@@ -87,7 +87,7 @@ def _plain_tuning(*, norm: bool, frozen: bool, widths: list[int], wrong: bool) -
                 torch.from_numpy(rows[task]) for rows in (_SPLIT.train, _SPLIT.validation)
             )
             learnt = [*net.parameters()][-2:] if frozen else [*net.parameters()]
-            adam = torch.optim.Adam(learnt, lr=0.05, betas=(0.8, 0.95), eps=1e-6)
+            adam = torch.optim.Adam(learnt, lr=0.05, betas=(0.8, 0.95), eps=1e-3)
             losses, least, best, accuracy, moved = [], np.inf, 0, 0.0, [0.0]
             validation: list[float] = []
             generator = _own(len(_TASKS) * run + task)
@@ -103,7 +103,8 @@ def _plain_tuning(*, norm: bool, frozen: bool, widths: list[int], wrong: bool) -
                 adam.step()
                 whole += loss.item() * (1 if wrong else len(rows))
                 gaps = zip(net.parameters(), first, strict=True)
-                moved.append(float(sum(float((p - q).square().sum()) for p, q in gaps)) ** 0.5)
+                far = [float((p.detach() - q).square().sum()) for p, q in gaps]
+                moved.append(sum(far) ** 0.5)
                 if t % 3 == 2:
                     losses.append(whole / (3 if wrong else len(train)))
                     whole = 0.0
@@ -140,7 +141,7 @@ def _found_tuning(*, norm: bool, frozen: bool, widths: list[int]) -> list[float]
         generators=[_own(k) for k in range(_RUNS * len(_TASKS))],
         buffers=buffers,
         recipe=FinetuneRecipe(
-            epochs=_EPOCHS, rate=0.05, batch=3, betas=(0.8, 0.95), eps=1e-6, frozen=frozen
+            epochs=_EPOCHS, rate=0.05, batch=3, betas=(0.8, 0.95), eps=1e-3, frozen=frozen
         ),
         together=4,
         recorded=True,
