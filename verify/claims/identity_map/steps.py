@@ -56,7 +56,7 @@ def plain(kind: str, layers: int, activation: str, bias: bool, seed: int) -> nn.
     if kind != "cnn":
         parts = [nn.Flatten(), *parts, nn.Unflatten(1, _SHAPE)]
     net = nn.Sequential(*parts).double()
-    drawn_into(net.parameters(), [50, seed], size=1.2 if kind != "residual" else 0.5)
+    drawn_into(net.parameters(), [50, seed], size=0.5 if kind == "residual" else 0.9)
     return net
 
 
