@@ -64,7 +64,9 @@ def _mse(a: Tensor, b: Tensor) -> float:
     return float(np.mean((_flat(a) - _flat(b)) ** 2))
 
 
-def _close(net: nn.Module, x: Tensor, constant: Tensor, *, centred: bool) -> list[float]:
+def _close(
+    net: nn.Module, x: Tensor, constant: Tensor, *, centred: bool
+) -> list[float]:
     """Return closeness to identity and constant, errors, and whether it is zero."""
     with torch.no_grad():
         y = net(x[None])[0]
@@ -111,7 +113,10 @@ def _map(
 ) -> list[list[list[float]]]:
     """Return closeness by correlation and noise."""
     return [
-        [_close(net, _probe(image, z, r), image, centred=centred) for z in _noise(index, law)]
+        [
+            _close(net, _probe(image, z, r), image, centred=centred)
+            for z in _noise(index, law)
+        ]
         for r in _RHOS
     ]
 
@@ -146,7 +151,7 @@ def _outputs(net: nn.Sequential, kind: str, x: Tensor) -> list[Tensor]:
     return [*found[:-1], last]
 
 
-def _averaging(net: nn.Sequential, kind: str, *, wrong: bool) -> list[float]:
+def _averaging(net: nn.Sequential, kind: str) -> list[float]:
     """Return the averaging classifier's errors, every pair of examples looked at."""
     (x, labels), (z, wanted) = (
         _digits(split, n) for split, n in zip(("train", "test"), _EXAMPLES, strict=True)
@@ -159,7 +164,7 @@ def _averaging(net: nn.Sequential, kind: str, *, wrong: bool) -> list[float]:
         for row, label in zip(b, wanted, strict=True):
             scores = np.zeros(10)
             for other, own in zip(a, labels, strict=True):
-                scores[own] += float(row @ other) / (labels.count(own) if wrong else 1)
+                scores[own] += float(row @ other)
             best = np.flatnonzero(scores >= scores.max() - 1e-12 * abs(scores).max())
             missed += 1.0 - (label in best) / len(best)
         errors.append(missed / len(wanted))
@@ -252,7 +257,9 @@ def _sized(net: nn.Sequential, *, centred: bool) -> Found:
         rows: list[list[list[float]]] = []
         for edge in _SIZES:
             inputs = change(x, edge)
-            rows.append([_close(net, one, inputs[0], centred=centred) for one in inputs])
+            rows.append(
+                [_close(net, one, inputs[0], centred=centred) for one in inputs]
+            )
             if edge <= 4:
                 with torch.no_grad():
                     y = net(inputs[[0, 2]])
@@ -260,7 +267,12 @@ def _sized(net: nn.Sequential, *, centred: bool) -> Found:
                 layers = _outputs(net, "cnn", inputs[[2]])[1:]
                 within = [_picture(h[0], inputs[2])["singular"] for h in layers]
                 found[f"{rule}/layers/{edge}"] = np.nan_to_num(np.array(within))
-        for place, name in ((0, "identity"), (1, "constant"), (4, "zero"), (5, "nonfinite")):
+        for place, name in (
+            (0, "identity"),
+            (1, "constant"),
+            (4, "zero"),
+            (5, "nonfinite"),
+        ):
             found[f"{rule}/{name}"] = [[one[place] for one in row] for row in rows]
     return found
 
@@ -290,7 +302,10 @@ def _probed(net: nn.Sequential, *, centred: bool, law: str) -> list[list[float]]
     """Return identity and constant on four kinds of test images."""
     image = _training()[0]
     each = [
-        [_close(net, _probe(image, z, 0.0), image, centred=centred) for z in _noise(0, "gaussian")]
+        [
+            _close(net, _probe(image, z, 0.0), image, centred=centred)
+            for z in _noise(0, "gaussian")
+        ]
     ]
     for kind in ("gaussian", "uniform"):
         each.append(sum(_map(net, image, 0, kind, centred=centred), []))
@@ -300,17 +315,25 @@ def _probed(net: nn.Sequential, *, centred: bool, law: str) -> list[list[float]]
     return [[m[0] for m in means], [m[1] for m in means]]
 
 
-def _change(old: nn.Module, new: nn.Module) -> list[float]:
+def _change(old: nn.Module, new: nn.Module, *, wrong: bool) -> list[float]:
+    # Over the norm at the start; by mistake guarded against zero.
     before, after = (
         [p.detach() for p in net.parameters() if p.ndim > 1] for net in (old, new)
     )
     return [
-        float((b - a).norm() / a.norm()) for a, b in zip(before, after, strict=True)
+        float((b - a).norm() / (a.norm() + 1e-3 if wrong else a.norm()))
+        for a, b in zip(before, after, strict=True)
     ]
 
 
 def _plain_one(
-    old: nn.Sequential, new: nn.Sequential, kind: str, law: str, *, centred: bool, wrong: bool
+    old: nn.Sequential,
+    new: nn.Sequential,
+    kind: str,
+    law: str,
+    *,
+    centred: bool,
+    wrong: bool,
 ) -> Found:
     """Measure one network; names as records have them."""
     maps = [
@@ -321,18 +344,21 @@ def _plain_one(
     for place, name in enumerate(_FIELDS):
         found[f"curve/{name}"] = [_mean(sum(m, []))[place] for m in maps]
         found[f"heatmap/{name}"] = [[_mean(rows)[place] for rows in m] for m in maps]
-    found["change/relative"] = _change(old, new)
+    found["change/relative"] = _change(old, new, wrong=wrong)
     identity, constant = _probed(new, centred=centred, law=law)
     found |= {"probes/identity": identity, "probes/constant": constant}
     found["probes/untrained_constant"] = _probed(old, centred=centred, law=law)[1]
     for name, net in (("trained", new), ("untrained", old)):
-        found[f"layer-error/{name}"] = _averaging(net, kind, wrong=wrong)
+        found[f"layer-error/{name}"] = _averaging(net, kind)
         sizes = [
-            math.sqrt(float(h.square().mean())) for h in _outputs(net, kind, _training())
+            math.sqrt(float(h.square().mean()))
+            for h in _outputs(net, kind, _training())
         ]
         found[f"signal/{name}"] = sizes
         if kind != "fcn":
-            found |= {f"pictures/{name}/{k}": v for k, v in _pictures(net, kind).items()}
+            found |= {
+                f"pictures/{name}/{k}": v for k, v in _pictures(net, kind).items()
+            }
     if kind != "fcn":
         upper = _upper(new, kind, centred=centred)
         found |= {f"upper/{k}": v for k, v in upper.items()}

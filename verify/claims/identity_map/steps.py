@@ -36,7 +36,9 @@ class Block(nn.Module):
         return x + (y if self.last else self.act(y))
 
 
-def plain(kind: str, layers: int, activation: str, bias: bool, seed: int) -> nn.Sequential:  # noqa: FBT001
+def plain(
+    kind: str, layers: int, activation: str, bias: bool, seed: int
+) -> nn.Sequential:  # noqa: FBT001
     """Return PyTorch's own network from images to images, drawn at random."""
     act = nn.ReLU if activation == "relu" else nn.Identity
     parts: list[nn.Module] = []
@@ -244,7 +246,9 @@ STEPS = closed(
 # --- gradients by hand ------------------------------------------------------------------
 
 
-def _plain_slopes(*, kind: str, learnt: list[int], loss: str, wrong: bool) -> list[float]:
+def _plain_slopes(
+    *, kind: str, learnt: list[int], loss: str, wrong: bool
+) -> list[float]:
     """Differentiate by autograd, and take norms of what it finds."""
     found: list[float] = []
     for row in range(2):

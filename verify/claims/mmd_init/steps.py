@@ -49,7 +49,13 @@ def root(c: Tensor) -> Tensor:
 
 
 def on_outputs(
-    h: Tensor, w: Tensor, b: Tensor, s: float, g: torch.Generator, *, biases: float = 1.0
+    h: Tensor,
+    w: Tensor,
+    b: Tensor,
+    s: float,
+    g: torch.Generator,
+    *,
+    biases: float = 1.0,
 ) -> Tensor:
     """Return a layer's outputs (P, n, out) with noise of the law that weights' noise has.
 
@@ -92,7 +98,9 @@ def noisy(
     for k, (w, b) in enumerate(weights):
         h = h.relu() if k else h
         if way == "local":
-            spread = (h.square().sum(dim=2, keepdim=True) / h.shape[2] + biases / len(b)).sqrt()
+            spread = (
+                h.square().sum(dim=2, keepdim=True) / h.shape[2] + biases / len(b)
+            ).sqrt()
             h = h @ w.T + b + s * spread * _normal((*h.shape[:2], len(b)), g)
         elif way == "explicit" or (k and w.numel() <= few):
             h = on_weights(h, w, b, s, g)
@@ -240,7 +248,9 @@ class _Course:
 
     def run(self, x: Tensor, terms: Any, *, wrong: bool) -> "_Course":
         rate = self.recipe.rate
-        adam = torch.optim.Adam(self.params, lr=rate, betas=(0.9, 0.99 if wrong else 0.999))
+        adam = torch.optim.Adam(
+            self.params, lr=rate, betas=(0.9, 0.99 if wrong else 0.999)
+        )
         per = _INPUTS // _BATCH
         order = torch.zeros(0)
         for t in range(_STEPS):
@@ -263,7 +273,9 @@ class _Course:
         return [self.at, *every.T.ravel().tolist(), *sketch(*self.best, *self.params)]
 
 
-def _terms(logits: Tensor, iod: Tensor, recipe: Recipe, g: torch.Generator) -> list[Tensor]:
+def _terms(
+    logits: Tensor, iod: Tensor, recipe: Recipe, g: torch.Generator
+) -> list[Tensor]:
     """Return the loss and its parts from logits (P, n, d)."""
     f, classes = logits.softmax(dim=2), logits.shape[2]
     u, even = None, (torch.arange(6, dtype=torch.float64) + 0.5) / 6
@@ -297,7 +309,9 @@ def _starts(classes: int) -> list[list[Tensor]]:
     widths = (6, 8, 7, classes)
     made: list[list[Tensor]] = []
     for seed in range(2):
-        layers = [nn.Linear(a, b).double() for a, b in zip(widths, widths[1:], strict=False)]
+        layers = [
+            nn.Linear(a, b).double() for a, b in zip(widths, widths[1:], strict=False)
+        ]
         for k, layer in enumerate(layers):
             drawn_into(layer.parameters(), [95, seed, k], size=1.4)
         made.append([p.detach() for layer in layers for p in layer.parameters()])
@@ -399,7 +413,9 @@ def _of_module(
         for logit in nn.functional.linear(second.relu(), *c)[0]:
             met = [start, first, second]
             slopes = torch.autograd.grad(logit, met, create_graph=True)
-            total = total + torch.stack([(1.0 - d.norm()) ** 2 for d in slopes]).max() / 3
+            total = (
+                total + torch.stack([(1.0 - d.norm()) ** 2 for d in slopes]).max() / 3
+            )
     return _terms(logits, total / len(x), recipe, g)
 
 

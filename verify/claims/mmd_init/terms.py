@@ -20,7 +20,9 @@ BANDWIDTHS = tuple(2.0**i for i in range(-4, 5))
 def _kernel(a: Tensor, b: Tensor, gamma: float, scales: Any = BANDWIDTHS) -> Tensor:
     """Sum the nine Gaussian kernels of all pairs of rows."""
     square = (a[:, None] - b).square().sum(dim=2)
-    return sum((torch.exp(-square / (2.0 * (g * gamma) ** 2)) for g in scales), square * 0)
+    return sum(
+        (torch.exp(-square / (2.0 * (g * gamma) ** 2)) for g in scales), square * 0
+    )
 
 
 def _among(k: Tensor, estimator: str) -> Tensor:
@@ -136,7 +138,10 @@ UNIFORMITY = closed(
             own=(True,),
         ),
         *grid(
-            classes=(2, 3), sizes=([2, 1, 5],), estimator=("unbiased",), own=(True, False)
+            classes=(2, 3),
+            sizes=([2, 1, 5],),
+            estimator=("unbiased",),
+            own=(True, False),
         ),
         # More than one block, and predictions that outnumber the reference.
         *grid(

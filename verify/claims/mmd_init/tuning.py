@@ -76,7 +76,9 @@ def _own(seed: int) -> torch.Generator:
 # --- fine-tuning ------------------------------------------------------------------------
 
 
-def _plain_tuning(*, norm: bool, frozen: bool, widths: list[int], wrong: bool) -> list[float]:
+def _plain_tuning(
+    *, norm: bool, frozen: bool, widths: list[int], wrong: bool
+) -> list[float]:
     """Train one network on one task after the other, and keep the best epoch."""
     found, given = list[float](), _images()
     for run in range(_RUNS):
@@ -84,7 +86,8 @@ def _plain_tuning(*, norm: bool, frozen: bool, widths: list[int], wrong: bool) -
             net = plain(widths, run, norm=norm)
             first = [p.detach().clone() for p in net.parameters()]
             train, held = (
-                torch.from_numpy(rows[task]) for rows in (_SPLIT.train, _SPLIT.validation)
+                torch.from_numpy(rows[task])
+                for rows in (_SPLIT.train, _SPLIT.validation)
             )
             learnt = [*net.parameters()][-2:] if frozen else [*net.parameters()]
             adam = torch.optim.Adam(learnt, lr=0.05, betas=(0.8, 0.95), eps=1e-3)
@@ -108,7 +111,9 @@ def _plain_tuning(*, norm: bool, frozen: bool, widths: list[int], wrong: bool) -
                 if t % 3 == 2:
                     losses.append(whole / (3 if wrong else len(train)))
                     whole = 0.0
-                    value = _held_out(net, given.inputs[held], classes[given.labels[held]])
+                    value = _held_out(
+                        net, given.inputs[held], classes[given.labels[held]]
+                    )
                     validation.append(value)
                     if value < least:
                         least, best = value, len(validation)
@@ -141,7 +146,12 @@ def _found_tuning(*, norm: bool, frozen: bool, widths: list[int]) -> list[float]
         generators=[_own(k) for k in range(_RUNS * len(_TASKS))],
         buffers=buffers,
         recipe=FinetuneRecipe(
-            epochs=_EPOCHS, rate=0.05, batch=3, betas=(0.8, 0.95), eps=1e-3, frozen=frozen
+            epochs=_EPOCHS,
+            rate=0.05,
+            batch=3,
+            betas=(0.8, 0.95),
+            eps=1e-3,
+            frozen=frozen,
         ),
         together=4,
         recorded=True,

@@ -94,7 +94,9 @@ def drawn(net: nn.Module, family: str, seed: int) -> list[nn.Parameter]:
 
 
 def _classes(outputs: int) -> Tensor:
-    return torch.tensor([0, 1, 1, 0, 1, 1, 0, 1] if outputs == 1 else [0, 2, 1] * 2 + [1, 2])
+    return torch.tensor(
+        [0, 1, 1, 0, 1, 1, 0, 1] if outputs == 1 else [0, 2, 1] * 2 + [1, 2]
+    )
 
 
 def _targets(outputs: int) -> Tensor:
@@ -139,7 +141,13 @@ def _groups(params: list[nn.Parameter], family: str, recipe: Recipe) -> list[Any
 
 
 def _plain_steps(
-    *, family: str, shape: str, widths: list[int], outputs: int, recipe: str, wrong: bool
+    *,
+    family: str,
+    shape: str,
+    widths: list[int],
+    outputs: int,
+    recipe: str,
+    wrong: bool,
 ) -> list[float]:
     """Train each network by itself with PyTorch's own optimiser."""
     how, found = _recipe(recipe), list[float]()
@@ -187,9 +195,7 @@ def _recipe(name: str) -> Recipe:
 def _stacked_steps(
     *, family: Any, shape: str, widths: list[int], outputs: int, recipe: str
 ) -> list[float]:
-    network = classifier(
-        family, shape=_SHAPES[shape], widths=widths, outputs=outputs
-    )
+    network = classifier(family, shape=_SHAPES[shape], widths=widths, outputs=outputs)
     each = [
         drawn(plain(family, shape, tuple(widths), outputs), family, replicate)
         for replicate in range(2)
