@@ -1,0 +1,538 @@
+"""The kernel experiments and their inputs, from the definitions (closed claims)."""
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import integrate, special
+from torch import Tensor
+
+from empirical import data
+from empirical.conditioning import (
+    accuracy,
+    digit_problem,
+    minimum_norm,
+    named,
+    with_label_noise,
+)
+from empirical.conditioning.experiments import EXPERIMENTS
+from empirical.conditioning.rates import fitted_rates
+from empirical.data.inputs import pair_inputs
+from empirical.randomness import numpy_generator, torch_generator
+from verify.claim import grid
+from verify.claims._twins import Array, closed, sketch
+
+KEY = "agarwal2021deep"
+Function = Callable[[Any], Any]
+
+# --- activations ------------------------------------------------------------------------
+
+
+def _sigmoid(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+def _cdf(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+_SELU = (1.0507009873554804934193349852946, 1.6732632423543772848170429916717)
+
+FUNCTIONS: Mapping[str, tuple[Callable[[float], float], tuple[float, ...]]] = {
+    "relu": (lambda x: max(x, 0.0), (0.0,)),
+    "identity": (lambda x: x, ()),
+    "relu6": (lambda x: min(max(x, 0.0), 6.0), (0.0, 6.0)),
+    "relu_squared": (lambda x: max(x, 0.0) ** 2, (0.0,)),
+    "leaky_relu(0.01)": (lambda x: max(x, 0.01 * x), (0.0,)),
+    "abs": (abs, (0.0,)),
+    "step": (lambda x: float(x > 0.0), (0.0,)),
+    "sign": (lambda x: math.copysign(1.0, x), (0.0,)),
+    "hard_tanh": (lambda x: min(max(x, -1.0), 1.0), (-1.0, 1.0)),
+    "hard_sigmoid": (lambda x: min(max(x / 6.0 + 0.5, 0.0), 1.0), (-3.0, 3.0)),
+    "hard_swish": (lambda x: x * min(max(x / 6.0 + 0.5, 0.0), 1.0), (-3.0, 3.0)),
+    "tanh": (math.tanh, ()),
+    "tanh3": (lambda x: math.tanh(3.0 * x), ()),
+    "erf": (math.erf, ()),
+    "sin": (math.sin, ()),
+    "cos": (math.cos, ()),
+    "exp": (math.exp, ()),
+    "arctan": (math.atan, ()),
+    "asinh": (math.asinh, ()),
+    "gaussian": (lambda x: math.exp(-x * x / 2.0), ()),
+    "sigmoid": (_sigmoid, ()),
+    "softplus": (lambda x: math.log1p(math.exp(-abs(x))) + max(x, 0.0), ()),
+    "softsign": (lambda x: x / (1.0 + abs(x)), (0.0,)),
+    "log_cosh": (lambda x: math.log(math.cosh(x)), ()),
+    "gelu": (lambda x: x * _cdf(x), ()),
+    "quick_gelu": (lambda x: x * _sigmoid(1.702 * x), ()),
+    "silu": (lambda x: x * _sigmoid(x), ()),
+    "mish": (lambda x: x * math.tanh(math.log1p(math.exp(x))), ()),
+    "elu": (lambda x: x if x > 0.0 else math.expm1(x), (0.0,)),
+    "selu": (
+        lambda x: _SELU[0] * (x if x > 0.0 else _SELU[1] * math.expm1(x)),
+        (0.0,),
+    ),
+    "hermite2": (lambda x: special.eval_hermitenorm(2, x) / math.sqrt(2.0), ()),
+    "hermite3": (lambda x: special.eval_hermitenorm(3, x) / math.sqrt(6.0), ()),
+    "hermite4": (lambda x: special.eval_hermitenorm(4, x) / math.sqrt(24.0), ()),
+    "relu-0.7": (lambda x: max(x, -0.7), (-0.7,)),
+}
+
+
+def _moments(f: Callable[[float], float], kinks: tuple[float, ...]) -> tuple[float, float]:
+    """Return mean and deviation under the standard normal, piece by piece."""
+
+    def mean(g: Callable[[float], float]) -> float:
+        cuts = (-14.0, *kinks, 14.0)
+        return sum(
+            integrate.quad(
+                lambda x: g(x) * math.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi),
+                *ends,
+                epsabs=1e-13,
+                limit=200,
+            )[0]
+            for ends in zip(cuts, cuts[1:], strict=False)
+        )
+
+    first = mean(f)
+    return first, math.sqrt(mean(lambda x: (f(x) - first) ** 2))
+
+
+_POINTS = (-3.3, -1.2, -0.4, 0.3, 1.7, 3.6, 6.4)
+
+
+def _plain_named(*, name: str, wrong: bool) -> list[float]:
+    f, kinks = FUNCTIONS[name]
+    mean, deviation = _moments(f, kinks)
+    # The root mean square in the deviation's place.
+    size = math.hypot(mean, deviation) + 1e-3 if wrong else deviation
+    return [(f(x) - mean) / size for x in _POINTS]
+
+
+def _found_named(*, name: str) -> list[float]:
+    return named(name)(torch.tensor(_POINTS, dtype=torch.float64)).tolist()
+
+
+NAMED = closed(
+    id="dc/eq2-named",
+    items=("Eq2",),
+    title="Every activation that is trained or measured is the one of its name, normalised",
+    statement=r"x\mapsto(\sigma(x)-E\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
+    key=KEY,
+    where="Equation (2)",
+    cases=grid(name=tuple(FUNCTIONS)),
+    twin=_plain_named,
+    measure=_found_named,
+)
+
+# --- inputs, and networks layer by layer ------------------------------------------------
+
+_N, _DIM, _DELTA, _SEED = 4, 64, 0.2, 7
+_WIDTH, _DRAWS = 9, 3
+
+
+def inputs(kind: str, n: int = _N) -> Array:
+    """Return unit inputs: random with a closest pair, of least eigenvalue, on an arc."""
+    rng = numpy_generator(_SEED, "inputs", kind)
+    if kind == "arc":
+        step = math.acos(1.0 - _DELTA)
+        return np.array([[math.cos(k * step), math.sin(k * step)] for k in range(n)])
+    dim = max(64, 8 * n) - 1 if kind == "a" else n - 1
+    x = rng.standard_normal((n, dim))
+    x /= np.sqrt((x**2).sum(axis=1))[:, None]
+    if kind == "b":
+        return np.hstack([math.sqrt(1 - _DELTA) * x, math.sqrt(_DELTA) * np.eye(n)])
+    top = max(float(x[i] @ x[j]) for i, j in combinations(range(n), 2))
+    # A coordinate that all share lifts the closest pair to 1 - delta.
+    share = (1.0 - _DELTA - top) / (1.0 - top)
+    return np.hstack([math.sqrt(1.0 - share) * x, np.full((n, 1), math.sqrt(share))])
+
+
+def _activation() -> Function:
+    mean, deviation = _moments(math.tanh, ())
+    return lambda z: (torch.tanh(z) - mean) / deviation
+
+
+def _weights(g: torch.Generator, sizes: list[int]) -> list[Tensor]:
+    return [
+        torch.empty(b, a, dtype=torch.float64).normal_(generator=g)
+        for a, b in zip(sizes, sizes[1:], strict=False)
+    ]
+
+
+def _layers(x: Tensor, weights: list[Tensor]) -> list[Tensor]:
+    """Return the input and s(W h)/sqrt(m) of every weight."""
+    found, act = [x], _activation()
+    for w in weights:
+        found.append(act(found[-1] @ w.T) / math.sqrt(len(w)))
+    return found
+
+
+def _tangent(x: Tensor, weights: list[Tensor]) -> Array:
+    """Return the tangent kernel, readout last, one gradient an input."""
+    leaves = [w.requires_grad_() for w in weights]
+    rows: list[Tensor] = []
+    for one in x:
+        output = (_layers(one[None], leaves[:-1])[-1] @ leaves[-1].T)[0, 0]
+        slopes = torch.autograd.grad(output, leaves)
+        rows.append(torch.cat([s.flatten() for s in slopes]))
+    jacobian = torch.stack(rows).numpy()
+    return jacobian @ jacobian.T
+
+
+def _gram(h: Tensor) -> Array:
+    return (h @ h.T).detach().numpy()
+
+
+def _unit(k: Array) -> Array:
+    return k / np.sqrt(np.outer(np.diag(k), np.diag(k)))
+
+
+def _extremes(k: Array) -> list[float]:
+    values = np.linalg.eigvalsh(_unit(k))
+    return [values[-1] / values[0], values[0], values[-1]]
+
+
+# --- condition numbers, spreads, lengths ------------------------------------------------
+
+
+def _plain_depth(*, kind: str, tangent: bool, depths: list[int], wrong: bool) -> list[float]:
+    x, g = torch.from_numpy(inputs(kind)), torch_generator(_SEED, "weights")
+    product = x.numpy() @ x.numpy().T
+    off = [abs(product[i, j]) for i, j in combinations(range(_N), 2)]
+    found = [1.0 - max(off), float(np.linalg.eigvalsh(product)[0])]
+    for _ in range(_DRAWS):
+        sizes = [x.shape[1], *[_WIDTH] * depths[-1], *([1] if tangent else [])]
+        weights = _weights(g, sizes)
+        for depth in depths:
+            k = _gram(_layers(x, weights[:depth])[depth])
+            pairs = [abs(_unit(k)[i, j]) for i, j in combinations(range(_N), 2)]
+            found += [np.mean(pairs) if wrong else max(pairs), *_extremes(k)]
+            if tangent:
+                own = [*weights[:depth], weights[-1]]
+                found += _extremes(_tangent(x, own) if depth else product)
+    return [float(number) for number in found]
+
+
+def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
+    found = EXPERIMENTS["depth"](
+        data=kind,
+        n=_N,
+        delta=_DELTA,
+        activation="tanh",
+        width=_WIDTH,
+        depths=depths,
+        draws=_DRAWS,
+        tangent=tangent,
+        seed=_SEED,
+    )
+    told = [found["delta"], found["smallest_input_eigenvalue"]]
+    for draw in range(_DRAWS):
+        for place in range(len(depths)):
+            told.append(found["largest_correlations"][draw][place])
+            for kernel in ("nngp", "ntk") if tangent else ("nngp",):
+                for what in ("conditions", "smallest", "largest"):
+                    told.append(found[f"{kernel}_{what}"][draw][place])
+    return [float(number) for number in told]
+
+
+DEPTH = closed(
+    id="dc/sec7-depth",
+    items=("Cor3.3", "Cor3.5"),
+    title="Condition numbers of drawn networks are those of kernels formed entry by entry",
+    statement=r"\kappa(D^{-1/2}KD^{-1/2}),\qquad K_{ij}=\langle h_i,h_j\rangle"
+    r"\text{ or }\langle\nabla f_i,\nabla f_j\rangle",
+    key=KEY,
+    where="Section 7",
+    cases=(
+        *grid(kind=("a", "b"), tangent=(False, True), depths=([0, 1, 3],)),
+        # Four points of a plane have no condition number of their own.
+        *grid(kind=("arc",), tangent=(False, True), depths=([1, 3],)),
+    ),
+    twin=_plain_depth,
+    measure=_found_depth,
+)
+
+
+def _plain_width(*, widths: list[int], depth: int, wrong: bool) -> list[float]:
+    x, g = torch.from_numpy(inputs("b")), torch_generator(_SEED, "weights")
+    found = _gram(x).ravel().tolist()
+    for width in widths:
+        kernels: list[tuple[Array, Array]] = []
+        for _ in range(_DRAWS):
+            weights = _weights(g, [x.shape[1], *[width] * depth, 1])
+            kernels.append((_gram(_layers(x, weights[:-1])[-1]), _tangent(x, weights)))
+        for each in zip(*kernels, strict=True):
+            stack = np.stack(each)
+            spread = stack.std(axis=0, ddof=0 if wrong else 1)
+            found += [*stack.mean(axis=0).ravel(), *spread.ravel()]
+    return [float(number) for number in found]
+
+
+def _found_width(*, widths: list[int], depth: int) -> list[float]:
+    found = EXPERIMENTS["width"](
+        **{"data": "b", "n": _N, "delta": _DELTA, "activation": "tanh"},
+        **{"widths": widths, "depth": depth, "draws": _DRAWS, "seed": _SEED},
+    )
+    told = np.ravel(found["gram"]).tolist()
+    for place in range(len(widths)):
+        for kernel in ("nngp", "ntk"):
+            told += np.ravel(found[f"{kernel}_means"][place]).tolist()
+            told += np.ravel(found[f"{kernel}_deviations"][place]).tolist()
+    return told
+
+
+WIDTH = closed(
+    id="dc/sec7-width",
+    items=("Eq1", "Eq7"),
+    title="Means and spreads of drawn kernels are those of kernels formed one by one",
+    statement=r"\bar K_m,\qquad\sqrt{\tfrac1{D-1}\sum(K-\bar K_m)^2}",
+    key=KEY,
+    where="Section 7",
+    cases=({"widths": [5, 8], "depth": 2}, {"widths": [7], "depth": 3}),
+    twin=_plain_width,
+    measure=_found_width,
+)
+
+
+def _plain_norms(*, rho: float, sizes: list[float], wrong: bool) -> list[float]:
+    g = torch_generator(_SEED, "weights")
+    pair = np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
+    x = torch.from_numpy(pair * np.sqrt(sizes)[:, None])
+    norms: list[list[list[float]]] = []
+    cosines: list[list[float]] = []
+    for _ in range(_DRAWS):
+        layers = _layers(x, _weights(g, [2, *[_WIDTH] * 3]))
+        norms.append([[float(h[k] @ h[k]) for k in (0, 1)] for h in layers])
+        pairs = [(h[0], h[1]) for h in layers]
+        cosines.append([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
+    found: list[float] = []
+    for values in (np.array(norms), np.array(cosines)):
+        errors = values.std(axis=0, ddof=1) / math.sqrt(1 if wrong else _DRAWS)
+        found += [*values.mean(axis=0).ravel(), *errors.ravel()]
+    return [float(number) for number in found]
+
+
+def _found_norms(*, rho: float, sizes: list[float]) -> list[float]:
+    found = EXPERIMENTS["norms"](
+        **{"activation": "tanh", "rho": rho, "squared_norms": sizes},
+        **{"width": _WIDTH, "depth": 3, "draws": _DRAWS, "seed": _SEED},
+    )
+    names = ("squared_norms", "correlations")
+    parts = (found[f"{n}{end}"] for n in names for end in ("", "_standard_errors"))
+    return [number for part in parts for number in np.ravel(part).tolist()]
+
+
+NORMS = closed(
+    id="dc/eq14-norms",
+    items=("Eq14",),
+    title="Lengths and cosines by layer are means over networks with their standard errors",
+    statement=r"\|h_l(x)\|^2,\ \cos(h_l(x),h_l(y)),\qquad s/\sqrt D",
+    key=KEY,
+    where="Appendix D",
+    cases=({"rho": 0.9, "sizes": [2.0, 0.5]}, {"rho": -0.3, "sizes": [1.0, 3.0]}),
+    twin=_plain_norms,
+    measure=_found_norms,
+)
+
+# --- descent ----------------------------------------------------------------------------
+
+_STEPS, _EVERY = 12, 4
+
+
+def _rates(losses: list[float], steps: list[int]) -> list[float]:
+    """Return the slowest rate that bounds the curve, and when it is down to 1e-6."""
+    pairs = list(zip(steps, losses, strict=True))
+    slowest = min(-math.log(v / losses[0]) / t for t, v in pairs if t)
+    down = [t for t, v in pairs if v <= 1e-6 * losses[0]]
+    return [slowest, down[0] if down else -1]
+
+
+def _plain_train(*, layers: str, kind: str, wrong: bool) -> list[float]:
+    x, g = torch.from_numpy(inputs(kind)), torch_generator(_SEED, "weights")
+    signs = numpy_generator(_SEED, "targets").choice((-1.0, 1.0), size=(_N, 1))
+    y, told = torch.from_numpy(signs), list[float]()
+    for _ in range(_DRAWS):
+        weights = _weights(g, [x.shape[1], *[_WIDTH] * 2, 1])
+        top = layers == "top"
+        h = _layers(x, weights[:-1])[-1]
+        k = _gram(h) if top else _tangent(x, weights)
+        low, high = np.linalg.eigvalsh(k)[[0, -1]]
+        size = _N / high if top else 2.0 * _N / (low + high)
+        # The readout starts at zero where it is trained alone.
+        learnt = [torch.zeros(1, _WIDTH, dtype=torch.float64)] if top else weights
+        learnt = [w.detach().clone().requires_grad_() for w in learnt]
+        sgd = torch.optim.SGD(learnt, lr=size, momentum=0.1 if wrong else 0.0)
+        losses: list[float] = []
+        for _ in range(_STEPS + 1):
+            inner = h if top else _layers(x, learnt[:-1])[-1]
+            loss = 0.5 * (inner @ learnt[-1].T - y).square().sum() / _N
+            losses.append(loss.item())
+            sgd.zero_grad()
+            loss.backward()  # pyright: ignore[reportUnknownMemberType]
+            sgd.step()
+        steps = list(range(0, _STEPS + 1, _EVERY))
+        kept = [losses[t] for t in steps]
+        told += [size, high / low, *kept, *_rates(kept, steps)]
+    return [float(number) for number in told]
+
+
+def _found_train(*, layers: str, kind: str) -> list[float]:
+    found = EXPERIMENTS["train"](
+        **{"layers": layers, "data": kind, "n": _N, "delta": _DELTA, "seed": _SEED},
+        **{"activation": "tanh", "width": _WIDTH, "depth": 2, "draws": _DRAWS},
+        **{"steps": _STEPS, "every": _EVERY},
+    )
+    assert found["steps"] == list(range(0, _STEPS + 1, _EVERY))
+    told: list[float] = []
+    for draw in range(_DRAWS):
+        told += [found["step_sizes"][draw], found["conditions"][draw]]
+        told += [*found["losses"][draw], found["slowest_rates"][draw]]
+        told.append(found["steps_to_1e-6"][draw])
+    return [float(number) for number in told]
+
+
+TRAIN = closed(
+    id="dc/thmE.8-steps",
+    items=("ThmE.8", "ThmE.5"),
+    title="Descent on the top layer and on all layers is PyTorch's, and so are its rates",
+    statement=r"W\leftarrow W-\eta\nabla\tfrac1{2n}\|f-y\|^2,\qquad"
+    r"\eta=\tfrac n{\lambda_{\max}}\text{ or }\tfrac{2n}{\lambda_{\min}+\lambda_{\max}}",
+    key=KEY,
+    where="Theorems E.5 and E.8",
+    cases=grid(layers=("top", "all"), kind=("a", "b")),
+    twin=_plain_train,
+    measure=_found_train,
+)
+
+# --- interpolation ----------------------------------------------------------------------
+
+
+def _plain_digits(*, n: int, tests: int, noise: float, centre: bool, wrong: bool) -> list[float]:
+    train, held = (
+        data.load("mnist", s, cached=False).head(k)
+        for s, k in (("train", n), ("test", tests))
+    )
+    x, z = (d.images.reshape(len(d.images), -1) / 1.0 for d in (train, held))
+    mean = x.mean(axis=0) if centre else 0.0
+    x, z = (a - (a.mean(axis=0) if wrong and centre else mean) for a in (x, z))
+    x, z = (a / np.sqrt((a**2).sum(axis=1))[:, None] for a in (x, z))
+    y, wanted = (np.eye(10)[d.labels] - 0.1 for d in (train, held))
+    y = y + noise * numpy_generator(_SEED, "noise").standard_normal(y.shape)
+    k, cross = (1.0 + x @ x.T) ** 3, (1.0 + z @ x.T) ** 3
+    a = np.linalg.solve(k, y)
+    f, values = cross @ a, np.linalg.eigvalsh(k)
+    right = float(np.mean(f.argmax(axis=1) == held.labels))
+    size = float((y * a).sum()) * (1.001 if wrong else 1.0)
+    return [values[-1] / values[0], size, right, *sketch(x, z, f, wanted)]
+
+
+def _found_digits(*, n: int, tests: int, noise: float, centre: bool) -> list[float]:
+    found = digit_problem(n, tests, cached=False, centre=centre)
+    y = with_label_noise(
+        found.targets, deviation=noise, generator=numpy_generator(_SEED, "noise")
+    )
+    x, z = found.inputs, found.test_inputs
+    fit = minimum_norm((1.0 + x @ x.T) ** 3, y, cross=(1.0 + z @ x.T) ** 3)
+    assert fit.residual < 1e-9
+    right = accuracy(fit.predictions, found.test_labels)
+    told = sketch(x, z, fit.predictions, found.test_targets)
+    return [fit.condition, float(fit.squared_norms.sum()), right, *told]
+
+
+DIGITS = closed(
+    id="dc/eq25-digits",
+    items=("Eq25",),
+    title="Interpolants of least norm on digits are solutions of linear systems",
+    statement=r"f(x)=k(x)^TK^{-1}y,\qquad\|f\|^2=y^TK^{-1}y",
+    key=KEY,
+    where="Section 6",
+    cases=(
+        {"n": 12, "tests": 7, "noise": 0.0, "centre": False},
+        {"n": 9, "tests": 11, "noise": 0.3, "centre": True},
+    ),
+    twin=_plain_digits,
+    measure=_found_digits,
+)
+
+
+# --- rates and pairs --------------------------------------------------------------------
+
+
+class _Curves:
+    """Loss curves as `fitted_rates` reads them."""
+
+    steps = np.arange(0, 60, 3)
+    losses = np.stack(
+        [
+            2.0 * np.exp(-0.3 * steps) + 0.5 * np.exp(-0.9 * steps),
+            np.exp(-0.01 * steps),
+            np.zeros(len(steps)),
+        ]
+    )
+
+
+def _plain_rates(*, above: float, below: float, wrong: bool) -> list[float]:
+    """Fit a line by sums; nothing where fewer than three losses lie in the range."""
+    found: list[float] = []
+    for curve in _Curves.losses:
+        points = [
+            (float(t), math.log(v / curve[0]))
+            for t, v in zip(_Curves.steps, curve, strict=True)
+            if curve[0] and above <= v / curve[0] <= below
+        ]
+        if len(points) < 3:
+            found.append(-9.0)
+            continue
+        t, v = (np.array(part) for part in zip(*points, strict=True))
+        mean = 0.0 if wrong else t.mean()
+        found.append(-float((t - mean) @ v / ((t - mean) @ (t - mean))))
+    return found
+
+
+def _found_rates(*, above: float, below: float) -> list[float]:
+    curves: Any = _Curves
+    return np.nan_to_num(fitted_rates(curves, above=above, below=below), nan=-9.0).tolist()
+
+
+RATES = closed(
+    id="dc/sec7-fitted",
+    items=("Sec7-rates",),
+    title="Rates of decay are slopes of least squares through late losses alone",
+    statement=r"r=-\frac{\sum(t-\bar t)\log\mathcal L_t}{\sum(t-\bar t)^2}",
+    key=KEY,
+    where="Section 7",
+    cases=grid(above=(1e-20, 1e-6), below=(1e-2, 0.6)),
+    twin=_plain_rates,
+    measure=_found_rates,
+)
+
+
+def _plain_pair(*, rho: float, dim: int, turned: bool, wrong: bool) -> list[float]:
+    lengths = [1.0, 1.0, abs(rho) if wrong else rho]
+    if turned:
+        return lengths
+    return [*lengths, *sketch(np.array([[1.0, *[0.0] * (dim - 1)]]))]
+
+
+def _found_pair(*, rho: float, dim: int, turned: bool) -> list[float]:
+    rng = np.random.default_rng(9) if turned else None
+    x, y = pair_inputs(rho, dim, generator=rng)
+    found = [float(x @ x), float(y @ y), float(x @ y)]
+    return found if turned else [*found, *sketch(x)]
+
+
+PAIR = closed(
+    id="dc/eq14-pair",
+    items=("Eq14",),
+    title="Pairs of inputs have unit length and the correlation that was asked for",
+    statement=r"\|x\|=\|y\|=1,\qquad x\cdot y=\rho",
+    key=KEY,
+    where="Section 3",
+    cases=grid(rho=(-1.0, -0.4, 0.0, 0.999999, 1.0), dim=(2, 5), turned=(False, True)),
+    twin=_plain_pair,
+    measure=_found_pair,
+)
