@@ -1,132 +1,22 @@
-"""The kernel experiments and their inputs, from the definitions (closed claims)."""
+"""The kernel experiments, from the definitions (closed claims)."""
 
 import math
-from collections.abc import Callable, Mapping
-from itertools import combinations
+from collections.abc import Callable
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 import torch
-from scipy import integrate, special
 from torch import Tensor
 
-from empirical import data
-from empirical.conditioning import (
-    accuracy,
-    digit_problem,
-    minimum_norm,
-    named,
-    with_label_noise,
-)
 from empirical.conditioning.experiments import EXPERIMENTS
-from empirical.conditioning.rates import fitted_rates
-from empirical.data.inputs import pair_inputs
 from empirical.randomness import numpy_generator, torch_generator
 from verify.claim import grid
-from verify.claims._twins import Array, closed, sketch
+from verify.claims._twins import Array, closed
+from verify.claims.deep_conditioning.named_activations import moments
 
 KEY = "agarwal2021deep"
 Function = Callable[[Any], Any]
-
-# --- activations ------------------------------------------------------------------------
-
-
-def _sigmoid(x: float) -> float:
-    return 1.0 / (1.0 + math.exp(-x))
-
-
-def _cdf(x: float) -> float:
-    return 0.5 * math.erfc(-x / math.sqrt(2.0))
-
-
-_SELU = (1.0507009873554804934193349852946, 1.6732632423543772848170429916717)
-
-FUNCTIONS: Mapping[str, tuple[Callable[[float], float], tuple[float, ...]]] = {
-    "relu": (lambda x: max(x, 0.0), (0.0,)),
-    "identity": (lambda x: x, ()),
-    "relu6": (lambda x: min(max(x, 0.0), 6.0), (0.0, 6.0)),
-    "relu_squared": (lambda x: max(x, 0.0) ** 2, (0.0,)),
-    "leaky_relu(0.01)": (lambda x: max(x, 0.01 * x), (0.0,)),
-    "abs": (abs, (0.0,)),
-    "step": (lambda x: float(x > 0.0), (0.0,)),
-    "sign": (lambda x: math.copysign(1.0, x), (0.0,)),
-    "hard_tanh": (lambda x: min(max(x, -1.0), 1.0), (-1.0, 1.0)),
-    "hard_sigmoid": (lambda x: min(max(x / 6.0 + 0.5, 0.0), 1.0), (-3.0, 3.0)),
-    "hard_swish": (lambda x: x * min(max(x / 6.0 + 0.5, 0.0), 1.0), (-3.0, 3.0)),
-    "tanh": (math.tanh, ()),
-    "tanh3": (lambda x: math.tanh(3.0 * x), ()),
-    "erf": (math.erf, ()),
-    "sin": (math.sin, ()),
-    "cos": (math.cos, ()),
-    "exp": (math.exp, ()),
-    "arctan": (math.atan, ()),
-    "asinh": (math.asinh, ()),
-    "gaussian": (lambda x: math.exp(-x * x / 2.0), ()),
-    "sigmoid": (_sigmoid, ()),
-    "softplus": (lambda x: math.log1p(math.exp(-abs(x))) + max(x, 0.0), ()),
-    "softsign": (lambda x: x / (1.0 + abs(x)), (0.0,)),
-    "log_cosh": (lambda x: math.log(math.cosh(x)), ()),
-    "gelu": (lambda x: x * _cdf(x), ()),
-    "quick_gelu": (lambda x: x * _sigmoid(1.702 * x), ()),
-    "silu": (lambda x: x * _sigmoid(x), ()),
-    "mish": (lambda x: x * math.tanh(math.log1p(math.exp(x))), ()),
-    "elu": (lambda x: x if x > 0.0 else math.expm1(x), (0.0,)),
-    "selu": (
-        lambda x: _SELU[0] * (x if x > 0.0 else _SELU[1] * math.expm1(x)),
-        (0.0,),
-    ),
-    "hermite2": (lambda x: special.eval_hermitenorm(2, x) / math.sqrt(2.0), ()),
-    "hermite3": (lambda x: special.eval_hermitenorm(3, x) / math.sqrt(6.0), ()),
-    "hermite4": (lambda x: special.eval_hermitenorm(4, x) / math.sqrt(24.0), ()),
-    "relu-0.7": (lambda x: max(x, -0.7), (-0.7,)),
-}
-
-
-def _moments(f: Callable[[float], float], kinks: tuple[float, ...]) -> tuple[float, float]:
-    """Return mean and deviation under the standard normal, piece by piece."""
-
-    def mean(g: Callable[[float], float]) -> float:
-        cuts = (-14.0, *kinks, 14.0)
-        return sum(
-            integrate.quad(
-                lambda x: g(x) * math.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi),
-                *ends,
-                epsabs=1e-13,
-                limit=200,
-            )[0]
-            for ends in zip(cuts, cuts[1:], strict=False)
-        )
-
-    first = mean(f)
-    return first, math.sqrt(mean(lambda x: (f(x) - first) ** 2))
-
-
-_POINTS = (-3.3, -1.2, -0.4, 0.3, 1.7, 3.6, 6.4)
-
-
-def _plain_named(*, name: str, wrong: bool) -> list[float]:
-    f, kinks = FUNCTIONS[name]
-    mean, deviation = _moments(f, kinks)
-    # The root mean square in the deviation's place.
-    size = math.hypot(mean, deviation) + 1e-3 if wrong else deviation
-    return [(f(x) - mean) / size for x in _POINTS]
-
-
-def _found_named(*, name: str) -> list[float]:
-    return named(name)(torch.tensor(_POINTS, dtype=torch.float64)).tolist()
-
-
-NAMED = closed(
-    id="dc/eq2-named",
-    items=("Eq2",),
-    title="Every activation that is trained or measured is the one of its name, normalised",
-    statement=r"x\mapsto(\sigma(x)-E\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
-    key=KEY,
-    where="Equation (2)",
-    cases=grid(name=tuple(FUNCTIONS)),
-    twin=_plain_named,
-    measure=_found_named,
-)
 
 # --- inputs, and networks layer by layer ------------------------------------------------
 
@@ -152,14 +42,14 @@ def inputs(kind: str, n: int = _N) -> Array:
 
 
 def _activation() -> Function:
-    mean, deviation = _moments(math.tanh, ())
+    mean, deviation = moments(math.tanh, ())
     return lambda z: (torch.tanh(z) - mean) / deviation
 
 
 def _weights(g: torch.Generator, sizes: list[int]) -> list[Tensor]:
     return [
         torch.empty(b, a, dtype=torch.float64).normal_(generator=g)
-        for a, b in zip(sizes, sizes[1:], strict=False)
+        for a, b in pairwise(sizes)
     ]
 
 
@@ -199,7 +89,9 @@ def _extremes(k: Array) -> list[float]:
 # --- condition numbers, spreads, lengths ------------------------------------------------
 
 
-def _plain_depth(*, kind: str, tangent: bool, depths: list[int], wrong: bool) -> list[float]:
+def _plain_depth(
+    *, kind: str, tangent: bool, depths: list[int], wrong: bool
+) -> list[float]:
     x, g = torch.from_numpy(inputs(kind)), torch_generator(_SEED, "weights")
     product = x.numpy() @ x.numpy().T
     off = [abs(product[i, j]) for i, j in combinations(range(_N), 2)]
@@ -274,8 +166,14 @@ def _plain_width(*, widths: list[int], depth: int, wrong: bool) -> list[float]:
 
 def _found_width(*, widths: list[int], depth: int) -> list[float]:
     found = EXPERIMENTS["width"](
-        **{"data": "b", "n": _N, "delta": _DELTA, "activation": "tanh"},
-        **{"widths": widths, "depth": depth, "draws": _DRAWS, "seed": _SEED},
+        data="b",
+        n=_N,
+        delta=_DELTA,
+        activation="tanh",
+        widths=widths,
+        depth=depth,
+        draws=_DRAWS,
+        seed=_SEED,
     )
     told = np.ravel(found["gram"]).tolist()
     for place in range(len(widths)):
@@ -318,8 +216,13 @@ def _plain_norms(*, rho: float, sizes: list[float], wrong: bool) -> list[float]:
 
 def _found_norms(*, rho: float, sizes: list[float]) -> list[float]:
     found = EXPERIMENTS["norms"](
-        **{"activation": "tanh", "rho": rho, "squared_norms": sizes},
-        **{"width": _WIDTH, "depth": 3, "draws": _DRAWS, "seed": _SEED},
+        activation="tanh",
+        rho=rho,
+        squared_norms=sizes,
+        width=_WIDTH,
+        depth=3,
+        draws=_DRAWS,
+        seed=_SEED,
     )
     names = ("squared_norms", "correlations")
     parts = (found[f"{n}{end}"] for n in names for end in ("", "_standard_errors"))
@@ -382,9 +285,17 @@ def _plain_train(*, layers: str, kind: str, wrong: bool) -> list[float]:
 
 def _found_train(*, layers: str, kind: str) -> list[float]:
     found = EXPERIMENTS["train"](
-        **{"layers": layers, "data": kind, "n": _N, "delta": _DELTA, "seed": _SEED},
-        **{"activation": "tanh", "width": _WIDTH, "depth": 2, "draws": _DRAWS},
-        **{"steps": _STEPS, "every": _EVERY},
+        layers=layers,
+        data=kind,
+        n=_N,
+        delta=_DELTA,
+        seed=_SEED,
+        activation="tanh",
+        width=_WIDTH,
+        depth=2,
+        draws=_DRAWS,
+        steps=_STEPS,
+        every=_EVERY,
     )
     assert found["steps"] == list(range(0, _STEPS + 1, _EVERY))
     told: list[float] = []
@@ -406,133 +317,4 @@ TRAIN = closed(
     cases=grid(layers=("top", "all"), kind=("a", "b")),
     twin=_plain_train,
     measure=_found_train,
-)
-
-# --- interpolation ----------------------------------------------------------------------
-
-
-def _plain_digits(*, n: int, tests: int, noise: float, centre: bool, wrong: bool) -> list[float]:
-    train, held = (
-        data.load("mnist", s, cached=False).head(k)
-        for s, k in (("train", n), ("test", tests))
-    )
-    x, z = (d.images.reshape(len(d.images), -1) / 1.0 for d in (train, held))
-    mean = x.mean(axis=0) if centre else 0.0
-    x, z = (a - (a.mean(axis=0) if wrong and centre else mean) for a in (x, z))
-    x, z = (a / np.sqrt((a**2).sum(axis=1))[:, None] for a in (x, z))
-    y, wanted = (np.eye(10)[d.labels] - 0.1 for d in (train, held))
-    y = y + noise * numpy_generator(_SEED, "noise").standard_normal(y.shape)
-    k, cross = (1.0 + x @ x.T) ** 3, (1.0 + z @ x.T) ** 3
-    a = np.linalg.solve(k, y)
-    f, values = cross @ a, np.linalg.eigvalsh(k)
-    right = float(np.mean(f.argmax(axis=1) == held.labels))
-    size = float((y * a).sum()) * (1.001 if wrong else 1.0)
-    return [values[-1] / values[0], size, right, *sketch(x, z, f, wanted)]
-
-
-def _found_digits(*, n: int, tests: int, noise: float, centre: bool) -> list[float]:
-    found = digit_problem(n, tests, cached=False, centre=centre)
-    y = with_label_noise(
-        found.targets, deviation=noise, generator=numpy_generator(_SEED, "noise")
-    )
-    x, z = found.inputs, found.test_inputs
-    fit = minimum_norm((1.0 + x @ x.T) ** 3, y, cross=(1.0 + z @ x.T) ** 3)
-    assert fit.residual < 1e-9
-    right = accuracy(fit.predictions, found.test_labels)
-    told = sketch(x, z, fit.predictions, found.test_targets)
-    return [fit.condition, float(fit.squared_norms.sum()), right, *told]
-
-
-DIGITS = closed(
-    id="dc/eq25-digits",
-    items=("Eq25",),
-    title="Interpolants of least norm on digits are solutions of linear systems",
-    statement=r"f(x)=k(x)^TK^{-1}y,\qquad\|f\|^2=y^TK^{-1}y",
-    key=KEY,
-    where="Section 6",
-    cases=(
-        {"n": 12, "tests": 7, "noise": 0.0, "centre": False},
-        {"n": 9, "tests": 11, "noise": 0.3, "centre": True},
-    ),
-    twin=_plain_digits,
-    measure=_found_digits,
-)
-
-
-# --- rates and pairs --------------------------------------------------------------------
-
-
-class _Curves:
-    """Loss curves as `fitted_rates` reads them."""
-
-    steps = np.arange(0, 60, 3)
-    losses = np.stack(
-        [
-            2.0 * np.exp(-0.3 * steps) + 0.5 * np.exp(-0.9 * steps),
-            np.exp(-0.01 * steps),
-            np.zeros(len(steps)),
-        ]
-    )
-
-
-def _plain_rates(*, above: float, below: float, wrong: bool) -> list[float]:
-    """Fit a line by sums; nothing where fewer than three losses lie in the range."""
-    found: list[float] = []
-    for curve in _Curves.losses:
-        points = [
-            (float(t), math.log(v / curve[0]))
-            for t, v in zip(_Curves.steps, curve, strict=True)
-            if curve[0] and above <= v / curve[0] <= below
-        ]
-        if len(points) < 3:
-            found.append(-9.0)
-            continue
-        t, v = (np.array(part) for part in zip(*points, strict=True))
-        mean = 0.0 if wrong else t.mean()
-        found.append(-float((t - mean) @ v / ((t - mean) @ (t - mean))))
-    return found
-
-
-def _found_rates(*, above: float, below: float) -> list[float]:
-    curves: Any = _Curves
-    return np.nan_to_num(fitted_rates(curves, above=above, below=below), nan=-9.0).tolist()
-
-
-RATES = closed(
-    id="dc/sec7-fitted",
-    items=("Sec7-rates",),
-    title="Rates of decay are slopes of least squares through late losses alone",
-    statement=r"r=-\frac{\sum(t-\bar t)\log\mathcal L_t}{\sum(t-\bar t)^2}",
-    key=KEY,
-    where="Section 7",
-    cases=grid(above=(1e-20, 1e-6), below=(1e-2, 0.6)),
-    twin=_plain_rates,
-    measure=_found_rates,
-)
-
-
-def _plain_pair(*, rho: float, dim: int, turned: bool, wrong: bool) -> list[float]:
-    lengths = [1.0, 1.0, abs(rho) if wrong else rho]
-    if turned:
-        return lengths
-    return [*lengths, *sketch(np.array([[1.0, *[0.0] * (dim - 1)]]))]
-
-
-def _found_pair(*, rho: float, dim: int, turned: bool) -> list[float]:
-    rng = np.random.default_rng(9) if turned else None
-    x, y = pair_inputs(rho, dim, generator=rng)
-    found = [float(x @ x), float(y @ y), float(x @ y)]
-    return found if turned else [*found, *sketch(x)]
-
-
-PAIR = closed(
-    id="dc/eq14-pair",
-    items=("Eq14",),
-    title="Pairs of inputs have unit length and the correlation that was asked for",
-    statement=r"\|x\|=\|y\|=1,\qquad x\cdot y=\rho",
-    key=KEY,
-    where="Section 3",
-    cases=grid(rho=(-1.0, -0.4, 0.0, 0.999999, 1.0), dim=(2, 5), turned=(False, True)),
-    twin=_plain_pair,
-    measure=_found_pair,
 )

@@ -193,9 +193,7 @@ def _accuracy(net: nn.Module, x: Tensor, y: Tensor) -> float:
 def looked_at(net: nn.Sequential, kind: str) -> list[float]:
     """Return accuracies, the loss, cosines of neighbours and lengths, layer by layer."""
     net.eval()
-    (x, y), (z, wanted) = (
-        (_inputs(kind, n, n), _classes(n)) for n in (_N, _TESTS)
-    )
+    (x, y), (z, wanted) = ((_inputs(kind, n, n), _classes(n)) for n in (_N, _TESTS))
     found = [_accuracy(net, x, y), float(functional.cross_entropy(net(x), y))]
     found.append(_accuracy(net, z, wanted))
     cosines: list[float] = []
@@ -261,7 +259,7 @@ def _found_steps(*, arm: str, kind: str) -> list[float]:
     seen = measured(spec, stack, dict(zip(names, (x, y, *tests), strict=True)))
     found: list[float] = []
     for row in range(2):
-        own = {name: values[row].tolist() for name, values in seen.items()}
+        own: dict[str, Any] = {n: v[row].tolist() for n, v in seen.items()}
         found += [*curve.values[row], own["train_accuracy"], own["train_loss"]]
         found += [own["test_accuracy"], *own["cosines"], *own["lengths"]]
         found += sketch(*(p[row] for p in done.final))
@@ -374,9 +372,7 @@ def _found_course(*, arm: str, kind: str, fault: str) -> list[float]:
     )
     losses, lengths = done.series["train_loss"][-1], done.series["lengths"][-1]
     return [
-        float(number)
-        for row in range(4)
-        for number in (losses[row], *lengths[row])
+        float(number) for row in range(4) for number in (losses[row], *lengths[row])
     ]
 
 

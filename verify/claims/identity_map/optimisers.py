@@ -297,6 +297,7 @@ class _Told(Task):
     """Losses that are known beforehand; each parameter counts the updates."""
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        del examples
         now = int(stack.clock[0])
         slope = params[0][:, 0] - params[0][:, 0].detach()
         return _course()[stack.rows, now] + slope
@@ -373,7 +374,7 @@ def _stacked_looks(*, check: int) -> list[float]:
 LOOKS = closed(
     id="id/release-looks",
     items=("Fig2",),
-    title="When a network is released, at its floor, stalled or exploded follows its losses",
+    title="Losses alone decide who is released, at the floor, stalled or exploded",
     statement=r"t_r=\min\{t:\ell_t<\tfrac12\ell_0\},\qquad t_{end}=t_r+6",
     key=KEY,
     where="Section 3, on training",

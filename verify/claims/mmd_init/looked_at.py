@@ -1,5 +1,6 @@
 """What is measured of starts, and which of them leave, from definitions (closed claims)."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 from verify.claim import grid
 from verify.claims._twins import Array, closed, normal, sketch
-from verify.claims.mmd_init.steps import noisy
+from verify.claims.mmd_init.logits import noisy
 from verify.claims.mmd_init.terms import detached
 from verify.claims.mmd_init.tuning import plain
 
@@ -81,8 +82,14 @@ def _plain_measured(*, what: str, wrong: bool) -> list[float]:
             own, size = _seeded(g), 1.2 if wrong else 0.8
             drawn = [
                 (
-                    w + size * torch.empty(4, *w.shape).double().normal_(generator=own) / w.shape[1] ** 0.5,
-                    b + size * torch.empty(4, len(b)).double().normal_(generator=own) / len(b) ** 0.5,
+                    w
+                    + size
+                    * torch.empty(4, *w.shape).double().normal_(generator=own)
+                    / w.shape[1] ** 0.5,
+                    b
+                    + size
+                    * torch.empty(4, len(b)).double().normal_(generator=own)
+                    / len(b) ** 0.5,
                 )
                 for w, b in weights
             ]
@@ -102,7 +109,14 @@ def _found_measured(*, what: str) -> list[float]:
     own: list[torch.Generator] = [_own(0), _own(1)]
     if what == "constant":
         shares = measures.constant_shares(
-            network, params, x, s=_S, generators=own, perturbations=9, batch=4, batches=3
+            network,
+            params,
+            x,
+            s=_S,
+            generators=own,
+            perturbations=9,
+            batch=4,
+            batches=3,
         )
         return shares.flatten().tolist()
     if what == "slopes":
@@ -118,7 +132,9 @@ def _found_measured(*, what: str) -> list[float]:
             .tolist()
         )
     here = x if what == "predicted" else x[:4]
-    p = measures.predictions(network, params, here, s=0.8, generators=own, perturbations=6)
+    p = measures.predictions(
+        network, params, here, s=0.8, generators=own, perturbations=6
+    )
     return [n for row in p for n in sketch(*row)]
 
 
@@ -126,7 +142,7 @@ MEASURED = closed(
     id="mmd/ds-records",
     items=("DS", "Jac", "IOD", "Fig1"),
     title="Shares, slopes and predictions under noise are counted one network at a time",
-    statement=r"DS,\ \overline{\|J_l\|^2},\ L_{iod}(\theta+\epsilon),\ f_1(x;\theta+\epsilon)",
+    statement=r"DS,\ \overline{\|J_l\|^2},\ L_{iod}(\theta+\epsilon),\ f_1(x)",
     key=KEY,
     where="Section 5.2 and appendices B and C",
     cases=grid(what=("constant", "slopes", "perturbed", "predicted", "many")),
@@ -169,11 +185,17 @@ def _plain_start(*, kind: str, uniform: bool, wrong: bool) -> list[float]:
     found: list[float] = []
     for row in range(2):
         g = _own(row)
-        for a, b in zip(_WIDTHS, _WIDTHS[1:], strict=False):
+        for a, b in itertools.pairwise(_WIDTHS):
             w = torch.empty(b, a)
-            he = torch.nn.init.kaiming_uniform_ if uniform else torch.nn.init.kaiming_normal_
+            he = (
+                torch.nn.init.kaiming_uniform_
+                if uniform
+                else torch.nn.init.kaiming_normal_
+            )
             glorot = (
-                torch.nn.init.xavier_uniform_ if uniform else torch.nn.init.xavier_normal_
+                torch.nn.init.xavier_uniform_
+                if uniform
+                else torch.nn.init.xavier_normal_
             )
             if (kind == "he") is not wrong:
                 he(w, nonlinearity="relu", generator=g)
@@ -185,7 +207,11 @@ def _plain_start(*, kind: str, uniform: bool, wrong: bool) -> list[float]:
 
 def _found_start(*, kind: Any, uniform: bool) -> list[float]:
     made = start(
-        classifier(_WIDTHS), kind, [_own(0), _own(1)], uniform=uniform, dtype=torch.float64
+        classifier(_WIDTHS),
+        kind,
+        [_own(0), _own(1)],
+        uniform=uniform,
+        dtype=torch.float64,
     )
     return [n for row in range(2) for n in sketch(*(p[row] for p in made))]
 
@@ -243,6 +269,7 @@ class _Told(Task):
     """Shares of constant networks that are known beforehand."""
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        del examples
         shares = torch.from_numpy(_SHARES)[stack.rows, int(stack.clock[0])]
         zero = params[0][:, 0] - params[0][:, 0].detach()
         return torch.stack([zero, *[torch.zeros_like(shares)] * 3, shares])
@@ -285,4 +312,3 @@ FOUND = closed(
     twin=_plain_found,
     measure=_found_found,
 )
-

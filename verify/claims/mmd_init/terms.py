@@ -1,6 +1,6 @@
 """The terms of the loss on a start and their slopes, from their definitions (closed)."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ def _plain_uniformity(
         gamma = median(f[:, k], pool) if own else float(_given(inputs)[k])
         values.append(discrepancy(f[:, k], u, gamma, estimator, scales))
     total = torch.stack(values)
-    (total * torch.arange(1.0, inputs + 1.0)).sum().backward()  # pyright: ignore
+    (total * torch.arange(1.0, inputs + 1.0)).sum().backward()  # pyright: ignore[reportUnknownMemberType]
     assert f.grad is not None
     slope = f.grad[..., 0] - f.grad[..., 1] if classes == 2 else f.grad
     return [*total.tolist(), *sketch(slope, *slope.unbind(dim=1))]
@@ -114,7 +114,7 @@ def _found_uniformity(
         leaf = f.clone().requires_grad_()
         u = _points(classes, others)
         found = uniformity.sampled(leaf, u, estimator=estimator, **more)
-    (found * torch.arange(1.0, inputs + 1.0)).sum().backward()  # pyright: ignore
+    (found * torch.arange(1.0, inputs + 1.0)).sum().backward()  # pyright: ignore[reportUnknownMemberType]
     assert leaf.grad is not None
     slope = leaf.grad
     return [*found.tolist(), *sketch(slope, *slope.unbind(dim=1))]
@@ -192,7 +192,7 @@ def _found_degeneracy(*, classes: int) -> list[float]:
 DEGENERACY = closed(
     id="mmd/eq14-loss",
     items=("Eq14",),
-    title="The loss of degeneracy is the largest mean distance from a vertex, less its floor",
+    title="Degeneracy is the largest mean distance from a vertex, less its floor",
     statement=r"\max\{\max_iE_x\|v^{(i)}-f(x)\|,d^{-1/2}\}-d^{-1/2}",
     key=KEY,
     where="Equation (14)",
@@ -212,7 +212,7 @@ def layers(net: str) -> list[tuple[Tensor, Tensor]]:
             normal(b, a, seed=[84, a, b, k], size=(2.0 / a) ** 0.5),
             normal(b, seed=[85, b, k], size=0.3),
         )
-        for k, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False))
+        for k, (a, b) in enumerate(pairwise(sizes))
     ]
 
 

@@ -228,8 +228,13 @@ def _found_labels(*, norm: bool, frozen: bool) -> list[float]:
         normal(11, 5, seed=[103]),
         generators=[_own(run) for run in range(_RUNS)],
         recipe=RandomLabelRecipe(
-            **{"steps": 7, "window": 3, "batch": 4, "rate": 0.04},
-            **{"betas": (0.7, 0.9), "eps": 1e-6, "frozen": frozen},
+            steps=7,
+            window=3,
+            batch=4,
+            rate=0.04,
+            betas=(0.7, 0.9),
+            eps=1e-6,
+            frozen=frozen,
         ),
     )
     found: list[float] = []
@@ -243,7 +248,7 @@ LABELS = closed(
     id="mmd/tab1-random",
     items=("Tab1",),
     title="Random labels are learnt by PyTorch's Adam, and the best window is kept",
-    statement=r"\theta^*=\theta_{t^*},\qquad t^*=\operatorname{argmin}\overline{L}_{window}",
+    statement=r"\theta^*=\theta_{t^*},\qquad t^*=\operatorname{argmin}\bar L_{window}",
     key=KEY,
     where="Section 5.1, on the rival with random labels",
     cases=grid(norm=(False, True), frozen=(False, True)),
@@ -254,11 +259,15 @@ LABELS = closed(
 # --- tasks, examples, images ------------------------------------------------------------
 
 
+def _splits(limit: int) -> tuple[tuple[Any, int], ...]:
+    return ("train", limit), ("test", 7)
+
+
 def _plain_images(*, side: Any, limit: int, wrong: bool) -> list[float]:
     """Average pixels square by square, and standardise by loops."""
     train, test = (
         data.load("mnist", split, cached=False).head(n).images / 255.0
-        for split, n in (("train", limit), ("test", 7))
+        for split, n in _splits(limit)
     )
     if side is not None:
         edge = 28 // side
@@ -333,8 +342,8 @@ def _found_draws(*, classes: int, per_class: int, tasks: int) -> list[list[int]]
 DRAWS = closed(
     id="mmd/prelim-draws",
     items=("Prelim",),
-    title="Tasks are labellings that are not constant, and examples are drawn class by class",
-    statement=r"\tau\in\{0,1\}^C\setminus\{0,1\},\qquad N\text{ and }\tfrac N5\text{ a class}",
+    title="Tasks are labellings that are not constant, examples drawn class by class",
+    statement=r"\tau\in\{0,1\}^C\setminus\{0,1\},\quad N,\tfrac N5\text{ a class}",
     key=KEY,
     where="Section 5.1, on tasks",
     cases=(
@@ -351,7 +360,8 @@ DRAWS = closed(
 def _plain_module(*, flat: bool, wrong: bool) -> list[float]:
     net = plain([6, 5, 4, 3], 9, norm=False)
     x = normal(4, 6, seed=[106])
-    net[2].bias.data *= 0.0 if wrong else 1.0
+    if wrong:
+        [*net.parameters()][3].data.zero_()
     return [6.0, 5.0, 4.0, 3.0, *sketch(net(x))]
 
 

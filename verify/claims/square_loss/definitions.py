@@ -9,16 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from empirical import data
 from empirical.square_loss import measures
 from empirical.square_loss.classifiers import classifier
-from empirical.square_loss.problems import Problem, problem
-from empirical.square_loss.recipes import recorded_epochs
+from empirical.square_loss.problems import Problem
 from empirical.square_loss.training import held_out_outputs, normalised_outputs
 from verify.claim import Case, grid
 from verify.claims._twins import Array, closed, normal, sketch
 from verify.claims.square_loss.steps import FAMILIES, drawn, plain
-from verify.compare import Identical
 
 KEY = "poggio2021explicit"
 _SHAPES = {"dense": (5,), "images": (2, 5, 4)}
@@ -57,7 +54,9 @@ def _examples(shape: str) -> Tensor:
 
 def _classes(outputs: int) -> Tensor:
     # Of unequal size.
-    return torch.tensor([0, 1, 1, 0, 1, 1, 1, 1, 0] if outputs == 1 else [0, 2, 1, 0, 0, 2, 1, 0, 0])
+    return torch.tensor(
+        [0, 1, 1, 0, 1, 1, 1, 1, 0] if outputs == 1 else [0, 2, 1, 0, 0, 2, 1, 0, 0]
+    )
 
 
 def _targets(outputs: int) -> Tensor:
@@ -106,7 +105,9 @@ class _Fixed(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return (x - mean) / deviation, times the gain, plus the shift."""
         shape = (-1, *[1] * (x.ndim - 2))
-        x = (x - self.mean.view(shape)) / (self.variance + self.part.eps).sqrt().view(shape)
+        x = (x - self.mean.view(shape)) / (self.variance + self.part.eps).sqrt().view(
+            shape
+        )
         if self.part.affine:
             x = x * self.part.weight.view(shape) + self.part.bias.view(shape)
         return x
@@ -142,7 +143,9 @@ def _collapse(h: Array, classes: list[int], rows: Array) -> list[float]:
     within, between = gaps.T @ gaps / len(h), centred.T @ centred / count
     nc1 = float(np.trace(within @ np.linalg.pinv(between, rcond=1e-10))) / count
     unit = [a / np.linalg.norm(a) for a in (rows, centred)]
-    nearest = [int(np.argmin(((m - x) ** 2).sum(axis=1))) for m, x in ((means, x) for x in h)]
+    nearest = [
+        int(np.argmin(((m - x) ** 2).sum(axis=1))) for m, x in ((means, x) for x in h)
+    ]
     decided = [int(np.argmax(rows @ x)) for x in h]
     nc4 = float(np.mean(np.array(nearest) != np.array(decided)))
     angles = [*_angles(centred), *_angles(rows)]
@@ -156,7 +159,11 @@ def _angles(vectors: Array) -> list[float]:
         for a, b in combinations(vectors, 2)
     ]
     far = [abs(c + 1.0 / (len(vectors) - 1)) for c in cosines]
-    return [float(np.std(norms) / np.mean(norms)), float(np.std(cosines)), float(np.mean(far))]
+    return [
+        float(np.std(norms) / np.mean(norms)),
+        float(np.std(cosines)),
+        float(np.mean(far)),
+    ]
 
 
 def _critical(
@@ -179,7 +186,9 @@ def _critical(
     return found, sizes
 
 
-def _plain_observed(*, family: str, shape: str, outputs: int, wrong: bool) -> list[float]:
+def _plain_observed(
+    *, family: str, shape: str, outputs: int, wrong: bool
+) -> list[float]:
     x, y, classes = _examples(shape), _targets(outputs), _classes(outputs).tolist()
     told: list[float] = []
     for row in range(2):
@@ -269,18 +278,27 @@ def _plain_single(*, family: str, shape: str, wrong: bool) -> list[float]:
                 for w, slope in zip(weights, slopes, strict=True):
                     size = float(w.detach().norm())
                     by_v = size * slope / float(g.detach())
-                    now.append(float((by_v - (0.9 if wrong else 1.0) * w.detach() / size).norm()))
+                    now.append(
+                        float(
+                            (by_v - (0.9 if wrong else 1.0) * w.detach() / size).norm()
+                        )
+                    )
                 d.append(now)
         for layer in range(len(weights)):
             for c in (0, 1):
-                mine = [r[layer] for r, label in zip(d, classes, strict=True) if label == c]
+                mine = [
+                    r[layer] for r, label in zip(d, classes, strict=True) if label == c
+                ]
                 told += np.quantile(mine, [0.0, 0.25, 0.5, 0.75, 1.0]).tolist()
     return told
 
 
 def _found_single(*, family: str, shape: str) -> list[float]:
     found = measures.example_residuals(
-        _network(family, shape, 1), _stacked(family, shape, 1), _examples(shape), _classes(1)
+        _network(family, shape, 1),
+        _stacked(family, shape, 1),
+        _examples(shape),
+        _classes(1),
     )
     return found.flatten().tolist()
 
@@ -301,14 +319,20 @@ SINGLE = closed(
 
 
 def _plain_held_out(*, family: str, shape: str, wrong: bool) -> list[float]:
-    x, tests, told = _examples(shape), normal(4, *_SHAPES[shape], seed=[48]), list[float]()
+    x, tests, told = (
+        _examples(shape),
+        normal(4, *_SHAPES[shape], seed=[48]),
+        list[float](),
+    )
     for row in range(2):
         net = _net(family, shape, 3, row)
         _, rho = _sizes(net, family)
         # By mistake with the statistics of the tests.
         known = _frozen(net, tests if wrong else x)
         with torch.no_grad():
-            told += sketch(net(x) / rho, known(tests) / (rho + (1e-3 if wrong else 0.0)))
+            told += sketch(
+                net(x) / rho, known(tests) / (rho + (1e-3 if wrong else 0.0))
+            )
     return told
 
 
@@ -316,7 +340,11 @@ def _found_held_out(*, family: str, shape: str) -> list[float]:
     x, tests = _examples(shape), normal(4, *_SHAPES[shape], seed=[48])
     classes = _classes(3)
     given = Problem(
-        inputs=x, classes=classes, test_inputs=tests, test_classes=classes[:4], source={}
+        inputs=x,
+        classes=classes,
+        test_inputs=tests,
+        test_classes=classes[:4],
+        source={},
     )
     network, params = _network(family, shape, 3), _stacked(family, shape, 3)
     seen, unseen = (
@@ -336,94 +364,4 @@ HELD_OUT = closed(
     cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
     twin=_plain_held_out,
     measure=_found_held_out,
-)
-
-# --- examples and times -----------------------------------------------------------------
-
-
-def _plain_problem(
-    *, labels: list[int], side: Any, constant: Any, wrong: bool
-) -> list[float]:
-    """Choose and scale images one after the other."""
-    told: list[float] = []
-    for split, wanted in (("train", 4), ("test", 3)):
-        found = data.load("mnist", "train" if split == "train" else "test", cached=False)
-        rows: list[Array] = []
-        classes: list[float] = []
-        for turn in range(wanted):
-            for place, label in enumerate(labels):
-                at = [k for k, own in enumerate(found.labels) if own == label][turn]
-                x = found.images[at] / 255.0
-                if side is not None:
-                    edge = 28 // side
-                    x = x.reshape(side, edge, side, edge).mean(axis=(1, 3))
-                if constant is not None:
-                    x = np.append(x.ravel(), constant)
-                rows.append(x / (np.abs(x).max() if wrong else np.linalg.norm(x)))
-                classes.append(place)
-        y = np.array(classes)
-        targets = 2.0 * y - 1.0 if len(labels) == 2 else np.eye(len(labels))[y.astype(int)]
-        told += [*sketch(np.array(rows)), *classes, *targets.ravel().tolist()]
-    return told
-
-
-def _found_problem(*, labels: list[int], side: Any, constant: Any) -> list[float]:
-    found = problem(
-        labels=labels, per_class=4, tests=3, side=side, constant=constant, cached=False
-    )
-    told: list[float] = []
-    for x, y in (
-        (found.inputs, found.classes),
-        (found.test_inputs, found.test_classes),
-    ):
-        told += [*sketch(x), *y.tolist(), *found.targets(y).flatten().tolist()]
-    return [float(number) for number in told]
-
-
-PROBLEM = closed(
-    id="sl/expA-examples",
-    items=("ExpA",),
-    title="Examples are the first of each class in turn, every image of unit norm",
-    statement=r"\|x_n\|=1,\qquad y_n=\pm1\text{ or one-hot}",
-    key=KEY,
-    where="Section 4, on data",
-    cases=(
-        {"labels": [3, 8], "side": None, "constant": None},
-        {"labels": [8, 1], "side": 7, "constant": 0.5},
-        {"labels": [5, 0, 9], "side": 14, "constant": None},
-    ),
-    twin=_plain_problem,
-    measure=_found_problem,
-)
-
-
-def _plain_times(*, epochs: int, wrong: bool) -> list[int]:
-    """Take as many a decade as do not exceed one in forty, or eight."""
-    for per_decade in (20, 16, 12, 8, 6, 4, 3, 2, 1):
-        decades = math.log10(epochs)
-        times = {0, epochs}
-        k = 0
-        while k / per_decade < decades - (1e-12 if not wrong else 1.0):
-            times.add(round(10.0 ** (k / per_decade)))
-            k += 1
-        if len(times) <= max(8, epochs // 40) or per_decade == 1:
-            return sorted(times)
-    raise AssertionError
-
-
-def _found_times(*, epochs: int) -> list[int]:
-    return recorded_epochs(epochs).tolist()
-
-
-TIMES = closed(
-    id="sl/expA-times",
-    items=("ExpA",),
-    title="Records are evenly spaced in the logarithm of time, and few",
-    statement=r"t_k=[10^{k/m}],\qquad\#\le\max(8,T/40)",
-    key=KEY,
-    where="Section 4, on training",
-    cases=grid(epochs=(7, 100, 330, 999, 6000)),
-    compare=Identical(),
-    twin=_plain_times,
-    measure=_found_times,
 )

@@ -43,7 +43,8 @@ def _layer(family: str, shape: str, fan: int, out: int, *, last: bool) -> nn.Mod
     if family == "wn-rows":
         return parametrizations.weight_norm(made, dim=0)
     if family == "wn":
-        return parametrizations.weight_norm(made, dim=None)  # pyright: ignore
+        whole: Any = None
+        return parametrizations.weight_norm(made, dim=whole)
     return made
 
 
@@ -89,7 +90,8 @@ def drawn(net: nn.Module, family: str, seed: int) -> list[nn.Parameter]:
     drawn_into([p for _, p in named], [44, seed], size=1.1)
     if family == "wn":
         for _, size in named[1:-1:2]:
-            size.requires_grad_(False).fill_(1.0)
+            size.requires_grad = False
+            size.data.fill_(1.0)
     return [p for _, p in named if p.requires_grad]
 
 
@@ -116,9 +118,11 @@ def _bounded(net: nn.Module, x: Tensor, rate: float, stable: float | None) -> fl
         return rate
     total = 0.0
     with parametrize.cached():
-        weights = [part.weight for part in net.children() if hasattr(part, "weight")]
+        weights: Any = [
+            part.weight for part in net.children() if hasattr(part, "weight")
+        ]
         for one in x:
-            slopes: Any = torch.autograd.grad(net(one[None])[0, 0], weights)  # pyright: ignore
+            slopes: Any = torch.autograd.grad(net(one[None])[0, 0], weights)
             total += sum(float(s.square().sum()) for s in slopes)
     return min(rate, stable / (2.0 * total / len(x)))
 
@@ -153,7 +157,9 @@ def _plain_steps(
     how, found = _recipe(recipe), list[float]()
     if wrong:
         # Every parameter decays, or momentum is forgotten.
-        other = {"decayed": "all"} if recipe == "last" else {"momentum": 0.31}
+        other: dict[str, Any] = (
+            {"decayed": "all"} if recipe == "last" else {"momentum": 0.31}
+        )
         how = Recipe(**{**vars(how), **other})
     x, y = normal(8, *_SHAPES[shape], seed=[45]), _targets(outputs)
     per_epoch = 3 if how.batch else 1
@@ -189,7 +195,8 @@ def _plain_steps(
 
 
 def _recipe(name: str) -> Recipe:
-    return Recipe(**{"epochs": 4, "momentum": 0.0, "check": 5, **RECIPES[name]})
+    common: dict[str, Any] = {"epochs": 4, "momentum": 0.0, "check": 5}
+    return Recipe(**{**common, **RECIPES[name]})
 
 
 def _stacked_steps(
