@@ -13,6 +13,7 @@ from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
 NETWORKS = Trainer(STUDY)
+CLOSED = ("dc/sec7-steps", "dc/sec7-course")
 LEARNT = 0.3
 """Training accuracy that every network with NormReLU must reach, three times chance."""
 
@@ -72,6 +73,7 @@ def _trained(rival: str, item: str, title: str, name: str) -> Claim:
         compare=EffectWithin(),
         must_refute=_well_ahead,
         runs=_runs,
+        uses=CLOSED,
         figure="normrelu_figure_4",
         assumptions=(
             "residual networks, SGD with momentum, no augmentation, no decay",

@@ -18,6 +18,8 @@ from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
 NETWORKS = Trainer(STUDY)
+CLOSED = ("dc/sec7-steps", "dc/sec7-course")
+"""What every claim on trained networks rests on: their steps and measures."""
 DEPTHS = {"small": (16, 32), "full": (32, 64), "paper": (32, 64)}
 LEARNT = 0.9
 """Training accuracy that every network with NormReLU must reach."""
@@ -132,6 +134,7 @@ def trained(
         scale: grid(scale=(scale,), depth=each[depths], rival=rivals)
         for scale, each in DEPTHS.items()
     }
+    parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return Claim(
         source=Source("agarwal2021deep", where, Reading.READING),
         evidence=Evidence.TREND,
