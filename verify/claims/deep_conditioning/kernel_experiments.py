@@ -196,32 +196,34 @@ WIDTH = closed(
 )
 
 
-def _plain_norms(*, rho: float, sizes: list[float], wrong: bool) -> list[float]:
+def _plain_norms(
+    *, rho: float, sizes: list[float], draws: int, wrong: bool
+) -> list[float]:
     g = torch_generator(_SEED, "weights")
     pair = np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
     x = torch.from_numpy(pair * np.sqrt(sizes)[:, None])
     norms: list[list[list[float]]] = []
     cosines: list[list[float]] = []
-    for _ in range(_DRAWS):
+    for _ in range(draws):
         layers = _layers(x, _weights(g, [2, *[_WIDTH] * 3]))
         norms.append([[float(h[k] @ h[k]) for k in (0, 1)] for h in layers])
         pairs = [(h[0], h[1]) for h in layers]
         cosines.append([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
     found: list[float] = []
     for values in (np.array(norms), np.array(cosines)):
-        errors = values.std(axis=0, ddof=1) / math.sqrt(1 if wrong else _DRAWS)
+        errors = values.std(axis=0, ddof=1) / math.sqrt(1 if wrong else draws)
         found += [*values.mean(axis=0).ravel(), *errors.ravel()]
     return [float(number) for number in found]
 
 
-def _found_norms(*, rho: float, sizes: list[float]) -> list[float]:
+def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
     found = EXPERIMENTS["norms"](
         activation="tanh",
         rho=rho,
         squared_norms=sizes,
         width=_WIDTH,
         depth=3,
-        draws=_DRAWS,
+        draws=draws,
         seed=_SEED,
     )
     names = ("squared_norms", "correlations")
@@ -236,14 +238,17 @@ NORMS = closed(
     statement=r"\|h_l(x)\|^2,\ \cos(h_l(x),h_l(y)),\qquad s/\sqrt D",
     key=KEY,
     where="Appendix D",
-    cases=({"rho": 0.9, "sizes": [2.0, 0.5]}, {"rho": -0.3, "sizes": [1.0, 3.0]}),
+    cases=(
+        {"rho": 0.9, "sizes": [2.0, 0.5], "draws": 3},
+        {"rho": -0.3, "sizes": [1.0, 3.0], "draws": 2},
+    ),
     twin=_plain_norms,
     measure=_found_norms,
 )
 
 # --- descent ----------------------------------------------------------------------------
 
-_STEPS, _EVERY = 12, 4
+_STEPS = 12
 
 
 def _rates(losses: list[float], steps: list[int]) -> list[float]:
@@ -254,7 +259,7 @@ def _rates(losses: list[float], steps: list[int]) -> list[float]:
     return [slowest, down[0] if down else -1]
 
 
-def _plain_train(*, layers: str, kind: str, wrong: bool) -> list[float]:
+def _plain_train(*, layers: str, kind: str, every: int, wrong: bool) -> list[float]:
     x, g = torch.from_numpy(inputs(kind)), torch_generator(_SEED, "weights")
     signs = numpy_generator(_SEED, "targets").choice((-1.0, 1.0), size=(_N, 1))
     y, told = torch.from_numpy(signs), list[float]()
@@ -277,13 +282,13 @@ def _plain_train(*, layers: str, kind: str, wrong: bool) -> list[float]:
             sgd.zero_grad()
             loss.backward()  # pyright: ignore[reportUnknownMemberType]
             sgd.step()
-        steps = list(range(0, _STEPS + 1, _EVERY))
+        steps = list(range(0, _STEPS + 1, every))
         kept = [losses[t] for t in steps]
         told += [size, high / low, *kept, *_rates(kept, steps)]
     return [float(number) for number in told]
 
 
-def _found_train(*, layers: str, kind: str) -> list[float]:
+def _found_train(*, layers: str, kind: str, every: int) -> list[float]:
     found = EXPERIMENTS["train"](
         layers=layers,
         data=kind,
@@ -295,9 +300,9 @@ def _found_train(*, layers: str, kind: str) -> list[float]:
         depth=2,
         draws=_DRAWS,
         steps=_STEPS,
-        every=_EVERY,
+        every=every,
     )
-    assert found["steps"] == list(range(0, _STEPS + 1, _EVERY))
+    assert found["steps"] == list(range(0, _STEPS + 1, every))
     told: list[float] = []
     for draw in range(_DRAWS):
         told += [found["step_sizes"][draw], found["conditions"][draw]]
@@ -314,7 +319,7 @@ TRAIN = closed(
     r"\eta=\tfrac n{\lambda_{\max}}\text{ or }\tfrac{2n}{\lambda_{\min}+\lambda_{\max}}",
     key=KEY,
     where="Theorems E.5 and E.8",
-    cases=grid(layers=("top", "all"), kind=("a", "b")),
+    cases=grid(layers=("top", "all"), kind=("a", "b"), every=(1, 4)),
     twin=_plain_train,
     measure=_found_train,
 )

@@ -195,7 +195,7 @@ def picture(h: Tensor, image: Tensor) -> Found:
 
 
 def all_pictures(net: nn.Sequential, kind: str) -> Found:
-    shown = torch.stack([trained_on()[0], unseen().pixels[1]])
+    shown = torch.stack([trained_on()[0], *unseen().pixels])
     outputs = layer_outputs(net, kind, shown)[1:]
     each = [
         [picture(h[row], image) for h in outputs] for row, image in enumerate(shown)
@@ -205,7 +205,7 @@ def all_pictures(net: nn.Sequential, kind: str) -> Found:
 
 
 def upper(net: nn.Sequential, kind: str, *, centred: bool) -> Found:
-    shown = torch.stack([trained_on()[0], unseen().pixels[1]])
+    shown = torch.stack([trained_on()[0], *unseen().pixels])
     parts = [p for p in net if not isinstance(p, nn.Flatten | nn.Unflatten)]
     found: Found = {"identity": [], "constant": [], "outputs": []}
     # Weight layers and what follows them: two modules a layer but for the last.
@@ -256,8 +256,8 @@ def sized(net: nn.Sequential, *, centred: bool) -> Found:
             rows.append([close(net, one, inputs[0], centred=centred) for one in inputs])
             if edge <= 4:
                 with torch.no_grad():
-                    y = net(inputs[[0, 2]])
-                found[f"{rule}/outputs/{edge}"] = y.reshape(2, 2 * edge, edge).numpy()
+                    y = net(inputs)
+                found[f"{rule}/outputs/{edge}"] = y.reshape(3, 2 * edge, edge).numpy()
                 layers = layer_outputs(net, "cnn", inputs[[2]])[1:]
                 within = [picture(h[0], inputs[2])["singular"] for h in layers]
                 found[f"{rule}/layers/{edge}"] = np.nan_to_num(np.array(within))

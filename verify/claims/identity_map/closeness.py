@@ -113,7 +113,7 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
         sizes=by.SIZES,
         largest=4,
         upper=by.UPPER,
-        shown=("b",),
+        shown=("a", "b"),
         replicates=1,
         digits=by.DIGITS,
         examples=by.EXAMPLES,

@@ -266,3 +266,90 @@ STEPS = closed(
     twin=_plain_steps,
     measure=_stacked_steps,
 )
+
+# --- how networks end -------------------------------------------------------------------
+
+_WAYS = ("finished", "dead", "one-class", "one-class", "diverged")
+
+
+def _signed() -> tuple[Tensor, Tensor]:
+    """Return inputs of one sign a class, and a last coordinate that is one for all."""
+    x, classes = (
+        normal(8, 3, seed=[46]).abs() + 0.1,
+        torch.tensor([0, 1, 1, 0, 1, 1, 0, 1]),
+    )
+    signs = 2.0 * classes[:, None] - 1.0
+    return torch.cat([x * signs, torch.ones_like(signs)], dim=1), classes
+
+
+def _first_layers() -> list[Tensor]:
+    """Return weights of both signs, and of such that no or one class is heard."""
+    w, flip = normal(2, 3, seed=[47]).abs(), torch.tensor([[1.0], [-1.0]])
+    zero = torch.zeros(2, 1, dtype=torch.float64)
+    # Of both signs; off on all; on for the second, and for the first class.
+    kinds = [(flip * w, zero), (0.0 * w, zero - 1.0), (w, zero), (-w, zero)]
+    return [torch.cat(each, dim=1) for each in [*kinds, kinds[0]]]
+
+
+def _plain_ends(*, wrong: bool) -> list[float]:
+    (x, classes), found = _signed(), list[float]()
+    y = 2.0 * classes[:, None].double() - 1.0
+    for rate, first in zip(_END_RATES, _first_layers(), strict=True):
+        net = nn.Sequential(
+            nn.Linear(4, 2, bias=False), nn.ReLU(), nn.Linear(2, 1, bias=False)
+        )
+        net = net.double()
+        for own, given in zip(net.parameters(), (first, _LAST), strict=True):
+            own.data.copy_(given)
+        sgd, losses = torch.optim.SGD(net.parameters(), lr=rate), list[float]()
+        status = "finished"
+        for _ in range(6):
+            sgd.zero_grad()
+            loss = _loss(net(x), y)
+            loss.backward()  # pyright: ignore[reportUnknownMemberType]
+            sgd.step()
+            losses.append(loss.item())
+            if not losses[-1] <= 1e3 * losses[0]:
+                status = "diverged"
+                break
+        with torch.no_grad():
+            silent = (net(x).abs() <= 2.0**-26 * net(x).abs().max())[:, 0]
+        if status == "finished":
+            off = [bool(silent[classes == c].double().mean() > 0.5) for c in (0, 1)]
+            status = "dead" if all(off) else "one-class" if any(off) else status
+        at = len(losses) - 1 if status == "diverged" else -1
+        found += [float(_WAYS.index(status)), float(len(losses) + wrong), float(at)]
+    return found
+
+
+_END_RATES = (0.02, 0.02, 0.02, 0.02, 60.0)
+_LAST = torch.tensor([[0.7, -0.4]], dtype=torch.float64)
+
+
+def _found_ends() -> list[float]:
+    x, classes = _signed()
+    network = classifier("none", shape=(4,), widths=(2,))
+    done = train(
+        network,
+        network.load([torch.stack(_first_layers()), torch.stack([_LAST] * 5)]),
+        Problem(
+            inputs=x, classes=classes, test_inputs=x, test_classes=classes, source={}
+        ),
+        Recipe(epochs=6, momentum=0.0, check=1),
+        rates=_END_RATES,
+    )
+    ends = zip(done.status, done.steps, done.diverged, strict=True)
+    return [float(n) for why, steps, at in ends for n in (_WAYS.index(why), steps, at)]
+
+
+ENDS = closed(
+    id="sl/expA-ends",
+    items=("ExpA", "ExpC"),
+    title="Networks that explode, or are silent on a class or on all, are told apart",
+    statement=r"f=0\text{ on all},\quad f\approx0\text{ on a class},\quad\ell_t>10^3\ell_0",
+    key=KEY,
+    where="Section 4, on training",
+    cases=({},),
+    twin=_plain_ends,
+    measure=_found_ends,
+)
