@@ -13,10 +13,11 @@ from empirical.conditioning import (
     with_label_noise,
 )
 from empirical.conditioning.rates import fitted_rates
+from empirical.conditioning.widths import WidthCurves, error_slope
 from empirical.data.inputs import pair_inputs
 from empirical.randomness import numpy_generator
 from verify.claim import grid
-from verify.claims._twins import closed, sketch
+from verify.claims._twins import Array, closed, sketch
 
 KEY = "agarwal2021deep"
 _SEED = 7
@@ -155,4 +156,59 @@ PAIR = closed(
     cases=grid(rho=(-1.0, -0.4, 0.0, 0.999999, 1.0), dim=(2, 5), turned=(False, True)),
     twin=_plain_pair,
     measure=_found_pair,
+)
+
+
+# --- errors by width --------------------------------------------------------------------
+
+
+def _errors() -> tuple[list[int], Array]:
+    rng = np.random.default_rng(10)
+    widths = [16, 40, 256]
+    noise = 1.0 + 0.2 * rng.standard_normal((3, 5))
+    return widths, np.array(widths)[:, None] ** -0.5 * noise
+
+
+def _plain_slope(*, first: int, wrong: bool) -> list[float]:
+    """Fit a line by sums, and carry the spread of the squares along."""
+    widths, errors = _errors()
+    x = [math.log(w) for w in widths[first:]]
+    squares = errors[first:] ** 2
+    y = [0.5 * math.log(row.mean()) for row in squares]
+    mean = sum(x) / len(x)
+    weights = [(v - mean) / sum((u - mean) ** 2 for u in x) for v in x]
+    variances = [
+        row.var(ddof=0 if wrong else 1) / len(row) / (4.0 * row.mean() ** 2)
+        for row in squares
+    ]
+    slope = sum(w * v for w, v in zip(weights, y, strict=True))
+    spread = sum(w * w * v for w, v in zip(weights, variances, strict=True))
+    return [slope, math.sqrt(spread)]
+
+
+def _found_slope(*, first: int) -> list[float]:
+    widths, errors = _errors()
+    empty = np.empty((3 - first, 0, 0))
+    found = error_slope(
+        WidthCurves(
+            widths=np.array(widths[first:]),
+            draws=5,
+            means=empty,
+            deviations=empty,
+            errors=errors[first:],
+        )
+    )
+    return [found.value, found.standard_error]
+
+
+SLOPE = closed(
+    id="dc/lemE.1-slope",
+    items=("LemE.1",),
+    title="Slopes of errors by width are least squares through logarithms",
+    statement=r"\log\sqrt{\overline{e^2}}=a+b\log m",
+    key=KEY,
+    where="Lemma E.1",
+    cases=({"first": 0}, {"first": 1}),
+    twin=_plain_slope,
+    measure=_found_slope,
 )
