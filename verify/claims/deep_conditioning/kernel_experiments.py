@@ -211,7 +211,9 @@ def _plain_norms(
         cosines.append([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
     found: list[float] = []
     for values in (np.array(norms), np.array(cosines)):
-        errors = values.std(axis=0, ddof=1) / math.sqrt(1 if wrong else draws)
+        errors = values.std(axis=0, ddof=min(1, draws - 1)) / math.sqrt(
+            1 if wrong else draws
+        )
         found += [*values.mean(axis=0).ravel(), *errors.ravel()]
     return [float(number) for number in found]
 
@@ -241,6 +243,8 @@ NORMS = closed(
     cases=(
         {"rho": 0.9, "sizes": [2.0, 0.5], "draws": 3},
         {"rho": -0.3, "sizes": [1.0, 3.0], "draws": 2},
+        # Of one network there is no spread.
+        {"rho": 0.2, "sizes": [1.0, 1.0], "draws": 1},
     ),
     twin=_plain_norms,
     measure=_found_norms,

@@ -12,7 +12,7 @@ from empirical.conditioning import (
     minimum_norm,
     with_label_noise,
 )
-from empirical.conditioning.rates import fitted_rates
+from empirical.conditioning.rates import fitted_rates, slowest_rates
 from empirical.conditioning.widths import WidthCurves, error_slope
 from empirical.data.inputs import pair_inputs
 from empirical.randomness import numpy_generator
@@ -85,11 +85,13 @@ class _Curves:
     """Loss curves as `fitted_rates` reads them."""
 
     steps = np.arange(0, 60, 3)
+    diverged = np.zeros(4, dtype=bool)
     losses = np.stack(
         [
             2.0 * np.exp(-0.3 * steps) + 0.5 * np.exp(-0.9 * steps),
             np.exp(-0.01 * steps),
             np.zeros(len(steps)),
+            np.where(steps == 0, 1.0, 0.0),
         ]
     )
 
@@ -109,14 +111,21 @@ def _plain_rates(*, above: float, below: float, wrong: bool) -> list[float]:
         t, v = (np.array(part) for part in zip(*points, strict=True))
         mean = 0.0 if wrong else t.mean()
         found.append(-float((t - mean) @ v / ((t - mean) @ (t - mean))))
-    return found
+    return found + [_slowest(curve) for curve in _Curves.losses]
+
+
+def _slowest(curve: Array) -> float:
+    """Return the rate of a bound for all times; none from zero, beyond all at once."""
+    pairs = list(zip(_Curves.steps.tolist(), curve.tolist(), strict=True))[1:]
+    rates = [-math.log(v / curve[0]) / t for t, v in pairs if v > 1e-24 * curve[0]]
+    return -9.0 if curve[0] == 0.0 else min(rates, default=-8.0)
 
 
 def _found_rates(*, above: float, below: float) -> list[float]:
     curves: Any = _Curves
-    return np.nan_to_num(
-        fitted_rates(curves, above=above, below=below), nan=-9.0
-    ).tolist()
+    fitted = fitted_rates(curves, above=above, below=below)
+    every = np.concatenate([fitted, slowest_rates(curves)])
+    return np.nan_to_num(every, nan=-9.0, posinf=-8.0).tolist()
 
 
 RATES = closed(

@@ -65,7 +65,7 @@ def _of_mean_variance(*, name: str, var_x: float, var_y: float) -> Array:
 
 
 UNEQUAL = Claim(
-    id="dc/defC.1-quadrature",
+    id="dc/defC.1-double",
     items=("DefC.1",),
     title="Duals of the whole catalogue at unequal variances are double integrals",
     statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
@@ -102,7 +102,7 @@ def _at_the_deviation(*, name: str) -> list[float]:
 
 
 LENGTHS = Claim(
-    id="dc/defC.1-lengths",
+    id="dc/defC.1-moments",
     items=("DefC.1",),
     title="Second moments of the whole catalogue at four variances are integrals",
     statement=r"E\,\sigma(\sqrt qZ)^2",

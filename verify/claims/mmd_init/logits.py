@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import noise
-from empirical.mmd_init.gram import cholesky
+from empirical.mmd_init.gram import Escalations, cholesky
 from verify.claim import grid
 from verify.claims._twins import closed, normal, sketch
 
@@ -172,22 +172,26 @@ def _covariances(kind: str) -> Tensor:
 
 def _plain_root(*, kind: str, wrong: bool) -> list[float]:
     found: list[float] = []
+    tries, most = 0, 0.0
     for c in _covariances(kind):
-        jitter = 1e-8 if wrong else 1e-9
+        jitter, own = 1e-8 if wrong else 1e-9, 0
         while True:
             shifted = c + jitter * c.diagonal().mean() * torch.eye(4)
             made, bad = torch.linalg.cholesky_ex(shifted)
             if not int(bad):
                 break
             jitter *= 10.0
+            own += 1
+        tries, most = tries + own, max(most, jitter)
         found += (made @ made.T - c).diagonal().tolist()
-    return found
+    return [*found, float(tries), most]
 
 
 def _found_root(*, kind: str) -> list[float]:
-    c = _covariances(kind)
-    made = cholesky(c)
-    return (made @ made.mT - c).diagonal(dim1=1, dim2=2).flatten().tolist()
+    c, seen = _covariances(kind), Escalations()
+    made = cholesky(c, escalations=seen)
+    lifted = (made @ made.mT - c).diagonal(dim1=1, dim2=2).flatten().tolist()
+    return [*lifted, float(seen.count), seen.largest]
 
 
 ROOT = closed(
