@@ -26,7 +26,11 @@ PACKAGES = ("theory", "empirical", "verify/compare")
 
 APART = {
     "argument checks": ("_checks.py", "_inputs.py", "_requirements.py", "_recipes.py"),
-    "command lines": ("__main__.py", "testbed/command.py", "testbed/options.py"),
+    "command lines": (
+        *("__main__.py", "testbed/command.py", "testbed/options.py"),
+        # What a command says and draws once it has ended, or meanwhile.
+        *("ending.py", "shown.py", "testbed/bar.py"),
+    ),
     "files": (
         *("records.py", "testbed/writing.py", "testbed/checkpoints.py", "digest.py"),
         *("data/_files.py", "data/fetch.py", "data/sources.py", "study.py"),

@@ -5,7 +5,7 @@ They are trained at the full scale and above; a published record stands for each
 
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import stated
-from verify.claims.deep_conditioning.training import NETWORKS, after, learnt
+from verify.claims.deep_conditioning.training import CLOSED, NETWORKS, after, learnt
 from verify.compare import Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import Run
@@ -47,6 +47,7 @@ def _trained(rival: str, item: str, title: str, name: str) -> Claim:
         measure=_test_accuracies,
         compare=EffectWithin(),
         runs=_runs,
+        uses=CLOSED,
         figure="normrelu_figure_4",
         assumptions=(
             "residual networks, SGD with momentum, no augmentation, no decay",

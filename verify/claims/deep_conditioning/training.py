@@ -21,6 +21,8 @@ from verify.trained import NotLearnt, Run, Trainer
 
 Array = npt.NDArray[np.float64]
 NETWORKS = Trainer(STUDY)
+CLOSED = ("dc/sec7-steps", "dc/sec7-course")
+"""What every claim on trained networks rests on: their steps and measures."""
 DEPTHS = {"small": (16, 32), "full": (32, 64), "paper": (32, 64)}
 LEARNT = 0.9
 """Training accuracy that every network with NormReLU must reach."""
@@ -109,6 +111,7 @@ def trained(
         scale: grid(scale=(scale,), depth=each[depths], rival=rivals)
         for scale, each in DEPTHS.items()
     }
+    parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return Claim(
         source=Source("agarwal2021deep", where, Reading.READING),
         evidence=Evidence.TREND,

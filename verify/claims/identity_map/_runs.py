@@ -24,6 +24,12 @@ Number = Callable[[str, str], Array]
 KEY = "zhang2020identity"
 NETWORKS = Trainer(STUDY)
 
+CLOSED = (
+    *("id/Fig2-steps", "id/release-steps", "id/release-looks", "id/Fig32-steps"),
+    *("id/Fig31-starts", "id/corr-records"),
+)
+"""What every claim on trained networks rests on: their steps and measures."""
+
 FITTED = 0.1
 """Share of the first loss that may be left of a network that has fitted its image."""
 
@@ -167,6 +173,7 @@ def effect(*, where: str, paired: bool = False, **parts: Any) -> Claim:
     """Return a claim on an effect of training, small networks in the quick profile."""
     parts.setdefault("cases", grid(scale=("small",)))
     parts.setdefault("larger_cases", LARGER)
+    parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return Claim(
         source=Source(KEY, where),
         evidence=Evidence.TREND,

@@ -25,6 +25,12 @@ Array = npt.NDArray[np.float64]
 KEY = "lee2023unsupervised"
 NETWORKS = Trainer(STUDY)
 
+CLOSED = (
+    *("mmd/eq11-steps", "mmd/prelim-steps", "mmd/prelim-starts", "mmd/prelim-draws"),
+    *("mmd/prelim-images", "mmd/tab1-random", "mmd/ds-records"),
+)
+"""What every claim on trained networks rests on: their steps and measures."""
+
 OURS = {"lam": 0.4, "xi": 1.0}
 ALONE = {"lam": 0.0, "xi": 0.0}
 
@@ -66,6 +72,7 @@ def trained(
         },
         "compare": EffectWithin(paired=True),
     }
+    parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return Claim(source=Source(KEY, where, reading), **(given | parts))
 
 

@@ -23,6 +23,9 @@ from verify.trained import NotLearnt, Run, Trainer
 KEY = "poggio2021explicit"
 NETWORKS = Trainer(STUDY)
 
+CLOSED = ("sl/expA-steps", "sl/obs1-records", "sl/expA-tests", "sl/expA-examples")
+"""What every claim on trained networks rests on: their steps and measures."""
+
 DECAYED, NORMALISED, NEITHER = "bn-decay", "bn", "none"
 CONVOLUTION = "bn-conv"
 
@@ -66,6 +69,7 @@ def trained(
     """
     more = axes or {}
     larger = parts.pop("larger", LARGER)
+    parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return Claim(
         source=Source(KEY, where, reading),
         evidence=Evidence.TREND,

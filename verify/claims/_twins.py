@@ -1,0 +1,86 @@
+"""What closed claims share: a criterion, and how many numbers become a few.
+
+A closed claim says that some updates of a trainer, or one measurement, are those of the
+definition written down once more in plain PyTorch or NumPy, in float64. The claims on
+trained networks rest on these.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from verify.claim import Claim, Evidence, Source
+from verify.compare import AgreesTo
+from verify.reading import Reading
+
+Array = npt.NDArray[np.float64]
+Twin = Callable[..., Any]
+
+# Some ten updates of a few hundred numbers of order one: thousands of roundings of 1e-16,
+# which steps of gradient descent enlarge a hundredfold at most.
+ROUNDING = AgreesTo(relative=1e-10, absolute=1e-11)
+
+
+def closed(*, twin: Twin, key: str, where: str, **parts: Any) -> Claim:
+    """Return a claim that a measurement is what its twin computes.
+
+    The twin takes the case, and `wrong`: whether to make the mistake that the claim must
+    notice.
+    """
+    parts.setdefault("compare", ROUNDING)
+    return Claim(
+        source=Source(key, where, Reading.OURS),
+        evidence=Evidence.NUMERIC,
+        predict=partial(twin, wrong=False),
+        must_refute=partial(twin, wrong=True),
+        **parts,
+    )
+
+
+def sketch(*tensors: Tensor | Array) -> list[float]:
+    """Return one number a tensor: the mean of its entries, weighed all differently.
+
+    A change of any entry, or an exchange of two, changes it.
+    """
+    found: list[float] = []
+    for each in tensors:
+        flat = torch.as_tensor(each).detach().double().flatten()
+        weights = torch.cos(torch.arange(1, len(flat) + 1, dtype=torch.float64).sqrt())
+        found.append(float((flat * weights).sum() / len(flat) ** 0.5))
+    return found
+
+
+def normal(*shape: int, seed: Sequence[int], size: float = 1.0) -> Tensor:
+    """Return normal numbers that a list of whole numbers decides."""
+    drawn = np.random.default_rng(list(seed)).standard_normal(shape)
+    return torch.from_numpy(np.asarray(size * drawn))
+
+
+def drawn_into(
+    parameters: Iterable[Tensor], seed: Sequence[int], size: float = 1.0
+) -> None:
+    """Fill parameters of a module with normal numbers over the root of their fan-in."""
+    with torch.no_grad():
+        for place, own in enumerate(parameters):
+            fan = own[0].numel() if own.ndim > 1 else 4
+            drawn = normal(*own.shape, seed=[*seed, place], size=size / fan**0.5)
+            own.copy_(drawn if own.ndim > 1 else 0.5 + drawn)
+
+
+def orders(
+    n: int, batch: int | None, steps: int, generator: torch.Generator
+) -> Iterator[Tensor]:
+    """Yield the examples of each step: epochs anew, the last batch what is left."""
+    made = 0
+    while True:
+        order = torch.randperm(n, generator=generator) if batch else torch.arange(n)
+        for part in order.split(batch or n):
+            if made == steps:
+                return
+            made += 1
+            yield part

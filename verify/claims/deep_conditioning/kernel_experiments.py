@@ -1,0 +1,329 @@
+"""The kernel experiments, from the definitions (closed claims)."""
+
+import math
+from collections.abc import Callable
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirical.conditioning.experiments import EXPERIMENTS
+from empirical.randomness import numpy_generator, torch_generator
+from verify.claim import grid
+from verify.claims._twins import Array, closed
+from verify.claims.deep_conditioning.named_activations import moments
+
+KEY = "agarwal2021deep"
+Function = Callable[[Any], Any]
+
+# --- inputs, and networks layer by layer ------------------------------------------------
+
+_N, _DIM, _DELTA, _SEED = 4, 64, 0.2, 7
+_WIDTH, _DRAWS = 9, 3
+
+
+def inputs(kind: str, n: int = _N) -> Array:
+    """Return unit inputs: random with a closest pair, of least eigenvalue, on an arc."""
+    rng = numpy_generator(_SEED, "inputs", kind)
+    if kind == "arc":
+        step = math.acos(1.0 - _DELTA)
+        return np.array([[math.cos(k * step), math.sin(k * step)] for k in range(n)])
+    dim = max(64, 8 * n) - 1 if kind == "a" else n - 1
+    x = rng.standard_normal((n, dim))
+    x /= np.sqrt((x**2).sum(axis=1))[:, None]
+    if kind == "b":
+        return np.hstack([math.sqrt(1 - _DELTA) * x, math.sqrt(_DELTA) * np.eye(n)])
+    top = max(float(x[i] @ x[j]) for i, j in combinations(range(n), 2))
+    # A coordinate that all share lifts the closest pair to 1 - delta.
+    share = (1.0 - _DELTA - top) / (1.0 - top)
+    return np.hstack([math.sqrt(1.0 - share) * x, np.full((n, 1), math.sqrt(share))])
+
+
+def _activation() -> Function:
+    mean, deviation = moments(math.tanh, ())
+    return lambda z: (torch.tanh(z) - mean) / deviation
+
+
+def _weights(g: torch.Generator, sizes: list[int]) -> list[Tensor]:
+    return [
+        torch.empty(b, a, dtype=torch.float64).normal_(generator=g)
+        for a, b in pairwise(sizes)
+    ]
+
+
+def _layers(x: Tensor, weights: list[Tensor]) -> list[Tensor]:
+    """Return the input and s(W h)/sqrt(m) of every weight."""
+    found, act = [x], _activation()
+    for w in weights:
+        found.append(act(found[-1] @ w.T) / math.sqrt(len(w)))
+    return found
+
+
+def _tangent(x: Tensor, weights: list[Tensor]) -> Array:
+    """Return the tangent kernel, readout last, one gradient an input."""
+    leaves = [w.requires_grad_() for w in weights]
+    rows: list[Tensor] = []
+    for one in x:
+        output = (_layers(one[None], leaves[:-1])[-1] @ leaves[-1].T)[0, 0]
+        slopes = torch.autograd.grad(output, leaves)
+        rows.append(torch.cat([s.flatten() for s in slopes]))
+    jacobian = torch.stack(rows).numpy()
+    return jacobian @ jacobian.T
+
+
+def _gram(h: Tensor) -> Array:
+    return (h @ h.T).detach().numpy()
+
+
+def _unit(k: Array) -> Array:
+    return k / np.sqrt(np.outer(np.diag(k), np.diag(k)))
+
+
+def _extremes(k: Array) -> list[float]:
+    values = np.linalg.eigvalsh(_unit(k))
+    return [values[-1] / values[0], values[0], values[-1]]
+
+
+# --- condition numbers, spreads, lengths ------------------------------------------------
+
+
+def _plain_depth(
+    *, kind: str, tangent: bool, depths: list[int], wrong: bool
+) -> list[float]:
+    x, g = torch.from_numpy(inputs(kind)), torch_generator(_SEED, "weights")
+    product = x.numpy() @ x.numpy().T
+    off = [abs(product[i, j]) for i, j in combinations(range(_N), 2)]
+    found = [1.0 - max(off), float(np.linalg.eigvalsh(product)[0])]
+    for _ in range(_DRAWS):
+        sizes = [x.shape[1], *[_WIDTH] * depths[-1], *([1] if tangent else [])]
+        weights = _weights(g, sizes)
+        for depth in depths:
+            k = _gram(_layers(x, weights[:depth])[depth])
+            pairs = [abs(_unit(k)[i, j]) for i, j in combinations(range(_N), 2)]
+            found += [np.mean(pairs) if wrong else max(pairs), *_extremes(k)]
+            if tangent:
+                own = [*weights[:depth], weights[-1]]
+                found += _extremes(_tangent(x, own) if depth else product)
+    return [float(number) for number in found]
+
+
+def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
+    found = EXPERIMENTS["depth"](
+        data=kind,
+        n=_N,
+        delta=_DELTA,
+        activation="tanh",
+        width=_WIDTH,
+        depths=depths,
+        draws=_DRAWS,
+        tangent=tangent,
+        seed=_SEED,
+    )
+    told = [found["delta"], found["smallest_input_eigenvalue"]]
+    for draw in range(_DRAWS):
+        for place in range(len(depths)):
+            told.append(found["largest_correlations"][draw][place])
+            for kernel in ("nngp", "ntk") if tangent else ("nngp",):
+                for what in ("conditions", "smallest", "largest"):
+                    told.append(found[f"{kernel}_{what}"][draw][place])
+    return [float(number) for number in told]
+
+
+DEPTH = closed(
+    id="dc/sec7-depth",
+    items=("Cor3.3", "Cor3.5"),
+    title="Condition numbers of drawn networks are those of kernels formed entry by entry",
+    statement=r"\kappa(D^{-1/2}KD^{-1/2}),\qquad K_{ij}=\langle h_i,h_j\rangle"
+    r"\text{ or }\langle\nabla f_i,\nabla f_j\rangle",
+    key=KEY,
+    where="Section 7",
+    cases=(
+        *grid(kind=("a", "b"), tangent=(False, True), depths=([0, 1, 3],)),
+        # Four points of a plane have no condition number of their own.
+        *grid(kind=("arc",), tangent=(False, True), depths=([1, 3],)),
+    ),
+    twin=_plain_depth,
+    measure=_found_depth,
+)
+
+
+def _plain_width(*, widths: list[int], depth: int, wrong: bool) -> list[float]:
+    x, g = torch.from_numpy(inputs("b")), torch_generator(_SEED, "weights")
+    found = _gram(x).ravel().tolist()
+    for width in widths:
+        kernels: list[tuple[Array, Array]] = []
+        for _ in range(_DRAWS):
+            weights = _weights(g, [x.shape[1], *[width] * depth, 1])
+            kernels.append((_gram(_layers(x, weights[:-1])[-1]), _tangent(x, weights)))
+        for each in zip(*kernels, strict=True):
+            stack = np.stack(each)
+            spread = stack.std(axis=0, ddof=0 if wrong else 1)
+            found += [*stack.mean(axis=0).ravel(), *spread.ravel()]
+    return [float(number) for number in found]
+
+
+def _found_width(*, widths: list[int], depth: int) -> list[float]:
+    found = EXPERIMENTS["width"](
+        data="b",
+        n=_N,
+        delta=_DELTA,
+        activation="tanh",
+        widths=widths,
+        depth=depth,
+        draws=_DRAWS,
+        seed=_SEED,
+    )
+    told = np.ravel(found["gram"]).tolist()
+    for place in range(len(widths)):
+        for kernel in ("nngp", "ntk"):
+            told += np.ravel(found[f"{kernel}_means"][place]).tolist()
+            told += np.ravel(found[f"{kernel}_deviations"][place]).tolist()
+    return told
+
+
+WIDTH = closed(
+    id="dc/sec7-width",
+    items=("Eq1", "Eq7"),
+    title="Means and spreads of drawn kernels are those of kernels formed one by one",
+    statement=r"\bar K_m,\qquad\sqrt{\tfrac1{D-1}\sum(K-\bar K_m)^2}",
+    key=KEY,
+    where="Section 7",
+    cases=({"widths": [5, 8], "depth": 2}, {"widths": [7], "depth": 3}),
+    twin=_plain_width,
+    measure=_found_width,
+)
+
+
+def _plain_norms(
+    *, rho: float, sizes: list[float], draws: int, wrong: bool
+) -> list[float]:
+    g = torch_generator(_SEED, "weights")
+    pair = np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
+    x = torch.from_numpy(pair * np.sqrt(sizes)[:, None])
+    norms: list[list[list[float]]] = []
+    cosines: list[list[float]] = []
+    for _ in range(draws):
+        layers = _layers(x, _weights(g, [2, *[_WIDTH] * 3]))
+        norms.append([[float(h[k] @ h[k]) for k in (0, 1)] for h in layers])
+        pairs = [(h[0], h[1]) for h in layers]
+        cosines.append([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
+    found: list[float] = []
+    for values in (np.array(norms), np.array(cosines)):
+        errors = values.std(axis=0, ddof=min(1, draws - 1)) / math.sqrt(
+            1 if wrong else draws
+        )
+        found += [*values.mean(axis=0).ravel(), *errors.ravel()]
+    return [float(number) for number in found]
+
+
+def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
+    found = EXPERIMENTS["norms"](
+        activation="tanh",
+        rho=rho,
+        squared_norms=sizes,
+        width=_WIDTH,
+        depth=3,
+        draws=draws,
+        seed=_SEED,
+    )
+    names = ("squared_norms", "correlations")
+    parts = (found[f"{n}{end}"] for n in names for end in ("", "_standard_errors"))
+    return [number for part in parts for number in np.ravel(part).tolist()]
+
+
+NORMS = closed(
+    id="dc/eq14-norms",
+    items=("Eq14",),
+    title="Lengths and cosines by layer are means over networks with their standard errors",
+    statement=r"\|h_l(x)\|^2,\ \cos(h_l(x),h_l(y)),\qquad s/\sqrt D",
+    key=KEY,
+    where="Appendix D",
+    cases=(
+        {"rho": 0.9, "sizes": [2.0, 0.5], "draws": 3},
+        {"rho": -0.3, "sizes": [1.0, 3.0], "draws": 2},
+        # Of one network there is no spread.
+        {"rho": 0.2, "sizes": [1.0, 1.0], "draws": 1},
+    ),
+    twin=_plain_norms,
+    measure=_found_norms,
+)
+
+# --- descent ----------------------------------------------------------------------------
+
+_STEPS = 12
+
+
+def _rates(losses: list[float], steps: list[int]) -> list[float]:
+    """Return the slowest rate that bounds the curve, and when it is down to 1e-6."""
+    pairs = list(zip(steps, losses, strict=True))
+    slowest = min(-math.log(v / losses[0]) / t for t, v in pairs if t)
+    down = [t for t, v in pairs if v <= 1e-6 * losses[0]]
+    return [slowest, down[0] if down else -1]
+
+
+def _plain_train(*, layers: str, kind: str, every: int, wrong: bool) -> list[float]:
+    x, g = torch.from_numpy(inputs(kind)), torch_generator(_SEED, "weights")
+    signs = numpy_generator(_SEED, "targets").choice((-1.0, 1.0), size=(_N, 1))
+    y, told = torch.from_numpy(signs), list[float]()
+    for _ in range(_DRAWS):
+        weights = _weights(g, [x.shape[1], *[_WIDTH] * 2, 1])
+        top = layers == "top"
+        h = _layers(x, weights[:-1])[-1]
+        k = _gram(h) if top else _tangent(x, weights)
+        low, high = np.linalg.eigvalsh(k)[[0, -1]]
+        size = _N / high if top else 2.0 * _N / (low + high)
+        # The readout starts at zero where it is trained alone.
+        learnt = [torch.zeros(1, _WIDTH, dtype=torch.float64)] if top else weights
+        learnt = [w.detach().clone().requires_grad_() for w in learnt]
+        sgd = torch.optim.SGD(learnt, lr=size, momentum=0.1 if wrong else 0.0)
+        losses: list[float] = []
+        for _ in range(_STEPS + 1):
+            inner = h if top else _layers(x, learnt[:-1])[-1]
+            loss = 0.5 * (inner @ learnt[-1].T - y).square().sum() / _N
+            losses.append(loss.item())
+            sgd.zero_grad()
+            loss.backward()  # pyright: ignore[reportUnknownMemberType]
+            sgd.step()
+        steps = list(range(0, _STEPS + 1, every))
+        kept = [losses[t] for t in steps]
+        told += [size, high / low, *kept, *_rates(kept, steps)]
+    return [float(number) for number in told]
+
+
+def _found_train(*, layers: str, kind: str, every: int) -> list[float]:
+    found = EXPERIMENTS["train"](
+        layers=layers,
+        data=kind,
+        n=_N,
+        delta=_DELTA,
+        seed=_SEED,
+        activation="tanh",
+        width=_WIDTH,
+        depth=2,
+        draws=_DRAWS,
+        steps=_STEPS,
+        every=every,
+    )
+    assert found["steps"] == list(range(0, _STEPS + 1, every))
+    told: list[float] = []
+    for draw in range(_DRAWS):
+        told += [found["step_sizes"][draw], found["conditions"][draw]]
+        told += [*found["losses"][draw], found["slowest_rates"][draw]]
+        told.append(found["steps_to_1e-6"][draw])
+    return [float(number) for number in told]
+
+
+TRAIN = closed(
+    id="dc/thmE.8-steps",
+    items=("ThmE.8", "ThmE.5"),
+    title="Descent on the top layer and on all layers is PyTorch's, and so are its rates",
+    statement=r"W\leftarrow W-\eta\nabla\tfrac1{2n}\|f-y\|^2,\qquad"
+    r"\eta=\tfrac n{\lambda_{\max}}\text{ or }\tfrac{2n}{\lambda_{\min}+\lambda_{\max}}",
+    key=KEY,
+    where="Theorems E.5 and E.8",
+    cases=grid(layers=("top", "all"), kind=("a", "b"), every=(1, 4)),
+    twin=_plain_train,
+    measure=_found_train,
+)

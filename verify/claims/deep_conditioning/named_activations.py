@@ -1,0 +1,118 @@
+"""Activations by name, against their formulas (closed claims)."""
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+import torch
+from scipy import integrate, special
+
+from empirical.conditioning import (
+    named,
+)
+from verify.claim import grid
+from verify.claims._twins import closed
+
+KEY = "agarwal2021deep"
+
+# --- activations ------------------------------------------------------------------------
+
+
+def _sigmoid(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+def _cdf(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+_SELU = (1.0507009873554804934193349852946, 1.6732632423543772848170429916717)
+
+FUNCTIONS: Mapping[str, tuple[Callable[[float], float], tuple[float, ...]]] = {
+    "relu": (lambda x: max(x, 0.0), (0.0,)),
+    "identity": (lambda x: x, ()),
+    "relu6": (lambda x: min(max(x, 0.0), 6.0), (0.0, 6.0)),
+    "relu_squared": (lambda x: max(x, 0.0) ** 2, (0.0,)),
+    "leaky_relu(0.01)": (lambda x: max(x, 0.01 * x), (0.0,)),
+    "abs": (abs, (0.0,)),
+    "step": (lambda x: float(x > 0.0), (0.0,)),
+    "sign": (lambda x: math.copysign(1.0, x), (0.0,)),
+    "hard_tanh": (lambda x: min(max(x, -1.0), 1.0), (-1.0, 1.0)),
+    "hard_sigmoid": (lambda x: min(max(x / 6.0 + 0.5, 0.0), 1.0), (-3.0, 3.0)),
+    "hard_swish": (lambda x: x * min(max(x / 6.0 + 0.5, 0.0), 1.0), (-3.0, 3.0)),
+    "tanh": (math.tanh, ()),
+    "tanh3": (lambda x: math.tanh(3.0 * x), ()),
+    "erf": (math.erf, ()),
+    "sin": (math.sin, ()),
+    "cos": (math.cos, ()),
+    "exp": (math.exp, ()),
+    "arctan": (math.atan, ()),
+    "asinh": (math.asinh, ()),
+    "gaussian": (lambda x: math.exp(-x * x / 2.0), ()),
+    "sigmoid": (_sigmoid, ()),
+    "softplus": (lambda x: math.log1p(math.exp(-abs(x))) + max(x, 0.0), ()),
+    "softsign": (lambda x: x / (1.0 + abs(x)), (0.0,)),
+    "log_cosh": (lambda x: math.log(math.cosh(x)), ()),
+    "gelu": (lambda x: x * _cdf(x), ()),
+    "quick_gelu": (lambda x: x * _sigmoid(1.702 * x), ()),
+    "silu": (lambda x: x * _sigmoid(x), ()),
+    "mish": (lambda x: x * math.tanh(math.log1p(math.exp(x))), ()),
+    "elu": (lambda x: x if x > 0.0 else math.expm1(x), (0.0,)),
+    "selu": (
+        lambda x: _SELU[0] * (x if x > 0.0 else _SELU[1] * math.expm1(x)),
+        (0.0,),
+    ),
+    "hermite2": (lambda x: special.eval_hermitenorm(2, x) / math.sqrt(2.0), ()),
+    "hermite3": (lambda x: special.eval_hermitenorm(3, x) / math.sqrt(6.0), ()),
+    "hermite4": (lambda x: special.eval_hermitenorm(4, x) / math.sqrt(24.0), ()),
+    "relu-0.7": (lambda x: max(x, -0.7), (-0.7,)),
+}
+
+
+def moments(
+    f: Callable[[float], float], kinks: tuple[float, ...]
+) -> tuple[float, float]:
+    """Return mean and deviation under the standard normal, piece by piece."""
+
+    def mean(g: Callable[[float], float]) -> float:
+        cuts = (-14.0, *kinks, 14.0)
+        return sum(
+            integrate.quad(
+                lambda x: g(x) * math.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi),
+                *ends,
+                epsabs=1e-13,
+                limit=200,
+            )[0]
+            for ends in pairwise(cuts)
+        )
+
+    first = mean(f)
+    return first, math.sqrt(mean(lambda x: (f(x) - first) ** 2))
+
+
+_POINTS = (-3.3, -1.2, -0.4, 0.3, 1.7, 3.6, 6.4)
+
+
+def _plain_named(*, name: str, wrong: bool) -> list[float]:
+    f, kinks = FUNCTIONS[name]
+    mean, deviation = moments(f, kinks)
+    # The root mean square in the deviation's place.
+    size = math.hypot(mean, deviation) + 1e-3 if wrong else deviation
+    return [(f(x) - mean) / size for x in _POINTS]
+
+
+def _found_named(*, name: str) -> list[float]:
+    return named(name)(torch.tensor(_POINTS, dtype=torch.float64)).tolist()
+
+
+NAMED = closed(
+    id="dc/eq2-named",
+    items=("Eq2",),
+    title="Every activation that is trained or measured is the one of its name, normalised",
+    statement=r"x\mapsto(\sigma(x)-E\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
+    key=KEY,
+    where="Equation (2)",
+    cases=grid(name=tuple(FUNCTIONS)),
+    twin=_plain_named,
+    measure=_found_named,
+)

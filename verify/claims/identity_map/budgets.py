@@ -1,0 +1,180 @@
+"""Budgets, further starts and losses over many images (closed claims)."""
+
+import math
+from typing import Any
+
+import torch
+
+from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.task import Copy
+from empirical.identity_map.training import Trained, train
+from verify.claim import grid
+from verify.claims._twins import closed, sketch
+from verify.claims.identity_map.steps import plain, shown, specified, squared, stacked
+
+KEY = "zhang2020identity"
+
+# --- budgets and further starts ---------------------------------------------------------
+
+
+def _slow(name: str) -> Recipe:
+    common: dict[str, Any] = {
+        "momentum": 0.5,
+        "steps": 6,
+        "release": 0.7,
+        "limit": 12,
+        "schedule": (0.5,),
+        "drop": 0.25,
+        "check": 3,
+        "exploded": 50.0,
+        "retries": 0,
+    }
+    more: dict[str, dict[str, Any]] = {
+        "released": {},
+        "lifted": {"clip": 0.8, "rescale": True},
+        "anew": {"release": None, "retries": 2, "retry_rate": 0.1},
+        "batch": {"release": None, "retries": 2, "retry_rate": 0.1, "batch": 2},
+    }
+    return Recipe(**{**common, **more[name]})
+
+
+_BUDGET_RATES = {
+    "released": (1.0, 0.15, 0.002),
+    "lifted": (0.5, 0.2, 0.01),
+    "anew": (0.5, 9.0, 90.0),
+    "batch": (0.5, 9.0, 90.0),
+}
+
+
+def _one_start(
+    row: int, recipe: Recipe, rate: float, *, many: bool, wrong: bool
+) -> dict[str, Any]:
+    """Train one network until its time is over."""
+    net, x = plain("fcn", 3, "relu", False, row), shown(3, row)  # noqa: FBT003
+    sgd = torch.optim.SGD(net.parameters(), lr=rate, momentum=recipe.momentum)
+    drawn, losses = torch.Generator().manual_seed(53), list[float]()
+    released, exploded, status, t, below = -1, -1, "finished", 0, False
+    while True:
+        if recipe.release is None:
+            over = recipe.steps
+        else:
+            over = released + recipe.steps if released >= 0 else recipe.waiting
+        late = exploded >= 0 and t % recipe.check == 0
+        if late or t >= over:
+            status = "stalled" if recipe.release and released < 0 else status
+            status = "diverged" if exploded >= 0 else status
+            break
+        since = t if recipe.release is None else t - released if released >= 0 else -1
+        dropped = since > 3 if wrong else since >= 3
+        sgd.param_groups[0]["lr"] = rate * (recipe.drop if dropped else 1.0)
+        here = x[torch.randint(3, (2,), generator=drawn)] if many else x
+        value = squared(net(here), here, "mean")
+        losses.append(value.item())
+        sgd.zero_grad()
+        value.backward()  # pyright: ignore[reportUnknownMemberType]
+        if recipe.release is not None:
+            low = losses[-1] < recipe.release * losses[0]
+            released = t if released < 0 and low else released
+            below = below or low
+        if recipe.clip is not None:
+            every = [p.grad for p in net.parameters() if p.grad is not None]
+            share = recipe.clip / math.sqrt(sum(float(g.square().sum()) for g in every))
+            for g in every:
+                g *= min(1.0, share) if below else share
+        bad = not losses[-1] <= recipe.exploded * losses[0]
+        exploded = t if bad and exploded < 0 else exploded
+        sgd.step()
+        t += 1
+    with torch.no_grad():
+        last = float(squared(net(x), x, "mean"))
+    if recipe.release and status == "finished" and last >= recipe.release * losses[0]:
+        status = "stalled"
+    kept = {"status": status, "steps": t, "released": released, "losses": losses}
+    return kept | {"start": (rate, exploded), "last": last, "net": net}
+
+
+_STATUS = {"finished": 0.0, "floor": 1.0, "stalled": 2.0, "diverged": 3.0}
+
+
+def _plain_budgets(*, how: str, wrong: bool) -> list[float]:
+    recipe, found = _slow(how), list[float]()
+    for row, rate in enumerate(_BUDGET_RATES[how]):
+        seed, starts = 0 if how == "batch" else row, []
+        one: dict[str, Any] = {"status": "diverged"}
+        for _ in range(recipe.retries + 1):
+            if one["status"] == "diverged":
+                many = how == "batch"
+                one = _one_start(seed, recipe, rate, many=many, wrong=wrong)
+                starts += one["start"]
+                rate *= recipe.retry_rate
+        found += [_STATUS[one["status"]], one["steps"], one["released"], *starts]
+        first = (one["losses"] + [-1.0] * 10)[:10]
+        found += [*first, one["last"], *sketch(*one["net"].parameters())]
+    return [float(number) for number in found]
+
+
+def _found_budgets(*, how: str) -> list[float]:
+    many = how == "batch"
+    seeds = [0, 0, 0] if many else [0, 1, 2]
+    images = shown(3, 0) if many else torch.stack([shown(3, seed) for seed in seeds])
+    done: Trained = train(
+        specified("fcn", 3, "relu", False),  # noqa: FBT003
+        stacked([plain("fcn", 3, "relu", False, seed) for seed in seeds]),  # noqa: FBT003
+        images,
+        _slow(how),
+        rates=_BUDGET_RATES[how],
+        generator=torch.Generator().manual_seed(53) if many else None,
+    )
+    found: list[float] = []
+    for row in range(3):
+        starts = [float(number) for start in done.starts[row] for number in start]
+        found += [_STATUS[done.status[row]], done.steps[row], done.released[row]]
+        losses = [*done.losses[row, : done.steps[row]], *[-1.0] * 10][:10]
+        found += [*starts, *losses, done.final_losses[row]]
+        found += sketch(*(p[row] for p in done.final))
+    return [float(number) for number in found]
+
+
+BUDGETS = closed(
+    id="id/release-steps",
+    items=("Fig2", "Fig5"),
+    title="Budgets count from the release, and an exploded network is trained anew",
+    statement=r"t_{end}=t_r+T,\qquad\eta\leftarrow\eta\,r\text{ where }\ell_t>50\,\ell_0",
+    key=KEY,
+    where="Section 3, on training",
+    cases=grid(how=tuple(_BUDGET_RATES)),
+    twin=_plain_budgets,
+    measure=_found_budgets,
+)
+
+
+def _plain_over_all(*, examples: int, loss: str, wrong: bool) -> list[float]:
+    x, found = shown(examples, 0), list[float]()
+    for row in range(2):
+        net = plain("cnn", 2, "relu", True, row)  # noqa: FBT003
+        with torch.no_grad():
+            value = float(squared(net(x), 0.5 * x, loss))
+        found.append(value * (1.001 if wrong else 1.0))
+    return found
+
+
+def _found_over_all(*, examples: int, loss: Any) -> list[float]:
+    x = shown(examples, 0)[None]
+    nets = [plain("cnn", 2, "relu", True, row) for row in range(2)]  # noqa: FBT003
+    network = specified("cnn", 2, "relu", True)  # noqa: FBT003
+    task = Copy(network=network, images=x, targets=0.5 * x, loss=loss)
+    with torch.no_grad():
+        return task.over_all(stacked(nets)).tolist()
+
+
+OVER_ALL = closed(
+    id="id/Fig38-loss",
+    items=("Fig38",),
+    title="Losses over thousands of images are a mean, or half a sum, over all",
+    statement=r"\tfrac1{nd}\textstyle\sum(f(x)-y)^2\quad\text{or}\quad\tfrac12\sum(f(x)-y)^2",
+    key=KEY,
+    where="Section on more than one training image",
+    cases=grid(examples=(3, 2300), loss=("mean", "half-sum")),
+    twin=_plain_over_all,
+    measure=_found_over_all,
+)

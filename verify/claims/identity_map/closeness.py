@@ -1,0 +1,156 @@
+"""What is measured of networks that copy images, against definitions (closed claims)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from empirical.identity_map import measures
+from empirical.identity_map.networks import copier
+from verify.claim import grid
+from verify.claims._twins import closed
+from verify.claims.identity_map import _definitions as by
+
+KEY = "zhang2020identity"
+
+
+def _plain_one(
+    old: nn.Sequential,
+    new: nn.Sequential,
+    kind: str,
+    law: str,
+    *,
+    centred: bool,
+    wrong: bool,
+) -> by.Found:
+    """Measure one network; names as records have them."""
+    maps = [
+        by.map(new, image, index, law, centred=centred)
+        for index, image in enumerate(by.trained_on())
+    ]
+    found: by.Found = {}
+    for place, name in enumerate(by.FIELDS):
+        found[f"curve/{name}"] = [by.means([*chain(*m)])[place] for m in maps]
+        found[f"heatmap/{name}"] = [[by.means(rows)[place] for rows in m] for m in maps]
+    found["change/relative"] = by.change(old, new, wrong=wrong)
+    identity, constant = by.probed(new, centred=centred, law=law)
+    found |= {"probes/identity": identity, "probes/constant": constant}
+    found["probes/untrained_constant"] = by.probed(old, centred=centred, law=law)[1]
+    for name, net in (("trained", new), ("untrained", old)):
+        found[f"layer-error/{name}"] = by.averaging(net, kind)
+        sizes = [
+            math.sqrt(float(h.square().mean()))
+            for h in by.layer_outputs(net, kind, by.trained_on())
+        ]
+        found[f"signal/{name}"] = sizes
+        if kind != "fcn":
+            found |= {
+                f"pictures/{name}/{k}": v for k, v in by.all_pictures(net, kind).items()
+            }
+    if kind != "fcn":
+        upper = by.upper(new, kind, centred=centred)
+        found |= {f"upper/{k}": v for k, v in upper.items()}
+    predicted = by.predicted(new, centred=centred)
+    found |= {f"predictions/{k}": v for k, v in predicted.items()}
+    if kind == "cnn":
+        found |= {f"sizes/{k}": v for k, v in by.sized(new, centred=centred).items()}
+    return found
+
+
+_ROUNDED = ("outputs", "inputs", "layers", "singular", "correlated", "first")
+
+
+def _told(each: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return every number of both networks; pictures as few, of the first alone."""
+    found: list[float] = []
+    for row, one in enumerate(each):
+        for name in sorted(one):
+            values = np.nan_to_num(np.asarray(one[name], dtype=np.float64), nan=-9.0)
+            if any(part in name.split("/") for part in _ROUNDED):
+                # Four digits each, as records have them.
+                digits = np.array([float(f"{v:.4g}") for v in values.ravel()])
+                weights = np.cos(np.sqrt(np.arange(1.0, len(digits) + 1.0)))
+                found += [] if row else [float(digits @ weights)]
+            else:
+                found += values.ravel().tolist()
+    return found
+
+
+def _plain_measure(
+    *, kind: str, law: str, centred: bool, dead: bool, wrong: bool
+) -> list[float]:
+    pairs = zip(by.nets(kind, 5, dead=False), by.nets(kind, 0, dead=dead), strict=True)
+    return _told(
+        [_plain_one(a, b, kind, law, centred=centred, wrong=wrong) for a, b in pairs]
+    )
+
+
+def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[float]:
+    network = copier(
+        kind,
+        shape=by.SHAPE,
+        layers=by.LAYERS[kind],
+        width={"cnn": 9, "fcn": 5, "residual": None}[kind],
+        kernel=3,
+        bias=True,
+    )
+    old, new = (
+        tuple(
+            torch.stack(same).detach()
+            for same in zip(*[tuple(n.parameters()) for n in nets], strict=True)
+        )
+        for nets in (by.nets(kind, 5, dead=False), by.nets(kind, 0, dead=dead))
+    )
+    settings = measures.Settings(
+        rhos=by.RHOS,
+        count=by.COUNT,
+        law=law,
+        centred=centred,
+        sizes=by.SIZES,
+        largest=4,
+        upper=by.UPPER,
+        shown=("a", "b"),
+        replicates=1,
+        digits=by.DIGITS,
+        examples=by.EXAMPLES,
+    )
+    found = measures.measure(
+        network,
+        old,
+        new,
+        training_images=by.trained_on(),
+        names=tuple(name for name in measures.MEASUREMENTS if name != "cover"),
+        seed=by.SEED,
+        test_images=by.unseen(),
+        settings=settings,
+    )
+    if kind == "fcn":
+        # Pictures of the output alone, which the other kinds have too.
+        found = {k: v for k, v in found.items() if k != "pictures"}
+    _, each = measures.by_replicate(found)
+    return _told(each)
+
+
+MEASURES = closed(
+    id="id/corr-records",
+    items=("Corr", "MSE", "Layer", "SVD", "Upper", "Rel"),
+    title="Every measure of a network that copies images is the one that is defined",
+    statement=(
+        r"\cos(f(x),x),\ \overline{(f(x)-x)^2},\ \|W^0-W^*\|/\|W^0\|,\ \ldots"
+        r"\text{ one image after the other}"
+    ),
+    key=KEY,
+    where="Section 3.2 and appendices",
+    cases=(
+        *grid(
+            kind=tuple(by.LAYERS), law=("gaussian",), centred=(False,), dead=(False,)
+        ),
+        {"kind": "cnn", "law": "uniform", "centred": True, "dead": True},
+    ),
+    twin=_plain_measure,
+    measure=_found_measure,
+)

@@ -1,0 +1,329 @@
+"""What networks compute, against plain PyTorch (closed claims)."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from empirical.identity_map import measures
+from empirical.identity_map.networks import copier
+from empirical.jacobian import ntk_by_jacobian
+from empirical.networks import Convolutional, FullyConnected, Norm, Residual
+from empirical.networks.layers import derivative
+from verify.claim import grid
+from verify.claims._twins import Array, closed, drawn_into, normal, sketch
+from verify.claims.identity_map.steps import plain
+from verify.compare import Identical
+
+KEY = "zhang2020identity"
+
+# --- what a network is and does ---------------------------------------------------------
+
+
+class _Normed(nn.Module):
+    """A dense network normalised over layers or batches ahead of each activation."""
+
+    def __init__(self, over: str, *, affine: bool, bias: bool, act: str) -> None:
+        super().__init__()
+        kinds: dict[str, Any] = {
+            "batch": lambda: nn.BatchNorm1d(
+                6, eps=0.01, momentum=0.3, affine=affine, dtype=torch.float64
+            ),
+            "layer": lambda: nn.LayerNorm(
+                6, eps=0.01, elementwise_affine=affine, dtype=torch.float64
+            ),
+        }
+        acts = {"tanh": nn.Tanh, "selu": nn.SELU, "relu": nn.ReLU}
+        parts: list[nn.Module] = []
+        for fan in (5, 6):
+            linear = nn.Linear(fan, 6, bias=bias, dtype=torch.float64)
+            parts += [linear, kinds[over](), acts[act]()]
+        last = nn.Linear(6, 3, bias=bias, dtype=torch.float64)
+        self.net = nn.Sequential(*parts, last)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs."""
+        return self.net(x)
+
+
+def _normed(row: int, over: str, affine: bool, bias: bool, act: str) -> _Normed:  # noqa: FBT001
+    net = _Normed(over, affine=affine, bias=bias, act=act)
+    drawn_into(net.parameters(), [31, row])
+    return net
+
+
+def _plain_norm(
+    *, over: str, affine: bool, bias: bool, act: str, wrong: bool
+) -> list[float]:
+    """Run twice in training mode, then once as it was learnt."""
+    found: list[float] = []
+    for row in range(2):
+        net = _normed(row, over, affine, bias, act)
+        seen = [net(normal(7, 5, seed=[32, k])) for k in range(2)]
+        net.train(wrong)
+        last = net(normal(4, 5, seed=[33]))
+        found += sketch(*seen, last + (1e-6 if wrong else 0.0))
+        found += sketch(*(b.detach() for b in net.buffers() if b.ndim))
+    return found
+
+
+def _found_norm(*, over: Any, affine: bool, bias: bool, act: str) -> list[float]:
+    network = FullyConnected(
+        widths=(5, 6, 6, 3),
+        activation=act,
+        bias=bias,
+        norm=Norm(over=over, affine=affine, eps=0.01, momentum=0.3),
+        parametrisation="standard",
+    )
+    nets = [_normed(row, over, affine, bias, act) for row in range(2)]
+    params = network.load(
+        [
+            torch.stack(same).detach()
+            for same in zip(*[tuple(n.parameters()) for n in nets], strict=True)
+        ]
+    )
+    buffers = network.running(params)
+    runs = [
+        network.run(params, normal(7, 5, seed=[32, k]), buffers=buffers).outputs
+        for k in range(2)
+    ]
+    last = network.apply(params, normal(4, 5, seed=[33]), buffers=buffers)
+    if not buffers:
+        last = network.apply(params, normal(4, 5, seed=[33]))
+    found: list[float] = []
+    for row in range(2):
+        found += sketch(*(run[row] for run in runs), last[row])
+        found += sketch(*(b[row] for b in buffers))
+    return found
+
+
+NORM = closed(
+    id="id/B1-norms",
+    items=("B1",),
+    title="Normalisation over batches and layers is PyTorch's, running statistics too",
+    statement=r"z\mapsto g\,(z-\hat\mu)/\sqrt{\hat\sigma^2+\epsilon}+b",
+    key=KEY,
+    where="Section 3",
+    cases=(
+        *grid(
+            over=("batch", "layer"), affine=(True,), bias=(True, False), act=("tanh",)
+        ),
+        *grid(
+            over=("batch", "layer"), affine=(False,), bias=(True,), act=("relu", "selu")
+        ),
+    ),
+    twin=_plain_norm,
+    measure=_found_norm,
+)
+
+
+def _plain_sizes(*, kind: str, bias: bool, wrong: bool) -> list[float]:
+    """Count parameters and products of PyTorch's own network."""
+    layers = 4
+    net = plain(kind, layers, "relu", bias, 0)
+    count = sum(p.numel() for p in net.parameters())
+    weights = [p for p in net.parameters() if p.ndim > 1]
+    # A kernel acts on each of 3 x 4 spots.
+    spots = 12 if kind == "cnn" and not wrong else 1
+    products = spots * sum(w.numel() for w in weights)
+    return [float(count + wrong), float(products), float(len(weights))]
+
+
+def _found_sizes(*, kind: Any, bias: bool) -> list[float]:
+    width = {"cnn": 9, "fcn": 5, "residual": None}[kind]
+    network = copier(kind, shape=(2, 3, 4), layers=4, width=width, kernel=3, bias=bias)
+    return [float(network.parameters), float(network.products), float(network.layers)]
+
+
+SIZES = closed(
+    id="id/tab1-counts",
+    items=("Tab1",),
+    title="Counts of parameters and of products are those of PyTorch's own networks",
+    statement=r"\#\theta,\qquad\#\text{products}=\sum_lHW\,C_lC_{l-1}K^2",
+    key=KEY,
+    where="Table 1",
+    cases=grid(kind=("fcn", "cnn", "residual"), bias=(False, True)),
+    compare=Identical(),
+    twin=_plain_sizes,
+    measure=_found_sizes,
+)
+
+
+def _plain_cover(
+    *, kernel: int, shape: list[int], at: list[int], wrong: bool
+) -> list[float]:
+    """Differentiate an output by every pixel, after each number of layers."""
+    found: list[float] = []
+    for layers in (1, 2, 3):
+        x = torch.ones(1, 1, *shape, dtype=torch.float64, requires_grad=True)
+        h: Tensor = x
+        for _ in range(layers):
+            taps = torch.ones(1, 1, kernel, kernel, dtype=torch.float64)
+            h = functional.conv2d(h, taps, padding=kernel // 2)
+        (slope,) = torch.autograd.grad(h[0, 0, at[0], at[1]], x)
+        seen = float((slope != 0.0).double().mean())
+        found.append(
+            min(1.0, (1 + layers * (kernel - 1)) ** 2 / x.numel()) if wrong else seen
+        )
+    return found
+
+
+def _found_cover(*, kernel: int, shape: list[int], at: list[int]) -> list[float]:
+    network = Convolutional(shape=(1, shape[0], shape[1]), kernel=kernel)
+    return measures.cover(network, (at[0], at[1]), layers=3).tolist()
+
+
+COVER = closed(
+    id="id/Fig8-cover",
+    items=("Fig8",),
+    title="A pixel sees what its output's slope does not miss",
+    statement=r"|\{p:\partial f_q/\partial x_p\ne0\}|/(HW)",
+    key=KEY,
+    where="Section on the sizes of images",
+    cases=(
+        {"kernel": 3, "shape": [7, 6], "at": [0, 0]},
+        {"kernel": 5, "shape": [9, 12], "at": [4, 6]},
+        {"kernel": 1, "shape": [4, 3], "at": [3, 1]},
+    ),
+    twin=_plain_cover,
+    measure=_found_cover,
+)
+
+# --- tangent kernels of any network -----------------------------------------------------
+
+
+def _nets(kind: str) -> list[nn.Sequential]:
+    return [plain(kind, 2, "relu", True, row) for row in range(2)]  # noqa: FBT003
+
+
+def _jacobian(net: nn.Module, x: Tensor) -> Array:
+    """Return slopes of every output, (n, outputs, parameters), one at a time."""
+    rows: list[list[Array]] = []
+    for one in x:
+        rows.append([])
+        for output in net(one[None]).flatten():
+            slopes = torch.autograd.grad(
+                output, list(net.parameters()), retain_graph=True
+            )
+            rows[-1].append(torch.cat([s.flatten() for s in slopes]).numpy())
+    return np.array(rows)
+
+
+def _plain_kernel(*, kind: str, outputs: str, cross: bool, wrong: bool) -> list[float]:
+    x = normal(3, 2, 3, 4, seed=[34])
+    y = normal(2, 2, 3, 4, seed=[35]) if cross else x
+    found: list[float] = []
+    for net in _nets(kind):
+        a, b = _jacobian(net, x), _jacobian(net, y)
+        whole = np.einsum("iap,jbp->ijab", a, b)
+        trace = np.einsum("ijaa->ij", whole)
+        kinds = {"all": whole, "sum": trace, "mean": trace / (1 if wrong else 24)}
+        kernel = kinds[outputs] * (1.001 if wrong else 1.0)
+        found += sketch(*kernel.reshape(3, -1))
+    return found
+
+
+def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
+    width = {"cnn": 9, "fcn": 5, "residual": None}[kind]
+    network = copier(kind, shape=(2, 3, 4), layers=2, width=width, kernel=3, bias=True)
+    params = tuple(
+        torch.stack(same).detach()
+        for same in zip(*[tuple(n.parameters()) for n in _nets(kind)], strict=True)
+    )
+    x = normal(3, 2, 3, 4, seed=[34])
+    y = normal(2, 2, 3, 4, seed=[35]) if cross else None
+    # Of one budget all at once, of the other one input at a time.
+    found: list[float] = []
+    for most in (2**28, 1000):
+        kernels = ntk_by_jacobian(
+            network, params, x, y, outputs=outputs, max_bytes=most
+        )
+        each = [n for kernel in kernels for n in sketch(*kernel.flatten(1))]
+        assert not found or np.allclose(found, each, rtol=1e-12, atol=1e-12)
+        found = each
+    return found
+
+
+KERNEL = closed(
+    id="id/Fig2-tangent",
+    items=("Fig2",),
+    title="The tangent kernel of any network is made of single outputs' slopes",
+    statement=r"\Theta_{ij}=\langle\nabla_\theta f(x_i),\nabla_\theta f(x_j)\rangle",
+    key=KEY,
+    where="Section 3",
+    cases=(
+        *grid(kind=("fcn", "cnn", "residual"), outputs=("mean",), cross=(False,)),
+        *grid(kind=("fcn",), outputs=("sum", "all"), cross=(True,)),
+    ),
+    twin=_plain_kernel,
+    measure=_found_kernel,
+)
+
+# --- parts of networks
+
+
+def _plain_upper(*, count: int, wrong: bool) -> list[float]:
+    found: list[float] = []
+    for row in range(2):
+        net = plain("residual", 6, "relu", True, row)  # noqa: FBT003
+        # Blocks of two layers; the last of them has no activation behind the sum.
+        blocks = [
+            part for part in net if not isinstance(part, nn.Flatten | nn.Unflatten)
+        ]
+        kept = blocks[-count // 2 - (1 if wrong else 0) :]
+        found += sketch(nn.Sequential(*kept)(normal(3, 24, seed=[36])))
+    return found
+
+
+def _found_upper(*, count: int) -> list[float]:
+    network = Residual(shape=(2, 3, 4), blocks=3, bias=True)
+    nets = [plain("residual", 6, "relu", True, row) for row in range(2)]  # noqa: FBT003
+    params = tuple(
+        torch.stack(same).detach()
+        for same in zip(*[tuple(n.parameters()) for n in nets], strict=True)
+    )
+    outputs = network.upper(params, normal(3, 24, seed=[36]), count)
+    return [n for one in outputs for n in sketch(one)]
+
+
+UPPER = closed(
+    id="id/upper-blocks",
+    items=("Upper",),
+    title="The last layers of a residual network are its last blocks",
+    statement=r"h\mapsto h+W_{2b}\sigma(W_{2b-1}h)",
+    key=KEY,
+    where="Section 3.2",
+    cases=grid(count=(2, 4)),
+    twin=_plain_upper,
+    measure=_found_upper,
+)
+
+
+def _plain_slope(*, name: str, wrong: bool) -> list[float]:
+    x = normal(9, seed=[37], size=1.5).numpy()
+    slopes = {
+        "tanh": 1.0 - np.tanh(x) ** 2,
+        "relu": (x > 0.0) * 1.0,
+        "sign": np.zeros(9),
+        "square": 2.0 * x,
+    }
+    return (slopes[name] + (1e-6 if wrong else 0.0)).tolist()
+
+
+def _found_slope(*, name: str) -> list[float]:
+    return derivative(getattr(torch, name), normal(9, seed=[37], size=1.5)).tolist()
+
+
+SLOPE = closed(
+    id="id/B2-slopes",
+    items=("B2",),
+    title="Derivatives of activations are those of calculus, and 0 where there are none",
+    statement=r"\sigma'(z)",
+    key=KEY,
+    where="Section 3",
+    cases=grid(name=("tanh", "relu", "sign", "square")),
+    twin=_plain_slope,
+    measure=_found_slope,
+)

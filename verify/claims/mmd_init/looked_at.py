@@ -1,0 +1,314 @@
+"""What is measured of starts, and which of them leave, from definitions (closed claims)."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import stats
+from torch import Tensor
+
+from empirical.mmd_init import measures
+from empirical.mmd_init.classifiers import classifier
+from empirical.mmd_init.networks import as_module, start
+from empirical.mmd_init.recipes import Recipe
+from empirical.mmd_init.task import Degenerate
+from empirical.networks import Params
+from empirical.testbed.loop import Task, train
+from empirical.testbed.optimisers import SGD
+from empirical.testbed.stack import Stack
+from verify.claim import grid
+from verify.claims._twins import Array, closed, normal, sketch
+from verify.claims.mmd_init.logits import noisy
+from verify.claims.mmd_init.terms import detached
+from verify.claims.mmd_init.tuning import plain
+
+KEY = "lee2023unsupervised"
+_WIDTHS = [5, 7, 6, 3]
+_S = (0.6, 1.1)
+
+
+def _own(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(110 + seed)
+
+
+def _pairs(row: int) -> list[tuple[Tensor, Tensor]]:
+    params = [p.detach() for p in plain(_WIDTHS, row, norm=False).parameters()]
+    return list(zip(params[::2], params[1::2], strict=True))
+
+
+def _stacked() -> Params:
+    each = [[p for pair in _pairs(row) for p in pair] for row in range(2)]
+    return tuple(torch.stack(same) for same in zip(*each, strict=True))
+
+
+def _inputs() -> Tensor:
+    return normal(11, 5, seed=[111])
+
+
+def _seeded(g: torch.Generator) -> torch.Generator:
+    """Return a generator that another one seeds, as noise has it."""
+    return torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=g)))
+
+
+def _ks(p: Array) -> float:
+    return float(stats.kstest(p, "uniform").statistic)
+
+
+def _plain_measured(*, what: str, wrong: bool) -> list[float]:
+    x, found = _inputs(), list[float]()
+    for row, s in enumerate(_S):
+        weights, g = _pairs(row), _own(row)
+        if what == "constant":
+            chosen = [torch.randperm(11, generator=g)[:4] for _ in range(3)]
+            own = _seeded(g)
+            for rows in chosen:
+                few = 0 if wrong else 10 * 16
+                logits = noisy(weights, x[rows], 9, s, own, way="auto", few=few)
+                missed = [len(set(p.argmax(dim=1).tolist())) < 3 for p in logits]
+                found.append(sum(missed) / 9 + (1e-6 if wrong else 0.0))
+        elif what == "slopes":
+            squares = np.zeros(3)
+            for one in x:
+                met = [one.clone().requires_grad_()]
+                for k, (w, b) in enumerate(weights):
+                    met.append(w @ (met[-1].relu() if k else met[-1]) + b)
+                for logit in met[-1]:
+                    slopes = torch.autograd.grad(logit, met[:-1], retain_graph=True)
+                    squares += [float(d.square().sum()) for d in slopes]
+            found += (squares / (len(x) if wrong else 3 * len(x))).tolist()
+            found.append(detached(weights, x).item())
+        elif what == "perturbed":
+            own, size = _seeded(g), 1.2 if wrong else 0.8
+            drawn = [
+                (
+                    w
+                    + size
+                    * torch.empty(4, *w.shape).double().normal_(generator=own)
+                    / w.shape[1] ** 0.5,
+                    b
+                    + size
+                    * torch.empty(4, len(b)).double().normal_(generator=own)
+                    / len(b) ** 0.5,
+                )
+                for w, b in weights
+            ]
+            each = [[(w[k], b[k]) for w, b in drawn] for k in range(4)]
+            found += [detached(one, x).item() for one in each]
+        else:
+            # Of more inputs than networks noise is on weights, otherwise on outputs.
+            way = "explicit" if what == "predicted" else "gram"
+            here = x if what == "predicted" else x[:4]
+            logits = noisy(weights, here, 6, 0.8, _seeded(g), way=way)
+            found += sketch(*logits.softmax(dim=2)[..., 1 if wrong else 0])
+    return found
+
+
+def _found_measured(*, what: str) -> list[float]:
+    network, params, x = classifier(_WIDTHS), _stacked(), _inputs()
+    own: list[torch.Generator] = [_own(0), _own(1)]
+    if what == "constant":
+        shares = measures.constant_shares(
+            network,
+            params,
+            x,
+            s=_S,
+            generators=own,
+            perturbations=9,
+            batch=4,
+            batches=3,
+        )
+        return shares.flatten().tolist()
+    if what == "slopes":
+        squares = measures.jacobian_squares(network, params, x)
+        losses = measures.detachment(network, params, x)
+        return torch.cat([squares, losses[:, None]], dim=1).flatten().tolist()
+    if what == "perturbed":
+        return (
+            measures.perturbed_detachment(
+                network, params, x, s=0.8, generators=own, perturbations=4
+            )
+            .flatten()
+            .tolist()
+        )
+    here = x if what == "predicted" else x[:4]
+    p = measures.predictions(
+        network, params, here, s=0.8, generators=own, perturbations=6
+    )
+    return [n for row in p for n in sketch(*row)]
+
+
+MEASURED = closed(
+    id="mmd/ds-records",
+    items=("DS", "Jac", "IOD", "Fig1"),
+    title="Shares, slopes and predictions under noise are counted one network at a time",
+    statement=r"DS,\ \overline{\|J_l\|^2},\ L_{iod}(\theta+\epsilon),\ f_1(x)",
+    key=KEY,
+    where="Section 5.2 and appendices B and C",
+    cases=grid(what=("constant", "slopes", "perturbed", "predicted", "many")),
+    twin=_plain_measured,
+    measure=_found_measured,
+)
+
+
+def _columns(count: int) -> Tensor:
+    p = torch.sigmoid(normal(2, count, 3, seed=[112, count], size=1.5))
+    p[0, :, 0] = (torch.arange(count) + 0.5) / count
+    return p
+
+
+def _plain_distance(*, count: int, wrong: bool) -> list[float]:
+    p = _columns(count).numpy()
+    found = [_ks(p[i, :, j]) for i in range(2) for j in range(3)]
+    return [d + (0.5 / count if wrong else 0.0) for d in found]
+
+
+def _found_distance(*, count: int) -> list[float]:
+    return measures.distance_to_uniform(_columns(count)).flatten().tolist()
+
+
+DISTANCE = closed(
+    id="mmd/fig1-distance",
+    items=("Fig1",),
+    title="Distances from uniformity are those of Kolmogorov and Smirnov",
+    statement=r"\sup_t|\hat F(t)-t|",
+    key=KEY,
+    where="Figure 1",
+    cases=grid(count=(1, 4, 25)),
+    twin=_plain_distance,
+    measure=_found_distance,
+)
+
+
+def _plain_start(*, kind: str, uniform: bool, wrong: bool) -> list[float]:
+    """Draw weights by PyTorch's functions, in single precision; biases are zero."""
+    found: list[float] = []
+    for row in range(2):
+        g = _own(row)
+        for a, b in itertools.pairwise(_WIDTHS):
+            w = torch.empty(b, a)
+            he = (
+                torch.nn.init.kaiming_uniform_
+                if uniform
+                else torch.nn.init.kaiming_normal_
+            )
+            glorot = (
+                torch.nn.init.xavier_uniform_
+                if uniform
+                else torch.nn.init.xavier_normal_
+            )
+            if (kind == "he") is not wrong:
+                he(w, nonlinearity="relu", generator=g)
+            else:
+                glorot(w, generator=g)
+            found += sketch(w, torch.zeros(b))
+    return found
+
+
+def _found_start(*, kind: Any, uniform: bool) -> list[float]:
+    made = start(
+        classifier(_WIDTHS),
+        kind,
+        [_own(0), _own(1)],
+        uniform=uniform,
+        dtype=torch.float64,
+    )
+    return [n for row in range(2) for n in sketch(*(p[row] for p in made))]
+
+
+STARTS = closed(
+    id="mmd/prelim-starts",
+    items=("Prelim",),
+    title="Starts of He and of Xavier are PyTorch's, normal or uniform, with biases zero",
+    statement=r"\operatorname{Var}W=\tfrac2{n_{in}}\text{ or }\tfrac2{n_{in}+n_{out}}",
+    key=KEY,
+    where="Section 5.1",
+    cases=grid(kind=("he", "xavier"), uniform=(False, True)),
+    twin=_plain_start,
+    measure=_found_start,
+)
+
+
+def _plain_module(*, norm: bool, wrong: bool) -> list[float]:
+    net = plain(_WIDTHS, 1, norm=norm).train(wrong)
+    return sketch(net(normal(4, 5, seed=[113])) + (1e-6 if wrong else 0.0))
+
+
+def _found_module(*, norm: bool) -> list[float]:
+    network = classifier(_WIDTHS, batch_norm=norm)
+    each = [list(plain(_WIDTHS, row, norm=norm).parameters()) for row in range(2)]
+    params = tuple(torch.stack(same).detach() for same in zip(*each, strict=True))
+    module = as_module(network, params, replicate=1).eval()
+    return sketch(module(normal(4, 5, seed=[113])))
+
+
+MODULE = closed(
+    id="mmd/prelim-given",
+    items=("Prelim",),
+    title="A start is given back as PyTorch's own module, normalised or not",
+    statement=r"f(x)=W_3\sigma(\nu(W_2\sigma(\nu(W_1x+b_1))+b_2))+b_3",
+    key=KEY,
+    where="Section 5.1",
+    cases=grid(norm=(False, True)),
+    twin=_plain_module,
+    measure=_found_module,
+)
+
+# --- who is found degenerate ------------------------------------------------------------
+
+_SHARES = np.array(
+    [
+        [0.9, 0.9, 0.8, 0.7, 0.9, 0.6, 0.7, 0.9, 0.9, 0.8, 0.9],
+        [0.1, 0.2, 0.9, 0.9, 0.1, 0.2, 0.3, 0.1, 0.9, 0.6, 0.9],
+        [0.1, 0.1, 0.9, 0.4, 0.7, 0.9, 0.2, 0.9, 0.1, 0.2, 0.1],
+    ]
+)
+
+
+class _Told(Task):
+    """Shares of constant networks that are known beforehand."""
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        del examples
+        shares = torch.from_numpy(_SHARES)[stack.rows, int(stack.clock[0])]
+        zero = params[0][:, 0] - params[0][:, 0].detach()
+        return torch.stack([zero, *[torch.zeros_like(shares)] * 3, shares])
+
+
+def _plain_found(*, leave: bool, grace: int, wrong: bool) -> list[float]:
+    """Judge each window of two updates, the last of one: two on end above one half."""
+    found: list[float] = []
+    for shares in _SHARES:
+        at, before, end = -1, False, 11
+        for stop in (2, 4, 6, 8, 10, 11):
+            start = stop - (2 if stop % 2 == 0 else 1)
+            high = shares[start:stop].mean() >= (0.8 if wrong else 0.5)
+            late = stop > 2 * (grace + 1)
+            if high and before and late and at < 0:
+                at = stop
+                end = stop if leave else end
+            before = high
+        found += [float(at), float(min(end, 11))]
+    return found
+
+
+def _found_found(*, leave: bool, grace: int) -> list[float]:
+    recipe = Recipe(window=2, degenerate=0.5, grace=grace)
+    looks = Degenerate(recipe, 11, lambda _t, _share: leave)
+    stack = Stack([torch.zeros(3, 1, dtype=torch.float64)], rates=1.0)
+    done = train(_Told(), stack, SGD(), steps=11, check=2, observers=[looks])
+    pairs = zip(looks.at, done.steps, strict=True)
+    return [float(number) for pair in pairs for number in pair]
+
+
+FOUND = closed(
+    id="mmd/degenerate-found",
+    items=("Degenerate",),
+    title="A start is found degenerate in the second window on end after the grace",
+    statement=r"\bar c_{w-1},\bar c_w\ge\tfrac12,\quad w>\text{grace}",
+    key=KEY,
+    where="Section 4.1",
+    cases=grid(leave=(False, True), grace=(0, 1, 3)),
+    twin=_plain_found,
+    measure=_found_found,
+)

@@ -1,0 +1,274 @@
+"""Updates of a start under noise, against plain PyTorch (closed claims)."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from empirical.mmd_init.classifiers import classifier
+from empirical.mmd_init.modules import explicit
+from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
+from empirical.mmd_init.recipes import Recipe
+from verify.claim import grid
+from verify.claims._twins import closed, drawn_into, normal, sketch
+from verify.claims.mmd_init.logits import noisy, normals, seeded
+from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
+
+KEY = "lee2023unsupervised"
+
+# --- steps ------------------------------------------------------------------------------
+
+_INPUTS, _BATCH, _STEPS, _MODELS = 11, 4, 7, 5
+
+
+def _data(features: int) -> Tensor:
+    return normal(_INPUTS, features, seed=[94])
+
+
+def _recipe(way: Any, classes: int, **more: Any) -> Recipe:
+    return Recipe(
+        perturbations=_MODELS,
+        reference=6,
+        closed=classes == 2,
+        noise=way,
+        batch=_BATCH,
+        steps=_STEPS,
+        rate=0.01,
+        window=3,
+        **more,
+    )
+
+
+TERMS = ("loss", "uniformity", "degeneracy", "detachment", "constant")
+
+
+class _Course:
+    """Steps of one start, alone: Adam, windows, what is noted."""
+
+    def __init__(self, params: list[Tensor], recipe: Recipe, seed: int) -> None:
+        self.params = [p.detach().clone().requires_grad_() for p in params]
+        self.recipe, self.orders = recipe, seeded(seed)
+        # The noise has a generator of its own, which the given one seeds.
+        own = int(torch.randint(2**62, (), generator=self.orders))
+        self.noise = torch.Generator().manual_seed(own)
+        self.history: list[list[float]] = []
+        self.best, self.at, self.least = self._now(), 0, np.inf
+
+    def _now(self) -> list[Tensor]:
+        return [p.detach().clone() for p in self.params]
+
+    def run(self, x: Tensor, terms: Any, *, wrong: bool) -> "_Course":
+        rate = self.recipe.rate
+        adam = torch.optim.Adam(
+            self.params, lr=rate, betas=(0.9, 0.99 if wrong else 0.999)
+        )
+        per = _INPUTS // _BATCH
+        order = torch.zeros(0)
+        for t in range(_STEPS):
+            if t % per == 0:
+                order = torch.randperm(len(x), generator=self.orders)
+            chosen = x[order[t % per * _BATCH :][:_BATCH]]
+            noted = terms(self.params, chosen, self.recipe, self.noise)
+            adam.zero_grad()
+            noted[0].backward()
+            adam.step()
+            self.history.append([float(value.detach()) for value in noted])
+            if (t + 1) % 3 == 0:
+                mean = float(np.mean([row[0] for row in self.history[t - 2 :]]))
+                if mean < self.least:
+                    self.least, self.at, self.best = mean, t + 1, self._now()
+        return self
+
+    def numbers(self) -> list[float]:
+        every = np.array(self.history)
+        return [self.at, *every.T.ravel().tolist(), *sketch(*self.best, *self.params)]
+
+
+def _terms(
+    logits: Tensor, iod: Tensor, recipe: Recipe, g: torch.Generator
+) -> list[Tensor]:
+    """Return the loss and its parts from logits (P, n, d)."""
+    f, classes = logits.softmax(dim=2), logits.shape[2]
+    u, even = None, (torch.arange(6, dtype=torch.float64) + 0.5) / 6
+    if classes > 2:
+        e = torch.empty(6, classes, dtype=torch.float64).exponential_(generator=g)
+        u = e / e.sum(dim=1, keepdim=True)
+    pool = torch.stack([even, 1.0 - even], dim=1) if u is None else u
+    each = [
+        discrepancy(one, u, median(one, pool), "unbiased") for one in f.unbind(dim=1)
+    ]
+    uni, sd = torch.stack(each).mean(), torch.stack([degenerate(p) for p in f]).mean()
+    chosen = f.argmax(dim=2)
+    single = (chosen == chosen[:, :1]).all(dim=1).double().mean()
+    loss = recipe.uni * uni + recipe.lam * sd + recipe.xi * iod
+    return [loss, uni, sd, iod, single]
+
+
+def _of_layers(
+    params: list[Tensor], x: Tensor, recipe: Recipe, g: torch.Generator
+) -> list[Tensor]:
+    weights = list(zip(params[::2], params[1::2], strict=True))
+    few = 10 * len(x) ** 2 if recipe.noise == "auto" else 0
+    logits = noisy(weights, x, _MODELS, recipe.s, g, way=recipe.noise, few=few)
+    return _terms(logits, detached(weights, x), recipe, g)
+
+
+_WEIGHTS = ((0.7, 1.0, 0.4, 1.0), (1.2, 0.5, 1.5, 0.25))
+
+
+def _starts(classes: int) -> list[list[Tensor]]:
+    widths = (6, 8, 7, classes)
+    made: list[list[Tensor]] = []
+    for seed in range(2):
+        layers = [nn.Linear(a, b).double() for a, b in itertools.pairwise(widths)]
+        for k, layer in enumerate(layers):
+            drawn_into(layer.parameters(), [95, seed, k], size=1.4)
+        made.append([p.detach() for layer in layers for p in layer.parameters()])
+    return made
+
+
+def _recipes(way: str, classes: int) -> list[Recipe]:
+    return [
+        _recipe(way, classes, s=s, uni=uni, lam=lam, xi=xi)
+        for s, uni, lam, xi in _WEIGHTS
+    ]
+
+
+def _plain_steps(*, way: str, classes: int, wrong: bool) -> list[float]:
+    found: list[float] = []
+    pairs = zip(_starts(classes), _recipes(way, classes), strict=True)
+    for seed, (params, recipe) in enumerate(pairs):
+        course = _Course(params, recipe, seed)
+        found += course.run(_data(6), _of_layers, wrong=wrong).numbers()
+    return found
+
+
+def _told(result: Pretrained) -> list[float]:
+    noted = np.array([result.history[name] for name in TERMS])
+    kept = (p[0] for p in (*result.params, *result.last))
+    return [result.best, *noted.ravel().tolist(), *sketch(*kept)]
+
+
+def _stacked_steps(*, way: str, classes: int) -> list[float]:
+    network = classifier((6, 8, 7, classes))
+    params = [torch.stack(same) for same in zip(*_starts(classes), strict=True)]
+    results = pretrain_stack(
+        network,
+        _data(6),
+        _recipes(way, classes),
+        params=network.load(params),
+        generators=[seeded(0), seeded(1)],
+        on_degenerate="record",
+    )
+    return [number for result in results for number in _told(result)]
+
+
+STEPS = closed(
+    id="mmd/eq11-steps",
+    items=("Eq11", "Eq5"),
+    title="Learning a start moves it as Adam does on the definition of the loss",
+    statement=(
+        r"\theta\leftarrow\theta"
+        r"-\eta\,\mathrm{Adam}(\nabla(L_{uni}+\lambda L_{sd}+\xi L_{iod}))"
+    ),
+    key=KEY,
+    where="Section 3, equation (11), and appendix B",
+    cases=(
+        *grid(way=("explicit", "auto"), classes=(3,)),
+        *grid(way=("gram", "auto"), classes=(2,)),
+    ),
+    twin=_plain_steps,
+    measure=_stacked_steps,
+)
+
+# --- any module -------------------------------------------------------------------------
+
+
+def _module() -> nn.Sequential:
+    net = nn.Sequential(
+        nn.Unflatten(1, (1, 3, 4)),
+        nn.Conv2d(1, 2, 2, stride=2),
+        nn.Tanh(),
+        nn.Flatten(),
+        nn.Linear(4, 5),
+        nn.ReLU(),
+        nn.Linear(5, 3),
+    ).double()
+    drawn_into(net.parameters(), [96], size=1.3)
+    return net
+
+
+def _of_module(
+    params: list[Tensor], x: Tensor, recipe: Recipe, g: torch.Generator
+) -> list[Tensor]:
+    net = _module()
+    names = [name for name, _ in net.named_parameters()]
+    # Four, then four and five numbers enter a unit; two, five and three units share s.
+    fans = (4, 2, 4, 5, 5, 3)
+    noisy_params = [
+        p + normals((_MODELS, *p.shape), g) * recipe.s / fan**0.5
+        for p, fan in zip(params, fans, strict=True)
+    ]
+    rows = zip(*noisy_params, strict=True)
+    logits = torch.stack(
+        [
+            torch.func.functional_call(net, dict(zip(names, row, strict=True)), (x,))
+            for row in rows
+        ]
+    )
+    total = x.new_zeros(())
+    for one in x:
+        a, b, c = (params[0], params[1]), (params[2], params[3]), (params[4], params[5])
+        start = one.clone().requires_grad_()
+        first = nn.functional.conv2d(start.view(1, 1, 3, 4), *a, stride=2)
+        second = nn.functional.linear(first.tanh().flatten(1), *b)
+        for logit in nn.functional.linear(second.relu(), *c)[0]:
+            met = [start, first, second]
+            slopes = torch.autograd.grad(logit, met, create_graph=True)
+            total = (
+                total + torch.stack([(1.0 - d.norm()) ** 2 for d in slopes]).max() / 3
+            )
+    return _terms(logits, total / len(x), recipe, g)
+
+
+def _module_recipe() -> Recipe:
+    return _recipe("explicit", 3, s=0.7, uni=1.0, lam=0.4, xi=0.8)
+
+
+def _plain_module(*, inputs: str, wrong: bool) -> list[float]:
+    course = _Course(list(_module().parameters()), _module_recipe(), 3)
+    return course.run(_data(12), _of_module, wrong=wrong).numbers()
+
+
+def _found_module(*, inputs: str) -> list[float]:
+    x = _data(12)
+    if inputs == "module":
+        result = pretrain(
+            _module(), x, _module_recipe(), generator=seeded(3), on_degenerate="record"
+        )
+        return _told(result)
+    network, params = explicit(_module(), x)
+    (result,) = pretrain_stack(
+        network,
+        x.numpy(),
+        [_module_recipe()],
+        params=params,
+        generators=[seeded(3)],
+        on_degenerate="record",
+    )
+    return _told(result)
+
+
+MODULE = closed(
+    id="mmd/eq11-module",
+    items=("Eq11",),
+    title="A convolutional module's start is learnt by the definition's steps as well",
+    statement=r"\theta_{t+1}=\theta_t-\eta\,\mathrm{Adam}(\nabla L)",
+    key=KEY,
+    where="Section 3, equation (11)",
+    cases=grid(inputs=("module", "stack")),
+    twin=_plain_module,
+    measure=_found_module,
+)

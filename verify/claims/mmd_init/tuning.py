@@ -1,0 +1,386 @@
+"""Fine-tuning and random labels, and what both are given (closed claims)."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from empirical import data
+from empirical.mmd_init.classifiers import classifier
+from empirical.mmd_init.finetuning import finetune
+from empirical.mmd_init.networks import from_module
+from empirical.mmd_init.random_labels import pretrain_random_labels
+from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
+from empirical.mmd_init.tasks import Images, Split, draw_splits, images, random_tasks
+from verify.claim import grid
+from verify.claims._twins import closed, drawn_into, normal, orders, sketch
+from verify.compare import Identical
+
+KEY = "lee2023unsupervised"
+_RUNS, _EPOCHS = 2, 3
+
+
+def plain(widths: list[int], seed: int, *, norm: bool) -> nn.Sequential:
+    """Return a classifier of PyTorch's own layers, parameters drawn at random."""
+    parts: list[nn.Module] = []
+    for a, b in pairwise(widths):
+        parts += [nn.Linear(a, b), *([nn.BatchNorm1d(b)] if norm else []), nn.ReLU()]
+    net = nn.Sequential(*parts[: -2 if norm else -1]).double()
+    drawn_into(net.parameters(), [100, seed], size=1.3)
+    return net
+
+
+def _state(net: nn.Module) -> list[Tensor]:
+    """Return parameters, then running means and variances."""
+    return [*net.parameters(), *(b for b in net.buffers() if b.ndim)]
+
+
+def _stacked(each: list[nn.Sequential]) -> tuple[tuple[Tensor, ...], ...]:
+    """Return parameters, and running statistics, replicates in front."""
+    kinds = (
+        [list(net.parameters()) for net in each],
+        [[b for b in net.buffers() if b.ndim] for net in each],
+    )
+    return tuple(
+        tuple(torch.stack(same).detach() for same in zip(*kind, strict=True))
+        for kind in kinds
+    )
+
+
+def _images() -> Images:
+    tests, labels = normal(13, 5, seed=[101]), torch.arange(13) % 3
+    return Images(
+        inputs=normal(29, 5, seed=[102]),
+        labels=torch.arange(29) % 3,
+        test_inputs=tests,
+        test_labels=labels,
+        source={},
+        mean=0.0,
+        std=1.0,
+    )
+
+
+_TASKS = np.array([[False, True, True], [True, False, True], [False, False, True]])
+_SPLIT = Split(
+    train=np.array([range(4, 12), [1, 2, 3, 5, 8, 13, 20, 27], range(20, 28)]),
+    validation=np.array([[1, 2, 3], [0, 6, 7], [0, 9, 19]]),
+)
+
+
+def _own(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(100 + seed)
+
+
+# --- fine-tuning ------------------------------------------------------------------------
+
+
+def _plain_tuning(
+    *, norm: bool, frozen: bool, widths: list[int], wrong: bool
+) -> list[float]:
+    """Train one network on one task after the other, and keep the best epoch."""
+    found, given = list[float](), _images()
+    for run in range(_RUNS):
+        for task, classes in enumerate(torch.from_numpy(_TASKS).long()):
+            net = plain(widths, run, norm=norm)
+            first = [p.detach().clone() for p in net.parameters()]
+            train, held = (
+                torch.from_numpy(rows[task])
+                for rows in (_SPLIT.train, _SPLIT.validation)
+            )
+            learnt = [*net.parameters()][-2:] if frozen else [*net.parameters()]
+            adam = torch.optim.Adam(learnt, lr=0.05, betas=(0.8, 0.95), eps=1e-3)
+            losses, least, best, accuracy, moved = [], np.inf, 0, 0.0, [0.0]
+            validation: list[float] = []
+            generator = _own(len(_TASKS) * run + task)
+            steps = enumerate(orders(len(train), 3, 3 * _EPOCHS, generator))
+            whole = 0.0
+            for t, part in steps:
+                net.train()
+                rows = train[part]
+                logits = net(given.inputs[rows])
+                loss = nn.functional.cross_entropy(logits, classes[given.labels[rows]])
+                adam.zero_grad()
+                loss.backward()  # pyright: ignore[reportUnknownMemberType]
+                adam.step()
+                whole += loss.item() * (1 if wrong else len(rows))
+                gaps = zip(net.parameters(), first, strict=True)
+                far = [float((p.detach() - q).square().sum()) for p, q in gaps]
+                moved.append(sum(far) ** 0.5)
+                if t % 3 == 2:
+                    losses.append(whole / (3 if wrong else len(train)))
+                    whole = 0.0
+                    value = _held_out(
+                        net, given.inputs[held], classes[given.labels[held]]
+                    )
+                    validation.append(value)
+                    if value < least:
+                        least, best = value, len(validation)
+                        accuracy = _accuracy(net, given, classes)
+            now = _accuracy(net, given, classes)
+            found += [accuracy, best, *validation, *losses, *moved, now]
+    return found
+
+
+@torch.no_grad()
+def _held_out(net: nn.Module, x: Tensor, y: Tensor) -> float:
+    return float(nn.functional.cross_entropy(net.eval()(x), y))
+
+
+@torch.no_grad()
+def _accuracy(net: nn.Module, given: Images, classes: Tensor) -> float:
+    chosen = net.eval()(given.test_inputs).argmax(dim=1)
+    return float((chosen == classes[given.test_labels]).double().mean())
+
+
+def _found_tuning(*, norm: bool, frozen: bool, widths: list[int]) -> list[float]:
+    network = classifier(widths, batch_norm=norm)
+    params, buffers = _stacked([plain(widths, run, norm=norm) for run in range(_RUNS)])
+    done = finetune(
+        network,
+        params,
+        _images(),
+        _TASKS,
+        _SPLIT,
+        generators=[_own(k) for k in range(_RUNS * len(_TASKS))],
+        buffers=buffers,
+        recipe=FinetuneRecipe(
+            epochs=_EPOCHS,
+            rate=0.05,
+            batch=3,
+            betas=(0.8, 0.95),
+            eps=1e-3,
+            frozen=frozen,
+        ),
+        together=4,
+        recorded=True,
+        reached=[0, 3 * _EPOCHS],
+    )
+    assert done.distances is not None
+    assert done.reached is not None
+    found: list[float] = []
+    for run in range(_RUNS):
+        for task in range(len(_TASKS)):
+            at = (run, task)
+            found += [done.test_accuracy[at], done.best_epoch[at]]
+            found += [*done.validation_loss[at], *done.train_loss[at]]
+            found += [*done.distances[at], done.reached[at][1]]
+    return [float(number) for number in found]
+
+
+TUNING = closed(
+    id="mmd/prelim-steps",
+    items=("Prelim",),
+    title="Fine-tuning keeps the best epoch of PyTorch's Adam, network by network",
+    statement=r"\theta^*=\theta_{e^*},\qquad e^*=\operatorname{argmin}_eL_{val}(\theta_e)",
+    key=KEY,
+    where="Section 5.1, on fine-tuning",
+    cases=(
+        *grid(norm=(False, True), frozen=(False,), widths=([5, 6, 2], [5, 4, 6, 2])),
+        *grid(norm=(True,), frozen=(True,), widths=([5, 4, 2],)),
+    ),
+    twin=_plain_tuning,
+    measure=_found_tuning,
+)
+
+# --- random labels ----------------------------------------------------------------------
+
+
+def _plain_labels(*, norm: bool, frozen: bool, wrong: bool) -> list[float]:
+    x, found = normal(11, 5, seed=[103]), list[float]()
+    for run in range(_RUNS):
+        net, generator = plain([5, 6, 3], run, norm=norm), _own(run)
+        learnt = [*net.parameters()][-2:] if frozen else [*net.parameters()]
+        adam = torch.optim.Adam(learnt, lr=0.04, betas=(0.7, 0.9), eps=1e-6)
+        kept, least, at, sums = _state(net), np.inf, 0, list[float]()
+        kept = [p.detach().clone() for p in kept]
+        windows: list[float] = []
+        order = labels = torch.zeros(0, dtype=torch.int64)
+        for t in range(7):
+            if t % 2 == 0:
+                # Two batches of four; three inputs are left out.
+                order = torch.randperm(11, generator=generator)[:8]
+                labels = torch.randint(3, (8,), generator=generator)
+            part = slice(4 * (t % 2), 4 * (t % 2) + 4)
+            y = torch.full_like(labels[part], 1) if wrong else labels[part]
+            loss = nn.functional.cross_entropy(net(x[order[part]]), y)
+            adam.zero_grad()
+            loss.backward()  # pyright: ignore[reportUnknownMemberType]
+            adam.step()
+            sums.append(loss.item())
+            if t % 3 == 2:
+                windows.append(float(np.mean(sums)))
+                sums = []
+                if windows[-1] < least:
+                    least, at = windows[-1], len(windows)
+                    kept = [p.detach().clone() for p in _state(net)]
+        found += [at, *windows, *sketch(*kept)]
+    return found
+
+
+def _found_labels(*, norm: bool, frozen: bool) -> list[float]:
+    network = classifier([5, 6, 3], batch_norm=norm)
+    params, _ = _stacked([plain([5, 6, 3], run, norm=norm) for run in range(_RUNS)])
+    done = pretrain_random_labels(
+        network,
+        params,
+        normal(11, 5, seed=[103]),
+        generators=[_own(run) for run in range(_RUNS)],
+        recipe=RandomLabelRecipe(
+            steps=7,
+            window=3,
+            batch=4,
+            rate=0.04,
+            betas=(0.7, 0.9),
+            eps=1e-6,
+            frozen=frozen,
+        ),
+    )
+    found: list[float] = []
+    for run in range(_RUNS):
+        kept = [p[run] for p in (*done.params, *done.buffers)]
+        found += [done.best_window[run], *done.losses[run], *sketch(*kept)]
+    return [float(number) for number in found]
+
+
+LABELS = closed(
+    id="mmd/tab1-random",
+    items=("Tab1",),
+    title="Random labels are learnt by PyTorch's Adam, and the best window is kept",
+    statement=r"\theta^*=\theta_{t^*},\qquad t^*=\operatorname{argmin}\bar L_{window}",
+    key=KEY,
+    where="Section 5.1, on the rival with random labels",
+    cases=grid(norm=(False, True), frozen=(False, True)),
+    twin=_plain_labels,
+    measure=_found_labels,
+)
+
+# --- tasks, examples, images ------------------------------------------------------------
+
+
+def _splits(limit: int) -> tuple[tuple[Any, int], ...]:
+    return ("train", limit), ("test", 7)
+
+
+def _plain_images(*, side: Any, limit: int, wrong: bool) -> list[float]:
+    """Average pixels square by square, and standardise by loops."""
+    train, test = (
+        data.load("mnist", split, cached=False).head(n).images / 255.0
+        for split, n in _splits(limit)
+    )
+    if side is not None:
+        edge = 28 // side
+        train, test = (
+            x.reshape(len(x), side, edge, side, edge).mean(axis=(2, 4))
+            for x in (train, test)
+        )
+    mean = train.mean()
+    std = train.std(ddof=1 if wrong else 0)
+    each = ((train - mean) / std, (test - mean) / std)
+    return [mean, std, *sketch(*each), *sketch(*(x[-1] for x in each))]
+
+
+def _found_images(*, side: Any, limit: int) -> list[float]:
+    made = images(side=side, limit=limit, tests=7, cached=False, dtype=torch.float64)
+    each = (made.inputs, made.test_inputs)
+    return [made.mean, made.std, *sketch(*each), *sketch(*(x[-1] for x in each))]
+
+
+IMAGES = closed(
+    id="mmd/prelim-images",
+    items=("Prelim",),
+    title="Images are standardised by the mean and deviation of all training pixels",
+    statement=r"x\mapsto(x-\bar x)/\sqrt{\overline{(x-\bar x)^2}}",
+    key=KEY,
+    where="Section 5.1, on data",
+    cases=(*grid(side=(None, 7, 14), limit=(5, 30)), {"side": 4, "limit": 4000}),
+    twin=_plain_images,
+    measure=_found_images,
+)
+
+
+def _labels(classes: int) -> np.ndarray[Any, Any]:
+    return np.arange(60) * 7 % classes
+
+
+def _plain_draws(
+    *, classes: int, per_class: int, tasks: int, wrong: bool
+) -> list[list[int]]:
+    """Draw tasks by the digits of numbers, and examples class by class."""
+    rng = np.random.default_rng([104, classes])
+    codes = rng.choice(2**classes - 2, size=tasks, replace=False)
+    made = [[(int(c) + 1) // 2**k % 2 for k in range(classes)] for c in codes]
+    labels, held = _labels(classes), max(1, classes * per_class // 5)
+    each, rng = held // classes, np.random.default_rng([105, classes])
+    for _ in range(tasks):
+        train, validation, used = [], [], list[int]()
+        for label in range(classes):
+            own = [i for i, found in enumerate(labels) if found == label]
+            drawn = rng.choice(own, per_class + each, replace=False).tolist()
+            cut = per_class + 1 if wrong else per_class
+            train += drawn[:cut]
+            validation += drawn[cut:]
+            used += drawn
+        if held % classes:
+            unused = [i for i in range(60) if i not in used]
+            validation += rng.choice(unused, held % classes, replace=False).tolist()
+        made += [train, validation]
+    return made
+
+
+def _found_draws(*, classes: int, per_class: int, tasks: int) -> list[list[int]]:
+    made = random_tasks(tasks, np.random.default_rng([104, classes]), classes=classes)
+    found = made.astype(int).tolist()
+    rng = np.random.default_rng([105, classes])
+    drawn = draw_splits(_labels(classes), tasks, per_class, rng, classes=classes)
+    for train, validation in zip(drawn.train, drawn.validation, strict=True):
+        found += [train.tolist(), validation.tolist()]
+    return found
+
+
+DRAWS = closed(
+    id="mmd/prelim-draws",
+    items=("Prelim",),
+    title="Tasks are labellings that are not constant, examples drawn class by class",
+    statement=r"\tau\in\{0,1\}^C\setminus\{0,1\},\quad N,\tfrac N5\text{ a class}",
+    key=KEY,
+    where="Section 5.1, on tasks",
+    cases=(
+        {"classes": 3, "per_class": 5, "tasks": 6},
+        {"classes": 4, "per_class": 7, "tasks": 3},
+        {"classes": 2, "per_class": 1, "tasks": 2},
+    ),
+    compare=Identical(),
+    twin=_plain_draws,
+    measure=_found_draws,
+)
+
+
+def _plain_module(*, flat: bool, wrong: bool) -> list[float]:
+    net = plain([6, 5, 4, 3], 9, norm=False)
+    x = normal(4, 6, seed=[106])
+    if wrong:
+        [*net.parameters()][3].data.zero_()
+    return [6.0, 5.0, 4.0, 3.0, *sketch(net(x))]
+
+
+def _found_module(*, flat: bool) -> list[float]:
+    net = plain([6, 5, 4, 3], 9, norm=False)
+    given = nn.Sequential(nn.Flatten(), *net) if flat else net
+    network, params = from_module(given)
+    outputs = network.apply(params, normal(4, 6, seed=[106]))
+    return [*map(float, network.widths), *sketch(outputs)]
+
+
+MODULE = closed(
+    id="mmd/prelim-module",
+    items=("Prelim",),
+    title="A sequential module of PyTorch is taken over with every weight and bias",
+    statement=r"f(x)=W_3\sigma(W_2\sigma(W_1x+b_1)+b_2)+b_3",
+    key=KEY,
+    where="Section 5.1",
+    cases=grid(flat=(False, True)),
+    twin=_plain_module,
+    measure=_found_module,
+)

@@ -1,0 +1,367 @@
+"""What records say of classifiers, from the definitions (closed claims)."""
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from empirical.square_loss import measures
+from empirical.square_loss.classifiers import classifier
+from empirical.square_loss.problems import Problem
+from empirical.square_loss.training import held_out_outputs, normalised_outputs
+from verify.claim import Case, grid
+from verify.claims._twins import Array, closed, normal, sketch
+from verify.claims.square_loss.steps import FAMILIES, drawn, plain
+
+KEY = "poggio2021explicit"
+_SHAPES = {"dense": (5,), "images": (2, 5, 4)}
+_LEVELS = [k / 20 for k in range(21)]
+_PENALTY = 0.7
+
+# --- networks ---------------------------------------------------------------------------
+
+
+def _network(family: Any, shape: str, outputs: int) -> Any:
+    widths = (6, 7)
+    return classifier(family, shape=_SHAPES[shape], widths=widths, outputs=outputs)
+
+
+def _stacked(family: str, shape: str, outputs: int) -> tuple[Tensor, ...]:
+    spec = _network(family, shape, outputs)
+    each = [
+        drawn(plain(family, shape, (6, 7), outputs), family, row) for row in range(2)
+    ]
+    return tuple(
+        torch.stack([p.detach().view(s) for p in same])
+        for same, s in zip(zip(*each, strict=True), spec.shapes, strict=True)
+    )
+
+
+def _net(family: str, shape: str, outputs: int, row: int) -> nn.Sequential:
+    net = plain(family, shape, (6, 7), outputs)
+    drawn(net, family, row)
+    assert isinstance(net, nn.Sequential)
+    return net
+
+
+def _examples(shape: str) -> Tensor:
+    return normal(9, *_SHAPES[shape], seed=[49])
+
+
+def _classes(outputs: int) -> Tensor:
+    # Of unequal size.
+    return torch.tensor(
+        [0, 1, 1, 0, 1, 1, 1, 1, 0] if outputs == 1 else [0, 2, 1, 0, 0, 2, 1, 0, 0]
+    )
+
+
+def _targets(outputs: int) -> Tensor:
+    classes = _classes(outputs)
+    if outputs == 1:
+        return 2.0 * classes[:, None].double() - 1.0
+    return torch.eye(3, dtype=torch.float64)[classes]
+
+
+def _layers(net: nn.Sequential) -> list[Any]:
+    return [part for part in net if isinstance(part, nn.Linear | nn.Conv2d)]
+
+
+def _sizes(net: nn.Sequential, family: str) -> tuple[list[float], float]:
+    """Return the norms of the layers as recorded, and rho."""
+    weights = [layer.weight.detach() for layer in _layers(net)]
+    norms = [float(w.norm()) for w in weights]
+    if family == "wn":
+        last = _layers(net)[-1].parametrizations.weight
+        vs = [layer.parametrizations.weight.original1 for layer in _layers(net)]
+        return [float(v.detach().norm()) for v in vs], float(last.original0.detach())
+    return norms, norms[-1] if family.startswith("bn") else math.prod(norms)
+
+
+def _frozen(net: nn.Sequential, x: Tensor) -> nn.Sequential:
+    """Return a network that normalises by this batch's statistics, whatever it is given."""
+    parts: list[nn.Module] = []
+    for part in net:
+        if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):
+            axes = [k for k in range(x.ndim) if k != 1]
+            mean, variance = x.detach().mean(axes), x.detach().var(axes, correction=0)
+            parts.append(_Fixed(part, mean, variance))
+        else:
+            parts.append(part)
+        x = part(x)
+    return nn.Sequential(*parts)
+
+
+class _Fixed(nn.Module):
+    """Normalisation by statistics that are given."""
+
+    def __init__(self, part: Any, mean: Tensor, variance: Tensor) -> None:
+        super().__init__()
+        self.part, self.mean, self.variance = part, mean, variance
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (x - mean) / deviation, times the gain, plus the shift."""
+        shape = (-1, *[1] * (x.ndim - 2))
+        x = (x - self.mean.view(shape)) / (self.variance + self.part.eps).sqrt().view(
+            shape
+        )
+        if self.part.affine:
+            x = x * self.part.weight.view(shape) + self.part.bias.view(shape)
+        return x
+
+
+def _quantiles(values: Array, levels: list[float]) -> list[float]:
+    return np.quantile(values, levels).tolist()
+
+
+def _margins(f: Array, classes: list[int]) -> Array:
+    found = [
+        row[0] * (2 * c - 1) if len(row) == 1 else row[c] - max(np.delete(row, c))
+        for row, c in zip(f, classes, strict=True)
+    ]
+    return np.array(found)
+
+
+def _error(f: Array, labels: Array) -> float:
+    """Return the share that is wrong; of one output also what is next to nothing."""
+    if f.shape[1] > 1:
+        return float(np.mean(f.argmax(axis=1) != labels.argmax(axis=1)))
+    heard = np.abs(f) > 2.0**-26 * np.abs(f).max()
+    return float(np.mean(~((f * labels > 0.0) & heard)))
+
+
+def _collapse(h: Array, classes: list[int], rows: Array) -> list[float]:
+    """Return nc1 to nc4 by sums over classes and examples."""
+    rows = np.concatenate([-rows, rows]) if len(rows) == 1 else rows
+    labels, count = np.array(classes), max(classes) + 1
+    means = np.array([h[labels == c].mean(axis=0) for c in range(count)])
+    centred = means - means.mean(axis=0)
+    gaps = h - means[labels]
+    within, between = gaps.T @ gaps / len(h), centred.T @ centred / count
+    nc1 = float(np.trace(within @ np.linalg.pinv(between, rcond=1e-10))) / count
+    unit = [a / np.linalg.norm(a) for a in (rows, centred)]
+    nearest = [
+        int(np.argmin(((m - x) ** 2).sum(axis=1))) for m, x in ((means, x) for x in h)
+    ]
+    decided = [int(np.argmax(rows @ x)) for x in h]
+    nc4 = float(np.mean(np.array(nearest) != np.array(decided)))
+    angles = [*_angles(centred), *_angles(rows)]
+    return [nc1, *angles, float(((unit[0] - unit[1]) ** 2).sum()), nc4]
+
+
+def _angles(vectors: Array) -> list[float]:
+    norms = [float(np.linalg.norm(v)) for v in vectors]
+    cosines = [
+        float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+        for a, b in combinations(vectors, 2)
+    ]
+    far = [abs(c + 1.0 / (len(vectors) - 1)) for c in cosines]
+    return [
+        float(np.std(norms) / np.mean(norms)),
+        float(np.std(cosines)),
+        float(np.mean(far)),
+    ]
+
+
+def _critical(
+    net: nn.Sequential, x: Tensor, y: Tensor, rho: float, *, wrong: bool
+) -> tuple[list[float], list[float]]:
+    """Return r_k over |e|, and the norms of the weights that act."""
+    found, sizes = list[float](), list[float]()
+    with parametrize.cached():
+        g = net(x)
+        e = (g - y).detach()
+        for layer in _layers(net):
+            w = layer.weight
+            (slope,) = torch.autograd.grad((e * g).sum(), w, retain_graph=True)
+            size = float(w.detach().norm())
+            v = w.detach() / size
+            # f = g / rho, and V = W / |W|: df/dV off the radius is |W| / rho dg/dW.
+            tangent = slope if wrong else slope - float((slope * v).sum()) * v
+            found.append(size / rho * float(tangent.norm()) / float(e.norm()))
+            sizes.append(size)
+    return found, sizes
+
+
+def _plain_observed(
+    *, family: str, shape: str, outputs: int, wrong: bool
+) -> list[float]:
+    x, y, classes = _examples(shape), _targets(outputs), _classes(outputs).tolist()
+    told: list[float] = []
+    for row in range(2):
+        net = _net(family, shape, outputs, row)
+        norms, rho = _sizes(net, family)
+        residual, acting = _critical(net, x, y, rho, wrong=wrong)
+        with torch.no_grad():
+            g = net(x)
+            features = net[:-1](x).flatten(1).numpy() if len(net) > 1 else x.numpy()
+            rows = _layers(net)[-1].weight.numpy()
+        f, labels = (g / rho).numpy(), y.numpy()
+        e, length = g.numpy() - labels, np.linalg.norm(f, axis=1)
+        margin = _margins(f, classes)
+        squares, overlap = float((f * f).sum()), float((f * labels).sum())
+        # Kept in single precision.
+        error = float(np.float32(_error(f, labels)))
+        told += [float((e * e).sum()) / 9, error, rho, math.prod(acting), *norms]
+        told += [squares, overlap, overlap / (_PENALTY + squares)]
+        told += [-rho * float((e * f).sum()), *residual]
+        told += [float(length.mean()), float(margin.mean())]
+        told += [*_quantiles(length, _LEVELS), *_quantiles(margin, _LEVELS)]
+        told += _collapse(features, classes, rows)
+    return told
+
+
+_TOLD = (
+    *("loss", "error", "rho", "product", "norms", "S", "B", "rho_eq", "nu", "residual"),
+    *("abs_mean", "margin_mean", "abs_quantiles", "margin_quantiles"),
+    *("nc1", "nc2_means", "nc2_rows", "nc3", "nc4"),
+)
+
+
+def _found_observed(*, family: str, shape: str, outputs: int) -> list[float]:
+    found = measures.observe(
+        _network(family, shape, outputs),
+        _stacked(family, shape, outputs),
+        _examples(shape),
+        _targets(outputs),
+        _classes(outputs),
+        penalty=_PENALTY,
+    )
+    assert set(found) == set(_TOLD)
+    return [
+        number
+        for row in range(2)
+        for name in _TOLD
+        for number in found[name][row].flatten().tolist()
+    ]
+
+
+def _each(outputs: tuple[int, ...]) -> tuple[Case, ...]:
+    return grid(family=FAMILIES, shape=tuple(_SHAPES), outputs=outputs)
+
+
+OBSERVED = closed(
+    id="sl/obs1-records",
+    items=("Eq1", "Eq5", "Eq6", "NC1", "NC2", "NC3", "NC4"),
+    title="What is recorded of classifiers follows the definitions, example by example",
+    statement=(
+        r"S=\sum f_n^2,\ B=\sum y_nf_n,\ \rho_{eq}=\tfrac{B}{\lambda+S},\ "
+        r"\nu=-\rho\sum e_nf_n,\ r_k,\ NC1..4"
+    ),
+    key=KEY,
+    where="Equations (1), (5), (6), section 5",
+    cases=_each((1, 3)),
+    twin=_plain_observed,
+    measure=_found_observed,
+)
+
+
+# --- one example after the other --------------------------------------------------------
+
+
+def _plain_single(*, family: str, shape: str, wrong: bool) -> list[float]:
+    """Differentiate the output of each example by each weight, statistics fixed."""
+    x, classes, told = _examples(shape), _classes(1).tolist(), list[float]()
+    for row in range(2):
+        net = _net(family, shape, 1, row)
+        fixed = _frozen(net, x)
+        with parametrize.cached():
+            weights = [layer.weight for layer in _layers(net)]
+            d: list[list[float]] = []
+            for one in x:
+                g = fixed(one[None])[0, 0]
+                slopes = torch.autograd.grad(g, weights)
+                now: list[float] = []
+                for w, slope in zip(weights, slopes, strict=True):
+                    size = float(w.detach().norm())
+                    by_v = size * slope / float(g.detach())
+                    now.append(
+                        float(
+                            (by_v - (0.9 if wrong else 1.0) * w.detach() / size).norm()
+                        )
+                    )
+                d.append(now)
+        for layer in range(len(weights)):
+            for c in (0, 1):
+                mine = [
+                    r[layer] for r, label in zip(d, classes, strict=True) if label == c
+                ]
+                told += np.quantile(mine, [0.0, 0.25, 0.5, 0.75, 1.0]).tolist()
+    return told
+
+
+def _found_single(*, family: str, shape: str) -> list[float]:
+    found = measures.example_residuals(
+        _network(family, shape, 1),
+        _stacked(family, shape, 1),
+        _examples(shape),
+        _classes(1),
+    )
+    return found.flatten().tolist()
+
+
+SINGLE = closed(
+    id="sl/eq6-records",
+    items=("PerSample", "Eq6"),
+    title="Distances of single examples' gradients are autograd's, one at a time",
+    statement=r"D_{n,k}=\|\partial f_n/\partial V_k-V_kf_n\|_F/|f_n|",
+    key=KEY,
+    where="Equation (6) and the remark on single examples",
+    cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
+    twin=_plain_single,
+    measure=_found_single,
+)
+
+# --- tests ------------------------------------------------------------------------------
+
+
+def _plain_held_out(*, family: str, shape: str, wrong: bool) -> list[float]:
+    x, tests, told = (
+        _examples(shape),
+        normal(4, *_SHAPES[shape], seed=[48]),
+        list[float](),
+    )
+    for row in range(2):
+        net = _net(family, shape, 3, row)
+        _, rho = _sizes(net, family)
+        # By mistake with the statistics of the tests.
+        known = _frozen(net, tests if wrong else x)
+        with torch.no_grad():
+            told += sketch(
+                net(x) / rho, known(tests) / (rho + (1e-3 if wrong else 0.0))
+            )
+    return told
+
+
+def _found_held_out(*, family: str, shape: str) -> list[float]:
+    x, tests = _examples(shape), normal(4, *_SHAPES[shape], seed=[48])
+    classes = _classes(3)
+    given = Problem(
+        inputs=x,
+        classes=classes,
+        test_inputs=tests,
+        test_classes=classes[:4],
+        source={},
+    )
+    network, params = _network(family, shape, 3), _stacked(family, shape, 3)
+    seen, unseen = (
+        normalised_outputs(network, params, x),
+        held_out_outputs(network, params, given),
+    )
+    return [number for row in range(2) for number in sketch(seen[row], unseen[row])]
+
+
+HELD_OUT = closed(
+    id="sl/expA-tests",
+    items=("ExpA", "ExpB"),
+    title="Tests are normalised by the training batch's statistics, and outputs by rho",
+    statement=r"f(x)=g(x;\hat\mu,\hat\sigma)/\rho",
+    key=KEY,
+    where="Section 4, on training",
+    cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
+    twin=_plain_held_out,
+    measure=_found_held_out,
+)
