@@ -183,11 +183,7 @@ class Interpolated:
         return inner, lost, slope
 
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
-        left, right = self._basis[i], self._basis[j]
-        t, far = 2.0 * np.arcsin(np.sqrt(0.5 * d)), rho < 0.0
-        inner = rho * self._slopes.read("to_zero", left, right, t, far)
-        lost = d * self._slopes.read("to_end", left, right, t, far)
-        return inner, lost, self._slopes.read("slope", left, right, t, far)
+        return self._slopes.integrals(self._basis[i], self._basis[j], rho, d)
 
     def _one_by_one(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         r = self.alone.sizes
