@@ -25,9 +25,6 @@ ORDER = 2560
 MOST = 64
 """Nodes in log length of tables of slopes, at most."""
 
-CLOSEST = 1.01 * math.acos(1.0 - CLOSE)
-"""Angle that tables reach to, where the rest is known from the ends."""
-
 Build = Callable[[bool], tuple[Callable[[Array], Array], float]]
 """Whether rho is negative -> slopes at angles to that end (m, n, n), and the kinks' gap."""
 
@@ -38,7 +35,7 @@ class Slopes:
 
     Coefficients are of shape (panels, nodes, n, n): Chebyshev polynomials of the angle
     to the nearer end, and of both log lengths; (2, n, n) of the integrals over
-    correlations from 0 to 1 and to -1. With these, angles beyond `CLOSEST` have no table.
+    correlations from 0 to 1 and to -1. With these, only angles next to the ends need a table.
     """
 
     lengths: Interval | tuple[float, ...]
@@ -49,16 +46,29 @@ class Slopes:
 
     @classmethod
     def at(
-        cls, activation: Activation, logs: tuple[float, ...], *, start: float
+        cls,
+        activation: Activation,
+        logs: tuple[float, ...],
+        *,
+        start: float,
+        least: float = CLOSE,
     ) -> "Slopes":
-        """Tabulate at a few log lengths, for angles of at least `start` to both ends."""
+        """Tabulate at a few log lengths, for angles of at least `start` to both ends.
+
+        As far as distances of `least`, where the rest is known from the ends.
+        """
         r = np.exp(np.array(logs))
-        sides = _sides(activation, r, start, CLOSEST)
+        sides = _sides(activation, r, start, _angle(least))
         return cls(logs, len(logs), *sides, _whole(activation, r))
 
     @classmethod
     def build(
-        cls, activation: Activation, interval: Interval, *, start: float
+        cls,
+        activation: Activation,
+        interval: Interval,
+        *,
+        start: float,
+        least: float = CLOSE,
     ) -> "Slopes":
         """Tabulate for interpolation between all lengths of an interval.
 
@@ -68,7 +78,7 @@ class Slopes:
             If `MOST` lengths do not resolve it.
         """
         n = _needed(activation, interval)
-        end = 0.5 * math.pi if start else CLOSEST
+        end = 0.5 * math.pi if start else _angle(least)
         while n <= MOST:
             r, to = np.exp(interval.nodes(n)), chebyshev(n)
             at = _sides(activation, r, start, end)
@@ -133,6 +143,10 @@ class Slopes:
                 v = v.reshape(-1, self.n, self.n)
                 out[here] = np.einsum("ma,mab,mb->m", left[here], v, right[here])
         return out
+
+
+def _angle(distance: float) -> float:
+    return 1.01 * math.acos(1.0 - distance)
 
 
 def _sides(
