@@ -35,7 +35,7 @@ class Slopes:
 
     Coefficients are of shape (panels, nodes, n, n): Chebyshev polynomials of the angle
     to the nearer end, and of both log lengths; (2, n, n) of the integrals over
-    correlations from 0 to 1 and to -1. With these, only angles next to the ends need a table.
+    correlations from 0 to 1 and to -1. With these, tables of angles next to the ends do.
     """
 
     lengths: Interval | tuple[float, ...]
@@ -94,10 +94,11 @@ class Slopes:
                 )
                 for p in at
             ]
+            near, far = sides
             used = [p.slope[p.edges[1:] > start] for p in sides]
             tail = max(np.abs(c[:, :, -1:]).max() for c in used) if n > 1 else 0.0
             if tail <= 1e-13 * max(np.abs(c).max() for c in used):
-                return cls(interval, n, *sides, whole)
+                return cls(interval, n, near, far, whole)
             n += 4
         raise ValueError(
             f"kernels: `x` must have lengths between which {activation.name} is smooth,"

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import matrices
+from theory._closed_maps import closed
 from theory._deep_tables import (
     TURNS,
     Angles,
@@ -23,7 +24,6 @@ from theory._deep_tables import (
     deep_table,
     odd,
 )
-from theory._closed_maps import closed
 from theory._layer_recursion import Part, Recursion, Stack, combine, total
 from theory._rows import Index, LogLengths
 from theory.grids import CLOSE
