@@ -134,10 +134,13 @@ def fixed_point(law: Law) -> Any:
                 return mpmath.mpf(1)
         except ValueError:  # a jump: the slope at one is infinite
             pass
-        # The dual is convex: from the left every step stays on the left.
-        for _ in range(9):
+        # The dual is convex: from the left every step stays on the left. Where its
+        # slope at one is hardly more than one, a step leaves a third of the distance.
+        step = mpmath.mpf(1)
+        while step > 1e-18:
             slope = mpmath.diff(law.dual, rho, h=1e-20) / size
-            rho += (law.dual(rho) / size - rho) / (1 - slope)
+            step = (law.dual(rho) / size - rho) / (1 - slope)
+            rho += step
         return rho
 
 
