@@ -1,11 +1,11 @@
 """Measured accuracy of `theory`: the catalogue against its definitions to 40 digits.
 
 ``python benchmarks/accuracy.py`` prints the tables of docs/accuracy.md (about two
-minutes, each row announced as it is done); ``--write docs/accuracy.md`` puts them there; ``--hard`` does the tables of hard
-cases instead (see `hard_cases`), and ``--only kernels`` those with this in their heading.
-Every number of the first is the largest relative error over the points below, ends and
-near-duplicates included. The definitions come from `verify.integrals` and `soft_sign`, which share no
-code with `theory`.
+minutes, each row announced as it is done); ``--write docs/accuracy.md`` puts them there;
+``--hard`` does the tables of hard cases instead (see `hard_cases`), and ``--only kernels``
+those with this in their heading. Every number of the first is the largest relative error
+over the points below, ends and near-duplicates included. The definitions come from
+`verify.integrals` and `soft_sign`, which share no code with `theory`.
 """
 
 import argparse
@@ -271,7 +271,7 @@ def recursion(
 def kernel_errors(name: str) -> dict[int, tuple[float, float]]:
     """Worst relative errors of both kernels at each depth, normalised activation."""
     activation = act.CATALOGUE[name].normalized()
-    errors = dict.fromkeys(DEPTHS, (0.0, 0.0))
+    errors: dict[int, tuple[float, float]] = dict.fromkeys(DEPTHS, (0.0, 0.0))
     # A centred dual near zero cancels in the arc-cosine form: (1 - mu)^1000 is 1e-135.
     with mpmath.workdps(400 if name == "relu" else 70):
         if name == "relu":

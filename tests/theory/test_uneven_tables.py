@@ -92,9 +92,10 @@ def test_layers_between_lengths_are_those_of_the_length(name: str):
 
     logs = np.linspace(-0.9, -0.5, 60).tolist()
     found = families.families(at, logs)
-    assert found[0] is not None
+    family = found[0]
+    assert family is not None
     assert len({id(f) for f in found}) == 1
-    own, between = DepthMap.of_layer(at(logs[7])), found[7].at(at(logs[7]), logs[7])
+    own, between = DepthMap.of_layer(at(logs[7])), family.at(at(logs[7]), logs[7])
     for exact, table in zip(own.tables, between.tables, strict=True):
         # Every cell to its own size; both have a few roundings.
         assert np.all(np.abs(table - exact) <= 1e-14 * np.abs(exact[0]))
