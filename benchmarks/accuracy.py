@@ -1,15 +1,17 @@
 """Measured accuracy of `theory`: the catalogue against its definitions to 40 digits.
 
 ``python benchmarks/accuracy.py`` prints the tables of docs/accuracy.md (about two
-minutes); ``--write docs/accuracy.md`` puts them there; ``--hard`` does the tables of hard
-cases instead (see `hard_cases`), and ``--only kernels`` those with this in their heading.
-Every number of the first is the largest relative error over the points below, ends and
-near-duplicates included. The definitions come from `verify.integrals`, which shares no
-code with `theory`.
+minutes, each row announced as it is done); ``--write docs/accuracy.md`` puts them there;
+``--hard`` does the tables of hard cases instead (see `hard_cases`), and ``--only kernels``
+those with this in their heading. Every number of the first is the largest relative error
+over the points below, ends and near-duplicates included. The definitions come from
+`verify.integrals` and `soft_sign`, which share no code with `theory`.
 """
 
 import argparse
 import re
+import sys
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import Any
 import flint
 import mpmath
 import numpy as np
+import soft_sign
 from hard_cases.table import table as hard_table
 
 from theory import activations as act
@@ -56,6 +59,8 @@ def worst(got: Iterable[Any], true: Iterable[Any], size: Any = None) -> float:
 
 def reference(name: str, activation: act.Activation) -> Law | None:
     """Return the definition of a member of the catalogue, None where there is none."""
+    if name == "softsign":
+        return soft_sign.law()
     if name.startswith("normrelu"):
         return integrals.law(f"normrelu({activation.kinks[0]!r})")
     try:
@@ -129,10 +134,13 @@ def fixed_point(law: Law) -> Any:
                 return mpmath.mpf(1)
         except ValueError:  # a jump: the slope at one is infinite
             pass
-        # The dual is convex: from the left every step stays on the left.
-        for _ in range(9):
+        # The dual is convex: from the left every step stays on the left. Where its
+        # slope at one is hardly more than one, a step leaves a third of the distance.
+        step = mpmath.mpf(1)
+        while step > 1e-18:
             slope = mpmath.diff(law.dual, rho, h=1e-20) / size
-            rho += (law.dual(rho) / size - rho) / (1 - slope)
+            step = (law.dual(rho) / size - rho) / (1 - slope)
+            rho += step
         return rho
 
 
@@ -263,7 +271,7 @@ def recursion(
 def kernel_errors(name: str) -> dict[int, tuple[float, float]]:
     """Worst relative errors of both kernels at each depth, normalised activation."""
     activation = act.CATALOGUE[name].normalized()
-    errors = dict.fromkeys(DEPTHS, (0.0, 0.0))
+    errors: dict[int, tuple[float, float]] = dict.fromkeys(DEPTHS, (0.0, 0.0))
     # A centred dual near zero cancels in the arc-cosine form: (1 - mu)^1000 is 1e-135.
     with mpmath.workdps(400 if name == "relu" else 70):
         if name == "relu":
@@ -290,6 +298,14 @@ def cell(value: float) -> str:
     return "" if np.isnan(value) else "exact" if value < 1e-20 else f"{value:.1e}"
 
 
+def timed(what: str, run: Callable[[], Any]) -> Any:
+    """Return what a part finds, and say on standard error how long it took."""
+    start = time.process_time()
+    found = run()
+    print(f"{what}: {time.process_time() - start:.1f} s", file=sys.stderr, flush=True)
+    return found
+
+
 def line(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -298,7 +314,7 @@ def tables() -> str:
     head = "activation|hermite|dual|slope|distance|mu|nu|fixed point|unequal variances"
     out = [line(*head.split("|")), line("---", *["---:"] * 8)]
     for name, activation in act.CATALOGUE.items():
-        found = activation_errors(name, activation)
+        found = timed(name, lambda a=activation, n=name: activation_errors(n, a))
         if found is not None:
             out.append(line(name, *map(cell, found)))
     out += ["", line("NormReLU, c from -30 to 30", "scale", "shift", "mu", "slope")]
@@ -306,7 +322,7 @@ def tables() -> str:
     names = [f"{kind}, {depth}" for depth in DEPTHS for kind in ("NNGP", "NTK")]
     out += ["", line("kernels, depth", *names), line("---", *["---:"] * len(names))]
     for name in ("relu", "tanh", "gelu", "selu"):
-        errors = kernel_errors(name)
+        errors = timed(f"kernels of {name}", lambda n=name: kernel_errors(n))
         out.append(line(name, *(cell(e) for depth in DEPTHS for e in errors[depth])))
     return "\n".join(out)
 

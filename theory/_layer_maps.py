@@ -49,6 +49,9 @@ with 64 takes 12 ms."""
 MANY = 8
 """Rows from which the coefficients of a series are interpolated in the log length."""
 
+SLOW = 0.0625
+"""Distance from +-1 below which powers of rho vanish after thousands only."""
+
 SAME = 1e-14
 """Log lengths this close share a table of slopes."""
 
@@ -96,8 +99,18 @@ class Interpolated:
     @cached_property
     def _slopes(self) -> Slopes:
         if self._few:
-            return Slopes.at(self.activation, self._few, start=self._start)
-        return slopes_of(self.activation, self._interval, self._start)
+            return Slopes.at(
+                self.activation, self._few, start=self._start, least=self._tabled
+            )
+        return slopes_of(self.activation, self._interval, self._start, self._tabled)
+
+    @cached_property
+    def _tabled(self) -> float:
+        """Distance from +-1 below which slopes are tabulated.
+
+        The series of a kink have no end: the last of their orders are left to tables.
+        """
+        return SLOW if self._at_zero and self.activation.kinks else CLOSE
 
     @cached_property
     def _basis(self) -> Array:
@@ -110,12 +123,13 @@ class Interpolated:
         found = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         # An integral over the angle is shorter than a series of a high order.
-        apart = d >= (CLOSE if self._linear is None else CLASSES[0][0])
+        apart = d >= (self._tabled if self._linear is None else CLASSES[0][0])
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
         shared = len(rows) > MANY
         if shared:
-            apart = d >= CLOSE
-        alone, near = t < self._start, d < CLASSES[2 if shared else 1][0]
+            apart = d >= self._tabled
+        near = d < max(CLASSES[2 if shared else 1][0], self._tabled)
+        alone = t < self._start
         if self._linear is not None:
             alone |= d >= CLOSE
             rest = np.count_nonzero(~(apart | alone))
@@ -183,11 +197,7 @@ class Interpolated:
         return inner, lost, slope
 
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
-        left, right = self._basis[i], self._basis[j]
-        t, far = 2.0 * np.arcsin(np.sqrt(0.5 * d)), rho < 0.0
-        inner = rho * self._slopes.read("to_zero", left, right, t, far)
-        lost = d * self._slopes.read("to_end", left, right, t, far)
-        return inner, lost, self._slopes.read("slope", left, right, t, far)
+        return self._slopes.integrals(self._basis[i], self._basis[j], rho, d)
 
     def _one_by_one(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         r = self.alone.sizes
@@ -216,6 +226,8 @@ class Interpolated:
 
 
 @lru_cache(maxsize=64)
-def slopes_of(activation: Activation, interval: Interval, start: float) -> Slopes:
+def slopes_of(
+    activation: Activation, interval: Interval, start: float, least: float
+) -> Slopes:
     """Return tables of the slopes."""
-    return Slopes.build(activation, interval, start=start)
+    return Slopes.build(activation, interval, start=start, least=least)

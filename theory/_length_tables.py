@@ -43,11 +43,20 @@ MOST = 256
 RESOLVED = 3e-15
 """Last Chebyshev coefficients that are rounding, over the largest."""
 
-FEWER = 20
-"""Nodes of the distances of two lengths, which are promised fewer digits."""
+FEWER = 32
+"""Nodes of the distances of two lengths: they leave 1e-16 of the largest of a cell."""
 
 ALONE = 50
-"""Pairs of lengths whose own distance is integrated for them alone, at most."""
+"""Pairs of lengths of a layer whose distance is integrated for them alone, at most;"""
+
+MANY = 128
+"""of more rows than this layers after them use the same tables, so that only"""
+
+SEVERAL = 4
+"""pairs that would be alone in a table are."""
+
+WIDEST = 4096.0
+"""More than any difference of log lengths."""
 
 REACH = 20.0
 """Half-width, in standard deviations, of integrals over one variable."""
@@ -76,12 +85,16 @@ class Interval:
         """Return an interval of a fixed family around this one, at least this wide.
 
         Widths are powers of two and ends multiples of half of one: as lengths settle with
-        depth, layers share an interval and its tables.
+        depth, layers share an interval and its tables. Wide ones, that take the most
+        nodes, end at multiples of a quarter.
         """
         width = max(self.high - self.low, least)
         if width == 0.0:
             return self
         step = 2.0 ** (math.ceil(math.log2(width)) - 1)
+        if step >= 1.0:
+            low, high = math.floor(4.0 * self.low), math.ceil(4.0 * self.high)
+            return Interval(0.25 * low, 0.25 * high)
         low = step * math.floor(self.low / step)
         while self.high > low + 2.0 * step:
             step *= 2.0
@@ -91,9 +104,13 @@ class Interval:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Functions of one or two lengths of an activation, on panels of log lengths."""
+    """Functions of one or two lengths of an activation, on panels of log lengths.
+
+    `rows` is how many rows have such lengths.
+    """
 
     activation: Activation
+    rows: int = 1
 
     def gain(self, logs: Array) -> Array:
         """Return log r' - log r at log lengths of shape (m,)."""
@@ -113,22 +130,29 @@ class Lengths:
 
     def turned(self, low: Array, gap: Array) -> Array:
         """Return lambda of pairs, from the shorter's log length and the gap, positive."""
+        few = (ALONE, FEWER) if self.rows <= MANY else (SEVERAL, SEVERAL)
+        if len(low) <= few[0] or _constant_between_kinks(self.activation):
+            return self._by_rows(low, gap)
+        out = np.empty_like(gap)
+        cell, wide = np.floor(low), np.ceil(gap) - 1.0
+        both = cell * WIDEST + wide
+        for k in np.unique(both):
+            at = np.flatnonzero(both == k)
+            if len(at) <= few[1]:
+                out[at] = self._by_rows(low[at], gap[at])
+                continue
+            first = panel(self.activation, int(cell[at[0]]))
+            out[at] = first.turned(low[at], gap[at], int(wide[at[0]]))
+        return out
+
+    def _by_rows(self, low: Array, gap: Array) -> Array:
+        """Return lambda of few pairs: those of one shorter row share a quadrature."""
         pairs, where = np.unique(low + 1j * gap, return_inverse=True)
         low, gap = pairs.real, pairs.imag
         out = np.empty_like(gap)
-        alone = gap > 1.0
-        # A jump makes lambda proportional to the gap, not to its square.
-        if np.count_nonzero(~alone) <= ALONE or _constant_between_kinks(
-            self.activation
-        ):
-            alone[:] = True
-        for least in np.unique(low[alone]):
-            at = alone & (low == least)
+        for least in np.unique(low):
+            at = low == least
             out[at] = turned(self.activation, float(least), gap[at])
-        cell = np.floor(low)
-        for k in np.unique(cell[~alone]):
-            at = ~alone & (cell == k)
-            out[at] = panel(self.activation, int(k)).turned(low[at], gap[at])
         return out[where]
 
     def _read(self, logs: Array, f: Callable[["LengthPanel", Array], Array]) -> Array:
@@ -246,27 +270,32 @@ class LengthPanel:
         return self._read(4, logs)
 
     @cached_property
-    def _angles(self) -> Array:
-        """Lambda / (l_i - l_j)^2 in polynomials of the shorter and the gap, (n, n)."""
-        width = self.interval.high - self.interval.low
-        n = FEWER
-        gaps = 0.5 * width * (1.0 + np.cos(np.pi * (np.arange(n) + 0.5) / n))
+    def _angles(self) -> dict[int, Array]:
+        """Lambda in polynomials of the shorter and the gap, (n, n), by the gap's cell."""
+        return {}
+
+    def _tabulated(self, cell: int) -> Array:
+        """Return those of gaps from `cell` to one more: at zero, over (l_i - l_j)^2."""
+        n, to = FEWER, chebyshev(FEWER)
+        gaps = Interval(float(cell), cell + 1.0).nodes(n)
+        over = gaps * gaps if cell == 0 else np.ones(n)
         rows = [
-            turned(self.activation, low, gaps) / (gaps * gaps)
+            turned(self.activation, low, gaps) / over
             for low in self.interval.nodes(n).tolist()
         ]
-        to = chebyshev(n)
         return to @ np.array(rows) @ to.T
 
-    def turned(self, low: Array, gap: Array) -> Array:
-        """Return lambda of pairs, from the shorter's log length and a gap of at most one.
+    def turned(self, low: Array, gap: Array, cell: int) -> Array:
+        """Return lambda of pairs from the shorter's log length and gaps of one cell.
 
         One-sided, it is smooth in the gap wherever the kinks are.
         """
-        width = self.interval.high - self.interval.low
+        if cell not in self._angles:
+            self._angles[cell] = self._tabulated(cell)
         left = self.interval.basis(low, FEWER)
-        right = np.polynomial.chebyshev.chebvander(2.0 * gap / width - 1.0, FEWER - 1)
-        return gap * gap * np.einsum("ma,ma->m", left @ self._angles, right)
+        right = Interval(float(cell), cell + 1.0).basis(gap, FEWER)
+        found = np.einsum("ma,ma->m", left @ self._angles[cell], right)
+        return gap * gap * found if cell == 0 else found
 
 
 def _constant_between_kinks(activation: Activation) -> bool:
@@ -278,29 +307,9 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
     """Return lambda of lengths e^low and e^(low + gap), for positive gaps (m,)."""
     r = np.exp(low + np.concatenate([[0.0], gaps]))
     z, w = rule_of(activation, r)
-    start, wide = r[0] * z, (r[0] * z) * np.expm1(gaps)[:, None]
-    # s(r z) - s(r_0 z) as an integral over a stretch that may have kinks inside.
-    linear = isinstance(activation, PiecewisePolynomial) and activation.m == 1
-    x, share = gaussian.legendre(1 if linear else 12)
-    stops = [np.zeros_like(wide), np.ones_like(wide)]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        stops += [
-            np.clip(np.nan_to_num((c - start) / wide), 0.0, 1.0)
-            for c in activation.kinks
-        ]
-    stops = np.sort(np.array(stops), axis=0)
-    change = np.zeros_like(wide)
-    steps = _constant_between_kinks(activation)
-    for a, b in () if steps else itertools.pairwise(stops):
-        for node, weight in zip(x, share, strict=True):
-            at = start + wide * (a + 0.5 * (b - a) * (1.0 + node))
-            change += 0.5 * weight * (b - a) * wide * activation.derivative._value(at)
-    first, both = activation._value(start), activation._value(r[1:, None] * z)
-    # A stretch over several panels is not resolved, and long enough for a difference.
-    edges = r.max() * activation._scaled(float(r.max()) ** 2)._edges(REACH)
-    inner = np.setdiff1d(edges, activation.kinks)
-    ends = np.searchsorted(inner, start + wide) - np.searchsorted(inner, start)
-    change = np.where(steps | (np.abs(ends) > 1), both - first, change)
+    first, both = activation._value(r[0] * z), activation._value(r[1:, None] * z)
+    far = _constant_between_kinks(activation) or gaps.min() >= 1.0
+    change = both - first if far else _change(activation, r, z, gaps, both - first)
     size, other = math.sqrt(first * first @ w), np.sqrt(both * both @ w)
     # Of the change of s, what does not go along with s: with a = s(r_0 z) and
     # b = (1 + share) a + across, 1 - a.b/|a||b| = |across|^2 / |b| (|b| + (1 + share) |a|).
@@ -311,6 +320,32 @@ def turned(activation: Activation, low: float, gaps: Array) -> Array:
     return np.where(
         along > 0.0, apart / (other * (other + np.abs(along))), 1.0 - along / other
     )
+
+
+def _change(
+    activation: Activation, r: Array, z: Array, gaps: Array, difference: Array
+) -> Array:
+    """Return s(r z) - s(r_0 z), by a stretch that may have kinks inside, or as it is."""
+    start, wide = r[0] * z, (r[0] * z) * np.expm1(gaps)[:, None]
+    linear = isinstance(activation, PiecewisePolynomial) and activation.m == 1
+    x, share = gaussian.legendre(1 if linear else 12)
+    # None passes zero.
+    kinks = [c for c in activation.kinks if c]
+    stops = np.stack([np.zeros_like(wide), *[wide] * len(kinks), np.ones_like(wide)])
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for stop, c in zip(stops[1:-1], kinks, strict=True):
+            stop[:] = np.clip(np.nan_to_num((c - start) / wide), 0.0, 1.0)
+    stops[1:-1].sort(axis=0)
+    change = np.zeros_like(wide)
+    for a, b in itertools.pairwise(stops):
+        for node, weight in zip(x, share, strict=True):
+            at = start + wide * (a + 0.5 * (b - a) * (1.0 + node))
+            change += 0.5 * weight * (b - a) * wide * activation.derivative._value(at)
+    # A stretch over several panels is not resolved, and long enough for a difference.
+    edges = r.max() * activation._scaled(float(r.max()) ** 2)._edges(REACH)
+    inner = np.setdiff1d(edges, activation.kinks)
+    ends = np.searchsorted(inner, start + wide) - np.searchsorted(inner, start)
+    return np.where(np.abs(ends) > 1, difference, change)
 
 
 def rule_of(

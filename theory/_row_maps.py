@@ -63,7 +63,7 @@ class RowMap:
             return ExponentialLengths(scale, shift)
         if base in (activations.sin, activations.cos):
             return WaveLengths(scale, shift, odd=base == activations.sin)
-        return Lengths(self.activation)
+        return Lengths(self.activation, len(self.before.high))
 
     @cached_property
     def sizes(self) -> Array:

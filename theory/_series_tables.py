@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory._length_tables import Interval, rule_of
-from theory._row_series import RowSeries
+from theory._row_series import NOTHING, RowSeries
 from theory.activations import Activation
 from theory.duals._planes import chebyshev
 
@@ -70,16 +70,22 @@ def _series(activation: Activation, k: int, order: int) -> Array | None:
 def series_at(activation: Activation, logs: Array, order: int) -> RowSeries | None:
     """Return the series of rows at log lengths (m,), None where that takes quadrature."""
     cell = np.floor(logs)
-    found: list[tuple[npt.NDArray[np.intp], Array]] = []
+    found: list[tuple[npt.NDArray[np.intp], int, Array]] = []
     for k in np.unique(cell):
         c = _series(activation, int(k), order)
         if c is None:
             return None
-        at = np.flatnonzero(cell == k)
-        found.append((at, c.T @ _cell(int(k)).basis(logs[at], len(c)).T))
-    out = np.zeros((max(len(c) for _, c in found), len(logs)))
-    for at, c in found:
-        out[: len(c), at] = c
+        found.append((np.flatnonzero(cell == k), int(k), c))
+    # Tables reach as far as longer rows need them: these rows end sooner.
+    most = np.zeros(max(c.shape[1] for _, _, c in found))
+    for _, _, c in found:
+        np.maximum(most[: c.shape[1]], np.abs(c).sum(axis=0), out=most[: c.shape[1]])
+    energy = np.square(most) * np.arange(1.0, len(most) + 1.0)
+    last = int(np.flatnonzero(energy > NOTHING * energy.max())[-1]) + 1
+    out = np.zeros((last, len(logs)))
+    for at, k, c in found:
+        some = c[:, :last]
+        out[: some.shape[1], at] = some.T @ _cell(k).basis(logs[at], len(c)).T
     return RowSeries(activation, np.exp(logs), out, np.zeros(len(logs), dtype=bool))
 
 

@@ -14,6 +14,7 @@ from theory.activations import Activation, PiecewisePolynomial
 from theory.activations._engines import PANELS
 from theory.duals._panels import Panels
 from theory.duals._planes import Broken, Plane, chebyshev
+from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -33,25 +34,41 @@ class Slopes:
     """S(l_i, l_j, t) and its means, for pairs of log lengths of an interval.
 
     Coefficients are of shape (panels, nodes, n, n): Chebyshev polynomials of the angle
-    to the nearer end, and of both log lengths.
+    to the nearer end, and of both log lengths; (2, n, n) of the integrals over
+    correlations from 0 to 1 and to -1. With these, tables of angles next to the ends do.
     """
 
     lengths: Interval | tuple[float, ...]
     n: int
     near: Panels
     far: Panels
+    whole: Array | None
 
     @classmethod
     def at(
-        cls, activation: Activation, logs: tuple[float, ...], *, start: float
+        cls,
+        activation: Activation,
+        logs: tuple[float, ...],
+        *,
+        start: float,
+        least: float = CLOSE,
     ) -> "Slopes":
-        """Tabulate at a few log lengths, for angles of at least `start` to both ends."""
-        sides = _sides(activation, np.exp(np.array(logs)), start)
-        return cls(logs, len(logs), *sides)
+        """Tabulate at a few log lengths, for angles of at least `start` to both ends.
+
+        As far as distances of `least`, where the rest is known from the ends.
+        """
+        r = np.exp(np.array(logs))
+        sides = _sides(activation, r, start, _angle(least))
+        return cls(logs, len(logs), *sides, _whole(activation, r))
 
     @classmethod
     def build(
-        cls, activation: Activation, interval: Interval, *, start: float
+        cls,
+        activation: Activation,
+        interval: Interval,
+        *,
+        start: float,
+        least: float = CLOSE,
     ) -> "Slopes":
         """Tabulate for interpolation between all lengths of an interval.
 
@@ -61,9 +78,12 @@ class Slopes:
             If `MOST` lengths do not resolve it.
         """
         n = _needed(activation, interval)
+        end = 0.5 * math.pi if start else _angle(least)
         while n <= MOST:
-            at = _sides(activation, np.exp(interval.nodes(n)), start)
-            to = chebyshev(n)
+            r, to = np.exp(interval.nodes(n)), chebyshev(n)
+            at = _sides(activation, r, start, end)
+            # Where kinks meet the integral to the end is not smooth.
+            whole = None if start else to @ _whole(activation, r) @ to.T
             sides = [
                 Panels(
                     p.edges,
@@ -74,10 +94,11 @@ class Slopes:
                 )
                 for p in at
             ]
+            near, far = sides
             used = [p.slope[p.edges[1:] > start] for p in sides]
             tail = max(np.abs(c[:, :, -1:]).max() for c in used) if n > 1 else 0.0
             if tail <= 1e-13 * max(np.abs(c).max() for c in used):
-                return cls(interval, n, *sides)
+                return cls(interval, n, near, far, whole)
             n += 4
         raise ValueError(
             f"kernels: `x` must have lengths between which {activation.name} is smooth,"
@@ -93,7 +114,25 @@ class Slopes:
         nearest = np.abs(np.subtract.outer(logs, at)).argmin(axis=1)
         return np.eye(len(at))[nearest]
 
-    def read(self, name: str, left: Array, right: Array, t: Array, far: Mask) -> Array:
+    def integrals(
+        self, left: Array, right: Array, rho: Array, d: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return integrals of S over [0, rho] and to the nearer end, and S.
+
+        Of pairs (m,) given by their bases, `d` their distance from that end.
+        """
+        t, far = 2.0 * np.arcsin(np.sqrt(0.5 * d)), rho < 0.0
+        lost = d * self._read("to_end", left, right, t, far)
+        slope = self._read("slope", left, right, t, far)
+        if self.whole is None:
+            return rho * self._read("to_zero", left, right, t, far), lost, slope
+        inner = np.empty_like(rho)
+        for side, whole, sign in zip((~far, far), self.whole, (1.0, -1.0), strict=True):
+            every = np.einsum("ma,ma->m", left[side] @ whole, right[side])
+            inner[side] = every - sign * lost[side]
+        return inner, lost, slope
+
+    def _read(self, name: str, left: Array, right: Array, t: Array, far: Mask) -> Array:
         """Evaluate a table at pairs (m,) given by their bases, t the angle to an end."""
         out = np.empty_like(t)
         for side, at in ((self.near, ~far), (self.far, far)):
@@ -107,15 +146,31 @@ class Slopes:
         return out
 
 
-def _sides(activation: Activation, r: Array, start: float) -> tuple[Panels, Panels]:
+def _angle(distance: float) -> float:
+    return 1.01 * math.acos(1.0 - distance)
+
+
+def _sides(
+    activation: Activation, r: Array, start: float, end: float
+) -> tuple[Panels, Panels]:
     """Tabulate slopes at lengths r towards both ends of the correlation."""
     build = _by_kinks(activation, r) or _by_series(activation, r)
-    build = build or _by_plane(activation, r)
+    build = build or _by_plane(activation, r, end)
     near, far = (build(mirrored) for mirrored in (False, True))
+    gaps = [np.inf if start else gap for _, gap in (near, far)]
     return (
-        Panels.build(near[0], gap=np.inf if start else near[1], start=start),
-        Panels.build(far[0], gap=np.inf if start else far[1], start=start),
+        Panels.build(near[0], gap=gaps[0], start=start, end=end),
+        Panels.build(far[0], gap=gaps[1], start=start, end=end),
     )
+
+
+def _whole(activation: Activation, r: Array) -> Array:
+    """Return the integrals of S over [0, 1] and over [0, -1], (2, n, n)."""
+    z, w = rule_of(activation, r)
+    z, w = np.concatenate([-z[::-1], z]), 0.5 * np.concatenate([w[::-1], w])
+    s = activation._value(r[:, None] * z)
+    s = (s - (s @ w)[:, None]) / r[:, None]
+    return np.stack([(s * w) @ s.T, (s * w) @ s[:, ::-1].T])
 
 
 def _needed(activation: Activation, interval: Interval) -> int:
@@ -181,8 +236,8 @@ def _by_series(activation: Activation, r: Array) -> Build | None:
     return build
 
 
-def _by_plane(activation: Activation, r: Array) -> Build:
-    """Quadrature of the slopes at every length, whatever the kinks."""
+def _by_plane(activation: Activation, r: Array, end: float) -> Build:
+    """Quadrature of the slopes at every length, whatever the kinks, up to an angle."""
     df = activation.derivative
     most = max(len(df._edges(REACH * v)) for v in r)
     if most > PANELS:
@@ -204,7 +259,7 @@ def _by_plane(activation: Activation, r: Array) -> Build:
     variance = (s - (s @ w)[:, None]) ** 2 @ w / (r * r)
 
     def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
-        plane = Plane(f, float(variance.min()), mirrored)
+        plane = Plane(f, float(variance.min()), mirrored, widest=end)
         return plane, plane.gap
 
     return build

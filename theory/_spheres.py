@@ -1,12 +1,14 @@
 """Networks whose inputs are all of one length: a function of the correlation alone."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from theory._layers import Layer, Layers
+from theory._length_families import Family, families
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.base import split
 from theory.depth_maps import DepthMap
@@ -66,6 +68,7 @@ def sphere(network: Layers, start: float) -> Sphere:
     Equal neighbours become one step, once the length has come to rest.
     """
     steps: list[tuple[Activation, int]] = []
+    moving: dict[Layer, dict[Activation, float]] = {}  # and their log lengths
     length = within(network.weight_var * start + network.bias_var)
     share = network.weight_var * start / length
     for layer, count in network.runs:
@@ -95,8 +98,35 @@ def sphere(network: Layers, start: float) -> Sphere:
                 steps.append((here, count - done))  # a fixed point, to rounding
                 break
             steps.append((here, 1))
+            moving.setdefault(layer, {})[here] = 0.5 * math.log(length)
             length, done = new, done + 1
-    return Sphere(DepthMap.of_layers(tuple(steps)), length, share)
+    return Sphere(DepthMap.of_layers(tuple(steps), _tables(moving)), length, share)
+
+
+def _tables(
+    moving: dict[Layer, dict[Activation, float]],
+) -> Callable[[Activation], DepthMap]:
+    """Return what tabulates a layer: by itself, or between lengths of many of its kind."""
+    known: dict[Activation, tuple[Family, float]] = {}
+    for layer, logs in moving.items():
+        at = partial(_at_log, layer)
+        for (here, log), family in zip(
+            logs.items(), families(at, list(logs.values())), strict=True
+        ):
+            if family is not None:
+                known[here] = family, log
+
+    def table(activation: Activation) -> DepthMap:
+        if activation not in known:
+            return DepthMap.of_layer(activation)
+        family, log = known[activation]
+        return family.at(activation, log)
+
+    return table
+
+
+def _at_log(layer: Layer, log: float) -> Activation:
+    return _at(layer, math.exp(2.0 * log))
 
 
 def _at(layer: Layer, length: float) -> Activation:

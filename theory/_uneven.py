@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import matrices
+from theory._closed_maps import closed
 from theory._deep_tables import (
     TURNS,
     Angles,
@@ -165,7 +166,10 @@ class Uneven:
         rho = np.clip(rows @ columns.T, -1.0, 1.0)
         t = np.arccos(np.abs(rho) if angles.folded else rho)
         share = float(np.mean((t >= angles.low) & (t <= angles.high)))
-        return 1 << int(share * m * n / (1 if self.split else 2)).bit_length()
+        count = share * m * n / (1 if self.split else 2)
+        # By formulas pairs go through the layers so fast that few are worth a table.
+        formulas = all(closed(layer.activation) for layer in self.stack.layers)
+        return 1 << int(count * (0.5 if formulas else 1.0)).bit_length()
 
     @cached_property
     def logs(self) -> Array:

@@ -30,6 +30,8 @@ Values = tuple[Array, Array, Array, Array]
 Steps = tuple[tuple[Activation, int], ...]
 """Layers in order: an activation and how many equal layers of it follow."""
 
+OneLayer = Callable[[Activation], "DepthMap"]
+
 LINEAR = 21.0 * math.log(2.0)
 """Logarithm of how much layers may enlarge `SMALLEST`, to 2^-43, and be linear there."""
 
@@ -81,7 +83,7 @@ class Exact:
     def then(self, later: "Exact") -> "Exact":
         """Return what is known of these layers followed by `later`."""
         return Exact(
-            steps=_merged(self.steps + later.steps),
+            steps=_joined(self.steps, later.steps),
             parity=later.parity if self.parity == -1 else self.parity,
             centred=self.centred and later.centred,
             linear=self.linear * later.linear,
@@ -126,9 +128,10 @@ class DepthMap:
         return _of_layer(activation)
 
     @classmethod
-    def of_layers(cls, steps: Steps) -> "DepthMap":
-        """Tabulate a network's layers, from the input up."""
-        parts = (cls.of_layer(a).power(count) for a, count in _merged(steps))
+    def of_layers(cls, steps: Steps, of_layer: "OneLayer | None" = None) -> "DepthMap":
+        """Tabulate a network's layers, from the input up, by default each by itself."""
+        one = of_layer or cls.of_layer
+        parts = (one(a).power(count) for a, count in _merged(steps))
         return reduce(lambda first, later: first.then(later), parts)
 
     def then(self, later: "DepthMap") -> "DepthMap":
@@ -286,11 +289,7 @@ def _merged(steps: Steps) -> Steps:
 
 
 def _tabulate(values: Callable[[Array, Array], Values], exact: Exact) -> DepthMap:
-    """Fit values at the nodes; pin ratio and product at rho = 0 to their exact values.
-
-    Once correlations are small every layer multiplies by the value there, so a rounding
-    error of the fit would be raised to the power of the depth.
-    """
+    """Fit values at the nodes."""
     parity, centred = exact.parity, exact.centred
     nodes = COARSE.nodes()
     d = nodes.ravel()
@@ -306,19 +305,36 @@ def _tabulate(values: Callable[[Array, Array], Values], exact: Exact) -> DepthMa
     ratio, spread, product, tangent = (
         np.concatenate(tables, axis=1) for tables in zip(*sides, strict=True)
     )
-    if centred and exact.linear > 0.0:
-        targets = [(ratio, exact.linear)]
-        if math.isfinite(exact.growth):
-            targets.append((product, exact.linear * math.exp(-exact.growth)))
-        for c, target in targets:
-            for last in range(COARSE.cells - 1, c.shape[1], COARSE.cells):
-                c[0, last] += target - math.fsum(c[:, last])
+    pinned(ratio, product, exact)
     # Antipodes stay antipodes, or are one input after the first even layer.
     end = (float(parity), 0.0, -float(parity), float(parity))
     if not parity:
         f, distance, p, a = (float(v[0]) for v in values(-np.ones(1), np.zeros(1)))
         end = (f, distance, p, a)
     return DepthMap(exact, (ratio, spread, product, tangent), end)
+
+
+def _joined(first: Steps, later: Steps) -> Steps:
+    """Chain steps without equal neighbours."""
+    (last, count), (start, more) = first[-1], later[0]
+    if last != start:
+        return first + later
+    return (*first[:-1], (last, count + more), *later[1:])
+
+
+def pinned(ratio: Array, product: Array, exact: Exact) -> None:
+    """Give ratio and product of a centred map their exact values at rho = 0.
+
+    Once correlations are small every layer multiplies by the value there, so a rounding
+    error of the fit would be raised to the power of the depth.
+    """
+    if exact.centred and exact.linear > 0.0:
+        targets = [(ratio, exact.linear)]
+        if math.isfinite(exact.growth):
+            targets.append((product, exact.linear * math.exp(-exact.growth)))
+        for c, target in targets:
+            for last in range(COARSE.cells - 1, c.shape[1], COARSE.cells):
+                c[0, last] += target - math.fsum(c[:, last])
 
 
 def _sides(parity: int) -> tuple[float, ...]:

@@ -51,6 +51,15 @@ def test_coefficients(name, law):
     assert worst < TOLERANCE, f"a_{k}"
 
 
+@pytest.mark.parametrize("k", [3, 99, 175])
+def test_coefficients_of_softsign(k, law):
+    """Far below a_1, as of every function with a kink: they keep their own digits."""
+    true = law("softsign").coefficient(k)
+    slope = act.softsign.derivative.hermite(k - 1)[-1] / math.sqrt(k)
+    for found in (act.softsign.hermite(k)[-1], slope):
+        assert abs(mpmath.mpf(float(found)) / true - 1) < TOLERANCE
+
+
 @pytest.mark.parametrize("kink", [-30.0, -8.0, -2.5, -0.3, 0.0, 0.7, 3.0, 30.0])
 def test_coefficients_of_shifted_kinks(kink):
     a, ref = act.normrelu(kink), integrals.of_pieces(integrals.normrelu(kink))

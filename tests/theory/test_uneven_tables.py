@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from theory import _deep_tables as deep
+from theory import _length_families as families
 from theory import _series_tables as tables
 from theory import activations as act
 from theory import kernels
 from theory._layer_recursion import Stack
 from theory._layers import Layer
-from theory._length_tables import Interval
+from theory._length_tables import Interval, Lengths
 from theory._row_series import RowSeries
+from theory.depth_maps import DepthMap
 
 NAMES = ("silu", "selu", "hard_tanh", "hard_swish")
 
@@ -67,3 +69,39 @@ def test_no_table_where_it_costs_more_than_the_pairs():
     angles = deep.Angles(deep.TURNS[-1], np.pi - deep.TURNS[-1], folded=False)
     table = deep.deep_table(stack, Interval(-0.75, 0.5), angles, 1024)
     assert table.coefficients is None
+
+
+@pytest.mark.parametrize("name", ["tanh", "hard_tanh", "relu6", "elu, normalised"])
+@pytest.mark.parametrize("gap", [0.0, 1.0])
+def test_distances_of_lengths_off_tables_are_those_of_their_own(name: str, gap: float):
+    name, _, how = name.partition(", ")
+    activation = act.CATALOGUE[name]
+    activation = activation.normalized() if how else activation
+    rng = np.random.default_rng(2)
+    lows, gaps = rng.uniform(-2.0, -1.0, 9), rng.uniform(gap, gap + 1.0, 9)
+    own = Lengths(activation).turned(lows, gaps)
+    found = Lengths(activation, rows=1000).turned(lows, gaps)
+    # Rounding of the largest of a cell: kernels are off by no more.
+    assert np.abs(found - own).max() <= 1e-14
+
+
+@pytest.mark.parametrize("name", ["tanh", "softsign", "hard_tanh", "elu"])
+def test_layers_between_lengths_are_those_of_the_length(name: str):
+    def at(log: float):
+        return act.CATALOGUE[name]._scaled(float(np.exp(2.0 * log)))
+
+    logs = np.linspace(-0.9, -0.5, 60).tolist()
+    found = families.families(at, logs)
+    family = found[0]
+    assert family is not None
+    assert len({id(f) for f in found}) == 1
+    own, between = DepthMap.of_layer(at(logs[7])), family.at(at(logs[7]), logs[7])
+    for exact, table in zip(own.tables, between.tables, strict=True):
+        # Every cell to its own size; both have a few roundings.
+        assert np.all(np.abs(table - exact) <= 1e-14 * np.abs(exact[0]))
+    assert abs(between.exact.linear - own.exact.linear) <= 4e-15
+    assert abs(between.exact.growth - own.exact.growth) <= 4e-15
+
+
+def test_few_lengths_have_tables_of_their_own():
+    assert families.families(lambda _: act.tanh, [0.1, 0.2, 0.3]) == [None] * 3

@@ -288,6 +288,7 @@ softsign = Smooth(
             lambda x: -x * np.abs(x) / (1.0 + np.abs(x)),
             lambda x: -np.abs(x) * (2.0 + np.abs(x)) / (1.0 + np.abs(x)) ** 2,
         ),
+        second=lambda x: -2.0 * np.sign(x) / (1.0 + np.abs(x)) ** 3,
     )
 )
 _HARD_SWISH = (

@@ -75,6 +75,9 @@ class Definition:
     bend : tuple of callable, optional
         For a kink at zero: f(x) - f(0) - f'(0) x to a relative accuracy, and its
         derivative. Elsewhere Taylor's polynomial gives them.
+    second : callable, optional
+        The second derivative of a function whose first has no jump: it leaves its
+        coefficients the digits that those of a kinked function lose, 1 / k^2.
     closed : Closed, optional
     """
 
@@ -86,6 +89,7 @@ class Definition:
     kinks: tuple[float, ...] = ()
     strip: float = math.inf
     bend: tuple[Function, Function] | None = None
+    second: Function | None = None
     closed: Closed | None = None
     widest: float = WIDEST
 
@@ -230,6 +234,15 @@ class Smooth(Activation):
         out[0] = self._samples.mean
         if order:
             out[1] = self._samples.linear
+        second, root, less = self.definition.second, self._root, 2 - self.order
+        if second is not None and order >= 2:
+            # By parts: E f h_k = E f' h_(k-1) / sqrt(k).
+            last = np.arange(2.0, order + 1.0)
+            high = _hermite.expansion(
+                lambda x: second(root * x), order - less, self._edges(reach), reach
+            )[2 - less :]
+            high *= self.factor * (root**less) / np.sqrt(last)
+            out[2:] = high / np.sqrt(last - 1.0) if less == 2 else high
         return out
 
     def _series_coefficients(self) -> Array:

@@ -24,7 +24,7 @@ LAYER = 9.0
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """Piecewise Chebyshev series on [0, pi/2], of three functions of the angle.
+    """Piecewise Chebyshev series on [0, end], of three functions of the angle.
 
     Arrays are of shape (panels, NODES, ...): coefficients of any number of slopes.
     """
@@ -32,11 +32,16 @@ class Panels:
     edges: Array  # (panels + 1,)
     slope: Array
     to_end: Array  # mean of the slope over the correlations from cos t to 1
-    to_zero: Array  # mean of the slope over the correlations from 0 to cos t
+    to_zero: Array  # its integral from cos(end) to cos t, over cos t: a mean at pi/2
 
     @classmethod
     def build(
-        cls, slope: Callable[[Array], Array], *, gap: float, start: float = 0.0
+        cls,
+        slope: Callable[[Array], Array],
+        *,
+        gap: float,
+        start: float = 0.0,
+        end: float = 0.5 * np.pi,
     ) -> "Panels":
         """Tabulate slopes of shape (m, ...), halving panels until they resolve them.
 
@@ -44,7 +49,7 @@ class Panels:
         """
         y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
         to = chebyshev(NODES)
-        todo, done = [(0.0, 0.5 * np.pi)], dict[float, tuple[float, Array]]()
+        todo, done = [(0.0, end)], dict[float, tuple[float, Array]]()
         most = 0.0
         while todo:
             low, high = np.array(todo).T
@@ -77,7 +82,7 @@ class Panels:
                     middle = 0.5 * (a + b)
                     todo += [(a, middle), (middle, b)]
         lows = sorted(done)
-        edges = np.array([*lows, 0.5 * np.pi])
+        edges = np.array([*lows, end])
         return cls._integrated(edges, np.array([done[a][1] for a in lows]), y)
 
     @classmethod
