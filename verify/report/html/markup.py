@@ -71,7 +71,14 @@ def formula(latex: str) -> Markup:
     True
     """
     try:
-        rendered = ET.tostring(tree(latex), encoding="unicode")
+        element = tree(latex)
+        # The statement is in the ledger; on a page of hundreds it would weigh.
+        del element.attrib["alttext"], element.attrib["display"]
+        rendered = ET.tostring(element, encoding="unicode").replace(" />", "/>")
+        # The same to the eye: brackets that keep their size.
+        rendered = re.sub(
+            r'<mo stretchy="false">([()[\]])</mo>', r"<mi>\1</mi>", rendered
+        )
     except Exception as error:  # the converter raises many kinds, and none is ours
         return Markup(
             '<p class="formula-error"><strong>This formula cannot be rendered</strong>'

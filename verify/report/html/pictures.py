@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from verify import figures
 from verify.figures import Missing, Picture
+from verify.figures.compact import Common
 from verify.figures.runs import Records
 from verify.records import CaseRecord, Record
 from verify.report.html import templating
@@ -41,11 +42,10 @@ class Drawn:
                 "", Markup(self.body.replace(f' id="{self.name}"', "", 1))
             )
         reference = Markup(
-            '<svg class="plot" viewBox="{}" role="img" aria-label="{}"><use href="#{}"'
-            ' width="100%" height="100%"/></svg>'
+            '<svg class="plot" viewBox="{}" role="img" aria-labelledby="{}-caption">'
+            '<use href="#{}" width="100%" height="100%"/></svg>'
         )
-        caption = self.picture.caption
-        return self._figure("", reference.format(self.view, caption, self.name))
+        return self._figure("", reference.format(self.view, self.name, self.name))
 
     def _figure(self, name: str, body: Markup) -> Markup:
         template = templating.templates().get_template("figure.html")
@@ -56,10 +56,24 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Pictures:
-    """All figures of a page: those shown on top, and those only with their claim."""
+    """All figures of a page: those shown on top, and those only with their claim.
+
+    `common` are the styles and symbols that their drawings share.
+    """
 
     gallery: tuple[Drawn, ...]
     others: dict[str, Drawn]
+    common: Common
+
+    @property
+    def sheet(self) -> Markup:
+        """The drawings' style sheet."""
+        return Markup(self.common.sheet("svg"))
+
+    @property
+    def symbols(self) -> Markup:
+        """Markers and clips that drawings refer to."""
+        return Markup(self.common.definitions())
 
     def of(self, row: Row) -> Markup:
         """Return the figure of a claim's section, empty where it has none."""
@@ -81,6 +95,7 @@ def draw(
     and those of the topic that several of them share. `runs` are the records of trained
     networks, none by default.
     """
+    common = Common(prefix="s")
     gallery: list[Drawn] = []
     others: dict[str, Drawn] = {}
     for picture in figures.pictures():
@@ -88,10 +103,10 @@ def draw(
         if not (mine or whole or _shared(picture.topic, rows)):
             continue
         if picture.from_runs:
-            gallery.append(_drawn(picture, picture.name, None, mine, runs))
+            gallery.append(_drawn(picture, common, mine, runs=runs))
             continue
         if picture.from_theory:
-            gallery.append(_drawn(picture, picture.name, None, mine))
+            gallery.append(_drawn(picture, common, mine))
             continue
         recorded = sorted(
             (row for row in mine if row.record is not None), key=_size, reverse=True
@@ -100,11 +115,13 @@ def draw(
             gallery.append(_missing(picture, mine))
             continue
         first, *rest = recorded
-        gallery.append(_drawn(picture, picture.name, first.record, [first]))
+        gallery.append(_drawn(picture, common, [first], record=first.record))
         for row in rest:
             name = f"{picture.name}-{anchor(row.claim.id).replace('.', '-')}"
-            others[row.claim.id] = _drawn(picture, name, row.record, [row])
-    return Pictures(tuple(gallery), others)
+            others[row.claim.id] = _drawn(
+                picture, common, [row], record=row.record, name=name
+            )
+    return Pictures(tuple(gallery), others, common)
 
 
 def _shared(topic: str, rows: Sequence[Row]) -> bool:
@@ -115,13 +132,16 @@ def _shared(topic: str, rows: Sequence[Row]) -> bool:
 
 def _drawn(
     picture: Picture,
-    name: str,
-    record: Record | None,
+    common: Common,
     rows: Sequence[Row],
+    *,
+    record: Record | None = None,
+    name: str = "",
     runs: Records | None = None,
 ) -> Drawn:
+    name = name or picture.name
     try:
-        body = picture.markup(record, runs=runs, name=name)
+        body = picture.markup(record, runs=runs, name=name, common=common)
     except Missing as error:
         reason = f"Drawn from trained networks, not all of which are there: {error}."
         return Drawn(picture, name, _note(reason, "pending"), "", tuple(rows))
