@@ -210,7 +210,7 @@ def test_figures_are_well_formed_and_described(page: str) -> None:
     classes = {name for e in drawing.iter() for name in e.get("class", "").split()}
     assert classes - {"plot"}
     assert all(f".{name}{{" in sheet for name in classes - {"plot"})
-    assert "var(--series-1" in sheet
+    assert "var(--series-1)" in sheet
 
 
 def test_a_picture_without_a_record_says_so(page: str) -> None:
@@ -237,8 +237,7 @@ def test_a_section_says_what_was_found_and_how_to_refute_it(page: str) -> None:
         "Holds for μ ≥ 1/2 &amp; a<sub>2</sub> &lt; 1, see <code>dc/eq2</code>.",
         "x is whole",
         "<dt>Source<dd>Equation 1;",
-        "<dt>Evidence<dd>high-precision numeric",
-        "the two sides differ by more than 1e−15 of the measured value",
+        "<dt>Evidence<dd>high-precision numeric; refuted if the two sides differ by more than 1e−15 of the measured value",
         "<dt>Control<dd><i>off by one</i>; refuted in 3 of 3 cases.",
         "In the worst of 3 cases and 1 searched ones",
         '<span class="verdict holds">holds</span>',

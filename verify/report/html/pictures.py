@@ -1,5 +1,6 @@
 """The figures of a page: each drawn once, shown near the top and with its claim."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from verify.report.html import templating
 from verify.report.html.markup import anchor
 from verify.report.numbers import as_fields, flatten
 from verify.report.rows import Row
+
+_FALLBACK = re.compile(r", #\w+\)")
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Pictures:
     @property
     def sheet(self) -> Markup:
         """The drawings' style sheet."""
-        return Markup(self.common.sheet("svg"))
+        # A page has its own colours.
+        return Markup(_FALLBACK.sub(")", self.common.sheet("svg")))
 
     @property
     def symbols(self) -> Markup:

@@ -19,7 +19,7 @@ const value = (name) => document.getElementById(name)?.value ?? "";
 const greek = Object.fromEntries(
   ("alpha α beta β gamma γ delta δ epsilon ϵ zeta ζ eta η theta θ kappa κ lambda λ mu μ nu ν" +
     " xi ξ pi π rho ρ sigma σ tau τ phi ϕ chi χ psi ψ omega ω")
-    .split(" ").map((each, k, all) => [each, all[k + 1]]),
+    .split(" ").flatMap((each, k, all) => (k % 2 ? [] : [[each, all[k + 1]]])),
 );
 const letter = (word) => greek[word.replace(/^\\/, "")];
 
@@ -57,7 +57,7 @@ addEventListener("mouseover", (event) => {
   if (article) link.title = article.querySelector("h4").textContent;
 });
 const kinds = new Map(lines.map((one) =>
-  [`#${one.article.id}`, one.line.querySelector(".verdict").classList[1]]));
+  [`#${one.article.id}`, one.line.cells[3].className]));
 for (const link of document.querySelectorAll(".items a"))
   link.classList.add(kinds.get(link.getAttribute("href")));
 
