@@ -105,8 +105,9 @@ def test_a_slash_leads_to_the_search(shown: Shown) -> None:
 
 def test_every_link_leads_to_a_place_of_the_page(shown: Shown) -> None:
     gone = shown.page.evaluate(
-        "[...document.querySelectorAll('a[href^=\"#\"], use')]"
-        ".map(e => e.getAttribute('href')).filter(h => !document.getElementById(h.slice(1)))"
+        """() => [...document.querySelectorAll('a[href^="#"], use')]
+          .map(e => e.getAttribute('href'))
+          .filter(h => !document.getElementById(h.slice(1)))"""
     )
     assert gone == []
 

@@ -101,11 +101,16 @@ def arguments(case: Mapping[str, Any]) -> str:
 
     >>> arguments({"rho": 0.5, "depths": [1, 2, 4, 8, 16, 32, 64, 128]})
     'rho = 0.5, depths = [1, 2, 4, …, 128]'
+    >>> arguments({"activation": {"a": [0.0, 0.9746794344808963]}})
+    'activation = (a = [0, 0.974679])'
     """
     return ", ".join(f"{key} = {_argument(value)}" for key, value in case.items())
 
 
 def _argument(value: Any) -> str:
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value).items()
+        return f"({', '.join(f'{key} = {_argument(each)}' for key, each in items)})"
     if isinstance(value, list):
         items = cast("list[Any]", value)
         shown = [_argument(item) for item in items]
