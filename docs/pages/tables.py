@@ -162,6 +162,8 @@ def _normrelu() -> Rows:
             shares = (fit[:, 1], fit[:, -1], test[:, -1])
             numbers = [f"{100.0 * each.mean():.0f}" for each in shares]
             numbers += [f"{value:.2f}" for value in (cosine[0], cosine[-1])]
+            conditions = record.draws.series("condition").mean(axis=0)
+            numbers += [f"{10.0**value:.0f}" for value in conditions[[0, -1]]]
             rates = [f"{record.fact(key):g}" for key in ("rate", "stable")]
             rows.append([name, str(depth), *rates, *numbers])
     return rows
@@ -183,6 +185,7 @@ TABLES = (
             *("arm", "hidden layers", "rate chosen", "largest stable"),
             *("fit after one epoch", "fit at the end", "test"),
             *("cosine at the start", "at the end"),
+            *("condition number at the start", "at the end"),
         ),
         sources=("empirical/normrelu/[a-z]*.py",),
         measure=_normrelu,

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from empirical.networks import Network, Params
 from empirical.normrelu.networks import Arm
+from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
 from empirical.testbed.loop import Task, train
@@ -22,6 +23,8 @@ from empirical.testbed.stack import Stack
 Array = npt.NDArray[np.float64]
 PAIRS = 200
 """Test inputs whose dot products are followed, in pairs of neighbours."""
+KERNEL = 256
+"""Training examples of the tangent kernel."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,7 +80,8 @@ class Course:
     series : mapping of str to array, shape (times, replicates, ...)
         After each epoch, the start first, or at the end alone: ``train_accuracy``,
         ``test_accuracy``, ``train_loss``; ``cosines`` and ``lengths`` by hidden layer, see
-        `hidden_signals`. NaN after a replicate's end.
+        `hidden_signals`. At the start, half way and at the end, of networks of vectors:
+        ``condition``, see `tangent.conditions`. NaN after a replicate's end.
     """
 
     status: tuple[str, ...]
@@ -126,9 +130,15 @@ def trained(
     times = np.arange(epochs + 1) * batches.per_epoch
     if fault == "short":
         times = times // 15
-    looks = Series(
-        times if every_epoch else times[-1:], lambda now: measured(network, now, data)
-    )
+    looks = [
+        Series(
+            times if every_epoch else times[-1:],
+            lambda now: measured(network, now, data),
+        )
+    ]
+    if every_epoch and examples.inputs.ndim == 2:
+        some = np.unique(times[[0, len(times) // 2, -1]])
+        looks.append(Series(some, lambda now: conditioned(network, now, data)))
     done = train(
         CrossEntropy(network, data["inputs"], data["classes"]),
         stack,
@@ -136,10 +146,11 @@ def trained(
         steps=int(times[-1]),
         batches=batches,
         check=batches.per_epoch,
-        observers=[looks, Diverged(every=batches.per_epoch)],
+        observers=[*looks, Diverged(every=batches.per_epoch)],
         progress=progress,
     )
-    return Course(status=done.status, series=looks.values)
+    series = {name: values for look in looks for name, values in look.values.items()}
+    return Course(status=done.status, series=series)
 
 
 def measured(
@@ -157,9 +168,19 @@ def measured(
                 outputs.flatten(0, 1), classes.repeat(len(outputs)), reduction="none"
             )
             found["train_loss"] = each.view(len(outputs), -1).double().mean(dim=1)
+    # A norm over batches takes these as its batch: running statistics are those of no
+    # inputs before the first update.
     pairs = data["test_inputs"][: 2 * PAIRS]
-    signals = network.run(stack.params, pairs, buffers=stack.buffers, training=False)
-    return found | hidden_signals(signals.hidden)
+    return found | hidden_signals(network.run(stack.params, pairs).hidden)
+
+
+def conditioned(
+    network: Network, stack: Stack, data: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """Return the condition numbers of a stack's tangent kernels."""
+    inputs = data["inputs"][:KERNEL]
+    kernels = tangent_kernels(network, stack.params, inputs, buffers=stack.buffers)
+    return {"condition": conditions(kernels)}
 
 
 def _outputs(network: Network, stack: Stack, inputs: Tensor) -> Tensor:

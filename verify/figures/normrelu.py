@@ -60,12 +60,8 @@ class Course:
             for arm in self.arms:
                 values = found[depth][arm].draws.series(series)
                 _band(ax, np.arange(values.shape[1]), values, arm)
-            ax.set_title(f"{depth} layers: {words}")
-            ax.set_xlabel("epoch")
-            ax.set_ylim(0.0, 1.0)
-        for ax in panels[::2]:
-            ax.set_ylabel("accuracy")
-        _legend(figure, panels[0], len(self.arms))
+            _words(ax, f"{depth} layers: {words}", "epoch")
+        _finish(figure, panels, "accuracy", len(self.arms))
         return figure
 
 
@@ -86,12 +82,8 @@ class DotProducts:
             for arm in self.arms:
                 values = found[depth][arm].draws.series("cosines")[:, index]
                 _band(ax, 1 + np.arange(values.shape[1]), values, arm)
-            ax.set_title(f"{depth} layers: {words} training")
-            ax.set_xlabel("hidden layer")
-            ax.set_ylim(0.0, 1.0)
-        for ax in panels[::2]:
-            ax.set_ylabel("mean |cosine|")
-        _legend(figure, panels[0], len(self.arms))
+            _words(ax, f"{depth} layers: {words} training", "hidden layer")
+        _finish(figure, panels, "mean |cosine|", len(self.arms))
         return figure
 
 
@@ -112,8 +104,16 @@ def _band(ax: Any, x: Array, values: Array, arm: str) -> None:
     ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0.0)
 
 
-def _legend(figure: Any, ax: Any, columns: int) -> None:
-    handles, labels = ax.get_legend_handles_labels()
+def _words(ax: Any, title: str, along: str) -> None:
+    ax.set_title(title)
+    ax.set_xlabel(along)
+    ax.set_ylim(0.0, 1.0)
+
+
+def _finish(figure: Any, panels: list[Any], up: str, columns: int) -> None:
+    for ax in panels[::2]:
+        ax.set_ylabel(up)
+    handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
@@ -143,8 +143,9 @@ def _by_depth(
 FIGURES = {
     1: DotProducts(
         "Dot products of test inputs, before and after training",
-        "Mean absolute cosines of 200 pairs of test inputs by hidden layer: plain and"
-        " normalised ReLU start near one; in training they fall under every kind.",
+        "Mean absolute cosines of 200 pairs of test inputs by hidden layer: plain ReLU and"
+        " layer normalisation start near one, batch normalisation at 1/pi; in training"
+        " they fall under every kind.",
         ("normrelu", "batch", "layer", "relu"),
     ),
     3: Course(

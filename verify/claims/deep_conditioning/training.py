@@ -9,34 +9,48 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from empirical.normrelu.study import STUDY
 from empirical.testbed.records import RunRecord
 from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AtLeast, Contrast, EffectWithin, Outcome
+from verify.claims._predictors import stated, unmet
+from verify.compare import AtLeast, Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
+Array = npt.NDArray[np.float64]
 NETWORKS = Trainer(STUDY)
 DEPTHS = {"small": (16, 32), "full": (32, 64), "paper": (32, 64)}
 LEARNT = 0.9
 """Training accuracy that every network with NormReLU must reach."""
 
 
-def _runs(*, scale: str, depth: int, rival: str) -> tuple[Run, ...]:
+def runs_of(*, scale: str, depth: int, rival: str) -> tuple[Run, ...]:
     arms = dict.fromkeys(("normrelu", rival))
     return tuple(Run(NETWORKS, f"{arm}-depth-{depth}", scale) for arm in arms)
 
 
-def _arm(arm: str, scale: str, depth: int) -> RunRecord:
+def arm_of(arm: str, scale: str, depth: int) -> RunRecord:
+    """Return the networks of an arm; those with NormReLU must have learnt."""
     record = NETWORKS.record(f"{arm}-depth-{depth}", scale)
-    reached = record.draws.series("train_accuracy")[:, -1]
-    if arm == "normrelu" and not (reached >= LEARNT).all():
+    return learnt(record, LEARNT) if arm == "normrelu" else record
+
+
+def learnt(record: RunRecord, least: float) -> RunRecord:
+    """Return a record whose networks all reach a training accuracy, or raise."""
+    reached = after(record, "train_accuracy", -1)
+    if not (reached >= least).all():
         raise NotLearnt(
-            f"{record.name} ({scale}): the comparison presupposes training accuracies of"
-            f" {LEARNT}, but they are {reached.round(3).tolist()}"
+            f"{record.name}: the comparison presupposes training"
+            f" accuracies of {least}, but they are {reached.round(3).tolist()}"
         )
     return record
+
+
+def after(record: RunRecord, series: str, epoch: int) -> Array:
+    """Return accuracies after an epoch; of networks that diverged, none is right."""
+    return np.nan_to_num(record.draws.series(series)[:, epoch])
 
 
 def contrast(
@@ -44,8 +58,7 @@ def contrast(
 ) -> Contrast:
     """Return a series after an epoch: NormReLU's networks, and the rival's."""
     treated, baseline = (
-        np.nan_to_num(_arm(arm, scale, depth).draws.series(series)[:, epoch])
-        for arm in ("normrelu", rival)
+        after(arm_of(arm, scale, depth), series, epoch) for arm in ("normrelu", rival)
     )
     return Contrast(treated, baseline)
 
@@ -53,7 +66,7 @@ def contrast(
 def _cosines(*, scale: str, depth: int, rival: str) -> Contrast:
     """Mean absolute cosines of test pairs in the last hidden layer, the rival's first."""
     rivals, treated = (
-        _arm(arm, scale, depth).draws.series("cosines")[:, -1, -1]
+        arm_of(arm, scale, depth).draws.series("cosines")[:, -1, -1]
         for arm in (rival, "normrelu")
     )
     return Contrast(rivals, treated)
@@ -61,51 +74,15 @@ def _cosines(*, scale: str, depth: int, rival: str) -> Contrast:
 
 def _fall(*, scale: str, depth: int, rival: str) -> Contrast:
     """Mean absolute cosines of test pairs in the last hidden layer, the start's first."""
-    cosines = _arm(rival, scale, depth).draws.series("cosines")[:, :, -1]
+    cosines = arm_of(rival, scale, depth).draws.series("cosines")[:, :, -1]
     return Contrast(cosines[:, 0], cosines[:, -1])
-
-
-def _any_fall(**_case: Any) -> tuple[float, None]:
-    return 0.0, None
-
-
-def _stay(**_case: Any) -> tuple[float, float]:
-    """As if training left the dot products where they are."""
-    return -0.05, 0.05
-
-
-def _better(**_case: Any) -> tuple[float, None]:
-    return 0.05, None
-
-
-def _no_better(**_case: Any) -> tuple[None, float]:
-    """The rival hypothesis: no better on the mean."""
-    return None, 0.0
-
-
-def _not_worse(**_case: Any) -> tuple[float, None]:
-    """Nowhere worse by the smallest effect."""
-    return -0.05, None
-
-
-def _alike(**_case: Any) -> tuple[float, float]:
-    return -0.05, 0.05
-
-
-def _far_better(**_case: Any) -> tuple[float, None]:
-    """As against batch normalisation: at least by the least effect of interest."""
-    return 0.05, None
-
-
-def _nearer_to_zero(**_case: Any) -> tuple[float, None]:
-    return 0.1, None
 
 
 def _stable_steps(*, scale: str, depth: int, rival: str) -> int:
     """By how many steps of the grid the rival's largest stable rate is larger."""
     rates = list(NETWORKS.configuration(f"{rival}-depth-{depth}", scale).rates)
     rival_at, own = (
-        rates.index(_arm(arm, scale, depth).fact("stable"))
+        rates.index(arm_of(arm, scale, depth).fact("stable"))
         for arm in (rival, "normrelu")
     )
     return rival_at - own
@@ -137,7 +114,7 @@ def trained(
         evidence=Evidence.TREND,
         cases=cases["small"],
         larger_cases={"full": cases["full"], "gpu": cases["paper"]},
-        runs=_runs,
+        runs=runs_of,
         assumptions=(
             "fully connected networks, SGD with momentum, no biases",
             "rates chosen for each arm on examples held out",
@@ -162,9 +139,8 @@ FASTER = _effect(
     rivals=("batch", "layer"),
     where="Figure 3",
     depths=DEEPER,
-    predict=_better,
     measure=_TRAINING,
-    must_refute=_no_better,
+    **stated(0.05),
 )
 
 BETTER = _effect(
@@ -175,9 +151,8 @@ BETTER = _effect(
     rivals=("batch", "layer"),
     where="Figure 3",
     depths=DEEPER,
-    predict=_better,
     measure=_TEST,
-    must_refute=_no_better,
+    **stated(0.05),
     uses=("dc/fig3",),
 )
 
@@ -189,10 +164,8 @@ SHALLOW = _effect(
     rivals=("batch",),
     where="Figure 3",
     depths=SHALLOWER,
-    predict=_better,
     measure=_TRAINING,
-    expected=Outcome.REFUTED,
-    must_hold=_not_worse,
+    **unmet((0.05, None), (-0.05, None)),
     finding=(
         "At 16 layers batch normalisation still trains at the largest rate of the grid,"
         " and fits 97 % of the digits where NormReLU fits 98 %: by the last epoch the"
@@ -208,9 +181,8 @@ FIRST = _effect(
     statement=r"\text{training accuracy after an epoch: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
     where="Figure 3",
-    predict=_better,
     measure=partial(contrast, "train_accuracy", 1),
-    must_refute=_no_better,
+    **stated(0.05),
 )
 
 NORMALISED = _effect(
@@ -221,9 +193,8 @@ NORMALISED = _effect(
     rivals=("relu",),
     where="Section 7",
     depths=DEEPER,
-    predict=_better,
     measure=_TRAINING,
-    must_refute=_no_better,
+    **stated(0.05),
 )
 
 SELU = _effect(
@@ -234,9 +205,9 @@ SELU = _effect(
     statement=r"|\text{test accuracy: NormReLU} - \text{SELU}| \le 0.05",
     rivals=("selu",),
     where="Figure 7",
-    predict=_alike,
     measure=_TEST,
-    must_refute=_far_better,
+    # Wrong would be ahead as of batch normalisation.
+    **stated(-0.05, 0.05, wrong=(0.05, None)),
 )
 
 DOTS = _effect(
@@ -246,9 +217,8 @@ DOTS = _effect(
     statement=r"\overline{|\cos|}_L\text{ at the end: ReLU} - \text{NormReLU} \ge 0.1",
     rivals=("relu",),
     where="Figure 1",
-    predict=_nearer_to_zero,
     measure=_cosines,
-    must_refute=_no_better,
+    **stated(0.1),
 )
 
 FALL = trained(
@@ -262,10 +232,10 @@ FALL = trained(
     ),
     rivals=("normrelu", "batch", "layer"),
     where="Figure 1",
-    predict=_any_fall,
     measure=_fall,
     compare=EffectWithin(paired=True),
-    must_refute=_stay,
+    # Wrong would be that training leaves them where they are.
+    **stated(0.0, wrong=(-0.05, 0.05)),
 )
 
 RATES = trained(
