@@ -149,6 +149,10 @@ def test_a_drawing_alone_is_whole_and_short() -> None:
         "8 0 8 8",
         "8 8 8 8",
     ]
+    # Of a part browsers take no size from a style.
+    assert all(
+        float(tile.attrib[key]) > 0 for tile in tiles for key in ("width", "height")
+    )
     words = {e.text for e in root.iter() if e.tag in (f"{space}text", f"{space}tspan")}
     assert {"0", "20"} & words
 

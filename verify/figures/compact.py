@@ -153,9 +153,8 @@ class _Drawing:
                 image.tag = "svg"
                 for key in ("href", "clip-path"):
                     image.attrib.pop(key, None)
-                sides = (float(image.attrib.pop(key)) for key in ("width", "height"))
-                wide, high = map(rounded, sides)
-                image.set("style", f"width:{wide}px;height:{high}px")
+                # As attributes: browsers take no part's size from a style.
+                image.attrib.pop("style")
                 image.set("viewBox", f"{across * column} {down * row} {across} {down}")
                 ET.SubElement(image, "use", {"href": f"#{name}"})
 

@@ -121,11 +121,15 @@ def as_html(
     context["contents"] = _contents(context)
     made = templates().overlay()
     made.filters = {**made.filters, "record_link": partial(_record_link, records)}
-    return _CLOSED.sub("", made.get_template("page.html").render(context))
+    page = _CLOSED.sub("", made.get_template("page.html").render(context))
+    return _BETWEEN.sub(r"\1", page)
 
 
 _CLOSED = re.compile(r"</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>\s*")
 """End tags that HTML lets be left out: of thousands of cells, a tenth of the page."""
+
+_BETWEEN = re.compile(r"\n+(</?(?:article|dl|div|h[2-4]|header|p|section)\b)")
+"""Line breaks before blocks, which nobody sees."""
 
 
 def _record_link(folder: Path | None, row: Row) -> str:
