@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE))
 
+from pages.elsewhere import ALIASES, write_inventories  # noqa: E402
 from pages.papers import write_ledger  # noqa: E402
 from pages.reference import write_reference  # noqa: E402
 
@@ -20,6 +21,7 @@ extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
     "pages.mathml",
 ]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
@@ -63,6 +65,13 @@ html_theme_options = {
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+# Types of parameters link to where they are described, here or in other projects.
+numpydoc_xref_param_type = True
+numpydoc_xref_aliases = ALIASES
+numpydoc_xref_ignore = "all"
+# Inventories of our own: a build asks nobody.
+intersphinx_mapping = write_inventories(HERE / "_build" / "inventories")
+intersphinx_disabled_reftypes = ["std:*"]
 
 write_ledger(HERE, HERE.parent / "results")
 write_reference(HERE / "reference")

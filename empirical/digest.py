@@ -8,6 +8,7 @@ lines: what cannot change a number changes no digest.
 import ast
 import hashlib
 import io
+import sys
 import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
@@ -43,6 +44,19 @@ def code_digest(module: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
         code, _ = _read(name, path)
         digest.update(f"{name}\0{code}\0".encode())
     return digest.hexdigest()[:16]
+
+
+def roots_of(module: str) -> tuple[Path, ...]:
+    """Return where the sources of an imported module and of this project are found.
+
+    A module of another package stands below a folder of its own.
+    """
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        return (ROOT,)
+    path = Path(file)
+    depth = module.count(".") + (path.name == "__init__.py")
+    return tuple(dict.fromkeys((path.parents[depth], ROOT)))
 
 
 def sources(module: str, roots: tuple[Path, ...] = (ROOT,)) -> dict[str, Path]:

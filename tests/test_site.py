@@ -2,11 +2,12 @@
 
 import doctest
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import checking, graph, reference, writing
+from pages import checking, elsewhere, graph, reference, writing
 from pages.figures import Shown
 from pages.graph import Node
 from pages.papers import Site
@@ -98,6 +99,26 @@ def test_the_reference_has_public_modules_alone() -> None:
     names = list(reference.public_modules("theory"))
     assert {"theory.kernels", "theory.plots", "theory.phase.diagram"} <= set(names)
     assert not [name for name in names if "._" in name]
+    # Those of pytest are no part of the interface, and pytest is not there.
+    of_verify = set(reference.public_modules("verify"))
+    assert not {"verify.conftest", "verify.test_claims"} & of_verify
+    assert "verify.report.closing" in of_verify
+
+
+def test_names_of_other_projects_are_found_without_a_network(tmp_path: Path) -> None:
+    mapping = elsewhere.write_inventories(tmp_path)
+    found: dict[str, str] = {}
+    for home, path in mapping.values():
+        head, _, packed = Path(path).read_bytes().partition(b"using zlib.\n")
+        assert head.startswith(b"# Sphinx inventory version 2\n")
+        for line in zlib.decompress(packed).decode().splitlines():
+            name, role, _, uri, _ = line.split()
+            assert role.split(":")[0] in ("py", "std")
+            found[name] = f"{home}/{uri[:-1] + name if uri.endswith('$') else uri}"
+    assert found["numpy.ndarray"].endswith("generated/numpy.ndarray.html#numpy.ndarray")
+    assert found["torch.Tensor"].startswith("https://docs.pytorch.org/")
+    assert found["ValueError"].endswith("exceptions.html#ValueError")
+    assert set(elsewhere.ALIASES.values()) <= set(found)
 
 
 # --- the graph -----------------------------------------------------------------------

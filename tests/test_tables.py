@@ -68,3 +68,18 @@ def test_versions_of_the_project_make_nothing_old(toy: Table, tmp_path: Path) ->
     assert of.digest == first
     project.write_text(text.format("2", "'scipy'"))
     assert of.digest != first
+
+
+def test_pins_of_tools_do_not_age_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    (tmp_path / "pyproject.toml").write_text(
+        'dependencies = ["numpy>=2"]\n[dependency-groups]\ntest = ["pytest"]\n'
+    )
+    extras = next(table for table in TABLES if table.name == "extras")
+    pins, found = tmp_path / "constraints.txt", []
+    for text in ("numpy==2.0\n", "numpy==2.0\npytest==9\n", "numpy==2.1\n"):
+        pins.write_text(text)
+        found.append(extras.digest)
+    assert found[0] == found[1] != found[2]

@@ -7,7 +7,6 @@ that an interrupted run keeps what it has.
 
 import importlib.metadata
 import platform
-import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from empirical.digest import ROOT, code_digest
+from empirical.digest import ROOT, code_digest, roots_of
 from empirical.testbed.batch import Failure, attempt, open_folder, settled, task_of
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
@@ -274,10 +273,3 @@ def _work(
         return run_claim(
             claim, Profile(profile), module=module, roots=roots, found=found
         )
-
-
-def roots_of(module: str) -> tuple[Path, ...]:
-    """Return where the sources of an imported module and of this project are found."""
-    file = sys.modules[module].__file__
-    assert file is not None
-    return tuple(dict.fromkeys((Path(file).parents[module.count(".")], ROOT)))

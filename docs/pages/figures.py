@@ -10,7 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from empirical.digest import code_digest
+from empirical.digest import code_digest, roots_of
 from pages.writing import write_all
 from verify import figures
 from verify.figures import Picture
@@ -150,7 +150,9 @@ def _code(picture: Picture) -> str:
     return _digest(module)
 
 
-_digest = cache(code_digest)
+@cache
+def _digest(module: str) -> str:
+    return code_digest(module, roots_of(module))
 
 
 @cache

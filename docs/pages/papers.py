@@ -19,12 +19,14 @@ from verify.claim import FAULTS
 from verify.items import Paper, papers
 from verify.report import rows as values
 from verify.report.html.markup import anchor, text
-from verify.report.html.templating import SHOWN_CASES, templates
+from verify.report.html.templating import templates
 from verify.report.rows import Row
 
 HERE = Path(__file__).parent
 FRONT = "condition_numbers"
 """The picture of the front page, where it is drawn; else the first that is."""
+SHOWN_CASES = 6
+"""So many cases of a claim are on its page, the worst."""
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#$|~])")
 
@@ -262,6 +264,7 @@ def _environment(prefix: str, rows: Mapping[str, Row]) -> Environment:
         **made.filters,
         "link": link,
         "dressed": dressed,
+        "hint": lambda row: Markup(' title="{}"').format(row.claim.title),
         "short": lambda paper: references.short_citation(paper.key),
     }
     return made

@@ -17,6 +17,7 @@ PACKAGES = {
 }
 _APART = (
     "verify.claims",
+    "verify.conftest",
     "verify.test_claims",
     "verify.mutants.",
     "verify.report.html.",

@@ -64,7 +64,14 @@ class Table:
             text = path.read_text(encoding="utf-8")
             if path.name == "pyproject.toml":
                 # The version and the tools' settings make no difference.
-                text = text[text.index("dependencies = [") : text.index("[dependency-")]
+                text = _installed(text)
+            elif path.name == "constraints.txt":
+                # Nor do pins of what only tests or documents take.
+                wanted = _installed((ROOT / "pyproject.toml").read_text("utf-8"))
+                lines = text.splitlines()
+                names = (line.partition("==")[0] for line in lines)
+                kept = zip(names, lines, strict=True)
+                text = "\n".join(line for name, line in kept if f'"{name}' in wanted)
             digest.update(f"{path.relative_to(ROOT)}\0{text}\0".encode())
         return digest.hexdigest()[:16]
 
@@ -96,6 +103,11 @@ class Table:
         path.write_text(
             self.block().sub(rf"\g<1>{table}\n\g<3>", text), encoding="utf-8"
         )
+
+
+def _installed(project: str) -> str:
+    """Return what a project's file says of its dependencies and extras."""
+    return project[project.index("dependencies = [") : project.index("[dependency-")]
 
 
 def _extras() -> Rows:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from empirical.checks import check_choice
-from empirical.digest import code_digest
+from empirical.digest import code_digest, roots_of
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.records import RunRecord, digest, identity
 
@@ -129,7 +129,8 @@ class Study(Generic[Item]):
     @property
     def code(self) -> str:
         """Digest of the code that makes the records."""
-        return code_digest(self.run.__module__)
+        module = self.run.__module__
+        return code_digest(module, roots_of(module))
 
     def identity(self, configuration: Item, setting: Setting) -> dict[str, Any]:
         """Return what a configuration's record must stand for; see `records.identity`."""

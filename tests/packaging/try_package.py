@@ -34,13 +34,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         (sdist,) = dist.glob("*.tar.gz")
         for made in (sdist, wheel):
             say(f"{made.name}: {made.stat().st_size / 1e6:.1f} MB")
-        present = [name for name in PYTHONS if shutil.which(name)]
+        present = [name for name in PYTHONS if runs(name)]
         if not present:
             say(f"none of {', '.join(PYTHONS)} is here")
             return 1
         for name in present:
             tried(name, wheel, Path(folder) / name, options.claim)
     return 0
+
+
+def runs(python: str) -> bool:
+    """Whether a Python is here and starts: a version manager's stand-in may not."""
+    if shutil.which(python) is None:
+        return False
+    return subprocess.run([python, "--version"], capture_output=True).returncode == 0
 
 
 def tried(python: str, wheel: Path, folder: Path, claim: str) -> None:

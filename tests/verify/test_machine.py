@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import pytest
 
+from empirical.digest import roots_of
 from verify import records, run
 from verify.claim import Profile
 from verify.compare import Outcome
@@ -53,7 +54,7 @@ def test_numbers(encoded: Any, number: Any, held: bool) -> None:
 
 def _shown(entry: Any, **fields: Any) -> dict[str, Any]:
     """Return what JSON shows of a record whose one case has these fields."""
-    roots = run.roots_of(entry.module)
+    roots = roots_of(entry.module)
     record = run.run_claim(entry.claim, Profile.QUICK, module=entry.module, roots=roots)
     case = CaseRecord(case={}, outcome=Outcome.HOLDS, **fields)
     row = Row(claim=entry.claim, record=replace(record, cases=(case,)), outcome="holds")

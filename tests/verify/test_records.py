@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from empirical.digest import code_digest
+from empirical.digest import code_digest, roots_of
 from verify import ledger, records, run
 from verify.claim import Profile
 from verify.compare import Estimate, Outcome
@@ -90,7 +90,7 @@ def test_a_damaged_record_is_named(toy_entry: Toy, tmp_path: Path, damage: str) 
 
 
 def _digest(entry: ledger.Entry) -> str:
-    return code_digest(entry.module, run.roots_of(entry.module))
+    return code_digest(entry.module, roots_of(entry.module))
 
 
 def test_a_record_is_stale_when_the_source_changes(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from empirical.digest import roots_of
 from verify import ledger, paths, records, run
 from verify.claim import Profile
 from verify.compare import Outcome
@@ -15,7 +16,7 @@ Toy = Callable[..., Any]
 
 
 def _run(entry: ledger.Entry) -> Record:
-    roots = run.roots_of(entry.module)
+    roots = roots_of(entry.module)
     return run.run_claim(entry.claim, module=entry.module, roots=roots)
 
 

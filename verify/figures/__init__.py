@@ -21,6 +21,7 @@ from verify.figures import (
     square_loss,
     theoretical,
 )
+from verify.figures.compact import Common
 from verify.figures.identity_map.table import DEPTH_CURVE
 from verify.figures.runs import Missing as Missing
 from verify.figures.runs import Records
@@ -110,10 +111,12 @@ class Picture:
         *,
         runs: Records | None = None,
         name: str = "",
+        common: Common | None = None,
     ) -> str:
         """Return the picture as SVG, or the table as HTML, for a page.
 
-        `name` is its id there, its own if empty.
+        `name` is its id there, its own if empty; `common` are the page's styles and
+        symbols, see `verify.figures.style.as_svg`.
 
         Raises
         ------
@@ -124,7 +127,11 @@ class Picture:
         if isinstance(made, Table):
             return made.html(name=name or self.name, title=self.title)
         return as_svg(
-            made, name=name or self.name, title=self.title, description=self.caption
+            made,
+            name=name or self.name,
+            title=self.title,
+            description=self.caption,
+            common=common,
         )
 
 

@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any
 
+from verify.figures.compact import Common, compacted
+from verify.figures.paths import rounded
+
 INK, FAINT = "#3b3f46", "#b9bdc4"
 """Text and frames; grids and guides."""
 
@@ -160,89 +163,50 @@ def label_end(ax: Any, x: float, y: float, text: str, colour: str) -> None:
 
 
 def as_svg(
-    figure: Any, *, name: str, title: str, description: str, themed: bool = True
+    figure: Any,
+    *,
+    name: str,
+    title: str,
+    description: str,
+    themed: bool = True,
+    common: Common | None = None,
 ) -> str:
     """Return a figure as one SVG element, the same text for the same figure.
 
     Parameters
     ----------
     name : str
-        Prefix of every id inside, unique on the page.
+        Its id and the start of every id inside, unique on the page.
     title, description : str
         What a screen reader says.
     themed : bool
         Whether colours are CSS variables (``--ink``, ``--guide``, ``--series-1`` to
         ``--series-6``, with fallbacks), for an SVG inside a page.
+    common : Common, optional
+        Styles and symbols of a page with many drawings, which it then has to hold. A
+        drawing without them is whole by itself. With them it is described by the element
+        ``{name}-caption`` of the page.
     """
     target = io.StringIO()
     with styled(name):
         figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    body = target.getvalue()
-    head, body = re.split(r"<svg ", body, maxsplit=1)[1].split(">", 1)
-    body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = _own_ids(body, name).replace("*{stroke", ".plot *{stroke")
-    # The page's own font: the names matplotlib writes may be missing there.
-    body = re.sub(r"font-family: [^;\"]*;? ?", "", body)
+    drawn = target.getvalue()
     if themed:
         for colour, variable in _VARIABLES.items():
-            body = body.replace(colour, f"var(--{variable}, {colour})")
-    body = _slimmed(body, name)
-    found = re.search(r'viewBox="([^"]*)"', head)
+            drawn = drawn.replace(colour, f"var(--{variable}, {colour})")
+    used = Common(prefix=f"{name}-") if common is None else common
+    body = compacted(drawn, used)
+    found = re.search(r'viewBox="([^"]*)"', drawn)
     assert found is not None
+    box = " ".join(rounded(float(number)) for number in found[1].split())
+    head = f'id="{name}" class="plot" viewBox="{box}" role="img"'
+    if common is not None:
+        return f'<svg {head} aria-labelledby="{name}-caption">{body}</svg>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg"'
-        f' xmlns:xlink="http://www.w3.org/1999/xlink" id="{name}" class="plot"'
-        f' viewBox="{found[1]}" role="img"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {head}'
         f' aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title>'
-        f'<desc id="{name}-desc">{escape(description)}</desc>{body.rstrip()}'
+        f'<desc id="{name}-desc">{escape(description)}</desc>'
+        f"<style>{used.sheet(f'#{name}')}</style><defs>{used.definitions()}</defs>"
+        f"{body}</svg>"
     )
-
-
-def _own_ids(body: str, name: str) -> str:
-    """Prefix the ids that are referred to and drop the others."""
-    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', body))
-
-    def rewrite(found: re.Match[str]) -> str:
-        return f' id="{name}-{found[1]}"' if found[1] in used else ""
-
-    body = re.sub(r' id="([^"]+)"', rewrite, body)
-    return re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)
-
-
-def _slimmed(body: str, name: str) -> str:
-    """Write shorter what looks the same: numbers, paths, styles that come again."""
-    place = r'\b(?:(?:d|x|y|width|height)=|transform=(?="(?:rotate|translate)))"[^"]*"'
-    body = re.sub(place, lambda found: _shortened(found[0]), body)
-    body = re.sub(r' transform="rotate\(-?0 [^"]*"', "", body)
-    body = re.sub(r"\s*\n\s*", "\n", body)
-    styles = re.findall(r' style="([^"]*)"', body)
-    again = [style for style in dict.fromkeys(styles) if styles.count(style) > 1]
-    rules = ""
-    for k, style in enumerate(again):
-        body = body.replace(f' style="{style}"', f' class="c{k}"')
-        rules += f"#{name} .c{k}{{{style}}}\n"
-    return _without_bare_groups(body.replace("</style>", f"\n{rules}</style>", 1))
-
-
-def _shortened(attribute: str) -> str:
-    """Round to hundredths of a point, and let lines follow without their letter."""
-    text = re.sub(r"\d+\.\d+", lambda found: f"{float(found[0]):.2f}", attribute)
-    text = re.sub(r"(\.\d*?)0+(?!\d)", r"\1", text).replace(". ", " ")
-    text = re.sub(r"\.(?=[\",)\n])", "", text)
-    text = re.sub(r"\s+", " ", text)
-    if text.startswith("d=") and not re.search("[A-KN-Yabd-y]", text[2:]):
-        text = text.replace(" L ", " ")
-    return text
-
-
-def _without_bare_groups(body: str) -> str:
-    kept: list[bool] = []
-    parts = re.split(r"(<g\b[^>]*(?<!/)>|</g>)", body)
-    for k, part in enumerate(parts):
-        if part.startswith("<g"):
-            kept.append(part != "<g>")
-        if part in ("<g>", "</g>"):
-            opened = kept[-1] if part == "<g>" else kept.pop()
-            parts[k] = part if opened else ""
-    return re.sub(r"\n+", "\n", "".join(parts))

@@ -1,6 +1,7 @@
 """``python -m verify.report``: run what has no current record, then render."""
 
 import argparse
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -136,9 +137,16 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
             profile=options.profile,
             whole=not (options.claims or _filtered(options)),
             runs=beside(folder, options.profile.value),
+            records=_seen_from(options.output, folder.parent),
         )
     colour = options.output is None and sys.stdout.isatty()
     return as_text(rows, width=shutil.get_terminal_size().columns, colour=colour)
+
+
+def _seen_from(output: Path | None, folder: Path) -> Path:
+    """Return the way from a page to a folder."""
+    here = Path.cwd() if output is None else output.parent
+    return Path(os.path.relpath(folder, here))
 
 
 def _write(text: str, output: Path | None) -> None:

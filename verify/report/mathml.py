@@ -41,8 +41,25 @@ def tree(latex: str) -> ET.Element:
     for element in found.iter():
         _check_inert(element)
         element.tag = element.tag.removeprefix(_MATHML)
+        # Says nothing of how it looks.
+        element.attrib.pop("fence", None)
+    _without_bare_rows(found)
     found.set("alttext", latex)
     return found
+
+
+_ROWS = {"math", "mstyle", "msqrt", "mtd", "mpadded", "mphantom"}
+"""Elements that are a row already."""
+
+
+def _without_bare_rows(element: ET.Element) -> None:
+    """Dissolve rows of one thing, and rows that are all that a row has."""
+    for k, child in enumerate(element):
+        _without_bare_rows(child)
+        if child.tag == "mrow" and len(child) == 1 and not child.attrib:
+            element[k] = child[0]
+    if element.tag in _ROWS and [child.tag for child in element] == ["mrow"]:
+        element[:] = list(element[0])
 
 
 def _check_inert(element: ET.Element) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from empirical.digest import code_digest
+from empirical.digest import code_digest, roots_of
 from verify import records
 from verify.claim import FAULTS, Claim, Evidence, Profile
 from verify.compare import Outcome
@@ -14,7 +14,6 @@ from verify.judging import checked
 from verify.ledger import Entry
 from verify.paths import SCALES, folder_of
 from verify.records import CaseRecord, Record
-from verify.run import roots_of
 
 STALE = "stale"
 NOT_RUN = "not run"

@@ -71,7 +71,14 @@ def formula(latex: str) -> Markup:
     True
     """
     try:
-        rendered = ET.tostring(tree(latex), encoding="unicode")
+        element = tree(latex)
+        # The statement is in the ledger; on a page of hundreds it would weigh.
+        del element.attrib["alttext"], element.attrib["display"]
+        rendered = ET.tostring(element, encoding="unicode").replace(" />", "/>")
+        # The same to the eye: brackets that keep their size.
+        rendered = re.sub(
+            r'<mo stretchy="false">([()[\]])</mo>', r"<mi>\1</mi>", rendered
+        )
     except Exception as error:  # the converter raises many kinds, and none is ours
         return Markup(
             '<p class="formula-error"><strong>This formula cannot be rendered</strong>'
@@ -94,11 +101,16 @@ def arguments(case: Mapping[str, Any]) -> str:
 
     >>> arguments({"rho": 0.5, "depths": [1, 2, 4, 8, 16, 32, 64, 128]})
     'rho = 0.5, depths = [1, 2, 4, …, 128]'
+    >>> arguments({"activation": {"a": [0.0, 0.9746794344808963]}})
+    'activation = (a = [0, 0.974679])'
     """
     return ", ".join(f"{key} = {_argument(value)}" for key, value in case.items())
 
 
 def _argument(value: Any) -> str:
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value).items()
+        return f"({', '.join(f'{key} = {_argument(each)}' for key, each in items)})"
     if isinstance(value, list):
         items = cast("list[Any]", value)
         shown = [_argument(item) for item in items]

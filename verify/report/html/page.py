@@ -2,10 +2,11 @@
 
 import base64
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from verify.claim import FAULTS, Evidence, Profile
 from verify.compare import Outcome
 from verify.figures.runs import Records
 from verify.items import Paper, papers
-from verify.paths import SCALES
+from verify.paths import SCALES, folder_of
 from verify.reading import Reading
-from verify.records import Record
+from verify.records import Record, path_of
 from verify.report import rows as values
 from verify.report.html import pictures
 from verify.report.html.templating import SHOWN_CASES, templates
@@ -57,6 +58,7 @@ def as_html(
     profile: Profile = Profile.QUICK,
     whole: bool = True,
     runs: Records | None = None,
+    records: Path | None = None,
 ) -> str:
     """Return the report as one self-contained HTML page, figures and style included.
 
@@ -74,13 +76,15 @@ def as_html(
         out, and of the figures only those of `rows` are drawn.
     runs : mapping, optional
         Records of trained networks by configuration, which some figures show.
+    records : Path, optional
+        Folder of the records, by profile, as seen from the page: claims link to theirs.
     """
     drawn = pictures.draw(rows, whole=whole, runs=runs)
     papers = tuple(OnTrial.of(rows))
     script = _file("script.js")
     red = sum(not row.settled for row in rows)
     waiting = [row for row in rows if row.outcome in (STALE, NOT_RUN)]
-    records = [row.record for row in rows if row.record is not None]
+    found = [row.record for row in rows if row.record is not None]
     context: dict[str, Any] = {
         "rows": rows,
         "papers": papers,
@@ -96,8 +100,8 @@ def as_html(
         "policy": policy(script),
         "count": Counter(row.kind for row in rows),
         "counts": values.counts(rows),
-        "cases": sum(len(record.cases) for record in records),
-        "seconds": sum(record.seconds for record in records),
+        "cases": sum(len(record.cases) for record in found),
+        "seconds": sum(record.seconds for record in found),
         "waiting": waiting,
         "wrong": [row for row in rows if not row.settled and row not in waiting],
         "refuted": [row for row in rows if row.claim.expected is Outcome.REFUTED],
@@ -112,10 +116,28 @@ def as_html(
         "outcomes": _OUTCOMES,
         "evidence": Evidence,
         "readings": Reading,
-        "made_with": _made_with(records),
+        "made_with": _made_with(found),
     }
     context["contents"] = _contents(context)
-    return templates().get_template("page.html").render(context)
+    made = templates().overlay()
+    made.filters = {**made.filters, "record_link": partial(_record_link, records)}
+    page = _CLOSED.sub("", made.get_template("page.html").render(context))
+    return _BETWEEN.sub(r"\1", page)
+
+
+_CLOSED = re.compile(r"</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>\s*")
+"""End tags that HTML lets be left out: of thousands of cells, a tenth of the page."""
+
+_BETWEEN = re.compile(r"\n+(</?(?:article|dl|div|h[2-4]|header|p|section)\b)")
+"""Line breaks before blocks, which nobody sees."""
+
+
+def _record_link(folder: Path | None, row: Row) -> str:
+    """Return where the record of a row is, empty if nobody said."""
+    if folder is None or row.record is None:
+        return ""
+    place = folder_of(Profile(row.record.profile), folder)
+    return path_of(row.claim.id, place).as_posix()
 
 
 def policy(script: str) -> str:

@@ -1,5 +1,6 @@
 """The figures of a page: each drawn once, shown near the top and with its claim."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +9,15 @@ from markupsafe import Markup
 
 from verify import figures
 from verify.figures import Missing, Picture
+from verify.figures.compact import Common
 from verify.figures.runs import Records
 from verify.records import CaseRecord, Record
 from verify.report.html import templating
 from verify.report.html.markup import anchor
 from verify.report.numbers import as_fields, flatten
 from verify.report.rows import Row
+
+_FALLBACK = re.compile(r", #\w+\)")
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,10 @@ class Drawn:
                 "", Markup(self.body.replace(f' id="{self.name}"', "", 1))
             )
         reference = Markup(
-            '<svg class="plot" viewBox="{}" role="img" aria-label="{}"><use href="#{}"'
-            ' width="100%" height="100%"/></svg>'
+            '<svg class="plot" viewBox="{}" role="img" aria-labelledby="{}-caption">'
+            '<use href="#{}" width="100%" height="100%"/></svg>'
         )
-        caption = self.picture.caption
-        return self._figure("", reference.format(self.view, caption, self.name))
+        return self._figure("", reference.format(self.view, self.name, self.name))
 
     def _figure(self, name: str, body: Markup) -> Markup:
         template = templating.templates().get_template("figure.html")
@@ -56,10 +59,25 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Pictures:
-    """All figures of a page: those shown on top, and those only with their claim."""
+    """All figures of a page: those shown on top, and those only with their claim.
+
+    `common` are the styles and symbols that their drawings share.
+    """
 
     gallery: tuple[Drawn, ...]
     others: dict[str, Drawn]
+    common: Common
+
+    @property
+    def sheet(self) -> Markup:
+        """The drawings' style sheet."""
+        # A page has its own colours.
+        return Markup(_FALLBACK.sub(")", self.common.sheet("svg")))
+
+    @property
+    def symbols(self) -> Markup:
+        """Markers and clips that drawings refer to."""
+        return Markup(self.common.definitions())
 
     def of(self, row: Row) -> Markup:
         """Return the figure of a claim's section, empty where it has none."""
@@ -81,6 +99,7 @@ def draw(
     and those of the topic that several of them share. `runs` are the records of trained
     networks, none by default.
     """
+    common = Common(prefix="s")
     gallery: list[Drawn] = []
     others: dict[str, Drawn] = {}
     for picture in figures.pictures():
@@ -88,10 +107,10 @@ def draw(
         if not (mine or whole or _shared(picture.topic, rows)):
             continue
         if picture.from_runs:
-            gallery.append(_drawn(picture, picture.name, None, mine, runs))
+            gallery.append(_drawn(picture, common, mine, runs=runs))
             continue
         if picture.from_theory:
-            gallery.append(_drawn(picture, picture.name, None, mine))
+            gallery.append(_drawn(picture, common, mine))
             continue
         recorded = sorted(
             (row for row in mine if row.record is not None), key=_size, reverse=True
@@ -100,11 +119,13 @@ def draw(
             gallery.append(_missing(picture, mine))
             continue
         first, *rest = recorded
-        gallery.append(_drawn(picture, picture.name, first.record, [first]))
+        gallery.append(_drawn(picture, common, [first], record=first.record))
         for row in rest:
             name = f"{picture.name}-{anchor(row.claim.id).replace('.', '-')}"
-            others[row.claim.id] = _drawn(picture, name, row.record, [row])
-    return Pictures(tuple(gallery), others)
+            others[row.claim.id] = _drawn(
+                picture, common, [row], record=row.record, name=name
+            )
+    return Pictures(tuple(gallery), others, common)
 
 
 def _shared(topic: str, rows: Sequence[Row]) -> bool:
@@ -115,13 +136,16 @@ def _shared(topic: str, rows: Sequence[Row]) -> bool:
 
 def _drawn(
     picture: Picture,
-    name: str,
-    record: Record | None,
+    common: Common,
     rows: Sequence[Row],
+    *,
+    record: Record | None = None,
+    name: str = "",
     runs: Records | None = None,
 ) -> Drawn:
+    name = name or picture.name
     try:
-        body = picture.markup(record, runs=runs, name=name)
+        body = picture.markup(record, runs=runs, name=name, common=common)
     except Missing as error:
         reason = f"Drawn from trained networks, not all of which are there: {error}."
         return Drawn(picture, name, _note(reason, "pending"), "", tuple(rows))

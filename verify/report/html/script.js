@@ -1,34 +1,41 @@
 "use strict";
 // Search and filters. The page is whole without them.
 const form = document.getElementById("filters");
-const lines = [...document.querySelectorAll("tr[data-claim]")].map((line) => {
-  const article = document.getElementById(line.dataset.claim);
-  return {
+const lines = [...document.querySelectorAll("table.claims tr:not(.group)")].flatMap((line) => {
+  const link = line.querySelector("td a");
+  if (!link) return [];
+  const article = document.getElementById(link.hash.slice(1));
+  return [{
     line,
     article,
-    paper: line.dataset.paper,
-    evidence: line.querySelector(".evidence").textContent,
-    verdict: line.querySelector(".verdict").textContent,
+    paper: line.parentElement.dataset.paper,
+    evidence: line.cells[1].textContent,
+    verdict: line.cells[3].textContent,
     words: "",
-  };
+  }];
 });
 const value = (name) => document.getElementById(name)?.value ?? "";
-const latex = (article) =>
-  [...article.querySelectorAll("math")].map((m) => m.getAttribute("alttext")).join(" ");
+// Formulas have letters for which keyboards have names: rho, \\rho.
+const greek = Object.fromEntries(
+  ("alpha α beta β gamma γ delta δ epsilon ϵ zeta ζ eta η theta θ kappa κ lambda λ mu μ nu ν" +
+    " xi ξ pi π rho ρ sigma σ tau τ phi ϕ chi χ psi ψ omega ω")
+    .split(" ").flatMap((each, k, all) => (k % 2 ? [] : [[each, all[k + 1]]])),
+);
+const letter = (word) => greek[word.replace(/^\\/, "")];
 
 function filter() {
   const wanted = value("search").toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   for (const one of lines) {
-    one.words ||= `${one.article.textContent} ${latex(one.article)}`.toLowerCase();
+    one.words ||= one.article.textContent.toLowerCase();
     const fits =
       ["paper", "evidence", "verdict"].every((n) => !value(n) || value(n) === one[n]) &&
-      wanted.every((word) => one.words.includes(word));
+      wanted.every((w) => one.words.includes(w) || one.words.includes(letter(w) ?? w));
     one.line.hidden = one.article.hidden = !fits;
     shown += fits;
   }
   for (const group of document.querySelectorAll("table.claims tbody"))
-    group.hidden = !group.querySelector("tr[data-claim]:not([hidden])");
+    group.hidden = !group.querySelector("tr:not(.group, [hidden])");
   for (const group of document.querySelectorAll("section.group"))
     group.hidden = !group.querySelector("article:not([hidden])");
   document.getElementById("shown").value = `${shown} of ${lines.length} claims`;
@@ -37,11 +44,22 @@ function filter() {
 // A link leads to its claim, whatever is filtered away.
 function reveal() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (!target?.matches("article.claim[hidden]")) return;
+  if (!target?.matches("article[hidden]")) return;
   form.reset();
   filter();
   target.scrollIntoView();
 }
+
+// A reference names its claim to who asks; those of the coverage have its colour too.
+addEventListener("mouseover", (event) => {
+  const link = event.target.closest?.("a.ref:not([title]), .items a:not([title])");
+  const article = link && document.getElementById(link.hash.slice(1));
+  if (article) link.title = article.querySelector("h4").textContent;
+});
+const kinds = new Map(lines.map((one) =>
+  [`#${one.article.id}`, one.line.cells[3].className]));
+for (const link of document.querySelectorAll(".items a"))
+  link.classList.add(kinds.get(link.getAttribute("href")));
 
 form.hidden = false;
 form.addEventListener("input", filter);

@@ -11,14 +11,15 @@ from markupsafe import Markup
 from empirical.digest import ROOT
 from verify import references
 from verify.claim import FAULTS, Claim
+from verify.items import papers
 from verify.records import CaseRecord, Record, badness
 from verify.report import functions, numbers
 from verify.report.html import markup
 from verify.report.rows import Row
 from verify.report.text import explain
 
-SHOWN_CASES = 5
-"""So many cases of a claim are listed, the worst; the JSON format has the others."""
+SHOWN_CASES = 3
+"""So many cases of a claim are shown, the worst; its record has the others."""
 
 COLOURS: Mapping[str, str] = {
     "hold": "holds",
@@ -55,11 +56,15 @@ def templates() -> Environment:
         "link": lambda row: f"#{markup.anchor(row.claim.id)}",
         "local": _local,
         "measured": lambda of, digits=6: numbers.measured_of(_case(of), digits),
+        "own_paper": _own_paper,
         "predicted": lambda of, digits=6: numbers.predicted_of(_case(of), digits),
         "reason": _reason,
         "resolves": _resolves,
         "tried": _tried,
-        "worst_cases": _worst_cases,
+        # Of places outside the page, where there are any.
+        "hint": _nothing,
+        "next_cases": _next_cases,
+        "record_link": _nothing,
     }
     environment.filters.update(filters)
     return environment
@@ -86,13 +91,25 @@ def _local(traceback: str) -> str:
 
 
 def _control(claim: Claim) -> Markup:
-    """Say how a claim is refuted on purpose."""
-    kind, words = functions.control(claim)
-    return Markup("{} (<i>{}</i>)").format(kind, markup.text(words))
+    """Say how a claim is refuted on purpose, or what corrects a false one."""
+    _, words = functions.control(claim)
+    return Markup("<i>{}</i>").format(markup.text(words))
 
 
-def _worst_cases(record: Record) -> list[CaseRecord]:
-    return sorted(record.cases, key=badness, reverse=True)[:SHOWN_CASES]
+def _nothing(_: Row) -> str:
+    return ""
+
+
+def _own_paper(row: Row) -> bool:
+    """Whether a claim's source is the paper under whose heading it stands."""
+    keys = {paper.prefix: paper.key for paper in papers()}
+    return row.claim.source.key == keys[row.claim.paper]
+
+
+def _next_cases(record: Record, shown: int) -> list[CaseRecord]:
+    """Return the cases that are worst but for the one that is shown by itself."""
+    worst, cases = record.worst, sorted(record.cases, key=badness, reverse=True)
+    return [case for case in cases if case is not worst][: shown - 1]
 
 
 def _tried(case: CaseRecord) -> str:

@@ -1,0 +1,144 @@
+"""The report, as a reader uses it."""
+
+from pathlib import Path
+
+import pytest
+from looking import PHONE, Open, Shown, faint, sticking_out
+
+MOST = 2_000_000
+"""Bytes of the whole ledger's report."""
+
+
+@pytest.fixture
+def shown(show: Open, report: Path) -> Shown:
+    return show(report)
+
+
+def _counted(shown: Shown) -> tuple[int, int]:
+    words = shown.page.locator("#shown").text_content().split()
+    return int(words[0]), int(words[2])
+
+
+def test_the_page_is_small_enough(report: Path) -> None:
+    assert report.stat().st_size <= MOST
+
+
+def test_nothing_is_complained_of_and_nothing_fetched(shown: Shown) -> None:
+    assert shown.complaints == []
+    assert shown.foreign == []
+
+
+def test_a_search_leaves_the_claims_that_have_its_words(shown: Shown) -> None:
+    page = shown.page
+    shown_first, of = _counted(shown)
+    assert shown_first == of == shown.visible("#sections article") > 600
+    page.fill("#search", "DC/thm3.2")
+    number, _ = _counted(shown)
+    assert 0 < number < of / 10
+    assert shown.visible("#sections article") == number
+    assert shown.visible(".claims tr:not(.group)") == number + 1  # and the heading
+    texts = page.locator("#sections article:not([hidden])").all_text_contents()
+    assert all("dc/thm3.2" in text.lower() for text in texts)
+    page.fill("#search", "")
+    assert _counted(shown) == (of, of)
+
+
+def test_greek_letters_are_found_by_their_names(shown: Shown) -> None:
+    page = shown.page
+    page.fill("#search", r"\kappa")
+    by_latex = _counted(shown)
+    page.fill("#search", "κ")
+    by_letter = _counted(shown)
+    assert by_latex == by_letter
+    assert 0 < by_letter[0] < by_letter[1]
+
+
+@pytest.mark.parametrize("name", ["paper", "evidence", "verdict"])
+def test_each_filter_parts_the_claims(shown: Shown, name: str) -> None:
+    page = shown.page
+    _, of = _counted(shown)
+    options = page.locator(f"#{name} option").evaluate_all(
+        "all => all.map(e => e.value).filter(Boolean)"
+    )
+    assert len(options) > 1
+    numbers = []
+    for option in options:
+        page.select_option(f"#{name}", option)
+        numbers.append(_counted(shown)[0])
+    assert all(numbers)
+    assert sum(numbers) == of
+    page.select_option(f"#{name}", "")
+
+
+def test_filters_act_together_and_what_is_empty_goes(shown: Shown) -> None:
+    page = shown.page
+    page.select_option("#paper", "sl")
+    number = _counted(shown)[0]
+    page.fill("#search", "dc/thm3.2")
+    assert _counted(shown)[0] < number
+    page.fill("#search", "no claim says this")
+    assert _counted(shown)[0] == 0
+    assert shown.visible("#sections h3") == 0
+
+
+def test_a_link_shows_its_claim_whatever_is_filtered_away(shown: Shown) -> None:
+    page = shown.page
+    page.select_option("#paper", "sl")
+    assert shown.visible("#dc-thm3\\.2") == 0
+    page.evaluate("location.hash = 'dc-thm3.2'")
+    page.wait_for_selector("#dc-thm3\\.2", state="visible")
+    assert _counted(shown)[0] == _counted(shown)[1]
+    # It is scrolled to smoothly: for as long as that takes.
+    assert page.locator("#dc-thm3\\.2").evaluate(
+        """e => new Promise((done) => {
+          const look = () => Math.abs(e.getBoundingClientRect().top) < innerHeight
+            ? done(true) : setTimeout(look, 50);
+          look();
+        })"""
+    )
+
+
+def test_a_slash_leads_to_the_search(shown: Shown) -> None:
+    shown.page.keyboard.press("/")
+    assert shown.page.evaluate("document.activeElement.id") == "search"
+
+
+def test_every_link_leads_to_a_place_of_the_page(shown: Shown) -> None:
+    gone = shown.page.evaluate(
+        """() => [...document.querySelectorAll('a[href^="#"], use')]
+          .map(e => e.getAttribute('href'))
+          .filter(h => !document.getElementById(h.slice(1)))"""
+    )
+    assert gone == []
+
+
+def test_a_reference_names_its_claim(shown: Shown) -> None:
+    link = shown.page.locator(".items a").first
+    link.dispatch_event("mouseover")
+    assert link.get_attribute("title")
+    assert link.get_attribute("class")
+
+
+def test_it_is_whole_without_scripts(show: Open, report: Path, shown: Shown) -> None:
+    plain = show(report, java_script_enabled=False)
+    assert plain.visible("#filters") == 0
+    assert plain.page.locator("#sections article").count() == _counted(shown)[1]
+    assert plain.page.locator("#sections article:visible").count() > 0
+    plain.page.goto(report.as_uri() + "#dc-thm3.2")
+    assert plain.page.locator("#dc-thm3\\.2").is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_needs_no_scrolling_sideways(
+    show: Open, report: Path, scheme: str
+) -> None:
+    phone = show(report, viewport=PHONE, color_scheme=scheme)
+    assert sticking_out(phone) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_can_be_told_from_what_is_behind_them(
+    show: Open, report: Path, scheme: str
+) -> None:
+    shown = show(report, color_scheme=scheme)
+    assert faint(shown, "main *:not(svg *, math *)") == []

@@ -1,0 +1,79 @@
+"""The built site, as a reader sees it."""
+
+from pathlib import Path
+
+import pytest
+from looking import PHONE, Open, faint, sticking_out
+
+PAGES = (
+    "index.html",
+    "learn.html",
+    "explore.html",
+    "tutorial.html",
+    "gallery.html",
+    "papers/dc.html",
+    "papers/sl.html",
+    "claims/dc-thm3.2.html",
+    "claims/sl-eq5.html",
+    "figures/dual_activations.html",
+    "findings/at-full-size.html",
+    "reference/theory.kernels.html",
+)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_complained_of_and_nothing_fetched(
+    show: Open, site: Path, name: str
+) -> None:
+    shown = show(site / name)
+    assert shown.complaints == []
+    assert shown.foreign == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_shows_it_and_it_can_be_read(
+    show: Open, site: Path, name: str, scheme: str
+) -> None:
+    phone = show(site / name, viewport=PHONE, color_scheme=scheme)
+    assert sticking_out(phone) == []
+    # What the pages write themselves; code is coloured by the theme.
+    assert (
+        faint(
+            phone,
+            "article :is(p, li, dt, dd, td, th, h1, h2, h3, a, small, span)"
+            ":not(pre *, svg *, math *, .headerlink)",
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_it_is_whole_without_scripts(show: Open, site: Path, name: str) -> None:
+    plain = show(site / name, java_script_enabled=False)
+    assert plain.page.locator("h1").first.is_visible()
+    assert plain.page.locator("article").first.inner_text().strip()
+
+
+def test_formulas_are_drawn_by_the_browser(show: Open, site: Path) -> None:
+    shown = show(site / "claims" / "dc-thm3.2.html")
+    boxes = shown.page.locator("math").evaluate_all(
+        "all => all.map(e => e.getBoundingClientRect()).map(b => [b.width, b.height])"
+    )
+    assert boxes
+    assert all(width > 0 and height > 0 for width, height in boxes)
+
+
+def test_the_search_finds_pages(show: Open, site: Path) -> None:
+    shown = show(site / "search.html", "?q=conditioning")
+    shown.page.wait_for_selector("#search-results li a")
+    assert shown.page.locator("#search-results li a").count() > 3
+
+
+def test_a_box_of_the_graph_leads_to_its_claim(show: Open, site: Path) -> None:
+    shown = show(site / "papers" / "dc.html")
+    link = shown.page.locator("svg.graph a").first
+    target = link.get_attribute("href")
+    link.click()
+    shown.page.wait_for_url(lambda url: url.endswith(target.removeprefix("..")))
+    assert shown.page.locator("h1").is_visible()
