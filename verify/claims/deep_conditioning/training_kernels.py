@@ -15,7 +15,7 @@ from theory import kernels
 from theory.activations import Activation
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import stated, unmet
-from verify.claims.deep_conditioning.training import DEPTHS, arm_of, runs_of
+from verify.claims.deep_conditioning.training import CLOSED, DEPTHS, arm_of, runs_of
 from verify.claims.deep_conditioning.training_start import ACTIVATIONS, configuration
 from verify.compare import AgreesTo, Contrast, EffectWithin
 from verify.reading import Reading
@@ -79,6 +79,7 @@ START = Claim(
     evidence=Evidence.TREND,
     cases=_SMALL,
     runs=_runs,
+    uses=CLOSED,
     measure=_at_start,
     compare=EffectWithin(),
     assumptions=_ASSUMPTIONS,
@@ -111,6 +112,7 @@ END = Claim(
     evidence=Evidence.TREND,
     cases=grid(scale=("small",), depth=DEPTHS["small"], rival=("relu",)),
     runs=runs_of,
+    uses=CLOSED,
     measure=_at_end,
     compare=EffectWithin(),
     assumptions=_ASSUMPTIONS,
@@ -162,6 +164,7 @@ STABLE = Claim(
     evidence=Evidence.TREND,
     cases=_SMALL,
     runs=_runs,
+    uses=CLOSED,
     predict=_predicted_step,
     measure=_stable_step,
     # A step of the grid, a factor of about 3.
