@@ -82,10 +82,10 @@ def observe(
     f = g.detach() / along(size, g)
     squares, overlap = _sum(f * f), _sum(targets * f)
     length, margin = f.norm(dim=2), margins(f, classes)
-    wrong = wrong_answers(f, targets) / len(inputs)
+    wrong = wrong_answers(f, targets).to(f.dtype) / len(inputs)
     found = {
         "loss": _sum(e * e) / len(inputs),
-        "error": wrong.to(f.dtype),
+        "error": wrong,
         "rho": size,
         "product": effective.prod(dim=1),
         "norms": norms(network, params),

@@ -203,8 +203,7 @@ def _plain_observed(
         e, length = g.numpy() - labels, np.linalg.norm(f, axis=1)
         margin = _margins(f, classes)
         squares, overlap = float((f * f).sum()), float((f * labels).sum())
-        # Kept in single precision.
-        error = float(np.float32(_error(f, labels)))
+        error = _error(f, labels)
         told += [float((e * e).sum()) / 9, error, rho, math.prod(acting), *norms]
         told += [squares, overlap, overlap / (_PENALTY + squares)]
         told += [-rho * float((e * f).sum()), *residual]
