@@ -81,7 +81,7 @@ OVERHEAD = Claim(
         r"\text{numbers: NormReLU} \le \text{ReLU}, \qquad"
         r" \text{kept for the backward pass: NormReLU} \le \text{norm and ReLU}"
     ),
-    source=Source("agarwal2021deep", "Section 1", Reading.QUOTED),
+    source=Source("agarwal2021deep", "Section 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(rival=("batch", "layer"), width=(128,), depth=(3, 32), batch=(7, 100)),
     predict=_of_rival,
