@@ -140,7 +140,7 @@ def calibrated(
     for draw in range(1, options.draws + 1):
         here = Place(root / f"redraw-{draw}", draw)
         for row in _tried(entries, options, here):
-            redrawn[row.claim.id].append(row.outcome)
+            redrawn[row.claim.id].append(found_in(row))
             if row.outcome not in (Outcome.ERROR, NOT_RUN):
                 measured = measured_again(row.claim, options.profile, here)
                 pools[row.claim.id].append(measured)

@@ -118,7 +118,7 @@ END = Claim(
     assumptions=_ASSUMPTIONS,
     finding=(
         "Against plain ReLU, whom the protocol named first, six networks do not decide: it"
-        " has 0.5 more at 16 layers and 0.8 at 32. Section 7's rivals were entered after that"
+        " has 0.5 more at 16 layers, 0.8 at 32. Section 7's rivals were entered after that"
         " had been seen."
     ),
     **stated(0.5),
