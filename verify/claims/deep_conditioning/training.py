@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from empirical.normrelu.experiments import Configuration
 from empirical.normrelu.study import STUDY
 from empirical.testbed.records import RunRecord
 from verify.claim import Claim, Evidence, Source, grid
@@ -31,6 +32,11 @@ LEARNT = 0.9
 def runs_of(*, scale: str, depth: int, rival: str) -> tuple[Run, ...]:
     arms = dict.fromkeys(("normrelu", rival))
     return tuple(Run(NETWORKS, f"{arm}-depth-{depth}", scale) for arm in arms)
+
+
+def configuration(arm: str, scale: str, depth: int) -> Configuration:
+    """Return what is trained of an arm at one depth."""
+    return NETWORKS.configuration(f"{arm}-depth-{depth}", scale)
 
 
 def arm_of(arm: str, scale: str, depth: int) -> RunRecord:
@@ -80,13 +86,15 @@ def _fall(*, scale: str, depth: int, rival: str) -> Contrast:
     return Contrast(cosines[:, 0], cosines[:, -1])
 
 
+def stable_step(arm: str, scale: str, depth: int) -> int:
+    """Return the place on the grid of the largest rate at which no network diverged."""
+    rates = configuration(arm, scale, depth).rates
+    return rates.index(arm_of(arm, scale, depth).fact("stable"))
+
+
 def _stable_steps(*, scale: str, depth: int, rival: str) -> int:
     """By how many steps of the grid the rival's largest stable rate is larger."""
-    rates = list(NETWORKS.configuration(f"{rival}-depth-{depth}", scale).rates)
-    rival_at, own = (
-        rates.index(arm_of(arm, scale, depth).fact("stable"))
-        for arm in (rival, "normrelu")
-    )
+    rival_at, own = (stable_step(arm, scale, depth) for arm in (rival, "normrelu"))
     return rival_at - own
 
 
@@ -96,8 +104,7 @@ def _one_step(**_case: Any) -> int:
 
 def _the_whole_grid(*, scale: str, depth: int, rival: str) -> int:
     """As if NormReLU were stable at the least rate of the grid alone."""
-    rates = NETWORKS.configuration(f"{rival}-depth-{depth}", scale).rates
-    return len(rates)
+    return len(configuration(rival, scale, depth).rates)
 
 
 BOTH, SHALLOWER, DEEPER = slice(None), slice(0, 1), slice(1, None)

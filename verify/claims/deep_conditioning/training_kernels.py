@@ -5,18 +5,24 @@ stable, met with the kernels of infinite width.
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from empirical.normrelu.study import examples_of, problem_of
 from empirical.normrelu.training import KERNEL
 from theory import kernels
-from theory.activations import Activation
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import stated, unmet
-from verify.claims.deep_conditioning.training import CLOSED, DEPTHS, arm_of, runs_of
-from verify.claims.deep_conditioning.training_start import ACTIVATIONS, configuration
+from verify.claims.deep_conditioning.training import (
+    CLOSED,
+    DEPTHS,
+    arm_of,
+    configuration,
+    runs_of,
+    stable_step,
+)
+from verify.claims.deep_conditioning.training_start import ACTIVATIONS
 from verify.compare import AgreesTo, Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import Run
@@ -36,34 +42,33 @@ def _runs(*, scale: str, depth: int, arm: str) -> tuple[Run, ...]:
 
 
 @lru_cache(maxsize=8)
-def _eigenvalues(scale: str, name: str, depth: int, layers: int) -> tuple[float, float]:
+def _eigenvalues(scale: str, arm: str, depth: int) -> tuple[float, float]:
     """Return the largest and least eigenvalues of an infinitely wide network's kernel.
 
     Weights W of a layer act as they are, not divided by the root of their inputs m: each
     layer's part of the tangent kernel is m times as large as in the NTK parametrisation.
     """
-    found = configuration(name, depth, scale)
+    found = configuration(arm, scale, depth)
     x = examples_of(found, problem_of(found)).inputs[:KERNEL].double().numpy()
-    sigma: Activation = ACTIVATIONS[name]
     first, others = (
         kernels.ntk(
-            x / math.sqrt(x.shape[1]), sigma, layers, trained=which, sphere=True
+            x / math.sqrt(x.shape[1]),
+            ACTIVATIONS[arm],
+            depth,
+            trained=which,
+            sphere=True,
         )
-        for which in ([1], range(2, layers + 2))
+        for which in ([1], range(2, depth + 2))
     )
     values = np.linalg.eigvalsh(x.shape[1] * first + found.width * others)
     return float(values[-1]), float(values[0])
 
 
-def _log_condition(scale: str, arm: str, depth: int, layers: int) -> float:
-    largest, least = _eigenvalues(scale, arm, depth, layers)
-    return math.log10(largest / least)
-
-
 def _at_start(*, scale: str, depth: int, arm: str) -> Contrast:
     """Measured less predicted log10 of the condition number, one a network."""
     measured = arm_of(arm, scale, depth).draws.series("condition")[:, 0]
-    return Contrast.alone(measured - _log_condition(scale, arm, depth, depth))
+    largest, least = _eigenvalues(scale, arm, depth)
+    return Contrast.alone(measured - math.log10(largest / least))
 
 
 _SMALL = grid(scale=("small",), depth=DEPTHS["small"], arm=("normrelu", "selu"))
@@ -126,31 +131,20 @@ END = Claim(
 
 
 def _stable_step(*, scale: str, depth: int, arm: str) -> int:
-    """Return the place on the grid of the largest rate at which no network diverged."""
-    return _rates(arm, depth, scale).index(arm_of(arm, scale, depth).fact("stable"))
+    return stable_step(arm, scale, depth)
 
 
-def _rates(arm: str, depth: int, scale: str) -> tuple[float, ...]:
-    return configuration(arm, depth, scale).rates
+def _predicted_step(*, scale: str, depth: int, arm: str, scaled: bool = False) -> int:
+    """Return the step of the grid below 2 (1 + beta) / lambda, -1 below them all.
 
-
-def _below(limit: float, rates: tuple[float, ...]) -> int:
-    """Return the place of the largest rate up to a limit, -1 below them all."""
-    return int(np.searchsorted(rates, limit, side="right")) - 1
-
-
-def _predicted_step(*, scale: str, depth: int, arm: str) -> int:
-    largest, _ = _eigenvalues(scale, arm, depth, depth)
-    limit = 2.0 * (1.0 + _MOMENTUM) * _CLASSES * KERNEL / largest
-    return _below(limit, _rates(arm, depth, scale))
-
-
-def _of_scaled_weights(*, scale: str, depth: int, arm: str) -> int:
-    """As in the NTK parametrisation, whose gradients are smaller by the root of units."""
-    largest, _ = _eigenvalues(scale, arm, depth, depth)
-    units = configuration(arm, depth, scale).width
-    limit = 2.0 * (1.0 + _MOMENTUM) * _CLASSES * KERNEL / (largest / units)
-    return _below(limit, _rates(arm, depth, scale))
+    With weights `scaled` as in the NTK parametrisation gradients are smaller, by the root
+    of the units.
+    """
+    found = configuration(arm, scale, depth)
+    largest, _ = _eigenvalues(scale, arm, depth)
+    steepest = largest / found.width if scaled else largest
+    limit = 2.0 * (1.0 + _MOMENTUM) * _CLASSES * KERNEL / steepest
+    return int(np.searchsorted(found.rates, limit, side="right")) - 1
 
 
 STABLE = Claim(
@@ -170,6 +164,6 @@ STABLE = Claim(
     measure=_stable_step,
     # A step of the grid, a factor of about 3.
     compare=AgreesTo(absolute=1.0),
-    must_refute=_of_scaled_weights,
+    must_refute=partial(_predicted_step, scaled=True),
     assumptions=(*_ASSUMPTIONS, "ten classes, equally likely at the start"),
 )

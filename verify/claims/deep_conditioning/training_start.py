@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.normrelu.experiments import Configuration, configurations
 from empirical.normrelu.networks import ARMS
 from empirical.normrelu.study import examples_of, network_of, problem_of
 from empirical.randomness import torch_generator
@@ -20,6 +19,7 @@ from theory import activations as act
 from theory import kernels, width
 from theory.activations import Activation
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning.training import configuration
 from verify.compare import Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -35,27 +35,20 @@ _PAIRS = 200
 _DEEPEST = 16
 _SOURCE = Source("agarwal2021deep", "Section 7", Reading.OURS)
 
-
-def configuration(arm: str, depth: int, scale: str = "small") -> Configuration:
-    """Return the configuration of an arm at one depth."""
-    name = f"{arm}-depth-{depth}"
-    return next(c for c in configurations(scale) if c.name == name)  # type: ignore[arg-type]
-
-
 # --- signals of the experiments' networks ---------------------------------------------
 
 
 @lru_cache(maxsize=1)
 def _pairs() -> Tensor:
     """Return test digits, neighbours are pairs: (400, 196), squared norm 196."""
-    setting = configuration("relu", _DEEPEST)
+    setting = configuration("relu", "small", _DEEPEST)
     return examples_of(setting, problem_of(setting)).test_inputs[: 2 * _PAIRS]
 
 
 @lru_cache(maxsize=len(ACTIVATIONS))
 def _signals(arm: str) -> Array:
     """Return products and lengths by network and layer, (networks, layers, 2)."""
-    setting = configuration(arm, _DEEPEST)
+    setting = configuration(arm, "small", _DEEPEST)
     network = network_of(setting, problem_of(setting))
     generators = [torch_generator(k, "signals at the start") for k in range(_NETWORKS)]
     found = []
@@ -90,7 +83,7 @@ def _over_pairs(kernel: Any) -> float:
 
 
 def _signals_of(activation: Activation, depth: int) -> Array:
-    units = configuration("relu", _DEEPEST).width
+    units = configuration("relu", "small", _DEEPEST).width
     return np.array(
         [
             _over_pairs(lambda r: width.nngp_mean(r, activation, depth, units)),
