@@ -111,7 +111,12 @@ BOTH, SHALLOWER, DEEPER = slice(None), slice(0, 1), slice(1, None)
 
 
 def trained(
-    *, rivals: tuple[str, ...], where: str, depths: slice = BOTH, **parts: Any
+    *,
+    rivals: tuple[str, ...],
+    where: str,
+    depths: slice = BOTH,
+    reading: Reading = Reading.READING,
+    **parts: Any,
 ) -> Claim:
     """Return a claim on NormReLU's networks against those of `rivals`, by depth."""
     cases = {
@@ -120,7 +125,7 @@ def trained(
     }
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return Claim(
-        source=Source("agarwal2021deep", where, Reading.READING),
+        source=Source("agarwal2021deep", where, reading),
         evidence=Evidence.TREND,
         cases=cases["small"],
         larger_cases={"full": cases["full"], "gpu": cases["paper"]},

@@ -17,10 +17,12 @@ from verify.claims._predictors import stated, unmet
 from verify.claims.deep_conditioning.training import (
     CLOSED,
     DEPTHS,
+    SHALLOWER,
     arm_of,
     configuration,
     runs_of,
     stable_step,
+    trained,
 )
 from verify.claims.deep_conditioning.training_start import ACTIVATIONS
 from verify.compare import AgreesTo, Contrast, EffectWithin
@@ -98,12 +100,15 @@ START = Claim(
 )
 
 
-def _at_end(*, scale: str, depth: int, rival: str) -> Contrast:
-    treated, baseline = (
-        arm_of(arm, scale, depth).draws.series("condition")[:, -1]
+def _conditions(
+    series: str, time: int, *, scale: str, depth: int, rival: str
+) -> Contrast:
+    """Return log10 of condition numbers at a time, the rival's first."""
+    rivals, own = (
+        arm_of(arm, scale, depth).draws.series(series)[:, time]
         for arm in (rival, "normrelu")
     )
-    return Contrast(treated, baseline)
+    return Contrast(rivals, own)
 
 
 END = Claim(
@@ -118,13 +123,62 @@ END = Claim(
     cases=grid(scale=("small",), depth=DEPTHS["small"], rival=("batch", "layer")),
     runs=runs_of,
     uses=CLOSED,
-    measure=_at_end,
+    measure=partial(_conditions, "condition", -1),
     compare=EffectWithin(),
     assumptions=_ASSUMPTIONS,
     finding=(
         "Against plain ReLU, whom the protocol named first, six networks do not decide: it"
         " has 0.5 more at 16 layers, 0.8 at 32. Section 7's rivals were entered after that"
         " had been seen."
+    ),
+    **stated(0.5),
+)
+
+
+_TOP = partial(
+    trained,
+    items=("Sec11",),
+    where="Section 7",
+    reading=Reading.OURS,
+    compare=EffectWithin(),
+)
+
+TOP_START = _TOP(
+    id="dc/sec11-top-start",
+    title="Top layers' kernels start better conditioned with NormReLU than without",
+    statement=(
+        r"\log_{10} \kappa(K^{(L)}_0)\text{: rival} - \text{NormReLU} \ge \tfrac12"
+    ),
+    rivals=("relu", "layer"),
+    measure=partial(_conditions, "top_condition", 0),
+    **stated(0.5),
+)
+
+_END = partial(
+    _TOP,
+    statement=(
+        r"\log_{10} \kappa(K^{(L)}_T)\text{: rival} - \text{NormReLU} \ge \tfrac12"
+    ),
+    measure=partial(_conditions, "top_condition", -1),
+)
+
+TOP_END = _END(
+    id="dc/sec11-top-end",
+    title="Top layers' kernels end better conditioned with NormReLU than without",
+    rivals=("relu", "layer"),
+    **stated(0.5),
+)
+
+TOP_BATCH = _END(
+    id="dc/sec11-top-batch",
+    title="Top layers' kernels end better conditioned with NormReLU than with BatchNorm",
+    rivals=("batch",),
+    depths=SHALLOWER,
+    finding=(
+        "The protocol asks it of both depths. At 32 layers six networks do not decide:"
+        " batch normalisation's condition numbers spread from 10^4.2 to 10^6.7, against"
+        " 10^3.2 to 10^3.9, and the difference of the means, 1.7, is larger than 0.5 by no"
+        " more than its uncertainty."
     ),
     **stated(0.5),
 )
