@@ -15,6 +15,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +142,7 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _normrelu() -> Rows:
+def _normrelu(folder: str, depths: Sequence[int]) -> Rows:
     """Read the records of the networks with NormReLU and of their rivals."""
     # Loaded here: `--check` needs no records.
     from empirical.testbed.records import RunRecord
@@ -148,26 +150,40 @@ def _normrelu() -> Rows:
     arms = ("normrelu", "selu", "relu", "batch", "layer")
     names = ("NormReLU", "SELU", "ReLU", "BatchNorm", "LayerNorm")
     rows: Rows = []
-    for depth in (16, 32):
-        for arm, name in zip(arms, names, strict=True):
-            path = ROOT / "results" / "quick" / "runs" / f"{arm}-depth-{depth}.json"
-            record = RunRecord.read(path)
-            if record is None:
-                raise SystemExit(f"{path} is not there: `python -m verify run dc/fig3`")
-            fit, test = (
-                record.draws.series(f"{n}_accuracy") for n in ("train", "test")
+    for depth, (arm, name) in product(depths, zip(arms, names, strict=True)):
+        path = ROOT / "results" / folder / "runs" / f"{arm}-depth-{depth}.json"
+        record = RunRecord.read(path)
+        if record is None:
+            raise SystemExit(
+                f"{path} is not there: `python -m verify run dc/fig3 dc/fig1 dc/fig7"
+                f" --profile {folder}`"
             )
-            # Below the readout: the last hidden layer's.
-            cosine = record.draws.series("cosines")[:, :, -1].mean(axis=0)
-            shares = (fit[:, 1], fit[:, -1], test[:, -1])
-            numbers = [f"{100.0 * each.mean():.0f}" for each in shares]
-            numbers += [f"{value:.2f}" for value in (cosine[0], cosine[-1])]
-            conditions = record.draws.series("condition").mean(axis=0)
-            numbers += [f"{10.0**value:.0f}" for value in conditions[[0, -1]]]
-            rates = [f"{record.fact(key):g}" for key in ("rate", "stable")]
-            rows.append([name, str(depth), *rates, *numbers])
+        series = record.draws.series
+        fit, test = (series(f"{split}_accuracy") for split in ("train", "test"))
+        shares = (fit[:, 1], fit[:, -1], test[:, -1])
+        # Below the readout: the last hidden layer's.
+        cosine = series("cosines")[:, [0, -1], -1].mean(axis=0)
+        rows.append(
+            [
+                *(name, str(depth)),
+                *(f"{record.fact(key):g}" for key in ("rate", "stable")),
+                *(f"{100.0 * each.mean():.0f}" for each in shares),
+                " / ".join(f"{value:.2f}" for value in cosine),
+                *(
+                    " / ".join(f"{v:.1f}" for v in series(of)[:, [0, -1]].mean(axis=0))
+                    for of in ("condition", "top_condition")
+                ),
+            ]
+        )
     return rows
 
+
+_NORMRELU = (
+    *("arm", "hidden layers", "rate chosen", "largest stable"),
+    *("fit after one epoch", "fit at the end", "test"),
+    *("cosine, start / end", "tangent kernel", "top layer's kernel"),
+)
+"""Of kernels, log10 of condition numbers at the start and at the end."""
 
 TABLES = (
     Table(
@@ -178,17 +194,15 @@ TABLES = (
         measure=_extras,
         words=2,
     ),
-    Table(
-        name="normrelu",
-        document="docs/normrelu.md",
-        head=(
-            *("arm", "hidden layers", "rate chosen", "largest stable"),
-            *("fit after one epoch", "fit at the end", "test"),
-            *("cosine at the start", "at the end"),
-            *("condition number at the start", "at the end"),
-        ),
-        sources=("empirical/normrelu/[a-z]*.py",),
-        measure=_normrelu,
+    *(
+        Table(
+            name=name,
+            document="docs/normrelu.md",
+            head=_NORMRELU,
+            sources=("empirical/normrelu/[a-z]*.py",),
+            measure=partial(_normrelu, folder, depths),
+        )
+        for name, folder, depths in (("normrelu", "quick", (16, 32)),)
     ),
 )
 
