@@ -23,6 +23,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from empirical.digest import substance  # noqa: E402
+
 Rows = list[list[str]]
 
 
@@ -64,8 +66,11 @@ class Table:
         digest = hashlib.sha256()
         for path in paths:
             text = path.read_text(encoding="utf-8")
+            if path.suffix == ".py":
+                # Comments and docstrings make no difference.
+                text = substance(path.read_bytes()).decode()
             if path.name == "pyproject.toml":
-                # The version and the tools' settings make no difference.
+                # Nor do the version and the tools' settings.
                 text = _installed(text)
             elif path.name == "constraints.txt":
                 # Nor do pins of what only tests or documents take.

@@ -56,7 +56,10 @@ def _parser() -> argparse.ArgumentParser:
         "claims", nargs="*", metavar="CLAIM", help="ids, their starts, or papers"
     )
     parser.add_argument(
-        "--format", choices=("text", "markdown", "html", "json"), default="text"
+        "--format",
+        choices=("text", "markdown", "html", "json"),
+        default="text",
+        help="how the report is written (default: text)",
     )
     parser.add_argument(
         "--paper", choices=[p.prefix for p in papers()], help="claims of one paper"
@@ -64,18 +67,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--evidence",
         choices=[kind.name.lower() for kind in Evidence],
-        help="claims that are known in one way",
+        help="claims with one kind of evidence",
     )
-    parser.add_argument("--outcome", choices=KINDS, help="show only what came out so")
-    parser.add_argument("--output", type=Path, metavar="PATH", help="default: stdout")
-    parser.add_argument("--rerun", action="store_true", help="run all, current or not")
+    parser.add_argument("--outcome", choices=KINDS, help="claims with one outcome")
     parser.add_argument(
-        "--no-run", action="store_true", help="show the records there are, run nothing"
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="file of the report; stdout by default",
+    )
+    parser.add_argument(
+        "--rerun",
+        action="store_true",
+        help="run every claim, also those whose record is current",
+    )
+    parser.add_argument(
+        "--no-run", action="store_true", help="run nothing, show the records that exist"
     )
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="undecided, open, stale and claims that were not run count as failures",
+        help="fail on undecided, open, stale and missing claims, too",
     )
     parser.add_argument(
         "--package", default=index.CLAIMS_PACKAGE, help=argparse.SUPPRESS
