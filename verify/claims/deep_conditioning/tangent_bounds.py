@@ -618,7 +618,7 @@ COR_39 = Claim(
     items=("Cor3.9", "AsmB"),
     title=(
         "The tangent kernel's condition number under Assumption B: Corollary"
-        " 3.9 as printed"
+        " 3.9 as stated"
     ),
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption B", "L at least the printed threshold"),
