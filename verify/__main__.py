@@ -81,8 +81,12 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True)
     for name, what, number in (
         ("list", "list claims", "*"),
-        ("run", "run claims, current or not, and show what was found", "+"),
-        ("show", "say what a claim states and what was found", "+"),
+        (
+            "run",
+            "run claims, even if their record is current, and show the results",
+            "+",
+        ),
+        ("show", "show a claim's statement and its result", "+"),
     ):
         action = actions.add_parser(name, help=what, description=what)
         action.add_argument("claims", nargs=number, metavar="CLAIM")

@@ -238,7 +238,7 @@ comparison's level allows in one of a hundred.
 
 
 def _parser() -> argparse.ArgumentParser:
-    what = "Try claims on networks trained wrongly, drawn anew, and on arms alike."
+    what = "Run claims on networks trained wrongly or drawn anew, and on equal arms."
     parser = argparse.ArgumentParser(
         prog="python -m verify.calibrate", description=what
     )
@@ -254,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
         "--output",
         type=Path,
         metavar="PATH",
-        help="write the page there, not to stdout",
+        help="write the page to this file instead of stdout",
     )
     command.add_common_options(parser)
     return parser

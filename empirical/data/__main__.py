@@ -20,11 +20,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for command, text in (
         ("fetch", "download and verify a data set"),
-        ("show", "print source, size and digest of what is found"),
+        ("show", "print source, size and checksum of the data sets found"),
     ):
         one = commands.add_parser(command, help=text, description=text)
         one.add_argument("name", choices=NAMES)
-        one.add_argument("--data-folder", type=Path, help="instead of the user's cache")
+        one.add_argument(
+            "--data-folder", type=Path, help="folder to use instead of the user's cache"
+        )
         if command == "show":
             one.add_argument("--split", choices=("train", "test"), default="train")
             one.add_argument("--allow-unverified", action="store_true")

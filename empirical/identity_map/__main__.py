@@ -39,15 +39,15 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     text = "weight layers; default: 5"
     network.add_argument("--layers", type=int, default=5, help=text)
     add_options(network, copier, skip=("kind", "shape", "layers", "width"))
-    text = "units or channels; default: 16 channels, or as many units as pixels"
+    text = "units or channels; default: 16 channels, or one unit per pixel"
     network.add_argument("--width", type=int, help=text)
-    text = "edge of the images; default: 14"
+    text = "edge of the images in pixels; default: 14"
     parser.add_argument("--size", type=int, default=14, help=text)
     text = "train on one example of each of these classes; default: 7"
     parser.add_argument("--labels", nargs="+", type=int, default=[7], help=text)
-    text = "train on this picture instead, scaled to the network's size"
+    text = "train on this image file instead, scaled to the network's size"
     parser.add_argument("--image", metavar="FILE", default="", help=text)
-    text = "draw what the first network makes of pictures to this file"
+    text = "draw the first network's outputs for test images to this file"
     parser.add_argument("--pictures", type=Path, metavar="FILE", help=text)
     command.add_files(parser)
 
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "empirical.identity_map",
         [command.Single("train", "train one network", _add_train, _train)],
         argv,
-        about="Train networks to copy images, and show what they learnt.",
+        about="Train networks to copy images, and show what they learned.",
     )
 
 

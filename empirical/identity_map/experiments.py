@@ -34,19 +34,19 @@ class Configuration:
     labels : tuple of tuple of int
         Training sets, one a group: an example of each label.
     skip : int
-        Examples of each label to pass over.
+        Number of examples of each label to skip.
     image : str
         File of a picture of one's own, in the place of a data set.
     examples : int, optional
-        Train on so many of the data set instead; `labels` then names the ones that are
-        looked at.
+        Train on this many examples of the data set instead of one per label; `labels`
+        then selects the images that are measured.
     schemes : tuple of str
-        Initialisations, one a group.
+        Initialisation schemes; each is a group of networks.
     rates : tuple of float, optional
         Learning rates, one a group; the recipe's when absent.
     seeds : tuple of int
     fault : str
-        What is wrong with the training, one of `FAULTS`, or nothing.
+        A fault to plant in the training, one of `FAULTS`.
     measurements : tuple of str
         Among `measures.MEASUREMENTS`.
     settings : mapping

@@ -35,11 +35,12 @@ def copier(
         Hidden units (fcn) or hidden channels (cnn). A residual network has the width of
         its images; a network of one layer has none.
     kernel : int
-        Edge of the convolutions' kernels, odd. Only a cnn looks at it.
+        Edge of the convolution kernels, odd; used by a cnn only.
     activation : {"relu", "linear"}
     bias : bool
-        Of every layer; the paper's text has them, its table of sizes does not count
-        them. Without them a network maps twice an image to twice its output.
+        Add biases to every layer. The paper's text mentions them, its table of sizes
+        does not count them. Without biases a network maps twice an image to twice its
+        output.
 
     Raises
     ------

@@ -35,21 +35,22 @@ class Recipe:
     Attributes
     ----------
     optimiser : str
-        A key of `RATES`.
+        A key of `RATES`, e.g. sgd or adam.
     rate : float, optional
-        Learning rate; absent, the paper's for that optimiser.
+        Learning rate; by default the paper's for the optimiser.
     momentum : float
         Of SGD.
     loss : {"mean", "half-sum"}
         Mean of squares over pixels and examples, or half their sum.
     steps : int
-        Budget: updates after the start or, with `release`, after the release.
+        Number of updates, counted from the start or, with `release`, from the end of
+        the plateau.
     release : float, optional
-        The budget starts counting when the loss first falls below `release` times the
-        first loss. Deep networks can sit on a plateau for a while: so all of them get
-        the same time behind it.
+        Updates are counted from when the loss first falls below `release` times the
+        initial loss. Deep networks can stay on a plateau for a while; in this way all
+        of them get the same number of updates after it.
     limit : int, optional
-        With `release`: most updates to wait for it; by default 10 `steps`.
+        With `release`: the most updates on the plateau; by default 10 times `steps`.
     schedule : tuple of float
         Fractions of the budget at which the rate drops.
     drop : float
@@ -57,25 +58,25 @@ class Recipe:
     clip : float, optional
         Largest norm of the gradient over all layers.
     rescale : bool
-        Until the release bring every gradient to the norm `clip`, small ones too:
-        otherwise a plateau at zero output lasts for ever.
+        On the plateau, rescale every gradient to the norm `clip`, small ones too;
+        otherwise a plateau at zero output would not end.
     floor : float, optional
         Stop when the loss has been at or below it for `patience` updates.
     patience : int
     trained : {"all", "bottom", "top"}
         All layers, or the first or the last alone.
     batch : int, optional
-        Examples drawn afresh (uniformly, with replacement) for each update; absent, all
-        of them. Networks trained side by side share them.
+        Batch size; examples are drawn uniformly with replacement, the same for networks
+        trained together. By default all examples are used.
     exploded : float
-        A loss above so many times the first one counts as diverged; so does one that is
-        not finite.
+        A loss above this multiple of the initial loss, or one that is not finite,
+        counts as diverged.
     retries : int
-        How often a diverged network is trained anew, from its first weights.
+        How often a diverged network is trained again from its initial weights.
     retry_rate : float
-        Factor of its rate each time.
+        Factor of the learning rate on each retry.
     check : int
-        Updates between looks at the losses.
+        Updates between checks of the losses.
 
     Raises
     ------

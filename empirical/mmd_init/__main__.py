@@ -30,9 +30,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
     from empirical.mmd_init.classifiers import STARTS
     from empirical.mmd_init.recipes import Recipe
 
-    text = "your own inputs: .npy or .pt, one a row; default: a data set's"
+    text = "your own inputs, .npy or .pt, one per row; default: a data set"
     parser.add_argument("--inputs", type=Path, help=text)
-    text = f"{', '.join((*NAMES, SAMPLE))} (4,000 digits that are always at hand); "
+    text = f"{', '.join((*NAMES, SAMPLE))} (4,000 digits that need no download); "
     text += "default: mnist"
     parser.add_argument("--data", default="mnist", help=text)
     parser.add_argument("--side", type=int, help="shrink images to this edge")
@@ -43,14 +43,14 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
     text = (
         "file for torch.load: `state`, of a torch.nn.Sequential of Linear and ReLU, and"
-        " `inputs`, with the mean and deviation that they were standardised by"
+        " `inputs`, with the mean and standard deviation used to standardise them"
     )
     parser.add_argument("--output", type=Path, required=True, help=text)
-    text = "file of the losses on the way, JSON"
+    text = "file for the losses during training, JSON"
     parser.add_argument("--record", type=Path, help=text)
-    text = f"draw the losses, to a {', '.join(FORMATS)} file"
+    text = f"draw the losses to a {', '.join(FORMATS)} file"
     parser.add_argument("--figure", type=Path, metavar="FILE", help=text)
-    text = "stop when most perturbed networks are constant"
+    text = "stop if most perturbed networks are constant"
     parser.add_argument("--stop-degenerate", action="store_true", help=text)
     add_options(parser.add_argument_group("recipe"), Recipe())
 
@@ -268,7 +268,7 @@ def _say(text: str) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; see `command.main`. Divergence in pre-training is 1."""
-    about = "learn one initialisation, as a PyTorch state dict"
+    about = "learn one initialisation and write it as a PyTorch state dict"
     return command.main(
         "empirical.mmd_init",
         [command.Single("pretrain", about, _add, _pretrain)],

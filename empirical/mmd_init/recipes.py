@@ -55,39 +55,40 @@ class Recipe:
     Attributes
     ----------
     s : float
-        Of the noise: weights have variance s^2/n_in, biases s^2/n_out.
+        Scale of the noise: s^2/n_in is the variance for weights, s^2/n_out for biases.
     lam, xi : float
-        Weights of the losses against degenerate softmax and input-output detachment.
-        The former is meant for two classes: of three and more a constant prediction is
-        its minimum (`theory.mmd.degeneracy_floor`).
+        Weights of the degeneracy loss and the detachment loss. The former is meant for
+        two classes: from three classes on, its minimum is a constant prediction
+        (`theory.mmd.degeneracy_floor`).
     uni : float
-        Weight of uniformity itself; 0 leaves it out.
+        Weight of the uniformity loss; 0 leaves it out.
     perturbations, reference : int
-        Perturbed networks a step; uniform points a step, for the median distance and,
-        where `closed` is off or there are more than two classes, for the discrepancy.
+        Number of perturbed networks and of uniform points per step. The points serve
+        for the median distance and, if `closed` is off or there are more than two
+        classes, for the discrepancy.
     closed : bool
-        Whether two classes are compared with the uniform law itself.
+        For two classes, compare with the exact uniform law instead of samples of it.
     estimator : {"unbiased", "biased"}
     noise : {"auto", "gram", "explicit", "local"}
         How noise is drawn, see `empirical.mmd_init.noise`.
     batch : int
         Inputs a step.
     steps : int, optional
-        Steps in all, in the place of `epochs`.
+        Total number of steps, instead of `epochs`.
     epochs : int
         Passes through the inputs.
     rate : float
-        Of Adam, with the moments 0.9 and 0.999.
+        Learning rate of Adam (with the moments 0.9 and 0.999).
     window : int
-        The kept parameters are those at the end of the so many steps whose mean loss is
-        least.
+        The parameters kept are those at the end of the window of this many steps with
+        the least mean loss.
     degenerate : float
-        A run is said to be degenerate when in two windows on end so large a share of
+        A run counts as degenerate if in two consecutive windows at least this share of
         perturbed networks predict one class for their whole batch, ...
     grace : int
-        ... after so many windows.
+        Number of windows before a run can count as degenerate.
     frozen : bool
-        Whether all layers but the last stay as they are.
+        Train only the last layer; all others keep their initial weights.
 
     Raises
     ------
@@ -165,7 +166,7 @@ class FinetuneRecipe:
     batch : int
         Examples a step; an epoch's last batch may be smaller.
     frozen : bool
-        Whether all layers but the last stay as they are.
+        Train only the last layer; all others keep their initial weights.
 
     Raises
     ------
@@ -206,7 +207,7 @@ class RandomLabelRecipe:
     window : int
         Steps over which losses are averaged to choose what to keep.
     frozen : bool
-        Whether all layers but the last stay as they are.
+        Train only the last layer; all others keep their initial weights.
 
     Raises
     ------

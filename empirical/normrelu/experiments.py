@@ -29,28 +29,27 @@ class Configuration:
     network : str
         One of `NETWORKS`.
     depth, width : int
-        Hidden layers and their units; of a residual network all layers, 6n + 2, and the
-        channels of the first of its three stages.
+        Number and width of hidden layers; for a residual network, the number of all
+        layers, 6n + 2, and the channels of the first of its three stages.
     rates : tuple of float
         Learning rates to choose from, increasing.
     epochs : int
-        Of the networks at the chosen rate; half of it to choose.
+        Epochs at the chosen rate; half as many are used to choose it.
     batch : int
-        Examples of an update.
+        Batch size.
     data : str
         A data set of `empirical.data`.
     per_class, tests, held_out : int
-        Training and test examples of each class; of the first, so many are held out while
-        rates are compared.
+        Training and test examples of each class, and how many of the former are held
+        out to choose the rate.
     side : int, optional
         Shrink images to this edge.
     chosen_by : tuple of int
-        Seeds of the networks that choose the rate.
+        Seeds of the networks that are used to choose the rate.
     seeds : tuple of int
-        Of the networks that count.
+        Seeds of the networks that are measured.
     fault : str
-        What is wrong with the training of these, one of `empirical.testbed.faults`, or
-        nothing.
+        A fault to plant in their training, one of `empirical.testbed.faults`.
 
     Raises
     ------

@@ -37,7 +37,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add_options(parser, _example(), skip=("name", "figures", "network"))
     network = parser.add_argument_group("network")
     network.add_argument("--family", choices=FAMILIES, default="bn", help="default: bn")
-    text = "hidden units, one a layer; default: 32 32 32"
+    text = "hidden units of each layer; default: 32 32 32"
     network.add_argument(
         "--widths", nargs="*", type=int, default=[32, 32, 32], help=text
     )

@@ -32,7 +32,7 @@ class Configuration:
     data : str
         A data set of `empirical.data`.
     labels : tuple of int
-        Classes, two for a network of one output.
+        Classes; a network with one output needs two.
     per_class, tests : int
         Training and test examples of each class.
     side, constant
@@ -40,10 +40,10 @@ class Configuration:
     scales : tuple of float
         Initial Frobenius norm of each layer, or rho(0) with weight normalisation.
     seeds : tuple of int
-        The same Gaussian numbers for every scale.
+        Seeds; a seed gives the same Gaussian numbers at every scale.
     dtype : {"float32", "float64"}
     shuffled : bool
-        Whether the training examples have each other's labels.
+        Shuffle the labels among the training examples.
 
     Raises
     ------

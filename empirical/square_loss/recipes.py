@@ -29,34 +29,35 @@ class Recipe:
     Attributes
     ----------
     epochs : int
-        With full batches an epoch is a step.
+        Number of epochs; with full batches an epoch is one step.
     rate : float
         Learning rate.
     momentum : float
-        Heavy-ball, as PyTorch has it.
+        Heavy-ball momentum, as in PyTorch.
     weight_decay : float
-        As PyTorch has it: that times the parameter is added to the gradient.
+        As in PyTorch: this multiple of the parameter is added to the gradient.
     decayed : {"all", "last"}
-        Every parameter, or only what carries the size of the network's output: the last
-        layer, or the scalar of the family ``"wn"``.
+        Which parameters decay: all, or only those that set the size of the output (the
+        last layer, or the scale of the family "wn").
     batch : int, optional
-        Examples a step, from an order drawn anew each epoch and shared by all replicates;
-        absent, all of them. An epoch's last batch may be smaller.
+        Batch size; the order is drawn anew each epoch and shared by all replicates, and
+        the last batch of an epoch may be smaller. By default all examples are used.
     schedule : tuple of float
         Fractions of the epochs at which the rate drops.
     drop : float
         Factor of each drop.
     stable : float, optional
-        Lower a replicate's rate so that ``rate * 2 mean_n |dg_n/dW|^2``, which bounds
-        rate times the largest curvature of the loss at the start, is at most this: a rule
-        for networks that the stated rate would blow up. The rates used are recorded.
+        Lower a replicate's rate so that ``rate * 2 mean_n |dg_n/dW|^2`` is at most this.
+        The product bounds the rate times the largest curvature of the loss at the start:
+        networks that would diverge at the stated rate are trained at a smaller one. The
+        rates used are recorded.
     frozen : bool
-        Whether hidden layers stay as they start, and the last one alone is trained.
+        Train only the last layer; hidden layers keep their initial weights.
     exploded : float
-        A loss above so many times the first counts as diverged; so does one that is not
-        finite.
+        A loss above this multiple of the initial loss, or one that is not finite,
+        counts as diverged.
     check : int
-        Steps between looks at the losses.
+        Steps between checks of the losses.
 
     Raises
     ------

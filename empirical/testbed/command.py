@@ -107,7 +107,7 @@ def main(
             single.name, help=single.about, description=single.about
         )
         one.fill = partial(_fill, single)
-    text = "run every configuration that has no record yet"
+    text = "train every configuration that has no record yet"
     many = commands.add_parser("batch", help=text, description=text)
     _add_batch(many)
     if add is not None:
@@ -162,21 +162,21 @@ def _setting() -> Setting:
 def _add_setting(parser: argparse.ArgumentParser, *skip: str) -> None:
     """Add the options of a `Setting`, and the deadline."""
     add_options(parser, _setting(), skip=("progress", "rows", *skip))
-    text = "stop after so long, with exit code 124; the next call goes on from there"
+    text = "stop after this many minutes, with exit code 124; the next call resumes"
     parser.add_argument("--minutes", type=float, help=text)
 
 
 def _add_batch(parser: argparse.ArgumentParser) -> None:
-    text = "folder of the records"
+    text = "folder for the records"
     parser.add_argument("--out", type=Path, required=True, help=text)
-    text = "train again even where there is a record"
+    text = "also train what already has a record"
     parser.add_argument("--rerun", action="store_true", help=text)
-    text = "processes on this machine, one thread each; default: one a core, or a GPU"
+    text = "processes on this machine, one thread each; default: one per core or GPU"
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--workers", type=int, metavar="N", help=text)
-    text = "address or file of a Dask scheduler, whose workers do the work"
+    text = "address or file of a Dask scheduler, to run tasks on its workers"
     where.add_argument("--scheduler", metavar="ADDRESS", help=text)
-    text = "divide replicates among so many tasks, where the study can; default: 1"
+    text = "divide a configuration's replicates among N tasks, if supported; default: 1"
     parser.add_argument("--parts", type=int, default=1, metavar="N", help=text)
     _add_setting(parser, "checkpoint")
 
@@ -189,9 +189,9 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         "--only",
         nargs="+",
         metavar="WORD",
-        help="only configurations whose name holds every WORD",
+        help="only configurations whose name contains every WORD",
     )
-    text = "only what one of these figures of the paper shows"
+    text = "only configurations that these figures of the paper show"
     parser.add_argument("--figures", nargs="+", type=int, metavar="NUMBER", help=text)
 
 
@@ -323,16 +323,16 @@ def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add where a record and its figure go."""
-    text = "file of the record, JSON; - is stdout; default: none is kept"
+    text = "file of the record, JSON; - prints it; default: none is kept"
     parser.add_argument("--output", type=Path, metavar="FILE", help=text)
-    text = f"draw what came out, to a {', '.join(FORMATS)} file"
+    text = f"draw the result to a {', '.join(FORMATS)} file"
     parser.add_argument("--figure", type=Path, metavar="FILE", help=text)
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
     """Add where `train_one` writes to."""
     add_output(parser)
-    text = "file of the first and last weights"
+    text = "file for the initial and final weights"
     parser.add_argument("--weights", type=Path, help=text)
 
 

@@ -42,13 +42,13 @@ class Setting:
     device : str
         auto, cpu or cuda[:i]
     data_folder : Path, optional
-        folder of the full data sets, in the place of the environment's DEEP_LEDGER_DATA
+        folder of the full data sets; the environment's DEEP_LEDGER_DATA otherwise
     allow_unverified : bool
-        take CIFAR-10 files whose pixels nothing vouches for
+        accept CIFAR-10 files with an unknown checksum
     progress : callable, optional
         Called now and then.
     checkpoint : Path, optional
-        file to go on from after a stop; it is removed with the record written
+        file to resume from after a stop; it is removed once the record is written
     rows : tuple of int, optional
         First and end of the replicates to run, where a `Study` can run part of them.
     """

@@ -1,4 +1,4 @@
-"""``python -m verify.mutants``: plant mistakes in the source, and see who notices."""
+"""``python -m verify.mutants``: plant mistakes, and report who notices."""
 
 import argparse
 import signal
@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
         "--share",
         type=float,
         default=1.0,
-        help="of the sample, the first mutations by lot (default: 1)",
+        help="share of the sample to try (default: 1)",
     )
     parser.add_argument(
         "--seed", type=int, default=SEED, help=f"of the lots (default: {SEED})"
@@ -174,10 +174,12 @@ def _parser() -> argparse.ArgumentParser:
         help="processes (default: 2)",
     )
     parser.add_argument(
-        "--tests", action="store_true", help="run tests against what claims leave"
+        "--tests",
+        action="store_true",
+        help="run the tests on mutations that no claim noticed",
     )
     parser.add_argument(
-        "--rerun", action="store_true", help="also what has a current verdict"
+        "--rerun", action="store_true", help="also try mutations with a current verdict"
     )
     parser.add_argument(
         "--uncovered",
@@ -189,14 +191,14 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path("results"),
         metavar="FOLDER",
-        help="where the lines of claims are kept (default: results)",
+        help="folder of the lines that claims execute (default: results)",
     )
     parser.add_argument(
         "--verdicts",
         type=Path,
         default=PLACE,
         metavar="FILE",
-        help="where verdicts are kept (default: beside this program)",
+        help="file of the verdicts (default: beside this program)",
     )
     return parser
 
