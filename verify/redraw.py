@@ -97,7 +97,7 @@ def as_text(entries: Sequence[Entry], found: dict[str, list[str]]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    what = "Try claims on training with networks of other seeds."
+    what = "Run claims on training with networks of other seeds."
     parser = argparse.ArgumentParser(prog="python -m verify.redraw", description=what)
     parser.add_argument(
         "claims", nargs="*", metavar="CLAIM", help="claims on training; all by default"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 from empirical.digest import substance  # noqa: E402
 
@@ -57,7 +57,8 @@ class Table:
     @property
     def file(self) -> Path:
         """Where the numbers are kept."""
-        return ROOT / "docs" / "numbers" / f"{self.name}.json"
+        name = self.name.replace(",", "").replace(" ", "-")
+        return ROOT / "docs" / "numbers" / f"{name}.json"
 
     @property
     def digest(self) -> str:
@@ -190,6 +191,21 @@ _NORMRELU = (
 )
 """Of kernels, log10 of condition numbers at the start and at the end."""
 
+
+def _effects(paper: str, *profiles: str) -> Callable[[], Rows]:
+    """Return what reads the effects of a paper's claims from the records."""
+
+    def measure() -> Rows:
+        from pages import effects
+
+        words = getattr(effects, paper.upper())
+        return effects.effects(words, ROOT / "results", *profiles)
+
+    return measure
+
+
+_EFFECT = ("claim", "effect", "limits")
+
 TABLES = (
     Table(
         name="extras",
@@ -208,6 +224,46 @@ TABLES = (
             measure=partial(_normrelu, folder, depths),
         )
         for name, folder, depths in (("normrelu", "quick", (16, 32)),)
+    ),
+    Table(
+        name="identity map, full",
+        document="docs/identity-map.md",
+        head=(*_EFFECT, "28 x 28", "verdict"),
+        sources=("results/full/id-*.json",),
+        measure=_effects("identity_map", "full"),
+        words=2,
+    ),
+    Table(
+        name="identity map, small",
+        document="docs/identity-map.md",
+        head=(*_EFFECT, "14 x 14", "verdict"),
+        sources=("empirical/identity_map/[a-z]*.py",),
+        measure=_effects("identity_map", "quick"),
+        words=2,
+    ),
+    Table(
+        name="square loss",
+        document="docs/square-loss.md",
+        head=(*_EFFECT, "small", "verdict", "full", "verdict"),
+        sources=("results/full/sl-*.json", "empirical/square_loss/[a-z]*.py"),
+        measure=_effects("square_loss", "quick", "full"),
+        words=2,
+    ),
+    Table(
+        name="learned starts, small",
+        document="docs/mmd-init.md",
+        head=(*_EFFECT, "from He's starts", "verdict"),
+        sources=("empirical/mmd_init/[a-z]*.py",),
+        measure=_effects("mmd_init", "quick"),
+        words=2,
+    ),
+    Table(
+        name="learned starts, full",
+        document="docs/mmd-init.md",
+        head=(*_EFFECT, "from Xavier's starts", "verdict"),
+        sources=("results/full/mmd-*.json",),
+        measure=_effects("mmd_init", "full"),
+        words=2,
     ),
 )
 

@@ -50,10 +50,13 @@ def _reported(
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m verify.report",
-        description="Show what was found for each claim.",
+        description="Run claims without a current record, and show all results.",
     )
     parser.add_argument(
-        "claims", nargs="*", metavar="CLAIM", help="ids, their starts, or papers"
+        "claims",
+        nargs="*",
+        metavar="CLAIM",
+        help="ids, beginnings of ids, or papers (default: all)",
     )
     parser.add_argument(
         "--format",
@@ -62,32 +65,38 @@ def _parser() -> argparse.ArgumentParser:
         help="how the report is written (default: text)",
     )
     parser.add_argument(
-        "--paper", choices=[p.prefix for p in papers()], help="claims of one paper"
+        "--paper",
+        choices=[p.prefix for p in papers()],
+        help="only claims of this paper",
     )
     parser.add_argument(
         "--evidence",
         choices=[kind.name.lower() for kind in Evidence],
-        help="claims with one kind of evidence",
+        help="only claims with this kind of evidence",
     )
-    parser.add_argument("--outcome", choices=KINDS, help="claims with one outcome")
+    parser.add_argument(
+        "--outcome", choices=KINDS, help="show only claims with this outcome"
+    )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="PATH",
-        help="file of the report; stdout by default",
+        help="file of the report (default: stdout)",
     )
     parser.add_argument(
         "--rerun",
         action="store_true",
-        help="run every claim, also those whose record is current",
+        help="run all claims, even if their record is current",
     )
     parser.add_argument(
-        "--no-run", action="store_true", help="run nothing, show the records that exist"
+        "--no-run",
+        action="store_true",
+        help="show the existing records and run nothing",
     )
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="fail on undecided, open, stale and missing claims, too",
+        help="count undecided, open, stale and missing claims as failures",
     )
     parser.add_argument(
         "--package", default=index.CLAIMS_PACKAGE, help=argparse.SUPPRESS

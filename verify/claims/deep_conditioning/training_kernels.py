@@ -78,7 +78,10 @@ _SMALL = grid(scale=("small",), depth=DEPTHS["small"], arm=("normrelu", "selu"))
 START = Claim(
     id="dc/sec11-condition-start",
     items=("Sec11",),
-    title="Tangent kernels of section 7's networks start conditioned as at infinite width",
+    title=(
+        "At initialisation, section 7's tangent kernels are conditioned as at"
+        " infinite width"
+    ),
     statement=(
         r"|\log_{10} \kappa(\Theta_0) - \log_{10} \kappa(\Theta_\infty)| \le 0.15"
     ),
@@ -114,7 +117,10 @@ def _conditions(
 END = Claim(
     id="dc/sec11-condition-end",
     items=("Sec11",),
-    title="Trained networks with NormReLU keep better conditioned kernels than with norms",
+    title=(
+        "Trained networks have better conditioned kernels with NormReLU than"
+        " with norm layers"
+    ),
     statement=(
         r"\log_{10} \kappa(\Theta_T)\text{: norm} - \text{NormReLU} \ge \tfrac12"
     ),
@@ -204,7 +210,9 @@ def _predicted_step(*, scale: str, depth: int, arm: str, scaled: bool = False) -
 STABLE = Claim(
     id="dc/sec7-rates-kernel",
     items=("Sec7-rates", "Sec11"),
-    title="The tangent kernel tells the largest stable rate to a step of the grid",
+    title=(
+        "The tangent kernel predicts the largest stable learning rate, to one grid step"
+    ),
     statement=(
         r"\eta_{stable} \approx \frac{2 (1 + \beta)\,10\,n}{\lambda_1(\Theta_\infty)}"
         r"\quad\text{within a factor 3}"
