@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import activations as act
+from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
@@ -169,4 +170,40 @@ LENGTHS = replace(
         pairs.LAWS[activation].one(mpmath.mpf(q))[0] for q in _SQUARES
     ],
     must_refute=partial(_predict_slope),
+)
+
+# --- the tangent kernel of opposite inputs ----------------------------------------------
+
+
+def _predict_kernel(*, activation: str) -> Array:
+    a = subject(activation).normalized()
+    return kernels.ntk_map(np.array(_DISTANCES) - 1.0, a, depth=1)
+
+
+def _measure_kernel(*, activation: str) -> list[Any]:
+    found = law(activation)
+    with mpmath.workprec(BITS):
+        each = [mpmath.mpf(d) - 1 for d in _DISTANCES]
+        return [found.normalised_dual(r) + r * found.normalised_slope(r) for r in each]
+
+
+def _wrong_kernel(*, activation: str) -> Array:
+    a = subject(activation).normalized()
+    return kernels.ntk_map(0.5 * np.array(_DISTANCES) - 1.0, a, depth=1)
+
+
+KERNEL = Claim(
+    id="dc/eq7-opposite",
+    items=("Eq7", "DefC.1"),
+    title="Tangent kernels of opposite inputs through one layer",
+    statement=r"T(-1 + d) = \hat\sigma(-1 + d) + (-1 + d)\, \hat\sigma'(-1 + d)",
+    source=Source(KEY, "Equation 7"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("relu", "relu_squared", "hard_tanh", "elu")),
+    predict=_predict_kernel,
+    measure=_measure_kernel,
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_wrong_kernel,
+    uses=("dc/defC.1-opposite",),
 )
