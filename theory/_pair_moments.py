@@ -78,14 +78,15 @@ def moments(
     u, weights = _nodes(k, activation.kinks)
     index, p = pairs(len(k)), len(k)
     m = len(index)
-    inverse = np.linalg.inv(k) if derivatives else None
+    inverse: Array | None = None
+    if derivatives:
+        inverse = np.linalg.inv(k).astype(np.float64)
     # Block by block: what is made of a block stays in the processor's cache.
-    table = sum(
-        _averages(
-            activation, u[:, i : i + BLOCK], weights[i : i + BLOCK], inverse, tangent
-        )
-        for i in range(0, weights.size, BLOCK)
-    )
+    shares = [
+        _averages(activation, u[:, b], weights[b], inverse, tangent=tangent)
+        for b in (slice(i, i + BLOCK) for i in range(0, weights.size, BLOCK))
+    ]
+    table: Array = np.sum(shares, axis=0)
     n, size = len(table), 2 * m + p * p
     # Without s' its averages stay zero.
     means, squares = np.zeros(size), np.zeros((size, size))
@@ -117,7 +118,8 @@ def _averages(
     u: Array,
     weights: Array,
     inverse: Array | None,
-    tangent: bool,  # noqa: FBT001
+    *,
+    tangent: bool,
 ) -> Array:
     """Return the share of some nodes in E f g, of products f by 1, products, powers of w.
 

@@ -317,9 +317,11 @@ def _entry(
         ratio = float(activation.dual(-1.0)) / activation.second_moment
         if abs(abs(ratio) - 1.0) < 1e-13:
             rho, sign = 1.0, math.copysign(1.0, ratio)
-    # From the first layer on: deep networks do not call as deep.
-    for layer in range(depth + 1):
-        state = _after(activation, layer, rho, tangent=kernel == "ntk")
+    tangent = kernel == "ntk"
+    # From the first layer on: each finds the one before it.
+    for layer in range(depth):
+        _after(activation, layer, rho, tangent=tangent)
+    state = _after(activation, depth, rho, tangent=tangent)
     if isinstance(state, int):
         raise ValueError(
             f"{who}: `depth` must leave inputs apart, but after {state} layers their"
