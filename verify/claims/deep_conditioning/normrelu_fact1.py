@@ -39,29 +39,28 @@ _RANGE = (-1.9, -0.6)  # kinks for which all of Fact 1 is proved
 # where a value is wanted and left out where only a sign is.
 
 
-def _mean_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
-    """Return m and its first two derivatives in gamma."""
-    s = gamma.sqrt()
-    t = c / s
-    density = normal_density(t)
-    return (
-        s * density - c * upper_tail(t) + shift_of(c),
-        density / (2 * s),
-        density * (t * t - 1) / (4 * gamma * s),
-    )
-
-
-def _length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
-    """Return q and its first two derivatives in gamma."""
+def _jets(gamma: Any, c: Any) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+    """Return m and q, each with its first two derivatives in gamma."""
     s = gamma.sqrt()
     t, b = c / s, shift_of(c)
     density, upper = normal_density(t), upper_tail(t)
-    one = s * density - c * upper
+    one, square = s * density - c * upper, density * (t * t - 1)
     return (
-        (gamma + c * c) * upper - c * s * density + 2 * b * one + b * b,
-        upper + b * density / s,
-        density / (2 * gamma) * (t + b * (t * t - 1) / s),
+        (one + b, density / (2 * s), square / (4 * gamma * s)),
+        (
+            (gamma + c * c) * upper - c * s * density + 2 * b * one + b * b,
+            upper + b * density / s,
+            (density * t + b * square / s) / (2 * gamma),
+        ),
     )
+
+
+def _mean_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
+    return _jets(gamma, c)[0]
+
+
+def _length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
+    return _jets(gamma, c)[1]
 
 
 def _length_slope(gamma: Any, c: Any) -> Any:
@@ -73,8 +72,7 @@ def _length_curvature(gamma: Any, c: Any) -> Any:
 
 
 def _bias_curvature(gamma: Any, c: Any) -> Any:
-    m, m1, m2 = _mean_jet(gamma, c)
-    q, q1, q2 = _length_jet(gamma, c)
+    (m, m1, m2), (q, q1, q2) = _jets(gamma, c)
     # (m^2/q)'' over a common denominator.
     top = 2 * (m1 * m1 + m * m2) * q * q - (4 * m1 * q1 * q + m * q2 * q) * m
     return ratio(top + 2 * m * m * q1 * q1, q**3)
@@ -88,7 +86,7 @@ def _square_curvature(gamma: Any, c: Any) -> Any:
 
 def _rest_share(gamma: Any, c: Any) -> Any:
     """1 - (a_0^2 + a_1^2)/q."""
-    m, q = _mean_jet(gamma, c)[0], _length_jet(gamma, c)[0]
+    (m, _, _), (q, _, _) = _jets(gamma, c)
     return 1 - ratio(m * m + gamma * upper_tail(c / gamma.sqrt()) ** 2, q)
 
 
@@ -180,9 +178,10 @@ def _quotient_of_bias(gamma: Any, c: Any) -> Any:
     """beta(gamma)/(gamma - 1)^2, regular at gamma = 1 because m(1) = 0."""
     # The mean value theorem on the hull, by the closed form of m': tighter than a jet.
     m = _mean_jet(gamma.union(flint.arb(1)), c)[1]
+    (mean, _, _), (square, _, _) = _jets(gamma, c)
     if not (gamma - 1).contains(flint.arb(0)):
-        m = m.intersection(_mean_jet(gamma, c)[0] / (gamma - 1))
-    return ratio(m**2, _length_jet(gamma, c)[0])
+        m = m.intersection(mean / (gamma - 1))
+    return ratio(m**2, square)
 
 
 def _measure_minimum(*, kinks: list[float]) -> Enclosure:

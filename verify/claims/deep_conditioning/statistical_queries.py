@@ -465,7 +465,7 @@ def _wrong_query_success(
 
 # 16,000 chains: a pilot of 4,000 with another seed showed a spread of about 5/m once the
 # martingale is subtracted; 6.5 standard errors are then 0.3/m, half of the discrepancy.
-def _curve(activation: str, width: int, chains: int = 16_000, depth: int = 40) -> Case:
+def _curve(activation: str, width: int, chains: int = 11_000, depth: int = 40) -> Case:
     return {
         "activation": activation,
         "rho": 0.0,
