@@ -211,9 +211,10 @@ CLAIMS = (
             "Ball arithmetic (Arb): integrals at 100 bits, boxes at 160",
         ),
         finding=(
-            "The step behind the tangent kernel's bound: with the correlations' own it"
-            " makes every term of the sum over layers at most the last. Sharp for the"
-            " second Hermite polynomial at every rho."
+            "This is the step behind the bound on the tangent kernel: together with"
+            " the bound on correlations, it makes every term of the sum over layers"
+            " at most the last one. It is sharp for the second Hermite polynomial at"
+            " every rho."
         ),
     ),
 )

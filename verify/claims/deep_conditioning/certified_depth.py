@@ -290,7 +290,9 @@ CLAIMS = (
         must_refute=_wrong_schedule,
         assumptions=(*_BALLS, "gains of a layer over mu: d (1 - d), r (1 - r)"),
         uses=("dc/lemC.5-certificate", "dc/B"),
-        finding="With the lemma's certificate: the theorem, at every depth.",
+        finding=(
+            "With the certificate of Lemma C.5 this gives the theorem at every depth."
+        ),
     ),
     Claim(
         id="dc/thm3.4-induction",
@@ -416,6 +418,6 @@ CLAIMS = (
         compare=CertifiedAtLeast(),
         must_refute=_wrong_two_points,
         assumptions=_BALLS,
-        finding="Attained by orthogonal points; nearly delta/2 for near ones.",
+        finding="Attained by orthogonal points; close points have nearly delta/2.",
     ),
 )

@@ -347,7 +347,10 @@ CLAIMS = (
         measure=_measure_all,
         compare=CertifiedAtMost(),
         must_refute=_predict_long,
-        finding="Every length from 1/2 to infinity, and by induction every depth.",
+        finding=(
+            "The certificate covers every length from 1/2 to infinity, and by induction"
+            " every depth."
+        ),
     ),
     _claim(
         "thmD.1-erf-above-one",
@@ -394,7 +397,7 @@ CLAIMS = (
         measure=_measure_convex,
         must_refute=_wrong_convex,
         assumptions=(_BALLS, "(z - sin z cos z)/z^3 is bounded, z = asin y"),
-        finding="With Lemma C.5 at either length: the lemma, at every scale.",
+        finding="With Lemma C.5 at each length, this gives the lemma at every scale.",
     ),
     _claim(
         "I.len-stable",

@@ -173,8 +173,8 @@ B_SCHEDULE = Claim(
     examples=_schedules,
     max_examples=150,
     finding=(
-        "The quotient of logarithms is often a whole number, and its rounding then costs"
-        " a layer; powers are compared instead."
+        "The quotient of logarithms is often a whole number, and its rounding would"
+        " then cost a layer; the code compares powers instead."
     ),
 )
 
@@ -265,8 +265,9 @@ E4_CORRECTED = Claim(
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_next,
     finding=(
-        "At L = 0 with delta > 1/2 the bound goes up: B(0, 0.95) = 0.05, and B(1, 0.95)"
-        " = 0.25 for mu = 1. Harmless: both bound the true correlation."
+        "At L = 0 with delta > 1/2 the bound increases: B(0, 0.95) = 0.05 and B(1,"
+        " 0.95) = 0.25 for mu = 1. This is harmless, since both bound the true"
+        " correlation."
     ),
 )
 

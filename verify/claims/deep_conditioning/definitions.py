@@ -580,7 +580,7 @@ TAB_1 = Claim(
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_table_1,
     finding=(
-        "The table prints mu = 0 for the identity. The library refuses to give a mu to"
+        "The table prints mu = 0 for the identity. The library refuses to give mu for"
         " an affine activation, because no rate follows from it."
     ),
     figure="dual_activations",

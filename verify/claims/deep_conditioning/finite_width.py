@@ -433,7 +433,9 @@ ERROR = Claim(
     # smallest term of the formula, so the test is sized for the fourth moment's 1.
     compare=MeanEquals(discrepancy=0.5, rounding=1e-4),
     must_refute=_wrong_error,
-    finding="One number for all widths: the error is exactly of order width^{-1/2}.",
+    finding=(
+        "One number describes all widths: the error is exactly of order width^{-1/2}."
+    ),
     figure="finite_width",
 )
 

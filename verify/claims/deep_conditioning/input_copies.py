@@ -99,9 +99,9 @@ COPIES = Claim(
     must_refute=_wrong_copies,
     uses=("dc/eq1-lengths",),
     finding=(
-        "With entries rounded layer by layer the correlation of an input with its own"
-        " copy falls below 0.1 at depth 200: a distance the size of rounding grows in each"
-        " layer by the slope at one."
+        "If entries are rounded in every layer, the correlation of an input with its"
+        " own copy falls below 0.1 at depth 200: a distance of the size of rounding"
+        " grows in each layer by the slope at one."
     ),
 )
 
@@ -212,10 +212,10 @@ CONTINUITY = Claim(
     must_refute=partial(_at_each_ratio, _wrong_unless_equal),
     uses=("dc/eq1-duplicates",),
     finding=(
-        "Where a difference of lengths does not die out, deep kernels are no continuous"
-        " function of rounded inputs. Two parallel inputs of lengths 1 and 1 + 2^-52 have"
-        " correlation 0.095 after 200 layers of normalised ReLU, in exact arithmetic. The"
-        " library takes squared lengths within 1e-14 sqrt(dimension) for equal, which"
-        " gives 1."
+        "If a difference of lengths does not die out, deep kernels are not continuous"
+        " in rounded inputs. In exact arithmetic, two parallel inputs of lengths 1"
+        " and 1 + 2^-52 have correlation 0.095 after 200 layers of normalised ReLU."
+        " The library treats squared lengths within 1e-14 sqrt(dimension) of each"
+        " other as equal, which gives 1."
     ),
 )

@@ -235,11 +235,12 @@ THM_61 = _of_theorem(
     compare=AtMost(relative=1e-9, trivial=1.0),
     must_refute=_wrong_excess,
     finding=(
-        "Far from what is measured: the excess risk is n/N, of order n^-3 (dc/thm6.1-exact)"
-        ", since the kernel of the whole population is the identity and interpolation"
-        " changes the prediction at the n inputs drawn only. A factor log n goes where"
-        " Lemma G.1 counts dimensions, a factor n in equation 26: the noise is bounded as"
-        " if all n draws lay along Sigma's top direction, of which n^2 draws hold 3/2."
+        "Far from the measured value: the excess risk is n/N, of order n^-3"
+        " (dc/thm6.1-exact), because the kernel of the whole population is the"
+        " identity and interpolation changes the prediction only at the n training"
+        " inputs. Lemma G.1 loses a factor log n by counting dimensions. Equation 26"
+        " loses a factor n: it bounds the noise as if all n samples lay along Sigma's"
+        " top direction, which holds only 3/2 of n^2 samples."
     ),
     uses=("dc/lemG.1", "dc/lemG.3", "dc/eq25", "dc/eq26"),
     version=2,
@@ -260,8 +261,8 @@ THM_61_SHARPER = _of_theorem(
     must_refute=_wrong_excess,
     finding=(
         "From dc/lemG.1-without-log and equations 25 and 26: about 6.4 (1 +"
-        " ||theta*||)^2 / n, below 1 from n = 8 on for a small optimum. Still n^2 times"
-        " what is there, by equation 26: see dc/thm6.1."
+        " ||theta*||)^2 / n, below 1 from n = 8 on if the optimum is small. Because"
+        " of equation 26 this is still n^2 times the true value: see dc/thm6.1."
     ),
     uses=("dc/lemG.1-without-log", "dc/eq25", "dc/eq26"),
     version=2,
@@ -343,9 +344,9 @@ DIGITS_RATE = Claim(
     must_refute=_wrong_slope,
     finding=(
         "Depth conditions the kernel by removing what distinguishes inputs from"
-        " orthogonal ones: 500 digits have condition number 12,800 at depth 1 and 1.03"
-        " at depth 32, where the interpolant's squared risk is 0.996 of the zero"
-        " predictor's, against 0.31 at depth 4."
+        " orthogonal ones. The kernel of 500 digits has condition number 12,800 at"
+        " depth 1 and 1.03 at depth 32, where the squared risk of the interpolant is"
+        " 0.996 of the zero predictor's; at depth 4 it is 0.31."
     ),
 )
 
@@ -373,12 +374,12 @@ DIGITS_LIMIT = Claim(
     must_refute=_wrong_error,
     uses=("dc/thm6.1-digits-rate",),
     finding=(
-        "Accuracy does not fall to chance with depth: predictions vanish, but their"
-        " order tends to that of a kernel average, since the composed dual is"
-        " (1 - mu)^L times a fixed increasing function of the correlation. On 500"
-        " digits it goes from 89 % at depth 4 to 73.6 % at depth 40 and stays. At"
-        " depth 120 it is 27 %, but only because float64 has rounded the differences"
-        " between correlations away."
+        "Accuracy does not fall to chance with depth. Predictions vanish, but their"
+        " order tends to that of a kernel average, since the composed dual is (1 -"
+        " mu)^L times a fixed increasing function of the correlation. With 500 digits"
+        " accuracy goes from 89 % at depth 4 to 73.6 % at depth 40 and stays there."
+        " At depth 120 it is 27 %, but only because float64 has rounded away the"
+        " differences between correlations."
     ),
 )
 

@@ -271,8 +271,9 @@ THM_311 = Claim(
     max_examples=40,
     uses=("dc/thmD.1", "dc/lemD.6", "dc/eq20"),
     finding=(
-        "The rate is about four times slower than the true one: near zero each layer"
-        " multiplies the correlation by 1 - mu, the bound by 1 - mu/4."
+        "The bound decays about four times more slowly than the correlation: near"
+        " zero each layer multiplies the correlation by 1 - mu, and the bound by 1 -"
+        " mu/4."
     ),
 )
 THM_311_LENGTHS = Claim(

@@ -110,7 +110,10 @@ D4_SIGMOID_READ = Claim(
     compare=AgreesTo(absolute=1e-15),
     must_hold=_value_at_zero,
     expected=Outcome.REFUTED,
-    finding="It is 1/2 there; less its mean it is odd, and covered: dc/D.4-sigmoid.",
+    finding=(
+        "The sigmoid is 1/2 at zero. Minus its mean it is odd, and the theorem covers"
+        " it: dc/D.4-sigmoid."
+    ),
 )
 
 D4_SIGMOID = Claim(

@@ -495,8 +495,8 @@ THM_H1 = Claim(
     version=2,
     finding=(
         "The constant is that of two orthogonal inputs, 8 - 8/pi. For more inputs the"
-        " fourth power of n is lost in the proof: on arcs lambda_min / delta^(3/2) tends"
-        " to sqrt(2)/(12 pi) (dc/thmH.1-arc-law); see also dc/thmH.1-half-of-limit."
+        " proof loses a fourth power of n: on arcs lambda_min / delta^(3/2) tends to"
+        " sqrt(2)/(12 pi) (dc/thmH.1-arc-law). See also dc/thmH.1-half-of-limit."
     ),
 )
 
@@ -576,9 +576,9 @@ THM_H5 = Claim(
     examples=_examples,
     max_examples=60,
     finding=(
-        "ReLU has one non-zero odd coefficient and the error function no even one;"
-        " both are covered, because Assumption A excludes antipodal inputs too, so that"
-        " all high powers of the Gram matrix tend to the identity."
+        "ReLU has one non-zero odd coefficient and the error function no even one."
+        " Both are covered, because Assumption A also excludes antipodal inputs, so"
+        " that all high powers of the Gram matrix tend to the identity."
     ),
 )
 
@@ -620,8 +620,8 @@ E2_PRINTED = Claim(
     must_hold=_count_from_theory,
     expected=Outcome.REFUTED,
     finding=(
-        "ReLU has a single non-zero odd coefficient and tanh no even one, so neither"
-        " meets the hypothesis. Infinitely many non-zero coefficients of any parity"
-        " suffice: dc/thmH.5."
+        "ReLU has a single non-zero odd coefficient, and tanh has no even one, so"
+        " neither meets the hypothesis. Infinitely many non-zero coefficients of any"
+        " parity suffice: dc/thmH.5."
     ),
 )

@@ -439,9 +439,9 @@ CLAIMS = (
         expected=Outcome.REFUTED,
         assumptions=_BOXES,
         finding=(
-            "At gamma = 1/2 the second derivative is -0.0030661. Dividing by the"
-            " squared length, as the normalised dot product does, restores convexity:"
-            " dc/fact1-convex."
+            "At gamma = 1/2 the second derivative is -0.0030661. Divided by the"
+            " squared length, as in the normalised dot product, the function is"
+            " convex: dc/fact1-convex."
         ),
     ),
 )

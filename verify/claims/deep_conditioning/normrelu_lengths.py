@@ -289,8 +289,8 @@ CLAIMS = (
         compare=AgreesTo(relative=1e-11),
         must_refute=_predict_converged,
         finding=(
-            "With the kink at 0 every start above one diverges (dc/E12-diverges); with"
-            " a kink in (-0.3767, 0) every start above an unstable length"
+            "With kink 0, every start above one diverges (dc/E12-diverges); with a"
+            " kink in (-0.3767, 0), every start above an unstable length does"
             " (dc/E12-unstable)."
         ),
         figure="diverging_lengths",

@@ -478,8 +478,8 @@ THM_E8 = Claim(
     compare=AtMost(rounding=1e-9),
     must_refute=_wrong_descent,
     finding=(
-        "The first case starts in the slowest direction: there log f falls by"
-        " 2 log(1 - 1/kappa) a step, the bound up to a relative 1/(2 kappa)."
+        "The first case starts in the slowest direction. There log f falls by 2 log(1"
+        " - 1/kappa) per step, which equals the bound up to a relative 1/(2 kappa)."
     ),
 )
 
@@ -529,9 +529,9 @@ THM_E9_CONTRACTION = Claim(
     compare=MeanAtMost(discrepancy=0.08, rounding=1e-12),
     must_refute=_wrong_contraction,
     finding=(
-        "Without averages and restarts: E f(w_t) <= kappa (1 - lambda_min/(n beta))^t"
-        " f(w_0), so that (n beta / lambda_min) log(kappa / eps) steps are enough, 0.35 of"
-        " the paper's 2 n beta / lambda_min log_2(1 / eps)."
+        "No averages or restarts are needed: E f(w_t) <= kappa (1 - lambda_min/(n"
+        " beta))^t f(w_0), so that (n beta / lambda_min) log(kappa / eps) steps are"
+        " enough, 0.35 of the paper's 2 n beta / lambda_min log_2(1 / eps)."
     ),
 )
 
@@ -557,8 +557,9 @@ E14_PRINTED = Claim(
     expected=Outcome.REFUTED,
     uses=("dc/thmE.9",),
     finding=(
-        "Three single-sample steps see three of twenty samples; with a kernel near the"
-        " identity the others keep their loss. The number of steps has a factor n."
+        "Three single-sample steps see at most three of twenty samples; with a kernel"
+        " close to the identity, the loss on the other samples does not change. The"
+        " number of steps needs a factor n."
     ),
 )
 
@@ -596,8 +597,8 @@ THM_41 = Claim(
     must_refute=_wrong_gd_steps,
     uses=("dc/thmE.8", "dc/E13-digits"),
     finding=(
-        "The existence of a sufficient polynomial width is not checked (its exponent is"
-        " unspecified); at widths 1,024 and 4,096 the promised number of steps is"
+        "That a polynomial width suffices is not checked, because its exponent is not"
+        " specified. At widths 1,024 and 4,096 the promised number of steps is"
         " enough, and what remains above the minimum is the plateau of E13."
     ),
 )
@@ -622,9 +623,10 @@ THM_E3 = Claim(
     must_refute=_wrong_sgd_steps,
     uses=("dc/thmE.9",),
     finding=(
-        "Sixteen times more than needed: 8 n log_2(1/eps) are 11.5 n log(1/eps) steps,"
-        " where dc/thmE.9-contraction needs n beta / lambda_min <= 4 n for a factor e, and"
-        " these kernels (beta = 1.04, lambda_min = 0.6 and 0.8) a half or a third of that."
+        "Loose by a factor of 16: 8 n log_2(1/eps) are 11.5 n log(1/eps) steps, where"
+        " by dc/thmE.9-contraction n beta / lambda_min <= 4 n steps give a factor e."
+        " The kernels here (beta = 1.04, lambda_min = 0.6 and 0.8) need a half or a"
+        " third of that."
     ),
 )
 
@@ -667,9 +669,10 @@ LEM_E1 = Claim(
     compare=MeanAtMost(discrepancy=0.02),
     must_refute=_wrong_kernel_error,
     finding=(
-        "The width is 640 times larger than needed for one hidden layer and 8,800 times"
-        " for two: (4 C^4)^(L+1) is a worst case over activations bounded by C, where the"
-        " variance of a product of two units is about one. See dc/lemE.1-variance."
+        "The stated width is 640 times larger than needed for one hidden layer and"
+        " 8,800 times for two: (4 C^4)^(L+1) covers the worst activation bounded by"
+        " C, whereas here the variance of a product of two units is about one. See"
+        " dc/lemE.1-variance."
     ),
 )
 

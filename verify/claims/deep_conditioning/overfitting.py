@@ -241,7 +241,7 @@ DELTA_SPHERE = Claim(
     # Near-sharp: pairs are almost independent, so that 0.095 of 0.1 is attained.
     compare=MeanAtMost(discrepancy=0.02),
     must_refute=_wrong_sphere,
-    finding="So delta(s, eta) is of order (eta/s^2)^{2/(d-1)} in dimension d.",
+    finding="Hence delta(s, eta) is of order (eta/s^2)^{2/(d-1)} in dimension d.",
 )
 
 _CIRCLES = (
@@ -282,12 +282,13 @@ LEM_G1 = _of_lemma(
     ),
     predict=_predict_norm,
     finding=(
-        "At the prescribed depth the kernel of the whole population is the identity up"
-        " to rounding, so that ||Sigma|| is the largest atom's probability. For 59,049"
-        " equal atoms (s = 256) it is below 3.18/s at depth 25 already, where 197"
-        " layers are prescribed. The bound is vacuous (above 1) below s = 45, where it is"
-        " 14 times what is possible at all (dc/lemG.1-without-log), and log s times from"
-        " there on: Bernstein's inequality for matrices counts their dimension."
+        "At the prescribed depth the kernel of the whole population is the identity"
+        " up to rounding, so that ||Sigma|| is the probability of the largest atom."
+        " For 59,049 equal atoms (s = 256) it is below 3.18/s already at depth 25,"
+        " where 197 layers are prescribed. The bound is vacuous (above 1) below s ="
+        " 45, where it is 14 times what is possible at all (dc/lemG.1-without-log);"
+        " above, it is too large by a factor log s, because Bernstein's inequality for"
+        " matrices counts their dimension."
     ),
 )
 
@@ -356,8 +357,9 @@ LEM_G3 = _of_small_problems(
     must_refute=_wrong_terms,
     uses=("dc/lemG.3-identity",),
     finding=(
-        "The factor 2 is sharp: it is attained in the limit when one rare point is"
-        " drawn and all others lie half way between it and what it cannot see."
+        "The factor 2 is sharp. It is attained in the limit in which one rare point"
+        " is drawn and all others lie half way between it and a direction it does not"
+        " see."
     ),
 )
 
@@ -392,5 +394,5 @@ EQ26 = _of_small_problems(
     measure=_measure_noise,
     compare=AtMost(relative=_FLOAT),
     must_refute=_wrong_noise,
-    finding="Attained for n = 1: one input whose drawn label contradicts the optimum.",
+    finding="Attained for n = 1, by an input whose label contradicts the optimum.",
 )

@@ -227,7 +227,10 @@ CLAIMS = (
             )
         ],
         assumptions=("energies are non-negative and sum to one: linear in each",),
-        finding="With dc/thm3.2-induction: Theorem 3.2 for every activation and depth.",
+        finding=(
+            "With dc/thm3.2-induction this proves Theorem 3.2 for every activation and"
+            " depth."
+        ),
     ),
     proof(
         id="dc/lemC.14-every",

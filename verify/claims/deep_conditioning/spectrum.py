@@ -398,7 +398,10 @@ SPECTRUM = Claim(
     # times further out than they were fitted, for at most a tenth of an eigenvalue: 1e-12.
     compare=AgreesTo(relative=2e-12),
     must_refute=_cut_eigenvalues,
-    finding="Positive terms only: an eigenvalue of 1e-27 keeps thirteen digits.",
+    finding=(
+        "All terms are positive, so that even an eigenvalue of 1e-27 keeps thirteen"
+        " digits."
+    ),
 )
 
 NTK_SPECTRUM = Claim(
@@ -548,7 +551,9 @@ RANK = Claim(
     # Values of the map to a relative 1e-12 each, squared; those of one sign prevail.
     compare=AgreesTo(relative=2e-12),
     must_refute=_wrong_rank,
-    finding="Depth makes the kernel as good as full rank: directions of equal weight.",
+    finding=(
+        "With depth the kernel approaches full rank: all directions get equal weight."
+    ),
 )
 
 NETWORKS = Claim(

@@ -533,8 +533,9 @@ EQ3 = Claim(
     compare=MeanEquals(discrepancy=0.1, rounding=1e-6),
     must_refute=_wrong_sign_network,
     finding=(
-        "For the sign the pairs of units agree independently, so the chain is a product"
-        " of binomial transition matrices: whole networks follow it layer by layer."
+        "For the sign activation, pairs of units agree independently, so the chain is"
+        " a product of binomial transition matrices. Sampled networks follow it layer"
+        " by layer."
     ),
 )
 

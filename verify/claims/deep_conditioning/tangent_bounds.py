@@ -144,9 +144,10 @@ THM_34 = Claim(
     max_examples=100,
     uses=("dc/lemC.14", "dc/thm3.2"),
     finding=(
-        "More than a factor 2 is never needed: by dc/thm3.4-envelope the ratio is at most"
-        " B(L, delta), half of the square of this bound. The factor tends to 2 where the"
-        " bound tends to one, and grows like its inverse with depth."
+        "The bound is at least twice what is needed: by dc/thm3.4-envelope the ratio"
+        " is at most B(L, delta), half of the square of this bound. The factor tends"
+        " to 2 where the bound tends to one, and grows with depth like the inverse of"
+        " the bound."
     ),
 )
 
@@ -220,11 +221,11 @@ THM_34_MAXIMUM = Claim(
     max_examples=100,
     uses=("dc/lemC.14-sharp", "dc/lemC.14-certificate", "dc/thm3.2-sharp"),
     finding=(
-        "The best bound in delta and mu, at every depth: the activation with energies"
-        " (0, 1 - mu, mu) has the largest correlations, the slopes that fall least, and"
-        " the smallest D. For normalised ReLU at rho = 0.99 and L = 100 the printed bound"
-        " is 0.076, that of the correlations 3.0e-5, the largest ratio 1.2e-19, and"
-        " ReLU's own 9.1e-27."
+        "The best bound in terms of delta and mu, at every depth: the activation with"
+        " energies (0, 1 - mu, mu) has the largest correlations, slopes that fall"
+        " least, and the smallest D. For normalised ReLU at rho = 0.99 and L = 100"
+        " the printed bound is 0.076, the bound of the correlations 3.0e-5, the"
+        " largest ratio 1.2e-19, and that of ReLU itself 9.1e-27."
     ),
 )
 
@@ -280,8 +281,8 @@ THM_34_ENVELOPE = Claim(
     max_examples=100,
     uses=("dc/thm3.4-maximum", "dc/thm3.2"),
     finding=(
-        "Half of (1 - mu/2)^(L - L_0), without a threshold depth: each term of the sum"
-        " over layers is at most D^(L - h) r_L."
+        "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"
+        " of the sum over layers is at most D^(L - h) r_L."
     ),
 )
 
@@ -424,11 +425,11 @@ COR_35 = Claim(
     uses=("dc/thm3.4",),
     version=2,
     finding=(
-        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,400 times"
-        " what any activation reaches (dc/cor3.5-maximum), at n = 2, mu = 0.59, delta ="
-        " 1/2 and 8 layers, and 43,000 times for three inputs. Half the depth is given"
-        " away where the ratio is estimated (dc/thm3.4), and the threshold depth is twice"
-        " what is needed."
+        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,400"
+        " times what any activation reaches (dc/cor3.5-maximum): that is at n = 2, mu"
+        " = 0.59, delta = 1/2 and 8 layers; for three inputs it is 43,000 times. The"
+        " estimate of the ratio wastes half of the depth (dc/thm3.4), and the"
+        " threshold depth is twice what is needed."
     ),
 )
 
@@ -449,8 +450,8 @@ COR_35_SHARP = Claim(
     must_refute=_wrong_sharp_condition,
     uses=("dc/thm3.4-envelope", "dc/cor3.3"),
     finding=(
-        "As for the top-layer kernel (dc/cor3.3) kappa - 1 is at most a third of the"
-        " bound's: 2/3 against 2 for two inputs of correlation 1/2, mu = 1, one layer."
+        "As for the top-layer kernel (dc/cor3.3), kappa - 1 is at most a third of its"
+        " bound: 2/3 against 2 for two inputs of correlation 1/2, mu = 1, one layer."
     ),
 )
 
@@ -554,7 +555,7 @@ THM_38 = Claim(
     uses=("dc/lemC.8",),
     version=2,
     finding=(
-        "1 - lambda_min / T_11 is below half of what is allowed, as for the ratio in"
+        "1 - lambda_min / T_11 is below half of its bound, like the ratio in"
         " dc/thm3.4; dc/thm3.8-maximum is attained."
     ),
 )
@@ -659,9 +660,9 @@ COR_39 = Claim(
     uses=("dc/thm3.8",),
     version=2,
     finding=(
-        "15 times too large at least, at every n: kappa - 1 = n t/(1 - t) with t = 1/16"
-        " (mu = 1, equal correlations of 1/2, two layers), where the bound has 2n times"
-        " 1/2; 72 times as mu goes to zero. dc/cor3.9-maximum is attained."
+        "Loose by a factor of 15 or more at every n: kappa - 1 = n t/(1 - t) with t ="
+        " 1/16 (mu = 1, equal correlations of 1/2, two layers), and the bound has n."
+        " As mu goes to zero the factor is 72. dc/cor3.9-maximum is attained."
     ),
 )
 

@@ -191,10 +191,10 @@ SHALLOW = _effect(
     measure=_TRAINING,
     **unmet((0.05, None), (-0.05, None)),
     finding=(
-        "At 16 layers batch normalisation still trains at the largest rate of the grid,"
-        " and fits 97 % of the digits where NormReLU fits 98 %: by the last epoch the"
-        " advantage is below the smallest effect. After the first epoch it is not"
-        " (dc/fig3-first)."
+        "At 16 layers batch normalisation still trains at the largest rate of the"
+        " grid and fits 97 % of the digits, NormReLU 98 %. By the last epoch the"
+        " advantage is below the smallest effect of interest; after the first epoch"
+        " it is not (dc/fig3-first)."
     ),
 )
 
@@ -279,6 +279,7 @@ RATES = trained(
     compare=AtLeast(),
     must_refute=_the_whole_grid,
     finding=(
-        "Both rates are known to a step of the grid, a factor 3, and with two networks."
+        "Both rates are known to one step of the grid, a factor of 3, from two"
+        " networks."
     ),
 )

@@ -314,7 +314,7 @@ TABLE_1 = Claim(
     measure=_measure_count,
     compare=Identical(),
     must_refute=_one_layer_more,
-    finding="Recounted from the layers themselves: no entry is wrong.",
+    finding="Counted from the layers themselves; no entry is wrong.",
 )
 
 FORMULA = Claim(
@@ -503,10 +503,11 @@ ERR_6 = Claim(
     expected=Outcome.REFUTED,
     assumptions=("float32", "128 channels, 5 × 5", "no biases"),
     finding=(
-        "With variance 1/(f_i f_o) a signal shrinks 80-fold in every ReLU layer; at 20"
-        " layers the gradients are so small that in float32 a step of the paper's rate"
-        " leaves every weight as it was, bit for bit. Read as the square of the variance,"
-        " or replaced by the framework's default, the network moves."
+        "With variance 1/(f_i f_o) a signal shrinks 80-fold in every ReLU layer. At"
+        " 20 layers the gradients are so small that in float32 a step at the paper's"
+        " rate leaves every weight unchanged, bit for bit. If 1/(f_i f_o) is read as"
+        " the square of the variance, or the framework's default is used, the weights"
+        " move."
     ),
     uses=("id/Err6-shrink",),
 )

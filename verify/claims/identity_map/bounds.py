@@ -141,7 +141,9 @@ EQ_9 = Claim(
     measure=_measure_selector,
     compare=AtMost(rounding=1e-12),
     must_refute=_spectral,
-    finding="Attained by one direction of one channel; else √n or √C too large.",
+    finding=(
+        "Attained by one direction of one channel; otherwise too large by √n or √C."
+    ),
 )
 
 EQ_9_SHARP = Claim(
@@ -156,7 +158,9 @@ EQ_9_SHARP = Claim(
     measure=_measure_selector,
     compare=AtMost(rounding=1e-12),
     must_refute=_spectral,
-    finding="Λ has orthonormal columns, so that √C comes free, and √n with it.",
+    finding=(
+        "Λ has orthonormal columns, which gives both √C and √n without further cost."
+    ),
 )
 
 # --- chi-square tails -----------------------------------------------------------------
@@ -223,8 +227,8 @@ EQ_10 = Claim(
     compare=AtMost(relative=1e-12),
     must_refute=_squared_chernoff,
     finding=(
-        "Loose by two at least, for many channels at their mean: the bound is one there,"
-        " the tail a half."
+        "Loose by a factor of 2 or more: for many channels at their mean the bound is"
+        " one and the tail a half."
     ),
 )
 
@@ -270,10 +274,10 @@ EQ_11 = Claim(
     must_refute=_of_one,
     assumptions=("initial weights independent N(0, σ²)", "the least M that is allowed"),
     finding=(
-        "Never nearer than a factor of two, which it approaches for one direction, many"
-        " channels and δ near one: with the least M the level is Chernoff's, whose bound"
-        " is one at the mean, where the tail is a half. At δ = 0.05 it is 8 to 200 times"
-        " the probability; the exact level is id/eq11-exact."
+        "Loose by a factor of 2 or more. The factor tends to 2 for one direction,"
+        " many channels and δ near one: with the least M the level is Chernoff's,"
+        " whose bound at the mean is one, where the tail is a half. At δ = 0.05 the"
+        " bound is 8 to 200 times the probability; the exact level is id/eq11-exact."
     ),
 )
 
@@ -348,8 +352,9 @@ ERR_4 = Claim(
     must_hold=_exact_failure,
     expected=Outcome.REFUTED,
     finding=(
-        "The printed form follows from exp(−x) < 1/x and can exceed one, where it says"
-        " nothing: 2.99 at C = 1, n = 10, M = 10, for an exact value of 0.351."
+        "The printed form follows from exp(−x) < 1/x and can exceed one, where it is"
+        " vacuous: it is 2.99 at C = 1, n = 10, M = 10, where the exact value is"
+        " 0.351."
     ),
 )
 
@@ -498,10 +503,11 @@ THEOREM_2 = Claim(
     assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
     uses=("id/conv",),
     finding=(
-        "On small images 480 to 13,500 times the largest error found, the sharper form"
-        " 39 to 725 times: √n adds up all directions as if a patch lay along each. With"
-        " one direction left of 400 channels, that of a constant image, it is 1.4 times"
-        " the error, the sharper form 1.3 times."
+        "On small images the bound is 480 to 13,500 times the largest error found,"
+        " and the sharper form 39 to 725 times: √n adds up all directions as if a"
+        " patch lay along each. With one untrained direction of 400 channels, that of"
+        " a constant image, it is 1.4 times the error, and the sharper form 1.3"
+        " times."
     ),
 )
 

@@ -136,6 +136,9 @@ CLAIMS = (
         must_refute=_wrong_printed,
         assumptions=(_BALLS,),
         uses=("id/Err4-as-printed",),
-        finding="Valid, since it is larger, and at times above one: nothing then.",
+        finding=(
+            "The printed value is valid, since it is the larger one, but sometimes above"
+            " one and then vacuous."
+        ),
     ),
 )

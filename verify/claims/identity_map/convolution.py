@@ -256,7 +256,7 @@ LIMIT = Claim(
     # eps times condition numbers below 1e3, at weights of size 1.
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_the_identity,
-    finding="Measured in exact rational arithmetic, whole-number images.",
+    finding="Measured in exact rational arithmetic, on integer images.",
 )
 
 
@@ -593,9 +593,10 @@ ERR_1 = Claim(
     must_hold=_predict_rank,
     expected=Outcome.REFUTED,
     finding=(
-        "Each output channel has K²C unknowns of its own: 49 patches of a 7 × 7 colour"
-        " image live in 27 dimensions and span them, so that the layer is the identity,"
-        " where the printed case split expects 49 independent patches."
+        "Each output channel has K²C unknowns of its own. The 49 patches of a 7 × 7"
+        " colour image lie in 27 dimensions and span them, so that the layer becomes"
+        " the identity, whereas the printed case split expects 49 independent"
+        " patches."
     ),
     uses=("id/rank",),
 )
@@ -658,9 +659,9 @@ ERR_2 = Claim(
     must_hold=_split_corrected,
     expected=Outcome.REFUTED,
     finding=(
-        "The wrong projector, and a square that is missing: at the image"
-        " [[1, 2], [3, −1]] with all initial weights 10 the left side is 308.82, the"
-        " printed right side 18.32, the corrected one 322.38."
+        "The projector is the wrong one, and a square is missing: for the image [[1,"
+        " 2], [3, −1]] with all initial weights 10, the left side is 308.82, the"
+        " printed right side 18.32, and the corrected one 322.38."
     ),
 )
 
@@ -718,9 +719,9 @@ ERR_3 = Claim(
     must_hold=_full_rank,
     expected=Outcome.REFUTED,
     finding=(
-        "A 2 × 2 image has 4 of 9 directions; with a frame of zeros all 9, so that the"
-        " bound drops to zero and the layer becomes the identity. A single pixel goes"
-        " from 1 to 9."
+        "The patches of a 2 × 2 image span 4 of 9 directions, and with zero padding"
+        " all 9, so that the bound drops to zero and the layer becomes the identity."
+        " For a single pixel the rank goes from 1 to 9."
     ),
 )
 
@@ -786,8 +787,8 @@ FRAME = Claim(
     compare=Identical(),
     must_refute=_unframed,
     finding=(
-        "With the frame the layer's outputs are the whole product of two polynomials, the"
-        " image's and the kernel's. It vanishes only if one of them does: no direction of"
-        " weight space goes unseen."
+        "With zero padding the layer's outputs are the whole product of two"
+        " polynomials, the image's and the kernel's. The product vanishes only if a"
+        " factor does, so no direction of weight space goes unseen."
     ),
 )

@@ -243,7 +243,10 @@ RESIDUAL = contrast(
     where="Figure 41",
     **unmet((0.05, None), (0.0, 0.05)),
     version=2,
-    finding="It is less, by 0.03 from two layers to eight: below the smallest effect.",
+    finding=(
+        "The cosine falls by 0.03 from two layers to eight, which is less than the"
+        " smallest effect of interest."
+    ),
     figure="identity_figure_41",
 )
 

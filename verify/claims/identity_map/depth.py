@@ -63,8 +63,9 @@ CONSTANT = effect(
     **stated(0.3),
     version=2,
     finding=(
-        "On images orthogonal to the training image, where all likeness to it is of the"
-        " network's making. Without biases at 14 x 14, with them at 28 x 28."
+        "Measured on images orthogonal to the training image, where all likeness to"
+        " it is produced by the network. Without biases at 14 x 14, with biases at 28"
+        " x 28."
     ),
     figure="identity_depth_curve",
 )
@@ -132,8 +133,9 @@ RECOVERY = effect(
     **stated(0.1),
     version=3,
     finding=(
-        "An averaging classifier on the representations errs more and more up to the"
-        " layer before the last, and hardly more than on pixels on the output."
+        "The error of an averaging classifier on the representations increases up to"
+        " the last but one layer; on the output it is hardly larger than on the"
+        " pixels."
     ),
     figure="identity_figure_5",
 )
@@ -157,7 +159,10 @@ WASHED_OUT = effect(
     # As on pixels.
     **stated(0.7, wrong=(None, 0.4)),
     version=2,
-    finding="At 28 x 28 with biases one of five keeps half of the classes: undecided.",
+    finding=(
+        "At 28 x 28 with biases, one of five networks keeps half of the class"
+        " information: undecided."
+    ),
 )
 
 
@@ -206,7 +211,10 @@ LAYER_PICTURES = effect(
     **unmet((0.1, None), (None, 0.1)),
     version=3,
     assumptions=("an image that was not trained on",),
-    finding="The second layer sees it nearly as well: the first has 0.02 more.",
+    finding=(
+        "The second layer's features resemble the input nearly as much: the first"
+        " layer is ahead by 0.02 only."
+    ),
     figure="identity_figure_15",
 )
 
@@ -278,8 +286,8 @@ UPPER = effect(
     **stated(0.3),
     version=2,
     finding=(
-        "At 14 x 14 without biases. At 28 x 28 with biases they make nothing of an image"
-        " put in there: not reproduced at that scale."
+        "At 14 x 14 without biases. At 28 x 28 with biases the last ten layers do not"
+        " produce the training image from another one: not reproduced at that scale."
     ),
 )
 
@@ -316,8 +324,9 @@ ROBUST = effect(
     **unmet((-0.1, None), (None, -0.1)),
     version=2,
     finding=(
-        "The constant is made from the boundary inwards; at other sizes what grows there"
-        " does not meet. Biases do not repair it (docs/identity-map.md)."
+        "The constant is produced from the boundary inwards; at other sizes the parts"
+        " that grow from opposite sides do not meet. Biases do not change this"
+        " (docs/identity-map.md)."
     ),
     figure="identity_figure_7",
 )

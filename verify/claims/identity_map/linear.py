@@ -167,8 +167,8 @@ EQ_4 = Claim(
     must_refute=_one_step_later,
     version=2,
     finding=(
-        "The path holds at every step, for plain descent and heavy ball, not only in the"
-        " limit that the paper states."
+        "The path holds at every step, for plain gradient descent and for heavy ball;"
+        " the paper states the limit only."
     ),
 )
 
@@ -280,8 +280,8 @@ STABILITY = Claim(
     compare=Identical(),
     must_refute=_without_momentum,
     finding=(
-        "Read literally, the loss ½‖·‖² with the printed rate 0.01 blows up on a"
-        " standardised digit, whose squared length is of order 1,000; the mean squared"
+        "Read literally, the loss ½‖·‖² with the printed rate 0.01 diverges on a"
+        " standardised digit, whose squared norm is about 1,000; the mean squared"
         " error does not."
     ),
 )
@@ -571,10 +571,10 @@ ERR_5 = Claim(
     must_hold=_rank,
     expected=Outcome.REFUTED,
     finding=(
-        "What counts is the dimension D of the inputs, not the number d of outputs: three"
-        " examples in two dimensions have a singular XXᵀ, whatever the outputs. (The text"
-        " also prints Π∥ once as Xᵀ(XXᵀ)⁻¹X and once without its transpose, and gives Y"
-        " the shape N×1 where it is N×d.)"
+        "What counts is the dimension D of the inputs, not the number d of outputs:"
+        " three examples in two dimensions have a singular XXᵀ, whatever the outputs."
+        " (The text also prints Π∥ once as Xᵀ(XXᵀ)⁻¹X and once without its transpose,"
+        " and gives Y the shape N×1 instead of N×d.)"
     ),
 )
 

@@ -331,7 +331,9 @@ CLAIMS = (
         formula=lambda: [C * M],
         wrong=lambda: _level(1),
         links=lambda: [_level_link()],
-        finding="So that the union bound is Chernoff's at zeta = M: nothing is lost.",
+        finding=(
+            "Hence the union bound is Chernoff's bound at zeta = M, and nothing is lost."
+        ),
     ),
     proof(
         id="id/twolayer-proof",

@@ -231,8 +231,9 @@ HOMOGENEOUS = Claim(
     compare=Identical(),
     must_refute=_both_ways,
     finding=(
-        "The constant is then out of reach; only its direction, at one length, is not."
-        " Table 1 counts no biases, H.1 speaks of the bias of each filter."
+        "Without biases the constant map is therefore out of reach; only its"
+        " direction, for inputs of one norm, is not. Table 1 counts no biases,"
+        " whereas appendix H.1 speaks of the bias of each filter."
     ),
 )
 
@@ -277,7 +278,10 @@ FLAT = Claim(
     measure=_measure_flat,
     compare=Identical(),
     must_refute=_by_pixel,
-    finding="To draw a digit, a CNN has to start from its padding, as H.1 says.",
+    finding=(
+        "To draw a digit, a CNN has to start from its zero padding, as appendix H.1"
+        " says."
+    ),
 )
 
 

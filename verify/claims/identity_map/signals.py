@@ -145,8 +145,8 @@ LENGTHS = _claim(
     compare=MeanEquals(discrepancy=0.9),
     must_refute=_other_biases,
     finding=(
-        "Exact in the mean at any width. Five layers up the biases' part is three times"
-        " the input's, ten layers up all there is."
+        "Exact in the mean at any width. After five layers the biases' part is three"
+        " times the input's; after ten layers nothing else is left."
     ),
 )
 
@@ -202,10 +202,10 @@ FORGOTTEN = Claim(
     loose=True,
     uses=("id/bias-share",),
     finding=(
-        "1e-7 to 1e-5 of the output depends on the image, some roundings of single"
-        " precision: training starts from a constant, and makes it a better one. Without"
-        " biases it is a quarter of the output at the same depth, whose length is 1e-8"
-        " of the image's (id/bias-remembers)."
+        "Only 1e-7 to 1e-5 of the output depends on the image, a few roundings of"
+        " single precision: training starts from a constant and improves it. Without"
+        " biases, at the same depth, a quarter of the output depends on the image,"
+        " but its norm is 1e-8 of the image's (id/bias-remembers)."
     ),
 )
 
@@ -236,5 +236,8 @@ REMEMBERED = Claim(
     must_refute=_nearly_all,
     loose=True,
     uses=("id/bias-share",),
-    finding="0.16 to 0.71 of eight networks: a threshold, not a bound to attain.",
+    finding=(
+        "It is 0.16 to 0.71 for eight networks; 0.05 is a threshold, not a bound that"
+        " is attained."
+    ),
 )

@@ -127,7 +127,9 @@ WIDTH = contrast(
     where="Figures 27 to 30",
     **stated(0.1),
     version=3,
-    finding="Deep networks of three channels do not fit the image well enough to say.",
+    finding=(
+        "Deep networks of three channels do not fit the image well enough to decide."
+    ),
     figure="identity_figure_27",
 )
 

@@ -102,8 +102,9 @@ MORE = effect(
     uses=("mmd/tab1-updates",),
     version=2,
     finding=(
-        "Ten epochs are 10 updates at N = 5 and 80 at N = 40. At equal updates nothing is"
-        " left of it (mmd/tab1-updates): what decides is how long networks train."
+        "Ten epochs are 10 updates at N = 5 and 80 at N = 40. After equally many"
+        " updates nothing is left of the difference (mmd/tab1-updates): what decides"
+        " is how long networks are trained."
     ),
 )
 
@@ -209,8 +210,8 @@ NORMED_MANY = trained(
     full={**XAVIER, "shots": (40,)},
     quick=False,
     finding=(
-        "In narrow networks it hurts there, too: 87.7 against 88.4 % at N = 40 from"
-        " Xavier's starts, eight of them."
+        "In narrow networks it hurts with many labels too: 87.7 against 88.4 % at N ="
+        " 40, from eight of Xavier's starts."
     ),
 )
 

@@ -274,7 +274,7 @@ CLAIMS = (
             "Chernoff's bound of a sum of squares, which grows with each variance",
         ),
         uses=("mmd/lem1-moment",),
-        finding="The constant could be 0.153 in the place of an eighth.",
+        finding="The constant could be 0.153 instead of an eighth.",
     ),
     _claim(
         "prop1-certified",

@@ -55,7 +55,9 @@ DEGENERATE = _effect(
 A_FIFTH = _trained(
     measure=partial(_constant, 0.2),
     **unmet((0.0, None), (None, 0.0)),
-    finding="To a quarter (13.1 of 52.9 %) after 3,000 steps of a narrow network.",
+    finding=(
+        "It falls to a quarter (13.1 of 52.9 %) after 3,000 steps of a narrow network."
+    ),
     id="mmd/tab3-fifth",
     runs=BOTH,
     items=("Tab3",),
@@ -132,7 +134,7 @@ DEAD_DETACHED = _trained(
     quick=False,
     version=2,
     finding=(
-        "In narrow networks as many are left with it, 6.8 and 5.7 % at full scale: the"
+        "In narrow networks it leaves as many, 6.8 against 5.7 % at full scale: the"
         " loss keeps rows of Jacobians long, not every unit alive."
     ),
 )

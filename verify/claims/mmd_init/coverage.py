@@ -142,9 +142,9 @@ THM_2 = Claim(
     assumptions=("Markov's inequality, for every law of the predictions",),
     uses=("mmd/lem4",),
     finding=(
-        "Two vertices are sqrt(2) apart, so that the mean distances from any two add up to"
-        " at least that: either bound is positive for one class at most, and never shows"
-        " that a model uses two."
+        "Two vertices are sqrt(2) apart, so the mean distances from any two add up to"
+        " at least that. Hence either bound is positive for at most one class, and"
+        " never shows that a model uses two."
     ),
 )
 
@@ -168,7 +168,10 @@ REACH = Claim(
     compare=CertifiedAtLeast(),
     must_refute=_to_the_centroid,
     version=2,
-    finding="Printed, 1/sqrt(d) is loose from three classes on: 0.577 for 0.612.",
+    finding=(
+        "The printed radius 1/sqrt(d) is loose from three classes on: 0.577 instead"
+        " of 0.612."
+    ),
 )
 
 
@@ -250,8 +253,8 @@ SEGMENT = Claim(
     compare=AgreesTo(absolute=2e-15),
     must_refute=_without_the_root,
     finding=(
-        "Every model with mean 1/2 minimises it, the constant one included: for two"
-        " classes the term asks for balance, and not for certainty."
+        "Every model with mean prediction 1/2 attains the minimum, the constant one"
+        " included: for two classes the loss asks for balance, not for certainty."
     ),
 )
 
@@ -298,9 +301,9 @@ FLOOR = Claim(
     version=2,
     uses=("mmd/eq14",),
     finding=(
-        "E|v - f| >= |v - E f| for every vertex, and some vertex is at least"
-        " sqrt((d - 1) / d) away from the mean: E|v - f| < 1 / sqrt(d) for all classes,"
-        " the condition that the loss is built on, is never met."
+        "E|v - f| >= |v - E f| for every vertex, and some vertex has distance sqrt((d"
+        " - 1) / d) or more from the mean: the condition behind the loss, E|v - f| <"
+        " 1 / sqrt(d) for all classes, is never met."
     ),
     figure="mmd_degeneracy_floor",
 )
@@ -388,7 +391,8 @@ ERR_1 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/sdfloor",),
     finding=(
-        "From three classes on the only minimiser is the constant centroid, the very"
-        " degeneracy that the loss is to prevent. In the paper's experiments d = 2."
+        "From three classes on, the only minimiser is the constant predictor at the"
+        " centre of the simplex, the very degeneracy that the loss is meant to"
+        " prevent. In the paper's experiments d = 2."
     ),
 )

@@ -76,7 +76,10 @@ JAC = Claim(
     # Products of four small matrices.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_without_masks,
-    finding="A dead layer has Jacobian zero: what is masked stays masked on the way down.",
+    finding=(
+        "A dead layer has Jacobian zero: what is masked stays masked in the layers"
+        " below."
+    ),
 )
 
 
@@ -340,7 +343,8 @@ ERR_6 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/thm3-chain",),
     finding=(
-        "No ReLU masks the input: Theorem 3 leaves l = 0 out, the text before does not."
+        "No ReLU masks the input: Theorem 3 excludes l = 0, but the text before it"
+        " does not."
     ),
 )
 
@@ -424,8 +428,8 @@ ERR_5 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/thm3",),
     finding=(
-        "A matrix times a mask is a vector, of norm 19.8 at 392 outputs; the Jacobian's"
-        " row k is row k of W with the masked entries left out. The proof mixes i and k."
+        "A matrix times a mask is a vector, of norm 19.8 at 392 outputs; row k of the"
+        " Jacobian is row k of W without the masked entries. The proof mixes i and k."
     ),
 )
 
@@ -489,5 +493,5 @@ EQ_11 = Claim(
     measure=_measure_detached,
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-15),
     must_refute=_one_constant,
-    finding="Uniformity at each input says nothing about two inputs at once.",
+    finding="Uniformity at each single input does not constrain two inputs jointly.",
 )

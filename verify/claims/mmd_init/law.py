@@ -225,12 +225,12 @@ LAW = Claim(
     must_refute=_each_example_alone,
     assumptions=("bandwidths held fixed", "two classes", "ReLU between layers"),
     finding=(
-        "Compared are the means of the loss, of the loss against degenerate softmax, of"
-        " 18 random projections of the gradient and of seven second moments of the"
-        " logits over the batch, in 320 repetitions each: biases of 0 and of -1/2,"
-        " examples given twice, a dead layer, a batch of two. Noise drawn for each"
-        " example alone, which suits the uniformity loss, is 20 to 60 standard errors"
-        " off."
+        "Compared are the means of the loss, of the degeneracy loss, of 18 random"
+        " projections of the gradient and of seven second moments of the logits over"
+        " the batch, in 320 repetitions each, for biases of 0 and -1/2, repeated"
+        " examples, a dead layer and a batch of two. Noise that is drawn for each"
+        " example separately, which would suit the uniformity loss, is off by 20 to"
+        " 60 standard errors."
     ),
 )
 
@@ -255,8 +255,9 @@ SLOPE = Claim(
     assumptions=("bandwidths held fixed", "two classes", "ReLU between layers"),
     uses=("mmd/gram",),
     finding=(
-        "Noise on outputs depends on what enters the layer. A slope that leaves this out"
-        " is 15 to 20 standard errors off along the first weights, for 16 examples."
+        "Noise on outputs depends on what enters the layer. A gradient that ignores"
+        " this is off by 15 to 20 standard errors along the first weights, for 16"
+        " examples."
     ),
 )
 

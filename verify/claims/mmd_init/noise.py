@@ -63,9 +63,9 @@ SIGMA = Claim(
     compare=AgreesTo(relative=1e-13),
     must_refute=_weights_alone,
     finding=(
-        "For 784-392-392-392-2 the noise has length 24.3. The largest variance, 0.25, is"
-        " that of the last biases: from them alone the gap of the logits of every"
-        " perturbed model gets a N(0, 0.5), whatever the input."
+        "For 784-392-392-392-2 the noise has norm 24.3. The largest variance, 0.25,"
+        " is that of the last biases, which alone add N(0, 0.5) to the difference of"
+        " the logits of every perturbed model, whatever the input."
     ),
 )
 
@@ -100,8 +100,8 @@ BALL = Claim(
     compare=AgreesTo(relative=1e-14),
     must_refute=_on_the_sphere,
     finding=(
-        "At the network's 616,618 parameters a uniform point of the ball is on its"
-        " surface, and a normal one with the same mean square is as well."
+        "At the network's 616,618 parameters a uniform point in the ball lies almost"
+        " on its surface, and so does a normal vector with the same mean square."
     ),
 )
 

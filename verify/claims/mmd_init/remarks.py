@@ -89,10 +89,11 @@ NOISE_CHAIN = Claim(
     uses=("mmd/thm3-chain",),
     assumptions=("zero biases before noise", "normal weights"),
     finding=(
-        "Xavier's rows are too short, and noise of s^2 = 0.5 fills them up; once they are"
-        " right, it adds: 784-392-392-392-2 has 0.2 to 1.0 from Xavier, 0.7 to 1.3 with"
-        " the noise, and 1.3 to 2.9 at the minimum. So L_iod around the start rises while"
-        " L_iod at the start falls, see mmd/Fig2-chosen."
+        "At Xavier's initialisation rows are too short, and noise of s^2 = 0.5"
+        " lengthens them. Once they are right, noise makes them too long: for"
+        " 784-392-392-392-2 the norms are 0.2 to 1.0 at Xavier's initialisation, 0.7"
+        " to 1.3 with the noise, and 1.3 to 2.9 at the minimum. So L_iod around the"
+        " start rises while L_iod at the start falls, see mmd/Fig2-chosen."
     ),
 )
 
@@ -152,8 +153,9 @@ UNIT = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/eq15",),
     finding=(
-        "True to first order (mmd/eq15) and of one layer; at length one ReLUs flip, and"
-        " logits move farther than the row's norm: in two layers up to twice as far here."
+        "It is true to first order (mmd/eq15) and for one layer. At length one, ReLUs"
+        " flip and logits move farther than the row's norm: with two layers up to"
+        " twice as far here."
     ),
 )
 

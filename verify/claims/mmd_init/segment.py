@@ -144,8 +144,8 @@ POINT = Claim(
     compare=AgreesTo(relative=1e-14),
     must_refute=_subtracted,
     finding=(
-        "Wide kernels see the mean first, 2 (p - 1/2)^2 / gamma^2: at p = 1/2 the"
-        " discrepancy falls as gamma^-4 / 48, which a difference of ones loses."
+        "Wide kernels see the mean first, 2 (p - 1/2)^2 / gamma^2. At p = 1/2 the"
+        " discrepancy falls like gamma^-4 / 48, which cancellation would lose."
     ),
 )
 

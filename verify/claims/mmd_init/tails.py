@@ -111,10 +111,10 @@ SHARP = Claim(
     compare=AtMost(relative=1e-13),
     must_refute=_half_for_an_eighth,
     finding=(
-        "The sum of squared variances is at most m alpha^2; the printed proof takes the"
-        " square of the sum. At m = 100 and eta = 0.5: 0.0439 for 0.969. It is never"
-        " within 2.7 of the tail, whose exponent is 1.6 to 3.5 times as large: the theorem"
-        " is loose, by its constant of 1/8."
+        "The sum of squared variances is at most m alpha^2; the printed proof uses"
+        " the square of the sum. At m = 100 and eta = 0.5 the bound is 0.0439 instead"
+        " of 0.969. It is still loose by a factor of 2.7 or more, because of its"
+        " constant of 1/8: the exponent of the tail is 1.6 to 3.5 times as large."
     ),
 )
 
@@ -187,8 +187,8 @@ UNEQUAL = Claim(
     must_refute=_all_halved,
     assumptions=("each variance is that of two parameters: the tail is a sum then",),
     finding=(
-        "Loose by 2.2 at best: a tenth beyond the mean, where the tail is 0.36, the bound"
-        " is still 0.99."
+        "Loose by a factor of 2.2 or more: a tenth above the mean, where the tail is"
+        " 0.36, the bound is still 0.99."
     ),
 )
 
@@ -245,9 +245,9 @@ ERR_2 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/sigma",),
     finding=(
-        "It speaks of radii above sqrt(m alpha) = 392.6 alone, where the noise has length"
-        " 24.3: one small layer, the last biases, sets the variance for all 616,618"
-        " parameters."
+        "The theorem covers only radii above sqrt(m alpha) = 392.6, whereas the noise"
+        " has norm 24.3: the biases of the small last layer set the variance that is"
+        " used for all 616,618 parameters."
     ),
 )
 
@@ -472,8 +472,8 @@ ERR_4 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/lem3",),
     finding=(
-        "It fails for every negative lambda. The proof also centres with lambda x - E x"
-        " for lambda (x - E x), and Lemma 2 cites (24) for (25)."
+        "It fails for every negative lambda. The proof also centres with lambda x - E"
+        " x instead of lambda (x - E x), and Lemma 2 cites (24) instead of (25)."
     ),
 )
 
@@ -500,8 +500,8 @@ ERR_3 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/lem1",),
     finding=(
-        "At -0.1 the left side is 0.0088392, the right one 0.0083333: odd terms of the"
-        " series are negative there. Lemma 1 itself holds."
+        "At -0.1 the left side is 0.0088392 and the right side 0.0083333: odd terms"
+        " of the series are negative there. Lemma 1 itself holds."
     ),
 )
 
@@ -576,9 +576,9 @@ PROP_1 = Claim(
     compare=AtMost(relative=1e-13),
     must_refute=_squares_alone,
     finding=(
-        "Nearly attained by a variable of two points: 0.0101 for a tail of 0.01. Of sums"
-        " of squared normals, of which Theorem 1 speaks, it is 2.6 times the tail at"
-        " least."
+        "Nearly attained by a variable with two values: 0.0101 for a tail of 0.01."
+        " For sums of squared normals, which Theorem 1 is about, it is at least 2.6"
+        " times the tail."
     ),
     version=2,
 )

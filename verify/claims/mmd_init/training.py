@@ -134,7 +134,7 @@ def _spread_over_inputs(*, scale: str) -> Contrast:
 FIGURE_1B = _trained(
     measure=_spread_over_inputs,
     **unmet((None, 0.05), (0.05, None)),
-    finding="After 3,000 steps of a narrow network it is 0.10; it falls as they go on.",
+    finding="After 3,000 steps of a narrow network it is 0.10, and still falling.",
     id="mmd/Fig1b",
     runs=UNIFORM,
     items=("Fig1",),
@@ -205,8 +205,9 @@ FIGURE_2_CHOSEN = _trained(
     uses=("mmd/Fig2-chain",),
     version=2,
     finding=(
-        "It rises at each start: from Xavier's the noise fills up rows that are too"
-        " short, at the minimum it makes right ones too long (mmd/Fig2-chain)."
+        "It rises from every start: at Xavier's initialisation the noise lengthens"
+        " rows that are too short, at the minimum it makes rows of the right length"
+        " too long (mmd/Fig2-chain)."
     ),
 )
 
@@ -262,9 +263,9 @@ BOTH_FALL = _trained(
     axes={"term": ("uniformity", "degeneracy")},
     quick=False,
     finding=(
-        "Uniformity falls fourfold, the loss against degenerate softmax by 4 %: predictions"
-        " of the start, all near one half, hardly lean to a class, and those that are"
-        " spread evenly must."
+        "The uniformity loss falls fourfold, the degeneracy loss by 4 %: at"
+        " initialisation all predictions are near one half and hardly favour a class;"
+        " once they are spread evenly, they must."
     ),
     version=2,
 )

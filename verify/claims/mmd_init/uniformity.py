@@ -286,7 +286,7 @@ ESTIMATES = Claim(
     must_refute=_one_estimator,
     finding=(
         "The paper lists pairs i < j and independent perturbations, which implies the"
-        " unbiased estimate: it may be negative, the biased one cannot."
+        " unbiased estimate. That one may be negative, the biased one may not."
     ),
 )
 
@@ -334,8 +334,9 @@ NULL = Claim(
     compare=MeanEquals(discrepancy=0.05, false_fail=1e-9),
     must_refute=_both_centred,
     finding=(
-        "At the paper's 256 and 256 and a median of 0.5 the floor of the biased estimate"
-        " is 0.02974: a curve that ends there would give it away."
+        "At the paper's 256 and 256 samples and a median of 0.5, the floor of the"
+        " biased estimate is 0.02974; a training curve that ends there would reveal"
+        " it."
     ),
 )
 
@@ -385,7 +386,8 @@ MEDIAN = Claim(
     must_refute=_cross_alone,
     finding=(
         "With 256 perturbations and 256 points there are 130,816 distances, an even"
-        " number; PyTorch's median is the lower middle one, NumPy's the mean of both."
+        " number. PyTorch's median is the lower of the two middle ones, NumPy's their"
+        " mean."
     ),
 )
 

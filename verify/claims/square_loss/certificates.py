@@ -111,6 +111,8 @@ CLAIMS = (
             "Ball arithmetic (Arb), 160 bits, Taylor polynomials of order 16",
         ),
         uses=("sl/err2",),
-        finding="A proof that Observation 1 is false, and of the library's flows.",
+        finding=(
+            "This proves that Observation 1 is false, and certifies the library's flows."
+        ),
     ),
 )

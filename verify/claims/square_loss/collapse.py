@@ -149,7 +149,7 @@ NC_2 = Claim(
     # For two classes all three are zero identically.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_a_simplex,
-    finding="So only three classes or more test it: with two it is zero at the start.",
+    finding="Only three classes or more test it: with two it is zero from the start.",
 )
 
 

@@ -332,8 +332,9 @@ ERR_3 = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/persample", "sl/err3-corrected"),
     finding=(
-        "At zero loss all directions rest whatever they are: the flow stops because the"
-        " errors are zero, not because each example meets the condition."
+        "At zero loss all directions are at rest, whatever they are: the flow stops"
+        " because the errors are zero, not because each example satisfies the"
+        " condition."
     ),
 )
 
@@ -375,7 +376,7 @@ ERR_12 = Claim(
     measure=_measure_footnote,
     compare=Identical(),
     must_refute=_when_it_vanishes,
-    finding="The printed sentence stops before what the bracket is.",
+    finding="The printed sentence ends before it says what the bracket equals.",
 )
 
 
@@ -457,8 +458,9 @@ ERR_3_CORRECTED = Claim(
     assumptions=("at least two layers",),
     finding=(
         "Split V_L = a - b into its positive and negative parts. Hidden units are not"
-        " negative, so |f_i| <= |a||h_i| and D_i >= |b|/|a|, D_j >= |a|/|b|: the"
-        " condition holds for neither class unless it fails for the other without bound."
+        " negative, so |f_i| <= |a||h_i| and D_i >= |b|/|a|, D_j >= |a|/|b|. If the"
+        " condition came close to holding for one class, it would fail without bound"
+        " for the other."
     ),
 )
 
@@ -524,7 +526,8 @@ EXISTS = Claim(
     must_refute=_never,
     assumptions=("the minimum is not at a kink",),
     finding=(
-        "A minimum always exists, but it may be at a kink, where (6) means nothing: two"
-        " layers at scale 0.7 end at one from 20 of 20 starts, with r_k from 1e-4 to 0.7."
+        "A minimum always exists, but it may be at a kink, where (6) is undefined:"
+        " two layers at scale 0.7 end at a kink from 20 of 20 starts, with r_k from"
+        " 1e-4 to 0.7."
     ),
 )

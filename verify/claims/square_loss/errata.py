@@ -62,9 +62,10 @@ ERR_10 = Claim(
     must_hold=_counted,
     expected=Outcome.REFUTED,
     finding=(
-        "A and C are fully connected, B is convolutional, and the rates differ tenfold;"
-        " widths are not stated. Here the fully connected network is also trained with"
-        " normalisation alone, which makes the comparison that the text asks for."
+        "Experiments A and C are fully connected, B is convolutional, their rates"
+        " differ tenfold, and widths are not stated. Here the fully connected network"
+        " is also trained with normalisation alone, which makes the comparison that"
+        " the text asks for."
     ),
 )
 
@@ -112,6 +113,6 @@ ERR_11 = Claim(
     expected=Outcome.REFUTED,
     finding=(
         "Batch normalisation makes outputs independent of the rows' lengths, as the"
-        " second number shows; it does not make the rows have any length."
+        " second number shows; it does not give the rows any particular length."
     ),
 )

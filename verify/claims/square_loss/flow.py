@@ -93,8 +93,8 @@ NORM = Claim(
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_half_as_fast,
     finding=(
-        "An integrator of the printed flow has to return to the sphere, or start with"
-        " the scale below B/S: above it the sphere repels."
+        "Above B/S the sphere repels: an integrator of the printed flow has to"
+        " project onto the sphere, or start with the scale below B/S."
     ),
 )
 
@@ -291,9 +291,9 @@ WEIGHT_NORMALISATION = Claim(
     must_refute=_half_the_clock,
     assumptions=("the flow does not slide along a kink",),
     finding=(
-        "Most flows of small ReLU networks do: of 25 starts on six points, two layers"
-        " slide before time six in 23, three layers in all. From there on the printed"
-        " right side is not single-valued."
+        "Most flows of small ReLU networks do slide: from 25 starts on six points, 23"
+        " flows of two layers slide before time six, and all flows of three layers."
+        " From there on the printed right side is not single-valued."
     ),
 )
 
@@ -524,8 +524,8 @@ ROWS = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/wn",),
     finding=(
-        "Libraries normalise each row by default. Only the whole matrix gives the"
-        " printed flow; the two agree for a layer of one unit."
+        "Libraries normalise each row by default. Only normalising the whole matrix"
+        " gives the printed flow; the two agree for a layer of one unit."
     ),
 )
 

@@ -355,8 +355,8 @@ CONVERSION = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_decay_as_it_stands,
     finding=(
-        "At the paper's 10,000 images and weight decay 0.01 the penalty is 50, not 0.01."
-        " Momentum leaves the equilibrium where it is."
+        "At the paper's 10,000 images and weight decay 0.01 the penalty is 50, not"
+        " 0.01. Momentum does not change the equilibrium."
     ),
 )
 
@@ -469,8 +469,8 @@ EQ_5 = Claim(
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_distance_without_decay,
     finding=(
-        "So how far a network still is from its equilibrium is known, not guessed:"
-        " sl/eq5-distance has it in the middle of training."
+        "The distance of a network from its equilibrium can therefore be computed"
+        " during training: see sl/eq5-distance."
     ),
 )
 
@@ -604,8 +604,9 @@ BARRIER = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_nothing_collapses,
     finding=(
-        "Without normalisation weight decay can end training at zero, from small starts"
-        " whatever it is; behind a normalisation it cannot."
+        "Without normalisation, weight decay can end training at zero: from small"
+        " starts at any decay, from any start at a large one. Behind a normalisation"
+        " it cannot."
     ),
 )
 

@@ -163,9 +163,9 @@ DEEP = Claim(
     compare=AtMost(),
     must_refute=_half_a_layer,
     finding=(
-        "Loose by 2.7 at least, where one example is all there is: there a network reaches"
-        " one, and the bound of two layers is 2.7. On 8 examples the best networks"
-        " found stay at a quarter of it."
+        "Loose by a factor of 2.7 or more, which is reached for a single example:"
+        " there a network attains one, and the bound for two layers is 2.7. On 8"
+        " examples the best networks found attain a quarter of the bound."
     ),
 )
 
@@ -287,11 +287,11 @@ OBS_3 = Claim(
     must_refute=_without_complexity,
     assumptions=("the margin gamma is fixed before the data are seen",),
     finding=(
-        "No training set of 1,200 violates it. Sets that are learnt by heart, 15 % of"
-        " whose inputs never come again, have no training loss and an error of 0.15: the"
-        " complexity, 0.87, is needed, and is six times too large. At gamma ="
-        " 1/rho it says nothing below 4 rho^2 (sqrt(2 L ln 2) + 1)^2 examples: 18,000 at"
-        " rho = 20 and four layers."
+        "None of 1,200 training sets violates the bound. Training sets that are"
+        " learned by heart, 15 % of whose inputs never occur again, have no training"
+        " loss and an error of 0.15: the complexity term, 0.87, is needed, and is six"
+        " times too large. At gamma = 1/rho the bound is vacuous below 4 rho^2"
+        " (sqrt(2 L ln 2) + 1)^2 examples: 18,000 at rho = 20 and four layers."
     ),
     version=2,
 )
@@ -383,8 +383,8 @@ TERMS = Claim(
     compare=AgreesTo(relative=1e-13),
     must_refute=_as_if_fixed,
     finding=(
-        "A margin of 1/rho is chosen after the data: a union over powers of two costs"
-        " up to a factor of two in the complexity."
+        "A margin of 1/rho is chosen after seeing the data; a union bound over powers"
+        " of two costs up to a factor of two in the complexity."
     ),
 )
 
@@ -434,7 +434,9 @@ NEEDED = Claim(
     measure=_measure_needed,
     compare=Identical(),
     must_refute=_of_other_functions,
-    finding="18,008 at scale 20 and four layers: more than the experiments have.",
+    finding=(
+        "18,008 examples at scale 20 and four layers, more than the experiments have."
+    ),
 )
 
 
@@ -453,8 +455,8 @@ ERR_13 = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/obs3",),
     finding=(
-        "With 45 % of the labels flipped, and the constants of sl/obs3, the printed"
-        " right side is below the error of 0.45 in every set."
+        "With 45 % of the labels flipped and the constants of sl/obs3, the printed"
+        " right side is below the error of 0.45 on every training set."
     ),
 )
 
@@ -691,5 +693,5 @@ EDGES = Claim(
     # Edges fluctuate by about (1 + sqrt(c/r))^(4/3) r^(-2/3) <= 0.03: five of these.
     compare=AgreesTo(absolute=0.15),
     must_refute=_close_to_one,
-    finding="A square one has singular values all over (0, 2).",
+    finding="The singular values of a square matrix fill the interval (0, 2).",
 )

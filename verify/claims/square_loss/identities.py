@@ -185,8 +185,8 @@ BOUND = Claim(
     compare=AtMost(rounding=1e-13),
     must_refute=_halved_by_relu,
     finding=(
-        "Equality for aligned layers of rank one, V_k = v_k v_{k-1}^T with entries that"
-        " are not negative; hence interpolation needs rho >= 1/min|f_n| >= 1."
+        "Equality holds for aligned layers of rank one, V_k = v_k v_{k-1}^T with"
+        " non-negative entries; hence interpolation needs rho >= 1/min|f_n| >= 1."
     ),
 )
 
@@ -269,7 +269,7 @@ ERR_4 = Claim(
     must_hold=_only_a_single_unit,
     expected=Outcome.REFUTED,
     uses=("sl/eq9",),
-    finding="The second bracket lacks a transpose; sl/eq9 has it.",
+    finding="The second bracket lacks a transpose; sl/eq9 restores it.",
 )
 
 

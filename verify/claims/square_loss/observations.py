@@ -223,8 +223,9 @@ ERR_2 = Claim(
     uses=("sl/obs1", "sl/obs1-curvature"),
     finding=(
         "With one example and decay 0.01 the scale rises to 1.1354 and falls back to"
-        " 1/1.01; with two examples and no decay to 1.1362, and back to 1.0102, the"
-        " smallest norm. While the directions still turn, their equilibrium falls."
+        " 1/1.01; with two examples and no decay it rises to 1.1362 and falls back to"
+        " 1.0102, the smallest norm. While the directions are still turning, their"
+        " equilibrium falls."
     ),
     figure="square_loss_overshoot",
 )
@@ -282,8 +283,8 @@ CURVATURE = Claim(
     compare=AgreesTo(relative=1e-11, absolute=1e-12),
     must_refute=_passes_straight,
     finding=(
-        "It turns down wherever u^T K u < y^T K u / 2: the usual case near"
-        " interpolation, where u is small."
+        "The scale turns down wherever u^T K u < y^T K u / 2, which is the usual case"
+        " near interpolation, where u is small."
     ),
 )
 
@@ -386,9 +387,10 @@ ERR_6 = Claim(
     must_hold=_of_support_vectors,
     expected=Outcome.REFUTED,
     finding=(
-        "On (1, 0, 0), (0.6, 0.8, 0), (0.85, 0.5, 0.166) the interpolator has margin"
-        " 0.787, the largest is 0.894: the third point need not be met exactly. Smallest"
-        " norm and largest margin agree among interpolators only (sl/obs2a)."
+        "For (1, 0, 0), (0.6, 0.8, 0), (0.85, 0.5, 0.166) the minimum-norm"
+        " interpolator has margin 0.787, and the largest margin is 0.894: the third"
+        " point need not be met exactly. Smallest norm and largest margin agree only"
+        " among interpolators (sl/obs2a)."
     ),
 )
 
@@ -541,7 +543,7 @@ OBS_2C_CRITICAL = Claim(
     compare=Identical(),
     must_hold=_rise_below_the_peak,
     expected=Outcome.REFUTED,
-    finding="It rises up to delta = sqrt(lambda/N), where it is sqrt(N/lambda)/2.",
+    finding="It rises up to delta = sqrt(lambda/N), where the scale is sqrt(N/lambda)/2.",
 )
 
 
@@ -773,7 +775,7 @@ ERR_7 = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/norm",),
     finding=(
-        "V = (1.1, 0) on (0.8, 0.6) and (1, 0) at scale 3 grows longer still. The sign is"
-        " that of the sum of e_n f_n, whatever the length."
+        "V = (1.1, 0) with inputs (0.8, 0.6) and (1, 0) at scale 3 keeps growing. The"
+        " sign is that of the sum of e_n f_n, whatever the length."
     ),
 )

@@ -152,8 +152,9 @@ NU_EXPONENTIAL = Claim(
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_of_squares,
     finding=(
-        "Positive where every example is right. With one wrong it is negative, and grows:"
-        " the sentence needs separability, which it does not say."
+        "Positive if every example is classified correctly. With one misclassified it"
+        " is negative and grows: the sentence needs separability, which it does not"
+        " state."
     ),
 )
 
@@ -252,7 +253,10 @@ MODES = Claim(
     compare=AgreesTo(absolute=3e-6),
     must_refute=_half_the_rate,
     assumptions=("two balanced layers along the singular vectors of the target",),
-    finding="At time 1.5 from 1e-4 they are 3.0 of 3, 0.039 of 1 and 0.0006 of 0.3.",
+    finding=(
+        "At time 1.5 from 1e-4, the singular values are 3.0 of 3, 0.039 of 1 and"
+        " 0.0006 of 0.3."
+    ),
 )
 
 

@@ -63,7 +63,9 @@ SMALL = Claim(
     # In units of the mean without ReLU; an error of a third would be seen.
     compare=MeanEquals(discrepancy=0.35, false_fail=1e-9, false_pass=1e-6),
     must_refute=_without_halves,
-    finding="At most one (sl/bound); 2.4e-4 for 64 inputs and three layers of 32.",
+    finding=(
+        "At most one (sl/bound); 2.4e-4 for 64 inputs and three layers of 32 units."
+    ),
 )
 
 
@@ -139,8 +141,8 @@ STEPS = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/wn",),
     finding=(
-        "The first step is the same, and both leave the sphere by it: the second differs."
-        " Equivalent are the flows (sl/wn), of which the paper says descent."
+        "The first step is the same, but both leave the sphere by it, and the second"
+        " step differs. The flows are equivalent (sl/wn); the paper says descent."
     ),
 )
 
@@ -197,8 +199,9 @@ PROJECTIONS = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/err5",),
     finding=(
-        "Off by sqrt(1 - 1/r) at rank r, zero at rank one alone: what the paper calls"
-        " sufficient is not. Its source [5] may have vector outputs in mind."
+        "Off by sqrt(1 - 1/r) at rank r, which vanishes at rank one only: what the"
+        " paper calls sufficient is not. Its source [5] may have vector outputs in"
+        " mind."
     ),
 )
 
@@ -414,8 +417,9 @@ SGD_STOPS = Claim(
     must_hold=_by_each_gradient,
     expected=Outcome.REFUTED,
     finding=(
-        "It stops where e_n dg_n/dW = 0 for every n: also at a network that is off at an"
-        " example, whose loss stays at one. Two equal inputs with both labels show the"
-        " footnote's point: descent on the sum rests there, on single examples it does not."
+        "It stops where e_n dg_n/dW = 0 for every n, which includes a network that is"
+        " switched off on an example, whose loss stays at one. Two equal inputs with"
+        " different labels show the footnote's point: gradient descent on the sum is"
+        " at rest there, on single examples it is not."
     ),
 )

@@ -120,7 +120,10 @@ MARGIN_LAW = Claim(
     # Sharp where margins are alike: means of a hundred rounded terms of size one.
     compare=AtMost(rounding=1e-13),
     must_refute=_half_of_it,
-    finding="Cauchy-Schwarz, for any outputs: no trend of training.",
+    finding=(
+        "This is the Cauchy-Schwarz inequality, for any outputs; it says nothing"
+        " about training."
+    ),
 )
 
 
@@ -178,7 +181,7 @@ FROM_ABOVE = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/obs1",),
     finding=(
-        "From 3, 5 or 8, with a direction that gets the examples wrong, it falls to"
-        " 0.197 and rises again to 2.115: a tenth of where it ends."
+        "From 3, 5 or 8, with a direction that misclassifies the examples, the scale"
+        " falls to 0.197, a tenth of its end, and rises again to 2.115."
     ),
 )
