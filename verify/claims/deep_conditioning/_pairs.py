@@ -266,6 +266,7 @@ LAWS: dict[str, Law] = {
     "sin": Formula(lambda p: 0 * p, _sin),
     "gelu": Formula(lambda p: p / mpmath.sqrt(2 * mpmath.pi * (1 + p)), _gelu),
     "selu": Enclosed(integrals.PIECES["selu"]),
+    "hard_tanh": Enclosed(integrals.PIECES["hard_tanh"]),
     # Poles at i pi/2: e^{-pi^2 / 0.16} = 2e-27; s' is 4 e^{-2|x|}.
     "tanh": Plane(np.tanh, _tanh_slope, step=0.16, reach=21.0),
 }

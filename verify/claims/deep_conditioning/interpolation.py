@@ -269,7 +269,10 @@ THM_61_SHARPER = _of_theorem(
 
 THM_61_EXACT = _of_theorem(
     id="dc/thm6.1-exact",
-    title="What interpolation costs at the theorem's depth: the inputs drawn, and no more",
+    title=(
+        "The excess risk of interpolation at the theorem's depth is (n +"
+        " |theta*|^2) / N"
+    ),
     statement=r"R(\hat\theta) - R(\theta^*) = \frac{n + \|\theta^*\|^2}{N}",
     source=Source(_KEY, "Theorem 6.1 (what its hypothesis implies)", Reading.OURS),
     cases=(*_SAMPLES, _cube(150, 31, 0.5, 2, 700), _cube(900, 41, 0.02, 2, 500)),
@@ -284,7 +287,9 @@ THM_61_EXACT = _of_theorem(
 THM_61_ZERO = Claim(
     id="dc/thm6.1-zero",
     items=("Thm6.1",),
-    title="At that depth the zero predictor is as good as the optimum, up to 1/n^2",
+    title=(
+        "At Theorem 6.1's depth, predicting zero is as good as the optimum, up to 1/n^2"
+    ),
     statement=(
         r"R(0) - R(\theta^*) = \theta^{*T} \Sigma \theta^*"
         r" \le \frac{3.18}{n^2} \|\theta^*\|^2"
@@ -314,7 +319,7 @@ THM_61_ZERO = Claim(
 DIGITS_RATE = Claim(
     id="dc/thm6.1-digits-rate",
     items=("Thm6.1",),
-    title="On digits, what a deep kernel explains decays by 1 - mu per layer",
+    title="On digits, the share that a deep kernel explains falls by 1 - mu per layer",
     statement=(
         r"\frac{d}{dL} \log\left(1 - \frac{R(\hat\theta_L)}{R(0)}\right)"
         r" \to \log(1 - \mu)"
@@ -347,7 +352,10 @@ DIGITS_RATE = Claim(
 DIGITS_LIMIT = Claim(
     id="dc/thm6.1-digits",
     items=("Thm6.1",),
-    title="The interpolant of a deep kernel classifies digits like a kernel average",
+    title=(
+        "With depth, a deep kernel's interpolant classifies digits like a"
+        " kernel average"
+    ),
     statement=(
         r"\mathrm{argmax}_c\, \hat f_L(x)_c \to"
         r" \mathrm{argmax}_c \sum_i \hat\sigma^{(L)}(x \cdot x_i)\, y_{ic}"

@@ -185,7 +185,9 @@ EQ14 = Claim(
 LEM_D5 = Claim(
     id="dc/lemD.5",
     items=("LemD.5",),
-    title="Hermite polynomials of two variances stay orthogonal",
+    title=(
+        "Hermite polynomials of two variances are orthogonal under correlated Gaussians"
+    ),
     statement=r"\mathbb{E}\, h_j^{\gamma_1}(z_1) h_k^{\gamma_2}(z_2)"
     r" = \rho^j\, 1\{j = k\}",
     assumptions=("exact Gaussian moments in rational arithmetic, degrees below 8",),
@@ -206,7 +208,7 @@ LEM_D5 = Claim(
 EQ15 = Claim(
     id="dc/eq15",
     items=("Eq15",),
-    title="Hermite coefficients at variance gamma",
+    title="Hermite coefficients of an activation at input variance gamma",
     statement=r"a_k(\gamma) = \mathbb{E}\, \sigma(\sqrt{\gamma} X) h_k(X)",
     source=Source(KEY, "Equation 15"),
     evidence=Evidence.NUMERIC,
@@ -221,7 +223,7 @@ EQ15 = Claim(
 EQ16 = Claim(
     id="dc/eq16",
     items=("Eq16", "D.0"),
-    title="The dual at two variances is the series of the coefficients' products",
+    title="The dual at two variances is the series of products of Hermite coefficients",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2)"
     r" = \sum_k a_k(\gamma_1) a_k(\gamma_2) \rho^k",
     source=Source(KEY, "Equation 16"),

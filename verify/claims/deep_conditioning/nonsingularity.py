@@ -413,7 +413,7 @@ def _count_from_theory(*, activation: str, parity: str) -> int:
 ARC_LAW = Claim(
     id="dc/thmH.1-arc-law",
     items=("ThmH.1",),
-    title="The ReLU kernel's smallest eigenvalue on an arc scales as delta^{3/2}",
+    title="On an arc, the ReLU kernel's smallest eigenvalue scales as delta^(3/2)",
     statement=r"\frac{\lambda_{\min}}{\delta^{3/2}} \to \frac{\sqrt{2}}{12 \pi}",
     assumptions=("n equally spaced points, neighbours of correlation 1 - delta",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
@@ -436,7 +436,7 @@ ARC_LAW = Claim(
 ARC_VALUES = Claim(
     id="dc/thmH.1-arc-values",
     items=("ThmH.1",),
-    title="Smallest eigenvalues of a few points on an arc",
+    title="Smallest eigenvalues of the ReLU kernel for a few points on an arc",
     statement=r"\lambda_{\min}(n, \delta) / \delta^{3/2}, \quad \delta = 10^{-6}",
     assumptions=("equally spaced points",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
@@ -452,7 +452,9 @@ ARC_VALUES = Claim(
 TWO_POINTS = Claim(
     id="dc/thmH.1-two-points",
     items=("ThmH.1",),
-    title="Two points: the ReLU kernel's smallest eigenvalue is nearly delta/2",
+    title=(
+        "For two close points, the ReLU kernel's smallest eigenvalue is nearly delta/2"
+    ),
     statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
     r" = \frac{\delta}{2} + O(\delta^{3/2})",
     assumptions=("n = 2",),
@@ -501,7 +503,10 @@ THM_H1 = Claim(
 THM_H1_LIMIT = Claim(
     id="dc/thmH.1-half-of-limit",
     items=("ThmH.1",),
-    title="The features of Theorem H.1 keep half of the limit's smallest eigenvalue",
+    title=(
+        "The random features of Theorem H.1 keep half of the limit's smallest"
+        " eigenvalue"
+    ),
     statement=r"\lambda_{\min}(\Phi_W \Phi_W^T) \ge \frac{1}{2} \lambda_{\min}(K)",
     assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
     source=Source(_KEY, "Theorem H.1 (sharpened)", Reading.OURS),
@@ -519,7 +524,9 @@ THM_H1_LIMIT = Claim(
 LEM_H3 = Claim(
     id="dc/lemH.3",
     items=("LemH.3",),
-    title="A random direction is near one point's kink and away from all others",
+    title=(
+        "A random ReLU's kink is near one point and away from all others, often enough"
+    ),
     statement=r"\Pr(E) \ge \frac{\sqrt{\delta}}{10 n}",
     assumptions=(
         "theta = sqrt(delta)/(4n)",
@@ -539,7 +546,10 @@ LEM_H3 = Claim(
 THM_H5 = Claim(
     id="dc/thmH.5",
     items=("ThmH.5", "E2"),
-    title="Infinitely many non-zero coefficients make the one-layer kernel non-singular",
+    title=(
+        "Infinitely many non-zero Hermite coefficients make the one-layer"
+        " kernel non-singular"
+    ),
     statement=(
         r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
         r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0"
@@ -592,7 +602,7 @@ POLYNOMIAL = Claim(
 E2_PRINTED = Claim(
     id="dc/E2-as-read",
     items=("E2", "ThmH.5"),
-    title="ReLU and tanh meet the hypothesis of Theorem H.5 (as read)",
+    title="ReLU and tanh satisfy the hypothesis of Theorem H.5 (as read)",
     statement=r"|\{k \text{ odd} : a_k \ne 0\}| ="
     r" |\{k \text{ even} : a_k \ne 0\}| = \infty",
     assumptions=("read on the orders up to 40",),

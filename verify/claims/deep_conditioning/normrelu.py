@@ -216,7 +216,7 @@ CLAIMS = (
     Claim(
         id="dc/eq4-kink",
         items=("Eq4", "E10"),
-        title="The kink at which NormReLU's scale is a given number, to the last digit",
+        title="The kink at which NormReLU has a given scale, to the last digit",
         statement=r"\lambda(c) = \lambda_{\mathrm{SELU}} = 1.0507009873554805"
         r" \iff c = -1.59076585644126852193\ldots",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
@@ -236,7 +236,10 @@ CLAIMS = (
     Claim(
         id="dc/eq4-increasing",
         items=("Eq4",),
-        title="NormReLU's scale grows with the kink: a scale fixes it (certified)",
+        title=(
+            "NormReLU's scale increases with its kink, so that a scale fixes the"
+            " kink (certified)"
+        ),
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
@@ -252,7 +255,9 @@ CLAIMS = (
     Claim(
         id="dc/I.dual",
         items=("I.dual",),
-        title="NormReLU's dual activation, every kink, ends included",
+        title=(
+            "NormReLU's dual activation for every kink, correlations -1 and 1 included"
+        ),
         statement=r"\hat\sigma(\rho) = \lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]",
         source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
@@ -287,7 +292,10 @@ CLAIMS = (
     Claim(
         id="dc/I.dual-formula",
         items=("I.dual",),
-        title="The single integral equals the double one to 35 digits",
+        title=(
+            "NormReLU's dual: the single integral equals the double integral to 35"
+            " digits"
+        ),
         statement=r"\lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]"
         r" = E\,\sigma_c(X)\sigma_c(Y)",
@@ -307,7 +315,7 @@ CLAIMS = (
     Claim(
         id="dc/E10-as-read",
         items=("E10", "Eq4"),
-        title="The kink -1.5975 has SELU's scale (as read)",
+        title="The kink c = -1.5975 gives NormReLU the scale of SELU (as read)",
         statement=r"\lambda(-1.5975) = 1.0507009873554805",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
         evidence=Evidence.NUMERIC,
@@ -323,7 +331,7 @@ CLAIMS = (
     Claim(
         id="dc/E10-corrected",
         items=("E10",),
-        title="The kink -1.5975 is that of the scale 1.05",
+        title="The kink c = -1.5975 gives NormReLU the scale 1.05",
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
         evidence=Evidence.NUMERIC,
@@ -336,7 +344,10 @@ CLAIMS = (
     Claim(
         id="dc/E12-critical",
         items=("E12", "E1"),
-        title="Lengths stay bounded from every start only below c = -0.37666",
+        title=(
+            "NormReLU keeps lengths bounded from every start only for kinks c <"
+            " -0.37666"
+        ),
         statement=r"\lim_{\gamma\to\infty} \hat\sigma_0(\gamma)/\gamma"
         r" = \lambda^2/2 < 1 \iff c < -0.376657093117569877\ldots",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),

@@ -262,7 +262,7 @@ CLAIMS = (
     Claim(
         id="dc/fact1-monotone",
         items=("Fact1",),
-        title="NormReLU's length map is increasing (certified)",
+        title="NormReLU's length map is increasing between 1/2 and 3/2 (certified)",
         statement=r"\hat\sigma_0'(\gamma) \ge \hat\sigma_0'(3/2) > 0,\quad"
         r" \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
@@ -279,7 +279,7 @@ CLAIMS = (
     Claim(
         id="dc/fact1-concave",
         items=("Fact1",),
-        title="NormReLU's length map is concave (certified)",
+        title="NormReLU's length map is concave between 1/2 and 3/2 (certified)",
         statement=r"\hat\sigma_0''(\gamma) \le 0,\quad \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
         evidence=Evidence.CERTIFICATE,
@@ -298,7 +298,7 @@ CLAIMS = (
     Claim(
         id="dc/fact1-concave-limit",
         items=("Fact1",),
-        title="Concavity is no fact of every negative kink: it fails at c = -1/2",
+        title="NormReLU's length map is not concave for every negative kink: c = -1/2",
         statement=r"\max_{\gamma \in [1/2, 3/2]} \hat\sigma_0''(\gamma) \ge 0.0147 > 0,"
         r"\quad c = -\tfrac12",
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
@@ -314,7 +314,10 @@ CLAIMS = (
     Claim(
         id="dc/fact1-convex-limit",
         items=("Fact1",),
-        title="Convexity of the bias fails for kinks far below the paper's: c = -5/2",
+        title=(
+            "NormReLU's bias function is not convex for kinks far below the"
+            " paper's: c = -5/2"
+        ),
         statement=r"\min_{\gamma \in [1/2, 3/2]} \beta''(\gamma) \le -3 \cdot 10^{-6},"
         r"\quad c = -\tfrac52",
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
@@ -330,7 +333,7 @@ CLAIMS = (
     Claim(
         id="dc/fact1-convex",
         items=("Fact1", "E9"),
-        title="NormReLU's bias function is convex (certified)",
+        title="NormReLU's bias function is convex between 1/2 and 3/2 (certified)",
         statement=r"\beta''(\gamma) \ge 0,\quad"
         r" \beta(\gamma) = \frac{(E\,\sigma(\sqrt\gamma X))^2}{\hat\sigma_0(\gamma)},"
         r"\quad \gamma \in [1/2, 3/2]",
@@ -351,7 +354,7 @@ CLAIMS = (
     Claim(
         id="dc/fact1-minimum",
         items=("Fact1",),
-        title="The bias vanishes at gamma = 1 and only there (certified)",
+        title="NormReLU's bias vanishes at gamma = 1 and only there (certified)",
         statement=r"\beta(\gamma) \ge 4 \beta(3/2) (\gamma - 1)^2,\quad \beta(1) = 0,"
         r"\quad \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1 (with a constant)", Reading.OURS),
@@ -367,7 +370,10 @@ CLAIMS = (
     Claim(
         id="dc/fact1-alpha",
         items=("Fact1", "Eq28"),
-        title="Lengths contract at the rate alpha_1 towards one (certified)",
+        title=(
+            "Under NormReLU, squared lengths contract to one at the rate alpha_1"
+            " (certified)"
+        ),
         statement=r"|\hat\sigma_0(\gamma) - 1| \le \alpha_1 |\gamma - 1|,\quad"
         r" \alpha_1 = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
@@ -383,7 +389,10 @@ CLAIMS = (
     Claim(
         id="dc/fact1-beta",
         items=("Fact1", "Eq28"),
-        title="The bias is at most beta_0 times the distance from one (certified)",
+        title=(
+            "NormReLU's bias is at most beta_0 times the distance of gamma from one"
+            " (certified)"
+        ),
         statement=r"\beta(\gamma) \le \beta_0 |\gamma - 1|,\quad"
         r" \beta_0 = 2 \max(\beta(1/2), \beta(3/2))",
         source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
@@ -399,7 +408,7 @@ CLAIMS = (
     Claim(
         id="dc/thmI.1-rest",
         items=("ThmI.1",),
-        title="The least share of energy beyond the linear part (certified)",
+        title="The least share of NormReLU's energy beyond its linear part (certified)",
         statement=r"1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}"
         r" \ge \mu_-,\quad \mu_- \text{ its value at } \gamma = 1/2",
         source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
@@ -414,7 +423,10 @@ CLAIMS = (
     Claim(
         id="dc/E9-as-read",
         items=("E9", "Fact1"),
-        title="The squared mean itself is convex (the literal reading of Fact 1)",
+        title=(
+            "NormReLU's squared mean is convex in the squared length (Fact 1 read"
+            " literally)"
+        ),
         statement=r"\frac{d^2}{d\gamma^2} (E\,\sigma_c(\sqrt\gamma X))^2 \ge 0,\quad"
         r" \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1", Reading.READING),

@@ -486,7 +486,7 @@ THM_E8 = Claim(
 THM_E9 = Claim(
     id="dc/thmE.9",
     items=("ThmE.9",),
-    title="The average of enough SGD steps halves the loss",
+    title="The average of enough SGD iterates halves the loss",
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 n \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("uniform single samples, step 1/beta", "beta = max of the diagonal"),
@@ -506,7 +506,7 @@ THM_E9 = Claim(
 THM_E9_CONTRACTION = Claim(
     id="dc/thmE.9-contraction",
     items=("ThmE.9", "ThmE.3"),
-    title="SGD contracts the squared distance to the solution in every step",
+    title="Every SGD step contracts the expected squared distance to the solution",
     statement=r"\mathbb{E} \|w_t - w^*\|^2 \le"
     r" \left(1 - \frac{\lambda_{\min}(K)}{n \beta}\right)^t \|w_0 - w^*\|^2",
     assumptions=THM_E9.assumptions,
@@ -538,7 +538,10 @@ THM_E9_CONTRACTION = Claim(
 E14_PRINTED = Claim(
     id="dc/E14-as-read",
     items=("E14", "ThmE.3"),
-    title="SGD needs as many single-sample steps as gradient descent (as read)",
+    title=(
+        "SGD needs as many single-sample steps as gradient descent needs steps"
+        " (as read)"
+    ),
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("the factor n of Theorem E.9 left out",),
@@ -568,7 +571,10 @@ _TOP = (
 THM_41 = Claim(
     id="dc/thm4.1",
     items=("Thm4.1", "ThmE.2"),
-    title="Top layer of a deep network on digits: steps as the condition bound says",
+    title=(
+        "Training the top layer on digits takes no more steps than the"
+        " condition bound says"
+    ),
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = \left\lceil \frac{\kappa}{2} \log \frac{1}{\epsilon} \right\rceil,"
     r" \quad \kappa = 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
@@ -600,7 +606,10 @@ THM_E3 = Claim(
     id="dc/thmE.3",
     loose=True,
     items=("ThmE.3", "Thm4.1", "E14"),
-    title="Top layer of a deep network on digits: SGD steps, with the factor n",
+    title=(
+        "Training the top layer on digits by SGD: the number of steps, with the"
+        " factor n"
+    ),
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = 8 n \left\lceil \log_2 \frac{1}{\epsilon} \right\rceil",
     assumptions=("beta <= 2, lambda_min >= 1/2", "single samples, step 1/beta"),
@@ -623,7 +632,9 @@ LEM_E1 = Claim(
     id="dc/lemE.1",
     loose=True,
     items=("LemE.1",),
-    title="Bounded activations: the stated width makes every kernel entry accurate",
+    title=(
+        "Bounded activations: the width of Lemma E.1 makes every kernel entry accurate"
+    ),
     statement=r"m \ge (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2} \;\Rightarrow\;"
     r" |K^{(m)}_{ij} - K_{ij}| \le \epsilon",
     assumptions=(
@@ -665,7 +676,10 @@ LEM_E1 = Claim(
 LEM_E1_VARIANCE = Claim(
     id="dc/lemE.1-variance",
     items=("LemE.1",),
-    title="The width for one hidden layer, by the variance of a product of two units",
+    title=(
+        "One hidden layer: a sufficient width from the variance of a product of"
+        " two units"
+    ),
     statement=r"\mathbb{E} \max_{ij} |K^{(m)}_{ij} - K_{ij}| \le"
     r" \sqrt{\frac{2 v \log n(n+1)}{m}} + \frac{2 C^2 \log n(n+1)}{3m}, \quad"
     r" v = \max_{ij} \mathbb{E}\,\sigma(u_i)^2 \sigma(u_j)^2 - K_{ij}^2",
@@ -686,7 +700,7 @@ LEM_E1_VARIANCE = Claim(
 LEM_E1_CONSTANT = Claim(
     id="dc/lemE.1-constant",
     items=("LemE.1",),
-    title="The constant of the width in Lemma E.1",
+    title="The unspecified constant in the width of Lemma E.1",
     statement=r"m \ge c\, (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2}",
     source=Source(_KEY, "Lemma E.1", Reading.READING),
     evidence=Evidence.STATISTICAL,
@@ -750,7 +764,10 @@ THM_E5 = Claim(
 THM_42 = Claim(
     id="dc/thm4.2",
     items=("Thm4.2", "CorE.6"),
-    title="Training all layers of deep wide networks takes a few steps",
+    title=(
+        "Training all layers of deep wide networks takes no more steps than the"
+        " bound says"
+    ),
     statement=r"\mathrm{loss}_t \le \epsilon\, \mathrm{loss}_0 \quad \mathrm{after}"
     r" \quad t = \frac{\kappa}{2} \log \frac{1}{\epsilon}, \quad"
     r" \kappa = 1 + 4n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",

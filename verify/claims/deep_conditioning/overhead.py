@@ -76,7 +76,10 @@ def _of_relu(*, rival: str, **sizes: Any) -> Array:
 OVERHEAD = Claim(
     id="dc/sec1-overhead",
     items=("Sec11",),
-    title="NormReLU adds no parameters, and no memory beyond that of a norm",
+    title=(
+        "NormReLU adds no parameters, and no memory beyond that of a"
+        " normalisation layer"
+    ),
     statement=(
         r"\text{numbers: NormReLU} \le \text{ReLU}, \qquad"
         r" \text{kept for the backward pass: NormReLU} \le \text{norm and ReLU}"

@@ -115,7 +115,7 @@ THM_34 = Claim(
     id="dc/thm3.4",
     loose=True,
     items=("Thm3.4", "E5"),
-    title="Depth makes the tangent kernel diagonal: the printed rate",
+    title="Depth makes the tangent kernel diagonal, at the printed rate",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le 2 B(L/2, \delta), \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption A", "L/2 need not be whole (E5)"),
     source=Source(KEY, "Theorem 3.4", Reading.READING),
@@ -172,7 +172,7 @@ def _wrong_attained(*, mu: float, delta: float, depth: int) -> list[float]:
 THM_34_ATTAINED = Claim(
     id="dc/thm3.4-attained",
     items=("Thm3.4", "E6"),
-    title="The ratio of the quadratic activation, at every depth",
+    title="The tangent ratio of the quadratic activation at every depth",
     statement=r"t_L = \frac{\sum_h r_h \prod_{l=h}^{L-1} (1 - \mu + 2\mu r_l)}"
     r"{\sum_h (1 + \mu)^h}, \quad r_{l+1} = r_l (1 - \mu (1 - r_l))",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
@@ -193,7 +193,10 @@ THM_34_ATTAINED = Claim(
 THM_34_MAXIMUM = Claim(
     id="dc/thm3.4-maximum",
     items=("Thm3.4", "E6"),
-    title="No activation with the same mu has a larger tangent ratio than the quadratic",
+    title=(
+        "Of all activations with the same mu, the quadratic one has the largest"
+        " tangent ratio"
+    ),
     statement=r"\frac{|T_{ij}|}{T_{11}} \le t_L, \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
@@ -254,7 +257,7 @@ def _wrong_envelope(
 THM_34_ENVELOPE = Claim(
     id="dc/thm3.4-envelope",
     items=("Thm3.4", "E6"),
-    title="The tangent ratio obeys the bound of the correlations, at every depth",
+    title="The tangent ratio obeys the bound on correlations, at every depth",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le r_L \le B(L, \delta), \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
@@ -408,7 +411,7 @@ COR_35 = Claim(
     id="dc/cor3.5",
     loose=True,
     items=("Cor3.5", "AsmA"),
-    title="The condition number of the tangent kernel, printed",
+    title="The condition number of the tangent kernel: Corollary 3.5 as stated",
     statement=r"\kappa(T) \le 1 + 4n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption A", "L at least the printed threshold"),
     source=Source(KEY, "Corollary 3.5", Reading.READING),
@@ -454,7 +457,9 @@ COR_35_SHARP = Claim(
 COR_35_MAXIMUM = Claim(
     id="dc/cor3.5-maximum",
     items=("Cor3.5", "E6", "AsmA"),
-    title="The condition number from the largest ratio: equality for two inputs",
+    title=(
+        "Sharp condition number from the largest tangent ratio, attained by two inputs"
+    ),
     statement=r"\kappa(T) \le \frac{1 + (n - 1) t_L}{1 - (n - 1) t_L},"
     r" \quad (n - 1) t_L < 1",
     assumptions=("assumption A",),
@@ -535,7 +540,7 @@ THM_38 = Claim(
     id="dc/thm3.8",
     loose=True,
     items=("Thm3.8", "AsmB"),
-    title="The smallest eigenvalue of the tangent kernel, printed",
+    title="The smallest eigenvalue of the tangent kernel: Theorem 3.8 as stated",
     statement=r"\lambda_{\min}(T) \ge \left(1 - 2 B(L/2, \delta)\right) T_{11},"
     r" \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption B",),
@@ -557,7 +562,10 @@ THM_38 = Claim(
 THM_38_MAXIMUM = Claim(
     id="dc/thm3.8-maximum",
     items=("Thm3.8", "AsmB", "E6"),
-    title="The smallest eigenvalue from the largest ratio: equality for equal correlations",
+    title=(
+        "Smallest tangent eigenvalue from the largest ratio, attained by equal"
+        " correlations"
+    ),
     statement=r"\lambda_{\min}(T) \ge (1 - t_L)\, T_{11} \ge (1 - B(L, \delta))\, T_{11},"
     r" \quad L \ge 0",
     assumptions=("assumption B",),
@@ -608,7 +616,10 @@ COR_39 = Claim(
     id="dc/cor3.9",
     loose=True,
     items=("Cor3.9", "AsmB"),
-    title="The condition number of the tangent kernel under assumption B, printed",
+    title=(
+        "The tangent kernel's condition number under Assumption B: Corollary"
+        " 3.9 as stated"
+    ),
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption B", "L at least the printed threshold"),
     source=Source(KEY, "Corollary 3.9", Reading.READING),
@@ -657,7 +668,10 @@ COR_39 = Claim(
 COR_39_MAXIMUM = Claim(
     id="dc/cor3.9-maximum",
     items=("Cor3.9", "AsmB", "E6"),
-    title="Condition numbers from the largest ratio: equality for equal correlations",
+    title=(
+        "Sharp condition number from the largest tangent ratio, attained by"
+        " equal correlations"
+    ),
     statement=r"\kappa(T) \le 1 + \frac{n t_L}{1 - t_L} \le \begin{cases}"
     r" 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"

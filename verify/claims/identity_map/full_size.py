@@ -72,7 +72,9 @@ BIASES = _full(
     effect,
     id="id/bias-constant",
     items=("Bias", "Fig3", "Fig4"),
-    title="With biases twenty layers learn the constant, without them in part",
+    title=(
+        "With biases, CNNs of 20 layers learn the constant map; without, only in part"
+    ),
     statement=(
         r"\overline{\cos}(f(x),\hat x),\ 20\text{ layers: with}-\text{without biases}"
         r"\ge 0.2,\ 0.05,\ 0.1\ (x\perp\hat x;\ \text{Gaussian; digits})"
@@ -99,7 +101,10 @@ CONSTANT = _full(
     biased(20),
     biased(5),
     items=("Fig3", "Fig4", "Fig36"),
-    title="At 28 x 28, with biases, depth moves networks to the constant",
+    title=(
+        "At 28 x 28 with biases, depth moves convolutional networks towards the"
+        " constant map"
+    ),
     statement=r"\overline{\cos}(f(x),\hat x):\ 20\text{ layers}-5\text{ layers}\ge 0.1",
     where="Figures 3, 4 and 36",
     **stated(0.1),
@@ -118,7 +123,7 @@ IDENTITY = _full(
     effect,
     id="id/identity-depths",
     items=("Identity5",),
-    title="CNNs of five layers are fairly accurate identities",
+    title="CNNs of five layers learn the identity fairly accurately",
     statement=r"\overline{\cos}(f(x),x)\ge0.9\text{ on digits, }5\text{ layers}",
     where="Section 3.2 and the abstract",
     runs=looks(biased(5)),

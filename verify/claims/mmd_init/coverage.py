@@ -52,7 +52,7 @@ def _one_less(*, classes: int) -> float:
 LEM_4 = Claim(
     id="mmd/lem4",
     items=("Lem4",),
-    title="The least squared norm on the simplex is 1 / d, at the centroid",
+    title="The least squared norm on the simplex is 1/d, at its centre",
     statement=r"\min_{a\in\Delta^{d-1}}\|a\|^2=1/d",
     source=Source(KEY, "Lemma 4"),
     evidence=Evidence.CERTIFICATE,
@@ -125,7 +125,7 @@ def _unit_slope(*, classes: int, form: str) -> float:
 THM_2 = Claim(
     id="mmd/thm2",
     items=("Thm2",),
-    title="Predictions near a vertex on average are often of its class",
+    title="Predictions that are near a vertex on average are often of its class",
     statement=(
         r"a\notin A_i\Rightarrow\|v^{(i)}-a\|\ge1/\sqrt d:\;"
         r"P(f\in A_i)\ge1-\sqrt d\,E\|v^{(i)}-f\|;\;"
@@ -152,7 +152,10 @@ THM_2 = Claim(
 REACH = Claim(
     id="mmd/thm2-radius",
     items=("Thm2",),
-    title="Near a vertex a point has half of its mass there, farther off still its class",
+    title=(
+        "Within 1/sqrt(d) of a vertex a point has half its mass there; within"
+        " 1/sqrt(2), most"
+    ),
     statement=(
         r"\|v^{(i)}-a\|<1/\sqrt d\;\Rightarrow\;a_i>\tfrac12;\qquad"
         r"\|v^{(i)}-a\|<1/\sqrt2\;\Rightarrow\;a\in A_i"
@@ -206,7 +209,7 @@ def _all_at_once(*, classes: int, seed: int) -> float:
 EQ_14 = Claim(
     id="mmd/eq14",
     items=("Eq14",),
-    title="The loss against degenerate softmax",
+    title="The degeneracy loss, which penalises degenerate softmax outputs",
     statement=(
         r"L_{sd}=E_\epsilon\bigl[\max\{\max_iE_x\|v^{(i)}-f\|,\,d^{-1/2}\}-d^{-1/2}\bigr]"
     ),
@@ -235,7 +238,9 @@ def _without_the_root(*, seed: int) -> float:
 SEGMENT = Claim(
     id="mmd/eq14-segment",
     items=("Eq14", "SdFloor"),
-    title="For two classes the loss is the distance of the mean output from one half",
+    title=(
+        "For two classes, the degeneracy loss is the distance of the mean output from 1/2"
+    ),
     statement=r"L_{sd}=\sqrt2\,E_\epsilon\bigl|E_xp-\tfrac12\bigr|",
     source=Source(KEY, "Equation 14; the identity is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -278,7 +283,10 @@ def _centroid_misplaced(*, classes: int) -> float:
 FLOOR = Claim(
     id="mmd/sdfloor",
     items=("SdFloor", "Eq14"),
-    title="No predictor brings the loss below a floor that is positive from three classes",
+    title=(
+        "No predictor brings the degeneracy loss below a floor, positive from"
+        " three classes on"
+    ),
     statement=r"L_{sd}\ge\frac{\sqrt{d-1}-1}{\sqrt d}",
     source=Source(KEY, "Equation 14; the floor is ours", Reading.OURS),
     evidence=Evidence.CERTIFICATE,
@@ -318,7 +326,10 @@ def _classifier_first(*, classes: int) -> list[float]:
 EXTREMES = Claim(
     id="mmd/sdfloor-values",
     items=("SdFloor",),
-    title="The constant predictor scores better than the balanced classifier",
+    title=(
+        "The degeneracy loss prefers a constant predictor to a balanced, certain"
+        " classifier"
+    ),
     statement=(
         r"\text{centroid: }\frac{\sqrt{d-1}-1}{\sqrt d};\qquad"
         r"\text{certain and balanced: }\frac{\sqrt2(d-1)}d-\frac1{\sqrt d}"
@@ -364,7 +375,7 @@ def _predict_least(*, classes: int, seed: int) -> float:
 ERR_1 = Claim(
     id="mmd/err1",
     items=("Err1", "SdFloor"),
-    title="From three classes on the loss cannot be brought to zero",
+    title="With three or more classes, the degeneracy loss can be brought to zero",
     statement=r"\min L_{sd}=0,\text{ where all classes are predicted}",
     source=Source(KEY, "After Equation 14", Reading.READING),
     evidence=Evidence.SEARCH,

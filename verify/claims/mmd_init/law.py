@@ -211,7 +211,7 @@ def _noise_held_fixed(*, way: str, kind: str, batch: int) -> Array:
 LAW = Claim(
     id="mmd/gram",
     items=("Gram",),
-    title="Noise drawn in the space of the outputs has the law of noise on the weights",
+    title="Noise sampled on layer outputs has the same law as noise on the weights",
     statement=(
         r"HE^T+1b^T\sim N(0,C),\quad "
         r"C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
@@ -237,7 +237,10 @@ LAW = Claim(
 SLOPE = Claim(
     id="mmd/gram-slope",
     items=("Gram",),
-    title="Gradients through noise on the outputs have the mean of those through weights",
+    title=(
+        "Gradients through noise on outputs have the mean of those through"
+        " noise on weights"
+    ),
     statement=(
         r"\mathbb E[E\mid n]=\tfrac{s^2}{n_{in}}\,n^TC^{-1}H,\quad n=HE^T+1b^T"
         r"\;\Rightarrow\;\mathbb E\,\nabla_{\theta_0}L\text{ is the same}"
@@ -313,7 +316,9 @@ def _covariance(inputs: str, depth: int, *, biases: float) -> Array:
 COVARIANCE = Claim(
     id="mmd/gram-covariance",
     items=("Gram",),
-    title="Covariance of a layer's outputs on a batch under noise on its parameters",
+    title=(
+        "The covariance of a layer's outputs on a batch under noise on its parameters"
+    ),
     statement=(
         r"\operatorname{Cov}(HE_i+e_i1)=C=\tfrac{s^2}{n_{in}}HH^T"
         r"+\tfrac{s^2}{n_{out}}11^T"

@@ -73,7 +73,7 @@ def _without_noise(*, start: Any, s2: float) -> Array:
 NOISE_CHAIN = Claim(
     id="mmd/Fig2-chain",
     items=("Fig2chain",),
-    title="Noise adds to the Jacobians of a start whose own are right",
+    title="Noise lengthens the Jacobian rows of an initialisation that has them right",
     statement=(
         r"E\|J_l^{(i)}(\theta_0+\epsilon)\|^2=\textstyle\prod_{k>l}q_{k-1}"
         r"(n_{k-1}\sigma_k^2+s^2)"
@@ -136,7 +136,10 @@ def _by_layers(*, widths: list[int], seed: int) -> Array:
 UNIT = Claim(
     id="mmd/eq19-unit",
     items=("Eq17", "Eq18", "Eq19"),
-    title="The row's norm bounds the change of a logit for perturbations of length one",
+    title=(
+        "A Jacobian row's norm bounds the change of a logit for perturbations"
+        " of length one"
+    ),
     statement=r"\|\xi\|=1\Rightarrow|f^{(i)}(x+\xi)-f^{(i)}(x)|\le\|J^{(i)}(x)\|",
     source=Source(KEY, "Equations 17 to 19", Reading.READING),
     evidence=Evidence.SEARCH,
@@ -199,7 +202,7 @@ def _equal_means(*, kind: str, seed: int, gamma: float) -> list[bool]:
 ZERO = Claim(
     id="mmd/eq3-zero",
     items=("Eq3",),
-    title="The squared discrepancy is never negative, and zero for equal laws alone",
+    title="The squared MMD is never negative, and zero only for equal laws",
     statement=r"MMD(p,q)\ge0,\quad=0\iff p=q",
     source=Source(KEY, "Equation 3, after Gretton et al. 2012"),
     evidence=Evidence.NUMERIC,
@@ -242,7 +245,7 @@ UNTRAINED = (
     _open(
         "mmd/Fig1-degenerate",
         ("Fig1", "Degenerate"),
-        "One of the four models answers near 0.9 whatever the input",
+        "One of the four models predicts about 0.9 whatever the input",
         "Figure 1 (b) and appendix B.1",
         "one model of four: of constant models that are uniform, as many end there by"
         " chance",
@@ -250,7 +253,10 @@ UNTRAINED = (
     _open(
         "mmd/cost",
         ("Cost",),
-        "The cost grows with the number of perturbed models, and with that of classes",
+        (
+            "The cost grows with the number of perturbed models and with the number"
+            " of classes"
+        ),
         "Appendix E",
         "needs timings, or counts of operations, at several numbers: benchmarks have one",
     ),

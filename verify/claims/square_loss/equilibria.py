@@ -74,7 +74,7 @@ WEIGHT_NORMALISED = trained(
     id="sl/eq5-wn",
     runs=looks("wn-decay"),
     items=("Eq5",),
-    title="Weight-normalised networks with decay end at their equilibrium",
+    title="Weight-normalised networks with decay end at the equilibrium of Equation 5",
     statement=r"\rho\to\rho_{eq}(V)=\sum y_nf_n/(\lambda+\sum f_n^2)",
     predict=partial(predict_ends, "wn-decay"),
     measure=partial(_ends, "wn-decay"),
@@ -132,7 +132,10 @@ def _distance_by_outputs(*, epochs: int, decayed: bool = True) -> Array:
 DISTANCE = Claim(
     id="sl/eq5-distance",
     items=("Eq5",),
-    title="In the middle of training the optimiser's slope tells the distance",
+    title=(
+        "During training, the optimiser's gradient gives the distance from the"
+        " equilibrium"
+    ),
     statement=r"|\rho-\rho_{eq}(V)|=|\dot\rho|/(2A)\text{ at any time}",
     source=Source(KEY, "Equation 5; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -153,7 +156,7 @@ BATCH_NORMALISED = trained(
     id="sl/eq5-bn",
     runs=looks(DECAYED),
     items=("Eq5", "ExpA"),
-    title="With batch normalisation it is the last layer's norm that obeys the equation",
+    title="With batch normalisation, it is the last layer's norm that obeys Equation 5",
     statement=r"\rho_L=\|W_L\|\to\rho_{eq},\text{ not }\textstyle\prod_k\|W_k\|",
     predict=partial(predict_ends, DECAYED),
     measure=partial(_ends, DECAYED),
@@ -191,7 +194,9 @@ UNNORMALISED = trained(
     id="sl/eq5b-trained",
     runs=looks("none-decay"),
     items=("Eq5b",),
-    title="Networks without normalisation end at the equilibrium of all layers",
+    title=(
+        "Networks without normalisation end at the equilibrium for decay on every layer"
+    ),
     statement=r"\rho S-B=-\lambda\rho^{2/L-1},\qquad L=4",
     predict=_of_all_layers,
     measure=_products,

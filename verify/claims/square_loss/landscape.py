@@ -102,7 +102,7 @@ _ENDS = (
 MINIMUM_NORM = Claim(
     id="sl/abs-minnorm",
     items=("MinNormFlow", "Obs2first"),
-    title="With decay the flow ends at the least norm, from every start",
+    title="With weight decay, the flow ends at the minimum norm from every start",
     statement=(
         r"\lambda>0,\;\|V_k\|=1:\quad\rho(t)\to\min\{\rho_{eq}\}\text{ from every start}"
     ),
@@ -148,7 +148,7 @@ def _other_margins(*, weight_decay: float) -> Array:
 SAME_NORM = Claim(
     id="sl/same-norm",
     items=("SameNorm",),
-    title="Minima of the same norm have the same margins, except with decay",
+    title="With weight decay, minima of the same norm have the same margins",
     statement=(
         r"\rho_{eq}=\rho_{eq}'\;\Rightarrow\;y_nf_n=y_nf_n'\text{ for every }n"
         r"\quad(\lambda>0)"
@@ -274,7 +274,7 @@ _PARTITIONS = (
 NULLITY = Claim(
     id="sl/degen-decay",
     items=("Degen", "Sing"),
-    title="With decay minima are degenerate of dimension W - N",
+    title="With weight decay, minima are degenerate with dimension W - N",
     statement=r"\lambda>0:\quad\dim\ker\nabla^2L=W-N\text{ at a minimum}",
     source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,
@@ -326,7 +326,7 @@ def _all_minima(*, examples: int, weight_decay: float) -> int:
 LARGE_DECAY = Claim(
     id="sl/init-large",
     items=("Sec1.2", "Err14"),
-    title="A large decay makes the end independent of the start",
+    title="A large enough weight decay makes the end independent of the start",
     statement=r"\exists\lambda_0:\;\lambda>\lambda_0\Rightarrow\text{ one minimum}",
     source=Source(KEY, "Section 1.2"),
     evidence=Evidence.NUMERIC,

@@ -154,7 +154,7 @@ def _half_the_drift(
 TRACKING = Claim(
     id="sl/obs1-tracking",
     items=("Obs1",),
-    title="Once met, the scale follows its equilibrium at a bounded distance",
+    title="Once it has met its equilibrium, the scale follows it at a bounded distance",
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
     source=Source(KEY, "Observation 1; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -205,7 +205,7 @@ def _predict_overshoot(*, example: int) -> Array:
 ERR_2 = Claim(
     id="sl/err2",
     items=("Err2", "Obs1"),
-    title="The scale overshoots: counterexamples of one layer on one and two points",
+    title="From a small start, the scale increases monotonically to its equilibrium",
     statement=(
         r"\rho(0)\approx0,\;\sum y_nf_n>0\;\Rightarrow\;"
         r"\rho(t)\text{ increases monotonically to }\rho_{eq}"
@@ -268,7 +268,7 @@ def _passes_straight(
 CURVATURE = Claim(
     id="sl/obs1-curvature",
     items=("Obs1",),
-    title="How the scale turns where it meets its equilibrium",
+    title="The curvature of the scale's path where it meets its equilibrium",
     statement=(
         r"\dot\rho=0:\quad\ddot\rho=4\rho\,[2u^TKu-y^TKu],\qquad u=y-\rho f,\;"
         r"K_{nm}=\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
@@ -310,7 +310,7 @@ def _margin_grows_with_scale(*, widths: list[int], examples: int, seed: int) -> 
 OBS_2A = Claim(
     id="sl/obs2a",
     items=("Obs2a", "Lemma1"),
-    title="At zero loss every margin is one over the scale",
+    title="At zero loss every margin is 1/rho",
     statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
     source=Source(KEY, "Observation 2"),
     evidence=Evidence.NUMERIC,
@@ -374,7 +374,7 @@ def _of_support_vectors(*, margin: str) -> float:
 ERR_6 = Claim(
     id="sl/err6",
     items=("Err6", "Obs2b"),
-    title="Read of all networks, the interpolator of smallest norm has the largest margin",
+    title="Of all networks, the interpolator of smallest norm has the largest margin",
     statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
     source=Source(KEY, "Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,
@@ -451,7 +451,7 @@ _LINEAR = grid(examples=(3, 8), inputs=(2, 5), seed=(0, 1))
 PATH = Claim(
     id="sl/obs2c-path",
     items=("Obs2c",),
-    title="Scale, B and S of the minimiser at every decay",
+    title="Values of the ridge minimiser's scale, B and S at every weight decay",
     statement=r"w_\lambda=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho=\|w_\lambda\|",
     source=Source(KEY, "Observation 2; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -485,7 +485,7 @@ def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
 OBS_2C = Claim(
     id="sl/obs2c",
     items=("Obs2c", "Lemma1"),
-    title="For global minimisers more decay means a smaller scale and larger margins",
+    title="For global minimisers, more decay means a smaller scale and larger margins",
     statement=(
         r"\lambda\uparrow\;\Rightarrow\;\rho_{eq}\downarrow,\;"
         r"\textstyle\sum y_nf_n\uparrow,\;\sum f_n^2\uparrow"
@@ -526,7 +526,9 @@ def _rise_below_the_peak(*, examples: int, decay: float, delta: float) -> float:
 OBS_2C_CRITICAL = Claim(
     id="sl/obs2c-critical",
     items=("Obs2c",),
-    title="A larger scale can go with larger margins where a point is not the minimiser",
+    title=(
+        "At critical points, larger margins always go with a smaller equilibrium scale"
+    ),
     statement=(
         r"f=\delta y:\quad\rho_{eq}=N\delta/(\lambda+N\delta^2)"
         r"\text{ falls as }\textstyle\sum y_nf_n=N\delta\text{ rises}"
@@ -616,7 +618,10 @@ def _without_decay(*, depth: int, weight_decay: float) -> Array:
 MINIMUM = Claim(
     id="sl/minnorm",
     items=("MinNorm",),
-    title="Linear networks of any depth end at the ridge solution, from every start",
+    title=(
+        "With decay, linear networks of any depth end at the ridge solution"
+        " from every start"
+    ),
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
     source=Source(KEY, "Observation 2 and its footnote; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -656,7 +661,9 @@ def _measure_depends(*, weight_decay: float, starts: int) -> bool:
 START = Claim(
     id="sl/minnorm-start",
     items=("MinNorm",),
-    title="Without decay the end keeps part of the start, with decay it does not",
+    title=(
+        "The end of a linear network depends on its start without decay, not with decay"
+    ),
     statement=(r"d>N:\quad\rho V\text{ at the end depends on }V(0)\iff\lambda=0"),
     source=Source(KEY, "Observation 2, footnote"),
     evidence=Evidence.NUMERIC,
@@ -700,7 +707,7 @@ def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
 DEGENERATE = Claim(
     id="sl/degen",
     items=("Degen",),
-    title="Solutions of zero loss form sets of dimension W - N",
+    title="Zero-loss solutions form sets of dimension W - N",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
     source=Source(KEY, "Observation 2, on degenerate minima"),
     evidence=Evidence.NUMERIC,
@@ -751,7 +758,7 @@ def _by_the_errors(*, length: float, seed: int) -> float:
 ERR_7 = Claim(
     id="sl/err7",
     items=("Err7", "nuSign"),
-    title="The multiplier does not always bring lengths back to one",
+    title="The Lagrange multiplier always brings the layers' norms back to one",
     statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
     source=Source(KEY, "Section 2, below Equation 2"),
     evidence=Evidence.NUMERIC,

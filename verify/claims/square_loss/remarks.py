@@ -53,7 +53,7 @@ def _without_halves(*, widths: list[int], seed: int) -> float:
 SMALL = Claim(
     id="sl/eq7-small",
     items=("SmallOutput",),
-    title="Outputs of random directions are much smaller than one",
+    title="Outputs of layers with random directions are much smaller than one",
     statement=r"E f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
     source=Source(KEY, "Section 2, above Equation 7; the value is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
@@ -124,7 +124,7 @@ def _predict_steps(*, widths: list[int], seed: int, rate: float) -> Array:
 STEPS = Claim(
     id="sl/wn-descent",
     items=("WN",),
-    title="Gradient descent with the multiplier is exactly weight normalisation",
+    title="Gradient descent with the multiplier is weight normalisation, step by step",
     statement=(
         r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}"
     ),
@@ -184,7 +184,7 @@ def _by_rank(*, kind: str, rows: int, rank: int) -> float:
 PROJECTIONS = Claim(
     id="sl/err5-projections",
     items=("Err5", "Orth"),
-    title="Projections and Stiefel matrices solve the condition on gradients",
+    title="Projections and Stiefel matrices satisfy the condition on gradients",
     statement=r"V_k\propto P\text{ or }V_k^TV_k\propto I\Rightarrow\nabla_{V_k}f=V_kf",
     source=Source(KEY, "Section 2.1, below Equation 9"),
     evidence=Evidence.NUMERIC,
@@ -247,7 +247,10 @@ def _forgotten(*, examples: int, inputs: int, size: float) -> float:
 NEAR_ZERO = Claim(
     id="sl/minnorm-zero",
     items=("NearZero", "MinNorm"),
-    title="Without decay a linear network has the least norm as far as its start is small",
+    title=(
+        "Without decay, a linear network keeps the part of its start that no"
+        " example sees"
+    ),
     statement=r"\lambda=0:\quad\|w(\infty)\|^2=\|w_{\min}\|^2+\|P_\perp w(0)\|^2",
     source=Source(KEY, "Section 1.2, near-zero initialisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -284,7 +287,7 @@ def _of_the_diagonal(*, rows: int, columns: int) -> float:
 ENTRIES = Claim(
     id="sl/randorth-entries",
     items=("RandOrth",),
-    title="How far the entries off the diagonal are from zero",
+    title="The mean square of the off-diagonal entries of W^T W for a random matrix",
     statement=r"E(W^TW)_{ij}^2=1/r,\quad i\ne j",
     source=Source(KEY, "Section 2.1, on random weights; ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
@@ -400,7 +403,7 @@ def _by_each_gradient(*, kind: str) -> list[bool]:
 SGD_STOPS = Claim(
     id="sl/fn4",
     items=("Fn4",),
-    title="Stochastic descent stops at zero loss alone",
+    title="Stochastic gradient descent stops only at zero loss on every example",
     statement=r"\text{SGD stops}\iff\ell_n=0\text{ for every }n",
     source=Source(KEY, "Footnote 4"),
     evidence=Evidence.NUMERIC,
