@@ -4,7 +4,7 @@ import base64
 import hashlib
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,8 +18,8 @@ from verify.claim import Profile
 from verify.compare import Outcome
 from verify.figures import Picture
 from verify.items import PAPERS
-from verify.report import build
-from verify.report.html import as_html, markup, pictures
+from verify.report import build, html
+from verify.report.html import markup, pictures
 from verify.report.rows import Row
 
 Toy = Callable[..., str]
@@ -83,6 +83,18 @@ def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
                 of_record=figures.measured.finite_width,
             ),
         ),
+    )
+
+
+def as_html(rows: Sequence[Row], **options: Any) -> str:
+    """Return the page with the quotes of attributes that it leaves out."""
+    return re.sub(
+        r"<[a-z][^<>]*>|<(script|style)>.*?</\1>",
+        lambda tag: (
+            tag[0] if tag[1] else re.sub(r' ([a-z-]+)=([^\s">]+)', r' \1="\2"', tag[0])
+        ),
+        html.as_html(rows, **options),
+        flags=re.DOTALL,
     )
 
 

@@ -241,6 +241,12 @@ _PARALLEL = (
         depth=(2,),
     ),
     *grid(activation=("selu",), squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=(1,)),
+    *grid(
+        activation=("cos", "exp"),
+        squares=([0.01, 0.02], [0.3, 0.5]),
+        turn=(0.0, 1e-4, 3.0),
+        depth=(1, 2),
+    ),
 )
 
 

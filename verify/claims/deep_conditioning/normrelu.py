@@ -14,7 +14,7 @@ from typing import Any
 import mpmath
 
 from theory import activations as act
-from theory import conditioning, lengths
+from theory import conditioning, gaussian, lengths
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning._normrelu import (
@@ -24,6 +24,7 @@ from verify.claims.deep_conditioning._normrelu import (
     constants_of,
     inverse_scale_squared,
     shift_of,
+    tail_moments,
 )
 from verify.compare import AgreesTo, CertifiedAtLeast, Enclosure, Outcome
 from verify.enclose import minimum, partial, ratio
@@ -43,6 +44,23 @@ def _predict_constant(*, constant: str, kink: str) -> float:
 def _wrong_kink(*, constant: str, kink: str) -> float:
     # The kink's sign flipped: max(x + c, 0).
     return getattr(conditioning.normrelu_constants(-float(kink)), constant)
+
+
+def _measure_tails(*, kink: str) -> list[Any]:
+    with mpmath.workdps(60):
+        density = mpmath.npdf(mpmath.mpf(kink))
+        each = tail_moments(kink)
+        return [*each, *(value / density for value in each)]
+
+
+def _predict_tails(*, kink: str) -> list[float]:
+    functions = (gaussian.tail_moment, gaussian.scaled_tail_moment)
+    return [f(k, float(kink)) for f in functions for k in range(3)]
+
+
+def _wrong_tails(*, kink: str) -> list[float]:
+    # The other side of the kink.
+    return _predict_tails(kink=str(-float(kink) - 0.01))
 
 
 def _kink_of(scale: str) -> Any:
@@ -212,6 +230,20 @@ CLAIMS = (
         # The library's promise for every kink in [-30, 30].
         compare=AgreesTo(relative=1e-13),
         must_refute=_wrong_kink,
+    ),
+    Claim(
+        id="dc/eq4-tails",
+        items=("Eq4",),
+        title="Moments of a Gaussian variable beyond a kink, near and far",
+        statement=r"\mathbb{E} (X - c)_+^k \text{ and the same over } \varphi(c), \quad"
+        r" k = 0, 1, 2",
+        source=Source(KEY, "Section 2, Eq. 4"),
+        evidence=Evidence.NUMERIC,
+        cases=grid(kink=("-30", "-1.5", "-0.25", "0", "0.5", "3", "30")),
+        predict=_predict_tails,
+        measure=_measure_tails,
+        compare=AgreesTo(relative=1e-13),
+        must_refute=_wrong_tails,
     ),
     Claim(
         id="dc/eq4-kink",
