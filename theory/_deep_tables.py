@@ -38,6 +38,9 @@ ANGLES = 6
 RANKS = 40
 """Nodes of which the others are combinations, about."""
 
+FULL = 2.0
+"""Nodes of which others are combinations, over the rows that show it: there are more."""
+
 RANK = 2e-15
 """Pivots that count, over the first."""
 
@@ -45,6 +48,9 @@ MOST_ANGLES = 96
 
 TAIL = 1e-13
 """Last Chebyshev coefficients that are small enough, over the diagonal."""
+
+FIRST = 2e-14
+"""The same of the few kernels by which cells are laid out: there are larger ones."""
 
 ROUNDING = 2e-15
 """Coefficients that are left out."""
@@ -223,7 +229,7 @@ def deep_table(
     stack: Stack, interval: Interval, angles: Angles, most: int
 ) -> DeepTable:
     """Run the recursion at nodes, if it takes no more than `most` pairs."""
-    degree = 14 if angles.folded else 28
+    degree = 24 if not angles.folded else 21 if angles.high < 0.5 * math.pi else 14
     cells = _outlined(stack, interval, angles, degree, most)
     kernels, turns, spent = 2 if stack.trained else 1, ANGLES, 0
     probes, found = np.zeros(0, dtype=np.intp), None
@@ -237,6 +243,9 @@ def deep_table(
                 break
             recursion = _recursion(stack, cells)
             found = recursion, *_skeleton(recursion, t[_spread(degree, turns)], probes)
+            if len(found[2]) > FULL * len(probes) and len(probes) < nodes:
+                probes, found = _spread(nodes, 2 * len(probes)), None
+                continue
         recursion, basis, few = found
         i, j = np.triu_indices(len(few))
         spent += len(i) * degree
@@ -350,7 +359,7 @@ def _outlined(
     cells = Cells((interval.low, interval.high))
     while cells.cost(degree) <= most:
         alone = _alone(_recursion(stack, cells), cells)
-        coarse = np.abs(alone[:, -2:]).max(axis=(1, 2)) > TAIL
+        coarse = np.abs(alone[:, -2:]).max(axis=(1, 2)) > FIRST
         if not coarse.any():
             break
         cells = cells.split(coarse)
@@ -362,7 +371,7 @@ def _outlined(
         values = _sampled(_recursion(stack, cells), angles.nodes(FEW), pairs)
         values = values.reshape(len(values), count, NODES, FEW, FEW)
         size = np.abs(np.einsum("ai,fpijk->fpajk", chebyshev(NODES)[-2:, ::-1], values))
-        coarse = size.max(axis=(0, 2, 3, 4)) > TAIL
+        coarse = size.max(axis=(0, 2, 3, 4)) > FIRST
         if not coarse.any():
             break
         cells = cells.split(coarse)
@@ -374,7 +383,7 @@ def _recursion(stack: Stack, cells: Cells) -> Recursion:
     logs = cells.nodes()
     start = (float(logs[0]), 0.0)
     rows = LogLengths.from_gaps(start, np.diff(logs), np.arange(len(logs)))
-    return Recursion.build(stack, rows)
+    return Recursion.build(stack, rows, many=True)
 
 
 def _alone(recursion: Recursion, cells: Cells) -> Array:

@@ -169,7 +169,7 @@ class Uneven:
         count = share * m * n / (1 if self.split else 2)
         # By formulas pairs go through the layers so fast that few are worth a table.
         formulas = all(closed(layer.activation) for layer in self.stack.layers)
-        return 1 << int(count * (0.5 if formulas else 1.0)).bit_length()
+        return 1 << int(count * (0.25 if formulas else 1.0)).bit_length()
 
     @cached_property
     def logs(self) -> Array:
