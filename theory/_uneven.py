@@ -14,16 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import matrices
+from theory._angles import TURNS, Angles
 from theory._closed_maps import closed
-from theory._deep_tables import (
-    TURNS,
-    Angles,
-    DeepTable,
-    Placed,
-    around,
-    deep_table,
-    odd,
-)
+from theory._deep_tables import DeepTable, Placed, around, deep_table, odd
 from theory._layer_recursion import Part, Recursion, Stack, combine, total
 from theory._rows import Index, LogLengths
 from theory.grids import CLOSE

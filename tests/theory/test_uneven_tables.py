@@ -11,6 +11,7 @@ from theory import _orthants as orthants
 from theory import _series_tables as tables
 from theory import activations as act
 from theory import kernels
+from theory._angles import TURNS, Angles
 from theory._layer_recursion import Stack
 from theory._layers import Layer
 from theory._length_tables import Interval, Lengths
@@ -52,7 +53,7 @@ def test_many_rows_have_the_kernels_of_few(name: str):
 
 def test_combinations_that_are_a_little_off_are_refused():
     stack = Stack((Layer(act.tanh),) * 4, frozenset(range(1, 6)))
-    angles = deep.Angles(deep.TURNS[-1], np.pi - deep.TURNS[-1], folded=False)
+    angles = Angles(TURNS[-1], np.pi - TURNS[-1], folded=False)
     cells = deep.Cells((-0.5, 0.0, 0.5))
     recursion = deep._recursion(stack, cells)
     t = angles.nodes(20)
@@ -69,7 +70,7 @@ def test_combinations_that_are_a_little_off_are_refused():
 
 def test_no_table_where_it_costs_more_than_the_pairs():
     stack = Stack((Layer(act.silu.normalized()),) * 20)
-    angles = deep.Angles(deep.TURNS[-1], np.pi - deep.TURNS[-1], folded=False)
+    angles = Angles(TURNS[-1], np.pi - TURNS[-1], folded=False)
     table = deep.deep_table(stack, Interval(-0.75, 0.5), angles, 1024)
     assert table.coefficients is None
 
