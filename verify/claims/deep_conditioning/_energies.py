@@ -175,7 +175,8 @@ def coefficients(name: str, order: int = ORDER) -> tuple[tuple[Any, ...], Any]:
                 1
             )
         a = tuple(
-            integral(name, lambda z, s, h=_hermite(k): s * h(z)) for k in range(order)
+            integral(name, lambda z, s, h=h: s * h(z))
+            for h in map(_hermite, range(order))
         )
         return a, integral(name, lambda _, s: s * s)
 
