@@ -32,7 +32,7 @@ def sheet(urls: Sequence[str]) -> tuple[str, int]:
     for k, tile in enumerate(tiles):
         whole.paste(tile, (k % columns * width, k // columns * height))
     step = 255 // _LEVELS
-    whole = whole.point(lambda value: round(value / step) * step)
+    whole = whole.point([round(value / step) * step for value in range(256)] * 4)
     return _HEAD + base64.b64encode(_shortest(whole)).decode(), columns
 
 
