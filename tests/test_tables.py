@@ -2,10 +2,14 @@
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from pages import tables
+from pages import effects, tables
 from pages.tables import TABLES, Table
+
+from verify.compare import Outcome
+from verify.records import CaseRecord
 
 AGAIN = "`python docs/pages/tables.py {}` measures it again"
 
@@ -83,3 +87,31 @@ def test_pins_of_tools_do_not_age_what_is_installed(
         pins.write_text(text)
         found.append(extras.digest)
     assert found[0] == found[1] != found[2]
+
+
+def _effect(treated: list[float], resolves: float, **more: object) -> CaseRecord:
+    arms = {"treated": treated, "baseline": [0.0] * len(treated)}
+    return CaseRecord(
+        case={}, measured=arms, resolves=resolves, **({"outcome": Outcome.HOLDS} | more)
+    )
+
+
+def test_effects_are_read_from_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = (
+        _effect([1.0, 2.0], 0.25, predicted=[0.5, None]),
+        _effect([-0.25], 1.0, predicted=[None, -0.5], outcome=Outcome.UNDECIDED),
+    )
+    found = {
+        "full": SimpleNamespace(cases=cases),
+        "quick": None,
+    }
+    monkeypatch.setattr(effects, "_record", lambda _name, folder: found[folder.name])
+    words = {"sl/Fig1": "what it is"}
+    assert effects.effects(words, Path(), "quick", "full") == [
+        [
+            *("`sl/Fig1`", "what it is", "at least 0.5; at most −0.5"),
+            *("", "no record"),
+            *("1.50 ± 0.25; −0.2 ± 1.0", "reproduced; undecided"),
+        ]
+    ]
+    assert effects.effects(words, Path(), "quick") == []

@@ -77,15 +77,22 @@ def _shown(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m verify", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m verify", description="List, run and explain claims."
+    )
     actions = parser.add_subparsers(dest="action", required=True)
     for name, what, number in (
         ("list", "list claims", "*"),
-        ("run", "run claims, current or not, and show what was found", "+"),
-        ("show", "say what a claim states and what was found", "+"),
+        (
+            "run",
+            "run claims, whether or not they are current, and show the outcome",
+            "+",
+        ),
+        ("show", "say what a claim states, how it is tested, and the outcome", "+"),
     ):
         action = actions.add_parser(name, help=what, description=what)
-        action.add_argument("claims", nargs=number, metavar="CLAIM")
+        text = "ids (dc/thm3.2), beginnings of ids (dc/thm) or papers (dc)"
+        action.add_argument("claims", nargs=number, metavar="CLAIM", help=text)
         action.add_argument(
             "--package", default=index.CLAIMS_PACKAGE, help=argparse.SUPPRESS
         )

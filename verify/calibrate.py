@@ -242,11 +242,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m verify.calibrate", description=what
     )
-    parser.add_argument("claims", nargs="*", metavar="CLAIM", help="default: all")
     parser.add_argument(
-        "--fault", action="append", choices=tuple(FAULTS), help="default: each of them"
+        "claims", nargs="*", metavar="CLAIM", help="claims on training; all by default"
     )
-    parser.add_argument("--draws", type=command.positive, default=3, help="default: 3")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        choices=tuple(FAULTS),
+        help="try this fault alone; can be repeated",
+    )
+    parser.add_argument(
+        "--draws", type=command.positive, default=3, help="redraws (default: 3)"
+    )
     parser.add_argument(
         "--trials", type=command.positive, default=200, help="A/A trials (default: 200)"
     )
@@ -254,7 +261,7 @@ def _parser() -> argparse.ArgumentParser:
         "--output",
         type=Path,
         metavar="PATH",
-        help="write the page there, not to stdout",
+        help="file of the page; stdout by default",
     )
     command.add_common_options(parser)
     return parser

@@ -43,7 +43,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=records_root(),
         metavar="FOLDER",
-        help="where records are kept, by profile (default: results in a checkout, else the"
+        help="folder of the records (default: results in a checkout, else the"
         " user's cache)",
     )
     where = parser.add_mutually_exclusive_group()
@@ -52,12 +52,12 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=2,
         metavar="N",
-        help="processes that run claims, one thread each (default: 2)",
+        help="processes that run claims, with one thread each (default: 2)",
     )
     where.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="address or file of a Dask scheduler, whose workers run them instead",
+        help="address or file of a Dask scheduler, to run claims on its workers",
     )
 
 

@@ -13,7 +13,6 @@ pieces and 20 for series (their truncation, given in `ORDER`).
 """
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,6 +30,8 @@ ORDER = 640
 # h_k(x) phi(x) is below e^{-x^2/4} = 1e-52.
 _STEP, _NODES = 20, 440
 _REACH = 18  # of the outer integral: e^{-162} = 1e-70
+GOAL = flint.arb(2) ** -170
+"""What an outer integral's error is brought below: 7e-52, absolute or relative."""
 
 
 def mpf(x: Any) -> Any:
@@ -193,46 +194,53 @@ def _sides(piece: Pieces) -> list[Any]:
     return [*out, flint.arb(0)] if piece.elu else out
 
 
-def _value(piece: Pieces, x: Any, side: Any, level: int) -> Any:
-    """s^(level) on the piece that contains `side`, continued to complex x."""
+def _branch(piece: Pieces, side: Any, level: int) -> Callable[[Any], Any] | None:
+    """s^(level) on the piece that contains `side`, entire; None where it vanishes."""
     root = arb(piece.variance).sqrt()
-    y, at = root * x, root * side
+    at, y = root * side, flint.arb_poly([0, root])
     b0, b1 = (arb(b) for b in piece.line)
-    out = b0 + b1 * y if level == 0 else b1 + 0 * y
+    line = b0 + b1 * y if level == 0 else flint.arb_poly([b1])
     for c, jump, order in piece.terms:
         power = order - level
         if power < 0:
             raise ValueError("Pieces: a function with a jump has no derivative")
         if at > arb(c):
-            out += arb(jump) * (y - arb(c)) ** power / math.factorial(power)
-    if piece.elu and at < 0:
-        out += arb(piece.elu) * (y.exp() - (1 if level == 0 else 0))
-    return out
+            line += arb(jump) * (y - arb(c)) ** power * (1 / flint.arb.fac_ui(power))
+    if not (piece.elu and at < 0):
+        return line if line.degree() >= 0 else None
+    elu = arb(piece.elu)
+    line -= elu if level == 0 else 0
+    return lambda x: line(x) + elu * (root * x).exp()
 
 
-def _mean(piece: Pieces, centre: Any, spread: Any, level: int) -> Any:
-    """E s^(level)(Y), Y = sqrt(variance) (centre + spread Z), entire in `centre`."""
+def _mean(piece: Pieces, spread: Any, level: int) -> Callable[[Any], Any]:
+    """E s^(level)(sqrt(variance) (c + spread Z)), entire as a function of c."""
     root = arb(piece.variance).sqrt()
-    m, s = root * centre, root * spread
+    s, half, norm = root * spread, 1 / flint.arb(2).sqrt(), _density(flint.arb(0))
     b0, b1 = (arb(b) for b in piece.line)
-    out = b0 + b1 * m if level == 0 else b1 + 0 * m
-    half = flint.arb(2).sqrt()
-    for c, jump, order in piece.terms:
-        t = (m - arb(c)) / s
-        upper = (-t / half).erfc() / 2
-        density = (-t * t / 2).exp() / (2 * flint.arb.pi()).sqrt()
-        moment = (
-            upper,
-            s * (density + t * upper),
-            s * s * ((1 + t * t) * upper + t * density) / 2,
-        )[order - level]
-        out += arb(jump) * moment
-    if piece.elu:
-        t = m / s
-        growth = (m + s * s / 2).exp() * ((t + s) / half).erfc() / 2
-        below = (t / half).erfc() / 2
-        out += arb(piece.elu) * (growth - (below if level == 0 else 0))
-    return out
+    terms = [(arb(c), arb(jump), order - level) for c, jump, order in piece.terms]
+    elu = arb(piece.elu)
+
+    def mean(centre: Any) -> Any:
+        m = root * centre
+        out = b0 + b1 * m if level == 0 else b1
+        for c, jump, power in terms:
+            t = (m - c) / s
+            moment = upper = (-half * t).erfc() / 2
+            if power:
+                density = norm * (-t * t / 2).exp()
+                moment = s * (density + t * upper)
+            if power == 2:
+                moment = (s * t * moment + s * s * upper) / 2
+            out += jump * moment
+        if piece.elu:
+            t = m / s
+            growth = (m + s * s / 2).exp() * ((t + s) * half).erfc() / 2
+            below = (t * half).erfc() / 2
+            out += elu * (growth - (below if level == 0 else 0))
+        return out
+
+    return mean
 
 
 def _density(x: Any) -> Any:
@@ -258,22 +266,22 @@ def _expectation(a: Pieces, b: Pieces, rho: Any, level: int) -> Any:
         for centre in _sides(b):
             near = (0,) if exact else (-12, -2, 0, 2, 12)
             cuts += [(centre + j * spread) / rho for j in near]
-    total = flint.acb(0)
+    total, mean = flint.acb(0), _mean(b, spread, level)
     for start, stop in _segments(cuts):
         middle = (start + stop) / 2
+        outer = _branch(a, middle, level)
+        inner = _branch(b, rho * middle, level) if exact else mean
+        if outer is None or inner is None:
+            continue
 
-        def integrand(x: Any, _analytic: Any, side: Any = middle) -> Any:
-            inner = (
-                _value(b, rho * x, rho * side, level)
-                if exact
-                else _mean(b, rho * x, spread, level)
-            )
-            return _value(a, x, side, level) * inner * _density(x)
+        def integrand(x: Any, _analytic: Any, f: Any = outer, g: Any = inner) -> Any:
+            return f(x) * g(rho * x) * (-x * x / 2).exp()
 
-        total += flint.acb.integral(integrand, start, stop)
-    if total.real.rad() > flint.arb(10) ** -45:
-        raise ArithmeticError(f"integrals: radius {total.real.rad()} at rho = {rho}")
-    return mpf(total.real)
+        total += flint.acb.integral(integrand, start, stop, abs_tol=GOAL, rel_tol=GOAL)
+    found = total.real * _density(flint.arb(0))
+    if found.rad() > flint.arb(10) ** -45:
+        raise ArithmeticError(f"integrals: radius {found.rad()} at rho = {rho}")
+    return mpf(found)
 
 
 def _coefficient(piece: Pieces, k: int) -> Any:
@@ -409,9 +417,7 @@ class Law:
 
 def of_pieces(piece: Pieces) -> Law:
     """Law of a piecewise function."""
-    return Law(
-        lru_cache(None)(piece.dual), piece.slope, lru_cache(None)(piece.coefficient)
-    )
+    return Law(*map(lru_cache(None), (piece.dual, piece.slope, piece.coefficient)))
 
 
 def of_coefficients(values: Sequence[Any]) -> Law:

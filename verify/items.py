@@ -234,10 +234,10 @@ PAPERS: tuple[Paper, ...] = (
         # Its formulas were lost in the text before us, and restored from its proofs.
         reading=Reading.FORCED,
         finding=(
-            "Depth conditions both kernels as stated. The tangent kernel needs half of the"
-            " printed depth, and no threshold of its own; random networks of fixed width"
-            " keep a floor of correlation; lengths diverge under NormReLU with a kink above"
-            " -0.3767."
+            "Depth conditions both kernels as stated, and the tangent kernel twice"
+            " as fast as the theorem says. But random networks of fixed width keep"
+            " a floor of correlation, and lengths diverge under NormReLU with a"
+            " kink above -0.3767."
         ),
     ),
     Paper(
@@ -249,10 +249,11 @@ PAPERS: tuple[Paper, ...] = (
         ),
         sections=IDENTITY_MAP,
         finding=(
-            "One layer becomes the identity by the rank of the image's patches, not by its"
-            " pixels against the parameters: a frame of zeros makes that rank full."
-            " Shallow networks become the identity; at 28 x 28 pixels twenty layers learn"
-            " the constant with biases, and cannot without them."
+            "Whether one layer becomes the identity depends on the rank of the"
+            " image's patches, not on its number of pixels; zero padding makes that"
+            " rank full. Shallow networks learn the identity. At 28 x 28 pixels"
+            " twenty layers learn the constant with biases, and cannot without"
+            " them."
         ),
     ),
     Paper(
@@ -264,8 +265,9 @@ PAPERS: tuple[Paper, ...] = (
         ),
         sections=SQUARE_LOSS,
         finding=(
-            "The flow's identities hold between kinks. Most flows of small ReLU networks"
-            " come to slide along a kink, where the printed equation has no solution."
+            "The identities of the gradient flow hold between kinks of ReLU. But"
+            " most flows of small networks come to slide along a kink, where the"
+            " printed equation has no solution."
         ),
     ),
     Paper(
@@ -277,9 +279,9 @@ PAPERS: tuple[Paper, ...] = (
         ),
         sections=MMD_INIT,
         finding=(
-            "The two-sample test and its chain of bounds hold. From three classes on the"
-            " loss that should prevent constant predictors cannot be met, and a constant"
-            " one is on its floor."
+            "The two-sample test and its chain of bounds hold. But from three"
+            " classes on, the loss that should prevent constant predictors is least"
+            " for a constant predictor."
         ),
     ),
 )

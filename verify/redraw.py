@@ -97,10 +97,14 @@ def as_text(entries: Sequence[Entry], found: dict[str, list[str]]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    what = "Try claims on training with networks of other seeds."
+    what = "Run claims on training with networks of other seeds."
     parser = argparse.ArgumentParser(prog="python -m verify.redraw", description=what)
-    parser.add_argument("claims", nargs="*", metavar="CLAIM", help="default: all")
-    parser.add_argument("--draws", type=command.positive, default=3, help="default: 3")
+    parser.add_argument(
+        "claims", nargs="*", metavar="CLAIM", help="claims on training; all by default"
+    )
+    parser.add_argument(
+        "--draws", type=command.positive, default=3, help="redraws (default: 3)"
+    )
     command.add_common_options(parser)
     return parser
 

@@ -15,11 +15,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+from empirical.digest import substance  # noqa: E402
 
 Rows = list[list[str]]
 
@@ -53,7 +57,8 @@ class Table:
     @property
     def file(self) -> Path:
         """Where the numbers are kept."""
-        return ROOT / "docs" / "numbers" / f"{self.name}.json"
+        name = self.name.replace(",", "").replace(" ", "-")
+        return ROOT / "docs" / "numbers" / f"{name}.json"
 
     @property
     def digest(self) -> str:
@@ -62,8 +67,11 @@ class Table:
         digest = hashlib.sha256()
         for path in paths:
             text = path.read_text(encoding="utf-8")
+            if path.suffix == ".py":
+                # Comments and docstrings make no difference.
+                text = substance(path.read_bytes()).decode()
             if path.name == "pyproject.toml":
-                # The version and the tools' settings make no difference.
+                # Nor do the version and the tools' settings.
                 text = _installed(text)
             elif path.name == "constraints.txt":
                 # Nor do pins of what only tests or documents take.
@@ -140,7 +148,7 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _normrelu() -> Rows:
+def _normrelu(folder: str, depths: Sequence[int]) -> Rows:
     """Read the records of the networks with NormReLU and of their rivals."""
     # Loaded here: `--check` needs no records.
     from empirical.testbed.records import RunRecord
@@ -148,26 +156,55 @@ def _normrelu() -> Rows:
     arms = ("normrelu", "selu", "relu", "batch", "layer")
     names = ("NormReLU", "SELU", "ReLU", "BatchNorm", "LayerNorm")
     rows: Rows = []
-    for depth in (16, 32):
-        for arm, name in zip(arms, names, strict=True):
-            path = ROOT / "results" / "quick" / "runs" / f"{arm}-depth-{depth}.json"
-            record = RunRecord.read(path)
-            if record is None:
-                raise SystemExit(f"{path} is not there: `python -m verify run dc/fig3`")
-            fit, test = (
-                record.draws.series(f"{n}_accuracy") for n in ("train", "test")
+    for depth, (arm, name) in product(depths, zip(arms, names, strict=True)):
+        path = ROOT / "results" / folder / "runs" / f"{arm}-depth-{depth}.json"
+        record = RunRecord.read(path)
+        if record is None:
+            raise SystemExit(
+                f"{path} is not there: `python -m verify run dc/fig3 dc/fig1 dc/fig7"
+                f" --profile {folder}`"
             )
-            # Below the readout: the last hidden layer's.
-            cosine = record.draws.series("cosines")[:, :, -1].mean(axis=0)
-            shares = (fit[:, 1], fit[:, -1], test[:, -1])
-            numbers = [f"{100.0 * each.mean():.0f}" for each in shares]
-            numbers += [f"{value:.2f}" for value in (cosine[0], cosine[-1])]
-            conditions = record.draws.series("condition").mean(axis=0)
-            numbers += [f"{10.0**value:.0f}" for value in conditions[[0, -1]]]
-            rates = [f"{record.fact(key):g}" for key in ("rate", "stable")]
-            rows.append([name, str(depth), *rates, *numbers])
+        series = record.draws.series
+        fit, test = (series(f"{split}_accuracy") for split in ("train", "test"))
+        shares = (fit[:, 1], fit[:, -1], test[:, -1])
+        # Below the readout: the last hidden layer's.
+        cosine = series("cosines")[:, [0, -1], -1].mean(axis=0)
+        rows.append(
+            [
+                *(name, str(depth)),
+                *(f"{record.fact(key):g}" for key in ("rate", "stable")),
+                *(f"{100.0 * each.mean():.0f}" for each in shares),
+                " / ".join(f"{value:.2f}" for value in cosine),
+                *(
+                    " / ".join(f"{v:.1f}" for v in series(of)[:, [0, -1]].mean(axis=0))
+                    for of in ("condition", "top_condition")
+                ),
+            ]
+        )
     return rows
 
+
+_NORMRELU = (
+    *("arm", "hidden layers", "rate chosen", "largest stable"),
+    *("fit after one epoch", "fit at the end", "test"),
+    *("cosine, start / end", "tangent kernel", "top layer's kernel"),
+)
+"""Of kernels, log10 of condition numbers at the start and at the end."""
+
+
+def _effects(paper: str, *profiles: str) -> Callable[[], Rows]:
+    """Return what reads the effects of a paper's claims from the records."""
+
+    def measure() -> Rows:
+        from pages import effects
+
+        words = getattr(effects, paper.upper())
+        return effects.effects(words, ROOT / "results", *profiles)
+
+    return measure
+
+
+_EFFECT = ("claim", "effect", "limits")
 
 TABLES = (
     Table(
@@ -178,17 +215,55 @@ TABLES = (
         measure=_extras,
         words=2,
     ),
+    *(
+        Table(
+            name=name,
+            document="docs/normrelu.md",
+            head=_NORMRELU,
+            sources=("empirical/normrelu/[a-z]*.py",),
+            measure=partial(_normrelu, folder, depths),
+        )
+        for name, folder, depths in (("normrelu", "quick", (16, 32)),)
+    ),
     Table(
-        name="normrelu",
-        document="docs/normrelu.md",
-        head=(
-            *("arm", "hidden layers", "rate chosen", "largest stable"),
-            *("fit after one epoch", "fit at the end", "test"),
-            *("cosine at the start", "at the end"),
-            *("condition number at the start", "at the end"),
-        ),
-        sources=("empirical/normrelu/[a-z]*.py",),
-        measure=_normrelu,
+        name="identity map, full",
+        document="docs/identity-map.md",
+        head=(*_EFFECT, "28 x 28", "verdict"),
+        sources=("results/full/id-*.json",),
+        measure=_effects("identity_map", "full"),
+        words=2,
+    ),
+    Table(
+        name="identity map, small",
+        document="docs/identity-map.md",
+        head=(*_EFFECT, "14 x 14", "verdict"),
+        sources=("empirical/identity_map/[a-z]*.py",),
+        measure=_effects("identity_map", "quick"),
+        words=2,
+    ),
+    Table(
+        name="square loss",
+        document="docs/square-loss.md",
+        head=(*_EFFECT, "small", "verdict", "full", "verdict"),
+        sources=("results/full/sl-*.json", "empirical/square_loss/[a-z]*.py"),
+        measure=_effects("square_loss", "quick", "full"),
+        words=2,
+    ),
+    Table(
+        name="learned starts, small",
+        document="docs/mmd-init.md",
+        head=(*_EFFECT, "from He's starts", "verdict"),
+        sources=("empirical/mmd_init/[a-z]*.py",),
+        measure=_effects("mmd_init", "quick"),
+        words=2,
+    ),
+    Table(
+        name="learned starts, full",
+        document="docs/mmd-init.md",
+        head=(*_EFFECT, "from Xavier's starts", "verdict"),
+        sources=("results/full/mmd-*.json",),
+        measure=_effects("mmd_init", "full"),
+        words=2,
     ),
 )
 

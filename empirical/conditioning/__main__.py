@@ -30,9 +30,15 @@ ABOUT = {
 def _add(kind: str, parser: argparse.ArgumentParser) -> None:
     # Loaded here, as below: they load PyTorch.
     from empirical.conditioning import study
-    from empirical.conditioning.experiments import EXPERIMENTS
+    from empirical.conditioning.experiments import DATA, EXPERIMENTS
 
-    add_options(parser, EXPERIMENTS[kind], skip=SKIPPED, said=explained(study))
+    add_options(
+        parser,
+        EXPERIMENTS[kind],
+        skip=SKIPPED,
+        said=explained(study),
+        choices={"data": DATA, "layers": ("top", "all")},
+    )
     command.add_output(parser)
 
 

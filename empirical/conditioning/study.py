@@ -5,21 +5,23 @@ The arguments of the experiments mean the same in all of them.
 Parameters
 ----------
 activation : str
-    Standardised; a name that `empirical.conditioning.named` knows.
+    Activation, standardised; any name that `empirical.conditioning.named` knows.
 chains : int
     Independent networks.
 data : str
-    a, b (the paper's assumptions), arc or digits.
+    Inputs: points of the paper's Assumption A or B, on an arc, or handwritten digits.
 delta : float
     Separation of the inputs (a, arc), or their smallest eigenvalue (b).
-depth, depths : int
-    Hidden layers, increasing.
+depth : int
+    Hidden layers.
+depths : int
+    Numbers of hidden layers, increasing.
 draws : int
     Independent networks.
 every : int
-    Record the loss after so many steps.
+    Steps from one recorded loss to the next.
 layers : str
-    top or all.
+    Train the top layer, or all.
 n : int
     Training inputs.
 noise : float
@@ -27,19 +29,22 @@ noise : float
 rho : float
     Correlation of the two inputs.
 seed : int
-    Of all random numbers.
+    Seed of all random numbers.
 squared_norms : tuple of float
-    Of the two inputs.
+    Squared norms of the two inputs.
 steps : int
-    Of gradient descent.
+    Steps of gradient descent.
 tangent : bool
     Measure tangent kernels too.
 tests : int
     Test inputs.
 units : bool
-    Draw units instead of weights: wide and deep is cheap.
-width, widths : int
+    Draw the units' values instead of the weights, which makes wide and deep networks
+    cheap.
+width : int
     Units of every hidden layer.
+widths : int
+    Numbers of units of every hidden layer.
 """
 
 import inspect

@@ -24,7 +24,12 @@ def _parser() -> argparse.ArgumentParser:
     ):
         one = commands.add_parser(command, help=text, description=text)
         one.add_argument("name", choices=NAMES)
-        one.add_argument("--data-folder", type=Path, help="instead of the user's cache")
+        one.add_argument(
+            "--data-folder",
+            type=Path,
+            metavar="FOLDER",
+            help="in the place of the user's cache",
+        )
         if command == "show":
             one.add_argument("--split", choices=("train", "test"), default="train")
             one.add_argument("--allow-unverified", action="store_true")

@@ -130,7 +130,7 @@ def load(
         else is tried.
     allow_unverified : bool
         Accept CIFAR-10 binary batches outside the publisher's archive, whose pixels
-        nothing vouches for; the source then says so.
+        no known checksum vouches for; the source then says so.
     cached : bool
         Without a directory, look in the user's cache. A measurement whose numbers are
         compared between machines leaves it out.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from empirical.testbed import command
-from empirical.testbed.options import add_options, made
+from empirical.testbed.options import add_options, explained, helping, made
 from empirical.testbed.study import Setting
 
 SKIPPED = (
@@ -31,20 +31,33 @@ def _example() -> Any:
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
+    from empirical.data import NAMES
+    from empirical.identity_map.measures import MEASUREMENTS
     from empirical.identity_map.networks import KINDS, copier
+    from empirical.identity_map.recipes import RATES
+    from empirical.networks.initial import SCHEMES
 
-    add_options(parser, _example(), skip=SKIPPED)
+    choices = {
+        "data": (*NAMES, "channelled"),
+        "measurements": MEASUREMENTS,
+        "optimiser": RATES,
+        "schemes": SCHEMES,
+    }
+    add_options(parser, _example(), skip=SKIPPED, choices=choices)
     network = parser.add_argument_group("network")
-    network.add_argument("--kind", choices=KINDS, default="cnn", help="default: cnn")
-    text = "weight layers; default: 5"
-    network.add_argument("--layers", type=int, default=5, help=text)
+    text = helping(explained(copier)["kind"], "cnn")
+    network.add_argument("--kind", choices=KINDS, default="cnn", help=text)
+    text = "weight layers (default: 5)"
+    network.add_argument("--layers", type=int, metavar="N", default=5, help=text)
     add_options(network, copier, skip=("kind", "shape", "layers", "width"))
-    text = "units or channels; default: 16 channels, or as many units as pixels"
-    network.add_argument("--width", type=int, help=text)
-    text = "edge of the images; default: 14"
-    parser.add_argument("--size", type=int, default=14, help=text)
-    text = "train on one example of each of these classes; default: 7"
-    parser.add_argument("--labels", nargs="+", type=int, default=[7], help=text)
+    text = "units or channels (default: 16 channels, or as many units as pixels)"
+    network.add_argument("--width", type=int, metavar="N", help=text)
+    text = "edge of the images (default: 14)"
+    parser.add_argument("--size", type=int, metavar="N", default=14, help=text)
+    text = "train on one example of each of these classes (default: 7)"
+    parser.add_argument(
+        "--labels", nargs="+", type=int, metavar="N", default=[7], help=text
+    )
     text = "train on this picture instead, scaled to the network's size"
     parser.add_argument("--image", metavar="FILE", default="", help=text)
     text = "draw what the first network makes of pictures to this file"

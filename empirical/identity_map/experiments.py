@@ -34,21 +34,22 @@ class Configuration:
     labels : tuple of tuple of int
         Training sets, one a group: an example of each label.
     skip : int
-        Examples of each label to pass over.
+        Skip this many examples of each label.
     image : str
         File of a picture of one's own, in the place of a data set.
     examples : int, optional
-        Train on so many of the data set instead; `labels` then names the ones that are
-        looked at.
+        Train on this many examples of the data set, drawn for each update; `labels` then
+        names those that are looked at.
     schemes : tuple of str
-        Initialisations, one a group.
+        Initialisations; one network of each for every seed.
     rates : tuple of float, optional
         Learning rates, one a group; the recipe's when absent.
     seeds : tuple of int
+        Seeds of the networks' first weights.
     fault : str
         What is wrong with the training, one of `FAULTS`, or nothing.
     measurements : tuple of str
-        Among `measures.MEASUREMENTS`.
+        What the record holds beside the losses.
     settings : mapping
         Arguments of `measures.Settings`.
     """

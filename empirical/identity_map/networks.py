@@ -27,6 +27,7 @@ def copier(
     Parameters
     ----------
     kind : {"fcn", "cnn", "residual"}
+        Fully connected, convolutional, or of residual blocks.
     shape : tuple of int
         Channels, height, width of an image.
     layers : int
@@ -35,11 +36,12 @@ def copier(
         Hidden units (fcn) or hidden channels (cnn). A residual network has the width of
         its images; a network of one layer has none.
     kernel : int
-        Edge of the convolutions' kernels, odd. Only a cnn looks at it.
+        Edge of the convolutions' kernels, odd; for a cnn.
     activation : {"relu", "linear"}
+        Activation of the hidden layers.
     bias : bool
-        Of every layer; the paper's text has them, its table of sizes does not count
-        them. Without them a network maps twice an image to twice its output.
+        Give every layer a bias. The paper's text has biases, its table of sizes does not
+        count them. Without them the output of twice an image is twice its output.
 
     Raises
     ------

@@ -35,47 +35,48 @@ class Recipe:
     Attributes
     ----------
     optimiser : str
-        A key of `RATES`.
+        The optimiser.
     rate : float, optional
-        Learning rate; absent, the paper's for that optimiser.
+        Learning rate; absent, the paper's for the optimiser.
     momentum : float
-        Of SGD.
+        Momentum of SGD.
     loss : {"mean", "half-sum"}
-        Mean of squares over pixels and examples, or half their sum.
+        Mean of squared errors over pixels and examples, or half their sum.
     steps : int
-        Budget: updates after the start or, with `release`, after the release.
+        Budget of updates, counted from the start or, with `release`, from the release.
     release : float, optional
-        The budget starts counting when the loss first falls below `release` times the
-        first loss. Deep networks can sit on a plateau for a while: so all of them get
-        the same time behind it.
+        Count the budget from when the loss first falls below this fraction of the first
+        loss: deep networks can sit on a plateau first, and all get the same number of
+        updates after it.
     limit : int, optional
-        With `release`: most updates to wait for it; by default 10 `steps`.
+        With `release`, the most updates to wait for it; absent, 10 times `steps`.
     schedule : tuple of float
         Fractions of the budget at which the rate drops.
     drop : float
-        Factor of each drop.
+        Factor by which the rate drops.
     clip : float, optional
-        Largest norm of the gradient over all layers.
+        Largest norm of the gradient over all layers; absent, no clipping.
     rescale : bool
-        Until the release bring every gradient to the norm `clip`, small ones too:
-        otherwise a plateau at zero output lasts for ever.
+        Until the release, scale every gradient to the norm `clip`, small ones too:
+        otherwise a network whose output is zero may stay on that plateau.
     floor : float, optional
-        Stop when the loss has been at or below it for `patience` updates.
+        Stop when the loss has been at or below this for `patience` updates.
     patience : int
+        Updates that the loss must stay at the `floor`.
     trained : {"all", "bottom", "top"}
-        All layers, or the first or the last alone.
+        Train all layers, or only the first or the last.
     batch : int, optional
-        Examples drawn afresh (uniformly, with replacement) for each update; absent, all
-        of them. Networks trained side by side share them.
+        Examples drawn for each update, uniformly with replacement and shared by networks
+        trained side by side; absent, all examples.
     exploded : float
-        A loss above so many times the first one counts as diverged; so does one that is
-        not finite.
+        A network has diverged when its loss is not finite or exceeds the first one by
+        this factor.
     retries : int
-        How often a diverged network is trained anew, from its first weights.
+        How often a diverged network is trained again from its first weights.
     retry_rate : float
-        Factor of its rate each time.
+        Factor of the rate at each retry.
     check : int
-        Updates between looks at the losses.
+        Updates between two checks of the losses.
 
     Raises
     ------

@@ -30,24 +30,29 @@ def _add(parser: argparse.ArgumentParser) -> None:
     from empirical.mmd_init.classifiers import STARTS
     from empirical.mmd_init.recipes import Recipe
 
-    text = "your own inputs: .npy or .pt, one a row; default: a data set's"
-    parser.add_argument("--inputs", type=Path, help=text)
-    text = f"{', '.join((*NAMES, SAMPLE))} (4,000 digits that are always at hand); "
-    text += "default: mnist"
-    parser.add_argument("--data", default="mnist", help=text)
-    parser.add_argument("--side", type=int, help="shrink images to this edge")
-    text = "units of each hidden layer; default: 392 392 392"
-    parser.add_argument("--hidden", nargs="+", type=int, default=[392] * 3, help=text)
-    parser.add_argument("--classes", type=int, default=2, help="default: 2")
-    parser.add_argument("--start", choices=STARTS, default="he", help="default: he")
-    parser.add_argument("--seed", type=int, default=0, help="default: 0")
+    number: dict[str, Any] = {"type": int, "metavar": "N"}
+    text = "your own inputs, a .npy or .pt file, one input a row"
+    parser.add_argument("--inputs", type=Path, metavar="FILE", help=text)
+    text = f"inputs of a data set; {SAMPLE} is 4,000 digits that need no download"
+    text += " (default: mnist)"
+    every = f"{{{','.join((*NAMES, SAMPLE))}}}"
+    parser.add_argument("--data", metavar=every, default="mnist", help=text)
+    parser.add_argument("--side", help="shrink images to this edge", **number)
+    text = "units of each hidden layer (default: 392 392 392)"
+    parser.add_argument("--hidden", nargs="+", default=[392] * 3, help=text, **number)
+    text = "outputs of the network (default: 2)"
+    parser.add_argument("--classes", default=2, help=text, **number)
+    text = "initialisation that the learning starts from (default: he)"
+    parser.add_argument("--start", choices=STARTS, default="he", help=text)
+    text = "seed of first weights and noise (default: 0)"
+    parser.add_argument("--seed", default=0, help=text, **number)
     text = (
         "file for torch.load: `state`, of a torch.nn.Sequential of Linear and ReLU, and"
         " `inputs`, with the mean and deviation that they were standardised by"
     )
-    parser.add_argument("--output", type=Path, required=True, help=text)
+    parser.add_argument("--output", type=Path, metavar="FILE", required=True, help=text)
     text = "file of the losses on the way, JSON"
-    parser.add_argument("--record", type=Path, help=text)
+    parser.add_argument("--record", type=Path, metavar="FILE", help=text)
     text = f"draw the losses, to a {', '.join(FORMATS)} file"
     parser.add_argument("--figure", type=Path, metavar="FILE", help=text)
     text = "stop when most perturbed networks are constant"

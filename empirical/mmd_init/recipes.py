@@ -55,39 +55,44 @@ class Recipe:
     Attributes
     ----------
     s : float
-        Of the noise: weights have variance s^2/n_in, biases s^2/n_out.
-    lam, xi : float
-        Weights of the losses against degenerate softmax and input-output detachment.
-        The former is meant for two classes: of three and more a constant prediction is
-        its minimum (`theory.mmd.degeneracy_floor`).
+        Scale of the noise: weights have variance s^2/n_in, biases s^2/n_out.
+    lam : float
+        Weight of the loss against degenerate softmax outputs. It is meant for two
+        classes: of three and more a constant prediction is its minimum
+        (`theory.mmd.degeneracy_floor`).
+    xi : float
+        Weight of the loss against input-output detachment.
     uni : float
-        Weight of uniformity itself; 0 leaves it out.
-    perturbations, reference : int
-        Perturbed networks a step; uniform points a step, for the median distance and,
-        where `closed` is off or there are more than two classes, for the discrepancy.
+        Weight of the uniformity loss; 0 leaves it out.
+    perturbations : int
+        Perturbed networks of a step.
+    reference : int
+        Uniform points of a step, for the median distance and, without `closed` or with
+        more than two classes, for the discrepancy.
     closed : bool
-        Whether two classes are compared with the uniform law itself.
+        Compare two classes with the uniform law itself instead of points drawn from it.
     estimator : {"unbiased", "biased"}
+        Estimator of the squared discrepancy.
     noise : {"auto", "gram", "explicit", "local"}
         How noise is drawn, see `empirical.mmd_init.noise`.
     batch : int
-        Inputs a step.
+        Inputs of a step.
     steps : int, optional
-        Steps in all, in the place of `epochs`.
+        Number of steps, in the place of `epochs`.
     epochs : int
         Passes through the inputs.
     rate : float
-        Of Adam, with the moments 0.9 and 0.999.
+        Learning rate of Adam, whose moments are 0.9 and 0.999.
     window : int
-        The kept parameters are those at the end of the so many steps whose mean loss is
-        least.
+        The parameters kept are those at the end of the window of this many steps with the
+        least mean loss.
     degenerate : float
-        A run is said to be degenerate when in two windows on end so large a share of
-        perturbed networks predict one class for their whole batch, ...
+        A run counts as degenerate when in two consecutive windows at least this share of
+        perturbed networks predict one class for their whole batch.
     grace : int
-        ... after so many windows.
+        Windows at the start in which that is not asked.
     frozen : bool
-        Whether all layers but the last stay as they are.
+        Train the last layer alone.
 
     Raises
     ------

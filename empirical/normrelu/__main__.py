@@ -4,8 +4,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from empirical.normrelu.experiments import Configuration
+from empirical.normrelu.experiments import NAMES, NETWORKS, Configuration
 from empirical.testbed import command
+from empirical.testbed.faults import FAULTS
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting
 
@@ -13,7 +14,16 @@ EXAMPLE = Configuration(name="train", arm="normrelu", depth=32)
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, EXAMPLE, skip=("name",))
+    # Loaded here: it loads PyTorch.
+    from empirical.data import NAMES as DATA_SETS
+
+    choices = {
+        "arm": NAMES,
+        "data": DATA_SETS,
+        "fault": FAULTS,
+        "network": NETWORKS,
+    }
+    add_options(parser, EXAMPLE, skip=("name",), choices=choices)
     command.add_files(parser)
 
 

@@ -25,32 +25,35 @@ class Configuration:
     name : str
         Also that of its record.
     arm : str
-        One of `NAMES`.
+        What normalises the network.
     network : str
-        One of `NETWORKS`.
-    depth, width : int
-        Hidden layers and their units; of a residual network all layers, 6n + 2, and the
-        channels of the first of its three stages.
+        Fully connected ("dense") or residual.
+    depth : int
+        Hidden layers; of a residual network all layers, 6n + 2.
+    width : int
+        Units of a hidden layer; of a residual network the channels of its first stage.
     rates : tuple of float
         Learning rates to choose from, increasing.
     epochs : int
-        Of the networks at the chosen rate; half of it to choose.
+        Passes through the training examples at the chosen rate; half as many to choose it.
     batch : int
         Examples of an update.
     data : str
-        A data set of `empirical.data`.
-    per_class, tests, held_out : int
-        Training and test examples of each class; of the first, so many are held out while
-        rates are compared.
+        The data set.
+    per_class : int
+        Training examples of each class.
+    tests : int
+        Test examples of each class.
+    held_out : int
+        Training examples of each class that are held out while rates are compared.
     side : int, optional
         Shrink images to this edge.
     chosen_by : tuple of int
         Seeds of the networks that choose the rate.
     seeds : tuple of int
-        Of the networks that count.
+        Seeds of the networks that are measured.
     fault : str
-        What is wrong with the training of these, one of `empirical.testbed.faults`, or
-        nothing.
+        What is wrong with the training of those that are measured, if anything.
 
     Raises
     ------

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from empirical.kernels import gram
 from empirical.networks import Network, Params
 from empirical.normrelu.networks import Arm
 from empirical.normrelu.tangent import conditions, tangent_kernels
@@ -25,6 +26,8 @@ PAIRS = 200
 """Test inputs whose dot products are followed, in pairs of neighbours."""
 KERNEL = 256
 """Training examples of the tangent kernel."""
+TOP = 32
+"""Of these, so many in the kernel of the top layer: fewer than it has units."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,7 +84,8 @@ class Course:
         After each epoch, the start first, or at the end alone: ``train_accuracy``,
         ``test_accuracy``, ``train_loss``; ``cosines`` and ``lengths`` by hidden layer, see
         `hidden_signals`. At the start, half way and at the end, of networks of vectors:
-        ``condition``, see `tangent.conditions`. NaN after a replicate's end.
+        ``condition`` of the tangent kernel and ``top_condition`` of the top layer's, see
+        `tangent.conditions`. NaN after a replicate's end.
     """
 
     status: tuple[str, ...]
@@ -177,10 +181,12 @@ def measured(
 def conditioned(
     network: Network, stack: Stack, data: dict[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Return the condition numbers of a stack's tangent kernels."""
+    """Return the condition numbers of a stack's tangent and top layers' kernels."""
     inputs = data["inputs"][:KERNEL]
     kernels = tangent_kernels(network, stack.params, inputs, buffers=stack.buffers)
-    return {"condition": conditions(kernels)}
+    # A norm over batches takes all of `inputs` as its batch, as for the signals.
+    top = network.run(stack.params, inputs).hidden[-1][:, :TOP].double()
+    return {"condition": conditions(kernels), "top_condition": conditions(gram(top))}
 
 
 def _outputs(network: Network, stack: Stack, inputs: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from empirical.testbed import command
-from empirical.testbed.options import add_options, made
+from empirical.testbed.options import add_options, explained, helping, made
 from empirical.testbed.study import Setting
 
 
@@ -32,14 +32,21 @@ def _example() -> Any:
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
+    from empirical.data import NAMES
     from empirical.square_loss.classifiers import FAMILIES, classifier
+    from empirical.square_loss.experiments import DTYPES
 
-    add_options(parser, _example(), skip=("name", "figures", "network"))
+    choices = {"data": NAMES, "dtype": DTYPES}
+    skip = ("name", "figures", "network")
+    add_options(parser, _example(), skip=skip, choices=choices)
     network = parser.add_argument_group("network")
-    network.add_argument("--family", choices=FAMILIES, default="bn", help="default: bn")
-    text = "hidden units, one a layer; default: 32 32 32"
+    said = explained(classifier)
+    text = helping(said["family"], "bn")
+    network.add_argument("--family", choices=FAMILIES, default="bn", help=text)
+    widths = [32, 32, 32]
+    text = helping(said["widths"], tuple(widths))
     network.add_argument(
-        "--widths", nargs="*", type=int, default=[32, 32, 32], help=text
+        "--widths", nargs="*", type=int, metavar="N", default=widths, help=text
     )
     add_options(network, classifier, skip=("family", "shape", "widths", "outputs"))
     text = "convolutions instead of matrices; --widths are channels"

@@ -27,6 +27,23 @@ def classifier(
     With weight decay hidden weights shrink, and with a larger `eps` the outputs of batch
     normalisation would depend on them.
 
+    Parameters
+    ----------
+    family : {"none", "bn", "bn-affine", "wn", "wn-rows"}
+        Normalisation: none, over batches (without or with gain and shift), of each weight
+        matrix, or of its rows.
+    shape : sequence of int
+        Shape of an input, (d,) or (channels, height, width).
+    widths : sequence of int
+        Hidden units, or channels, of each layer.
+    outputs : int
+    kernel : int
+        Edge of the convolutions' kernels.
+    stride : int
+        Stride of the convolutions.
+    eps : float
+        Added to a batch's variance.
+
     Raises
     ------
     ValueError

@@ -30,20 +30,25 @@ class Configuration:
     figures : tuple of int
         Figures of the paper that it serves.
     data : str
-        A data set of `empirical.data`.
+        The data set.
     labels : tuple of int
-        Classes, two for a network of one output.
-    per_class, tests : int
-        Training and test examples of each class.
-    side, constant
-        See `problems.problem`.
+        Classes to tell apart; with two the network has one output.
+    per_class : int
+        Training examples of each class.
+    tests : int
+        Test examples of each class.
+    side : int, optional
+        Shrink images to this edge.
+    constant : float, optional
+        Constant input appended to flat inputs, in the place of biases.
     scales : tuple of float
         Initial Frobenius norm of each layer, or rho(0) with weight normalisation.
     seeds : tuple of int
-        The same Gaussian numbers for every scale.
+        Seeds of the first weights; every scale has the same Gaussian numbers.
     dtype : {"float32", "float64"}
+        Precision of the training.
     shuffled : bool
-        Whether the training examples have each other's labels.
+        Shuffle the labels of the training examples.
 
     Raises
     ------

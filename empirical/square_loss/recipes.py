@@ -29,34 +29,34 @@ class Recipe:
     Attributes
     ----------
     epochs : int
-        With full batches an epoch is a step.
+        Passes through the training examples; with full batches an epoch is one step.
     rate : float
         Learning rate.
     momentum : float
-        Heavy-ball, as PyTorch has it.
+        Heavy-ball momentum, as in PyTorch.
     weight_decay : float
-        As PyTorch has it: that times the parameter is added to the gradient.
+        Weight decay as in PyTorch: this times the parameter is added to the gradient.
     decayed : {"all", "last"}
-        Every parameter, or only what carries the size of the network's output: the last
-        layer, or the scalar of the family ``"wn"``.
+        Decay every parameter, or only what carries the size of the network's output: the
+        last layer, or the scalar of the family ``"wn"``.
     batch : int, optional
-        Examples a step, from an order drawn anew each epoch and shared by all replicates;
-        absent, all of them. An epoch's last batch may be smaller.
+        Examples of a step, in an order drawn anew for each epoch and shared by all
+        replicates; absent, all examples. The last batch of an epoch may be smaller.
     schedule : tuple of float
         Fractions of the epochs at which the rate drops.
     drop : float
-        Factor of each drop.
+        Factor by which the rate drops.
     stable : float, optional
-        Lower a replicate's rate so that ``rate * 2 mean_n |dg_n/dW|^2``, which bounds
-        rate times the largest curvature of the loss at the start, is at most this: a rule
-        for networks that the stated rate would blow up. The rates used are recorded.
+        Lower the rate of a replicate so that ``rate * 2 mean_n |dg_n/dW|^2``, a bound on
+        rate times the largest curvature of the loss at the start, is at most this. For
+        networks that would diverge at `rate`; the rates used are in the record.
     frozen : bool
-        Whether hidden layers stay as they start, and the last one alone is trained.
+        Train the last layer alone; hidden layers stay as they start.
     exploded : float
-        A loss above so many times the first counts as diverged; so does one that is not
-        finite.
+        A network has diverged when its loss is not finite or exceeds the first one by
+        this factor.
     check : int
-        Steps between looks at the losses.
+        Steps between two checks of the losses.
 
     Raises
     ------

@@ -162,28 +162,30 @@ def _setting() -> Setting:
 def _add_setting(parser: argparse.ArgumentParser, *skip: str) -> None:
     """Add the options of a `Setting`, and the deadline."""
     add_options(parser, _setting(), skip=("progress", "rows", *skip))
-    text = "stop after so long, with exit code 124; the next call goes on from there"
-    parser.add_argument("--minutes", type=float, help=text)
+    text = "stop after this time, with exit code 124; the next call goes on from there"
+    parser.add_argument("--minutes", type=float, metavar="X", help=text)
 
 
 def _add_batch(parser: argparse.ArgumentParser) -> None:
     text = "folder of the records"
-    parser.add_argument("--out", type=Path, required=True, help=text)
+    parser.add_argument("--out", type=Path, metavar="FOLDER", required=True, help=text)
     text = "train again even where there is a record"
     parser.add_argument("--rerun", action="store_true", help=text)
-    text = "processes on this machine, one thread each; default: one a core, or a GPU"
+    text = "processes on this machine, one thread each (default: one a core, or a GPU)"
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--workers", type=int, metavar="N", help=text)
     text = "address or file of a Dask scheduler, whose workers do the work"
     where.add_argument("--scheduler", metavar="ADDRESS", help=text)
-    text = "divide replicates among so many tasks, where the study can; default: 1"
+    text = (
+        "divide the replicates among this many tasks, where the study can (default: 1)"
+    )
     parser.add_argument("--parts", type=int, default=1, metavar="N", help=text)
     _add_setting(parser, "checkpoint")
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     """Add what chooses among configurations."""
-    text = "minutes on two cores, hours, or the paper's protocol; default: small"
+    text = "minutes on two cores, hours, or the paper's protocol (default: small)"
     parser.add_argument("--scale", choices=SCALES, default="small", help=text)
     parser.add_argument(
         "--only",
@@ -323,7 +325,7 @@ def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add where a record and its figure go."""
-    text = "file of the record, JSON; - is stdout; default: none is kept"
+    text = "file of the record, JSON; - writes it to stdout"
     parser.add_argument("--output", type=Path, metavar="FILE", help=text)
     text = f"draw what came out, to a {', '.join(FORMATS)} file"
     parser.add_argument("--figure", type=Path, metavar="FILE", help=text)
@@ -333,7 +335,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     """Add where `train_one` writes to."""
     add_output(parser)
     text = "file of the first and last weights"
-    parser.add_argument("--weights", type=Path, help=text)
+    parser.add_argument("--weights", type=Path, metavar="FILE", help=text)
 
 
 def train_one(

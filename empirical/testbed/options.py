@@ -1,8 +1,8 @@
 """Options of a command line from dataclasses and functions: names, types, defaults, help.
 
-A field ``weight_decay: float = 0.0`` is the option ``--weight-decay``, a number, by
-default the value that the example has; its help is what the docstring's Attributes or
-Parameters say.
+A field ``weight_decay: float = 0.0`` becomes the option ``--weight-decay X``. Its default
+is the example's value, its help what the docstring says of it under Attributes or
+Parameters.
 """
 
 import argparse
@@ -25,7 +25,11 @@ from typing import (
 
 Value = TypeVar("Value")
 
-_CONVERTED = (int, float, str, Path)
+_CONVERTED = {int: "N", float: "X", str: "NAME", Path: "PATH"}
+"""Types of one word on a command line, and what a help text calls such a word."""
+
+FEW = 5
+"""Choices that are shown in the place of such a word; more of them are in the help."""
 
 
 def explained(documented: object) -> dict[str, str]:
@@ -67,6 +71,7 @@ def add_options(
     *,
     skip: Iterable[str] = (),
     said: Mapping[str, str] | None = None,
+    choices: Mapping[str, Iterable[str]] | None = None,
 ) -> None:
     """Add an option for every field of a dataclass's value, or parameter of a function.
 
@@ -79,6 +84,9 @@ def add_options(
         Fields without an option.
     said : mapping, optional
         Help, where the docstring of `example` has none.
+    choices : mapping, optional
+        What a field can be, where its type does not say it, to be shown. The dataclass
+        itself refuses others, and names the nearest.
     """
     texts = {**(said or {}), **explained(_home(example))}
     hints = get_type_hints(_home(example))
@@ -87,17 +95,42 @@ def add_options(
             continue
         if is_dataclass(default):
             group = parser.add_argument_group(name)
-            add_options(group, default, skip=skip, said=said)
+            add_options(group, default, skip=skip, said=said, choices=choices)
             continue
         given = _arguments(hints[name], default)
-        text = texts.get(name, "")
-        if default is not False:
-            shown = " ".join(map(str, _listed(default))) or "none"
-            text = f"{text.rstrip(' .,')}; default: {shown.replace('None', 'none')}"
+        text, known = texts.get(name, ""), tuple((choices or {}).get(name, ()))
+        if len(known) > FEW:
+            text = f"{text.rstrip(' .')}. One of {', '.join(known)}"
+        elif known:
+            given["metavar"] = f"{{{','.join(known)}}}"
+        text = helping(text, default, absent=NoneType in get_args(hints[name]))
         option = "--" + name.replace("_", "-")
-        parser.add_argument(
-            option, default=default, help=text.lstrip("; ").replace("%", "%%"), **given
-        )
+        parser.add_argument(option, default=default, help=text, **given)
+
+
+def helping(text: str, default: object, *, absent: bool = False) -> str:
+    """Return what a docstring says of a field as an option's help, with its default.
+
+    A field that may be `absent` can be set to ``none`` on the command line.
+
+    Examples
+    --------
+    >>> helping("Fraction of the loss, in %.", 0.1)
+    'fraction of the loss, in %% (default: 0.1)'
+    >>> helping("SGD's momentum. Adam has none.", None)
+    "SGD's momentum. Adam has none"
+    """
+    text = text.rstrip(" .").replace("%", "%%")
+    if re.match(r"(A|[A-Z][a-z]+)\b", text):
+        text = text[0].lower() + text[1:]
+    if default is None or default is False or default in ("", ()):
+        return text
+    shown = " ".join(
+        f"{each:g}" if isinstance(each, float) else str(each)
+        for each in _listed(default)
+    )
+    without = ", or none" if absent else ""
+    return f"{text} (default: {shown}{without})"
 
 
 def made(example: Value, options: argparse.Namespace, **others: Any) -> Value:
@@ -158,6 +191,7 @@ def _arguments(hint: Any, default: Any) -> dict[str, Any]:
         hint = get_args(hint)[0]
         given["nargs"] = "*"
     kind = hint if hint in _CONVERTED else str
+    given["metavar"] = _CONVERTED[kind]
     return {**given, "type": _or_none(kind) if absent else kind}
 
 

@@ -40,15 +40,16 @@ class Setting:
     Attributes
     ----------
     device : str
-        auto, cpu or cuda[:i]
+        Device to train on: auto, cpu, cuda or cuda:i
     data_folder : Path, optional
-        folder of the full data sets, in the place of the environment's DEEP_LEDGER_DATA
+        Folder of the full data sets; absent, the environment's DEEP_LEDGER_DATA
     allow_unverified : bool
-        take CIFAR-10 files whose pixels nothing vouches for
+        Accept CIFAR-10 files that no checksum vouches for
     progress : callable, optional
-        Called now and then.
+        Told how far the run is.
     checkpoint : Path, optional
-        file to go on from after a stop; it is removed with the record written
+        File that keeps the state of training for the next call; it is removed when the
+        record is written
     rows : tuple of int, optional
         First and end of the replicates to run, where a `Study` can run part of them.
     """

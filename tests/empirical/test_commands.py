@@ -1,5 +1,7 @@
 """What the command lines of all studies have in common."""
 
+import argparse
+import importlib
 import subprocess
 import sys
 
@@ -43,6 +45,28 @@ print(*[name for name in {HEAVY} if name in sys.modules], file=sys.stderr)
 def test_help_says_of_experiments_what_their_docstrings_do():
     said = {kind: f.__doc__.partition("\n")[0] for kind, f in EXPERIMENTS.items()}
     assert said == ABOUT
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_option_says_what_it_is(study, monkeypatch):
+    seen: list[argparse.Action] = []
+
+    def shown(parser: argparse.ArgumentParser) -> str:
+        seen.extend(parser._actions)
+        return ""
+
+    monkeypatch.setattr(argparse.ArgumentParser, "format_help", shown)
+    command = importlib.import_module(f"empirical.{study}.__main__")
+    single = {"conditioning": KINDS, "mmd_init": ("pretrain",)}.get(study, ("train",))
+    for name in (*single, "batch", "list"):
+        with pytest.raises(SystemExit):
+            command.main([name, "--help"])
+    assert len(seen) > 20
+    for action in seen:
+        said = str(action.help)
+        assert len(said.partition("(default")[0]) > 5, action.option_strings
+        # Constants of the code mean nothing to who reads this.
+        assert not {"NAMES", "RATES", "FAULTS", "None"} & set(said.split()), said
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -170,8 +170,8 @@ class TestCommand:
             command.main(["train", "--help"])
         shown = " ".join(capsys.readouterr().out.split())
         assert "--family {none,bn,bn-affine,wn,wn-rows}" in shown
-        assert "Fractions of the epochs at which the rate drops; default: none" in shown
-        assert "Heavy-ball, as PyTorch has it; default: 0.9" in shown
+        assert "fractions of the epochs at which the rate drops" in shown
+        assert "heavy-ball momentum, as in PyTorch (default: 0.9)" in shown
         with pytest.raises(SystemExit, match="2"):
             command.main([*QUICK, "--family", "batch"])
         assert "invalid choice: 'batch'" in capsys.readouterr().err

@@ -38,7 +38,12 @@ def _function(name):
         f, _ = integrals.ODD[name]
         return lambda x: f(abs(x)) * x.sgn()
     piece = integrals.PIECES[name]
-    return lambda x: integrals._value(piece, x, x, 0)
+
+    def value(x):
+        branch = integrals._branch(piece, x, 0)
+        return flint.arb(0) if branch is None else branch(x)
+
+    return value
 
 
 def _edges(root, kinks):

@@ -55,8 +55,8 @@ def test_a_curve_loses_points_but_not_its_place() -> None:
     short = shortened(d)
     assert len(short) < len(d) / 15
     line = np.array(_points(short))
-    # A point left out is within 0.15, each that is kept within 0.05 * sqrt(2) of its place.
-    assert max(_distance(point, line) for point in curve) <= 0.15 + 0.0708
+    # A point left out is within 0.25, each that is kept within 0.05 * sqrt(2) of its place.
+    assert max(_distance(point, line) for point in curve) <= 0.25 + 0.0708
 
 
 def test_steps_do_not_add_up_their_rounding() -> None:
@@ -81,15 +81,20 @@ def _pixels(url: str) -> Any:
 
 
 @pytest.mark.parametrize("grey", [True, False])
-def test_a_sheet_keeps_every_pixel(grey: bool) -> None:
+def test_a_sheet_keeps_every_pixel_to_sixteen_levels(grey: bool) -> None:
     generator = np.random.default_rng(3)
-    tiles = generator.integers(0, 256, (5, 4, 6, 4), dtype=np.uint8)
+    # Steps of 17 from 0 to 255, and what is rounded to them.
+    levels = 17 * generator.integers(0, 16, (5, 4, 6, 4))
+    tiles = np.clip(levels + generator.integers(-8, 9, levels.shape), 0, 255)
+    tiles = tiles.astype(np.uint8)
     tiles[..., 3] = 255
     if grey:
         tiles[..., 1] = tiles[..., 2] = tiles[..., 0]
+        levels[..., 1] = levels[..., 2] = levels[..., 0]
+    levels[..., 3] = 255
     url, columns = sheet([_url(tile) for tile in tiles])
     whole = _pixels(url)
-    for k, tile in enumerate(tiles):
+    for k, tile in enumerate(levels):
         row, column = divmod(k, columns)
         part = whole[4 * row : 4 * row + 4, 6 * column : 6 * column + 6]
         np.testing.assert_array_equal(part, tile)
@@ -99,7 +104,7 @@ def test_a_sheet_keeps_every_pixel(grey: bool) -> None:
 
 
 def test_what_lets_light_through_does_so_still() -> None:
-    tile = np.full((2, 2, 4), 7, dtype=np.uint8)
+    tile = np.full((2, 2, 4), 51, dtype=np.uint8)
     np.testing.assert_array_equal(_pixels(sheet([_url(tile)])[0]), tile)
 
 

@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs=2,
         type=float,
         metavar=("A", "B"),
-        help="the diagram's range of weight variances (default: both phases are seen)",
+        help="range of weight variances (default: chosen to show both phases)",
     )
     parser.add_argument(
         "--bias-var",
@@ -178,14 +178,14 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=(0.0, 0.5),
         metavar=("A", "B"),
-        help="its range of bias variances (default: 0 0.5)",
+        help="range of bias variances (default: 0 0.5)",
     )
     parser.add_argument(
         "--points",
         type=int,
         default=100,
         metavar="N",
-        help="cells a side (default: 100)",
+        help="cells per side (default: 100)",
     )
     return parser
 

@@ -172,18 +172,18 @@ PICTURES: tuple[Picture, ...] = (
         name="condition_numbers",
         title="Condition number against depth",
         caption=(
-            "Measured condition numbers fall with depth below the bound and stop at a"
-            " plateau that the width sets, not at one."
+            "Measured condition numbers fall with depth, below the bound, to a"
+            " plateau that is set by the width and larger than one."
         ),
         of_record=measured.condition_numbers,
     ),
     Picture(
         name="ntk_ratio",
-        title="The tangent kernel needs no second half of the depth",
+        title="The tangent kernel becomes diagonal twice as fast as stated",
         caption=(
-            "The tangent kernel's off-diagonal share stays below the largest possible one,"
-            " and that below the sharp bound, which falls twice as fast as the printed one"
-            " (drawn from theory)."
+            "Off-diagonal over diagonal entry of the tangent kernel: that of ReLU"
+            " is below the largest possible one, which is below the sharp bound,"
+            " which falls twice as fast as the printed one (drawn from theory)."
         ),
         of_theory=theoretical.ntk_ratio,
     ),
@@ -200,8 +200,8 @@ PICTURES: tuple[Picture, ...] = (
         name="diverging_lengths",
         title="Lengths that diverge under NormReLU",
         caption=(
-            "Kinks above −0.3767 send inputs that start beyond an unstable length to"
-            " infinity, those below pull every length to one (drawn from theory)."
+            "With a kink above −0.3767, inputs beyond an unstable length diverge;"
+            " with a kink below, every length tends to one (drawn from theory)."
         ),
         of_theory=theoretical.diverging_lengths,
     ),
@@ -218,8 +218,9 @@ PICTURES: tuple[Picture, ...] = (
         name="dual_activations",
         title="Dual activations",
         caption=(
-            "The further a dual lies below the diagonal, the more correlation one layer"
-            " takes off; μ is the share that is not linear (drawn from theory)."
+            "The further a dual lies below the diagonal, the more correlation one"
+            " layer removes; μ is the share of the activation that is not linear"
+            " (drawn from theory)."
         ),
         of_theory=theoretical.dual_activations,
     ),
@@ -227,8 +228,9 @@ PICTURES: tuple[Picture, ...] = (
         name="length_maps",
         title="Length maps",
         caption=(
-            "Squared lengths return to one wherever the map crosses the diagonal from"
-            " above to below at one; a steeper map sends them away (drawn from theory)."
+            "If the map crosses the diagonal from above to below at one, squared"
+            " lengths return to one; a steeper map drives them away (drawn from"
+            " theory)."
         ),
         of_theory=theoretical.length_maps,
     ),
@@ -236,8 +238,8 @@ PICTURES: tuple[Picture, ...] = (
         name="normrelu_selu",
         title="NormReLU beside SELU",
         caption=(
-            "NormReLU with SELU's scale is nearly SELU, and takes off a little over"
-            " half as much correlation in a layer (drawn from theory)."
+            "NormReLU with SELU's scale is nearly SELU, and removes a little over"
+            " half as much correlation per layer (drawn from theory)."
         ),
         of_theory=theoretical.normrelu_selu,
     ),
@@ -280,7 +282,7 @@ PICTURES: tuple[Picture, ...] = (
     *_numbered("mmd_table", mmd_init.TABLES, mmd_init.TABLES, "mmd/"),
     Picture(
         name="mmd_degeneracy_floor",
-        title="The loss against degenerate softmax prefers a constant",
+        title="The degeneracy loss prefers a constant predictor",
         caption=(
             "From three classes on, the constant that gives each class the same"
             " probability, and never decides, has a lower loss than a classifier that is"
@@ -292,7 +294,7 @@ PICTURES: tuple[Picture, ...] = (
     ),
     Picture(
         name="mmd_vacuous_tail",
-        title="Theorem 1 speaks of perturbations that never occur",
+        title="Theorem 1 covers only perturbations that never occur",
         caption=(
             "The noise of a 784-392-392-392-2 network has a length of 24.3, give or take"
             " 0.03; the bound as printed, and its sharper form, say nothing below 392.6,"

@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         "--profile",
         choices=[profile.value for profile in Profile],
         default=Profile.QUICK.value,
-        help="whose records, and at which scale missing ones are to be trained",
+        help="profile of the records",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", required=True)
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER")

@@ -143,22 +143,23 @@ def _by_depth(
 FIGURES = {
     1: DotProducts(
         "Dot products of test inputs, before and after training",
-        "Mean absolute cosines of 200 pairs of test inputs by hidden layer: plain ReLU and"
-        " layer normalisation start near one, batch normalisation at 1/pi; in training"
-        " they fall under every kind.",
+        "Mean absolute cosines of 200 pairs of test inputs by hidden layer: plain"
+        " ReLU and layer normalisation start near one, batch normalisation at 1/pi;"
+        " training lowers them under every normalisation.",
         ("normrelu", "batch", "layer", "relu"),
     ),
     3: Course(
         "NormReLU against batch and layer normalisation",
-        "Accuracies on training and test examples by epoch, each arm at the rate that"
-        " examples held out chose: NormReLU is ahead from the first epoch, and the more so"
-        " the deeper.",
+        "Accuracies on training and test examples by epoch, each network at the"
+        " rate chosen on held-out examples: NormReLU is ahead from the first epoch"
+        " on, and the more so the deeper the network.",
         ("normrelu", "batch", "layer", "relu"),
     ),
     4: Course(
         "Residual networks without batch normalisation",
-        "Accuracies of ResNet-20 on CIFAR-10 images shrunk to 16 x 16, by epoch: NormReLU"
-        " and SELU in the place of batch normalisation, and Fixup (figures 4, 5 and 8).",
+        "Accuracies of ResNet-20 on CIFAR-10 images downscaled to 16 x 16, by"
+        " epoch: NormReLU and SELU instead of batch normalisation, and Fixup"
+        " (figures 4, 5 and 8).",
         ("normrelu", "selu", "batch", "fixup"),
         "residual",
     ),

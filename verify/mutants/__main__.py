@@ -161,10 +161,10 @@ def _parser() -> argparse.ArgumentParser:
         "--share",
         type=float,
         default=1.0,
-        help="of the sample, the first mutations by lot (default: 1)",
+        help="fraction of the sample of mutations to try (default: 1)",
     )
     parser.add_argument(
-        "--seed", type=int, default=SEED, help=f"of the lots (default: {SEED})"
+        "--seed", type=int, default=SEED, help=f"seed of the sample (default: {SEED})"
     )
     parser.add_argument(
         "--workers",
@@ -174,10 +174,14 @@ def _parser() -> argparse.ArgumentParser:
         help="processes (default: 2)",
     )
     parser.add_argument(
-        "--tests", action="store_true", help="run tests against what claims leave"
+        "--tests",
+        action="store_true",
+        help="run the tests, too, against mutations that no claim notices",
     )
     parser.add_argument(
-        "--rerun", action="store_true", help="also what has a current verdict"
+        "--rerun",
+        action="store_true",
+        help="try mutations again that have a current verdict",
     )
     parser.add_argument(
         "--uncovered",

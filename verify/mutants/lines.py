@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from verify.mutants.children import Tell, each
+from verify.mutants.green import is_green
 from verify.mutants.sites import ROOT
 
 MEASURED = ("theory", "empirical", "verify/compare")
@@ -115,7 +116,6 @@ def _measured(job: Wanted, tell: Tell) -> None:
     import coverage
 
     from verify import ledger
-    from verify.mutants.verdicts import is_green
 
     entry = ledger.find(job.claim)[0]
     recorder = coverage.Coverage(

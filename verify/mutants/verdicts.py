@@ -4,7 +4,6 @@ import hashlib
 import importlib
 import json
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -12,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from verify.mutants.children import Replaced, Tell, allow, each
+from verify.mutants.green import is_green
 from verify.mutants.lines import Executed
 from verify.mutants.sites import Mutant
 
 if TYPE_CHECKING:
-    from verify.claim import Claim
+    pass
 
 PLACE = Path(__file__).with_name("verdicts.json")
 
@@ -71,25 +71,6 @@ class Verdict:
         """Which package the mutation is in."""
         parts = self.mutant.partition(":")[0].split("/")
         return "/".join(parts[:2]) if parts[0] == "verify" else parts[0]
-
-
-def is_green(claim: "Claim") -> bool:
-    """Whether a run of the claim is green; it stops at the first case that is not."""
-    from verify.compare import Outcome
-    from verify.judging import control_of, judge, outcome_of
-    from verify.search import search
-
-    cases: list[Any] = []
-    holds = (Outcome.HOLDS, Outcome.VACUOUS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        for case in claim.cases:
-            cases.append(found := judge(claim, case))
-            if claim.expected is Outcome.HOLDS and found.outcome not in holds:
-                return False
-        searched = search(claim) if claim.examples is not None else None
-    passed, _ = control_of(claim, cases, searched)
-    return passed and outcome_of(cases, searched) is claim.expected
 
 
 def asked(mutant: Mutant, executed: Mapping[str, Executed]) -> list[Executed]:

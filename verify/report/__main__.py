@@ -50,32 +50,53 @@ def _reported(
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m verify.report",
-        description="Show what was found for each claim.",
+        description="Run claims without a current record, and show all results.",
     )
     parser.add_argument(
-        "claims", nargs="*", metavar="CLAIM", help="ids, their starts, or papers"
+        "claims",
+        nargs="*",
+        metavar="CLAIM",
+        help="ids, beginnings of ids, or papers (default: all)",
     )
     parser.add_argument(
-        "--format", choices=("text", "markdown", "html", "json"), default="text"
+        "--format",
+        choices=("text", "markdown", "html", "json"),
+        default="text",
+        help="how the report is written (default: text)",
     )
     parser.add_argument(
-        "--paper", choices=[p.prefix for p in papers()], help="claims of one paper"
+        "--paper",
+        choices=[p.prefix for p in papers()],
+        help="only claims of this paper",
     )
     parser.add_argument(
         "--evidence",
         choices=[kind.name.lower() for kind in Evidence],
-        help="claims that are known in one way",
+        help="only claims with this kind of evidence",
     )
-    parser.add_argument("--outcome", choices=KINDS, help="show only what came out so")
-    parser.add_argument("--output", type=Path, metavar="PATH", help="default: stdout")
-    parser.add_argument("--rerun", action="store_true", help="run all, current or not")
     parser.add_argument(
-        "--no-run", action="store_true", help="show the records there are, run nothing"
+        "--outcome", choices=KINDS, help="show only claims with this outcome"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="file of the report (default: stdout)",
+    )
+    parser.add_argument(
+        "--rerun",
+        action="store_true",
+        help="run all claims, even if their record is current",
+    )
+    parser.add_argument(
+        "--no-run",
+        action="store_true",
+        help="show the existing records and run nothing",
     )
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="undecided, open, stale and claims that were not run count as failures",
+        help="count undecided, open, stale and missing claims as failures",
     )
     parser.add_argument(
         "--package", default=index.CLAIMS_PACKAGE, help=argparse.SUPPRESS

@@ -47,6 +47,11 @@ def _moments(kink: str) -> tuple[Any, Any, Any]:
         return out[0], out[1], out[2]
 
 
+def tail_moments(kink: str) -> list[Any]:
+    r"""E (X - c)_+^k for k = 0, 1, 2, as mpmath numbers."""
+    return [_mp(value) for value in _moments(kink)]
+
+
 def constants_of(kink: str) -> dict[str, Any]:
     """Scale, shift, mu and slope of lambda (max(x - c, 0) + b), by definition."""
     zero, one, two = _moments(kink)

@@ -5,8 +5,8 @@ r"""Kernels of a pair of inputs of any lengths, layer by layer: the measured sid
 with (u, v) of covariance K^(l-1). The expectations come from three algorithms, none of
 them the library's:
 
-- formulas at 256 bits for ReLU, erf, sin and GELU;
-- enclosed integrals for SELU (`verify.integrals.Pieces`);
+- formulas at 256 bits for ReLU, erf, sin, cos, exp and GELU;
+- enclosed integrals for SELU and hard tanh (`verify.integrals.Pieces`);
 - for tanh Price's theorem, dE s(u)s(v)/dk = E s'(u)s'(v), whose right side lives within
   twenty units at any variance: a trapezoid rule in the plane and Gauss-Legendre nodes in
   arcsin(correlation), both taken twice with other nodes;
@@ -90,6 +90,16 @@ def _erf(p: Any, q: Any, k: Any) -> Moments:
 def _sin(p: Any, q: Any, k: Any) -> Moments:
     decay = mpmath.exp(-(p + q) / 2)
     return decay * mpmath.sinh(k), decay * mpmath.cosh(k)
+
+
+def _cos(p: Any, q: Any, k: Any) -> Moments:
+    decay = mpmath.exp(-(p + q) / 2)
+    return decay * mpmath.cosh(k), decay * mpmath.sinh(k)
+
+
+def _exp(p: Any, q: Any, k: Any) -> Moments:
+    value = mpmath.exp((p + q) / 2 + k)
+    return value, value
 
 
 def _gelu(p: Any, q: Any, k: Any) -> Moments:
@@ -264,8 +274,11 @@ LAWS: dict[str, Law] = {
     "relu": Formula(lambda p: mpmath.sqrt(p / (2 * mpmath.pi)), _relu),
     "erf": Formula(lambda p: 0 * p, _erf),
     "sin": Formula(lambda p: 0 * p, _sin),
+    "cos": Formula(lambda p: mpmath.exp(-p / 2), _cos),
+    "exp": Formula(lambda p: mpmath.exp(p / 2), _exp),
     "gelu": Formula(lambda p: p / mpmath.sqrt(2 * mpmath.pi * (1 + p)), _gelu),
     "selu": Enclosed(integrals.PIECES["selu"]),
+    "hard_tanh": Enclosed(integrals.PIECES["hard_tanh"]),
     # Poles at i pi/2: e^{-pi^2 / 0.16} = 2e-27; s' is 4 e^{-2|x|}.
     "tanh": Plane(np.tanh, _tanh_slope, step=0.16, reach=21.0),
 }

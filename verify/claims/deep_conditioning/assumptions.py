@@ -49,7 +49,7 @@ def _wrong_noise(*, n: int, dim: int, **_: Any) -> float:
 NOISE = Claim(
     id="dc/asmB-noise",
     items=("Sec3.3", "AsmB"),
-    title="A little white noise makes copies of one input satisfy assumption B",
+    title="Adding a little white noise makes copies of one input satisfy Assumption B",
     statement=r"\mathbb{E} \sqrt{\lambda_{\min}(G)} \ge \epsilon\,"
     r" \frac{\sqrt{d - 1} - \sqrt{n}}{\sqrt{d}}",
     assumptions=("x_i = z + epsilon g_i / sqrt(d), scaled to length one", "n < d"),
@@ -118,7 +118,7 @@ def _measure_layers(
 ONE_LAYER = Claim(
     id="dc/asmB-one-layer",
     items=("Sec3.3", "AsmB", "Thm3.6"),
-    title="After one layer of ReLU inputs that are linearly dependent meet assumption B",
+    title="One ReLU layer makes linearly dependent inputs satisfy Assumption B",
     statement=r"\lambda_{\min}(G) = 0, \quad \delta_1 = \lambda_{\min}(K^{(1)}) > 0,"
     r" \quad \lambda_{\min}(K^{(L)}) \ge 1 - r_{L-1}(\delta_1)",
     assumptions=("assumption A", "more inputs than dimensions"),
@@ -186,7 +186,7 @@ def _wrong_singular(**case: Any) -> float:
 SINGULAR = Claim(
     id="dc/cor3.3-singular",
     items=("Sec1.2", "Cor3.3"),
-    title="Inputs of infinite condition number are conditioned as fast as others",
+    title="Inputs with a singular Gram matrix are conditioned as fast as any others",
     statement=r"\kappa(G) = \infty, \quad"
     r" \kappa(K) \le \frac{1 + (n-1) r_L}{1 - (n-1) r_L}",
     assumptions=("equiangular lines, more than there are dimensions",),
@@ -255,7 +255,9 @@ def _wrong_outputs(*, outputs: int, **case: Any) -> Array:
 OUTPUTS = Claim(
     id="dc/eq7-outputs",
     items=("Fn1", "Eq7"),
-    title="Several outputs and layers of different widths: the same tangent kernel",
+    title=(
+        "Networks with several outputs and unequal widths have the same tangent kernel"
+    ),
     statement=r"T_{(i, a), (j, b)} \to T_{ij}\, 1\{a = b\}",
     assumptions=("erf, normalised", "all weights standard Gaussian, trained"),
     source=Source(KEY, "Footnote 1"),

@@ -158,7 +158,9 @@ CLAIMS = (
     Claim(
         id="dc/lemC.5-certificate",
         items=("LemC.5",),
-        title="One layer separates inputs: whole catalogue, every correlation",
+        title=(
+            "One layer separates inputs: whole catalogue, every correlation (certified)"
+        ),
         statement=(
             r"\frac{1 - |\hat\sigma(\rho)|}{1 - |\rho|} - 1 \ge \frac{\mu}{2}"
             r"\ \left(\tfrac12 \le |\rho| < 1\right),\quad"
@@ -188,7 +190,10 @@ CLAIMS = (
     Claim(
         id="dc/lemC.14-certificate",
         items=("LemC.14",),
-        title="The slope of the dual away from one: whole catalogue, every correlation",
+        title=(
+            "The slope of the dual relative to its slope at one: whole catalogue"
+            " (certified)"
+        ),
         statement=(
             r"\frac{1}{1 - |\rho|}\left(1 - \frac{|\hat\sigma'(\rho)|}{D}\right) \ge"
             r" \frac{2\mu}{1 + \mu} \ge \mu, \quad |\rho| < 1"
@@ -206,9 +211,10 @@ CLAIMS = (
             "Ball arithmetic (Arb): integrals at 100 bits, boxes at 160",
         ),
         finding=(
-            "The step behind the tangent kernel's bound: with the correlations' own it"
-            " makes every term of the sum over layers at most the last. Sharp for the"
-            " second Hermite polynomial at every rho."
+            "This is the step behind the bound on the tangent kernel: together with"
+            " the bound on correlations, it makes every term of the sum over layers"
+            " at most the last one. It is sharp for the second Hermite polynomial at"
+            " every rho."
         ),
     ),
 )

@@ -278,7 +278,7 @@ CLAIMS = (
     Claim(
         id="dc/thm3.2-induction",
         items=("Thm3.2", "LemC.7", "B"),
-        title="Every layer keeps the schedule B, for every mu and delta",
+        title="Every layer preserves the correlation bound B, for every mu and delta",
         statement=r"|\hat\sigma(\rho)| \le |\rho| (1 - \mu (1 - |\rho|)),\ |\rho| \le"
         r" B(L, \delta) \;\Rightarrow\; |\hat\sigma(\rho)| \le B(L + 1, \delta)",
         source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
@@ -290,12 +290,17 @@ CLAIMS = (
         must_refute=_wrong_schedule,
         assumptions=(*_BALLS, "gains of a layer over mu: d (1 - d), r (1 - r)"),
         uses=("dc/lemC.5-certificate", "dc/B"),
-        finding="With the lemma's certificate: the theorem, at every depth.",
+        finding=(
+            "With the certificate of Lemma C.5 this gives the theorem at every depth."
+        ),
     ),
     Claim(
         id="dc/thm3.4-induction",
         items=("Thm3.4", "E6"),
-        title="No layer lets the tangent ratio exceed the correlation: the catalogue",
+        title=(
+            "No layer lets the tangent ratio exceed the correlation: whole"
+            " catalogue (certified)"
+        ),
         statement=r"\frac{1}{1 - \rho} \left(\frac{\hat\sigma(\rho)}{\rho} -"
         r" \frac{\hat\sigma'(\rho)}{D}\right) \ge (1 - \mu)\left(1 - \frac1D\right),"
         r"\ 0 < \rho < 1 \;\Rightarrow\; \frac{|T_{ij}|}{T_{11}} \le r_L",
@@ -332,22 +337,34 @@ CLAIMS = (
         for item, assume, kind, reading, uses, title, statement in (
             (
                 *("Cor3.3", "AsmA", "nngp", Reading.FORCED, "dc/thm3.2-induction"),
-                "From entries to condition numbers: every matrix, every n",
+                (
+                    "Corollary 3.3: from bounds on entries to condition numbers, for every"
+                    " matrix and n"
+                ),
                 r"\frac{\kappa(K) - 1}{n B} \le 4, \quad n B \le \tfrac12",
             ),
             (
                 *("Cor3.5", "AsmA", "ntk", Reading.READING, "dc/thm3.4-induction"),
-                "From tangent ratios to condition numbers: every matrix, every n",
+                (
+                    "Corollary 3.5: from tangent ratios to condition numbers, for every"
+                    " matrix and n"
+                ),
                 r"\frac{\kappa(T) - 1}{n t} \le 4, \quad n t \le \tfrac12",
             ),
             (
                 *("Cor3.7", "AsmB", "nngp", Reading.READING, "dc/thm3.2-induction"),
-                "From the least eigenvalue to condition numbers: every matrix, every n",
+                (
+                    "Corollary 3.7: from the least eigenvalue to condition numbers, for"
+                    " every matrix and n"
+                ),
                 r"\frac{\kappa(K) - 1}{n B} \le 2, \quad B \le \tfrac12",
             ),
             (
                 *("Cor3.9", "AsmB", "ntk", Reading.READING, "dc/thm3.4-induction"),
-                "From the least tangent eigenvalue to condition numbers: every matrix",
+                (
+                    "Corollary 3.9: from the least tangent eigenvalue to condition numbers,"
+                    " every matrix"
+                ),
                 r"\frac{\kappa(T) - 1}{n t} \le 2, \quad t \le \tfrac12",
             ),
         )
@@ -355,7 +372,7 @@ CLAIMS = (
     Claim(
         id="dc/B-order",
         items=("B",),
-        title="Waiting takes at most log(1/delta) over nu log(3/2) layers",
+        title="The burn-in takes at most log(1/delta) / (nu log(3/2)) layers",
         statement=r"\frac{\log(1 + \nu/2)}{\nu} \ge \log\tfrac32, \quad 0 < \nu \le 1",
         source=Source(KEY, "After the definition of L_0 (constant ours)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
@@ -369,7 +386,10 @@ CLAIMS = (
     Claim(
         id="dc/thmE.8-step",
         items=("ThmE.8",),
-        title="One step of gradient descent shrinks every residual by e^{-1/kappa}",
+        title=(
+            "One step of gradient descent shrinks every residual at least by"
+            " e^(-1/kappa)"
+        ),
         statement=r"\frac{e^{-x} - (1 - x)}{x^2} \ge e^{-1}, \quad"
         r" x = \lambda / \lambda_{\max} \in (0, 1]",
         source=Source(KEY, "Theorem E.8 (with twice its rate)", Reading.OURS),
@@ -384,7 +404,10 @@ CLAIMS = (
     Claim(
         id="dc/thmH.1-two-points-bound",
         items=("ThmH.1",),
-        title="Two points: the ReLU kernel's smallest eigenvalue, at every distance",
+        title=(
+            "For two points at any distance, the ReLU kernel's smallest eigenvalue"
+            " (certified)"
+        ),
         statement=r"\frac{\lambda_{\min}}{\delta} \ge \frac{\pi - 1}{2 \pi},"
         r"\quad 0 < \delta \le 1",
         source=Source(KEY, "Theorem H.1 (for two points)", Reading.OURS),
@@ -395,6 +418,6 @@ CLAIMS = (
         compare=CertifiedAtLeast(),
         must_refute=_wrong_two_points,
         assumptions=_BALLS,
-        finding="Attained by orthogonal points; nearly delta/2 for near ones.",
+        finding="Attained by orthogonal points; close points have nearly delta/2.",
     ),
 )

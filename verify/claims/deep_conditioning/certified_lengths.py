@@ -316,7 +316,10 @@ _SCALES = (0.2, 1.0, 5.0)
 CLAIMS = (
     _claim(
         "lemD.3-certified",
-        "The length map is concave: every length and scale",
+        (
+            "The length map of activations as in Lemma D.3 is concave everywhere"
+            " (certified)"
+        ),
         items=("LemD.3",),
         where="Lemma D.3",
         reading=Reading.READING,
@@ -330,7 +333,10 @@ CLAIMS = (
     ),
     _claim(
         "thmD.1-erf",
-        "Squared lengths of erf converge at the chord's rate, from 1/2 on",
+        (
+            "For erf, squared lengths from 1/2 on converge to one at the chord's"
+            " rate (certified)"
+        ),
         items=("ThmD.1",),
         where="Theorem D.1",
         statement=r"\frac{\hat\sigma_0(\gamma) - 1}{\gamma - 1} \le \alpha_\sigma ="
@@ -341,11 +347,17 @@ CLAIMS = (
         measure=_measure_all,
         compare=CertifiedAtMost(),
         must_refute=_predict_long,
-        finding="Every length from 1/2 to infinity, and by induction every depth.",
+        finding=(
+            "The certificate covers every length from 1/2 to infinity, and by induction"
+            " every depth."
+        ),
     ),
     _claim(
         "thmD.1-erf-above-one",
-        "Above one squared lengths of erf shrink at the rate of the slope at one",
+        (
+            "For erf, squared lengths above one shrink at the rate of the slope at"
+            " one (certified)"
+        ),
         items=("ThmD.1",),
         where="Theorem D.1 (sharpened)",
         reading=Reading.OURS,
@@ -360,7 +372,7 @@ CLAIMS = (
     ),
     _claim(
         "eq20-erf",
-        "Near unit length erf stays at least half as non-linear, at every scale",
+        "For erf at every scale, the non-linearity near unit length is at least mu/2",
         items=("Eq20",),
         where="Equation 20",
         reading=Reading.READING,
@@ -372,7 +384,10 @@ CLAIMS = (
     ),
     _claim(
         "lemD.6-erf",
-        "Unequal lengths of erf: no more correlated than the mean of equal ones",
+        (
+            "For erf, unequal lengths correlate at most as the geometric mean of"
+            " equal ones"
+        ),
         items=("LemD.6",),
         where="Lemma D.6",
         statement=r"\frac{d}{d \log y} \frac{y}{\sqrt{1 - y^2} \arcsin y} \ge 0"
@@ -382,11 +397,14 @@ CLAIMS = (
         measure=_measure_convex,
         must_refute=_wrong_convex,
         assumptions=(_BALLS, "(z - sin z cos z)/z^3 is bounded, z = asin y"),
-        finding="With Lemma C.5 at either length: the lemma, at every scale.",
+        finding="With Lemma C.5 at each length, this gives the lemma at every scale.",
     ),
     _claim(
         "I.len-stable",
-        "Unit length is stable for every negative kink and for no other",
+        (
+            "Under NormReLU, unit length is stable for every negative kink and for"
+            " no other"
+        ),
         items=("I.len", "E12"),
         where="Appendix I (sharpened)",
         reading=Reading.OURS,

@@ -227,7 +227,7 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
 CLAIMS = (
     _claim(
         "lemC.24-certified",
-        "Above the fixed point the dual lies below a parabola: all correlations",
+        "Above its fixed point the dual lies below a parabola, everywhere (certified)",
         items=("LemC.24",),
         where="Lemma C.24",
         statement=r"\frac{\rho - \hat\sigma(\rho)}{(\rho - \bar\rho)(1 - \rho)} \ge \nu,"
@@ -239,7 +239,7 @@ CLAIMS = (
     ),
     _claim(
         "lemC.28-near-one-certified",
-        "Uncentred: near-duplicates drift apart, all distances",
+        "Uncentred activations: one layer moves near-duplicates apart (certified)",
         items=("LemC.28",),
         where="Lemma C.28 (1)",
         statement=r"\frac{1 - \hat\sigma(1 - \delta)}{\delta} \ge"
@@ -251,7 +251,10 @@ CLAIMS = (
     ),
     _claim(
         "lemC.28-above-certified",
-        "Uncentred: correlations above the fixed point contract to it, all of them",
+        (
+            "Uncentred activations: correlations above the fixed point contract to"
+            " it (certified)"
+        ),
         items=("LemC.28",),
         where="Lemma C.28 (2)",
         statement=r"0 \le \frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
@@ -263,7 +266,10 @@ CLAIMS = (
     ),
     _claim(
         "lemC.28-below-certified",
-        "Uncentred: below the fixed point the dual lies above its tangent, everywhere",
+        (
+            "Uncentred activations: below the fixed point, the dual is above its"
+            " tangent (certified)"
+        ),
         items=("LemC.28",),
         where="Lemma C.28 (3)",
         statement=r"\frac{\hat\sigma'(\bar\rho)(\bar\rho - \rho) -"
@@ -276,7 +282,10 @@ CLAIMS = (
     ),
     _claim(
         "lemC.28-negative-certified",
-        "Uncentred: negative correlations rise by the mean's energy, all of them",
+        (
+            "Uncentred activations: negative correlations rise by the mean's energy"
+            " (certified)"
+        ),
         items=("LemC.28",),
         where="Lemma C.28 (4)",
         statement=r"\frac{\hat\sigma(\rho) - \rho - a_0^2 (1 - \rho)}{|\rho|} \ge 0,"
@@ -291,7 +300,7 @@ CLAIMS = (
     ),
     _claim(
         "thm3.10-certified",
-        "Uncentred: from half way up every layer contracts to the fixed point",
+        "Uncentred activations: every layer contracts to the fixed point (certified)",
         items=("Thm3.10", "LemC.30"),
         where="Theorem 3.10 and Lemma C.30 (constants ours)",
         reading=Reading.OURS,

@@ -147,7 +147,7 @@ def _of_corollary_33(**fields: Any) -> Claim:
 COR_33 = _of_corollary_33(
     id="dc/cor3.3",
     loose=True,
-    title="The condition number of the top-layer kernel falls to one with depth",
+    title="The condition number of the top-layer kernel tends to one with depth",
     statement=r"\kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0(\delta)}, \quad L \ge L_1"
     r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
     assumptions=("assumption A",),
@@ -157,16 +157,16 @@ COR_33 = _of_corollary_33(
     uses=("dc/thm3.2",),
     version=2,
     finding=(
-        "Three times too large at least: two inputs have kappa - 1 = 2r/(1 - r) with r"
-        " <= B <= 1/4 where the bound has 8B, so that at best (mu = 1, correlation 1/2,"
-        " one layer) 2/3 is bounded by 2. With more inputs it is looser: 3.4 for three,"
-        " 20 for twenty. What is attained: dc/cor3.3-maximum."
+        "Loose by a factor of 3 or more: two inputs have kappa - 1 = 2r/(1 - r) with"
+        " r <= B <= 1/4, and the bound has 8B. In the best case (mu = 1, correlation"
+        " 1/2, one layer) 2/3 is bounded by 2. With more inputs it is looser: by 3.4"
+        " for three, by 20 for twenty. dc/cor3.3-maximum is attained."
     ),
 )
 
 COR_33_MAXIMUM = _of_corollary_33(
     id="dc/cor3.3-maximum",
-    title="The condition number from the largest correlation: equality for two inputs",
+    title="Sharp condition number from the largest correlation, attained by two inputs",
     statement=r"\kappa(K) \le \frac{1 + (n - 1) r_L}{1 - (n - 1) r_L},"
     r" \quad r_{l+1} = r_l (1 - \mu (1 - r_l)),\; r_0 = 1 - \delta",
     assumptions=("assumption A", "(n - 1) r_L < 1"),
@@ -206,7 +206,7 @@ def _wrong_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
 COR_33_WORST = Claim(
     id="dc/cor3.3-worst",
     items=("Cor3.3",),
-    title="The bound holds where every pair is as correlated as allowed",
+    title="Corollary 3.3 holds where every pair is as correlated as the bound allows",
     statement=r"K_{ij} = \pm B \;\Rightarrow\;"
     r" \kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0}",
     source=Source(KEY, "Corollary 3.3"),
@@ -240,7 +240,7 @@ def _wrong_depth(*, delta: str, mu: str, n: int) -> int:
 COR_33_DEPTH = Claim(
     id="dc/cor3.3-depth",
     items=("Cor3.3",),
-    title="The depth from which the condition number is bounded",
+    title="The depth from which Corollary 3.3 bounds the condition number",
     statement=r"L_1(\delta) = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil"
     r" + L_0(\delta)",
     source=Source(KEY, "Corollary 3.3"),
@@ -322,7 +322,10 @@ def _series_cases() -> Any:
 LEM_C8 = Claim(
     id="dc/lemC.8",
     items=("LemC.8",),
-    title="Power series with non-negative coefficients keep matrices well conditioned",
+    title=(
+        "Entrywise power series with non-negative coefficients keep eigenvalues"
+        " bounded below"
+    ),
     statement=r"M \succeq \delta I,\; M_{ii} = 1 \;\Rightarrow\;"
     r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta)",
     assumptions=("non-negative coefficients", "f applied entry by entry"),
@@ -433,7 +436,9 @@ def _wrong_condition_b(**case: Any) -> float:
 COR_37 = Claim(
     id="dc/cor3.7",
     items=("Cor3.7", "AsmB"),
-    title="Condition numbers under assumption B, at every depth",
+    title=(
+        "Condition numbers of the top-layer kernel under Assumption B, at every depth"
+    ),
     statement=r"\kappa(K) \le \begin{cases} 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
@@ -482,7 +487,7 @@ def _wrong_attained(*, mu: float, n: int, delta: float, depth: int) -> list[floa
 COR_37_ATTAINED = Claim(
     id="dc/cor3.7-attained",
     items=("Thm3.6", "Cor3.7", "Cor3.3"),
-    title="The best bounds for inputs that are all equally correlated, attained",
+    title="Equally correlated inputs attain the best bounds on the condition number",
     statement=r"\lambda_{\min}(K) = 1 - r_L, \quad \kappa(K) = 1 + \frac{n r_L}{1 - r_L}",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2", "x_i . x_j = 1 - delta"),
     source=Source(KEY, "Corollaries 3.3 and 3.7 (sharpened)", Reading.OURS),

@@ -150,7 +150,7 @@ def _schedules() -> Any:
 B_SCHEDULE = Claim(
     id="dc/B",
     items=("B",),
-    title="Layers until inputs are half way apart, exact powers included",
+    title="The burn-in depth L_0, also where its logarithms have a whole quotient",
     statement=r"L_0(\delta) = \min\{l \ge 0 : 2\delta (1 + \mu/2)^l \ge 1\}",
     source=Source(KEY, "Definition of L_0 and B"),
     evidence=Evidence.SEARCH,
@@ -173,8 +173,8 @@ B_SCHEDULE = Claim(
     examples=_schedules,
     max_examples=150,
     finding=(
-        "The quotient of logarithms is often a whole number, and its rounding then costs"
-        " a layer; powers are compared instead."
+        "The quotient of logarithms is often a whole number, and its rounding would"
+        " then cost a layer; the code compares powers instead."
     ),
 )
 
@@ -215,7 +215,9 @@ def _bounds() -> Any:
 B_VALUES = Claim(
     id="dc/B-values",
     items=("B", "E5"),
-    title="The correlation bound B, at whole and half depths",
+    title=(
+        "Values of the correlation bound B(L, delta), at whole and half-integer depths"
+    ),
     statement=r"B(L, \delta) = \begin{cases} \frac12 (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 - \delta (1 + \mu/2)^L & L \le L_0 \end{cases}",
     source=Source(KEY, "Definition of B; L/2 with L odd in Theorem 3.4"),
@@ -251,7 +253,9 @@ def _wrong_next(*, depth: int, delta: float, mu: float) -> float:
 E4_CORRECTED = Claim(
     id="dc/E4-corrected",
     items=("E4", "B"),
-    title="B decreases with every layer from the first on, or from delta <= 1/2",
+    title=(
+        "The bound B(L, delta) falls with every layer, except at L = 0 with delta > 1/2"
+    ),
     statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1",
     source=Source(KEY, "Definition of B"),
     evidence=Evidence.SEARCH,
@@ -261,8 +265,9 @@ E4_CORRECTED = Claim(
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_next,
     finding=(
-        "At L = 0 with delta > 1/2 the bound goes up: B(0, 0.95) = 0.05, and B(1, 0.95)"
-        " = 0.25 for mu = 1. Harmless: both bound the true correlation."
+        "At L = 0 with delta > 1/2 the bound increases: B(0, 0.95) = 0.05 and B(1,"
+        " 0.95) = 0.25 for mu = 1. This is harmless, since both bound the true"
+        " correlation."
     ),
 )
 
@@ -307,7 +312,9 @@ def _decays(most: int = 40) -> Any:
 THM_32 = Claim(
     id="dc/thm3.2",
     items=("Thm3.2", "LemC.7", "AsmA"),
-    title="Depth decorrelates: the top-layer kernel's off-diagonal entries",
+    title=(
+        "Depth decorrelates inputs: off-diagonal entries of the top-layer kernel decay"
+    ),
     statement=r"|K_{ij}| \le B(L, \delta), \quad K_{ii} = 1",
     assumptions=("assumption A", "normalised, not affine"),
     source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
@@ -356,7 +363,9 @@ def _wrong_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
 THM_32_SHARP = Claim(
     id="dc/thm3.2-sharp",
     items=("Thm3.2", "LemC.7"),
-    title="The best bound in delta and mu, attained by a quadratic activation",
+    title=(
+        "The best correlation bound in delta and mu, attained by a quadratic activation"
+    ),
     statement=r"r_0 = 1 - \delta, \quad r_{l+1} = r_l \left(1 - \mu (1 - r_l)\right)",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=Source(KEY, "Theorem 3.2 (sharpened)", Reading.OURS),
@@ -412,7 +421,7 @@ def _wrong_map(*, activation: str, depth: int) -> Array:
 THM_32_MAP = Claim(
     id="dc/thm3.2-map",
     items=("Thm3.2", "DefC.1"),
-    title="A thousand layers read off one table, to twelve digits",
+    title="A thousand layers evaluated from one interpolation table, to twelve digits",
     statement=r"K_{ij} = \hat\sigma^{(L)}(x_i \cdot x_j)",
     source=Source(KEY, "Lemma C.4, the limit"),
     evidence=Evidence.NUMERIC,

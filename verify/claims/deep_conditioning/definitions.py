@@ -101,7 +101,7 @@ def _wrong_separation(*, n: int, dim: int, spread: float, seed: int) -> float:
 ASM_A = Claim(
     id="dc/asmA",
     items=("AsmA",),
-    title="The separation of near-duplicate inputs keeps its digits",
+    title="The separation of near-duplicate inputs is computed without losing digits",
     statement=r"\delta = \min_{i \ne j} \left(1 - |x_i \cdot x_j|\right)",
     assumptions=("unit inputs",),
     source=Source(KEY, "Assumption A"),
@@ -146,7 +146,7 @@ def _point_sets() -> Any:
 ASM_B = Claim(
     id="dc/asmB",
     items=("AsmB", "AsmA"),
-    title="Assumption B implies assumption A with the same delta",
+    title="Assumption B implies Assumption A with the same delta",
     statement=r"\lambda_{\min}(G) \le \min_{i \ne j} \left(1 - |G_{ij}|\right)",
     assumptions=("unit diagonal",),
     source=Source(KEY, "Assumptions A and B"),
@@ -189,7 +189,7 @@ def _searched() -> Any:
 DUAL = Claim(
     id="dc/defC.1",
     items=("DefC.1",),
-    title="Dual activations, for every correlation with the ends",
+    title="Dual activations at every correlation, -1 and 1 included",
     statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)]"
     r" = \sum_{k \ge 0} a_k^2 \rho^k",
     source=Source(KEY, "Definition C.1"),
@@ -253,7 +253,7 @@ def _wrong_distance(*, activation: Subject) -> Array:
 DISTANCE = Claim(
     id="dc/defC.1-distance",
     items=("DefC.1",),
-    title="Distances of near-duplicates keep every digit through a layer",
+    title="Small distances between near-duplicates keep every digit through a layer",
     statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
     r" 10^{-18} \le \delta \le 2",
     source=Source(KEY, "Definition C.1"),
@@ -295,7 +295,7 @@ def _wrong_duals(*, activation: Subject) -> Array:
 DUAL_MANY = replace(
     DUAL,
     id="dc/defC.1-many",
-    title="Dual activations of thousands of correlations at once",
+    title="Dual activations, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
     cases=_TABLED,
     predict=_predict_duals,
@@ -316,7 +316,7 @@ def _measure_slopes(*, activation: Subject) -> list[Any]:
 SLOPE_MANY = replace(
     SLOPE,
     id="dc/defC.1-derivative-many",
-    title="Derivatives of duals at thousands of correlations at once",
+    title="Derivatives of duals, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
     cases=_TABLED,
     predict=_predict_slopes,
@@ -343,7 +343,7 @@ def _wrong_distances(*, activation: Subject) -> Array:
 DISTANCE_MANY = replace(
     DISTANCE,
     id="dc/defC.1-distance-many",
-    title="Distances of thousands of near-duplicates at once",
+    title="The distance map, vectorised over thousands of near-duplicates",
     cases=_TABLED,
     predict=_predict_distances,
     measure=_measure_distances,
@@ -428,7 +428,7 @@ def _any_nonlinear() -> Any:
 DEF_31 = Claim(
     id="dc/def3.1",
     items=("Def3.1",),
-    title="The coefficient of non-linearity, for any activation",
+    title="The coefficient of non-linearity mu of any activation",
     statement=r"\mu = 1 - \left(\mathbb{E}[X \sigma(X)]\right)^2",
     source=Source(KEY, "Definition 3.1"),
     evidence=Evidence.SEARCH,
@@ -457,7 +457,7 @@ def _wrong_uncentred_share(*, activation: Subject) -> float:
 LEM_C2 = Claim(
     id="dc/lemC.2",
     items=("LemC.2",),
-    title="mu is at most one, and one for even activations",
+    title="mu is at most one, with equality for even activations",
     statement=r"\mu \le 1",
     source=Source(KEY, "Lemma C.2"),
     evidence=Evidence.SEARCH,
@@ -484,7 +484,7 @@ def _wrong_first_energies(*, activation: Subject) -> float:
 LEM_C2_POSITIVE = Claim(
     id="dc/lemC.2-positive",
     items=("LemC.2",),
-    title="mu is positive unless the activation is affine: any energy bounds it",
+    title="mu is at least the energy of higher Hermite terms: positive unless affine",
     statement=r"\mu \ge \sum_{k=2}^{8} a_k^2 > 0",
     assumptions=("not affine almost everywhere",),
     source=Source(KEY, "Lemma C.2"),
@@ -518,7 +518,7 @@ def _wrong_from_dual(*, activation: Subject) -> float:
 C_4 = Claim(
     id="dc/C.4",
     items=("C.4",),
-    title="mu of a raw activation from its raw dual",
+    title="The coefficient mu of an unnormalised activation, from its dual",
     statement=r"\mu = 1 - \frac{\hat\sigma'(0)}{\hat\sigma(1) - \hat\sigma(0)}",
     source=Source(KEY, "Appendix C.4"),
     evidence=Evidence.NUMERIC,
@@ -568,7 +568,7 @@ def _wrong_table_1(*, activation: str) -> list[float]:
 TAB_1 = Claim(
     id="dc/tab1",
     items=("Tab1",),
-    title="The paper's table of duals and coefficients",
+    title="Table 1: dual activations and their coefficients",
     statement=r"\mathrm{ReLU:}\; \hat\sigma(\rho) = \frac{\sqrt{1 - \rho^2} + (\pi -"
     r" \arccos \rho) \rho}{\pi}, \quad \mu = \frac{\pi - 2}{2 (\pi - 1)}",
     assumptions=("unit second moment, not centred",),
@@ -580,7 +580,7 @@ TAB_1 = Claim(
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_table_1,
     finding=(
-        "The table prints mu = 0 for the identity. The library refuses to give a mu to"
+        "The table prints mu = 0 for the identity. The library refuses to give mu for"
         " an affine activation, because no rate follows from it."
     ),
     figure="dual_activations",
@@ -712,7 +712,7 @@ def _wrong_coefficients(*, activation: str) -> list[Any]:
 COEFFICIENTS = Claim(
     id="dc/tab2-coefficients",
     items=("Tab2", "DefC.1"),
-    title="Hermite coefficients to order 200",
+    title="Hermite coefficients of the catalogued activations, to order 200",
     statement=r"a_k = \mathbb{E}[s(X) h_k(X)], \quad k \le 200",
     source=Source(KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,

@@ -62,7 +62,9 @@ def _measure_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
 REM_E4 = Claim(
     id="dc/remE.4",
     items=("RemE.4", "ThmE.2"),
-    title="The rate of gradient descent at any depth, by the kernel's condition number",
+    title=(
+        "The rate of gradient descent at any depth, from the kernel's condition number"
+    ),
     statement=r"f(w_t) \le e^{-2t/\kappa_L} f(w_0), \quad"
     r" \kappa_L = 1 + \frac{n r_L}{1 - r_L}",
     assumptions=(
@@ -111,7 +113,7 @@ def _measure_power(*, delta: str, mu: str, n: int, base: float) -> float:
 REM_E7 = Claim(
     id="dc/remE.7",
     items=("RemE.7",),
-    title="What is exponential in the prescribed depth is polynomial in n and 1/delta",
+    title="A width exponential in the prescribed depth is polynomial in n and 1/delta",
     statement=r"C^{L_1} \le C^2 \left(\frac{1}{2\delta}\right)^{a} n^{b}, \quad"
     r" a = \frac{\log C}{\log(1 + \mu/2)}, \; b = \frac{\log C}{-\log(1 - \mu/2)}",
     assumptions=("delta <= 1/2",),
@@ -180,7 +182,10 @@ def _wrong_log_mgf(*, activation: str, rho: float) -> list[float]:
 EQ22 = Claim(
     id="dc/eq22",
     items=("Eq22", "Eq23"),
-    title="Products and squares of units are sub-exponential, as Bernstein's bound asks",
+    title=(
+        "Products and squares of bounded units are sub-exponential, as"
+        " Bernstein's bound needs"
+    ),
     statement=r"\log \mathbb{E}\, e^{t (\sigma(u)\sigma(v) - \hat\sigma(\rho))} \le"
     r" \frac{C^4 t^2}{2}, \quad \log \mathbb{E}\, e^{t (\sigma(u)^2 - 1)} \le"
     r" \frac{C^4 t^2}{8}",
@@ -221,7 +226,10 @@ def _measure_window(*, n: int, delta: float) -> float:
 EQ27 = Claim(
     id="dc/eq27",
     items=("Eq27", "LemH.3"),
-    title="The window of Lemma H.3 is hit as often as its length says",
+    title=(
+        "A Gaussian falls into Lemma H.3's window at least as often as its"
+        " length suggests"
+    ),
     statement=r"\Pr(|g_1| \le \theta) \ge \frac{\sqrt{\delta}}{\sqrt{8\pi}\, n},"
     r" \quad \theta = \frac{\sqrt{\delta}}{4n}, \; g_1 \sim N(0, 1 - \theta^2)",
     source=Source(KEY, "Equation 27 (with its constant)", Reading.READING),
@@ -254,7 +262,7 @@ def _measure_note(*, n: int, delta: str) -> float:
 NOTE_H1 = Claim(
     id="dc/thmH.1-logarithms",
     items=("NoteH.1", "ThmH.1"),
-    title="The stronger bound on ReLU's smallest eigenvalue, logarithmic in n",
+    title="A stronger bound on the ReLU kernel's smallest eigenvalue, logarithmic in n",
     statement=r"\lambda_{\min} \ge \frac{0.1\, \delta^{3/2}}{\log^{3/2} n}",
     assumptions=("infinite width", "equally spaced points on an arc; constant ours"),
     source=Source(

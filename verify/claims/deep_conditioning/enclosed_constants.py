@@ -212,7 +212,10 @@ CLAIMS = (
     Claim(
         id="dc/def3.1-enclosed",
         items=("Def3.1", "C.4", "LemC.2", "Tab1", "Tab2"),
-        title="The coefficient of non-linearity of the whole catalogue, enclosed",
+        title=(
+            "The coefficient of non-linearity mu of every catalogued activation,"
+            " enclosed"
+        ),
         statement=r"\mu = 1 - \frac{(E\,X\sigma(X))^2}{\operatorname{Var}\sigma(X)}",
         source=Source(KEY, "Definition 3.1"),
         evidence=Evidence.CERTIFICATE,
@@ -227,7 +230,10 @@ CLAIMS = (
     Claim(
         id="dc/defC.20-enclosed",
         items=("DefC.20", "LemC.21", "Tab2"),
-        title="The coefficient of non-affinity of the whole catalogue, enclosed",
+        title=(
+            "The coefficient of non-affinity nu of every catalogued activation,"
+            " enclosed"
+        ),
         statement=r"\nu = 1 - \frac{(E\,\sigma(X))^2 + (E\,X\sigma(X))^2}"
         r"{E\,\sigma(X)^2} \in (0, 1]",
         source=Source(KEY, "Definition C.20"),
@@ -242,7 +248,7 @@ CLAIMS = (
     Claim(
         id="dc/tab2-enclosed",
         items=("Tab2", "Eq2"),
-        title="Means and variances of the catalogue, enclosed",
+        title="Means and variances of every catalogued activation, enclosed",
         statement=r"E\,\sigma(X), \quad \operatorname{Var}\sigma(X)",
         source=Source(KEY, "Equation 2; the table is ours", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
@@ -261,7 +267,10 @@ CLAIMS = (
     Claim(
         id="dc/tab2-slopes-enclosed",
         items=("Tab2", "Eq7", "E7"),
-        title="The growth of the tangent kernel a layer, enclosed",
+        title=(
+            "Growth of the tangent kernel per layer for every catalogued"
+            " activation, enclosed"
+        ),
         statement=r"D = \frac{E\,\sigma'(X)^2}{\operatorname{Var}\sigma(X)}",
         source=Source(KEY, "Equation 7; the table is ours", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
@@ -275,7 +284,7 @@ CLAIMS = (
     Claim(
         id="dc/lemC.26-enclosed",
         items=("LemC.26", "Thm3.10"),
-        title="The fixed points of activations with a mean, enclosed",
+        title="Fixed points of the duals of uncentred activations, enclosed",
         statement=r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad E\,\sigma'^2 > E\,\sigma^2",
         source=Source(KEY, "Lemma C.26"),
         evidence=Evidence.CERTIFICATE,
@@ -291,7 +300,7 @@ CLAIMS = (
     Claim(
         id="dc/E10-kink",
         items=("E10", "Eq4"),
-        title="The kink of a NormReLU of given scale, enclosed",
+        title="The kink of the NormReLU of a given scale, enclosed",
         statement=r"\lambda(c) = \lambda,\quad"
         r" \lambda(c)^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b(c)^2",
         source=Source(KEY, "Equation 4"),
@@ -311,7 +320,7 @@ CLAIMS = (
     Claim(
         id="dc/E12-threshold",
         items=("E12", "I.len"),
-        title="The kink from which on NormReLU's lengths stay bounded, enclosed",
+        title="The kink below which NormReLU keeps lengths bounded, enclosed",
         statement=r"\lim_{\gamma \to \infty} \frac{\hat\sigma_0(\gamma)}{\gamma}"
         r" = \frac{\lambda^2}{2} < 1 \iff c < -0.37666",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
@@ -326,7 +335,7 @@ CLAIMS = (
     Claim(
         id="dc/E12-unstable-enclosed",
         items=("E12",),
-        title="The squared length above which NormReLU's lengths diverge, enclosed",
+        title="The squared length above which lengths diverge under NormReLU, enclosed",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,

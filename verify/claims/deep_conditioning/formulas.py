@@ -284,14 +284,14 @@ BOUNDS = (
     _formula(
         "lemC.5-values",
         ("LemC.5",),
-        "The bound on one layer, on both sides of one half",
+        "Values of the one-layer bound, on both sides of delta = 1/2",
         r"1 - (1 + \mu/2) \delta, \quad (1 - \mu/2) (1 - \delta)",
         *_cases("conditioning.one_layer_bound", delta=(1e-6, 0.3, 0.5, 0.8), mu=_MUS),
     ),
     _formula(
         "lemC.14-values",
         ("LemC.14",),
-        "The bound on the slope of the dual, as restored and sharp",
+        "Values of the bound on the dual's slope, as restored and as sharpened",
         r"\frac{1}{\delta}, \quad 1 - \frac{2\mu}{1 + \mu} \delta",
         *_cases(
             "conditioning.derivative_bound",
@@ -304,7 +304,7 @@ BOUNDS = (
         _formula(
             "lemC.5-envelope",
             ("LemC.5", "Thm3.2"),
-            "The largest correlation after thousands of layers of a small rate",
+            "The extremal correlation after thousands of layers with small mu",
             r"r_{l+1} = r_l (1 - \mu (1 - r_l))",
             *_cases(
                 "conditioning.correlation_envelope",
@@ -319,7 +319,10 @@ BOUNDS = (
     _formula(
         "cor3.7-values",
         ("Cor3.3", "Cor3.7"),
-        "The condition bounds of the kernel, before and after the burn-in",
+        (
+            "Values of the top-layer kernel's condition bounds, before and after"
+            " the burn-in"
+        ),
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad 1 + n (1 - \mu/2)^{L - L_0}, \quad"
         r" 1 + n \frac{B}{1 - B}",
         *_cases(
@@ -342,21 +345,24 @@ BOUNDS = (
     _formula(
         "thm3.4-values",
         ("Thm3.4", "Thm3.8", "E5"),
-        "The printed bounds on the tangent kernel, at even and odd depth",
+        "Values of the printed tangent-kernel bounds, at even and odd depth",
         r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
         *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
     ),
     _formula(
         "thm3.4-envelope-values",
         ("Thm3.4", "Thm3.8", "E6"),
-        "The sharp bounds on the tangent kernel, before and after the burn-in",
+        "Values of the sharp tangent-kernel bounds, before and after the burn-in",
         r"B(L, \delta), \quad 1 - B(L, \delta)",
         *_tangent_cases("sharp", depth=(1, 9, 80, 101)),
     ),
     _formula(
         "cor3.5-values",
         ("Cor3.5", "Cor3.9"),
-        "Condition bound and threshold depth of the tangent kernel, printed",
+        (
+            "Values of the printed condition bound and threshold depth of the"
+            " tangent kernel"
+        ),
         r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("printed"),
@@ -364,7 +370,7 @@ BOUNDS = (
     _formula(
         "cor3.5-sharp-values",
         ("Cor3.5", "Cor3.9", "E6"),
-        "Condition bound and threshold depth of the tangent kernel, sharp",
+        "Values of the sharp condition bound and threshold depth of the tangent kernel",
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_0 + \frac{\log n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("sharp"),
@@ -372,7 +378,7 @@ BOUNDS = (
     _formula(
         "thmE.8-values",
         ("ThmE.8",),
-        "The descent rate of least squares, as restored and improved",
+        "Values of the least-squares descent rate, as restored and as improved",
         r"e^{-t/\kappa}, \quad e^{-2t/\kappa}",
         *_cases(
             "optimization.gradient_descent_bound",
@@ -384,7 +390,10 @@ BOUNDS = (
     _formula(
         "thmE.5-factor",
         ("ThmE.5",),
-        "The loss factor of a step is attained by two residuals",
+        (
+            "The factor by which a gradient step shrinks the loss is attained by"
+            " two residuals"
+        ),
         r"\left(\frac{\kappa - 1}{\kappa + 1}\right)^2",
         *_cases(
             "optimization.kernel_descent_factor",
@@ -395,7 +404,7 @@ BOUNDS = (
     _formula(
         "thmE.9-values",
         ("ThmE.9",),
-        "Steps that halve the loss, and how often to start again",
+        "Values of the number of SGD steps that halve the loss, and of restarts",
         r"\left\lceil \frac{2 n \beta}{\lambda_{\min}} \right\rceil, \quad"
         r" \left\lceil \log_2 \frac{f(w_0)}{\epsilon} \right\rceil",
         *_cases(
@@ -415,7 +424,7 @@ BOUNDS = (
     _formula(
         "thmF.2-values",
         ("ThmF.2",),
-        "Queries that a tolerance needs",
+        "Values of the number of statistical queries that a tolerance requires",
         r"\frac{\tau^2}{2\, \mathbb{E}_W (\mathbb{E}_x f g)^2} - 1",
         *_cases(
             "optimization.query_lower_bound",
@@ -426,7 +435,7 @@ BOUNDS = (
     _formula(
         "lemG.1-values",
         ("LemG.1", "Thm6.1"),
-        "Depth, covariance bound and risk bound of benign overfitting",
+        "Values of the depth, covariance bound and risk bound of benign overfitting",
         r"L_0(\delta) + \frac{\log s}{-\log(1 - \mu/2)}, \quad \frac{28}{3}"
         r" \frac{\log(8s/3)}{s}, \quad 56 (1 + |\theta|)^2 \frac{\log(8n^2/3)}{n}",
         *_cases(
@@ -445,7 +454,7 @@ BOUNDS = (
     _formula(
         "thmH.1-values",
         ("ThmH.1", "LemH.3"),
-        "Least eigenvalue of one layer, and how often inputs are told apart",
+        "Values of Theorem H.1's eigenvalue bound and of Lemma H.3's probability",
         r"\frac{\delta^{3/2}}{n^4}, \quad \frac{\sqrt\delta}{10 n}",
         *_cases("optimization.one_layer_min_eigenvalue", n=(1, 3), delta=(0.3, 1.0)),
         *_cases("optimization.separation_event_bound", n=(1, 7), delta=(0.04, 1.0)),
@@ -473,7 +482,7 @@ def _wrong_transfer(*, power: int, delta: float) -> Any:
 LEM_C8 = Claim(
     id="dc/lemC.8-attained",
     items=("LemC.8",),
-    title="Two inputs attain the transferred eigenvalue bound",
+    title="Two inputs attain the eigenvalue bound of Lemma C.8",
     statement=r"\lambda_{\min}(f[M]) = f(1) - f(1 - \delta), \quad n = 2",
     source=Source(KEY, "Lemma C.8"),
     evidence=Evidence.NUMERIC,
@@ -518,7 +527,7 @@ def _wrong_convergence(**case: Any) -> Any:
 THM_310 = Claim(
     id="dc/thm3.10-constants",
     items=("Thm3.10", "LemC.30"),
-    title="Fixed point, slope, rate and waiting time of an uncentred activation",
+    title="Fixed point, slope, rate and burn-in depth of an uncentred activation",
     statement=r"\alpha = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)), \quad"
     r" L_1 = \max\left(\frac{1}{a_0^2}, \frac{\log(\bar\delta / 2\delta)}"
     r"{\log(1 + \nu \bar\delta / 2)}\right)",
@@ -553,7 +562,7 @@ def _wrong_floor(*, activation: str, width: int) -> float:
 E3_FLOOR = Claim(
     id="dc/E3-floor",
     items=("E3",),
-    title="The floor of the correlation, from a_2 and mu",
+    title="Values of the finite-width floor of the mean correlation, from a_2 and mu",
     statement=r"\frac{a_2^2}{\mu^2 (2 - \mu)\, m}",
     source=Source(KEY, "Theorem F.1 (corrected)", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -597,7 +606,7 @@ def _wrong_shares(*, activation: str, gamma: float) -> list[float]:
 LEM_D6 = Claim(
     id="dc/lemD.6-mu",
     items=("LemD.6",),
-    title="The coefficient of non-linearity at any length",
+    title="The coefficient of non-linearity mu(gamma) at any input length",
     statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
     source=Source(KEY, "Lemma D.6"),
     evidence=Evidence.NUMERIC,
@@ -644,7 +653,9 @@ def _wrong_settled(**case: Any) -> list[float]:
 THM_311 = Claim(
     id="dc/thm3.11-values",
     items=("Thm3.11", "ThmD.9"),
-    title="Contraction rate, settling depth and bound for inputs of any length",
+    title=(
+        "Values of contraction rate, settling depth and bound for inputs of any length"
+    ),
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
     source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
@@ -685,7 +696,7 @@ def _wrong_terms(**case: Any) -> float:
 THM_I1 = Claim(
     id="dc/thmI.1-bound",
     items=("ThmI.1",),
-    title="NormReLU's bound is its recursion, solved",
+    title="The bound of Theorem I.1 solves its recursion",
     statement=r"|\rho_{l+1}| \le \alpha_\rho |\rho_l| + \beta t_l, \quad"
     r" t_{l+1} = \alpha t_l",
     source=Source(KEY, "Theorem I.1"),
@@ -736,7 +747,7 @@ def _wrong_kernels(*, activation: str, depth: int) -> list[float]:
 EQ1 = Claim(
     id="dc/eq1-matrices",
     items=("Eq1", "Eq7", "AsmA"),
-    title="Both kernel matrices and the cosines, entry by entry",
+    title="Top-layer and tangent kernel matrices and cosines, entry by entry",
     statement=r"K_{ij} = \hat\sigma^{(L)}(\rho_{ij}), \quad T_{ij} = \sum_{h=1}^{L+1}"
     r" \hat\sigma^{(h-1)} \prod_{l=h}^{L} \hat\sigma'(\hat\sigma^{(l-1)})",
     assumptions=("unit inputs", "normalised"),
@@ -780,7 +791,10 @@ def _wrong_raw(*, activation: str, depth: int) -> Any:
 EQ1_RAW = Claim(
     id="dc/eq1-raw",
     items=("Eq1", "D.0"),
-    title="The kernel of an activation that changes lengths from layer to layer",
+    title=(
+        "The top-layer kernel of an unnormalised activation, whose lengths"
+        " change by layer"
+    ),
     statement=r"K^{(l)} = \hat\sigma(K^{(l-1)}; \gamma_{l-1}, \gamma_{l-1})",
     assumptions=("unit inputs", "not normalised"),
     source=Source(KEY, "Equation 1"),
@@ -829,7 +843,7 @@ def _wrong_rate(**case: Any) -> Any:
 THM_I1_RATE = Claim(
     id="dc/thmI.1-constants",
     items=("ThmI.1", "Eq28"),
-    title="The constants of NormReLU's decay",
+    title="Values of the constants in NormReLU's decay of correlations",
     statement=r"\alpha_\rho = 1 - \min_\gamma \nu(\gamma) \left(\delta -"
     r" \frac{\beta t_0}{1 - \alpha}\right)",
     source=Source(KEY, "Theorem I.1"),
@@ -887,7 +901,7 @@ def _wrong_callable(*, what: str) -> Any:
 CALLABLE = Claim(
     id="dc/defC.1-callable",
     items=("DefC.1",),
-    title="Duals and slope of the caller's own function with a kink",
+    title="Dual and slope of a user-defined function with a kink",
     statement=r"s(x) = (x - c)_+^2 + x/2",
     source=Source(KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
@@ -962,7 +976,7 @@ def _wrong_polynomial(*, k: int) -> list[float]:
 POLYNOMIAL = Claim(
     id="dc/defC.1-polynomials",
     items=("DefC.1",),
-    title="The Hermite polynomials of the expansion",
+    title="Normalised Hermite polynomials, by Rodrigues' formula",
     statement=r"h_k(x) = \frac{(-1)^k}{\sqrt{k!}} e^{x^2/2} \frac{d^k}{dx^k} e^{-x^2/2}",
     source=Source(KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
@@ -998,7 +1012,7 @@ def _wrong_sample(*, rows: list[list[int]]) -> float:
 DELTA = Claim(
     id="dc/delta-sample",
     items=("delta", "AsmA"),
-    title="The separation of a sample",
+    title="The separation of a sample, from its most correlated pair",
     statement=r"\min_{i < j} \left(1 - \frac{|x_i \cdot x_j|}{|x_i| |x_j|}\right)",
     source=Source(KEY, "Section 6, the definition of delta(s, eta)"),
     evidence=Evidence.NUMERIC,

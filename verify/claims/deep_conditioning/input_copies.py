@@ -80,7 +80,7 @@ _STORED = 2.0**-50
 COPIES = Claim(
     id="dc/eq1-copies",
     items=("Eq1", "D.0"),
-    title="An input and its copy have correlation one at any depth",
+    title="An input and its exact copy keep correlation one at any depth",
     statement=r"x = y \;\Rightarrow\; K_{xy} = \sqrt{K_{xx} K_{yy}}",
     assumptions=("normalised activation", "other inputs of other lengths present"),
     source=Source(KEY, "Equation 1 and Appendix D"),
@@ -99,9 +99,9 @@ COPIES = Claim(
     must_refute=_wrong_copies,
     uses=("dc/eq1-lengths",),
     finding=(
-        "With entries rounded layer by layer the correlation of an input with its own"
-        " copy falls below 0.1 at depth 200: a distance the size of rounding grows in each"
-        " layer by the slope at one."
+        "If entries are rounded in every layer, the correlation of an input with its"
+        " own copy falls below 0.1 at depth 200: a distance of the size of rounding"
+        " grows in each layer by the slope at one."
     ),
 )
 
@@ -136,7 +136,10 @@ def _wrong_near(*, activation: str, turn: float, ratio: float, depth: int) -> li
 DUPLICATES = Claim(
     id="dc/eq1-duplicates",
     items=("Eq1", "D.0", "AsmA"),
-    title="Near-duplicate inputs are told apart at depth 200, of equal lengths or not",
+    title=(
+        "Near-duplicate inputs stay distinguishable at depth 200, of equal"
+        " lengths or not"
+    ),
     statement=r"1 - \frac{K_{12}}{\sqrt{K_{11} K_{22}}}, \quad"
     r" \angle(x_1, x_2) \in \{0, 10^{-8}\}, \quad"
     r" |x_2| / |x_1| \in \{1, 1 + 10^{-12}, 1.5\}",
@@ -196,7 +199,7 @@ def _wrong_unless_equal(*, ratio: float, **given: Any) -> list[Any]:
 CONTINUITY = Claim(
     id="dc/eq1-continuity",
     items=("Eq1", "D.0"),
-    title="The kernel does not jump between equal and nearly equal lengths",
+    title="The deep kernel does not jump between equal and nearly equal input lengths",
     statement=r"|x_2| / |x_1| = 1 + n 2^{-52}, \quad n = 0, 1, 20, 60, 10^3, 10^6",
     assumptions=("normalised activation whose lengths converge",),
     source=Source(KEY, "Appendix D"),
@@ -209,10 +212,10 @@ CONTINUITY = Claim(
     must_refute=partial(_at_each_ratio, _wrong_unless_equal),
     uses=("dc/eq1-duplicates",),
     finding=(
-        "Where a difference of lengths does not die out, deep kernels are no continuous"
-        " function of rounded inputs. Two parallel inputs of lengths 1 and 1 + 2^-52 have"
-        " correlation 0.095 after 200 layers of normalised ReLU, in exact arithmetic. The"
-        " library takes squared lengths within 1e-14 sqrt(dimension) for equal, which"
-        " gives 1."
+        "If a difference of lengths does not die out, deep kernels are not continuous"
+        " in rounded inputs. In exact arithmetic, two parallel inputs of lengths 1"
+        " and 1 + 2^-52 have correlation 0.095 after 200 layers of normalised ReLU."
+        " The library treats squared lengths within 1e-14 sqrt(dimension) of each"
+        " other as equal, which gives 1."
     ),
 )

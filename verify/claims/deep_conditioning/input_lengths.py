@@ -75,7 +75,7 @@ _UNEQUAL = ((784.0, 3072.0), (1e-4, 1e4))
 DUALS = Claim(
     id="dc/defC.1-scales",
     items=("DefC.1", "D.0"),
-    title="Duals of short, long and unequal inputs",
+    title="Dual activations of very short, very long and unequal inputs",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
     r" \sigma(z_2)], \quad 10^{-4} \le \gamma \le 10^4",
     source=Source(KEY, "Definition C.1 and Appendix D"),
@@ -125,7 +125,7 @@ def _wrong_lengths(*, activation: str) -> list[float]:
 LENGTHS = Claim(
     id="dc/D.0-scales",
     items=("D.0",),
-    title="Length maps of short and long inputs",
+    title="Length maps of very short and very long inputs",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
     r" 10^{-4} \le \gamma \le 10^4",
     source=Source(KEY, "Appendix D"),
@@ -241,6 +241,12 @@ _PARALLEL = (
         depth=(2,),
     ),
     *grid(activation=("selu",), squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=(1,)),
+    *grid(
+        activation=("cos", "exp"),
+        squares=([0.01, 0.02], [0.3, 0.5]),
+        turn=(0.0, 1e-4, 3.0),
+        depth=(1, 2),
+    ),
 )
 
 
@@ -252,7 +258,7 @@ def _a_layer_more(**case: Any) -> list[Any]:
 NNGP = Claim(
     id="dc/eq1-lengths",
     items=("Eq1", "D.0"),
-    title="Kernels of short, long and unequal inputs through depth",
+    title="Deep top-layer kernels of short, long and unequal inputs",
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" 10^{-4} \le |x|^2 \le 10^4",
     assumptions=("normalised activation, as it is at any length",),
@@ -272,7 +278,7 @@ NTK = replace(
     NNGP,
     id="dc/eq7-lengths",
     items=("Eq7", "D.0"),
-    title="Tangent kernels of short, long and unequal inputs through depth",
+    title="Deep tangent kernels of short, long and unequal inputs",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad 10^{-4} \le |x|^2 \le 10^4",
     source=Source(KEY, "Equation 7 and Appendix D"),
@@ -334,7 +340,7 @@ def _wrong_residual(which: int, **case: Any) -> list[Any]:
 NNGP_RESIDUAL = replace(
     NNGP,
     id="dc/eq1-residual",
-    title="Kernels of networks with variances other than 1, biases and residual layers",
+    title="Top-layer kernels with weight variances, bias variances and residual layers",
     statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2",
     assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
     cases=grid(
@@ -354,7 +360,7 @@ NTK_RESIDUAL = replace(
     NNGP_RESIDUAL,
     id="dc/eq7-residual",
     items=("Eq7", "D.0"),
-    title="Tangent kernels with variances other than 1, biases and residual layers",
+    title="Tangent kernels with weight variances, bias variances and residual layers",
     statement=r"T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
     r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
     source=Source(KEY, "Equation 7 and Appendix D"),
@@ -404,7 +410,10 @@ _MANY = grid(
 NNGP_PARALLEL = replace(
     NNGP,
     id="dc/eq1-parallel",
-    title="Kernels of parallel, nearly parallel and opposite inputs of unequal lengths",
+    title=(
+        "Top-layer kernels of parallel, nearly parallel and opposite inputs of"
+        " unequal lengths"
+    ),
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" x_j = c\, x_i",
     cases=_PARALLEL,
@@ -416,7 +425,7 @@ NNGP_PARALLEL = replace(
 NNGP_MANY = replace(
     NNGP,
     id="dc/eq1-many",
-    title="Kernels of a pair among many inputs of unequal lengths",
+    title="Top-layer kernel of a pair among many inputs of unequal lengths",
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" 1/2 \le |x|^2 \le 30, \quad n = 122",
     cases=_MANY,
@@ -428,7 +437,7 @@ NNGP_MANY = replace(
 NTK_MANY = replace(
     NTK,
     id="dc/eq7-many",
-    title="Tangent kernels of a pair among many inputs of unequal lengths",
+    title="Tangent kernel of a pair among many inputs of unequal lengths",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad 1/2 \le |x|^2 \le 30, \quad n = 122",
     cases=_MANY,

@@ -235,11 +235,12 @@ THM_61 = _of_theorem(
     compare=AtMost(relative=1e-9, trivial=1.0),
     must_refute=_wrong_excess,
     finding=(
-        "Far from what is measured: the excess risk is n/N, of order n^-3 (dc/thm6.1-exact)"
-        ", since the kernel of the whole population is the identity and interpolation"
-        " changes the prediction at the n inputs drawn only. A factor log n goes where"
-        " Lemma G.1 counts dimensions, a factor n in equation 26: the noise is bounded as"
-        " if all n draws lay along Sigma's top direction, of which n^2 draws hold 3/2."
+        "Far from the measured value: the excess risk is n/N, of order n^-3"
+        " (dc/thm6.1-exact), because the kernel of the whole population is the"
+        " identity and interpolation changes the prediction only at the n training"
+        " inputs. Lemma G.1 loses a factor log n by counting dimensions. Equation 26"
+        " loses a factor n: it bounds the noise as if all n samples lay along Sigma's"
+        " top direction, which holds only 3/2 of n^2 samples."
     ),
     uses=("dc/lemG.1", "dc/lemG.3", "dc/eq25", "dc/eq26"),
     version=2,
@@ -260,8 +261,8 @@ THM_61_SHARPER = _of_theorem(
     must_refute=_wrong_excess,
     finding=(
         "From dc/lemG.1-without-log and equations 25 and 26: about 6.4 (1 +"
-        " ||theta*||)^2 / n, below 1 from n = 8 on for a small optimum. Still n^2 times"
-        " what is there, by equation 26: see dc/thm6.1."
+        " ||theta*||)^2 / n, below 1 from n = 8 on if the optimum is small. Because"
+        " of equation 26 this is still n^2 times the true value: see dc/thm6.1."
     ),
     uses=("dc/lemG.1-without-log", "dc/eq25", "dc/eq26"),
     version=2,
@@ -269,7 +270,10 @@ THM_61_SHARPER = _of_theorem(
 
 THM_61_EXACT = _of_theorem(
     id="dc/thm6.1-exact",
-    title="What interpolation costs at the theorem's depth: the inputs drawn, and no more",
+    title=(
+        "The excess risk of interpolation at the theorem's depth is (n +"
+        " |theta*|^2) / N"
+    ),
     statement=r"R(\hat\theta) - R(\theta^*) = \frac{n + \|\theta^*\|^2}{N}",
     source=Source(_KEY, "Theorem 6.1 (what its hypothesis implies)", Reading.OURS),
     cases=(*_SAMPLES, _cube(150, 31, 0.5, 2, 700), _cube(900, 41, 0.02, 2, 500)),
@@ -284,7 +288,9 @@ THM_61_EXACT = _of_theorem(
 THM_61_ZERO = Claim(
     id="dc/thm6.1-zero",
     items=("Thm6.1",),
-    title="At that depth the zero predictor is as good as the optimum, up to 1/n^2",
+    title=(
+        "At Theorem 6.1's depth, predicting zero is as good as the optimum, up to 1/n^2"
+    ),
     statement=(
         r"R(0) - R(\theta^*) = \theta^{*T} \Sigma \theta^*"
         r" \le \frac{3.18}{n^2} \|\theta^*\|^2"
@@ -314,7 +320,7 @@ THM_61_ZERO = Claim(
 DIGITS_RATE = Claim(
     id="dc/thm6.1-digits-rate",
     items=("Thm6.1",),
-    title="On digits, what a deep kernel explains decays by 1 - mu per layer",
+    title="On digits, the share that a deep kernel explains falls by 1 - mu per layer",
     statement=(
         r"\frac{d}{dL} \log\left(1 - \frac{R(\hat\theta_L)}{R(0)}\right)"
         r" \to \log(1 - \mu)"
@@ -338,16 +344,19 @@ DIGITS_RATE = Claim(
     must_refute=_wrong_slope,
     finding=(
         "Depth conditions the kernel by removing what distinguishes inputs from"
-        " orthogonal ones: 500 digits have condition number 12,800 at depth 1 and 1.03"
-        " at depth 32, where the interpolant's squared risk is 0.996 of the zero"
-        " predictor's, against 0.31 at depth 4."
+        " orthogonal ones. The kernel of 500 digits has condition number 12,800 at"
+        " depth 1 and 1.03 at depth 32, where the squared risk of the interpolant is"
+        " 0.996 of the zero predictor's; at depth 4 it is 0.31."
     ),
 )
 
 DIGITS_LIMIT = Claim(
     id="dc/thm6.1-digits",
     items=("Thm6.1",),
-    title="The interpolant of a deep kernel classifies digits like a kernel average",
+    title=(
+        "With depth, a deep kernel's interpolant classifies digits like a"
+        " kernel average"
+    ),
     statement=(
         r"\mathrm{argmax}_c\, \hat f_L(x)_c \to"
         r" \mathrm{argmax}_c \sum_i \hat\sigma^{(L)}(x \cdot x_i)\, y_{ic}"
@@ -365,12 +374,12 @@ DIGITS_LIMIT = Claim(
     must_refute=_wrong_error,
     uses=("dc/thm6.1-digits-rate",),
     finding=(
-        "Accuracy does not fall to chance with depth: predictions vanish, but their"
-        " order tends to that of a kernel average, since the composed dual is"
-        " (1 - mu)^L times a fixed increasing function of the correlation. On 500"
-        " digits it goes from 89 % at depth 4 to 73.6 % at depth 40 and stays. At"
-        " depth 120 it is 27 %, but only because float64 has rounded the differences"
-        " between correlations away."
+        "Accuracy does not fall to chance with depth. Predictions vanish, but their"
+        " order tends to that of a kernel average, since the composed dual is (1 -"
+        " mu)^L times a fixed increasing function of the correlation. With 500 digits"
+        " accuracy goes from 89 % at depth 4 to 73.6 % at depth 40 and stays there."
+        " At depth 120 it is 27 %, but only because float64 has rounded away the"
+        " differences between correlations."
     ),
 )
 

@@ -65,7 +65,10 @@ def _found_digits(*, n: int, tests: int, noise: float, centre: bool) -> list[flo
 DIGITS = closed(
     id="dc/eq25-digits",
     items=("Eq25",),
-    title="Interpolants of least norm on digits are solutions of linear systems",
+    title=(
+        "Minimum-norm interpolants of digits are solutions of the kernel's"
+        " linear system"
+    ),
     statement=r"f(x)=k(x)^TK^{-1}y,\qquad\|f\|^2=y^TK^{-1}y",
     key=KEY,
     where="Section 6",
@@ -131,7 +134,7 @@ def _found_rates(*, above: float, below: float) -> list[float]:
 RATES = closed(
     id="dc/sec7-fitted",
     items=("Sec7-rates",),
-    title="Rates of decay are slopes of least squares through late losses alone",
+    title="Rates of decay are least-squares slopes through the late losses alone",
     statement=r"r=-\frac{\sum(t-\bar t)\log\mathcal L_t}{\sum(t-\bar t)^2}",
     key=KEY,
     where="Section 7",
@@ -158,7 +161,10 @@ def _found_pair(*, rho: float, dim: int, turned: bool) -> list[float]:
 PAIR = closed(
     id="dc/eq14-pair",
     items=("Eq14",),
-    title="Pairs of inputs have unit length and the correlation that was asked for",
+    title=(
+        "Generated pairs of inputs have unit length and exactly the requested"
+        " correlation"
+    ),
     statement=r"\|x\|=\|y\|=1,\qquad x\cdot y=\rho",
     key=KEY,
     where="Section 3",
@@ -213,7 +219,7 @@ def _found_slope(*, first: int) -> list[float]:
 SLOPE = closed(
     id="dc/lemE.1-slope",
     items=("LemE.1",),
-    title="Slopes of errors by width are least squares through logarithms",
+    title="Rates of error against width are least-squares slopes of logarithms",
     statement=r"\log\sqrt{\overline{e^2}}=a+b\log m",
     key=KEY,
     where="Lemma E.1",

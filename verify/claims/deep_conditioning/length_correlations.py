@@ -206,7 +206,10 @@ _DECAY_CASES: tuple[Case, ...] = (
 LEM_D6 = Claim(
     id="dc/lemD.6",
     items=("LemD.6",),
-    title="One layer of an odd activation shrinks the correlation at any two lengths",
+    title=(
+        "One layer of an odd activation shrinks the correlation of inputs of"
+        " any two lengths"
+    ),
     statement=r"|\rho'| \le \sqrt{g_{\mu(\gamma_1)}(\delta)\,"
     r" g_{\mu(\gamma_2)}(\delta)}",
     assumptions=(
@@ -233,7 +236,9 @@ LEM_D6 = Claim(
 EQ20 = Claim(
     id="dc/eq20",
     items=("Eq20",),
-    title="Near unit length the activation stays at least half as non-linear",
+    title=(
+        "Within mu/2 of unit squared length, the non-linearity is still at least mu/2"
+    ),
     statement=r"|\gamma - 1| \le \mu / 2 \;\Rightarrow\; \mu(\gamma) \ge \mu / 2",
     assumptions=("odd, increasing, concave on the positive half line", "E s(X)^2 = 1"),
     source=Source(KEY, "Equation 20"),
@@ -248,7 +253,7 @@ EQ20 = Claim(
 THM_311 = Claim(
     id="dc/thm3.11",
     items=("Thm3.11", "ThmD.9"),
-    title="Correlations decay for inputs that are not on the unit sphere",
+    title="Correlations also decay for inputs that are not on the unit sphere",
     statement=r"|\rho_L| \le B_{\mu/2}(L - \hat L, \delta), \quad L \ge \hat L",
     assumptions=(
         "odd, increasing, concave on the positive half line, not linear",
@@ -266,8 +271,9 @@ THM_311 = Claim(
     max_examples=40,
     uses=("dc/thmD.1", "dc/lemD.6", "dc/eq20"),
     finding=(
-        "The rate is about four times slower than the true one: near zero each layer"
-        " multiplies the correlation by 1 - mu, the bound by 1 - mu/4."
+        "The bound decays about four times more slowly than the correlation: near"
+        " zero each layer multiplies the correlation by 1 - mu, and the bound by 1 -"
+        " mu/4."
     ),
 )
 THM_311_LENGTHS = Claim(

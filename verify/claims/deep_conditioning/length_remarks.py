@@ -58,7 +58,9 @@ def _wrong_slope(*, least: float, **case: Any) -> Array:
 REM_D2 = Claim(
     id="dc/remD.2",
     items=("RemD.2", "ThmD.1"),
-    title="Lengths contract from any constant on, at the rate of its chord",
+    title=(
+        "Squared lengths above any constant c contract to one at the rate of its chord"
+    ),
     statement=r"\gamma_0 \ge c \;\Rightarrow\; |\gamma_L - 1| \le"
     r" \left(\frac{1 - \hat\sigma_0(c)}{1 - c}\right)^L |\gamma_0 - 1|",
     assumptions=("as Theorem D.1", "0 < c < 1"),
@@ -98,7 +100,7 @@ def _value_at_zero(*, name: str) -> float:
 D4_SIGMOID_READ = Claim(
     id="dc/D.4-sigmoid-as-read",
     items=("D.4",),
-    title="The sigmoid is zero at zero, as the theorem on lengths asks (as read)",
+    title="The sigmoid vanishes at zero, as the theorem on lengths requires (as read)",
     statement=r"\sigma(0) = 0, \quad \sigma(x) = \frac{1}{1 + e^{-x}}",
     source=Source(KEY, "Appendix D.4, list of activations covered", Reading.READING),
     evidence=Evidence.NUMERIC,
@@ -108,13 +110,18 @@ D4_SIGMOID_READ = Claim(
     compare=AgreesTo(absolute=1e-15),
     must_hold=_value_at_zero,
     expected=Outcome.REFUTED,
-    finding="It is 1/2 there; less its mean it is odd, and covered: dc/D.4-sigmoid.",
+    finding=(
+        "The sigmoid is 1/2 at zero. Minus its mean it is odd, and the theorem covers"
+        " it: dc/D.4-sigmoid."
+    ),
 )
 
 D4_SIGMOID = Claim(
     id="dc/D.4-sigmoid",
     items=("D.4", "ThmD.1"),
-    title="The centred sigmoid is covered: lengths contract to one",
+    title=(
+        "The centred sigmoid is covered by the theorem on lengths: they contract to one"
+    ),
     statement=r"\sigma = \frac{s - 1/2}{\mathrm{sd}\, s(X)} \;\Rightarrow\;"
     r" |\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|",
     assumptions=("s the sigmoid", "squared lengths of 1/2 and more"),
@@ -158,7 +165,10 @@ def _measure_chain(*, name: str, scale: float, gamma: float, rho: float) -> list
 EQ17 = Claim(
     id="dc/eq17",
     items=("Eq17", "Eq18", "Eq19"),
-    title="One layer at any length: the linear part, and all the rest at most cubed",
+    title=(
+        "One layer of an odd activation at any length: linear part plus an at"
+        " most cubic rest"
+    ),
     statement=r"\frac{|\hat\sigma(\rho; \gamma, \gamma)|}{\hat\sigma_0(\gamma)} \le"
     r" (1 - \mu(\gamma)) |\rho| + \mu(\gamma) |\rho|^3 \le"
     r" |\rho| (1 - \mu(\gamma) (1 - |\rho|))",
@@ -221,7 +231,7 @@ def _measure_step(*, kink: str, gammas: list[float], rho: float) -> float:
 EQ29 = Claim(
     id="dc/eq29",
     items=("Eq29", "ThmI.1"),
-    title="One layer of NormReLU at any two lengths: bias, linear part and the rest",
+    title="One NormReLU layer at any two lengths: bound by bias, linear part and rest",
     statement=r"|\rho_{l+1}| \le \sqrt{S(\gamma_x, |\rho_l|)\, S(\gamma_y, |\rho_l|)},"
     r" \quad S(\gamma, r) = \beta(\gamma) + r \left(1 - \beta(\gamma)"
     r" - \mu_{\mathrm{rest}}(\gamma)(1 - r)\right)",
@@ -284,7 +294,10 @@ def _measure_range(
 REM_I2 = Claim(
     id="dc/remI.2",
     items=("RemI.2", "ThmI.1"),
-    title="NormReLU's correlations decay from other ranges of lengths, other constants",
+    title=(
+        "NormReLU decorrelates inputs from other ranges of lengths, with other"
+        " constants"
+    ),
     statement=r"\gamma \in [c, 2 - c] \;\Rightarrow\; |\rho_L| \le q^L |\rho_0| + \beta_c"
     r" t_0 \sum_{i < L} \alpha_c^i q^{L - 1 - i}",
     assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),

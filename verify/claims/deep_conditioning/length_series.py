@@ -1,7 +1,6 @@
 """Hermite polynomials and coefficients at other variances than one (appendix D)."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
@@ -19,37 +18,29 @@ from verify.claims.deep_conditioning._lengths import (
 from verify.compare import AgreesTo
 
 
-def _kinked_expectation(values: Callable[[Array], Array], kink: float) -> float:
-    """Like `expectation`, with panels that end at `kink` as well."""
+def _kinked_rule(kink: float) -> tuple[Array, Array]:
+    """Like `gaussian_rule`, with panels that end at `kink` as well."""
     nodes, weights = np.polynomial.legendre.leggauss(20)
     edges = np.unique(np.append(np.arange(-13.0, 13.1, 1 / 4), kink))
     half = np.diff(edges)[:, None] / 2.0
     x = (edges[:-1, None] + half + half * nodes).ravel()
-    weight = (half * weights).ravel() * np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi)
-    return float(weight @ values(x))
+    return x, (half * weights).ravel() * np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi)
 
 
 def coefficients(name: str, gamma: float, order: int) -> Array:
     """a_k(gamma) = E s(sqrt(gamma) X) h_k(X) of the normalised activation."""
-    kink = (KINK if name == "normrelu" else 0.0) / math.sqrt(gamma)
-    raw = FUNCTIONS[name]
-    unit_kink = KINK if name == "normrelu" else 0.0
-    mean = _kinked_expectation(raw, unit_kink)
-    variance = _kinked_expectation(lambda x: (raw(x) - mean) ** 2, unit_kink)
-    root = math.sqrt(gamma)
-
-    def values(x: Array, k: int) -> Array:
-        low, high = np.zeros_like(x), np.ones_like(x)
-        for j in range(k):
-            low, high = high, (x * high - math.sqrt(j) * low) / math.sqrt(j + 1)
-        return (raw(root * x) - mean) / math.sqrt(variance) * high
-
-    return np.array(
-        [
-            _kinked_expectation(lambda x, k=k: values(x, k), kink)
-            for k in range(order + 1)
-        ]
-    )
+    kink = KINK if name == "normrelu" else 0.0
+    raw, root = FUNCTIONS[name], math.sqrt(gamma)
+    x, weights = _kinked_rule(kink)
+    mean = float(weights @ raw(x))
+    variance = float(weights @ (raw(x) - mean) ** 2)
+    x, weights = _kinked_rule(kink / root)
+    weighted = weights * (raw(root * x) - mean) / math.sqrt(variance)
+    low, high, found = np.zeros_like(x), np.ones_like(x), list[float]()
+    for k in range(order + 1):
+        found.append(float(weighted @ high))
+        low, high = high, (x * high - math.sqrt(k) * low) / math.sqrt(k + 1)
+    return np.array(found)
 
 
 _POINTS = (Fraction(-7, 2), Fraction(-1), Fraction(0), Fraction(2, 3), Fraction(5, 2))
@@ -185,7 +176,9 @@ EQ14 = Claim(
 LEM_D5 = Claim(
     id="dc/lemD.5",
     items=("LemD.5",),
-    title="Hermite polynomials of two variances stay orthogonal",
+    title=(
+        "Hermite polynomials of two variances are orthogonal under correlated Gaussians"
+    ),
     statement=r"\mathbb{E}\, h_j^{\gamma_1}(z_1) h_k^{\gamma_2}(z_2)"
     r" = \rho^j\, 1\{j = k\}",
     assumptions=("exact Gaussian moments in rational arithmetic, degrees below 8",),
@@ -206,7 +199,7 @@ LEM_D5 = Claim(
 EQ15 = Claim(
     id="dc/eq15",
     items=("Eq15",),
-    title="Hermite coefficients at variance gamma",
+    title="Hermite coefficients of an activation at input variance gamma",
     statement=r"a_k(\gamma) = \mathbb{E}\, \sigma(\sqrt{\gamma} X) h_k(X)",
     source=Source(KEY, "Equation 15"),
     evidence=Evidence.NUMERIC,
@@ -221,7 +214,7 @@ EQ15 = Claim(
 EQ16 = Claim(
     id="dc/eq16",
     items=("Eq16", "D.0"),
-    title="The dual at two variances is the series of the coefficients' products",
+    title="The dual at two variances is the series of products of Hermite coefficients",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2)"
     r" = \sum_k a_k(\gamma_1) a_k(\gamma_2) \rho^k",
     source=Source(KEY, "Equation 16"),

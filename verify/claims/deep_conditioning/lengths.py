@@ -205,7 +205,7 @@ _HYPOTHESES = (
 D0 = Claim(
     id="dc/D.0",
     items=("D.0",),
-    title="Layers map two lengths and a correlation to the next three",
+    title="One layer's map of two squared lengths and a correlation",
     statement=r"\gamma \leftarrow \hat\sigma_0(\gamma), \quad \rho \leftarrow"
     r" \frac{\hat\sigma(\rho; \gamma_1, \gamma_2)}"
     r"{\sqrt{\hat\sigma_0(\gamma_1) \hat\sigma_0(\gamma_2)}}",
@@ -229,7 +229,7 @@ D0 = Claim(
 LEM_D3 = Claim(
     id="dc/lemD.3",
     items=("LemD.3",),
-    title="The length map is concave",
+    title="The length map of activations as in Lemma D.3 is concave",
     statement=r"\hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma_0)"
     r" + \hat\sigma_0'(\gamma_0)(\gamma - \gamma_0)",
     assumptions=_HYPOTHESES,
@@ -250,7 +250,7 @@ LEM_D3 = Claim(
 LEM_D3_MONOTONE = Claim(
     id="dc/lemD.3-monotone",
     items=("LemD.3",),
-    title="The length map is non-decreasing",
+    title="The length map of activations as in Lemma D.3 is non-decreasing",
     statement=r"\gamma \le \gamma' \;\Rightarrow\;"
     r" \hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma')",
     assumptions=_HYPOTHESES,
@@ -265,7 +265,7 @@ LEM_D3_MONOTONE = Claim(
 THM_D1 = Claim(
     id="dc/thmD.1",
     items=("ThmD.1", "LemD.3"),
-    title="Squared lengths converge to one at the chord's rate",
+    title="Squared lengths converge to one at the rate of a chord of the length map",
     statement=r"|\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|,"
     r" \quad \alpha_\sigma = 2(1 - \hat\sigma_0(1/2))",
     assumptions=(*_HYPOTHESES, "gamma_0 >= 1/2"),
@@ -292,7 +292,9 @@ THM_D1 = Claim(
 THM_D1_ABOVE = Claim(
     id="dc/thmD.1-above-one",
     items=("ThmD.1",),
-    title="Above one, squared lengths shrink at the rate of the slope at one",
+    title=(
+        "Squared lengths above one shrink at the rate of the length map's slope at one"
+    ),
     statement=r"\gamma_0 \ge 1 \;\Rightarrow\; |\gamma_L - 1|"
     r" \le \hat\sigma_0'(1)^L |\gamma_0 - 1|",
     assumptions=_HYPOTHESES,

@@ -108,7 +108,7 @@ def _found_named(*, name: str) -> list[float]:
 NAMED = closed(
     id="dc/eq2-named",
     items=("Eq2",),
-    title="Every activation that is trained or measured is the one of its name, normalised",
+    title="Every activation used in training is the normalised function of its name",
     statement=r"x\mapsto(\sigma(x)-E\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
     key=KEY,
     where="Equation (2)",

@@ -381,19 +381,21 @@ def _measure_count(*, activation: str, parity: str) -> int:
             he.append(-k * he[k - 1])
         return sum(1 for k in wanted if k < 2 or he[k - 2] != 0)
     with mpmath.workdps(40):
-        return sum(1 for k in wanted if abs(_tanh_coefficient(k)) > mpmath.mpf("1e-25"))
+        found = _tanh_coefficients(_ORDERS)
+        return sum(1 for k in wanted if abs(found[k]) > mpmath.mpf("1e-25"))
 
 
-def _tanh_coefficient(order: int) -> Any:
+def _tanh_coefficients(last: int) -> list[Any]:
     # The trapezoid rule converges like e^{-2 pi (pi/2) / h}: 1e-42 at h = 0.1.
-    h, total = mpmath.mpf("0.1"), mpmath.mpf(0)
+    h, sums = mpmath.mpf("0.1"), [mpmath.mpf(0)] * (last + 1)
+    roots = [mpmath.sqrt(k) for k in range(last + 2)]
     for i in range(-220, 221):
         x = i * h
-        low, high = mpmath.mpf(1), x
-        for k in range(1, order):
-            low, high = high, (x * high - mpmath.sqrt(k) * low) / mpmath.sqrt(k + 1)
-        total += mpmath.tanh(x) * mpmath.exp(-x * x / 2) * (high if order else low)
-    return h * total / mpmath.sqrt(2 * mpmath.pi)
+        low, high = mpmath.mpf(0), mpmath.tanh(x) * mpmath.exp(-x * x / 2)
+        for k in range(last + 1):
+            sums[k] += high
+            low, high = high, (x * high - roots[k] * low) / roots[k + 1]
+    return [h * total / mpmath.sqrt(2 * mpmath.pi) for total in sums]
 
 
 def _predict_infinitely_many(*, activation: str, parity: str) -> int:
@@ -413,7 +415,7 @@ def _count_from_theory(*, activation: str, parity: str) -> int:
 ARC_LAW = Claim(
     id="dc/thmH.1-arc-law",
     items=("ThmH.1",),
-    title="The ReLU kernel's smallest eigenvalue on an arc scales as delta^{3/2}",
+    title="On an arc, the ReLU kernel's smallest eigenvalue scales as delta^(3/2)",
     statement=r"\frac{\lambda_{\min}}{\delta^{3/2}} \to \frac{\sqrt{2}}{12 \pi}",
     assumptions=("n equally spaced points, neighbours of correlation 1 - delta",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
@@ -436,7 +438,7 @@ ARC_LAW = Claim(
 ARC_VALUES = Claim(
     id="dc/thmH.1-arc-values",
     items=("ThmH.1",),
-    title="Smallest eigenvalues of a few points on an arc",
+    title="Smallest eigenvalues of the ReLU kernel for a few points on an arc",
     statement=r"\lambda_{\min}(n, \delta) / \delta^{3/2}, \quad \delta = 10^{-6}",
     assumptions=("equally spaced points",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
@@ -452,7 +454,9 @@ ARC_VALUES = Claim(
 TWO_POINTS = Claim(
     id="dc/thmH.1-two-points",
     items=("ThmH.1",),
-    title="Two points: the ReLU kernel's smallest eigenvalue is nearly delta/2",
+    title=(
+        "For two close points, the ReLU kernel's smallest eigenvalue is nearly delta/2"
+    ),
     statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
     r" = \frac{\delta}{2} + O(\delta^{3/2})",
     assumptions=("n = 2",),
@@ -493,15 +497,18 @@ THM_H1 = Claim(
     version=2,
     finding=(
         "The constant is that of two orthogonal inputs, 8 - 8/pi. For more inputs the"
-        " fourth power of n is lost in the proof: on arcs lambda_min / delta^(3/2) tends"
-        " to sqrt(2)/(12 pi) (dc/thmH.1-arc-law); see also dc/thmH.1-half-of-limit."
+        " proof loses a fourth power of n: on arcs lambda_min / delta^(3/2) tends to"
+        " sqrt(2)/(12 pi) (dc/thmH.1-arc-law). See also dc/thmH.1-half-of-limit."
     ),
 )
 
 THM_H1_LIMIT = Claim(
     id="dc/thmH.1-half-of-limit",
     items=("ThmH.1",),
-    title="The features of Theorem H.1 keep half of the limit's smallest eigenvalue",
+    title=(
+        "The random features of Theorem H.1 keep half of the limit's smallest"
+        " eigenvalue"
+    ),
     statement=r"\lambda_{\min}(\Phi_W \Phi_W^T) \ge \frac{1}{2} \lambda_{\min}(K)",
     assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
     source=Source(_KEY, "Theorem H.1 (sharpened)", Reading.OURS),
@@ -519,7 +526,9 @@ THM_H1_LIMIT = Claim(
 LEM_H3 = Claim(
     id="dc/lemH.3",
     items=("LemH.3",),
-    title="A random direction is near one point's kink and away from all others",
+    title=(
+        "A random ReLU's kink is near one point and away from all others, often enough"
+    ),
     statement=r"\Pr(E) \ge \frac{\sqrt{\delta}}{10 n}",
     assumptions=(
         "theta = sqrt(delta)/(4n)",
@@ -539,7 +548,10 @@ LEM_H3 = Claim(
 THM_H5 = Claim(
     id="dc/thmH.5",
     items=("ThmH.5", "E2"),
-    title="Infinitely many non-zero coefficients make the one-layer kernel non-singular",
+    title=(
+        "Infinitely many non-zero Hermite coefficients make the one-layer"
+        " kernel non-singular"
+    ),
     statement=(
         r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
         r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0"
@@ -566,9 +578,9 @@ THM_H5 = Claim(
     examples=_examples,
     max_examples=60,
     finding=(
-        "ReLU has one non-zero odd coefficient and the error function no even one;"
-        " both are covered, because Assumption A excludes antipodal inputs too, so that"
-        " all high powers of the Gram matrix tend to the identity."
+        "ReLU has one non-zero odd coefficient and the error function no even one."
+        " Both are covered, because Assumption A also excludes antipodal inputs, so"
+        " that all high powers of the Gram matrix tend to the identity."
     ),
 )
 
@@ -592,7 +604,7 @@ POLYNOMIAL = Claim(
 E2_PRINTED = Claim(
     id="dc/E2-as-read",
     items=("E2", "ThmH.5"),
-    title="ReLU and tanh meet the hypothesis of Theorem H.5 (as read)",
+    title="ReLU and tanh satisfy the hypothesis of Theorem H.5 (as read)",
     statement=r"|\{k \text{ odd} : a_k \ne 0\}| ="
     r" |\{k \text{ even} : a_k \ne 0\}| = \infty",
     assumptions=("read on the orders up to 40",),
@@ -610,8 +622,8 @@ E2_PRINTED = Claim(
     must_hold=_count_from_theory,
     expected=Outcome.REFUTED,
     finding=(
-        "ReLU has a single non-zero odd coefficient and tanh no even one, so neither"
-        " meets the hypothesis. Infinitely many non-zero coefficients of any parity"
-        " suffice: dc/thmH.5."
+        "ReLU has a single non-zero odd coefficient, and tanh has no even one, so"
+        " neither meets the hypothesis. Infinitely many non-zero coefficients of any"
+        " parity suffice: dc/thmH.5."
     ),
 )

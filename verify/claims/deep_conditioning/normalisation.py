@@ -254,7 +254,7 @@ LEM_21 = Claim(
 APP_B = Claim(
     id="dc/lem2.1-affine",
     items=("AppB", "Lem2.1"),
-    title="Batch normalisation with gains and biases absorbs shift and scale too",
+    title="Batch normalisation with learned gain and bias also absorbs shift and scale",
     statement=r"\gamma\, \mathrm{BN}(w \cdot \tilde\sigma(z_i)) + \beta ="
     r" \gamma\, \mathrm{BN}(w \cdot \sigma(z_i)) + \beta",
     assumptions=LEM_21.assumptions[:2],
@@ -291,7 +291,7 @@ EQ6 = Claim(
 E8_HIDDEN = Claim(
     id="dc/lem2.1-hidden-only",
     items=("E8", "Lem2.1"),
-    title="Without normalisation of the output the networks differ by an affine map",
+    title="If the output is not normalised, shift and scale change it by an affine map",
     statement=r"f_{\tilde\sigma}(x) = (f_{\sigma}(x) - t\, w \cdot 1) / s",
     assumptions=("batch normalisation before each activation, none at the output",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
@@ -306,7 +306,10 @@ E8_HIDDEN = Claim(
 E8_SIGN = Claim(
     id="dc/lem2.1-negative-scale",
     items=("E8", "Lem2.1"),
-    title="A negative scale of the activation flips the sign of every normalised unit",
+    title=(
+        "A negative scale of the activation flips the sign of every"
+        " batch-normalised unit"
+    ),
     statement=r"s < 0 \;\Rightarrow\; \mathrm{BN}(w \cdot \tilde\sigma(z))"
     r" = -\mathrm{BN}(w \cdot \sigma(z))",
     assumptions=("s < 0",),
@@ -322,7 +325,10 @@ E8_SIGN = Claim(
 E8_EPSILON = Claim(
     id="dc/lem2.1-epsilon",
     items=("E8", "Lem2.1"),
-    title="With the epsilon of practical batch normalisation, it has to be scaled too",
+    title=(
+        "With a positive epsilon, batch normalisation absorbs a scale if"
+        " epsilon is rescaled"
+    ),
     statement=r"f_{\tilde\sigma}(x; \epsilon / s^2) = f_{\sigma}(x; \epsilon)",
     assumptions=("epsilon = 1e-5 or 1e-3",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),

@@ -14,7 +14,7 @@ from typing import Any
 import mpmath
 
 from theory import activations as act
-from theory import conditioning, lengths
+from theory import conditioning, gaussian, lengths
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning._normrelu import (
@@ -24,6 +24,7 @@ from verify.claims.deep_conditioning._normrelu import (
     constants_of,
     inverse_scale_squared,
     shift_of,
+    tail_moments,
 )
 from verify.compare import AgreesTo, CertifiedAtLeast, Enclosure, Outcome
 from verify.enclose import minimum, partial, ratio
@@ -43,6 +44,23 @@ def _predict_constant(*, constant: str, kink: str) -> float:
 def _wrong_kink(*, constant: str, kink: str) -> float:
     # The kink's sign flipped: max(x + c, 0).
     return getattr(conditioning.normrelu_constants(-float(kink)), constant)
+
+
+def _measure_tails(*, kink: str) -> list[Any]:
+    with mpmath.workdps(60):
+        density = mpmath.npdf(mpmath.mpf(kink))
+        each = tail_moments(kink)
+        return [*each, *(value / density for value in each)]
+
+
+def _predict_tails(*, kink: str) -> list[float]:
+    functions = (gaussian.tail_moment, gaussian.scaled_tail_moment)
+    return [f(k, float(kink)) for f in functions for k in range(3)]
+
+
+def _wrong_tails(*, kink: str) -> list[float]:
+    # The other side of the kink.
+    return _predict_tails(kink=str(-float(kink) - 0.01))
 
 
 def _kink_of(scale: str) -> Any:
@@ -214,9 +232,23 @@ CLAIMS = (
         must_refute=_wrong_kink,
     ),
     Claim(
+        id="dc/eq4-tails",
+        items=("Eq4",),
+        title="Moments of a Gaussian variable beyond a kink, near and far",
+        statement=r"\mathbb{E} (X - c)_+^k \text{ and the same over } \varphi(c), \quad"
+        r" k = 0, 1, 2",
+        source=Source(KEY, "Section 2, Eq. 4"),
+        evidence=Evidence.NUMERIC,
+        cases=grid(kink=("-30", "-1.5", "-0.25", "0", "0.5", "3", "30")),
+        predict=_predict_tails,
+        measure=_measure_tails,
+        compare=AgreesTo(relative=1e-13),
+        must_refute=_wrong_tails,
+    ),
+    Claim(
         id="dc/eq4-kink",
         items=("Eq4", "E10"),
-        title="The kink at which NormReLU's scale is a given number, to the last digit",
+        title="The kink at which NormReLU has a given scale, to the last digit",
         statement=r"\lambda(c) = \lambda_{\mathrm{SELU}} = 1.0507009873554805"
         r" \iff c = -1.59076585644126852193\ldots",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
@@ -236,7 +268,10 @@ CLAIMS = (
     Claim(
         id="dc/eq4-increasing",
         items=("Eq4",),
-        title="NormReLU's scale grows with the kink: a scale fixes it (certified)",
+        title=(
+            "NormReLU's scale increases with its kink, so that a scale fixes the"
+            " kink (certified)"
+        ),
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
@@ -252,7 +287,9 @@ CLAIMS = (
     Claim(
         id="dc/I.dual",
         items=("I.dual",),
-        title="NormReLU's dual activation, every kink, ends included",
+        title=(
+            "NormReLU's dual activation for every kink, correlations -1 and 1 included"
+        ),
         statement=r"\hat\sigma(\rho) = \lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]",
         source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
@@ -287,7 +324,10 @@ CLAIMS = (
     Claim(
         id="dc/I.dual-formula",
         items=("I.dual",),
-        title="The single integral equals the double one to 35 digits",
+        title=(
+            "NormReLU's dual: the single integral equals the double integral to 35"
+            " digits"
+        ),
         statement=r"\lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]"
         r" = E\,\sigma_c(X)\sigma_c(Y)",
@@ -307,7 +347,7 @@ CLAIMS = (
     Claim(
         id="dc/E10-as-read",
         items=("E10", "Eq4"),
-        title="The kink -1.5975 has SELU's scale (as read)",
+        title="The kink c = -1.5975 gives NormReLU the scale of SELU (as read)",
         statement=r"\lambda(-1.5975) = 1.0507009873554805",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
         evidence=Evidence.NUMERIC,
@@ -323,7 +363,7 @@ CLAIMS = (
     Claim(
         id="dc/E10-corrected",
         items=("E10",),
-        title="The kink -1.5975 is that of the scale 1.05",
+        title="The kink c = -1.5975 gives NormReLU the scale 1.05",
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
         evidence=Evidence.NUMERIC,
@@ -336,7 +376,10 @@ CLAIMS = (
     Claim(
         id="dc/E12-critical",
         items=("E12", "E1"),
-        title="Lengths stay bounded from every start only below c = -0.37666",
+        title=(
+            "NormReLU keeps lengths bounded from every start only for kinks c <"
+            " -0.37666"
+        ),
         statement=r"\lim_{\gamma\to\infty} \hat\sigma_0(\gamma)/\gamma"
         r" = \lambda^2/2 < 1 \iff c < -0.376657093117569877\ldots",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),

@@ -147,7 +147,7 @@ CLAIMS = (
     Claim(
         id="dc/eq28",
         items=("Eq28",),
-        title="The constants alpha_1 and beta_0",
+        title="Values of NormReLU's constants alpha_1 and beta_0",
         statement=r"\alpha_1 = 2(1 - \hat\sigma_0(1/2)),\quad"
         r" \beta_0 = 2\max(\beta(1/2), \beta(3/2))",
         source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
@@ -163,7 +163,7 @@ CLAIMS = (
     Claim(
         id="dc/eq28-bias",
         items=("Eq28", "I.len"),
-        title="The bias function's values",
+        title="Values of NormReLU's bias function beta(gamma)",
         statement=r"\beta(\gamma) = \frac{(E\,\sigma_c(\sqrt\gamma X))^2}"
         r"{\hat\sigma_0(\gamma)}",
         source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
@@ -180,7 +180,7 @@ CLAIMS = (
     Claim(
         id="dc/thmI.1",
         items=("ThmI.1",),
-        title="NormReLU drives correlations down from inputs of unequal length",
+        title="NormReLU decorrelates inputs of unequal length",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
         r" \sum_{i<L} \alpha_1^i q^{L-1-i},\quad q = 1 - \mu_-(\delta - S)",
         source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
@@ -212,7 +212,7 @@ CLAIMS = (
     Claim(
         id="dc/thmI.1-trajectory",
         items=("ThmI.1", "I.len"),
-        title="Correlations of inputs of unequal length, layer by layer",
+        title="Correlations of inputs of unequal length under NormReLU, layer by layer",
         statement=r"\rho_{l+1} = \frac{E\,\sigma(\sqrt{\gamma_x} X)"
         r"\sigma(\sqrt{\gamma_y} Y)}"
         r"{\sqrt{\hat\sigma_0(\gamma_x)\hat\sigma_0(\gamma_y)}}",

@@ -223,7 +223,9 @@ CLAIMS = (
     Claim(
         id="dc/I.len-map",
         items=("I.len",),
-        title="The activation's own length map is the same function",
+        title=(
+            "NormReLU's length map is the activation's own second moment at each length"
+        ),
         statement=r"E\,\sigma_c(\sqrt\gamma X)^2 = \hat\sigma_0(\gamma)",
         source=Source(KEY, "Appendix I"),
         evidence=Evidence.NUMERIC,
@@ -249,7 +251,10 @@ CLAIMS = (
     Claim(
         id="dc/E1-as-read",
         items=("E1",),
-        title="Lengths contract for monotone activations with s(0) = 0 (as read)",
+        title=(
+            "Squared lengths contract for every monotone activation with s(0) = 0"
+            " (as read)"
+        ),
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Remark D.2 and appendix D.4", Reading.READING),
         evidence=Evidence.NUMERIC,
@@ -268,7 +273,7 @@ CLAIMS = (
     Claim(
         id="dc/E12-lengths",
         items=("E12", "E1"),
-        title="Lengths under NormReLU do not converge to one from every start",
+        title="Squared lengths under NormReLU do not converge to one from every start",
         statement=r"\gamma_{l+1} = \hat\sigma_0(\gamma_l) \not\to 1",
         source=Source(KEY, "Appendix D.4 (its counterexample, followed)", Reading.OURS),
         evidence=Evidence.NUMERIC,
@@ -284,8 +289,8 @@ CLAIMS = (
         compare=AgreesTo(relative=1e-11),
         must_refute=_predict_converged,
         finding=(
-            "With the kink at 0 every start above one diverges (dc/E12-diverges); with"
-            " a kink in (-0.3767, 0) every start above an unstable length"
+            "With kink 0, every start above one diverges (dc/E12-diverges); with a"
+            " kink in (-0.3767, 0), every start above an unstable length does"
             " (dc/E12-unstable)."
         ),
         figure="diverging_lengths",
@@ -293,7 +298,7 @@ CLAIMS = (
     Claim(
         id="dc/E12-diverges",
         items=("E12",),
-        title="Centred, normalised ReLU enlarges every length above one (certified)",
+        title="Centred, normalised ReLU increases every length above one (certified)",
         statement=r"\frac{\hat\sigma_0(\gamma)}{\gamma} - 1 \ge \frac{1}{\pi - 1}"
         r" (1 - \gamma^{-1/2})^2,\quad \gamma \in [1, \infty),\ c = 0",
         source=Source(
@@ -310,7 +315,7 @@ CLAIMS = (
     Claim(
         id="dc/E12-unstable",
         items=("E12", "E1"),
-        title="The squared length above which NormReLU's lengths diverge",
+        title="The squared length above which lengths diverge under NormReLU",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         evidence=Evidence.NUMERIC,
@@ -324,7 +329,10 @@ CLAIMS = (
     Claim(
         id="dc/E12-unstable-near-one",
         items=("E12",),
-        title="How far from one the unstable length is for kinks close to zero",
+        title=(
+            "For kinks near zero, lengths diverge from just above one: first-order"
+            " threshold"
+        ),
         statement=r"\gamma - 1 \sim -2\sqrt{2\pi}\, c, \quad c \to 0",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         evidence=Evidence.NUMERIC,

@@ -478,15 +478,15 @@ THM_E8 = Claim(
     compare=AtMost(rounding=1e-9),
     must_refute=_wrong_descent,
     finding=(
-        "The first case starts in the slowest direction: there log f falls by"
-        " 2 log(1 - 1/kappa) a step, the bound up to a relative 1/(2 kappa)."
+        "The first case starts in the slowest direction. There log f falls by 2 log(1"
+        " - 1/kappa) per step, which equals the bound up to a relative 1/(2 kappa)."
     ),
 )
 
 THM_E9 = Claim(
     id="dc/thmE.9",
     items=("ThmE.9",),
-    title="The average of enough SGD steps halves the loss",
+    title="The average of enough SGD iterates halves the loss",
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 n \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("uniform single samples, step 1/beta", "beta = max of the diagonal"),
@@ -506,7 +506,7 @@ THM_E9 = Claim(
 THM_E9_CONTRACTION = Claim(
     id="dc/thmE.9-contraction",
     items=("ThmE.9", "ThmE.3"),
-    title="SGD contracts the squared distance to the solution in every step",
+    title="Every SGD step contracts the expected squared distance to the solution",
     statement=r"\mathbb{E} \|w_t - w^*\|^2 \le"
     r" \left(1 - \frac{\lambda_{\min}(K)}{n \beta}\right)^t \|w_0 - w^*\|^2",
     assumptions=THM_E9.assumptions,
@@ -529,16 +529,19 @@ THM_E9_CONTRACTION = Claim(
     compare=MeanAtMost(discrepancy=0.08, rounding=1e-12),
     must_refute=_wrong_contraction,
     finding=(
-        "Without averages and restarts: E f(w_t) <= kappa (1 - lambda_min/(n beta))^t"
-        " f(w_0), so that (n beta / lambda_min) log(kappa / eps) steps are enough, 0.35 of"
-        " the paper's 2 n beta / lambda_min log_2(1 / eps)."
+        "No averages or restarts are needed: E f(w_t) <= kappa (1 - lambda_min/(n"
+        " beta))^t f(w_0), so that (n beta / lambda_min) log(kappa / eps) steps are"
+        " enough, 0.35 of the paper's 2 n beta / lambda_min log_2(1 / eps)."
     ),
 )
 
 E14_PRINTED = Claim(
     id="dc/E14-as-read",
     items=("E14", "ThmE.3"),
-    title="SGD needs as many single-sample steps as gradient descent (as read)",
+    title=(
+        "SGD needs as many single-sample steps as gradient descent needs steps"
+        " (as read)"
+    ),
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("the factor n of Theorem E.9 left out",),
@@ -554,8 +557,9 @@ E14_PRINTED = Claim(
     expected=Outcome.REFUTED,
     uses=("dc/thmE.9",),
     finding=(
-        "Three single-sample steps see three of twenty samples; with a kernel near the"
-        " identity the others keep their loss. The number of steps has a factor n."
+        "Three single-sample steps see at most three of twenty samples; with a kernel"
+        " close to the identity, the loss on the other samples does not change. The"
+        " number of steps needs a factor n."
     ),
 )
 
@@ -568,7 +572,10 @@ _TOP = (
 THM_41 = Claim(
     id="dc/thm4.1",
     items=("Thm4.1", "ThmE.2"),
-    title="Top layer of a deep network on digits: steps as the condition bound says",
+    title=(
+        "Training the top layer on digits takes no more steps than the"
+        " condition bound says"
+    ),
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = \left\lceil \frac{\kappa}{2} \log \frac{1}{\epsilon} \right\rceil,"
     r" \quad \kappa = 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
@@ -590,8 +597,8 @@ THM_41 = Claim(
     must_refute=_wrong_gd_steps,
     uses=("dc/thmE.8", "dc/E13-digits"),
     finding=(
-        "The existence of a sufficient polynomial width is not checked (its exponent is"
-        " unspecified); at widths 1,024 and 4,096 the promised number of steps is"
+        "That a polynomial width suffices is not checked, because its exponent is not"
+        " specified. At widths 1,024 and 4,096 the promised number of steps is"
         " enough, and what remains above the minimum is the plateau of E13."
     ),
 )
@@ -600,7 +607,10 @@ THM_E3 = Claim(
     id="dc/thmE.3",
     loose=True,
     items=("ThmE.3", "Thm4.1", "E14"),
-    title="Top layer of a deep network on digits: SGD steps, with the factor n",
+    title=(
+        "Training the top layer on digits by SGD: the number of steps, with the"
+        " factor n"
+    ),
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = 8 n \left\lceil \log_2 \frac{1}{\epsilon} \right\rceil",
     assumptions=("beta <= 2, lambda_min >= 1/2", "single samples, step 1/beta"),
@@ -613,9 +623,10 @@ THM_E3 = Claim(
     must_refute=_wrong_sgd_steps,
     uses=("dc/thmE.9",),
     finding=(
-        "Sixteen times more than needed: 8 n log_2(1/eps) are 11.5 n log(1/eps) steps,"
-        " where dc/thmE.9-contraction needs n beta / lambda_min <= 4 n for a factor e, and"
-        " these kernels (beta = 1.04, lambda_min = 0.6 and 0.8) a half or a third of that."
+        "Loose by a factor of 16: 8 n log_2(1/eps) are 11.5 n log(1/eps) steps, where"
+        " by dc/thmE.9-contraction n beta / lambda_min <= 4 n steps give a factor e."
+        " The kernels here (beta = 1.04, lambda_min = 0.6 and 0.8) need a half or a"
+        " third of that."
     ),
 )
 
@@ -623,7 +634,9 @@ LEM_E1 = Claim(
     id="dc/lemE.1",
     loose=True,
     items=("LemE.1",),
-    title="Bounded activations: the stated width makes every kernel entry accurate",
+    title=(
+        "Bounded activations: the width of Lemma E.1 makes every kernel entry accurate"
+    ),
     statement=r"m \ge (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2} \;\Rightarrow\;"
     r" |K^{(m)}_{ij} - K_{ij}| \le \epsilon",
     assumptions=(
@@ -656,16 +669,20 @@ LEM_E1 = Claim(
     compare=MeanAtMost(discrepancy=0.02),
     must_refute=_wrong_kernel_error,
     finding=(
-        "The width is 640 times larger than needed for one hidden layer and 8,800 times"
-        " for two: (4 C^4)^(L+1) is a worst case over activations bounded by C, where the"
-        " variance of a product of two units is about one. See dc/lemE.1-variance."
+        "The stated width is 640 times larger than needed for one hidden layer and"
+        " 8,800 times for two: (4 C^4)^(L+1) covers the worst activation bounded by"
+        " C, whereas here the variance of a product of two units is about one. See"
+        " dc/lemE.1-variance."
     ),
 )
 
 LEM_E1_VARIANCE = Claim(
     id="dc/lemE.1-variance",
     items=("LemE.1",),
-    title="The width for one hidden layer, by the variance of a product of two units",
+    title=(
+        "One hidden layer: a sufficient width from the variance of a product of"
+        " two units"
+    ),
     statement=r"\mathbb{E} \max_{ij} |K^{(m)}_{ij} - K_{ij}| \le"
     r" \sqrt{\frac{2 v \log n(n+1)}{m}} + \frac{2 C^2 \log n(n+1)}{3m}, \quad"
     r" v = \max_{ij} \mathbb{E}\,\sigma(u_i)^2 \sigma(u_j)^2 - K_{ij}^2",
@@ -686,7 +703,7 @@ LEM_E1_VARIANCE = Claim(
 LEM_E1_CONSTANT = Claim(
     id="dc/lemE.1-constant",
     items=("LemE.1",),
-    title="The constant of the width in Lemma E.1",
+    title="The unspecified constant in the width of Lemma E.1",
     statement=r"m \ge c\, (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2}",
     source=Source(_KEY, "Lemma E.1", Reading.READING),
     evidence=Evidence.STATISTICAL,
@@ -750,7 +767,10 @@ THM_E5 = Claim(
 THM_42 = Claim(
     id="dc/thm4.2",
     items=("Thm4.2", "CorE.6"),
-    title="Training all layers of deep wide networks takes a few steps",
+    title=(
+        "Training all layers of deep wide networks takes no more steps than the"
+        " bound says"
+    ),
     statement=r"\mathrm{loss}_t \le \epsilon\, \mathrm{loss}_0 \quad \mathrm{after}"
     r" \quad t = \frac{\kappa}{2} \log \frac{1}{\epsilon}, \quad"
     r" \kappa = 1 + 4n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",

@@ -197,7 +197,7 @@ def _wrong_noise(**spec: Any) -> float:
 DELTA = Claim(
     id="dc/delta",
     items=("delta",),
-    title="Separation of i.i.d. points of a circle: the definition, in closed form",
+    title="Separation of random points on a circle, in closed form",
     statement=(
         r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| \le \cos\tfrac{\pi k}{N}\right]"
         r" = \frac{s!}{N^s} \frac{N}{M} \binom{M}{s}, \quad M = N - (k-1)s"
@@ -227,7 +227,7 @@ DELTA = Claim(
 DELTA_SPHERE = Claim(
     id="dc/delta-sphere",
     items=("delta",),
-    title="Separation of i.i.d. points of a sphere: the union bound",
+    title="Separation of random points on a sphere, by the union bound",
     statement=(
         r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| > 1 - \delta\right] \le"
         r" \binom{s}{2} I_{\delta(2 - \delta)}\left(\tfrac{d-1}{2}, \tfrac12\right)"
@@ -241,7 +241,7 @@ DELTA_SPHERE = Claim(
     # Near-sharp: pairs are almost independent, so that 0.095 of 0.1 is attained.
     compare=MeanAtMost(discrepancy=0.02),
     must_refute=_wrong_sphere,
-    finding="So delta(s, eta) is of order (eta/s^2)^{2/(d-1)} in dimension d.",
+    finding="Hence delta(s, eta) is of order (eta/s^2)^{2/(d-1)} in dimension d.",
 )
 
 _CIRCLES = (
@@ -275,25 +275,26 @@ def _of_lemma(**fields: Any) -> Claim:
 LEM_G1 = _of_lemma(
     id="dc/lemG.1",
     loose=True,
-    title="A deep kernel's covariance operator has norm O(log(s)/s)",
+    title="The covariance operator of a deep kernel has norm O(log(s)/s)",
     statement=r"\|\Sigma\| \le \frac{28}{3} \frac{\log(8s/3)}{s}",
     source=Source(
         _KEY, "Lemma G.1 (constant by the matrix Bernstein inequality)", Reading.OURS
     ),
     predict=_predict_norm,
     finding=(
-        "At the prescribed depth the kernel of the whole population is the identity up"
-        " to rounding, so that ||Sigma|| is the largest atom's probability. For 59,049"
-        " equal atoms (s = 256) it is below 3.18/s at depth 25 already, where 197"
-        " layers are prescribed. The bound is vacuous (above 1) below s = 45, where it is"
-        " 14 times what is possible at all (dc/lemG.1-without-log), and log s times from"
-        " there on: Bernstein's inequality for matrices counts their dimension."
+        "At the prescribed depth the kernel of the whole population is the identity"
+        " up to rounding, so that ||Sigma|| is the probability of the largest atom."
+        " For 59,049 equal atoms (s = 256) it is below 3.18/s already at depth 25,"
+        " where 197 layers are prescribed. The bound is vacuous (above 1) below s ="
+        " 45, where it is 14 times what is possible at all (dc/lemG.1-without-log);"
+        " above, it is too large by a factor log s, because Bernstein's inequality for"
+        " matrices counts their dimension."
     ),
 )
 
 LEM_G1_SHARPER = _of_lemma(
     id="dc/lemG.1-without-log",
-    title="The logarithm of Lemma G.1 is not needed",
+    title="Lemma G.1 holds without its logarithm, and that rate is sharp",
     statement=r"\frac{1.64}{s} \le \sup \|\Sigma\| \le \frac{3.18}{s}",
     source=Source(_KEY, "Lemma G.1 (sharpened)", Reading.OURS),
     predict=_predict_norm_without_log,
@@ -329,7 +330,7 @@ _FLOAT = 1e-8
 IDENTITY = _of_small_problems(
     id="dc/lemG.3-identity",
     items=("LemG.3",),
-    title="Excess risk is the squared distance to the optimum in Sigma's norm",
+    title="Excess risk is the squared distance to the optimum in the norm of Sigma",
     statement=(
         r"R(\hat\theta) - R(\theta^*)"
         r" = \|\Sigma^{1/2}(\hat\theta - \theta^*)\|^2"
@@ -344,7 +345,7 @@ IDENTITY = _of_small_problems(
 LEM_G3 = _of_small_problems(
     id="dc/lemG.3",
     items=("LemG.3",),
-    title="Excess risk of interpolation is at most twice bias plus noise",
+    title="Excess risk of interpolation is at most twice the bias plus twice the noise",
     statement=(
         r"R(\hat\theta) - R(\theta^*) \le 2 \theta^{*T} B \theta^*"
         r" + 2 \varepsilon^T C \varepsilon"
@@ -356,15 +357,18 @@ LEM_G3 = _of_small_problems(
     must_refute=_wrong_terms,
     uses=("dc/lemG.3-identity",),
     finding=(
-        "The factor 2 is sharp: it is attained in the limit when one rare point is"
-        " drawn and all others lie half way between it and what it cannot see."
+        "The factor 2 is sharp. It is attained in the limit in which one rare point"
+        " is drawn and all others lie half way between it and a direction it does not"
+        " see."
     ),
 )
 
 EQ25 = _of_small_problems(
     id="dc/eq25",
     items=("Eq25",),
-    title="The bias is at most the covariance's norm times the optimum's",
+    title=(
+        "The bias of interpolation is at most |Sigma| times the optimum's squared norm"
+    ),
     statement=r"\theta^{*T} B \theta^* \le \|\Sigma\| \|\theta^*\|^2",
     source=Source(_KEY, "Equation 25"),
     predict=_predict_bias,
@@ -377,7 +381,10 @@ EQ25 = _of_small_problems(
 EQ26 = _of_small_problems(
     id="dc/eq26",
     items=("Eq26",),
-    title="The noise term by the covariance's norm and the kernel's least eigenvalue",
+    title=(
+        "The noise of interpolation is bounded by |Sigma| over the kernel's"
+        " least eigenvalue"
+    ),
     statement=(
         r"\varepsilon^T C \varepsilon \le"
         r" \frac{\|\Sigma\| n (1 + \|\theta^*\|)^2}{\lambda_{\min}(K)}"
@@ -387,5 +394,5 @@ EQ26 = _of_small_problems(
     measure=_measure_noise,
     compare=AtMost(relative=_FLOAT),
     must_refute=_wrong_noise,
-    finding="Attained for n = 1: one input whose drawn label contradicts the optimum.",
+    finding="Attained for n = 1, by an input whose label contradicts the optimum.",
 )

@@ -76,7 +76,10 @@ def _of_relu(*, rival: str, **sizes: Any) -> Array:
 OVERHEAD = Claim(
     id="dc/sec1-overhead",
     items=("Sec11",),
-    title="NormReLU adds no parameters, and no memory beyond that of a norm",
+    title=(
+        "NormReLU adds no parameters, and no memory beyond that of a"
+        " normalisation layer"
+    ),
     statement=(
         r"\text{numbers: NormReLU} \le \text{ReLU}, \qquad"
         r" \text{kept for the backward pass: NormReLU} \le \text{norm and ReLU}"
@@ -90,9 +93,9 @@ OVERHEAD = Claim(
     must_refute=_of_relu,
     assumptions=("PyTorch's modules as they are, nothing fused",),
     finding=(
-        "The paper's words are that it requires no overhead. Beside plain ReLU there is"
-        " one: the readout of ReLU is the next layer's input and is kept once, where"
-        " NormReLU keeps it and its normalised value. Norms keep as much, and have"
-        " gains, shifts and statistics besides."
+        "The paper says that NormReLU requires no overhead. Compared with plain ReLU"
+        " there is some: the output of ReLU is the input of the next layer and stored"
+        " once, whereas NormReLU stores it and its normalised value. Normalisation"
+        " layers store as much, and have gains, shifts and statistics besides."
     ),
 )

@@ -348,7 +348,9 @@ _MAP = r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2"
 STATE = Claim(
     id="dc/D.0-phase",
     items=("D.0", "Thm3.10"),
-    title="Networks with biases: fixed variance, chi_1 and fixed correlation",
+    title=(
+        "Networks with biases: fixed-point variance q*, slope chi_1 and correlation c*"
+    ),
     statement=_MAP + r", \quad \chi_1 = \sigma_w^2\, \mathbb{E}\,"
     r" \sigma'(\sqrt{q^*} Z)^2, \quad c^* = \frac{\sigma_w^2\, \mathbb{E}\,"
     r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
@@ -366,7 +368,7 @@ STATE = Claim(
 FUNCTIONS = Claim(
     id="dc/D.0-phase-functions",
     items=("D.0", "Thm3.10"),
-    title="Networks with biases: the same numbers, one function for each",
+    title="Networks with biases: q*, chi_1 and c* from the separate functions for each",
     statement=_MAP + r", \quad \chi_q, \chi_1, 1 - c^*, \chi_{c^*}",
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Sections 2 and 3"),
@@ -388,7 +390,10 @@ _EDGES = (
 EDGE = Claim(
     id="dc/D.0-edge",
     items=("D.0", "Thm3.10"),
-    title="The edge of chaos: weights whose chi_1 is one with given biases",
+    title=(
+        "The edge of chaos: the weight variance with chi_1 = 1 for a given bias"
+        " variance"
+    ),
     statement=r"\sigma_w^2\, \mathbb{E}\, \sigma'(\sqrt{q^*} Z)^2 = 1, \quad " + _MAP,
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Section 2"),
@@ -405,7 +410,9 @@ EDGE = Claim(
 CURVE = dataclasses.replace(
     EDGE,
     id="dc/D.0-edge-curve",
-    title="The edge of chaos with its variance as parameter",
+    title=(
+        "The edge of chaos as a curve, with the fixed-point variance as its parameter"
+    ),
     predict=_predict_curve,
     must_refute=_wrong_edge,
     uses=("dc/D.0-edge",),
@@ -414,7 +421,10 @@ CURVE = dataclasses.replace(
 LAYER = Claim(
     id="dc/D.0-phase-maps",
     items=("D.0",),
-    title="One layer with biases: variance, correlation and small distances",
+    title=(
+        "Networks with biases: one layer's maps of variance, correlation and"
+        " small distances"
+    ),
     statement=r"q \mapsto \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q} Z)^2 + \sigma_b^2,"
     r" \quad c \mapsto \frac{\sigma_w^2\, \mathbb{E}\, \sigma(u) \sigma(v)"
     r" + \sigma_b^2}{q^*}",

@@ -166,7 +166,7 @@ CLAIMS = (
     proof(
         id="dc/lemD.5-proof",
         items=("LemD.5", "Eq14"),
-        title="Hermite polynomials of two variances stay orthogonal, in symbols",
+        title="Hermite polynomials of two variances are orthogonal (symbolic proof)",
         statement=r"E\, H_j^{\gamma}(z) H_k^{\gamma'}(z') ="
         r" j!\, (\gamma \gamma')^{j/2} \rho^j 1\{j = k\}",
         source=(_KEY, "Equation 14 and Lemma D.5"),
@@ -182,7 +182,9 @@ CLAIMS = (
     proof(
         id="dc/thm3.2-quadratic",
         items=("LemC.5", "Thm3.2", "DefC.1"),
-        title="The dual at which one layer's bound is attained, for every mu",
+        title=(
+            "The quadratic activation's dual attains the one-layer bound, for every mu"
+        ),
         statement=r"\sigma = \sqrt{1 - \mu}\, h_1 + \sqrt\mu\, h_2: \quad"
         r" \hat\sigma(\rho) = \rho (1 - \mu (1 - \rho))",
         source=(_KEY, "Lemma C.5 (its sharpness)"),
@@ -201,7 +203,10 @@ CLAIMS = (
     proof(
         id="dc/lemC.5-every",
         items=("LemC.5", "LemC.7", "Thm3.2"),
-        title="No activation separates inputs less than the quadratic one of its mu",
+        title=(
+            "Of all activations with the same mu, the quadratic one separates"
+            " inputs least"
+        ),
         statement=r"\frac{1 - r^k}{1 - r} - (1 + r) ="
         r" \frac{r^2 (1 - r^{k-2})}{1 - r} \ge 0,\ k \ge 2 \;\Rightarrow\;"
         r" |\hat\sigma(\rho)| \le |\rho| (1 - \mu (1 - |\rho|))",
@@ -222,12 +227,17 @@ CLAIMS = (
             )
         ],
         assumptions=("energies are non-negative and sum to one: linear in each",),
-        finding="With dc/thm3.2-induction: Theorem 3.2 for every activation and depth.",
+        finding=(
+            "With dc/thm3.2-induction this proves Theorem 3.2 for every activation and"
+            " depth."
+        ),
     ),
     proof(
         id="dc/lemC.14-every",
         items=("LemC.14",),
-        title="No activation's slope falls less than that of the quadratic one of its mu",
+        title=(
+            "Of all activations with the same mu, the quadratic one's slope falls least"
+        ),
         statement=r"\frac ND - \frac{2\mu}{1 + \mu} ="
         r" \frac{(1 - \mu)(N - 2\mu)}{(1 + \mu) D} \ge 0,\quad"
         r" N = \sum_{k \ge 2} k a_k^2 \ge 2\mu,\ D = 1 - \mu + N",
@@ -248,7 +258,9 @@ CLAIMS = (
     proof(
         id="dc/eq7-proof",
         items=("Eq7",),
-        title="The tangent kernel's sum over layers is a recursion: all slopes",
+        title=(
+            "The tangent kernel's sum over layers equals its recursion (symbolic proof)"
+        ),
         statement=r"\sum_{h=0}^{L} K^{(h)} \prod_{h' = h}^{L-1} \dot K^{(h')}:\quad"
         r" T_{l+1} = K_{l+1} + \dot K_l T_l, \quad T_{11} ="
         r" \frac{D^{L+1} - 1}{D - 1}",
@@ -262,7 +274,9 @@ CLAIMS = (
     proof(
         id="dc/lem2.1-proof",
         items=("Lem2.1", "Eq5", "Eq6"),
-        title="Normalisation absorbs a shift and a scale, in symbols",
+        title=(
+            "Batch and layer normalisation absorb a shift and a scale (symbolic proof)"
+        ),
         statement=r"\tilde z = (z - t)/s:\quad \frac{(\tilde z_1 - \bar{\tilde z})"
         r"(\tilde z_k - \bar{\tilde z})}{\operatorname{Var} \tilde z} ="
         r" \frac{(z_1 - \bar z)(z_k - \bar z)}{\operatorname{Var} z}",
@@ -283,7 +297,7 @@ CLAIMS = (
     proof(
         id="dc/eq4-proof",
         items=("Eq4",),
-        title="NormReLU's constants centre and normalise, by their derivatives",
+        title="NormReLU's scale and shift centre and normalise it (symbolic proof)",
         statement=r"\frac{d}{dc} E (X - c)_+ = -\Phi(-c),\quad"
         r" \frac{d}{dc} E (X - c)_+^2 = -2 E (X - c)_+,\quad"
         r" \frac{d}{dc} \lambda^{-2} = 2 b\, \Phi(c)",
@@ -298,7 +312,7 @@ CLAIMS = (
     proof(
         id="dc/I.len-proof",
         items=("I.len",),
-        title="The slope of NormReLU's length map is the derivative of the map",
+        title="The slope of NormReLU's length map is its derivative (symbolic proof)",
         statement=r"\frac{d}{d\gamma} \frac{\hat\sigma_0(\gamma)}{\lambda^2} ="
         r" \Phi(-c/s) + \frac{b\, \varphi(c/s)}{s}, \quad"
         r" \hat\sigma_0'(1) - 1 = -\lambda^2 c\, b\, \Phi(c)",

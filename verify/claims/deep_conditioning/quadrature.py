@@ -67,7 +67,10 @@ def _of_mean_variance(*, name: str, var_x: float, var_y: float) -> Array:
 UNEQUAL = Claim(
     id="dc/defC.1-double",
     items=("DefC.1",),
-    title="Duals of the whole catalogue at unequal variances are double integrals",
+    title=(
+        "Duals of every catalogued activation at unequal variances equal double"
+        " integrals"
+    ),
     statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
     source=Source(KEY, "Definition C.1", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -104,7 +107,10 @@ def _at_the_deviation(*, name: str) -> list[float]:
 LENGTHS = Claim(
     id="dc/defC.1-moments",
     items=("DefC.1",),
-    title="Second moments of the whole catalogue at four variances are integrals",
+    title=(
+        "Second moments of every catalogued activation at four variances equal"
+        " integrals"
+    ),
     statement=r"E\,\sigma(\sqrt qZ)^2",
     source=Source(KEY, "Definition C.1", Reading.OURS),
     evidence=Evidence.NUMERIC,

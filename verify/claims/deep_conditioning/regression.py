@@ -137,7 +137,7 @@ _CLOSE = AgreesTo(relative=1e-10, of_largest=True)
 FLOW = Claim(
     id="dc/eq7-flow",
     items=("Eq7", "D.0"),
-    title="Outputs of infinitely wide networks while they train",
+    title="Mean and covariance of infinitely wide networks' outputs during training",
     statement=r"\mu_t = A_t y, \quad C_t = \Sigma_{**} - A_t \Sigma_{x*}"
     r" - \Sigma_{*x} A_t^T + A_t \Sigma_{xx} A_t^T,"
     r" \quad A_t = T_{*x} \int_0^t e^{-(T_{xx} + \lambda) u} du",
@@ -160,7 +160,10 @@ FLOW = Claim(
 FLOW_OF_KERNELS = replace(
     FLOW,
     id="dc/eq7-flow-kernels",
-    title="Outputs of infinitely wide networks while they train, from kernel matrices",
+    title=(
+        "Outputs of infinitely wide networks during training, from given kernel"
+        " matrices"
+    ),
     predict=_predict_kernels,
     must_refute=_wrong_kernels,
 )
@@ -168,7 +171,10 @@ FLOW_OF_KERNELS = replace(
 POSTERIOR = Claim(
     id="dc/eq1-posterior",
     items=("Eq1", "D.0"),
-    title="Networks trained in their readout to the end are draws from the posterior",
+    title=(
+        "Networks whose readout is trained to convergence are samples of the GP"
+        " posterior"
+    ),
     statement=r"\mu = \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} y, \quad"
     r" C = \Sigma_{**} - \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} \Sigma_{x*}",
     assumptions=("Gaussian noise of variance sigma^2 in the targets",),

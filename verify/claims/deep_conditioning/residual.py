@@ -72,7 +72,7 @@ FIG_5 = _trained(
 )
 
 FIG_8 = _trained(
-    "selu", "Fig8", "ResNet-20 with NormReLU is not behind one with SELU", "SELU"
+    "selu", "Fig8", "ResNet-20 with NormReLU is not behind ResNet-20 with SELU", "SELU"
 )
 
 FIG_4_DEEP = Claim(

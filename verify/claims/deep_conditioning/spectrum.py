@@ -380,7 +380,7 @@ _DEEP_CASES = (
 SPECTRUM = Claim(
     id="dc/defC.1-spectrum",
     items=("DefC.1", "Eq1"),
-    title="Eigenvalues of the deep top-layer kernel on the sphere, to their last digits",
+    title="Eigenvalues of the deep top-layer kernel on the sphere, to the last digits",
     statement=r"\lambda_k = \mathbb{E}\,\hat\sigma^{(L)}(t) P_k(t) ="
     r" \sum_{j \ge 0} b_{k+2j} \frac{(k+2j)!\,\Gamma(d/2)}{2^{k+2j}\, j!\,"
     r" \Gamma(d/2+k+j)}",
@@ -398,13 +398,16 @@ SPECTRUM = Claim(
     # times further out than they were fitted, for at most a tenth of an eigenvalue: 1e-12.
     compare=AgreesTo(relative=2e-12),
     must_refute=_cut_eigenvalues,
-    finding="Positive terms only: an eigenvalue of 1e-27 keeps thirteen digits.",
+    finding=(
+        "All terms are positive, so that even an eigenvalue of 1e-27 keeps thirteen"
+        " digits."
+    ),
 )
 
 NTK_SPECTRUM = Claim(
     id="dc/eq7-spectrum",
     items=("Eq7",),
-    title="Eigenvalues of the deep tangent kernel on the sphere, to their last digits",
+    title="Eigenvalues of the deep tangent kernel on the sphere, to the last digits",
     statement=r"\lambda_k = \mathbb{E}\,\Theta^{(L)}(t) P_k(t)",
     assumptions=("uniform measure on the sphere in d dimensions",),
     source=Source(_KEY, "Equation 7"),
@@ -421,7 +424,7 @@ NTK_SPECTRUM = Claim(
 VALUES = Claim(
     id="dc/defC.1-quadrature",
     items=("DefC.1", "Eq7"),
-    title="Eigenvalues of a kernel from its values alone",
+    title="Eigenvalues of a kernel on the sphere, by quadrature of its values",
     statement=r"\lambda_k = \frac{\int_0^\pi \kappa(\cos\theta) P_k(\cos\theta)"
     r" \sin^{d-2}\theta\, d\theta}{\int_0^\pi \sin^{d-2}\theta\, d\theta}",
     assumptions=("absolute accuracy, relative to one harmonic",),
@@ -441,7 +444,7 @@ VALUES = Claim(
 BESSEL = Claim(
     id="dc/defC.1-exponential",
     items=("DefC.1", "LemC.8"),
-    title="The exponential kernel's eigenvalues are Bessel functions",
+    title="Eigenvalues of the exponential kernel on the sphere are Bessel functions",
     statement=r"\mathbb{E}\, e^t P_k(t) = \Gamma(d/2)\, 2^{d/2-1} I_{k+d/2-1}(1)",
     source=Source(_KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
@@ -456,7 +459,7 @@ BESSEL = Claim(
 POWERS = Claim(
     id="dc/lemC.14-singularity",
     items=("LemC.14", "DefC.1"),
-    title="What a kink leaves at one decays like a power of the degree",
+    title="The eigenvalues that a kink leaves decay like a power of the degree",
     statement=r"\mathbb{E}\,(1-t)^p P_k(t) = \frac{2^{p+d-2}\,\Gamma(d/2)\,"
     r" \Gamma(p+\frac{d-1}{2})}{\sqrt\pi}\, \frac{(-p)_k}{\Gamma(p+k+d-1)}",
     source=Source(_KEY, "Lemma C.14 and Definition C.1", Reading.READING),
@@ -472,7 +475,7 @@ POWERS = Claim(
 MERCER = Claim(
     id="dc/defC.1-mercer",
     items=("DefC.1", "AsmA"),
-    title="A deep kernel put together again from its spectrum",
+    title="A deep kernel is recovered from its eigenvalues by Mercer's sum",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_k N(d, k)\, \lambda_k\, P_k(\rho)",
     source=Source(_KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
@@ -487,7 +490,7 @@ MERCER = Claim(
 SHARES = Claim(
     id="dc/defC.1-trace",
     items=("DefC.1", "Eq7"),
-    title="The shares of all degrees add up to the trace",
+    title="Eigenvalues times multiplicities sum to the trace of the kernel",
     statement=r"\sum_k N(d, k)\, \lambda_k = \kappa(1)",
     source=Source(_KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
@@ -503,7 +506,7 @@ SHARES = Claim(
 HARMONICS = Claim(
     id="dc/defC.1-harmonics",
     items=("DefC.1",),
-    title="Harmonics of one degree: polynomials less those that the length divides",
+    title="The number of spherical harmonics of each degree",
     statement=r"N(d, k) = \binom{k+d-1}{k} - \binom{k+d-3}{k-2}",
     source=Source(_KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
@@ -518,7 +521,7 @@ HARMONICS = Claim(
 TAYLOR = Claim(
     id="dc/defC.1-taylor",
     items=("DefC.1", "Eq7"),
-    title="Taylor coefficients of deep kernels: the mass of each degree",
+    title="Taylor coefficients of the deep top-layer kernel, degree by degree",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_n b_n \rho^n, \quad b_n \ge 0",
     source=Source(_KEY, "Definition C.1 and equation 7"),
     evidence=Evidence.NUMERIC,
@@ -548,13 +551,15 @@ RANK = Claim(
     # Values of the map to a relative 1e-12 each, squared; those of one sign prevail.
     compare=AgreesTo(relative=2e-12),
     must_refute=_wrong_rank,
-    finding="Depth makes the kernel as good as full rank: directions of equal weight.",
+    finding=(
+        "With depth the kernel approaches full rank: all directions get equal weight."
+    ),
 )
 
 NETWORKS = Claim(
     id="dc/eq1-spectrum",
     items=("Eq1", "LemC.4"),
-    title="Kernels of drawn networks at random points project on the predicted spectrum",
+    title="Kernels of sampled networks at random points have the predicted eigenvalues",
     statement=r"\mathbb{E}\, K_{ij} P_k(x_i \cdot x_j) = \lambda_k",
     assumptions=("one hidden layer of ReLU", "independent uniform points, d = 3"),
     source=Source(_KEY, "Equation 1"),

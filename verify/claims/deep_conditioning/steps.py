@@ -275,7 +275,10 @@ _ARMS: tuple[Case, ...] = (
 STEPS = closed(
     id="dc/sec7-steps",
     items=("Sec11", "Sec7-rates"),
-    title="Every arm learns and is looked at as plain PyTorch does it, dense and residual",
+    title=(
+        "Training steps and measurements of dense and residual networks match"
+        " plain PyTorch"
+    ),
     statement=r"m\leftarrow0.9\,m+\nabla L,\qquad\theta\leftarrow\theta-\eta m",
     key=KEY,
     where="Section 7 and appendix on experiments",
@@ -381,7 +384,7 @@ def _found_course(*, arm: str, kind: str, fault: str) -> list[float]:
 COURSE = closed(
     id="dc/sec7-course",
     items=("Sec11",),
-    title="A whole course from its start is that of plain PyTorch, within float32",
+    title="A whole training run equals that of plain PyTorch, to float32 rounding",
     statement=r"W\sim N(0,\mathrm{gain}/n_{in}),\quad\text{two epochs at momentum }0.9",
     key=KEY,
     where="Section 7 and appendix on experiments",

@@ -116,7 +116,7 @@ def _wrong_powers(*, activation: Subject, rho: float, depth: int) -> list[float]
 POWERS = Claim(
     id="dc/eq7-no-linear-part",
     items=("Eq7", "Thm3.2"),
-    title="Both kernels of activations without linear part, relative to the diagonal",
+    title="Both kernels of activations without a linear part, relative to the diagonal",
     statement=r"a_1 = 0: \quad K_{ij} \;\mathrm{and}\; T_{ij} / T_{11}",
     assumptions=("small correlations are squared, or cubed, in every layer",),
     source=Source(KEY, "Equation 7"),
@@ -185,7 +185,7 @@ def _differentiable() -> Any:
 SLOPE = Claim(
     id="dc/eq7-slope",
     items=("Eq7", "Thm3.4"),
-    title="The slope at one exceeds one by at least mu",
+    title="The slope of the dual at one is at least 1 + mu",
     statement=r"D \ge 1 + \mu",
     source=Source(KEY, "Section 3, used with equation 7"),
     evidence=Evidence.SEARCH,
@@ -277,7 +277,7 @@ def _wrong_matrix(*, activation: str, depth: int, seed: int) -> Array:
 MATRIX = Claim(
     id="dc/eq7-matrix",
     items=("Eq7", "D.0", "Eq1"),
-    title="Both kernels of inputs of different lengths",
+    title="Top-layer and tangent kernels of inputs of different lengths",
     statement=r"K^{(l)}_{ij} = \mathbb{E}[s(u) s(v)], \quad T^{(l)}_{ij} ="
     r" K^{(l)}_{ij} + T^{(l-1)}_{ij}\, \mathbb{E}[s'(u) s'(v)]",
     assumptions=("any activation, not normalised", "any non-zero inputs"),
@@ -335,8 +335,8 @@ ANTIPODAL = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_antipodal,
     finding=(
-        "The kernel falls like (pi - theta)^3: from a rounded cosine nothing of it is"
-        " left at 1e-6, from the coordinates every digit."
+        "The kernel falls like (pi - theta)^3. From a rounded cosine no digit of it"
+        " is left at 1e-6; from the coordinates every digit is."
     ),
 )
 
@@ -374,7 +374,7 @@ def _slopes() -> Any:
 LEM_C14 = Claim(
     id="dc/lemC.14",
     items=("LemC.14",),
-    title="The slope of the dual away from one",
+    title="The slope of the dual is at most 1/(1 - |rho|)",
     statement=r"|\hat\sigma'(\rho)| \le \frac{1}{1 - |\rho|}",
     assumptions=("normalised",),
     source=Source(KEY, "Lemma C.14", Reading.READING),
@@ -416,7 +416,7 @@ def _wrong_share(*, activation: Subject, delta: float, sign: int) -> float:
 LEM_C14_SHARP = Claim(
     id="dc/lemC.14-sharp",
     items=("LemC.14",),
-    title="Slopes relative to the slope at one: the form that gives sharp bounds",
+    title="The slope of the dual relative to its slope at one: the sharp bound",
     statement=r"\frac{|\hat\sigma'(\rho)|}{D} \le 1 - \frac{2\mu}{1 + \mu}"
     r" (1 - |\rho|)",
     assumptions=("normalised", "square-integrable derivative"),
@@ -475,7 +475,7 @@ def _predict_partial(*, activation: str) -> float:
 E7_PRINTED = Claim(
     id="dc/E7-as-read",
     items=("E7", "Eq7"),
-    title="Every activation of the paper's table has a tangent kernel (as read)",
+    title="Every activation of Table 1 has a tangent kernel (as read)",
     statement=r"\sum_k k\, a_k^2 < \infty \quad"
     r" \mathrm{for}\; \sigma(x) = \sqrt{2}\, 1\{x \ge 0\}",
     source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
@@ -496,7 +496,7 @@ E7_PRINTED = Claim(
 E7_CORRECTED = Claim(
     id="dc/E7-corrected",
     items=("E7", "Eq7"),
-    title="The step's slope energy grows without bound",
+    title="The slope energy of the step function grows like the root of the order",
     statement=r"\sum_{k \le N} k\, a_k^2 \sim c \sqrt N",
     source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
     evidence=Evidence.NUMERIC,

@@ -115,7 +115,7 @@ THM_34 = Claim(
     id="dc/thm3.4",
     loose=True,
     items=("Thm3.4", "E5"),
-    title="Depth makes the tangent kernel diagonal: the printed rate",
+    title="Depth makes the tangent kernel diagonal, at the printed rate",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le 2 B(L/2, \delta), \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption A", "L/2 need not be whole (E5)"),
     source=Source(KEY, "Theorem 3.4", Reading.READING),
@@ -144,9 +144,10 @@ THM_34 = Claim(
     max_examples=100,
     uses=("dc/lemC.14", "dc/thm3.2"),
     finding=(
-        "More than a factor 2 is never needed: by dc/thm3.4-envelope the ratio is at most"
-        " B(L, delta), half of the square of this bound. The factor tends to 2 where the"
-        " bound tends to one, and grows like its inverse with depth."
+        "The bound is at least twice what is needed: by dc/thm3.4-envelope the ratio"
+        " is at most B(L, delta), half of the square of this bound. The factor tends"
+        " to 2 where the bound tends to one, and grows with depth like the inverse of"
+        " the bound."
     ),
 )
 
@@ -172,7 +173,7 @@ def _wrong_attained(*, mu: float, delta: float, depth: int) -> list[float]:
 THM_34_ATTAINED = Claim(
     id="dc/thm3.4-attained",
     items=("Thm3.4", "E6"),
-    title="The ratio of the quadratic activation, at every depth",
+    title="The tangent ratio of the quadratic activation at every depth",
     statement=r"t_L = \frac{\sum_h r_h \prod_{l=h}^{L-1} (1 - \mu + 2\mu r_l)}"
     r"{\sum_h (1 + \mu)^h}, \quad r_{l+1} = r_l (1 - \mu (1 - r_l))",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
@@ -193,7 +194,10 @@ THM_34_ATTAINED = Claim(
 THM_34_MAXIMUM = Claim(
     id="dc/thm3.4-maximum",
     items=("Thm3.4", "E6"),
-    title="No activation with the same mu has a larger tangent ratio than the quadratic",
+    title=(
+        "Of all activations with the same mu, the quadratic one has the largest"
+        " tangent ratio"
+    ),
     statement=r"\frac{|T_{ij}|}{T_{11}} \le t_L, \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
@@ -217,11 +221,11 @@ THM_34_MAXIMUM = Claim(
     max_examples=100,
     uses=("dc/lemC.14-sharp", "dc/lemC.14-certificate", "dc/thm3.2-sharp"),
     finding=(
-        "The best bound in delta and mu, at every depth: the activation with energies"
-        " (0, 1 - mu, mu) has the largest correlations, the slopes that fall least, and"
-        " the smallest D. For normalised ReLU at rho = 0.99 and L = 100 the printed bound"
-        " is 0.076, that of the correlations 3.0e-5, the largest ratio 1.2e-19, and"
-        " ReLU's own 9.1e-27."
+        "The best bound in terms of delta and mu, at every depth: the activation with"
+        " energies (0, 1 - mu, mu) has the largest correlations, slopes that fall"
+        " least, and the smallest D. For normalised ReLU at rho = 0.99 and L = 100"
+        " the printed bound is 0.076, the bound of the correlations 3.0e-5, the"
+        " largest ratio 1.2e-19, and that of ReLU itself 9.1e-27."
     ),
 )
 
@@ -254,7 +258,7 @@ def _wrong_envelope(
 THM_34_ENVELOPE = Claim(
     id="dc/thm3.4-envelope",
     items=("Thm3.4", "E6"),
-    title="The tangent ratio obeys the bound of the correlations, at every depth",
+    title="The tangent ratio obeys the bound on correlations, at every depth",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le r_L \le B(L, \delta), \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
@@ -277,8 +281,8 @@ THM_34_ENVELOPE = Claim(
     max_examples=100,
     uses=("dc/thm3.4-maximum", "dc/thm3.2"),
     finding=(
-        "Half of (1 - mu/2)^(L - L_0), without a threshold depth: each term of the sum"
-        " over layers is at most D^(L - h) r_L."
+        "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"
+        " of the sum over layers is at most D^(L - h) r_L."
     ),
 )
 
@@ -408,7 +412,7 @@ COR_35 = Claim(
     id="dc/cor3.5",
     loose=True,
     items=("Cor3.5", "AsmA"),
-    title="The condition number of the tangent kernel, printed",
+    title="The condition number of the tangent kernel: Corollary 3.5 as stated",
     statement=r"\kappa(T) \le 1 + 4n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption A", "L at least the printed threshold"),
     source=Source(KEY, "Corollary 3.5", Reading.READING),
@@ -421,11 +425,11 @@ COR_35 = Claim(
     uses=("dc/thm3.4",),
     version=2,
     finding=(
-        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,400 times"
-        " what any activation reaches (dc/cor3.5-maximum), at n = 2, mu = 0.59, delta ="
-        " 1/2 and 8 layers, and 43,000 times for three inputs. Half the depth is given"
-        " away where the ratio is estimated (dc/thm3.4), and the threshold depth is twice"
-        " what is needed."
+        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,400"
+        " times what any activation reaches (dc/cor3.5-maximum): that is at n = 2, mu"
+        " = 0.59, delta = 1/2 and 8 layers; for three inputs it is 43,000 times. The"
+        " estimate of the ratio wastes half of the depth (dc/thm3.4), and the"
+        " threshold depth is twice what is needed."
     ),
 )
 
@@ -446,15 +450,17 @@ COR_35_SHARP = Claim(
     must_refute=_wrong_sharp_condition,
     uses=("dc/thm3.4-envelope", "dc/cor3.3"),
     finding=(
-        "As for the top-layer kernel (dc/cor3.3) kappa - 1 is at most a third of the"
-        " bound's: 2/3 against 2 for two inputs of correlation 1/2, mu = 1, one layer."
+        "As for the top-layer kernel (dc/cor3.3), kappa - 1 is at most a third of its"
+        " bound: 2/3 against 2 for two inputs of correlation 1/2, mu = 1, one layer."
     ),
 )
 
 COR_35_MAXIMUM = Claim(
     id="dc/cor3.5-maximum",
     items=("Cor3.5", "E6", "AsmA"),
-    title="The condition number from the largest ratio: equality for two inputs",
+    title=(
+        "Sharp condition number from the largest tangent ratio, attained by two inputs"
+    ),
     statement=r"\kappa(T) \le \frac{1 + (n - 1) t_L}{1 - (n - 1) t_L},"
     r" \quad (n - 1) t_L < 1",
     assumptions=("assumption A",),
@@ -535,7 +541,7 @@ THM_38 = Claim(
     id="dc/thm3.8",
     loose=True,
     items=("Thm3.8", "AsmB"),
-    title="The smallest eigenvalue of the tangent kernel, printed",
+    title="The smallest eigenvalue of the tangent kernel: Theorem 3.8 as stated",
     statement=r"\lambda_{\min}(T) \ge \left(1 - 2 B(L/2, \delta)\right) T_{11},"
     r" \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption B",),
@@ -549,7 +555,7 @@ THM_38 = Claim(
     uses=("dc/lemC.8",),
     version=2,
     finding=(
-        "1 - lambda_min / T_11 is below half of what is allowed, as for the ratio in"
+        "1 - lambda_min / T_11 is below half of its bound, like the ratio in"
         " dc/thm3.4; dc/thm3.8-maximum is attained."
     ),
 )
@@ -557,7 +563,10 @@ THM_38 = Claim(
 THM_38_MAXIMUM = Claim(
     id="dc/thm3.8-maximum",
     items=("Thm3.8", "AsmB", "E6"),
-    title="The smallest eigenvalue from the largest ratio: equality for equal correlations",
+    title=(
+        "Smallest tangent eigenvalue from the largest ratio, attained by equal"
+        " correlations"
+    ),
     statement=r"\lambda_{\min}(T) \ge (1 - t_L)\, T_{11} \ge (1 - B(L, \delta))\, T_{11},"
     r" \quad L \ge 0",
     assumptions=("assumption B",),
@@ -608,7 +617,10 @@ COR_39 = Claim(
     id="dc/cor3.9",
     loose=True,
     items=("Cor3.9", "AsmB"),
-    title="The condition number of the tangent kernel under assumption B, printed",
+    title=(
+        "The tangent kernel's condition number under Assumption B: Corollary"
+        " 3.9 as stated"
+    ),
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption B", "L at least the printed threshold"),
     source=Source(KEY, "Corollary 3.9", Reading.READING),
@@ -648,16 +660,19 @@ COR_39 = Claim(
     uses=("dc/thm3.8",),
     version=2,
     finding=(
-        "15 times too large at least, at every n: kappa - 1 = n t/(1 - t) with t = 1/16"
-        " (mu = 1, equal correlations of 1/2, two layers), where the bound has 2n times"
-        " 1/2; 72 times as mu goes to zero. dc/cor3.9-maximum is attained."
+        "Loose by a factor of 15 or more at every n: kappa - 1 = n t/(1 - t) with t ="
+        " 1/16 (mu = 1, equal correlations of 1/2, two layers), and the bound has n."
+        " As mu goes to zero the factor is 72. dc/cor3.9-maximum is attained."
     ),
 )
 
 COR_39_MAXIMUM = Claim(
     id="dc/cor3.9-maximum",
     items=("Cor3.9", "AsmB", "E6"),
-    title="Condition numbers from the largest ratio: equality for equal correlations",
+    title=(
+        "Sharp condition number from the largest tangent ratio, attained by"
+        " equal correlations"
+    ),
     statement=r"\kappa(T) \le 1 + \frac{n t_L}{1 - t_L} \le \begin{cases}"
     r" 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"

@@ -111,7 +111,12 @@ BOTH, SHALLOWER, DEEPER = slice(None), slice(0, 1), slice(1, None)
 
 
 def trained(
-    *, rivals: tuple[str, ...], where: str, depths: slice = BOTH, **parts: Any
+    *,
+    rivals: tuple[str, ...],
+    where: str,
+    depths: slice = BOTH,
+    reading: Reading = Reading.READING,
+    **parts: Any,
 ) -> Claim:
     """Return a claim on NormReLU's networks against those of `rivals`, by depth."""
     cases = {
@@ -120,7 +125,7 @@ def trained(
     }
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return Claim(
-        source=Source("agarwal2021deep", where, Reading.READING),
+        source=Source("agarwal2021deep", where, reading),
         evidence=Evidence.TREND,
         cases=cases["small"],
         larger_cases={"full": cases["full"], "gpu": cases["paper"]},
@@ -144,7 +149,10 @@ FASTER = _effect(
     id="dc/fig3",
     figure="normrelu_figure_3",
     items=("Fig3", "Sec11"),
-    title="Very deep networks fit better with NormReLU than with either normalisation",
+    title=(
+        "Very deep networks fit better with NormReLU than with batch or layer"
+        " normalisation"
+    ),
     statement=r"\text{training accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
     where="Figure 3",
@@ -156,7 +164,10 @@ FASTER = _effect(
 BETTER = _effect(
     id="dc/fig3-test",
     items=("Fig3",),
-    title="Very deep networks generalise better with NormReLU than with either",
+    title=(
+        "Very deep networks generalise better with NormReLU than with either"
+        " normalisation"
+    ),
     statement=r"\text{test accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
     where="Figure 3",
@@ -169,7 +180,10 @@ BETTER = _effect(
 SHALLOW = _effect(
     id="dc/fig3-shallow",
     items=("Fig3",),
-    title="Less deep networks, too, fit better with NormReLU than batch-normalised",
+    title=(
+        "Networks of moderate depth, too, fit better with NormReLU than"
+        " batch-normalised"
+    ),
     statement=r"\text{training accuracy at the end: NormReLU} - \text{BatchNorm} \ge 0.05",
     rivals=("batch",),
     where="Figure 3",
@@ -177,17 +191,17 @@ SHALLOW = _effect(
     measure=_TRAINING,
     **unmet((0.05, None), (-0.05, None)),
     finding=(
-        "At 16 layers batch normalisation still trains at the largest rate of the grid,"
-        " and fits 97 % of the digits where NormReLU fits 98 %: by the last epoch the"
-        " advantage is below the smallest effect. After the first epoch it is not"
-        " (dc/fig3-first)."
+        "At 16 layers batch normalisation still trains at the largest rate of the"
+        " grid and fits 97 % of the digits, NormReLU 98 %. By the last epoch the"
+        " advantage is below the smallest effect of interest; after the first epoch"
+        " it is not (dc/fig3-first)."
     ),
 )
 
 FIRST = _effect(
     id="dc/fig3-first",
     items=("Fig3",),
-    title="Networks with NormReLU are ahead of both normalisations after one epoch",
+    title="After one epoch, networks with NormReLU are ahead of both normalisations",
     statement=r"\text{training accuracy after an epoch: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
     where="Figure 3",
@@ -198,7 +212,9 @@ FIRST = _effect(
 NORMALISED = _effect(
     id="dc/fig3-relu",
     items=("Fig3",),
-    title="Without normalisation of any kind very deep ReLU networks fit worse",
+    title=(
+        "Very deep ReLU networks without any normalisation fit worse than with NormReLU"
+    ),
     statement=r"\text{training accuracy at the end: NormReLU} - \text{ReLU} \ge 0.05",
     rivals=("relu",),
     where="Section 7",
@@ -211,7 +227,7 @@ SELU = _effect(
     id="dc/fig7",
     figure="normrelu_figure_7",
     items=("Fig7",),
-    title="Fully connected networks generalise with NormReLU as with SELU",
+    title="Fully connected networks generalise as well with NormReLU as with SELU",
     statement=r"|\text{test accuracy: NormReLU} - \text{SELU}| \le 0.05",
     rivals=("selu",),
     where="Figure 7",
@@ -223,7 +239,9 @@ SELU = _effect(
 DOTS = _effect(
     id="dc/fig1-relu",
     items=("Fig1",),
-    title="Dot products of test inputs stay smaller in training than with plain ReLU",
+    title=(
+        "Trained NormReLU networks have smaller dot products of test inputs than ReLU's"
+    ),
     statement=r"\overline{|\cos|}_L\text{ at the end: ReLU} - \text{NormReLU} \ge 0.1",
     rivals=("relu",),
     where="Figure 1",
@@ -235,7 +253,7 @@ FALL = trained(
     id="dc/fig1",
     figure="normrelu_figure_1",
     items=("Fig1",),
-    title="Dot products of test inputs fall in training, normalised in any way",
+    title="Training lowers the dot products of test inputs, under every normalisation",
     statement=(
         r"\overline{|\cos|}_L\text{ at the start} >"
         r" \overline{|\cos|}_L\text{ at the end}"
@@ -261,6 +279,7 @@ RATES = trained(
     compare=AtLeast(),
     must_refute=_the_whole_grid,
     finding=(
-        "Both rates are known to a step of the grid, a factor 3, and with two networks."
+        "Both rates are known to one step of the grid, a factor of 3, from two"
+        " networks."
     ),
 )

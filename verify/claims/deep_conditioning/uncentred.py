@@ -52,7 +52,7 @@ _RAW = tuple(n for n in NONLINEAR if n != NORMRELU)
 DEF_C20 = Claim(
     id="dc/defC.20",
     items=("DefC.20",),
-    title="The coefficient of non-affinity, for any activation",
+    title="The coefficient of non-affinity nu of any activation",
     statement=r"\nu = 1 - a_0^2 - a_1^2 = \sum_{k \ge 2} a_k^2",
     assumptions=("unit second moment, not centred",),
     source=Source(KEY, "Definition C.20"),
@@ -80,7 +80,9 @@ def _wrong_energy(*, activation: Subject) -> float:
 LEM_C21 = Claim(
     id="dc/lemC.21",
     items=("LemC.21",),
-    title="nu is at most one: attained where neither mean nor linear part is",
+    title=(
+        "nu is at most one, with equality for activations without mean and linear part"
+    ),
     statement=r"\nu \le 1",
     source=Source(KEY, "Lemma C.21"),
     evidence=Evidence.SEARCH,
@@ -106,7 +108,7 @@ def _wrong_first_energies(*, activation: Subject) -> float:
 LEM_C21_POSITIVE = Claim(
     id="dc/lemC.21-positive",
     items=("LemC.21",),
-    title="nu is positive unless the activation is affine: any energy bounds it",
+    title="nu is at least the energy of higher Hermite terms: positive unless affine",
     statement=r"\nu \ge \sum_{k=2}^{8} a_k^2 > 0",
     source=Source(KEY, "Lemma C.21"),
     evidence=Evidence.SEARCH,
@@ -159,7 +161,7 @@ def _steps() -> Any:
 LEM_C23 = Claim(
     id="dc/lemC.23",
     items=("LemC.23",),
-    title="The dual increases and is convex on [0, 1]: every term of its series does",
+    title="The dual is increasing and convex on [0, 1], as every term of its series is",
     statement=r"\Delta^j \hat\sigma(\rho) \ge \sum_{k \le 8} a_k^2\, \Delta^j \rho^k"
     r" \ge 0, \quad j = 1, 2 \quad \mathrm{on}\; [0, 1]",
     source=Source(KEY, "Lemma C.23"),
@@ -183,26 +185,25 @@ LEM_C23 = Claim(
 
 
 def _exact_fixed_point(found: Law) -> Any:
-    """Smallest fixed point in [0, 1], by bisection at 60 digits."""
+    """Smallest fixed point in [0, 1], to 30 digits."""
     with mpmath.workprec(BITS):
         total = found.moment()
-        low, high = mpmath.mpf(0), mpmath.mpf(1)
+
+        def above(rho: Any) -> Any:
+            return found.dual(rho) / total - rho
+
         # The dual is convex: below the diagonal somewhere, or not at all before 1.
-        probe = high
+        high = mpmath.mpf(1) / 2
         for _ in range(60):
-            probe = (1 + probe) / 2 if probe < 1 else mpmath.mpf(1) / 2
-            if found.dual(probe) / total < probe:
-                high = probe
+            if above(high) < 0:
                 break
+            high = (1 + high) / 2
         else:
             return mpmath.mpf(1)
-        for _ in range(90):
-            middle = (low + high) / 2
-            if found.dual(middle) / total > middle:
-                low = middle
-            else:
-                high = middle
-        return (low + high) / 2
+        low = mpmath.mpf(0)
+        if above(low) <= 0:
+            return low
+        return mpmath.findroot(above, (low, high), solver="anderson", tol=1e-60)
 
 
 def _predict_fixed_point(*, activation: Subject) -> float:
@@ -243,7 +244,10 @@ def _excess(case: Any) -> float:
 LEM_C26 = Claim(
     id="dc/lemC.26",
     items=("LemC.26",),
-    title="Where correlations go: the smallest fixed point",
+    title=(
+        "The dual's smallest fixed point is below one exactly if its slope at"
+        " one exceeds one"
+    ),
     statement=r"\hat\sigma(\bar\rho) = \bar\rho, \quad"
     r" \bar\rho < 1 \Leftrightarrow D > 1",
     assumptions=("unit second moment",),
@@ -308,7 +312,7 @@ _EXPANDING = (
 LEM_C24 = Claim(
     id="dc/lemC.24",
     items=("LemC.24",),
-    title="Above the fixed point the dual lies below a parabola",
+    title="Above its fixed point the dual lies below a parabola",
     statement=r"\hat\sigma(\rho) \le \rho - \nu (\rho - \bar\rho)(1 - \rho),"
     r" \quad \rho \in [\bar\rho, 1]",
     assumptions=("unit second moment", "a fixed point below one"),
@@ -357,7 +361,7 @@ def _wrong_near_one(*, activation: Subject, share: float) -> float:
 LEM_C28_1 = Claim(
     id="dc/lemC.28-near-one",
     items=("LemC.28",),
-    title="Uncentred: near-duplicates drift apart",
+    title="Uncentred activations: one layer moves near-duplicates apart",
     statement=r"\hat\sigma(1 - \delta) \le 1 - (1 + \nu \bar\delta / 2)\,\delta,"
     r" \quad 0 \le \delta \le \bar\delta / 2, \quad \bar\delta = 1 - \bar\rho",
     source=Source(KEY, "Lemma C.28 (1)"),
@@ -394,7 +398,7 @@ def _wrong_above(*, activation: Subject, share: float) -> float:
 LEM_C28_2 = Claim(
     id="dc/lemC.28-above",
     items=("LemC.28",),
-    title="Uncentred: correlations above the fixed point contract to it",
+    title="Uncentred activations: correlations above the fixed point contract to it",
     statement=r"0 \le \hat\sigma(\rho) - \bar\rho \le (1 - \nu \bar\delta / 2)"
     r" (\rho - \bar\rho), \quad \bar\rho \le \rho \le (1 + \bar\rho) / 2",
     source=Source(KEY, "Lemma C.28 (2)"),
@@ -431,7 +435,7 @@ def _wrong_below(*, activation: Subject, share: float) -> float:
 LEM_C28_3 = Claim(
     id="dc/lemC.28-below",
     items=("LemC.28",),
-    title="Uncentred: correlations below the fixed point contract to it",
+    title="Uncentred activations: correlations below the fixed point contract to it",
     statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
     r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
     source=Source(KEY, "Lemma C.28 (3)"),
@@ -474,7 +478,10 @@ def _negatives() -> Any:
 LEM_C28_4 = Claim(
     id="dc/lemC.28-negative",
     items=("LemC.28",),
-    title="Uncentred: negative correlations rise by the mean's energy in each layer",
+    title=(
+        "Uncentred activations: negative correlations rise by the mean's energy"
+        " per layer"
+    ),
     statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad -1 \le \rho \le 0",
     source=Source(KEY, "Lemma C.28 (4)"),
     evidence=Evidence.SEARCH,
@@ -601,7 +608,7 @@ def _wrong_algebraic(*, activation: Subject, rho: float, depth: int) -> float:
 LEM_C32 = Claim(
     id="dc/lemC.32",
     items=("LemC.32",),
-    title="Slope one: correlations reach one, but only algebraically",
+    title="Slope one at rho = 1: correlations tend to one, but only algebraically",
     statement=r"1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu (L - L')},"
     r" \quad L' = \lceil 1 / a_0^2 \rceil \;\mathrm{for}\; \rho < 0",
     assumptions=("D = 1", "mean not zero"),

@@ -225,7 +225,10 @@ def _exponential_length(*, depth: int, width: int, **_: Any) -> float:
 ONE_LAYER = Claim(
     id="dc/lemC.4-variance",
     items=("LemC.4", "Eq1", "Eq7"),
-    title="One hidden layer: variances of both kernels from fourth moments, at any width",
+    title=(
+        "One hidden layer: variances of both kernels from fourth moments, at"
+        " every width"
+    ),
     statement=r"m\,\mathrm{Var}\,K^{(m)} = \mathbb{E}\,\sigma(u)^2\sigma(v)^2 -"
     r" \hat\sigma(\rho)^2, \quad m\,\mathrm{Var}\,\Theta^{(m)} = m\,\mathrm{Var}\,K^{(m)}"
     r" + 2\rho\,\mathrm{Cov}(\sigma\sigma, \sigma'\sigma') +"
@@ -268,7 +271,7 @@ ONE_LAYER = Claim(
 DEEP = Claim(
     id="dc/E13-fluctuations",
     items=("E13", "E3"),
-    title="Deep networks: fluctuations of the kernel add up layer by layer",
+    title="Finite-width fluctuations of the deep kernel accumulate layer by layer",
     statement=r"V^{(l+1)} = \mathrm{Cov}(\sigma\sigma, \sigma\sigma) + \partial F\,"
     r" V^{(l)}\, \partial F^T, \quad m\,\mathrm{Var}\,K^{(m)} = V^{(L)} + O(1/m)",
     assumptions=("three hidden layers", "extrapolated from widths m and 2 m"),
@@ -308,7 +311,9 @@ DEEP = Claim(
 TANGENT = Claim(
     id="dc/eq7-fluctuations",
     items=("Eq7", "E13"),
-    title="Deep networks: fluctuations of the tangent kernel add up layer by layer",
+    title=(
+        "Finite-width fluctuations of the deep tangent kernel accumulate layer by layer"
+    ),
     statement=r"m\,\mathrm{Var}\,\Theta^{(m)}_{ab} = A_{ab,ab} + B_{ab,ab} + B_{ab,ba}"
     r" + O(1/m)",
     assumptions=(
@@ -351,7 +356,9 @@ TANGENT = Claim(
 CHAIN = Claim(
     id="dc/E13-length",
     items=("E13", "Eq16"),
-    title="Deep ReLU networks: the fourth moment of a length, exactly at every width",
+    title=(
+        "Fourth moment of the output length of deep ReLU networks, exact at every width"
+    ),
     statement=r"\mathbb{E}|\Phi(x)|^4 = (1 + 5/m)^L \,(\mathbb{E}|\Phi(x)|^2)^2",
     assumptions=("ReLU, uncentred, scaled to keep the mean squared length",),
     source=Source(
@@ -372,7 +379,7 @@ CHAIN = Claim(
 BIAS = Claim(
     id="dc/lemC.4-bias",
     items=("LemC.4", "E3"),
-    title="Deep narrow networks: the mean of the kernel with its term of order 1/width",
+    title="Deep narrow networks: the mean top-layer kernel to order 1/width",
     statement=r"\mathbb{E}\,K^{(m)} = K + \frac1m \left(\partial F\, k + \tfrac12\,"
     r" \partial^2 F : V\right) + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers",),
@@ -410,7 +417,7 @@ BIAS = Claim(
 TANGENT_BIAS = Claim(
     id="dc/eq7-bias",
     items=("Eq7", "LemC.4"),
-    title="Deep narrow networks: the mean tangent kernel with its term of order 1/width",
+    title="Deep narrow networks: the mean tangent kernel to order 1/width",
     statement=r"\mathbb{E}\,\Theta^{(m)} = \Theta + \frac1m \theta"
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers, one output",),

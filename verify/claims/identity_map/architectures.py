@@ -118,10 +118,17 @@ def _identity_claim(what: str, item: str, kinds: tuple[str, ...], title: str) ->
     )
 
 
-B1 = _identity_claim("B1", "B1", ("linear",), "Linear networks can be the identity")
-B2 = _identity_claim("B2", "B2", ("relu",), "ReLU networks can be the identity")
+B1 = _identity_claim(
+    "B1", "B1", ("linear",), ("Linear networks can represent the identity exactly")
+)
+B2 = _identity_claim(
+    "B2", "B2", ("relu",), ("ReLU networks can represent the identity exactly")
+)
 B3 = _identity_claim(
-    "B3", "B3", ("convolution", "relu_conv"), "Convolutional networks can, at any size"
+    "B3",
+    "B3",
+    ("convolution", "relu_conv"),
+    ("Convolutional networks can represent the identity exactly, at any image size"),
 )
 
 # --- Table 1 --------------------------------------------------------------------------
@@ -307,13 +314,13 @@ TABLE_1 = Claim(
     measure=_measure_count,
     compare=Identical(),
     must_refute=_one_layer_more,
-    finding="Recounted from the layers themselves: no entry is wrong.",
+    finding="Counted from the layers themselves; no entry is wrong.",
 )
 
 FORMULA = Claim(
     id="id/tab1-formula",
     items=("Tab1",),
-    title="The formulas behind Table 1",
+    title="The formulas behind the parameter counts of Table 1",
     statement=(
         r"\text{FCN: } d^2 \text{ or } 2dh+(L-2)h^2;\qquad"
         r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
@@ -378,7 +385,9 @@ def _half_again(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
 VARIANCES = Claim(
     id="id/Fig31-variances",
     items=("Fig31",),
-    title="Variances of the initial schemes, by the framework's own initialisers",
+    title=(
+        "Variances of the initialisation schemes match the framework's own initialisers"
+    ),
     statement=(
         r"\tfrac1{f_if_o},\; \tfrac1{\sqrt{f_if_o}},\; \tfrac1{3f_i},\;"
         r" \tfrac2{f_i+f_o},\; \tfrac2{f_i},\; \tfrac1{\max(f_i,f_o)}"
@@ -428,7 +437,7 @@ def _without_relu(*, scheme: str, channels: int, times: float, draws: int) -> fl
 SHRINK = Claim(
     id="id/Err6-shrink",
     items=("Err6",),
-    title="By how much a layer shrinks its signal at the start",
+    title="The factor by which a ReLU layer shrinks its signal at initialisation",
     statement=r"\mathrm{rms}(z_{l+1}) = \sqrt{f_i s^2/2}\;\mathrm{rms}(z_l)",
     source=Source(
         KEY, "Section 3, default initialisation; the law is He et al.'s", Reading.OURS
@@ -494,10 +503,11 @@ ERR_6 = Claim(
     expected=Outcome.REFUTED,
     assumptions=("float32", "128 channels, 5 × 5", "no biases"),
     finding=(
-        "With variance 1/(f_i f_o) a signal shrinks 80-fold in every ReLU layer; at 20"
-        " layers the gradients are so small that in float32 a step of the paper's rate"
-        " leaves every weight as it was, bit for bit. Read as the square of the variance,"
-        " or replaced by the framework's default, the network moves."
+        "With variance 1/(f_i f_o) a signal shrinks 80-fold in every ReLU layer. At"
+        " 20 layers the gradients are so small that in float32 a step at the paper's"
+        " rate leaves every weight unchanged, bit for bit. If 1/(f_i f_o) is read as"
+        " the square of the variance, or the framework's default is used, the weights"
+        " move."
     ),
     uses=("id/Err6-shrink",),
 )
@@ -505,7 +515,9 @@ ERR_6 = Claim(
 START = Claim(
     id="id/Err6-corrected",
     items=("Err6",),
-    title="From which initial weights 20 layers can move",
+    title=(
+        "Initial variances at which gradient steps move a CNN of 20 layers in float32"
+    ),
     statement=(
         r"W - \eta\nabla\mathcal L\ne W \text{ in float32 at } \sigma^2=(f_if_o)^{-1/2}"
         r"\text{ and } \tfrac1{3f_i}"
@@ -543,7 +555,7 @@ def _no_boundary(*, kernel: int, side: int, row: int, column: int) -> float:
 COVERAGE = Claim(
     id="id/Err7-corrected",
     items=("Err7",),
-    title="The share of a map that one neuron sees",
+    title="The share of a feature map that one neuron sees",
     statement=(
         r"\frac{|\{(i,j):\; |i-r|\le\lfloor K/2\rfloor,\;"
         r" |j-c|\le\lfloor K/2\rfloor\}|}{HW}"
@@ -568,7 +580,9 @@ def _half(*, kernel: int, side: int, row: int, column: int) -> float:
 ERR_7 = Claim(
     id="id/Err7-as-printed",
     items=("Err7",),
-    title="With 29 x 29 kernels each neuron sees at least half of a 28 x 28 map",
+    title=(
+        "With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map"
+    ),
     statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
     source=Source(KEY, "Section 3.4"),
     evidence=Evidence.NUMERIC,
@@ -609,7 +623,7 @@ def _sum_of_kernels(*, kernel: int, layers: int) -> int:
 FIELD = Claim(
     id="id/Err7-field",
     items=("Err7", "Fig9"),
-    title="The receptive field of several layers",
+    title="The receptive field of several convolutional layers",
     statement=r"L(K-1)+1",
     source=Source(KEY, "Section 3.4, receptive fields"),
     evidence=Evidence.NUMERIC,

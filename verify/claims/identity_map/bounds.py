@@ -80,7 +80,7 @@ def _one_channel(*, kind: str, side: int, channels: int, kernel: int) -> float:
 EQ_8 = Claim(
     id="id/eq8",
     items=("Eq8",),
-    title="How long a patch can be",
+    title="The largest possible norm of an image patch",
     statement=r"\|P\|\le B\sqrt{K^2C}\quad\text{for } |\text{pixels}|\le B",
     source=Source(KEY, "Equation 8"),
     evidence=Evidence.SEARCH,
@@ -132,7 +132,7 @@ _SELECTED = (
 EQ_9 = Claim(
     id="id/eq9",
     items=("Eq9",),
-    title="How much of the identity one image can leave open, as printed",
+    title="Norm of the identity outside the trained patches: Equation 9 as printed",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\sqrt{nC}",
     source=Source(KEY, "Equation 9"),
     evidence=Evidence.SEARCH,
@@ -141,13 +141,15 @@ EQ_9 = Claim(
     measure=_measure_selector,
     compare=AtMost(rounding=1e-12),
     must_refute=_spectral,
-    finding="Attained by one direction of one channel; else √n or √C too large.",
+    finding=(
+        "Attained by one direction of one channel; otherwise too large by √n or √C."
+    ),
 )
 
 EQ_9_SHARP = Claim(
     id="id/eq9-sharp",
     items=("Eq9",),
-    title="How much of the identity one image can leave open",
+    title="Norm of the identity outside the trained patches: a sharper bound",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\min(\sqrt n,\sqrt C)",
     source=Source(KEY, "Equation 9; the sharper form is ours", Reading.OURS),
     evidence=Evidence.SEARCH,
@@ -156,7 +158,9 @@ EQ_9_SHARP = Claim(
     measure=_measure_selector,
     compare=AtMost(rounding=1e-12),
     must_refute=_spectral,
-    finding="Λ has orthonormal columns, so that √C comes free, and √n with it.",
+    finding=(
+        "Λ has orthonormal columns, which gives both √C and √n without further cost."
+    ),
 )
 
 # --- chi-square tails -----------------------------------------------------------------
@@ -186,7 +190,7 @@ _TAILS = grid(zeta=(1.0, 1.5, 3.0, 10.0, 40.0), dof=(1, 2, 3, 16, 128))
 CHI_2 = Claim(
     id="id/chi2-exact",
     items=("Chi2",),
-    title="Exact chi-square tails",
+    title="Exact tail probabilities of the chi-square distribution",
     statement=r"P(\chi^2_C\ge\zeta C) = Q(C/2,\,\zeta C/2)",
     source=Source(KEY, "Before equation 10"),
     evidence=Evidence.NUMERIC,
@@ -213,7 +217,7 @@ EQ_10 = Claim(
     id="id/eq10",
     loose=True,
     items=("Eq10", "Chi2"),
-    title="A direction that was not trained keeps no more than a chi-square",
+    title="The initial weights of one untrained direction have a chi-square tail",
     statement=r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
     source=Source(KEY, "Equation 10"),
     evidence=Evidence.NUMERIC,
@@ -223,8 +227,8 @@ EQ_10 = Claim(
     compare=AtMost(relative=1e-12),
     must_refute=_squared_chernoff,
     finding=(
-        "Loose by two at least, for many channels at their mean: the bound is one there,"
-        " the tail a half."
+        "Loose by a factor of 2 or more: for many channels at their mean the bound is"
+        " one and the tail a half."
     ),
 )
 
@@ -256,7 +260,7 @@ EQ_11 = Claim(
     id="id/eq11",
     loose=True,
     items=("Eq11",),
-    title="All directions that were not trained, at once",
+    title="The initial weights of all untrained directions together obey a union bound",
     statement=(
         r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big)"
         r" \le \delta"
@@ -270,10 +274,10 @@ EQ_11 = Claim(
     must_refute=_of_one,
     assumptions=("initial weights independent N(0, σ²)", "the least M that is allowed"),
     finding=(
-        "Never nearer than a factor of two, which it approaches for one direction, many"
-        " channels and δ near one: with the least M the level is Chernoff's, whose bound"
-        " is one at the mean, where the tail is a half. At δ = 0.05 it is 8 to 200 times"
-        " the probability; the exact level is id/eq11-exact."
+        "Loose by a factor of 2 or more. The factor tends to 2 for one direction,"
+        " many channels and δ near one: with the least M the level is Chernoff's,"
+        " whose bound at the mean is one, where the tail is a half. At δ = 0.05 the"
+        " bound is 8 to 200 times the probability; the exact level is id/eq11-exact."
     ),
 )
 
@@ -302,7 +306,7 @@ def _printed_level(*, nullity: int, channels: int, delta: float) -> float:
 EQ_11_SHARP = Claim(
     id="id/eq11-exact",
     items=("Eq11",),
-    title="The exact level of all directions at once",
+    title="The exact level that the weights of all untrained directions stay below",
     statement=r"P(\chi^2_C < q)^n = 1-\delta",
     source=Source(KEY, "Equation 11; the exact level is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -337,7 +341,7 @@ _FAILURES = (
 ERR_4 = Claim(
     id="id/Err4-as-printed",
     items=("Err4",),
-    title="The least probability of failure that a constant M allows, as printed",
+    title="The least probability of failure for a constant M, as printed",
     statement=r"\delta_0 = \frac{2n}{C(M-\log M-1)}",
     source=Source(KEY, "After equation 11"),
     evidence=Evidence.NUMERIC,
@@ -348,8 +352,9 @@ ERR_4 = Claim(
     must_hold=_exact_failure,
     expected=Outcome.REFUTED,
     finding=(
-        "The printed form follows from exp(−x) < 1/x and can exceed one, where it says"
-        " nothing: 2.99 at C = 1, n = 10, M = 10, for an exact value of 0.351."
+        "The printed form follows from exp(−x) < 1/x and can exceed one, where it is"
+        " vacuous: it is 2.99 at C = 1, n = 10, M = 10, where the exact value is"
+        " 0.351."
     ),
 )
 
@@ -483,7 +488,7 @@ _ERRORS = (
 THEOREM_2 = Claim(
     id="id/thm2",
     items=("Thm2", "Eq12"),
-    title="One trained convolution errs by no more than the explicit bound",
+    title="The error of one trained convolution obeys the explicit bound of Theorem 2",
     statement=(
         r"\mathrm{MSE}\le\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
         r"+\sqrt{nC}\Big]^2\frac{B^2K^2C}{C}"
@@ -498,17 +503,18 @@ THEOREM_2 = Claim(
     assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
     uses=("id/conv",),
     finding=(
-        "On small images 480 to 13,500 times the largest error found, the sharper form"
-        " 39 to 725 times: √n adds up all directions as if a patch lay along each. With"
-        " one direction left of 400 channels, that of a constant image, it is 1.4 times"
-        " the error, the sharper form 1.3 times."
+        "On small images the bound is 480 to 13,500 times the largest error found,"
+        " and the sharper form 39 to 725 times: √n adds up all directions as if a"
+        " patch lay along each. With one untrained direction of 400 channels, that of"
+        " a constant image, it is 1.4 times the error, and the sharper form 1.3"
+        " times."
     ),
 )
 
 THEOREM_2_SHARP = Claim(
     id="id/thm2-sharp",
     items=("Thm2", "Eq12"),
-    title="A bound on the same error that is nearer to it",
+    title="The error of one trained convolution obeys a sharper bound",
     statement=(
         r"\mathrm{MSE}\le\Big[\sigma\min\big(\sqrt q,\sqrt n+\sqrt C"
         r"+\sqrt{2\log(1/\delta)}\big)+1\Big]^2\frac{B^2K^2C}{C},\quad"
@@ -558,7 +564,7 @@ def _one_more(*, nullity: int, channels: int, kernel: int, delta: float) -> floa
 EQ_12 = Claim(
     id="id/eq12",
     items=("Eq12",),
-    title="The explicit bound, with its constants",
+    title="Values of Theorem 2's explicit error bound",
     statement=(
         r"\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
         r"+\sqrt{nC}\Big]^2 B^2K^2,\quad M-1-\log M=\tfrac2C\log\tfrac n\delta"
@@ -592,7 +598,7 @@ def _growth(*, nullity: int, kernel: int, channels: int) -> float:
 ERR_8 = Claim(
     id="id/Err8-as-printed",
     items=("Err8",),
-    title="More channels lower the bound, as its division by C suggests",
+    title="More channels lower the bound of Theorem 2, as its division by C suggests",
     statement=r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big)\text{ does not grow with }C",
     source=Source(KEY, "Theorem 2"),
     evidence=Evidence.NUMERIC,
@@ -630,7 +636,7 @@ def _printed_order(*, nullity: int, kernel: int, channels: int) -> float:
 ORDER = Claim(
     id="id/Err8-corrected",
     items=("Err8", "Thm2"),
-    title="The order of Theorem 2 in the number of parameters",
+    title="The order of Theorem 2's bound in the number of parameters",
     statement=r"\tilde O\big(m(m/C-r)/C\big),\quad m=K^2C^2",
     source=Source(KEY, "Theorem 2"),
     evidence=Evidence.SYMBOLIC,

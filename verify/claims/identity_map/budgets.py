@@ -138,7 +138,10 @@ def _found_budgets(*, how: str) -> list[float]:
 BUDGETS = closed(
     id="id/release-steps",
     items=("Fig2", "Fig5"),
-    title="Budgets count from the release, and an exploded network is trained anew",
+    title=(
+        "Step budgets count from the end of the plateau; a diverged network is"
+        " retrained"
+    ),
     statement=r"t_{end}=t_r+T,\qquad\eta\leftarrow\eta\,r\text{ where }\ell_t>50\,\ell_0",
     key=KEY,
     where="Section 3, on training",
@@ -170,7 +173,9 @@ def _found_over_all(*, examples: int, loss: Any) -> list[float]:
 OVER_ALL = closed(
     id="id/Fig38-loss",
     items=("Fig38",),
-    title="Losses over thousands of images are a mean, or half a sum, over all",
+    title=(
+        "The loss over thousands of images is a mean, or half a sum, over all of them"
+    ),
     statement=r"\tfrac1{nd}\textstyle\sum(f(x)-y)^2\quad\text{or}\quad\tfrac12\sum(f(x)-y)^2",
     key=KEY,
     where="Section on more than one training image",

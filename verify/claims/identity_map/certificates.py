@@ -94,7 +94,10 @@ CLAIMS = (
     Claim(
         id="id/eq10-certified",
         items=("Eq10", "Chi2"),
-        title="The tail is at most half of its bound, at every level",
+        title=(
+            "The chi-square tail is at most half of its bound in Equation 10"
+            " (certified)"
+        ),
         statement=r"\frac{P(\chi^2_C \ge \zeta C)}"
         r"{\exp(-\frac C2 (\zeta - 1 - \log\zeta))} \le \tfrac12,"
         r" \quad 1 \le \zeta \le \zeta_{\max}",
@@ -118,7 +121,10 @@ CLAIMS = (
     Claim(
         id="id/Err4-bound",
         items=("Err4",),
-        title="The printed least probability of failure is e times too large at least",
+        title=(
+            "The printed least probability of failure is too large by a factor e or"
+            " more"
+        ),
         statement=r"n\, e^{-x} \le \frac1e \cdot \frac nx, \quad"
         r" x = \tfrac C2 (M - 1 - \log M) > 0",
         source=Source(KEY, "After equation 11; ours", Reading.OURS),
@@ -130,6 +136,9 @@ CLAIMS = (
         must_refute=_wrong_printed,
         assumptions=(_BALLS,),
         uses=("id/Err4-as-printed",),
-        finding="Valid, since it is larger, and at times above one: nothing then.",
+        finding=(
+            "The printed value is valid, since it is the larger one, but sometimes above"
+            " one and then vacuous."
+        ),
     ),
 )

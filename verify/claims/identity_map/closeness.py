@@ -138,7 +138,7 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
 MEASURES = closed(
     id="id/corr-records",
     items=("Corr", "MSE", "Layer", "SVD", "Upper", "Rel"),
-    title="Every measure of a network that copies images is the one that is defined",
+    title="Recorded measures of image-copying networks follow their definitions",
     statement=(
         r"\cos(f(x),x),\ \overline{(f(x)-x)^2},\ \|W^0-W^*\|/\|W^0\|,\ \ldots"
         r"\text{ one image after the other}"

@@ -186,7 +186,7 @@ def _one_step_later(
 PATH = Claim(
     id="id/conv-path",
     items=("Conv",),
-    title="Every step of training one convolution, in closed form",
+    title="Every gradient step of one convolution, in closed form",
     statement=(
         r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
     ),
@@ -243,7 +243,7 @@ def _the_identity(
 LIMIT = Claim(
     id="id/conv",
     items=("Conv",),
-    title="A trained convolution is the identity on the patches it saw",
+    title="A trained convolution is the identity on the patches it was trained on",
     statement=r"\hat W = \Pi_\parallel\Lambda + \Pi_\perp W^0",
     source=Source(KEY, "Appendix D"),
     evidence=Evidence.NUMERIC,
@@ -256,7 +256,7 @@ LIMIT = Claim(
     # eps times condition numbers below 1e3, at weights of size 1.
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_the_identity,
-    finding="Measured in exact rational arithmetic, whole-number images.",
+    finding="Measured in exact rational arithmetic, on integer images.",
 )
 
 
@@ -295,7 +295,7 @@ def _untrained_test(
 TEST_IMAGE = Claim(
     id="id/conv-prediction",
     items=("Conv", "Fig6", "Fig20"),
-    title="What one trained convolution makes of any image of any size",
+    title="The output of one trained convolution for any image of any size",
     statement=(
         r"\hat f(x) = \Lambda^TP + (W^0-\Lambda)^T\Pi_\perp P;\qquad"
         r" r = K^2C \Rightarrow \hat f(x) = x"
@@ -341,7 +341,7 @@ def _half_sum(*, side: int, test: int, channels: int, kernel: int, seed: int) ->
 ONE_MSE = Claim(
     id="id/conv-error",
     items=("Conv", "MSE"),
-    title="The error of one trained convolution on one image",
+    title="The error of one trained convolution on a given image, in closed form",
     statement=r"\mathrm{MSE}=\frac1{|\xi|C}\textstyle\sum\|(W^0-\Lambda)^T\Pi_\perp P\|^2",
     source=Source(KEY, "Appendix D"),
     evidence=Evidence.NUMERIC,
@@ -402,7 +402,7 @@ def _weights_alone(*, side: int, kernel: int, scale: float, draws: int) -> list[
 EXPECTED_MSE = Claim(
     id="id/conv-mse",
     items=("Conv", "MSE", "Thm2"),
-    title="The mean error of one trained convolution, exactly",
+    title="The expected error of one trained convolution over its initial weights",
     statement=(
         r"E\,\mathrm{MSE}=\sigma^2\,\overline{\|\Pi_\perp P\|^2}"
         r"+\overline{\|\Lambda^T\Pi_\perp P\|^2}/C"
@@ -455,7 +455,7 @@ def _by_counting(*, kind: str, side: int, channels: int, kernel: int) -> int:
 RANK = Claim(
     id="id/rank",
     items=("Rank",),
-    title="How much of patch space one image spans, by its size and kernel",
+    title="The rank of one image's patches, by image size and kernel size",
     statement=(
         r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
         r"\text{ quickly, equal colours stop at } K^2"
@@ -518,7 +518,10 @@ def _always_full(*, kind: str, side: int, channels: int, kernel: int) -> list[fl
 DECISION = Claim(
     id="id/rank-decision",
     items=("Rank",),
-    title="How far the decision on the rank is from rounding",
+    title=(
+        "Condition number of the patch matrix: how far the rank decision is"
+        " from rounding"
+    ),
     statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
     source=Source(KEY, "Appendix D; the condition number is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -554,7 +557,10 @@ def _one_fewer(*, least: float, dropped: float, tolerance: float) -> list[float]
 GAP = Claim(
     id="id/rank-gap",
     items=("Rank",),
-    title="The gap between what counts and what does not",
+    title=(
+        "The gap between singular values that count towards the rank and those"
+        " that do not"
+    ),
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
     source=Source(KEY, "Appendix D; the decision is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -576,7 +582,7 @@ def _printed_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
 ERR_1 = Claim(
     id="id/Err1-as-printed",
     items=("Err1",),
-    title="As many parameters as pixels make the patches independent",
+    title="No more pixels than weights make an image's patches linearly independent",
     statement=r"|\xi|\le K^2C^2 \;\Rightarrow\; \operatorname{rank}X = |\xi|",
     source=Source(KEY, "Appendix D, the case split"),
     evidence=Evidence.NUMERIC,
@@ -587,9 +593,10 @@ ERR_1 = Claim(
     must_hold=_predict_rank,
     expected=Outcome.REFUTED,
     finding=(
-        "Each output channel has K²C unknowns of its own: 49 patches of a 7 × 7 colour"
-        " image live in 27 dimensions and span them, so that the layer is the identity,"
-        " where the printed case split expects 49 independent patches."
+        "Each output channel has K²C unknowns of its own. The 49 patches of a 7 × 7"
+        " colour image lie in 27 dimensions and span them, so that the layer becomes"
+        " the identity, whereas the printed case split expects 49 independent"
+        " patches."
     ),
     uses=("id/rank",),
 )
@@ -638,7 +645,7 @@ def _split_corrected(*, side: int, size: float) -> float:
 ERR_2 = Claim(
     id="id/Err2-as-printed",
     items=("Err2",),
-    title="The split of the error into initial weights and identity, as printed",
+    title="The error splits into initial weights and identity as printed",
     statement=(
         r"\|(W^0-\Lambda)^T\Pi_\perp P\|^2 \le"
         r" (\|W^{0T}\Pi_\perp\| + \|\Lambda^T\Pi_\parallel\|)\,\|P\|^2"
@@ -652,16 +659,16 @@ ERR_2 = Claim(
     must_hold=_split_corrected,
     expected=Outcome.REFUTED,
     finding=(
-        "The wrong projector, and a square that is missing: at the image"
-        " [[1, 2], [3, −1]] with all initial weights 10 the left side is 308.82, the"
-        " printed right side 18.32, the corrected one 322.38."
+        "The projector is the wrong one, and a square is missing: for the image [[1,"
+        " 2], [3, −1]] with all initial weights 10, the left side is 308.82, the"
+        " printed right side 18.32, and the corrected one 322.38."
     ),
 )
 
 WORST = Claim(
     id="id/Err2-value",
     items=("Err2", "Conv"),
-    title="The largest error on any patch of length one",
+    title="The largest error of a trained convolution on any patch of unit norm",
     statement=r"\max_{\|P\|=1}\|(W^0-\Lambda)^T\Pi_\perp P\|^2"
     r"=\|(W^0-\Lambda)^T\Pi_\perp\|_2^2",
     source=Source(KEY, "Proof of Theorem 2"),
@@ -698,7 +705,7 @@ def _full_rank(*, kind: str, side: int) -> int:
 ERR_3 = Claim(
     id="id/Err3-as-printed",
     items=("Err3",),
-    title="Padding the image with zeros does not reduce the error bound",
+    title="Padding the image with zeros does not reduce the error bound of Theorem 2",
     statement=r"\operatorname{rank}X(\text{padded}) = \operatorname{rank}X",
     source=Source(KEY, "After Theorem 2"),
     evidence=Evidence.NUMERIC,
@@ -712,9 +719,9 @@ ERR_3 = Claim(
     must_hold=_full_rank,
     expected=Outcome.REFUTED,
     finding=(
-        "A 2 × 2 image has 4 of 9 directions; with a frame of zeros all 9, so that the"
-        " bound drops to zero and the layer becomes the identity. A single pixel goes"
-        " from 1 to 9."
+        "The patches of a 2 × 2 image span 4 of 9 directions, and with zero padding"
+        " all 9, so that the bound drops to zero and the layer becomes the identity."
+        " For a single pixel the rank goes from 1 to 9."
     ),
 )
 
@@ -760,7 +767,7 @@ def _frames() -> st.SearchStrategy[Case]:
 FRAME = Claim(
     id="id/Err3-corrected",
     items=("Err3", "Rank"),
-    title="A frame of zeros teaches one convolution the identity, whatever it frames",
+    title="Zero padding makes one trained convolution the identity, whatever the image",
     statement=(
         r"x \ne 0 \text{ of one channel, framed by } \lfloor K/2\rfloor"
         r"\text{ zeros}:\quad \operatorname{rank}X = K^2"
@@ -780,8 +787,8 @@ FRAME = Claim(
     compare=Identical(),
     must_refute=_unframed,
     finding=(
-        "With the frame the layer's outputs are the whole product of two polynomials, the"
-        " image's and the kernel's. It vanishes only if one of them does: no direction of"
-        " weight space goes unseen."
+        "With zero padding the layer's outputs are the whole product of two"
+        " polynomials, the image's and the kernel's. The product vanishes only if a"
+        " factor does, so no direction of weight space goes unseen."
     ),
 )

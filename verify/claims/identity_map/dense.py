@@ -46,7 +46,10 @@ CONSTANT = contrast(
     partial(_deepest, "relu"),
     partial(_shallowest, "relu"),
     items=("Fig2", "Fig13", "Fig14"),
-    title="Shallow fully connected networks map unseen images to noise, deep ones to one",
+    title=(
+        "Shallow fully connected networks map unseen images to noise, deep ones"
+        " to a constant"
+    ),
     statement=r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{deepest}-1\ge 0.3",
     where="Figures 2 and 13",
     **stated(0.3),
@@ -60,7 +63,7 @@ LINEAR_DEPTH = contrast(
     partial(_deepest, "linear"),
     partial(_shallowest, "linear"),
     items=("Fig11", "Fig34"),
-    title="Linear networks too move to the constant with depth",
+    title="Depth moves linear networks towards the constant map too",
     statement=(
         r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ \text{deepest}-1"
         r"\ge 0.1"
@@ -91,7 +94,7 @@ WIDTH = contrast(
     _other_width,
     _first_width,
     items=("Fig11", "Width"),
-    title="Width does not move linear networks to the constant, as depth does",
+    title="Width does not move linear networks towards the constant map, as depth does",
     statement=(
         r"|\overline{\cos}(f(x),\hat x):\ \text{twice the width}"
         r"-\text{the width}|\le 0.1,\ 4\text{ layers}"
@@ -109,7 +112,7 @@ SOONER = contrast(
     partial(_of_four, "relu"),
     partial(_of_four, "linear"),
     items=("Fig14",),
-    title="ReLU networks become constant sooner than linear ones",
+    title="ReLU networks become constant at smaller depth than linear ones",
     statement=(
         r"\overline{\cos}(f(x),\hat x),\ 4\text{ layers}:\ "
         r"\text{ReLU}-\text{linear}\ge 0.1"
@@ -140,7 +143,7 @@ def _each(scale: str) -> tuple[Case, ...]:
 MSE = effect(
     id="id/Fig33-mse",
     items=("Fig33", "Fig34", "FCNMSE"),
-    title="Mean squared errors of fully connected networks tell the same",
+    title="Depth brings FCNs closer to the constant map in mean squared error too",
     statement=r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 1\text{ layer}-\text{deep}\ge 0.1",
     where="Appendix J, Figures 33 and 34",
     cases=_each("small"),
@@ -171,7 +174,7 @@ def _every_depth(scale: str, *depths: int) -> tuple[Case, ...]:
 NEVER = effect(
     id="id/Fig14",
     items=("Fig14", "Fig2", "Fig13", "Fig33", "Fig34"),
-    title="Fully connected networks never learn the identity off the training image",
+    title="Fully connected networks never learn the identity beyond the training image",
     statement=r"|\cos(f(x),x)| \le 0.2 \text{ at } x\perp\hat x,\ \text{any depth}",
     where="Figures 2, 14, 33",
     cases=_every_depth("small", 1, 2, 4, 11),
@@ -209,7 +212,10 @@ def _look_at_two(*, scale: str, width: int) -> tuple[Run, ...]:
 BOTTOM_ONLY = effect(
     id="id/Fig12",
     items=("Fig12",),
-    title="Two trained layers go toward the constant, one trained layer leaves noise",
+    title=(
+        "Training both of two layers leads to the constant map; the bottom one"
+        " alone, to noise"
+    ),
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{both layers}-"
         r"\text{bottom alone}\ge 0.1"
@@ -232,12 +238,15 @@ RESIDUAL = contrast(
     named("residual-depth-2"),
     named("residual-depth-8"),
     items=("Fig41",),
-    title="Residual networks stay near the identity, less with depth",
+    title="Residual networks stay near the identity, less so with depth",
     statement=r"\overline{\cos}(f(x),x):\ 2\text{ layers}-8\text{ layers}\ge 0.05",
     where="Figure 41",
     **unmet((0.05, None), (0.0, 0.05)),
     version=2,
-    finding="It is less, by 0.03 from two layers to eight: below the smallest effect.",
+    finding=(
+        "The cosine falls by 0.03 from two layers to eight, which is less than the"
+        " smallest effect of interest."
+    ),
     figure="identity_figure_41",
 )
 
@@ -253,7 +262,7 @@ def _look_at_residual(*, scale: str, layers: int) -> tuple[Run, ...]:
 NEAR_IDENTITY = effect(
     id="id/Fig41-identity",
     items=("Fig41",),
-    title="Residual connections bias fully connected networks to the identity",
+    title="Residual connections bias fully connected networks towards the identity",
     statement=r"\overline{\cos}(f(x),x) \ge 0.75;\ \text{a constant has } 0.5",
     where="Figure 41",
     cases=grid(scale=("small",), layers=(2, 4, 8)),

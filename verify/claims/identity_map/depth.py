@@ -54,7 +54,7 @@ CONSTANT = effect(
     measure=partial(between, orthogonal("constant"), deep, five),
     runs=_ladder,
     items=("Fig3", "Fig4", "Fig36"),
-    title="Depth moves convolutional networks to the constant",
+    title="Depth moves convolutional networks towards the constant map",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ 20\text{ layers}-5\text{ layers}"
         r"\ge 0.3"
@@ -63,8 +63,9 @@ CONSTANT = effect(
     **stated(0.3),
     version=2,
     finding=(
-        "On images orthogonal to the training image, where all likeness to it is of the"
-        " network's making. Without biases at 14 x 14, with them at 28 x 28."
+        "Measured on images orthogonal to the training image, where all likeness to"
+        " it is produced by the network. Without biases at 14 x 14, with biases at 28"
+        " x 28."
     ),
     figure="identity_depth_curve",
 )
@@ -75,7 +76,7 @@ IDENTITY = contrast(
     five,
     deep,
     items=("Fig3", "Fig4", "Fig36"),
-    title="Depth moves convolutional networks away from the identity",
+    title="Depth moves convolutional networks away from the identity map",
     statement=(
         r"\overline{\cos}(f(x),x)\text{ on digits: }5\text{ layers}-20\text{ layers}"
         r"\ge 0.3"
@@ -92,7 +93,7 @@ CONSTANT_MSE = contrast(
     five,
     deep,
     items=("Fig35", "MSE"),
-    title="More layers bring the output nearer to the constant, in mean squared error",
+    title="More layers bring CNNs closer to the constant map in mean squared error",
     statement=(
         r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 5\text{ layers}-20\text{ layers}"
         r"\ge 0.1"
@@ -121,7 +122,10 @@ RECOVERY = effect(
     id="id/Fig5",
     runs=looks(five),
     items=("Fig5", "Layer"),
-    title="Five layers forget the classes and find them again",
+    title=(
+        "CNNs of five layers lose the class in their middle layers and recover"
+        " it at the output"
+    ),
     statement=r"\max_l \mathrm{err}_l-\mathrm{err}_L \ge 0.1",
     where="Figure 5",
     paired=True,
@@ -129,8 +133,9 @@ RECOVERY = effect(
     **stated(0.1),
     version=3,
     finding=(
-        "An averaging classifier on the representations errs more and more up to the"
-        " layer before the last, and hardly more than on pixels on the output."
+        "The error of an averaging classifier on the representations increases up to"
+        " the last but one layer; on the output it is hardly larger than on the"
+        " pixels."
     ),
     figure="identity_figure_5",
 )
@@ -146,7 +151,7 @@ WASHED_OUT = effect(
     id="id/Fig5-deep",
     runs=looks(deep),
     items=("Fig5", "Layer"),
-    title="The deepest networks lose the classes for good",
+    title="The deepest CNNs lose the class information for good",
     statement=r"\min_{l\ge L/2}\mathrm{err}_l \ge 0.7;\ \text{chance is } 0.9",
     where="Figure 5",
     paired=True,
@@ -154,7 +159,10 @@ WASHED_OUT = effect(
     # As on pixels.
     **stated(0.7, wrong=(None, 0.4)),
     version=2,
-    finding="At 28 x 28 with biases one of five keeps half of the classes: undecided.",
+    finding=(
+        "At 28 x 28 with biases, one of five networks keeps half of the class"
+        " information: undecided."
+    ),
 )
 
 
@@ -169,7 +177,7 @@ UNTRAINED = effect(
     id="id/Fig5-untrained",
     runs=looks(deep),
     items=("Fig5", "Layer"),
-    title="Twenty random layers wash the classes out",
+    title="Twenty untrained layers wash the class information out",
     statement=r"\mathrm{err}_{20}-\mathrm{err}_1 \ge 0.2\text{ before training}",
     where="Figure 5",
     paired=True,
@@ -195,7 +203,7 @@ LAYER_PICTURES = effect(
     id="id/Fig15",
     runs=looks(deep),
     items=("Fig15", "Fig16", "Fig17", "Fig18", "SVD"),
-    title="No later layer of a deep trained network sees its input as the first one does",
+    title="In a deep trained CNN, only the first layer's features resemble the input",
     statement=r"\max_c|\cos(h_{1,c}, x)|-\max_{c,\,l>1}|\cos(h_{l,c}, x)| \ge 0.1",
     where="Figures 15 to 18",
     paired=True,
@@ -203,7 +211,10 @@ LAYER_PICTURES = effect(
     **unmet((0.1, None), (None, 0.1)),
     version=3,
     assumptions=("an image that was not trained on",),
-    finding="The second layer sees it nearly as well: the first has 0.02 more.",
+    finding=(
+        "The second layer's features resemble the input nearly as much: the first"
+        " layer is ahead by 0.02 only."
+    ),
     figure="identity_figure_15",
 )
 
@@ -222,7 +233,7 @@ CHANGE = effect(
     id="id/Fig19",
     runs=looks(deep),
     items=("Fig19", "Rel"),
-    title="The top layer of a deep network changes most",
+    title="Training changes the top layer of a deep network most",
     statement=r"\delta_L-\max_{l<L}\delta_l\ge0,\quad \delta_l=\|W_l^0-W_l^*\|/\|W_l^0\|",
     where="Figure 19",
     paired=True,
@@ -245,7 +256,7 @@ LOWER = contrast(
     five,
     deep,
     items=("Fig19", "Fig19Lower", "Rel"),
-    title="The deeper a network, the less its lower layers change",
+    title="The deeper a network, the less training changes its lower layers",
     statement=(
         r"\overline{\delta}_{l\le L/2}:\ 5\text{ layers}-20\text{ layers}\ge 0.02"
     ),
@@ -267,7 +278,7 @@ UPPER = effect(
     id="id/Fig22",
     runs=looks(deep),
     items=("Fig22", "Fig23", "Fig24", "Upper"),
-    title="The last ten of twenty layers make the training image from any input",
+    title="The last ten of twenty layers produce the training image from any input",
     statement=r"\cos(f_{11..20}(x),\hat x)-\cos(f_{20}(x),\hat x) \ge 0.3",
     where="Figures 22 to 24",
     paired=True,
@@ -275,8 +286,8 @@ UPPER = effect(
     **stated(0.3),
     version=2,
     finding=(
-        "At 14 x 14 without biases. At 28 x 28 with biases they make nothing of an image"
-        " put in there: not reproduced at that scale."
+        "At 14 x 14 without biases. At 28 x 28 with biases the last ten layers do not"
+        " produce the training image from another one: not reproduced at that scale."
     ),
 )
 
@@ -302,7 +313,7 @@ ROBUST = effect(
     id="id/Fig7-robust",
     runs=looks(deep),
     items=("Fig7", "Fig21", "Robust"),
-    title="The constant holds over a wide range of input sizes",
+    title="The constant map holds over a wide range of input sizes",
     statement=(
         r"\overline{\cos}(f(x),\hat x)\text{ at half and twice the size}"
         r" - \text{at the training size}\ge -0.1"
@@ -313,8 +324,9 @@ ROBUST = effect(
     **unmet((-0.1, None), (None, -0.1)),
     version=2,
     finding=(
-        "The constant is made from the boundary inwards; at other sizes what grows there"
-        " does not meet. Biases do not repair it (docs/identity-map.md)."
+        "The constant is produced from the boundary inwards; at other sizes the parts"
+        " that grow from opposite sides do not meet. Biases do not change this"
+        " (docs/identity-map.md)."
     ),
     figure="identity_figure_7",
 )
@@ -330,7 +342,10 @@ SMALLER = effect(
     id="id/Fig6",
     runs=looks(five),
     items=("Fig6", "Fig20"),
-    title="What five layers learnt carries over to larger maps, less to smaller ones",
+    title=(
+        "The identity that a five-layer CNN learned transfers to larger maps,"
+        " less to smaller"
+    ),
     statement=(
         r"\overline{\cos}(f(x),x),\text{ placed: at twice the size}-\text{at half}"
         r"\ge 0.05"
@@ -346,7 +361,10 @@ SMALLER = effect(
 SCALED = Claim(
     id="id/Fig6-resized",
     items=("Fig6", "Fig20"),
-    title="What five layers learnt carries over to images scaled up, less to scaled down",
+    title=(
+        "The identity of a five-layer CNN transfers to upscaled images, less to"
+        " downscaled"
+    ),
     statement=(
         r"\overline{\cos}(f(x),x),\text{ resized: at twice the size}-\text{at half}"
         r"\ge 0.05"

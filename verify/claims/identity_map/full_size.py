@@ -72,7 +72,9 @@ BIASES = _full(
     effect,
     id="id/bias-constant",
     items=("Bias", "Fig3", "Fig4"),
-    title="With biases twenty layers learn the constant, without them in part",
+    title=(
+        "With biases, CNNs of 20 layers learn the constant map; without, only in part"
+    ),
     statement=(
         r"\overline{\cos}(f(x),\hat x),\ 20\text{ layers: with}-\text{without biases}"
         r"\ge 0.2,\ 0.05,\ 0.1\ (x\perp\hat x;\ \text{Gaussian; digits})"
@@ -85,8 +87,9 @@ BIASES = _full(
     must_refute=_none,
     uses=("id/bias-forgets", "id/bias-homogeneous"),
     finding=(
-        "On images orthogonal to the digit 0.45 to 0.97 with biases, -0.00 to 0.15"
-        " without, whose networks have less of the loss left."
+        "On images orthogonal to the digit the cosine is 0.45 to 0.97 with biases and"
+        " -0.00 to 0.15 without, although the networks without biases reach a smaller"
+        " loss."
     ),
 )
 
@@ -99,7 +102,10 @@ CONSTANT = _full(
     biased(20),
     biased(5),
     items=("Fig3", "Fig4", "Fig36"),
-    title="At 28 x 28, with biases, depth moves networks to the constant",
+    title=(
+        "At 28 x 28 with biases, depth moves convolutional networks towards the"
+        " constant map"
+    ),
     statement=r"\overline{\cos}(f(x),\hat x):\ 20\text{ layers}-5\text{ layers}\ge 0.1",
     where="Figures 3, 4 and 36",
     **stated(0.1),
@@ -118,7 +124,7 @@ IDENTITY = _full(
     effect,
     id="id/identity-depths",
     items=("Identity5",),
-    title="CNNs of five layers are fairly accurate identities",
+    title="CNNs of five layers learn the identity fairly accurately",
     statement=r"\overline{\cos}(f(x),x)\ge0.9\text{ on digits, }5\text{ layers}",
     where="Section 3.2 and the abstract",
     runs=looks(biased(5)),
@@ -127,5 +133,8 @@ IDENTITY = _full(
     # As Gaussian probes have it.
     **stated(0.9, wrong=(None, 0.8)),
     version=2,
-    finding="On digits; on Gaussian and uniform noise it is less: the probe decides.",
+    finding=(
+        "On digits. On Gaussian and uniform noise the cosine is smaller: the result"
+        " depends on the test images."
+    ),
 )

@@ -87,7 +87,9 @@ def _problems() -> st.SearchStrategy[Case]:
 THEOREM_1 = Claim(
     id="id/thm1",
     items=("Thm1",),
-    title="One linear layer keeps what it started with, except along the image",
+    title=(
+        "A trained linear layer keeps its initial map except along the training image"
+    ),
     statement=(
         r"f(x)=\Pi_\parallel x + W^0\,\Pi_\perp x,\qquad"
         r" \Pi_\parallel x=\frac{\hat x^Tx}{\|\hat x\|^2}\,\hat x"
@@ -147,7 +149,7 @@ def _one_step_later(*, dim: int, momentum: float, loss: str, seed: int) -> Array
 EQ_4 = Claim(
     id="id/eq4",
     items=("Eq4",),
-    title="Every step of training moves the weights along one line",
+    title="Every step of training one linear layer moves its weights along one line",
     statement=(
         r"W^t = W^0 + (1-a_t)\,\hat u\,\hat x^T,\quad \hat u=(I-W^0)\hat x/\|\hat x\|^2,"
         r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t"
@@ -165,8 +167,8 @@ EQ_4 = Claim(
     must_refute=_one_step_later,
     version=2,
     finding=(
-        "The path holds at every step, for plain descent and heavy ball, not only in the"
-        " limit that the paper states."
+        "The path holds at every step, for plain gradient descent and for heavy ball;"
+        " the paper states the limit only."
     ),
 )
 
@@ -197,7 +199,7 @@ def _a_step_later(*, shrink: float, momentum: float, steps: list[int]) -> Array:
 FACTORS = Claim(
     id="id/eq4-factors",
     items=("Eq4",),
-    title="What is left of the error after t steps, to the last digits",
+    title="The fraction of the error that is left after t steps, to the last digits",
     statement=(
         r"a_t = U_{t+1}-mU_t,\quad U_{t+1}=(1+m-\eta g)U_t-mU_{t-1},\; U_0=0,\, U_1=1"
     ),
@@ -257,7 +259,10 @@ def _at_limit(loss: Any, momentum: float, share: float) -> Case:
 STABILITY = Claim(
     id="id/eq4-stability",
     items=("Eq4",),
-    title="The paper's rate of 0.01 diverges with the half-sum loss, not with the mean",
+    title=(
+        "The paper's rate of 0.01 diverges with the half-sum loss, not with the"
+        " mean loss"
+    ),
     statement=r"0<\eta g<2(1+m),\qquad g=\|\hat x\|^2 \text{ or } 2\|\hat x\|^2/d",
     source=Source(KEY, "Equation 4, and the recipe of the experiments"),
     evidence=Evidence.NUMERIC,
@@ -275,8 +280,8 @@ STABILITY = Claim(
     compare=Identical(),
     must_refute=_without_momentum,
     finding=(
-        "Read literally, the loss ½‖·‖² with the printed rate 0.01 blows up on a"
-        " standardised digit, whose squared length is of order 1,000; the mean squared"
+        "Read literally, the loss ½‖·‖² with the printed rate 0.01 diverges on a"
+        " standardised digit, whose squared norm is about 1,000; the mean squared"
         " error does not."
     ),
 )
@@ -329,7 +334,9 @@ def _ten_percent_wider(*, dim: int, scale: float, draws: int, seed: int) -> Arra
 ORTHOGONAL = Claim(
     id="id/thm1-orth",
     items=("Thm1-orth",),
-    title="An image orthogonal to the training image is mapped to noise",
+    title=(
+        "A trained linear layer maps an image orthogonal to the training image to noise"
+    ),
     statement=r"x\perp\hat x:\quad f(x)_i = (W^0x)_i\sim N(0,\,s^2\|x\|^2)",
     source=Source(KEY, "After Theorem 1"),
     evidence=Evidence.STATISTICAL,
@@ -382,7 +389,10 @@ def _always_rho(*, rho: float, scale: float, dim: int, draws: int) -> list[float
 COSINES = Claim(
     id="id/thm1-cosines",
     items=("Thm1-orth", "Corr"),
-    title="How near a trained layer's output is to the image and to its input",
+    title=(
+        "Expected cosine of a trained layer's output with the training image"
+        " and its input"
+    ),
     statement=(
         r"E\cos(f(x),\hat x) = \frac{\kappa\,\Gamma(\frac{d+1}2)}"
         r"{\sqrt2\,\Gamma(\frac d2+1)}\,{}_1F_1\big(\tfrac12;\tfrac d2+1;"
@@ -453,7 +463,7 @@ def _systems() -> st.SearchStrategy[Case]:
 LEAST_SQUARES = Claim(
     id="id/lem1-rational",
     items=("Lem1", "Lem2"),
-    title="The two lemmas are one formula, for every rank",
+    title="Lemmas 1 and 2 are one formula, for every rank",
     statement=r"W^\infty = W^0 + X^+(Y-XW^0)",
     source=Source(KEY, "Lemmas 1 and 2; the joint form is ours", Reading.OURS),
     evidence=Evidence.SEARCH,
@@ -511,7 +521,7 @@ def _other_lemma(*, rows: int, columns: int, steps: int, seed: int) -> Array:
 DESCENT = Claim(
     id="id/lem1",
     items=("Lem1", "Lem2"),
-    title="Gradient descent on least squares ends at the solution nearest to its start",
+    title="Gradient descent on least squares ends at the solution closest to its start",
     statement=(
         r"N\le D:\; W^\infty=W^0+X^T(XX^T)^{-1}(Y-XW^0);\qquad"
         r" N\ge D:\; W^\infty=(X^TX)^{-1}X^TY"
@@ -550,7 +560,7 @@ def _rank(*, rows: int, columns: int, outputs: int, seed: int) -> int:
 ERR_5 = Claim(
     id="id/Err5-as-printed",
     items=("Err5",),
-    title="Lemma 1 as printed: no more examples than outputs make it applicable",
+    title="Lemma 1 applies whenever there are no more examples than outputs",
     statement=r"N\le d \;\Rightarrow\; XX^T \text{ invertible}",
     source=Source(KEY, "Lemma 1"),
     evidence=Evidence.NUMERIC,
@@ -561,10 +571,10 @@ ERR_5 = Claim(
     must_hold=_rank,
     expected=Outcome.REFUTED,
     finding=(
-        "What counts is the dimension D of the inputs, not the number d of outputs: three"
-        " examples in two dimensions have a singular XXᵀ, whatever the outputs. (The text"
-        " also prints Π∥ once as Xᵀ(XXᵀ)⁻¹X and once without its transpose, and gives Y"
-        " the shape N×1 where it is N×d.)"
+        "What counts is the dimension D of the inputs, not the number d of outputs:"
+        " three examples in two dimensions have a singular XXᵀ, whatever the outputs."
+        " (The text also prints Π∥ once as Xᵀ(XXᵀ)⁻¹X and once without its transpose,"
+        " and gives Y the shape N×1 instead of N×d.)"
     ),
 )
 
@@ -608,7 +618,10 @@ def _two_directions(*, dim: int, units: int, steps: int, seed: int) -> list[floa
 TWO_LAYER = Claim(
     id="id/twolayer",
     items=("TwoLayer", "Eq16"),
-    title="Training the bottom of two layers moves it along one image only",
+    title=(
+        "Training the bottom of two layers moves its weights along the training"
+        " image only"
+    ),
     statement=r"f=\alpha^T\mathrm{ReLU}(Wx),\ \alpha \text{ fixed}:\quad"
     r" W^t = W^0 + u_t\,\hat x^T \text{ for all } t",
     source=Source(KEY, "Equation 16"),
@@ -641,7 +654,7 @@ def _moved_by_a_millionth(*, dim: int, units: int, steps: int, seed: int) -> Arr
 UNMOVED = Claim(
     id="id/twolayer-orth",
     items=("TwoLayer", "Eq16", "Fig12"),
-    title="What the first layer sees of an orthogonal image never changes",
+    title="The first layer's response to an orthogonal image never changes in training",
     statement=r"x\perp\hat x:\quad W^tx = W^0x \text{ for all } t",
     source=Source(KEY, "After equation 16"),
     evidence=Evidence.NUMERIC,
@@ -694,7 +707,10 @@ def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[flo
 NOISE = Claim(
     id="id/twolayer-law",
     items=("TwoLayer", "Fig12"),
-    title="Bottom-only training leaves noise of known size on orthogonal images",
+    title=(
+        "Training the bottom layer alone leaves noise of known size on"
+        " orthogonal images"
+    ),
     statement=(
         r"E f=\tfrac{s\|x\|}{\sqrt{2\pi}}\textstyle\sum_i\alpha_i,\quad"
         r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"

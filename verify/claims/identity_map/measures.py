@@ -64,7 +64,7 @@ def _probes() -> st.SearchStrategy[Case]:
 PROBE = Claim(
     id="id/probe",
     items=("Probe",),
-    title="Test images have exactly the correlation and length that was asked for",
+    title="Test images have exactly the requested correlation and norm",
     statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
     source=Source(KEY, "Section 3.2, on test images"),
     evidence=Evidence.SEARCH,
@@ -131,7 +131,7 @@ def _nearest(*, train_size: int, tests: int, side: int) -> float:
 CLASSIFIER = Claim(
     id="id/layer",
     items=("Layer",),
-    title="The averaging classifier by class sums is the one by pairs",
+    title="The averaging classifier from class sums equals the one from pairs",
     statement=(
         r"\operatorname{argmax}_c\textstyle\sum_j\langle r_i,r_j\rangle[y_j=c]"
         r" = \operatorname{argmax}_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"
@@ -182,7 +182,7 @@ def _channel_zero(*, channels: int, side: int, seed: int) -> list[float]:
 PICTURE = Claim(
     id="id/svd",
     items=("SVD",),
-    title="The picture of a layer is its top right singular vector",
+    title="The picture shown for a layer is its top right singular vector",
     statement=r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
     source=Source(KEY, "Appendix F"),
     evidence=Evidence.NUMERIC,
@@ -228,7 +228,7 @@ def _without_relu(*, layers: int, count: int, seed: int) -> Array:
 UPPER = Claim(
     id="id/upper",
     items=("Upper",),
-    title="The upper layers on the lower layers' output are the whole network",
+    title="The upper layers applied to the lower layers' output are the whole network",
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
     source=Source(KEY, "Appendix H.2"),
     evidence=Evidence.NUMERIC,

@@ -102,7 +102,7 @@ def _found_norm(*, over: Any, affine: bool, bias: bool, act: str) -> list[float]
 NORM = closed(
     id="id/B1-norms",
     items=("B1",),
-    title="Normalisation over batches and layers is PyTorch's, running statistics too",
+    title="Batch and layer normalisation match PyTorch's, running statistics included",
     statement=r"z\mapsto g\,(z-\hat\mu)/\sqrt{\hat\sigma^2+\epsilon}+b",
     key=KEY,
     where="Section 3",
@@ -140,7 +140,9 @@ def _found_sizes(*, kind: Any, bias: bool) -> list[float]:
 SIZES = closed(
     id="id/tab1-counts",
     items=("Tab1",),
-    title="Counts of parameters and of products are those of PyTorch's own networks",
+    title=(
+        "Counts of parameters and multiplications are those of PyTorch's own networks"
+    ),
     statement=r"\#\theta,\qquad\#\text{products}=\sum_lHW\,C_lC_{l-1}K^2",
     key=KEY,
     where="Table 1",
@@ -178,7 +180,7 @@ def _found_cover(*, kernel: int, shape: list[int], at: list[int]) -> list[float]
 COVER = closed(
     id="id/Fig8-cover",
     items=("Fig8",),
-    title="A pixel sees what its output's slope does not miss",
+    title="The receptive field is measured as the pixels with a non-zero gradient",
     statement=r"|\{p:\partial f_q/\partial x_p\ne0\}|/(HW)",
     key=KEY,
     where="Section on the sizes of images",
@@ -249,7 +251,9 @@ def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
 KERNEL = closed(
     id="id/Fig2-tangent",
     items=("Fig2",),
-    title="The tangent kernel of any network is made of single outputs' slopes",
+    title=(
+        "The empirical tangent kernel is the Gram matrix of single outputs' gradients"
+    ),
     statement=r"\Theta_{ij}=\langle\nabla_\theta f(x_i),\nabla_\theta f(x_j)\rangle",
     key=KEY,
     where="Section 3",
@@ -319,7 +323,7 @@ def _found_slope(*, name: str) -> list[float]:
 SLOPE = closed(
     id="id/B2-slopes",
     items=("B2",),
-    title="Derivatives of activations are those of calculus, and 0 where there are none",
+    title="Derivatives of activations are the analytic ones, and 0 at kinks",
     statement=r"\sigma'(z)",
     key=KEY,
     where="Section 3",

@@ -166,7 +166,7 @@ def _stacked_steps(*, name: str, clip: float | None, common: bool) -> list[float
 STEPS = closed(
     id="id/Fig32-steps",
     items=("Fig32",),
-    title="Every optimiser's steps on stacked networks are those of PyTorch on each one",
+    title="Every optimiser's steps on stacked networks are PyTorch's on each network",
     statement=r"\theta_{12}\text{ of three stacked networks}=\theta_{12}\text{ of each}",
     key=KEY,
     where="Section 3, on optimisers",
@@ -270,7 +270,10 @@ def _stacked_ways(*, way: str) -> list[float]:
 WAYS = closed(
     id="id/Fig32-schedules",
     items=("Fig32",),
-    title="Drops of the rate, fresh batches and lifted gradients are as defined",
+    title=(
+        "Learning-rate drops, fresh batches and gradient rescaling follow their"
+        " definitions"
+    ),
     statement=r"w\leftarrow w-\eta\,0.5^{[t\ge3]+[t\ge7]}g,\qquad g\leftarrow g\,c/\|g\|",
     key=KEY,
     where="Section 3, on optimisers",
@@ -374,7 +377,10 @@ def _stacked_looks(*, check: int) -> list[float]:
 LOOKS = closed(
     id="id/release-looks",
     items=("Fig2",),
-    title="Losses alone decide who is released, at the floor, stalled or exploded",
+    title=(
+        "The loss alone decides when a network leaves the plateau, ends, stalls"
+        " or diverges"
+    ),
     statement=r"t_r=\min\{t:\ell_t<\tfrac12\ell_0\},\qquad t_{end}=t_r+6",
     key=KEY,
     where="Section 3, on training",

@@ -71,7 +71,9 @@ def _found_unseen(*, shape: list[int]) -> list[float]:
 UNSEEN = closed(
     id="id/Fig6-pictures",
     items=("Fig6", "Probe"),
-    title="Unseen images are digits, mixtures by halves and patterns drawn pixel by pixel",
+    title=(
+        "Test images: digits, half-and-half mixtures and patterns drawn pixel by pixel"
+    ),
     statement=r"\tfrac12(x_a+x_b),\quad[r\in\text{disc}],\ [\lfloor y/c\rfloor\text{ odd}]",
     key=KEY,
     where="Section 3",
@@ -103,7 +105,7 @@ def _found_mixed(*, share: float) -> list[float]:
 MIXED = closed(
     id="id/Fig42-pictures",
     items=("Fig42", "ThreeChannels"),
-    title="Mixtures, digits by channel and coloured patterns are put together as said",
+    title="Mixtures, colour digits and coloured patterns are constructed as described",
     statement=r"\lambda x_a+(1-\lambda)x_b",
     key=KEY,
     where="Section 3 and appendix on colour",

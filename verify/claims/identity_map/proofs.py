@@ -221,7 +221,9 @@ CLAIMS = (
     proof(
         id="id/eq4-proof",
         items=("Eq4", "Thm1"),
-        title="Every step of descent stays on one line: all weights, rates and images",
+        title=(
+            "Every gradient step of one linear layer stays on one line (symbolic proof)"
+        ),
         statement=r"W^t = W^0 + (1 - a_t) \hat u \hat x^T,\quad"
         r" b_{t+1} = m b_t + g a_t,\ a_{t+1} = a_t - \eta b_{t+1}",
         source=(_KEY, "Theorem 1 and equation 4"),
@@ -234,7 +236,7 @@ CLAIMS = (
     proof(
         id="id/thm1-proof",
         items=("Thm1",),
-        title="The trained layer's prediction: all weights, images and test inputs",
+        title="Theorem 1: the prediction of a trained linear layer (symbolic proof)",
         statement=r"(W^0 + \hat u \hat x^T) x = \Pi_\parallel x + W^0 \Pi_\perp x",
         source=(_KEY, "Theorem 1"),
         derived=_prediction,
@@ -254,7 +256,10 @@ CLAIMS = (
     proof(
         id="id/lem1-proof",
         items=("Lem1",),
-        title="Few examples: the interpolator nearest to the start, for all data",
+        title=(
+            "Few examples: gradient descent ends at the closest interpolator"
+            " (symbolic proof)"
+        ),
         statement=r"X \hat W = Y, \quad \hat W - W^0 \perp \ker X",
         source=(_KEY, "Lemma 1"),
         derived=lambda: _wide_conditions(_wide()[0]),
@@ -276,7 +281,10 @@ CLAIMS = (
     proof(
         id="id/lem2-proof",
         items=("Lem2",),
-        title="Many examples: the normal equations, for all data",
+        title=(
+            "Many examples: gradient descent solves the normal equations (symbolic"
+            " proof)"
+        ),
         statement=r"X^T X \hat W = X^T Y, \quad \hat W = (X^T X)^{-1} X^T Y",
         source=(_KEY, "Lemma 2"),
         derived=lambda: _tall(0),
@@ -299,7 +307,7 @@ CLAIMS = (
     proof(
         id="id/conv-proof",
         items=("Conv", "Err2"),
-        title="The error on any patch, by the projector off the patches: all images",
+        title="The error of a trained convolution on any patch (symbolic proof)",
         statement=r"(\hat W - \Lambda)^T P = (W^0 - \Lambda)^T \Pi_\perp P",
         source=(_KEY, "Section 3.1"),
         derived=lambda: [(_TEST * (_conv_weights() - _LAMBDA))[0, 0]],
@@ -311,7 +319,10 @@ CLAIMS = (
     proof(
         id="id/eq11-proof",
         items=("Eq11",),
-        title="With the least constant the level of equation 11 is M times the channels",
+        title=(
+            "With the least constant M, the level in Equation 11 is C M (symbolic"
+            " proof)"
+        ),
         statement=r"2 \log\tfrac n\delta + C (1 + \log M) = C M, \quad"
         r" M - 1 - \log M = \tfrac2C \log\tfrac n\delta",
         source=(_KEY, "Equation 11; ours"),
@@ -320,12 +331,17 @@ CLAIMS = (
         formula=lambda: [C * M],
         wrong=lambda: _level(1),
         links=lambda: [_level_link()],
-        finding="So that the union bound is Chernoff's at zeta = M: nothing is lost.",
+        finding=(
+            "Hence the union bound is Chernoff's bound at zeta = M, and nothing is lost."
+        ),
     ),
     proof(
         id="id/twolayer-proof",
         items=("TwoLayer", "Eq16"),
-        title="No step moves the first layer across the image: all weights and masks",
+        title=(
+            "No gradient step changes the first layer's response to orthogonal"
+            " images (proof)"
+        ),
         statement=r"\hat x^T x = 0 \;\Rightarrow\; W^{t+1} x = W^t x",
         source=(_KEY, "Equation 16"),
         derived=_turned,
@@ -345,7 +361,10 @@ CLAIMS = (
     proof(
         id="id/twolayer-law-proof",
         items=("TwoLayer", "Thm1-orth"),
-        title="Mean and variance of two layers on orthogonal inputs: all readouts",
+        title=(
+            "Mean and variance of two-layer outputs on orthogonal images (symbolic"
+            " proof)"
+        ),
         statement=r"E f = \frac{s \|x\|}{\sqrt{2\pi}} \sum_i \alpha_i, \quad"
         r" \operatorname{Var} f = \frac{s^2 \|x\|^2}2 \Big(1 - \frac1\pi\Big)"
         r" \sum_i \alpha_i^2",

@@ -66,7 +66,7 @@ def _never_dropped(*, dim: int, steps: int, momentum: float, seed: int) -> Array
 SCHEDULE = Claim(
     id="id/thm1-schedule",
     items=("Thm1",),
-    title="Theorem 1 and its path hold for rates that drop on the way",
+    title="Theorem 1 and its path also hold for learning rates that drop",
     statement=(
         r"W^T=W^0+(1-a_T)\,\hat u\hat x^T,\quad b_{t+1}=mb_t+ga_t,\;"
         r"a_{t+1}=a_t-\eta_tb_{t+1}"
@@ -154,7 +154,7 @@ def _nearly_orthogonal(
 DEEP = Claim(
     id="id/twolayer-deep",
     items=("TwoLayer", "AnyDepth"),
-    title="At any depth, whichever layers train, orthogonal images meet old weights",
+    title="At any depth, training never changes the first layer on orthogonal images",
     statement=r"x\perp\hat x\Rightarrow W_1^tx=W_1^0x\text{ for every }t",
     source=Source(KEY, "Appendix E.2, below equation 16"),
     evidence=Evidence.NUMERIC,
@@ -216,7 +216,10 @@ def _both_ways(*, kind: str, biases: bool, seed: int) -> list[bool]:
 HOMOGENEOUS = Claim(
     id="id/bias-homogeneous",
     items=("Bias", "Err6"),
-    title="Without biases a ReLU network cannot be constant: outputs grow with inputs",
+    title=(
+        "Without biases a ReLU network cannot be constant: its output scales"
+        " with its input"
+    ),
     statement=r"f(cx)=c\,f(x),\;f(0)=0\text{ without biases};\text{ with them, neither}",
     source=Source(KEY, "Section 1 and appendix H.1, on biases; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -228,8 +231,9 @@ HOMOGENEOUS = Claim(
     compare=Identical(),
     must_refute=_both_ways,
     finding=(
-        "The constant is then out of reach; only its direction, at one length, is not."
-        " Table 1 counts no biases, H.1 speaks of the bias of each filter."
+        "Without biases the constant map is therefore out of reach; only its"
+        " direction, for inputs of one norm, is not. Table 1 counts no biases,"
+        " whereas appendix H.1 speaks of the bias of each filter."
     ),
 )
 
@@ -263,7 +267,7 @@ def _by_pixel(*, kind: str, padding: str) -> list[int]:
 FLAT = Claim(
     id="id/bias-flat",
     items=("Bias",),
-    title="Output biases make any constant of an FCN, but only flat ones of a CNN",
+    title="Output biases give an FCN any constant image, but a CNN only uniform ones",
     statement=r"W=0:\quad f(x)=b\in\mathbb R^{HW};\qquad f(x)=b\,\mathbf 1\ (\text{CNN})",
     source=Source(KEY, "Section 1 and appendix H.1"),
     evidence=Evidence.NUMERIC,
@@ -274,7 +278,10 @@ FLAT = Claim(
     measure=_measure_flat,
     compare=Identical(),
     must_refute=_by_pixel,
-    finding="To draw a digit, a CNN has to start from its padding, as H.1 says.",
+    finding=(
+        "To draw a digit, a CNN has to start from its zero padding, as appendix H.1"
+        " says."
+    ),
 )
 
 
@@ -315,7 +322,7 @@ def _of_one_channel(
 SHARP = Claim(
     id="id/eq12-sharp",
     items=("Eq12",),
-    title="The sharper bound, with its constants",
+    title="Values of a sharper form of Theorem 2's error bound",
     statement=(
         r"\Big[\sigma\min\big(\sqrt q,\sqrt n+\sqrt C+\sqrt{2\log(1/\delta)}\big)"
         r"+1\Big]^2B^2K^2,\quad P(\chi^2_{nC}\ge q)=\delta"
@@ -354,14 +361,17 @@ UNTRAINED = (
     _open(
         "id/edges",
         ("Edges",),
-        "CNNs of middle depth act as edge detectors",
+        "CNNs of intermediate depth act as edge detectors",
         "Section 3.2",
         "a measure of edges, of depths between 6 and 14",
     ),
     _open(
         "id/Fig5-bottom",
         ("Fig5Bottom",),
-        "Bottom layers of a trained deep network classify a little better than random",
+        (
+            "Bottom layers of a trained deep network classify a little better than"
+            " random ones"
+        ),
         "Section 3.2, Figure 5",
         "more networks at 28 x 28: of five with biases the first five of 20 layers err by"
         " 0.59 trained and 0.55 untrained, undecided",
@@ -369,21 +379,24 @@ UNTRAINED = (
     _open(
         "id/Fig3-neither",
         ("Edges", "Fig3"),
-        "CNNs of middle depth are neither the identity nor the constant",
+        "CNNs of intermediate depth learn neither the identity nor the constant map",
         "Section 3.2",
         "13 layers at 28 x 28 with biases: the protocol is written (docs/identity-map.md)",
     ),
     _open(
         "id/bias-not-rescaling",
         ("Bias",),
-        "Biases make the constant, not how gradients are treated on the plateau",
+        "The constant map is due to biases, not to rescaled gradients on the plateau",
         "Section 3.2 and appendix H.1",
         "20 layers at 28 x 28 with biases and rescaled gradients: the protocol is written",
     ),
     _open(
         "id/Fig22-break",
         ("Break",),
-        "Last layers draw the digit from 15 layers on, and not below",
+        (
+            "The last layers draw the digit in networks of 15 or more layers, not"
+            " in shallower ones"
+        ),
         "Appendix H.2",
         "13 layers at 28 x 28 beside 20: the protocol is written",
     ),
@@ -397,7 +410,10 @@ UNTRAINED = (
     _open(
         "id/Fig19-fcn",
         ("Fig19Lower",),
-        "The lower five layers of ReLU FCNs of 11 hidden layers hardly change",
+        (
+            "Training hardly changes the lower five layers of FCNs with 11 hidden"
+            " ReLU layers"
+        ),
         "Appendix G",
         "the paper's schedule, not clipped: with rescaled gradients they change as much as"
         " the middle ones, 0.06 to 0.07",
@@ -405,7 +421,7 @@ UNTRAINED = (
     _open(
         "id/Fig31-kaiming",
         ("Kaiming",),
-        "Kaiming's start gives artifacts, Xavier's is like the default",
+        "Kaiming's initialisation gives artefacts, Xavier's is like the default",
         "Appendix I",
         "several seeds of each scheme, against the distance of two seeds: not yet run",
     ),

@@ -131,7 +131,10 @@ def _claim(**parts: Any) -> Claim:
 LENGTHS = _claim(
     id="id/bias-length",
     items=("Bias", "Fig3"),
-    title="The input's signal shrinks 0.41-fold a layer, what biases add does not",
+    title=(
+        "At initialisation the input's signal shrinks 0.41-fold per layer, the"
+        " biases' does not"
+    ),
     statement=(
         r"E z_{l+1}^2=\tfrac16\overline{E z_l^2}+\sigma_b^2,\qquad"
         r" \sigma_b^2=\tfrac1{3f_i}\text{ or }0"
@@ -142,15 +145,15 @@ LENGTHS = _claim(
     compare=MeanEquals(discrepancy=0.9),
     must_refute=_other_biases,
     finding=(
-        "Exact in the mean at any width. Five layers up the biases' part is three times"
-        " the input's, ten layers up all there is."
+        "Exact in the mean at any width. After five layers the biases' part is three"
+        " times the input's; after ten layers nothing else is left."
     ),
 )
 
 DIFFERENCES = _claim(
     id="id/bias-share",
     items=("Bias", "Fig3"),
-    title="What tells two images apart shrinks 0.4-fold a layer, as the formula says",
+    title="At initialisation, the difference of two images shrinks 0.4-fold per layer",
     statement=(
         r"d_{l+1}=\tfrac16\overline{d_l-\tfrac{\sqrt{q_lq_l'}}\pi"
         r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad"
@@ -183,7 +186,10 @@ def _as_without(*, biases: bool) -> float:
 FORGOTTEN = Claim(
     id="id/bias-forgets",
     items=("Bias", "Fig3"),
-    title="With biases 20 layers at the start put out one picture for every image",
+    title=(
+        "With biases, an untrained CNN of 20 layers gives the same output for"
+        " every image"
+    ),
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\le10^{-4},\ 20\text{ layers, biases}",
     source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -196,10 +202,10 @@ FORGOTTEN = Claim(
     loose=True,
     uses=("id/bias-share",),
     finding=(
-        "1e-7 to 1e-5 of the output depends on the image, some roundings of single"
-        " precision: training starts from a constant, and makes it a better one. Without"
-        " biases it is a quarter of the output at the same depth, whose length is 1e-8"
-        " of the image's (id/bias-remembers)."
+        "Only 1e-7 to 1e-5 of the output depends on the image, a few roundings of"
+        " single precision: training starts from a constant and improves it. Without"
+        " biases, at the same depth, a quarter of the output depends on the image,"
+        " but its norm is 1e-8 of the image's (id/bias-remembers)."
     ),
 )
 
@@ -216,7 +222,10 @@ def _nearly_all(*, biases: bool) -> float:
 REMEMBERED = Claim(
     id="id/bias-remembers",
     items=("Bias", "Fig3"),
-    title="Without biases a part of what 20 layers put out still depends on the image",
+    title=(
+        "Without biases, the output of an untrained CNN of 20 layers depends on"
+        " the image"
+    ),
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\ge0.05,\ 20\text{ layers, no biases}",
     source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -227,5 +236,8 @@ REMEMBERED = Claim(
     must_refute=_nearly_all,
     loose=True,
     uses=("id/bias-share",),
-    finding="0.16 to 0.71 of eight networks: a threshold, not a bound to attain.",
+    finding=(
+        "It is 0.16 to 0.71 for eight networks; 0.05 is a threshold, not a bound that"
+        " is attained."
+    ),
 )

@@ -239,7 +239,10 @@ def _cases() -> tuple[Case, ...]:
 STEPS = closed(
     id="id/Fig2-steps",
     items=("Fig2", "Fig5", "Fig24"),
-    title="Networks that copy images are updated as PyTorch updates each one alone",
+    title=(
+        "Networks trained as a stack get the updates that PyTorch gives each of"
+        " them alone"
+    ),
     statement=(
         r"\theta\leftarrow\theta-\eta m,\qquad m\leftarrow\mu m"
         r"+\nabla\tfrac1{nd}\textstyle\sum(f(x)-x)^2"
@@ -288,7 +291,7 @@ def _found_slopes(*, kind: str, learnt: list[int], loss: Any) -> list[float]:
 SLOPES = closed(
     id="id/Fig24-slopes",
     items=("Fig24",),
-    title="Slopes of dense layers by hand, and their norms, are autograd's",
+    title="Hand-written gradients of dense layers, and their norms, match autograd",
     statement=r"\partial L/\partial W_k=\Delta_kH_{k-1}^T",
     key=KEY,
     where="Section on the last layers",

@@ -34,7 +34,9 @@ IMAGE_SIZE = contrast(
     named("size-7-depth-8"),
     named("size-28-depth-8"),
     items=("Fig8",),
-    title="The smaller the training image, the nearer the constant",
+    title=(
+        "The smaller the training image, the closer deep CNNs are to the constant map"
+    ),
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 8\text{ layers}:\ 7\times7"
         r"-28\times28\ge 0.2"
@@ -58,7 +60,7 @@ KERNEL = contrast(
     _largest,
     FIVE,
     items=("Fig9", "Fig25", "Fig26"),
-    title="Larger kernels move five layers to the constant",
+    title="Larger kernels move five-layer CNNs towards the constant map",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{largest kernel}-5\ge 0.2"
     ),
@@ -72,7 +74,9 @@ KERNEL = contrast(
 KERNEL_MSE = Claim(
     id="id/Fig25",
     items=("Fig25", "Fig26"),
-    title="Larger kernels bring the output nearer to the constant, in mean squared error",
+    title=(
+        "Larger kernels bring outputs closer to the constant map in mean squared error"
+    ),
     statement=(
         r"\overline{\mathrm{MSE}}(f(x),\hat x):\ \text{kernel }5-\text{largest}\ge 0.1"
     ),
@@ -88,7 +92,10 @@ KERNEL_MSE = Claim(
 THREE_CHANNELS = Claim(
     id="id/Fig10-three",
     items=("Fig10", "Fig27", "Fig30", "ThreeChannels"),
-    title="Three channels lose the identity, and not by fitting the image worse",
+    title=(
+        "CNNs of three channels lose the identity, and not because they fit the"
+        " image worse"
+    ),
     statement=r"\overline{\cos}(f(x),x),\ 5\text{ layers}:\ \text{many}-3\ge 0.05",
     source=Source(KEY, "Section 3.3, Figures 10, 27 and 28"),
     evidence=Evidence.TREND,
@@ -112,7 +119,7 @@ WIDTH = contrast(
     partial(_wide, 0),
     partial(_wide, 5),
     items=("Fig10", "Fig28", "Fig29"),
-    title="Depth makes the constant also with the most channels",
+    title="Depth leads to the constant map at the largest number of channels too",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ \text{largest width}:\ "
         r"\text{deep}-5\text{ layers}\ge 0.1"
@@ -120,7 +127,9 @@ WIDTH = contrast(
     where="Figures 27 to 30",
     **stated(0.1),
     version=3,
-    finding="Deep networks of three channels do not fit the image well enough to say.",
+    finding=(
+        "Deep networks of three channels do not fit the image well enough to decide."
+    ),
     figure="identity_figure_27",
 )
 
@@ -159,7 +168,9 @@ MANY = contrast(
     partial(deepest, r"many-cnn-(\d+)"),
     partial(deepest, r"many-fcn-(\d+)"),
     items=("Fig1", "Fig40"),
-    title="With many examples a CNN learns the identity off the digits, an FCN does not",
+    title=(
+        "With many training digits, CNNs learn the identity beyond digits, FCNs do not"
+    ),
     statement=r"\overline{\cos}(f(x),x)\text{ on patterns: CNN}-\text{FCN}\ge 0.1",
     where="Figures 1 and 40",
     **stated(0.1),
@@ -174,7 +185,7 @@ def _farther_than_seeds(figure: int, what: str, found: str) -> Claim:
     return Claim(
         id=f"id/Fig{figure}",
         items=(f"Fig{figure}",),
-        title=f"{what} lead to different functions, farther apart than two seeds do",
+        title=f"{what} give functions farther apart than two seeds of one of them do",
         statement=r"\|f_s-f_{s'}\|/\|f\|>\text{that of two seeds, on unseen images}",
         source=Source(KEY, f"Figure {figure}"),
         evidence=Evidence.TREND,
@@ -187,7 +198,7 @@ def _farther_than_seeds(figure: int, what: str, found: str) -> Claim:
     )
 
 
-SCHEMES = _farther_than_seeds(31, "Initial schemes", "schemes 0.20 to 0.78")
+SCHEMES = _farther_than_seeds(31, "Initialisations", "schemes 0.20 to 0.78")
 OPTIMISERS = _farther_than_seeds(32, "Optimisers", "optimisers 0.08 to 0.28")
 
 # --- other images -----------------------------------------------------------------------
@@ -198,7 +209,7 @@ DIGITS = contrast(
     named("digits-depth-5"),
     named("cnn-depth-1"),
     items=("Fig37",),
-    title="Every digit tells the same story",
+    title="Depth moves CNNs towards the constant map for each of the ten digits",
     statement=(
         r"\overline{\cos}(f(x),\hat x):\ 5\text{ layers, one for each of ten digits}"
         r"-1\text{ layer}\ge 0.1"
@@ -214,7 +225,7 @@ def _mixtures(count: int, figure: int) -> Claim:
     return Claim(
         id=f"id/Fig{figure}",
         items=(f"Fig{figure}",),
-        title=f"Deep networks of {words} images put out mixtures of them",
+        title=f"Deep networks trained on {words} images output mixtures of them",
         statement=(
             r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"
             r"\ \text{deep}-5\text{ layers}\ge 0.1"
@@ -251,7 +262,7 @@ def _colour(kind: str, words: str) -> Claim:
         partial(_deep_colour, kind),
         partial(_shallow_colour, kind),
         items=("Fig42", "Fig43"),
-        title=f"{words} networks on a colour image: the same story",
+        title=f"{words} networks tend to the constant with depth on colour images too",
         statement=(
             r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{deep}-\text{shallow}\ge 0.1"
         ),

@@ -68,7 +68,10 @@ GAIN = effect(
     id="mmd/tab1",
     runs=_looks,
     items=("Tab1",),
-    title="Networks trained from a learnt start are more accurate, at each N",
+    title=(
+        "Networks trained from a learned start are more accurate, at each"
+        " number of labels"
+    ),
     statement=r"\text{accuracy(Ours)}-\text{accuracy(scratch)}\ge0.5\text{ points}",
     where="Table 1",
     figure="mmd_table_1",
@@ -89,7 +92,7 @@ MORE = effect(
     id="mmd/tab1-few",
     runs=_looks,
     items=("Tab1",),
-    title="After ten epochs, the fewer the labels, the more a learnt start is worth",
+    title="After ten epochs, the fewer the labels, the more a learned start gains",
     statement=r"82.42-79.63>92.48-90.91\text{ (Xavier)},\;"
     r"82.27-79.17>92.61-91.34\text{ (He)}",
     where="Table 1",
@@ -99,8 +102,9 @@ MORE = effect(
     uses=("mmd/tab1-updates",),
     version=2,
     finding=(
-        "Ten epochs are 10 updates at N = 5 and 80 at N = 40. At equal updates nothing is"
-        " left of it (mmd/tab1-updates): what decides is how long networks train."
+        "Ten epochs are 10 updates at N = 5 and 80 at N = 40. After equally many"
+        " updates nothing is left of the difference (mmd/tab1-updates): what decides"
+        " is how long networks are trained."
     ),
 )
 
@@ -130,7 +134,7 @@ UPDATES = effect(
     id="mmd/tab1-updates",
     runs=_looks,
     items=("Tab1",),
-    title="After equally many updates a learnt start is worth as much with many labels",
+    title="After equally many updates, a learned start gains as much with many labels",
     statement=r"|\text{gain}(N=5)-\text{gain}(N=40)|\le2\text{ points after 10 updates}",
     reading=Reading.OURS,
     where="Table 1; the comparison is ours",
@@ -150,7 +154,7 @@ STEPS = effect(
     id="mmd/tab1-steps",
     runs=_looks,
     items=("Tab1",),
-    title="With many labels, too, what a learnt start is worth fades as networks train",
+    title="With many labels, too, the gain of a learned start fades during training",
     statement=r"\text{gain}(N=40,\,10\text{ updates})-\text{gain}(N=40,\,80)\ge0.5",
     reading=Reading.OURS,
     where="Table 1; the comparison is ours",
@@ -169,7 +173,7 @@ LABELS = effect(
     id="mmd/tab1-labels",
     runs=NETWORKS.looks(r"(none|labels)-(xavier|he)"),
     items=("Tab1", "Err14"),
-    title="Random labels hurt plain networks where there are few true ones",
+    title="Random labels hurt plain networks when there are few true labels",
     statement=r"\text{N=5: }76.81<79.63\text{ (Xavier)},\;77.41<79.17\text{ (He)}",
     where="Table 1 and section 5.1",
     axes={**BY_START, "shots": (5,)},
@@ -206,8 +210,8 @@ NORMED_MANY = trained(
     full={**XAVIER, "shots": (40,)},
     quick=False,
     finding=(
-        "In narrow networks it hurts there, too: 87.7 against 88.4 % at N = 40 from"
-        " Xavier's starts, eight of them."
+        "In narrow networks it hurts with many labels too: 87.7 against 88.4 % at N ="
+        " 40, from eight of Xavier's starts."
     ),
 )
 
@@ -222,7 +226,7 @@ BEST = effect(
     id="mmd/tab1-best",
     runs=EVERY,
     items=("Tab1", "Best"),
-    title="The learnt start is the best of all, at every number of labels",
+    title="The learned start is the most accurate method at every number of labels",
     statement=r"\text{accuracy(Ours)}>\text{accuracy(R.label), (BN), (BN, R.label)}",
     where="Abstract and Table 1",
     axes={"rival": RIVALS, **CELLS},
@@ -242,7 +246,7 @@ EITHER = effect(
     id="mmd/tab1-either",
     runs=NETWORKS.looks(r"mmd-(xavier|he)", r"(labels|none-bn)-(xavier|he)"),
     items=("Tab1", "Best"),
-    title="The learnt start is ahead of random labels, and of batch normalisation",
+    title="The learned start is ahead of random labels, and of batch normalisation",
     statement=r"\text{accuracy(Ours)}>\text{accuracy(R.label), (BN)}",
     where="Abstract and Table 1",
     axes={"rival": RIVALS[:2], **CELLS},
@@ -281,7 +285,10 @@ SPREAD = effect(
     id="mmd/tab2",
     runs=EVERY,
     items=("Tab2",),
-    title="On the mean of all cells a learnt start narrows the spread over tasks",
+    title=(
+        "Averaged over all cells of Table 2, a learned start narrows the spread"
+        " over tasks"
+    ),
     statement=r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{rival})-"
     r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{Ours})\ge0.25",
     where="Table 2",
@@ -297,7 +304,7 @@ SPREAD_BY_CELL = effect(
     id="mmd/tab2-cells",
     runs=_looks,
     items=("Tab2",),
-    title="A learnt start narrows the spread over tasks in each cell",
+    title="In each cell of Table 2, a learned start narrows the spread over tasks",
     statement=r"\operatorname{sd}_{tasks}(\text{Ours})<\operatorname{sd}_{tasks}"
     r"(\text{scratch}):\;4.76<6.62,\;5.26<5.74\;(N=5)",
     where="Table 2",
@@ -333,7 +340,7 @@ ABLATION = effect(
     id="mmd/ablation",
     runs=ABLATED,
     items=("Ablation",),
-    title="All three losses are necessary for a good start",
+    title="All three losses are necessary for a good initialisation",
     statement=r"\text{N=5: accuracy(Ours)}-\text{accuracy without }L_{uni}\ge2,\;"
     r"\text{or without }L_{sd}",
     where="Section 3.3 and appendix B.3",
@@ -355,7 +362,10 @@ REGULARISED = effect(
     id="mmd/ablation-alone",
     runs=ABLATED,
     items=("Ablation",),
-    title="Starts learnt without uniformity are worth less than those not learnt",
+    title=(
+        "Initialisations learned without the uniformity loss are worse than"
+        " standard ones"
+    ),
     statement=r"\text{N=5: accuracy(scratch)}-\text{accuracy}(0.4L_{sd}+L_{iod})\ge0.5",
     reading=Reading.OURS,
     where="Section 3.3; the comparison is ours",

@@ -226,7 +226,10 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
 CLAIMS = (
     _claim(
         "lem1-certified",
-        "A squared normal is sub-exponential with (4, 4), for every lambda",
+        (
+            "A squared normal variable is sub-exponential (4, 4), for every lambda"
+            " (certified)"
+        ),
         items=("Lem1",),
         where="Lemma 1",
         statement=r"\frac{-\lambda - \tfrac12 \log(1 - 2\lambda)}{\lambda^2} \le 2,"
@@ -240,7 +243,7 @@ CLAIMS = (
     ),
     _claim(
         "err3-everywhere",
-        "The last step of Lemma 1's proof holds above zero and fails below, everywhere",
+        "The last step of Lemma 1's proof holds above zero and fails below (certified)",
         items=("Err3", "Lem1"),
         where="Equation 24, last line; ours",
         reading=Reading.OURS,
@@ -253,7 +256,10 @@ CLAIMS = (
     ),
     _claim(
         "thm1-certified",
-        "Theorem 1 for every number of parameters, printed and with its factor m",
+        (
+            "Theorem 1 for every number of parameters, printed and with its factor"
+            " m (certified)"
+        ),
         items=("Thm1", "Err2"),
         where="Theorem 1; ours",
         reading=Reading.OURS,
@@ -268,11 +274,14 @@ CLAIMS = (
             "Chernoff's bound of a sum of squares, which grows with each variance",
         ),
         uses=("mmd/lem1-moment",),
-        finding="The constant could be 0.153 in the place of an eighth.",
+        finding="The constant could be 0.153 instead of an eighth.",
     ),
     _claim(
         "prop1-certified",
-        "The exponential part of a sub-exponential tail, from nu^2/alpha on",
+        (
+            "The exponential part of a sub-exponential tail, from nu^2/alpha on"
+            " (certified)"
+        ),
         items=("Prop1",),
         where="Proposition 1, after Wainwright 2019",
         statement=r"\min_{\lambda \alpha \le 1} \Big(\frac{\lambda^2 \nu^2}2 -"
@@ -284,7 +293,7 @@ CLAIMS = (
     ),
     _claim(
         "seg-centre",
-        "Of certain predictions the undecided one is nearest to uniform",
+        "Of all constant predictions, 1/2 is nearest to uniform in MMD (certified)",
         items=("Seg",),
         where="Appendix C.1; the closed form is ours",
         reading=Reading.OURS,
@@ -300,7 +309,10 @@ CLAIMS = (
     ),
     _claim(
         "seg-positive",
-        "No certain prediction is uniform: the least discrepancy of one",
+        (
+            "No constant prediction is uniform: its squared MMD is bounded below"
+            " (certified)"
+        ),
         items=("Seg", "Eq3"),
         where="Equation 3; the closed form is ours",
         reading=Reading.OURS,

@@ -43,7 +43,7 @@ DEGENERATE = _effect(
     id="mmd/tab3",
     runs=BOTH,
     items=("Tab3", "DS"),
-    title="The loss against degenerate softmax lowers the share of constant models",
+    title="The degeneracy loss lowers the share of constant models",
     statement=r"DS(\lambda=0)-DS(\lambda=0.4)\ge10\,\%",
     where="Table 3",
     figure="mmd_table_3",
@@ -55,11 +55,13 @@ DEGENERATE = _effect(
 A_FIFTH = _trained(
     measure=partial(_constant, 0.2),
     **unmet((0.0, None), (None, 0.0)),
-    finding="To a quarter (13.1 of 52.9 %) after 3,000 steps of a narrow network.",
+    finding=(
+        "It falls to a quarter (13.1 of 52.9 %) after 3,000 steps of a narrow network."
+    ),
     id="mmd/tab3-fifth",
     runs=BOTH,
     items=("Tab3",),
-    title="The loss against degenerate softmax lowers that share to less than a fifth",
+    title="The degeneracy loss lowers the share of constant models to less than a fifth",
     statement=r"89.32\to0.41\;(\xi=0),\quad80.83\to1.39\;(\xi=1)",
     where="Table 3",
     axes=XI,
@@ -84,7 +86,7 @@ DEAD = _effect(
     id="mmd/tab4",
     runs=BOTH,
     items=("Tab4", "Dead"),
-    title="The loss against degenerate softmax leaves fewer dead units at the end",
+    title="The degeneracy loss leaves fewer dead units in the last hidden layer",
     statement=r"80.08\,(\lambda=0)>8.21\,(\lambda=0.4)\;\%\text{ in layer 3}",
     where="Table 4",
     figure="mmd_table_4",
@@ -103,7 +105,7 @@ DEEPER = _effect(
     id="mmd/tab4-layers",
     runs=UNIFORM,
     items=("Tab4", "Layers"),
-    title="Uniformity alone leaves the more dead units the deeper the layer",
+    title="With the uniformity loss alone, deeper layers have more dead units",
     statement=r"52.11<63.88<80.08\;\%:\quad\text{layer 3 less layer 1}\ge5",
     where="Table 4 and appendix B.3",
     quick=False,
@@ -120,7 +122,10 @@ DEAD_DETACHED = _trained(
     id="mmd/tab4-iod",
     runs=REGULARISED,
     items=("Tab4", "Dead"),
-    title="The loss against detachment leaves no more than a tenth of those",
+    title=(
+        "The detachment loss leaves at most a tenth of the dead units of the"
+        " last hidden layer"
+    ),
     statement=r"8.21\,(\xi=0)\to0.02\,(\xi=1)\;\%\text{ in layer 3}",
     measure=_tenth_left,
     **unmet((0.0, None), (None, 0.0)),
@@ -129,7 +134,7 @@ DEAD_DETACHED = _trained(
     quick=False,
     version=2,
     finding=(
-        "In narrow networks as many are left with it, 6.8 and 5.7 % at full scale: the"
+        "In narrow networks it leaves as many, 6.8 against 5.7 % at full scale: the"
         " loss keeps rows of Jacobians long, not every unit alive."
     ),
 )
@@ -147,7 +152,7 @@ FEW_DEAD = _effect(
     id="mmd/tab4-few",
     runs=REGULARISED,
     items=("Tab4", "Layers"),
-    title="With both regularisers few units are dead in any layer",
+    title="With both regularisers, few units are dead in any layer",
     statement=r"3.75,\,5.12,\,0.02\;\%:\quad\max_l\le10\,\%",
     where="Table 4 and appendix B.3",
     quick=False,
@@ -173,7 +178,10 @@ NOISE = _effect(
     id="mmd/tab5",
     runs=SWEEP,
     items=("Tab5", "DS"),
-    title="The noise that is chosen leaves a third of the constant models of the most",
+    title=(
+        "Noise of variance 0.5 leaves at most a third of the constant models of"
+        " variance 2"
+    ),
     statement=r"DS(s^2=0.5)\le\tfrac13DS(s^2=2):\;1.33,\,44.20;\;1.58,\,35.57;\;"
     r"1.41,\,16.93",
     where="Table 5",
@@ -200,7 +208,7 @@ MOST_NOISE = _effect(
     id="mmd/tab5-iod",
     runs=SWEEP,
     items=("Tab5", "IOD"),
-    title="The most noise cuts more units off than the noise that is chosen",
+    title="Noise of variance 2 leaves more dead units than noise of variance 0.5",
     statement=r"IOD(s^2=2)>IOD(s^2=0.5):\;56.44>17.80\;(\lambda=0.2),\;"
     r"47.62>5.48\;(\lambda=0.4)",
     where="Table 5",
@@ -221,7 +229,7 @@ CHOICE = _effect(
     id="mmd/tab5-choice",
     runs=SWEEP,
     items=("Tab5", "Choice"),
-    title="Noise of 0.5 and weight 0.4 leave the fewest dead units",
+    title="Noise of variance 0.5 and weight 0.4 leave the fewest dead units",
     statement=r"IOD(s^2,\lambda)>IOD(0.5,0.4)",
     where="Table 5 and appendix C.2",
     axes={"s2": NOISES, "lam": (0.2, 1.0)},

@@ -52,7 +52,7 @@ def _one_less(*, classes: int) -> float:
 LEM_4 = Claim(
     id="mmd/lem4",
     items=("Lem4",),
-    title="The least squared norm on the simplex is 1 / d, at the centroid",
+    title="The least squared norm on the simplex is 1/d, at its centre",
     statement=r"\min_{a\in\Delta^{d-1}}\|a\|^2=1/d",
     source=Source(KEY, "Lemma 4"),
     evidence=Evidence.CERTIFICATE,
@@ -125,7 +125,7 @@ def _unit_slope(*, classes: int, form: str) -> float:
 THM_2 = Claim(
     id="mmd/thm2",
     items=("Thm2",),
-    title="Predictions near a vertex on average are often of its class",
+    title="Predictions that are near a vertex on average are often of its class",
     statement=(
         r"a\notin A_i\Rightarrow\|v^{(i)}-a\|\ge1/\sqrt d:\;"
         r"P(f\in A_i)\ge1-\sqrt d\,E\|v^{(i)}-f\|;\;"
@@ -142,9 +142,9 @@ THM_2 = Claim(
     assumptions=("Markov's inequality, for every law of the predictions",),
     uses=("mmd/lem4",),
     finding=(
-        "Two vertices are sqrt(2) apart, so that the mean distances from any two add up to"
-        " at least that: either bound is positive for one class at most, and never shows"
-        " that a model uses two."
+        "Two vertices are sqrt(2) apart, so the mean distances from any two add up to"
+        " at least that. Hence either bound is positive for at most one class, and"
+        " never shows that a model uses two."
     ),
 )
 
@@ -152,7 +152,10 @@ THM_2 = Claim(
 REACH = Claim(
     id="mmd/thm2-radius",
     items=("Thm2",),
-    title="Near a vertex a point has half of its mass there, farther off still its class",
+    title=(
+        "Within 1/sqrt(d) of a vertex a point has half its mass there; within"
+        " 1/sqrt(2), most"
+    ),
     statement=(
         r"\|v^{(i)}-a\|<1/\sqrt d\;\Rightarrow\;a_i>\tfrac12;\qquad"
         r"\|v^{(i)}-a\|<1/\sqrt2\;\Rightarrow\;a\in A_i"
@@ -165,7 +168,10 @@ REACH = Claim(
     compare=CertifiedAtLeast(),
     must_refute=_to_the_centroid,
     version=2,
-    finding="Printed, 1/sqrt(d) is loose from three classes on: 0.577 for 0.612.",
+    finding=(
+        "The printed radius 1/sqrt(d) is loose from three classes on: 0.577 instead"
+        " of 0.612."
+    ),
 )
 
 
@@ -206,7 +212,7 @@ def _all_at_once(*, classes: int, seed: int) -> float:
 EQ_14 = Claim(
     id="mmd/eq14",
     items=("Eq14",),
-    title="The loss against degenerate softmax",
+    title="The degeneracy loss, which penalises degenerate softmax outputs",
     statement=(
         r"L_{sd}=E_\epsilon\bigl[\max\{\max_iE_x\|v^{(i)}-f\|,\,d^{-1/2}\}-d^{-1/2}\bigr]"
     ),
@@ -235,7 +241,9 @@ def _without_the_root(*, seed: int) -> float:
 SEGMENT = Claim(
     id="mmd/eq14-segment",
     items=("Eq14", "SdFloor"),
-    title="For two classes the loss is the distance of the mean output from one half",
+    title=(
+        "For two classes, the degeneracy loss is the distance of the mean output from 1/2"
+    ),
     statement=r"L_{sd}=\sqrt2\,E_\epsilon\bigl|E_xp-\tfrac12\bigr|",
     source=Source(KEY, "Equation 14; the identity is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -245,8 +253,8 @@ SEGMENT = Claim(
     compare=AgreesTo(absolute=2e-15),
     must_refute=_without_the_root,
     finding=(
-        "Every model with mean 1/2 minimises it, the constant one included: for two"
-        " classes the term asks for balance, and not for certainty."
+        "Every model with mean prediction 1/2 attains the minimum, the constant one"
+        " included: for two classes the loss asks for balance, not for certainty."
     ),
 )
 
@@ -278,7 +286,10 @@ def _centroid_misplaced(*, classes: int) -> float:
 FLOOR = Claim(
     id="mmd/sdfloor",
     items=("SdFloor", "Eq14"),
-    title="No predictor brings the loss below a floor that is positive from three classes",
+    title=(
+        "No predictor brings the degeneracy loss below a floor, positive from"
+        " three classes on"
+    ),
     statement=r"L_{sd}\ge\frac{\sqrt{d-1}-1}{\sqrt d}",
     source=Source(KEY, "Equation 14; the floor is ours", Reading.OURS),
     evidence=Evidence.CERTIFICATE,
@@ -290,9 +301,9 @@ FLOOR = Claim(
     version=2,
     uses=("mmd/eq14",),
     finding=(
-        "E|v - f| >= |v - E f| for every vertex, and some vertex is at least"
-        " sqrt((d - 1) / d) away from the mean: E|v - f| < 1 / sqrt(d) for all classes,"
-        " the condition that the loss is built on, is never met."
+        "E|v - f| >= |v - E f| for every vertex, and some vertex has distance sqrt((d"
+        " - 1) / d) or more from the mean: the condition behind the loss, E|v - f| <"
+        " 1 / sqrt(d) for all classes, is never met."
     ),
     figure="mmd_degeneracy_floor",
 )
@@ -318,7 +329,10 @@ def _classifier_first(*, classes: int) -> list[float]:
 EXTREMES = Claim(
     id="mmd/sdfloor-values",
     items=("SdFloor",),
-    title="The constant predictor scores better than the balanced classifier",
+    title=(
+        "The degeneracy loss prefers a constant predictor to a balanced, certain"
+        " classifier"
+    ),
     statement=(
         r"\text{centroid: }\frac{\sqrt{d-1}-1}{\sqrt d};\qquad"
         r"\text{certain and balanced: }\frac{\sqrt2(d-1)}d-\frac1{\sqrt d}"
@@ -364,7 +378,7 @@ def _predict_least(*, classes: int, seed: int) -> float:
 ERR_1 = Claim(
     id="mmd/err1",
     items=("Err1", "SdFloor"),
-    title="From three classes on the loss cannot be brought to zero",
+    title="With three or more classes, the degeneracy loss can be brought to zero",
     statement=r"\min L_{sd}=0,\text{ where all classes are predicted}",
     source=Source(KEY, "After Equation 14", Reading.READING),
     evidence=Evidence.SEARCH,
@@ -377,7 +391,8 @@ ERR_1 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/sdfloor",),
     finding=(
-        "From three classes on the only minimiser is the constant centroid, the very"
-        " degeneracy that the loss is to prevent. In the paper's experiments d = 2."
+        "From three classes on, the only minimiser is the constant predictor at the"
+        " centre of the simplex, the very degeneracy that the loss is meant to"
+        " prevent. In the paper's experiments d = 2."
     ),
 )

@@ -38,7 +38,7 @@ def _both_indices(*, size: int, seed: int) -> float:
 ERR_9 = Claim(
     id="mmd/err9",
     items=("Err9", "C1"),
-    title="Distances between outputs and points are of all pairs, not of equal indices",
+    title="The printed list of distances pairs outputs and points of equal index",
     statement=r"\|f_{\theta_0+\epsilon_i}(x)-u_i\|\text{ for all }i\le M,\,j\le N",
     source=Source(KEY, "Appendix C.1"),
     evidence=Evidence.NUMERIC,

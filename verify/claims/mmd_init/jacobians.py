@@ -64,7 +64,9 @@ def _without_masks(*, widths: list[int], seed: int) -> Array:
 JAC = Claim(
     id="mmd/jac",
     items=("Jac",),
-    title="Jacobians at every layer by one product a layer, without autograd",
+    title=(
+        "The Jacobians at all layers by one matrix product per layer, without autograd"
+    ),
     statement=(r"J_{L-1}=W^{(L)}D_{L-1},\quad J_{l-1}=(J_lW^{(l)})D_{l-1},\quad D_0=I"),
     source=Source(KEY, "Equations 15 to 22; the recursion is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -74,7 +76,10 @@ JAC = Claim(
     # Products of four small matrices.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_without_masks,
-    finding="A dead layer has Jacobian zero: what is masked stays masked on the way down.",
+    finding=(
+        "A dead layer has Jacobian zero: what is masked stays masked in the layers"
+        " below."
+    ),
 )
 
 
@@ -125,7 +130,10 @@ def _whole_matrix(*, widths: list[int], seed: int) -> Array:
 SENSITIVITY = Claim(
     id="mmd/eq15",
     items=("Eq15", "Eq16", "Eq17", "Eq18", "Eq19"),
-    title="The norm of a Jacobian's row is how far a unit change can move a logit",
+    title=(
+        "The norm of a Jacobian's row is the largest change of a logit per unit"
+        " of its input"
+    ),
     statement=(
         r"\sup_{\|\xi\|=1}\tfrac1h\bigl|f^{(i)}(x_l+h\xi)-f^{(i)}(x_l)\bigr|"
         r"=\|J_l^{(i)}\|\text{ while no ReLU flips}"
@@ -161,7 +169,7 @@ def _largest_mean(*, widths: list[int], seed: int) -> float:
 EQ_22 = Claim(
     id="mmd/eq22",
     items=("Eq20", "Eq22"),
-    title="The loss against detachment: the worst layer, class by class",
+    title="The detachment loss: the worst layer, class by class",
     statement=(
         r"L_{iod}=E_x\tfrac1d\textstyle\sum_i\max_{0\le l<L}\bigl(1-\|J_l^{(i)}\|\bigr)^2"
     ),
@@ -209,7 +217,7 @@ def _half_the_variance(*, inputs: int, seed: int) -> list[float]:
 THM_3 = Claim(
     id="mmd/thm3",
     items=("Thm3", "Err5"),
-    title="A row of one layer's Jacobian has squared norm 1 in the mean, variance 5 / n",
+    title="A row of one layer's Jacobian has squared norm of mean 1 and variance 5/n",
     statement=(
         r"E\|W_k\odot1(x>0)\|^2=1,\quad\operatorname{Var}=5/n,\qquad W_{kj}\sim N(0,2/n)"
     ),
@@ -252,7 +260,9 @@ def _fixed_mask(*, inputs: int, active: list[int]) -> list[float]:
 ROWS = Claim(
     id="mmd/thm3-moments",
     items=("Thm3",),
-    title="Mean and variance of a row's squared norm for any weights and masks",
+    title=(
+        "Mean and variance of a Jacobian row's squared norm, for any weights and masks"
+    ),
     statement=r"E=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
     source=Source(KEY, "Proof of Theorem 3; the variance is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -292,7 +302,7 @@ def _masked_input(*, start: Any) -> Array:
 CHAIN = Claim(
     id="mmd/thm3-chain",
     items=("Thm3", "Err6"),
-    title="Mean squared row norms at every layer, from He and from Xavier",
+    title="Mean squared norms of Jacobian rows at every layer, from He and from Xavier",
     statement=(
         r"E\|J_l^{(i)}\|^2=\textstyle\prod_{k>l}n_{k-1}q_{k-1}\sigma_k^2,\quad"
         r" q_0=1,\;q_k=\tfrac12"
@@ -319,7 +329,9 @@ def _one_everywhere(*, start: Any) -> Array:
 ERR_6 = Claim(
     id="mmd/err6",
     items=("Err6", "Eq20"),
-    title="He's start does not give every Jacobian norm one: at the input it is root 2",
+    title=(
+        "He's initialisation gives every Jacobian norm one, that of the input included"
+    ),
     statement=r"\text{He's start makes }\|J_l^{(i)}\|=1\text{ for }l=0,\dots,L-1",
     source=Source(KEY, "After Equation 20"),
     evidence=Evidence.STATISTICAL,
@@ -331,7 +343,8 @@ ERR_6 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/thm3-chain",),
     finding=(
-        "No ReLU masks the input: Theorem 3 leaves l = 0 out, the text before does not."
+        "No ReLU masks the input: Theorem 3 excludes l = 0, but the text before it"
+        " does not."
     ),
 )
 
@@ -362,7 +375,7 @@ def _at_the_goal(*, start: Any) -> float:
 LIMIT = Claim(
     id="mmd/eq22-limit",
     items=("Eq22", "Thm3"),
-    title="Where the loss against detachment starts",
+    title="The value of the detachment loss at He's and at Xavier's initialisation",
     statement=(
         r"L_{iod}\to\max_l\bigl(1-\sqrt{E\|J_l\|^2}\bigr)^2:\;0.1716\text{ (He)},\;"
         r"0.2513\text{ (Xavier, 784-392-392-392-2)}"
@@ -403,7 +416,7 @@ def _rows_added(*, outputs: int, inputs: int) -> float:
 ERR_5 = Claim(
     id="mmd/err5",
     items=("Err5", "Thm3"),
-    title="The norm printed in Theorem 3 is that of a vector of length root n",
+    title="The norm printed in Theorem 3 is that of a row of the Jacobian",
     statement=r"1\approx\|W^{(l+1)}1(x_l>0)\|_F",
     source=Source(KEY, "Equation 21"),
     evidence=Evidence.STATISTICAL,
@@ -415,8 +428,8 @@ ERR_5 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/thm3",),
     finding=(
-        "A matrix times a mask is a vector, of norm 19.8 at 392 outputs; the Jacobian's"
-        " row k is row k of W with the masked entries left out. The proof mixes i and k."
+        "A matrix times a mask is a vector, of norm 19.8 at 392 outputs; row k of the"
+        " Jacobian is row k of W without the masked entries. The proof mixes i and k."
     ),
 )
 
@@ -468,7 +481,7 @@ def _one_constant(*, draws: int) -> list[float]:
 EQ_11 = Claim(
     id="mmd/eq11",
     items=("Eq11",),
-    title="Models that do not look at the input can have the least loss",
+    title="Models that ignore their input can have the least uniformity loss",
     statement=(
         r"f_{\theta_0+\epsilon_j}(x_i)=c_j\text{ for all }i,\;c_j\sim U(\Delta^{d-1})"
         r"\;\Rightarrow\;L_{uni}=0"
@@ -480,5 +493,5 @@ EQ_11 = Claim(
     measure=_measure_detached,
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-15),
     must_refute=_one_constant,
-    finding="Uniformity at each input says nothing about two inputs at once.",
+    finding="Uniformity at each single input does not constrain two inputs jointly.",
 )

@@ -211,7 +211,7 @@ def _noise_held_fixed(*, way: str, kind: str, batch: int) -> Array:
 LAW = Claim(
     id="mmd/gram",
     items=("Gram",),
-    title="Noise drawn in the space of the outputs has the law of noise on the weights",
+    title="Noise sampled on layer outputs has the same law as noise on the weights",
     statement=(
         r"HE^T+1b^T\sim N(0,C),\quad "
         r"C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
@@ -225,19 +225,22 @@ LAW = Claim(
     must_refute=_each_example_alone,
     assumptions=("bandwidths held fixed", "two classes", "ReLU between layers"),
     finding=(
-        "Compared are the means of the loss, of the loss against degenerate softmax, of"
-        " 18 random projections of the gradient and of seven second moments of the"
-        " logits over the batch, in 320 repetitions each: biases of 0 and of -1/2,"
-        " examples given twice, a dead layer, a batch of two. Noise drawn for each"
-        " example alone, which suits the uniformity loss, is 20 to 60 standard errors"
-        " off."
+        "Compared are the means of the loss, of the degeneracy loss, of 18 random"
+        " projections of the gradient and of seven second moments of the logits over"
+        " the batch, in 320 repetitions each, for biases of 0 and -1/2, repeated"
+        " examples, a dead layer and a batch of two. Noise that is drawn for each"
+        " example separately, which would suit the uniformity loss, is off by 20 to"
+        " 60 standard errors."
     ),
 )
 
 SLOPE = Claim(
     id="mmd/gram-slope",
     items=("Gram",),
-    title="Gradients through noise on the outputs have the mean of those through weights",
+    title=(
+        "Gradients through noise on outputs have the mean of those through"
+        " noise on weights"
+    ),
     statement=(
         r"\mathbb E[E\mid n]=\tfrac{s^2}{n_{in}}\,n^TC^{-1}H,\quad n=HE^T+1b^T"
         r"\;\Rightarrow\;\mathbb E\,\nabla_{\theta_0}L\text{ is the same}"
@@ -252,8 +255,9 @@ SLOPE = Claim(
     assumptions=("bandwidths held fixed", "two classes", "ReLU between layers"),
     uses=("mmd/gram",),
     finding=(
-        "Noise on outputs depends on what enters the layer. A slope that leaves this out"
-        " is 15 to 20 standard errors off along the first weights, for 16 examples."
+        "Noise on outputs depends on what enters the layer. A gradient that ignores"
+        " this is off by 15 to 20 standard errors along the first weights, for 16"
+        " examples."
     ),
 )
 
@@ -313,7 +317,9 @@ def _covariance(inputs: str, depth: int, *, biases: float) -> Array:
 COVARIANCE = Claim(
     id="mmd/gram-covariance",
     items=("Gram",),
-    title="Covariance of a layer's outputs on a batch under noise on its parameters",
+    title=(
+        "The covariance of a layer's outputs on a batch under noise on its parameters"
+    ),
     statement=(
         r"\operatorname{Cov}(HE_i+e_i1)=C=\tfrac{s^2}{n_{in}}HH^T"
         r"+\tfrac{s^2}{n_{out}}11^T"

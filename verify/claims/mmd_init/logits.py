@@ -148,7 +148,9 @@ def _found_logits(*, way: Any, batch: int) -> list[float]:
 LOGITS = closed(
     id="mmd/gram-logits",
     items=("Gram",),
-    title="Logits under noise and their slopes are the definition's, layer by layer",
+    title=(
+        "Logits under noise, and their gradients, follow the definition layer by layer"
+    ),
     statement=(
         r"HW^T+b+Lz,\quad LL^T=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
@@ -197,7 +199,9 @@ def _found_root(*, kind: str) -> list[float]:
 ROOT = closed(
     id="mmd/gram-root",
     items=("Gram",),
-    title="Singular covariances are lifted by the least power of ten that suffices",
+    title=(
+        "Singular covariances are regularised by the smallest sufficient power of ten"
+    ),
     statement=r"LL^T=C+10^{k}\cdot10^{-9}\,\tfrac{\operatorname{tr}C}{n}I",
     key=KEY,
     where="Section 3.3, on sampling perturbations",

@@ -141,7 +141,10 @@ def _found_measured(*, what: str) -> list[float]:
 MEASURED = closed(
     id="mmd/ds-records",
     items=("DS", "Jac", "IOD", "Fig1"),
-    title="Shares, slopes and predictions under noise are counted one network at a time",
+    title=(
+        "Recorded shares, Jacobians and noisy predictions match counts network"
+        " by network"
+    ),
     statement=r"DS,\ \overline{\|J_l\|^2},\ L_{iod}(\theta+\epsilon),\ f_1(x)",
     key=KEY,
     where="Section 5.2 and appendices B and C",
@@ -170,7 +173,7 @@ def _found_distance(*, count: int) -> list[float]:
 DISTANCE = closed(
     id="mmd/fig1-distance",
     items=("Fig1",),
-    title="Distances from uniformity are those of Kolmogorov and Smirnov",
+    title="Distances from uniformity are Kolmogorov-Smirnov distances",
     statement=r"\sup_t|\hat F(t)-t|",
     key=KEY,
     where="Figure 1",
@@ -219,7 +222,10 @@ def _found_start(*, kind: Any, uniform: bool) -> list[float]:
 STARTS = closed(
     id="mmd/prelim-starts",
     items=("Prelim",),
-    title="Starts of He and of Xavier are PyTorch's, normal or uniform, with biases zero",
+    title=(
+        "He's and Xavier's initialisations are PyTorch's, normal or uniform,"
+        " biases zero"
+    ),
     statement=r"\operatorname{Var}W=\tfrac2{n_{in}}\text{ or }\tfrac2{n_{in}+n_{out}}",
     key=KEY,
     where="Section 5.1",
@@ -245,7 +251,9 @@ def _found_module(*, norm: bool) -> list[float]:
 MODULE = closed(
     id="mmd/prelim-given",
     items=("Prelim",),
-    title="A start is given back as PyTorch's own module, normalised or not",
+    title=(
+        "A learned start is returned as a PyTorch module, with or without normalisation"
+    ),
     statement=r"f(x)=W_3\sigma(\nu(W_2\sigma(\nu(W_1x+b_1))+b_2))+b_3",
     key=KEY,
     where="Section 5.1",
@@ -304,7 +312,7 @@ def _found_found(*, leave: bool, grace: int) -> list[float]:
 FOUND = closed(
     id="mmd/degenerate-found",
     items=("Degenerate",),
-    title="A start is found degenerate in the second window on end after the grace",
+    title="A degenerate start is detected at its second degenerate window in a row",
     statement=r"\bar c_{w-1},\bar c_w\ge\tfrac12,\quad w>\text{grace}",
     key=KEY,
     where="Section 4.1",

@@ -46,7 +46,10 @@ def _share_constant(*, classes: int, models: int, inputs: int) -> float:
 CONSTANT = Claim(
     id="mmd/ds",
     items=("DS",),
-    title="The share of perturbed models that leave a class of a minibatch empty",
+    title=(
+        "DS: the share of perturbed models that leave some class of a minibatch"
+        " unpredicted"
+    ),
     statement=r"DS=\operatorname{mean}_i\,1\{|\{\operatorname{argmax}f_i(x):x\}|<d\}",
     source=Source(KEY, "Section 5.2 and appendix C.2"),
     evidence=Evidence.NUMERIC,
@@ -112,7 +115,10 @@ def _share_dead(*, seed: int) -> list[float]:
 DEAD = Claim(
     id="mmd/dead",
     items=("Dead", "IOD"),
-    title="The share of hidden units off on a whole minibatch, and its worst layer",
+    title=(
+        "The share of hidden units that are off on a whole minibatch, and its"
+        " worst layer"
+    ),
     statement=r"x_{l,j}\le0\text{ on all 32 examples},\quad IOD=\max_l\text{share}_l",
     source=Source(KEY, "Section 5.2, appendices B.3 and C.2"),
     evidence=Evidence.NUMERIC,

@@ -49,7 +49,7 @@ def _weights_alone(*, widths: list[int], scale: float) -> list[float]:
 SIGMA = Claim(
     id="mmd/sigma",
     items=("Sigma",),
-    title="The noise of every parameter, and its length",
+    title="The variance of the noise on every parameter, and its squared norm",
     statement=(
         r"\operatorname{Var}W_{ij}=s^2/n_{in},\;\operatorname{Var}b_i=s^2/n_{out}"
         r"\;\Rightarrow\;E\|\epsilon\|^2=s^2\textstyle\sum_k(n_k+1)"
@@ -63,9 +63,9 @@ SIGMA = Claim(
     compare=AgreesTo(relative=1e-13),
     must_refute=_weights_alone,
     finding=(
-        "For 784-392-392-392-2 the noise has length 24.3. The largest variance, 0.25, is"
-        " that of the last biases: from them alone the gap of the logits of every"
-        " perturbed model gets a N(0, 0.5), whatever the input."
+        "For 784-392-392-392-2 the noise has norm 24.3. The largest variance, 0.25,"
+        " is that of the last biases, which alone add N(0, 0.5) to the difference of"
+        " the logits of every perturbed model, whatever the input."
     ),
 )
 
@@ -90,7 +90,7 @@ def _on_the_sphere(*, radius: float, dimension: int) -> float:
 BALL = Claim(
     id="mmd/claim1-ball",
     items=("Claim1",),
-    title="The mean squared length of a uniform point of a ball",
+    title="The mean squared norm of a uniform point in a ball",
     statement=r"E\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},\quad\theta\sim U(B_r(\theta_0))",
     source=Source(KEY, "Claim 1; the moment is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -100,8 +100,8 @@ BALL = Claim(
     compare=AgreesTo(relative=1e-14),
     must_refute=_on_the_sphere,
     finding=(
-        "At the network's 616,618 parameters a uniform point of the ball is on its"
-        " surface, and a normal one with the same mean square is as well."
+        "At the network's 616,618 parameters a uniform point in the ball lies almost"
+        " on its surface, and so does a normal vector with the same mean square."
     ),
 )
 
@@ -134,7 +134,7 @@ def _flat(*, dimension: int) -> Array:
 PROJECTION = Claim(
     id="mmd/claim1-projection",
     items=("Claim1", "Eq9"),
-    title="Along a direction a point of the ball is normal, in as many dimensions",
+    title="In high dimension, any coordinate of a uniform point in a ball is Gaussian",
     statement=(
         r"\langle\theta-\theta_0,e\rangle\sqrt{m+2}/r\to N(0,1),\quad"
         r"\theta\sim U(B_r(\theta_0))"
@@ -168,7 +168,7 @@ def _swapped(*, parts: list[float], weights: list[float]) -> float:
 EQ_23 = Claim(
     id="mmd/eq23",
     items=("Eq23",),
-    title="The loss is a sum of three with weights 0.4 and 1",
+    title="The total loss is a sum of three, with weights 0.4 and 1",
     statement=r"L=L_{uni}+\lambda L_{sd}+\xi L_{iod},\quad\lambda=0.4,\;\xi=1",
     source=Source(KEY, "Equation 23"),
     evidence=Evidence.NUMERIC,
@@ -203,7 +203,7 @@ def _constant_ones_too(*, classes: int) -> list[int]:
 PRELIM = Claim(
     id="mmd/prelim",
     items=("Prelim",),
-    title="Ten digits make 1,022 binary tasks, 511 up to swapping the labels",
+    title="Ten digits give 1,022 binary tasks, 511 up to swapping the labels",
     statement=r"2^{10}-2=1022",
     source=Source(KEY, "Section 4"),
     evidence=Evidence.NUMERIC,

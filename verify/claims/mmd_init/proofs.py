@@ -201,7 +201,10 @@ CLAIMS = (
     proof(
         id="mmd/lem1-proof",
         items=("Lem1",),
-        title="The exponential moment of a squared normal, by integration",
+        title=(
+            "The exponential moment of a squared normal variable, by integration"
+            " (symbolic proof)"
+        ),
         statement=r"\big(E\,e^{\lambda z^2}\big)^2 = \frac1{1 - 2\lambda}",
         source=(_KEY, "Equation 24, second line"),
         derived=_moment,
@@ -219,7 +222,7 @@ CLAIMS = (
     proof(
         id="mmd/eq1-moments",
         items=("Eq1", "Eq2"),
-        title="Means, variances and covariances of uniform points, every dimension",
+        title="Means, variances and covariances of uniform points, for every dimension",
         statement=r"\frac1d, \quad \frac{d - 1}{d^2 (d + 1)}, \quad"
         r" -\frac1{d^2 (d + 1)}",
         source=(_KEY, "Equation 2; the moments are ours"),
@@ -240,7 +243,10 @@ CLAIMS = (
     proof(
         id="mmd/thm3-proof",
         items=("Thm3",),
-        title="Mean and variance of a masked row's squared norm, every width",
+        title=(
+            "Mean and variance of a masked row's squared norm, for every width"
+            " (symbolic proof)"
+        ),
         statement=r"E = 1, \quad \operatorname{Var} = \frac5n, \quad"
         r" \sigma^2 = \frac2n",
         source=(_KEY, "Proof of Theorem 3; the variance is ours"),
@@ -254,7 +260,10 @@ CLAIMS = (
     proof(
         id="mmd/sigma-proof",
         items=("Sigma",),
-        title="The energy of the noise, every width and scale",
+        title=(
+            "The mean squared norm of the noise, for every width and scale"
+            " (symbolic proof)"
+        ),
         statement=r"E \|\epsilon\|^2 = s^2 \sum_k (n_k + 1)",
         source=(_KEY, "Section 3.3; the sums are ours"),
         reading=Reading.OURS,
@@ -277,7 +286,10 @@ CLAIMS = (
     proof(
         id="mmd/est-proof",
         items=("Est",),
-        title="What the diagonals add to the estimate, every kernel",
+        title=(
+            "What the diagonal terms add to the MMD estimate, for every kernel"
+            " (symbolic proof)"
+        ),
         statement=r"V - U = \frac1M (k(0) - \bar k_{xx}) + \frac1N (k(0) - \bar k_{yy})",
         source=(_KEY, "Equation 9 with appendix C.1; the relation is ours"),
         reading=Reading.OURS,
@@ -290,7 +302,7 @@ CLAIMS = (
     proof(
         id="mmd/seg-proof",
         items=("Seg",),
-        title="The segment's kernel means, by integration",
+        title="The kernel means on the segment, by integration (symbolic proof)",
         statement=r"h_\gamma(p) = \frac{\gamma\sqrt\pi}2 \Big[\mathrm{erf}\frac p\gamma"
         r" + \mathrm{erf}\frac{1 - p}\gamma\Big], \quad E\,k = \gamma\sqrt\pi\,"
         r"\mathrm{erf}\frac1\gamma - \gamma^2 (1 - e^{-1/\gamma^2})",
@@ -305,7 +317,10 @@ CLAIMS = (
     proof(
         id="mmd/eq14-segment-proof",
         items=("Eq14", "SdFloor"),
-        title="For two classes the loss is the mean's distance from one half, every law",
+        title=(
+            "For two classes, the degeneracy loss is the mean's distance from 1/2"
+            " (symbolic proof)"
+        ),
         statement=r"\max(\sqrt2 (1 - p), \sqrt2 p) - \frac1{\sqrt2} ="
         r" \sqrt2 \Big|p - \tfrac12\Big|",
         source=(_KEY, "Equation 14; the identity is ours"),
@@ -340,7 +355,9 @@ CLAIMS = (
     proof(
         id="mmd/eq15-proof",
         items=("Eq15", "Eq16", "Eq17", "Eq18", "Eq19"),
-        title="The largest change along a unit vector is the row's norm: all rows",
+        title=(
+            "The largest change along a unit vector is the row's norm (symbolic proof)"
+        ),
         statement=r"\|J\|^2 \|\xi\|^2 - (J \xi)^2 ="
         r" \sum_{i < j} (J_i \xi_j - J_j \xi_i)^2 \ge 0",
         source=(_KEY, "Equations 15 to 19"),

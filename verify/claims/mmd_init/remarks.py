@@ -73,7 +73,7 @@ def _without_noise(*, start: Any, s2: float) -> Array:
 NOISE_CHAIN = Claim(
     id="mmd/Fig2-chain",
     items=("Fig2chain",),
-    title="Noise adds to the Jacobians of a start whose own are right",
+    title="Noise lengthens the Jacobian rows of an initialisation that has them right",
     statement=(
         r"E\|J_l^{(i)}(\theta_0+\epsilon)\|^2=\textstyle\prod_{k>l}q_{k-1}"
         r"(n_{k-1}\sigma_k^2+s^2)"
@@ -89,10 +89,11 @@ NOISE_CHAIN = Claim(
     uses=("mmd/thm3-chain",),
     assumptions=("zero biases before noise", "normal weights"),
     finding=(
-        "Xavier's rows are too short, and noise of s^2 = 0.5 fills them up; once they are"
-        " right, it adds: 784-392-392-392-2 has 0.2 to 1.0 from Xavier, 0.7 to 1.3 with"
-        " the noise, and 1.3 to 2.9 at the minimum. So L_iod around the start rises while"
-        " L_iod at the start falls, see mmd/Fig2-chosen."
+        "At Xavier's initialisation rows are too short, and noise of s^2 = 0.5"
+        " lengthens them. Once they are right, noise makes them too long: for"
+        " 784-392-392-392-2 the norms are 0.2 to 1.0 at Xavier's initialisation, 0.7"
+        " to 1.3 with the noise, and 1.3 to 2.9 at the minimum. So L_iod around the"
+        " start rises while L_iod at the start falls, see mmd/Fig2-chosen."
     ),
 )
 
@@ -136,7 +137,10 @@ def _by_layers(*, widths: list[int], seed: int) -> Array:
 UNIT = Claim(
     id="mmd/eq19-unit",
     items=("Eq17", "Eq18", "Eq19"),
-    title="The row's norm bounds the change of a logit for perturbations of length one",
+    title=(
+        "A Jacobian row's norm bounds the change of a logit for perturbations"
+        " of length one"
+    ),
     statement=r"\|\xi\|=1\Rightarrow|f^{(i)}(x+\xi)-f^{(i)}(x)|\le\|J^{(i)}(x)\|",
     source=Source(KEY, "Equations 17 to 19", Reading.READING),
     evidence=Evidence.SEARCH,
@@ -149,8 +153,9 @@ UNIT = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/eq15",),
     finding=(
-        "True to first order (mmd/eq15) and of one layer; at length one ReLUs flip, and"
-        " logits move farther than the row's norm: in two layers up to twice as far here."
+        "It is true to first order (mmd/eq15) and for one layer. At length one, ReLUs"
+        " flip and logits move farther than the row's norm: with two layers up to"
+        " twice as far here."
     ),
 )
 
@@ -199,7 +204,7 @@ def _equal_means(*, kind: str, seed: int, gamma: float) -> list[bool]:
 ZERO = Claim(
     id="mmd/eq3-zero",
     items=("Eq3",),
-    title="The squared discrepancy is never negative, and zero for equal laws alone",
+    title="The squared MMD is never negative, and zero only for equal laws",
     statement=r"MMD(p,q)\ge0,\quad=0\iff p=q",
     source=Source(KEY, "Equation 3, after Gretton et al. 2012"),
     evidence=Evidence.NUMERIC,
@@ -242,7 +247,7 @@ UNTRAINED = (
     _open(
         "mmd/Fig1-degenerate",
         ("Fig1", "Degenerate"),
-        "One of the four models answers near 0.9 whatever the input",
+        "One of the four models predicts about 0.9 whatever the input",
         "Figure 1 (b) and appendix B.1",
         "one model of four: of constant models that are uniform, as many end there by"
         " chance",
@@ -250,7 +255,10 @@ UNTRAINED = (
     _open(
         "mmd/cost",
         ("Cost",),
-        "The cost grows with the number of perturbed models, and with that of classes",
+        (
+            "The cost grows with the number of perturbed models and with the number"
+            " of classes"
+        ),
         "Appendix E",
         "needs timings, or counts of operations, at several numbers: benchmarks have one",
     ),

@@ -97,7 +97,7 @@ def _kernel_of_distances(*, p: float, gamma: float) -> list[float]:
 EMBEDDING = Claim(
     id="mmd/seg-embedding",
     items=("Seg", "Eq9"),
-    title="The mean kernel of a prediction and a uniform point, and its slope",
+    title="The mean kernel of a prediction and a uniform point, and its derivative",
     statement=(
         r"h_\gamma(p)=\tfrac{\gamma\sqrt\pi}2\bigl[\operatorname{erf}\tfrac p\gamma"
         r"+\operatorname{erf}\tfrac{1-p}\gamma\bigr],\quad"
@@ -134,7 +134,7 @@ def _subtracted(*, p: float, gamma: float) -> float:
 POINT = Claim(
     id="mmd/seg-point",
     items=("Seg", "Eq7"),
-    title="The discrepancy of one certain prediction from the uniform law",
+    title="The squared MMD of one constant prediction from the uniform law",
     statement=r"\mathrm{MMD}(\delta_p,U)=1-2h_\gamma(p)+E\,k(u,u')",
     source=Source(KEY, "Equation 7; the closed form is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -144,8 +144,8 @@ POINT = Claim(
     compare=AgreesTo(relative=1e-14),
     must_refute=_subtracted,
     finding=(
-        "Wide kernels see the mean first, 2 (p - 1/2)^2 / gamma^2: at p = 1/2 the"
-        " discrepancy falls as gamma^-4 / 48, which a difference of ones loses."
+        "Wide kernels see the mean first, 2 (p - 1/2)^2 / gamma^2. At p = 1/2 the"
+        " discrepancy falls like gamma^-4 / 48, which cancellation would lose."
     ),
 )
 
@@ -195,7 +195,10 @@ def _midpoints(*, count: int, bandwidths: list[float], seed: int) -> list[float]
 LAW = Claim(
     id="mmd/seg",
     items=("Seg", "Eq9", "Est"),
-    title="The discrepancy of perturbed predictions from the uniform law, unsampled",
+    title=(
+        "The squared MMD of perturbed predictions from the uniform law, without"
+        " sampling it"
+    ),
     statement=(
         r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+E\,k(u,u')"
     ),
@@ -247,7 +250,7 @@ def _other_estimator(
 SLOPES = Claim(
     id="mmd/est-gradient",
     items=("Est", "Seg"),
-    title="The gradients of the two estimates differ in the weight of one term",
+    title="The gradients of the two MMD estimates differ in the weight of one term",
     statement=(
         r"\frac{\partial V}{\partial p_i}=-\frac4{M^2}\sum_j\frac{p_i-p_j}{\gamma^2}"
         r"e^{-(p_i-p_j)^2/\gamma^2}-\frac2Mh'(p_i)"
@@ -321,7 +324,9 @@ def _without_softmax(*, gamma: float, seed: int) -> Array:
 DESCENT = Claim(
     id="mmd/eq9",
     items=("Eq7", "Eq9", "Eq10"),
-    title="Noise that is added lets the loss be differentiated in the start",
+    title=(
+        "Additive noise lets the expected loss be differentiated in the initial weights"
+    ),
     statement=(
         r"\nabla_{\theta_0}E_\epsilon\,\ell(f_{\theta_0+\epsilon}(x))"
         r"=E_\epsilon\nabla_\theta\ell(f_{\theta_0+\epsilon}(x))"

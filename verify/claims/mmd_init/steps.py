@@ -168,7 +168,7 @@ def _stacked_steps(*, way: str, classes: int) -> list[float]:
 STEPS = closed(
     id="mmd/eq11-steps",
     items=("Eq11", "Eq5"),
-    title="Learning a start moves it as Adam does on the definition of the loss",
+    title="Pre-training takes Adam's steps on the loss as it is defined",
     statement=(
         r"\theta\leftarrow\theta"
         r"-\eta\,\mathrm{Adam}(\nabla(L_{uni}+\lambda L_{sd}+\xi L_{iod}))"
@@ -264,7 +264,9 @@ def _found_module(*, inputs: str) -> list[float]:
 MODULE = closed(
     id="mmd/eq11-module",
     items=("Eq11",),
-    title="A convolutional module's start is learnt by the definition's steps as well",
+    title=(
+        "Pre-training a convolutional module takes the steps of the definition as well"
+    ),
     statement=r"\theta_{t+1}=\theta_t-\eta\,\mathrm{Adam}(\nabla L)",
     key=KEY,
     where="Section 3, equation (11)",

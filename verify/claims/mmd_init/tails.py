@@ -62,7 +62,7 @@ _GRID = tuple(
 EXACT = Claim(
     id="mmd/thm1-exact",
     items=("Thm1",),
-    title="With equal variances the tail is that of a chi-square",
+    title="With equal variances, the norm of the noise has a chi-square tail",
     statement=r"P(\|\theta-\theta_0\|\ge r)=Q\bigl(\tfrac m2,\tfrac{r^2}{2\sigma^2}\bigr)",
     source=Source(KEY, "Theorem 1; the exact law is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -78,7 +78,7 @@ PRINTED = Claim(
     id="mmd/thm1",
     loose=True,
     items=("Thm1",),
-    title="Theorem 1, as printed, against the exact tail",
+    title="The printed bound of Theorem 1, against the exact tail",
     statement=(
         r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac18\min\{\eta^2,m\eta\}},\quad"
         r"\eta=\frac{r^2}{m\alpha_*}-1>0"
@@ -111,10 +111,10 @@ SHARP = Claim(
     compare=AtMost(relative=1e-13),
     must_refute=_half_for_an_eighth,
     finding=(
-        "The sum of squared variances is at most m alpha^2; the printed proof takes the"
-        " square of the sum. At m = 100 and eta = 0.5: 0.0439 for 0.969. It is never"
-        " within 2.7 of the tail, whose exponent is 1.6 to 3.5 times as large: the theorem"
-        " is loose, by its constant of 1/8."
+        "The sum of squared variances is at most m alpha^2; the printed proof uses"
+        " the square of the sum. At m = 100 and eta = 0.5 the bound is 0.0439 instead"
+        " of 0.969. It is still loose by a factor of 2.7 or more, because of its"
+        " constant of 1/8: the exponent of the tail is 1.6 to 3.5 times as large."
     ),
 )
 
@@ -168,7 +168,7 @@ UNEQUAL = Claim(
     id="mmd/thm1-unequal",
     loose=True,
     items=("Thm1",),
-    title="All three forms against exact tails of unequal variances",
+    title="All three forms of Theorem 1, against exact tails of unequal variances",
     statement=(
         r"P(\|\epsilon\|\ge r)\le e^{-\frac18\min\{(r^2-\sum\sigma_i^2)^2/"
         r"\sum\sigma_i^4,\;(r^2-\sum\sigma_i^2)/\alpha_*\}}"
@@ -187,8 +187,8 @@ UNEQUAL = Claim(
     must_refute=_all_halved,
     assumptions=("each variance is that of two parameters: the tail is a sum then",),
     finding=(
-        "Loose by 2.2 at best: a tenth beyond the mean, where the tail is 0.36, the bound"
-        " is still 0.99."
+        "Loose by a factor of 2.2 or more: a tenth above the mean, where the tail is"
+        " 0.36, the bound is still 0.99."
     ),
 )
 
@@ -229,7 +229,7 @@ def _vacuous(*, scale: float) -> float:
 ERR_2 = Claim(
     id="mmd/err2",
     items=("Err2", "Thm1"),
-    title="Theorem 1 does not show that perturbed models are near the start",
+    title="Theorem 1 shows that perturbed models stay near the initialisation",
     statement=(
         r"\|\theta-\theta_0\|\text{ is small with high probability, by Theorem 1, for }"
         r"\Sigma\text{ of section 3.3}"
@@ -245,9 +245,9 @@ ERR_2 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/sigma",),
     finding=(
-        "It speaks of radii above sqrt(m alpha) = 392.6 alone, where the noise has length"
-        " 24.3: one small layer, the last biases, sets the variance for all 616,618"
-        " parameters."
+        "The theorem covers only radii above sqrt(m alpha) = 392.6, whereas the noise"
+        " has norm 24.3: the biases of the small last layer set the variance that is"
+        " used for all 616,618 parameters."
     ),
 )
 
@@ -291,7 +291,9 @@ def _without_the_eighth(*, share: float) -> float:
 INTERMEDIATE = Claim(
     id="mmd/err2-corrected",
     items=("Err2", "Thm1"),
-    title="The form before its last steps does show it",
+    title=(
+        "The bound before Theorem 1's last steps keeps perturbed models near the start"
+    ),
     statement=(
         r"P(\|\epsilon\|^2\ge1.1\,E\|\epsilon\|^2)\le "
         r"e^{-\frac18\min\{t^2/\sum\sigma_i^4,\,t/\alpha_*\}}<10^{-12},\quad t=0.1\cdot591"
@@ -342,7 +344,7 @@ def _mirrored(*, lam: float) -> float:
 MOMENT = Claim(
     id="mmd/lem1-moment",
     items=("Lem1",),
-    title="The exponential moment of a squared normal",
+    title="The exponential moment of a squared normal variable",
     statement=r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda)",
     source=Source(KEY, "Equation 24, second line"),
     evidence=Evidence.NUMERIC,
@@ -365,7 +367,7 @@ def _half_the_bound(*, lam: float) -> float:
 LEM_1 = Claim(
     id="mmd/lem1",
     items=("Lem1",),
-    title="A squared normal is sub-exponential with (4, 4)",
+    title="A squared normal variable is sub-exponential with parameters (4, 4)",
     statement=r"\log E\,e^{\lambda(z^2-1)}\le2\lambda^2,\quad|\lambda|<\tfrac14",
     source=Source(KEY, "Lemma 1"),
     evidence=Evidence.NUMERIC,
@@ -393,7 +395,7 @@ def _factor_once(*, factor: float, share: float) -> float:
 LEM_2 = Claim(
     id="mmd/lem2",
     items=("Lem2",),
-    title="Scaling multiplies one parameter by the square, the other by the factor",
+    title="Scaling a sub-exponential variable scales its two parameters",
     statement=(
         r"x\in SE(\nu^2,\alpha)\;\Rightarrow\;"
         r"\sigma^2x\in SE(\sigma^4\nu^2,\sigma^2\alpha)"
@@ -434,7 +436,10 @@ _SUMS = ([1.0], [1.0, 1.0, 1.0], [0.1, 0.5, 2.0])
 LEM_3 = Claim(
     id="mmd/lem3",
     items=("Lem3",),
-    title="Sums add one parameter and take the largest of the other",
+    title=(
+        "Sums of sub-exponential variables add one parameter and take the"
+        " largest of the other"
+    ),
     statement=r"\textstyle\sum_ix_i\in SE\bigl(\sum_i\nu_i^2,\max_i\alpha_i\bigr)",
     source=Source(KEY, "Lemma 3"),
     evidence=Evidence.NUMERIC,
@@ -455,7 +460,7 @@ def _printed_display(*, variances: list[float], share: float) -> float:
 ERR_4 = Claim(
     id="mmd/err4",
     items=("Err4", "Lem3"),
-    title="The last display of Lemma 3 has lambda for its square",
+    title="The last display of Lemma 3's proof, with lambda in place of its square",
     statement=r"\log E\,e^{\lambda(\sum x_i-E\sum x_i)}\le\frac{\lambda\sum_i\nu_i^2}2",
     source=Source(KEY, "Proof of Lemma 3"),
     evidence=Evidence.NUMERIC,
@@ -467,8 +472,8 @@ ERR_4 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/lem3",),
     finding=(
-        "It fails for every negative lambda. The proof also centres with lambda x - E x"
-        " for lambda (x - E x), and Lemma 2 cites (24) for (25)."
+        "It fails for every negative lambda. The proof also centres with lambda x - E"
+        " x instead of lambda (x - E x), and Lemma 2 cites (24) instead of (25)."
     ),
 )
 
@@ -480,7 +485,7 @@ def _printed_step(*, lam: float) -> float:
 ERR_3 = Claim(
     id="mmd/err3",
     items=("Err3", "Lem1"),
-    title="The last step of Lemma 1's proof fails for negative lambda",
+    title="The last step of Lemma 1's proof holds for every lambda",
     statement=(
         r"-\lambda-\tfrac12\log(1-2\lambda)\le\frac{\lambda^2}{1-2\lambda},\quad"
         r"|\lambda|<\tfrac12"
@@ -495,8 +500,8 @@ ERR_3 = Claim(
     expected=Outcome.REFUTED,
     uses=("mmd/lem1",),
     finding=(
-        "At -0.1 the left side is 0.0088392, the right one 0.0083333: odd terms of the"
-        " series are negative there. Lemma 1 itself holds."
+        "At -0.1 the left side is 0.0088392 and the right side 0.0083333: odd terms"
+        " of the series are negative there. Lemma 1 itself holds."
     ),
 )
 
@@ -555,7 +560,7 @@ def _squares_alone(
 PROP_1 = Claim(
     id="mmd/prop1",
     items=("Prop1",),
-    title="The tail of a sub-exponential variable: normal at first, then exponential",
+    title="The tail of a sub-exponential variable: Gaussian at first, then exponential",
     statement=(r"P(x-Ex\ge t)\le\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)"),
     source=Source(KEY, "Proposition 1, after Wainwright 2019"),
     evidence=Evidence.NUMERIC,
@@ -571,9 +576,9 @@ PROP_1 = Claim(
     compare=AtMost(relative=1e-13),
     must_refute=_squares_alone,
     finding=(
-        "Nearly attained by a variable of two points: 0.0101 for a tail of 0.01. Of sums"
-        " of squared normals, of which Theorem 1 speaks, it is 2.6 times the tail at"
-        " least."
+        "Nearly attained by a variable with two values: 0.0101 for a tail of 0.01."
+        " For sums of squared normals, which Theorem 1 is about, it is at least 2.6"
+        " times the tail."
     ),
     version=2,
 )
@@ -596,7 +601,7 @@ def _root_lost(*, nu_squared: float, alpha: float, t: float) -> float:
 PROP_1_VALUES = Claim(
     id="mmd/prop1-values",
     items=("Prop1",),
-    title="Both parts of the tail of a sub-exponential variable",
+    title="Values of both parts of the tail bound for sub-exponential variables",
     statement=r"\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)",
     source=Source(KEY, "Proposition 1, after Wainwright 2019"),
     evidence=Evidence.NUMERIC,

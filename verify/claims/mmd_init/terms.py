@@ -123,7 +123,7 @@ def _found_uniformity(
 UNIFORMITY = closed(
     id="mmd/eq7-loss",
     items=("Eq7", "Eq9", "C1"),
-    title="The loss of uniformity and its slope are sums over all pairs of predictions",
+    title="The uniformity loss and its gradient are sums over all pairs of predictions",
     statement=(
         r"L_{uni}=\frac{\sum_{i\ne j}k(f_i,f_j)}{M(M-1)}-\frac2M\sum_i E_uk(f_i,u)"
         r"+E_{u,u'}k(u,u')"
@@ -192,7 +192,7 @@ def _found_degeneracy(*, classes: int) -> list[float]:
 DEGENERACY = closed(
     id="mmd/eq14-loss",
     items=("Eq14",),
-    title="Degeneracy is the largest mean distance from a vertex, less its floor",
+    title="The degeneracy loss is the largest mean distance from a vertex, less its floor",
     statement=r"\max\{\max_iE_x\|v^{(i)}-f(x)\|,d^{-1/2}\}-d^{-1/2}",
     key=KEY,
     where="Equation (14)",
@@ -256,7 +256,7 @@ def _found_detachment(*, net: str) -> list[float]:
 DETACHMENT = closed(
     id="mmd/eq22-slopes",
     items=("Eq20", "Eq22", "Jac"),
-    title="The loss of detachment and its slope are autograd's, one logit at a time",
+    title="The detachment loss and its gradient are autograd's, one logit at a time",
     statement=r"E_x\tfrac1d\sum_i\max_l(1-\|\partial f_i/\partial x_l\|)^2",
     key=KEY,
     where="Equations (20) and (22)",

@@ -57,7 +57,7 @@ NEARER = _effect(
     id="mmd/claim1",
     runs=BOTH,
     items=("Claim1", "Fig1"),
-    title="Pre-training brings the laws of predictions nearer to uniform",
+    title="Pre-training brings the distributions of predictions closer to uniform",
     statement=r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|\text{ falls by }1.5",
     where="Claim 1 and Figure 1",
     figure="mmd_figure_1",
@@ -85,7 +85,10 @@ UNIFORM_LAW = _uniform_claim(
     id="mmd/claim1-uniform",
     runs=UNIFORM,
     items=("Claim1",),
-    title="After pre-training for uniformity the worst law is three times nearer to it",
+    title=(
+        "Pre-training for uniformity lowers the largest distance from uniform"
+        " to a third"
+    ),
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}\;(L_{uni})",
     figure="mmd_figure_1",
 )
@@ -99,7 +102,10 @@ UNIFORM_OURS = _uniform_claim(
     ),
     runs=REGULARISED,
     items=("Claim1",),
-    title="With both regularisers the worst law is three times nearer to uniform too",
+    title=(
+        "With both regularisers, too, the largest distance from uniform falls"
+        " to a third"
+    ),
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}"
     r"\;(L_{uni}+0.4L_{sd}+L_{iod})",
 )
@@ -109,7 +115,10 @@ FIGURE_1A = _uniform_claim(
     id="mmd/Fig1a",
     runs=UNIFORM,
     items=("Fig1",),
-    title="Uniformity alone: the distance from uniform falls to less than a third",
+    title=(
+        "With the uniformity loss alone, the distance from uniform falls to"
+        " less than a third"
+    ),
     statement=r"\operatorname{median}_xD_{KS}\text{ after}\le\tfrac13\text{ before}",
     where="Figure 1 (a)",
     figure="mmd_figure_1",
@@ -125,11 +134,11 @@ def _spread_over_inputs(*, scale: str) -> Contrast:
 FIGURE_1B = _trained(
     measure=_spread_over_inputs,
     **unmet((None, 0.05), (0.05, None)),
-    finding="After 3,000 steps of a narrow network it is 0.10; it falls as they go on.",
+    finding="After 3,000 steps of a narrow network it is 0.10, and still falling.",
     id="mmd/Fig1b",
     runs=UNIFORM,
     items=("Fig1",),
-    title="Uniformity alone makes models constant: over inputs, predictions are a spike",
+    title="With the uniformity loss alone, models become constant over inputs",
     statement=r"\operatorname{median}_\epsilon\operatorname{sd}_x\,f(x)_1\le0.05",
     where="Figure 1 (b)",
     figure="mmd_figure_1",
@@ -169,7 +178,10 @@ FIGURE_2 = _effect(
     id="mmd/Fig2",
     runs=DETACHED,
     items=("Fig2", "Eq20", "Eq22"),
-    title="Minimising detachment at the start lowers it where there is little noise",
+    title=(
+        "Minimising detachment at the initialisation lowers it around it under"
+        " small noise"
+    ),
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.2",
     where="Figure 2",
     figure="mmd_figure_2",
@@ -183,15 +195,19 @@ FIGURE_2_CHOSEN = _trained(
     id="mmd/Fig2-chosen",
     runs=DETACHED,
     items=("Fig2", "Fig2chosen"),
-    title="The loss against detachment lowers it with the noise that is chosen, too",
+    title=(
+        "Minimising detachment at the initialisation lowers it around it at the"
+        " chosen noise"
+    ),
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.5",
     where="Figure 2",
     figure="mmd_figure_2",
     uses=("mmd/Fig2-chain",),
     version=2,
     finding=(
-        "It rises at each start: from Xavier's the noise fills up rows that are too"
-        " short, at the minimum it makes right ones too long (mmd/Fig2-chain)."
+        "It rises from every start: at Xavier's initialisation the noise lengthens"
+        " rows that are too short, at the minimum it makes rows of the right length"
+        " too long (mmd/Fig2-chain)."
     ),
 )
 
@@ -215,7 +231,7 @@ FIGURE_3 = _effect(
     id="mmd/Fig3",
     runs=SWEEP,
     items=("Fig3",),
-    title="With the largest weight on the other loss, more of the first one is left",
+    title="A larger weight on the degeneracy loss leaves more of the uniformity loss",
     statement=r"L_{uni}\text{ at the end}:\quad\lambda=0.2\;<\;\lambda=1",
     where="Figure 3",
     figure="mmd_figure_3",
@@ -241,15 +257,15 @@ BOTH_FALL = _trained(
     id="mmd/both-fall",
     runs=REGULARISED,
     items=("BothFall",),
-    title="With weight 0.4 both the uniformity and the softmax loss fall",
+    title="With weight 0.4, both the uniformity loss and the degeneracy loss fall",
     statement=r"L_{uni},L_{sd}\text{ in the first window}\ge1.5\times\text{the last}",
     where="Section 3.3 and appendix C.2",
     axes={"term": ("uniformity", "degeneracy")},
     quick=False,
     finding=(
-        "Uniformity falls fourfold, the loss against degenerate softmax by 4 %: predictions"
-        " of the start, all near one half, hardly lean to a class, and those that are"
-        " spread evenly must."
+        "The uniformity loss falls fourfold, the degeneracy loss by 4 %: at"
+        " initialisation all predictions are near one half and hardly favour a class;"
+        " once they are spread evenly, they must."
     ),
     version=2,
 )
@@ -294,7 +310,10 @@ EQ_5 = effect(
     id="mmd/eq5",
     runs=NETWORKS.looks("distance"),
     items=("Eq5",),
-    title="Parameters leave their start as the logarithm of time, not as its root",
+    title=(
+        "In training, parameters leave their initial values like log t, not"
+        " like its root"
+    ),
     statement=r"\|\theta_t-\theta_0\|\sim\log t:\;R^2(\log t)-R^2(\sqrt t)\ge0.01",
     where="Equation 5, after Hoffer, Hubara and Soudry 2017",
     version=2,

@@ -247,7 +247,7 @@ def _found_labels(*, norm: bool, frozen: bool) -> list[float]:
 LABELS = closed(
     id="mmd/tab1-random",
     items=("Tab1",),
-    title="Random labels are learnt by PyTorch's Adam, and the best window is kept",
+    title="Random labels are learned by PyTorch's Adam, and the best window is kept",
     statement=r"\theta^*=\theta_{t^*},\qquad t^*=\operatorname{argmin}\bar L_{window}",
     key=KEY,
     where="Section 5.1, on the rival with random labels",
@@ -342,7 +342,7 @@ def _found_draws(*, classes: int, per_class: int, tasks: int) -> list[list[int]]
 DRAWS = closed(
     id="mmd/prelim-draws",
     items=("Prelim",),
-    title="Tasks are labellings that are not constant, examples drawn class by class",
+    title="Tasks are non-constant labellings, with examples drawn class by class",
     statement=r"\tau\in\{0,1\}^C\setminus\{0,1\},\quad N,\tfrac N5\text{ a class}",
     key=KEY,
     where="Section 5.1, on tasks",
@@ -376,7 +376,7 @@ def _found_module(*, flat: bool) -> list[float]:
 MODULE = closed(
     id="mmd/prelim-module",
     items=("Prelim",),
-    title="A sequential module of PyTorch is taken over with every weight and bias",
+    title="A sequential PyTorch module is read with every weight and bias",
     statement=r"f(x)=W_3\sigma(W_2\sigma(W_1x+b_1)+b_2)+b_3",
     key=KEY,
     where="Section 5.1",

@@ -44,7 +44,7 @@ def _folded_normal(*, classes: int, seed: int) -> Array:
 SAMPLER = Claim(
     id="mmd/eq2",
     items=("Eq2",),
-    title="Points of the simplex are exponential numbers over their sum",
+    title="Exponential variables divided by their sum are uniform on the simplex",
     statement=r"u=e/\textstyle\sum_ie_i,\quad e_i\sim\mathrm{Exp}(1)",
     source=Source(KEY, "Equation 2"),
     evidence=Evidence.NUMERIC,
@@ -83,7 +83,9 @@ def _angles(*, classes: int, seed: int) -> Array:
 MARGINAL = Claim(
     id="mmd/eq1",
     items=("Eq1", "Eq2"),
-    title="Each coordinate of a uniform point is Beta(1, d - 1)",
+    title=(
+        "Each coordinate of a uniform point of the simplex has the law Beta(1, d - 1)"
+    ),
     statement=r"P(u_i\le t)=1-(1-t)^{d-1}",
     source=Source(KEY, "Equations 1 and 2"),
     evidence=Evidence.STATISTICAL,
@@ -128,7 +130,7 @@ def _independent(*, classes: int) -> list[float]:
 MOMENTS = Claim(
     id="mmd/eq2-moments",
     items=("Eq2",),
-    title="Mean and covariance of a uniform point",
+    title="Mean and covariance of a uniform point of the simplex",
     statement=(
         r"E\,u_i=\tfrac1d,\quad\operatorname{Var}u_i=\frac{d-1}{d^2(d+1)},\quad"
         r"\operatorname{Cov}(u_i,u_j)=-\frac1{d^2(d+1)}"
@@ -186,7 +188,10 @@ def _root(
 EQ_3 = Claim(
     id="mmd/eq3",
     items=("Eq3",),
-    title="The squared discrepancy of two laws: symmetric, blind to rotation and shift",
+    title=(
+        "The squared MMD of two laws is symmetric and invariant under rotation"
+        " and shift"
+    ),
     statement=(
         r"\mathrm{MMD}=E\,k(x,x')-2E\,k(x,y)+E\,k(y,y'),\quad "
         r"k_\gamma(x,y)=e^{-\|x-y\|^2/(2\gamma^2)}"
@@ -257,7 +262,9 @@ def _one_estimator(
 ESTIMATES = Claim(
     id="mmd/est",
     items=("Est",),
-    title="The unbiased and the biased estimate, and what is between them",
+    title=(
+        "The difference between the biased and the unbiased estimate of the squared MMD"
+    ),
     statement=(
         r"V=U+\tfrac1M\bigl(k(0)-\overline{k}_{xx}\bigr)"
         r"+\tfrac1N\bigl(k(0)-\overline{k}_{yy}\bigr)"
@@ -279,7 +286,7 @@ ESTIMATES = Claim(
     must_refute=_one_estimator,
     finding=(
         "The paper lists pairs i < j and independent perturbations, which implies the"
-        " unbiased estimate: it may be negative, the biased one cannot."
+        " unbiased estimate. That one may be negative, the biased one may not."
     ),
 )
 
@@ -314,7 +321,10 @@ def _both_centred(*, sizes: list[int], median: float) -> list[float]:
 NULL = Claim(
     id="mmd/est-null",
     items=("Est", "Seg"),
-    title="Of uniform outputs the biased estimate is positive in the mean",
+    title=(
+        "For uniform outputs, the biased estimate of the squared MMD is"
+        " positive on average"
+    ),
     statement=r"E\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(9-E\,k(u,u')\bigr),\quad E\,U=0",
     source=Source(KEY, "Appendix C.1; the means are ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
@@ -324,8 +334,9 @@ NULL = Claim(
     compare=MeanEquals(discrepancy=0.05, false_fail=1e-9),
     must_refute=_both_centred,
     finding=(
-        "At the paper's 256 and 256 and a median of 0.5 the floor of the biased estimate"
-        " is 0.02974: a curve that ends there would give it away."
+        "At the paper's 256 and 256 samples and a median of 0.5, the floor of the"
+        " biased estimate is 0.02974; a training curve that ends there would reveal"
+        " it."
     ),
 )
 
@@ -356,7 +367,7 @@ def _cross_alone(*, classes: int, sizes: list[int], seed: int) -> list[float]:
 MEDIAN = Claim(
     id="mmd/c1",
     items=("C1",),
-    title="The bandwidth is the median of all distances in the pool",
+    title="The bandwidth is the median of all pairwise distances in the pool",
     statement=(
         r"\gamma_{med}=\operatorname{median}\text{ of }\tbinom M2+MN+\tbinom N2"
         r"\text{ distances}"
@@ -375,7 +386,8 @@ MEDIAN = Claim(
     must_refute=_cross_alone,
     finding=(
         "With 256 perturbations and 256 points there are 130,816 distances, an even"
-        " number; PyTorch's median is the lower middle one, NumPy's the mean of both."
+        " number. PyTorch's median is the lower of the two middle ones, NumPy's their"
+        " mean."
     ),
 )
 
@@ -412,7 +424,10 @@ def _eight(*, median: float) -> Array:
 KERNEL = Claim(
     id="mmd/c1-kernel",
     items=("C1",),
-    title="The kernel is a sum of nine, from a sixteenth of the median to 16 of them",
+    title=(
+        "The kernel is a sum of nine Gaussians, at 1/16 to 16 times the median"
+        " bandwidth"
+    ),
     statement=r"k=\textstyle\sum_{i=-4}^4k_{2^i\gamma_{med}},\quad k(0)=9",
     source=Source(KEY, "Appendix C.1"),
     evidence=Evidence.NUMERIC,

@@ -89,7 +89,7 @@ CLAIMS = (
     Claim(
         id="sl/err2-certified",
         items=("Err2", "Obs1"),
-        title="The scale falls after it has risen: two flows, enclosed",
+        title="The scale can rise and then fall: two flows (certified)",
         statement=r"\rho(t_1) - \rho(t_2) > 0, \quad t_1 < t_2",
         source=Source(_KEY, "Observation 1; ours", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
@@ -111,6 +111,8 @@ CLAIMS = (
             "Ball arithmetic (Arb), 160 bits, Taylor polynomials of order 16",
         ),
         uses=("sl/err2",),
-        finding="A proof that Observation 1 is false, and of the library's flows.",
+        finding=(
+            "This proves that Observation 1 is false, and certifies the library's flows."
+        ),
     ),
 )

@@ -78,7 +78,10 @@ def _traces_apart(*, classes: int, features: int, seed: int) -> float:
 NC_1 = Claim(
     id="sl/nc1",
     items=("NC1",),
-    title="How much features vary within classes, between classes' directions",
+    title=(
+        "NC1: the variability of features within classes relative to that"
+        " between classes"
+    ),
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
     source=Source(
         KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
@@ -131,7 +134,7 @@ def _a_simplex(*, classes: int, features: int, seed: int) -> list[float]:
 NC_2 = Claim(
     id="sl/nc2",
     items=("NC2",),
-    title="How far class means are from a simplex; two classes always make one",
+    title="NC2: how far class means are from a simplex; two classes always form one",
     statement=(
         r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
@@ -146,7 +149,7 @@ NC_2 = Claim(
     # For two classes all three are zero identically.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_a_simplex,
-    finding="So only three classes or more test it: with two it is zero at the start.",
+    finding="Only three classes or more test it: with two it is zero from the start.",
 )
 
 
@@ -171,7 +174,7 @@ def _centred_rows(*, classes: int, features: int, seed: int) -> list[float]:
 NC_2_CLASSIFIER = Claim(
     id="sl/nc2-classifier",
     items=("NC2",),
-    title="How far a classifier's rows are from a simplex",
+    title="NC2 of the classifier: how far its rows are from a simplex",
     statement=(
         r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
@@ -219,7 +222,7 @@ def _of_raw_means(*, classes: int, features: int, seed: int) -> float:
 NC_3 = Claim(
     id="sl/nc3",
     items=("NC3",),
-    title="How far the classifier is from the class means",
+    title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
     source=Source(
         KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
@@ -258,7 +261,7 @@ def _errors_instead(*, classes: int, features: int, seed: int) -> float:
 NC_4 = Claim(
     id="sl/nc4",
     items=("NC4",),
-    title="How often the classifier does not choose the nearest class mean",
+    title="NC4: how often the classifier does not choose the nearest class mean",
     statement=(
         r"\tfrac1n\sum_i\mathbf 1[\operatorname{argmax}_c\langle w_c,h_i\rangle+b_c"
         r"\ne\operatorname{argmin}_c\|h_i-\mu_c\|]"
@@ -311,7 +314,10 @@ def _rows_exchanged(*, features: int, seed: int) -> list[float]:
 NC_BINARY = Claim(
     id="sl/nc3-binary",
     items=("NC3", "NC4"),
-    title="One output is a classifier of two rows: two classes collapse to one angle",
+    title=(
+        "A single output is a classifier of two rows: collapse of two classes"
+        " is one angle"
+    ),
     statement=(
         r"W=(-w,w):\quad NC3=2\,(1-\cos\angle(w,\mu_+-\mu_-)),\qquad"
         r" \operatorname{argmax}_c\langle w_c,h\rangle=+\iff w\cdot h>0"
@@ -379,7 +385,9 @@ def _orthogonal_means(*, classes: int, seed: int) -> list[float]:
 COLLAPSED = Claim(
     id="sl/nc-simplex",
     items=("NC1", "NC2", "NC3"),
-    title="Collapsed features give zero, however turned, scaled and moved",
+    title=(
+        "All collapse measures vanish for collapsed features, however rotated or scaled"
+    ),
     statement=r"h_{i,c}=\mu_c\text{ at a simplex, }W\propto M^T:\;NC1=NC2=NC3=0",
     source=Source(KEY, "Section 4, neural collapse"),
     evidence=Evidence.NUMERIC,

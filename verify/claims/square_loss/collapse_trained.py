@@ -91,7 +91,9 @@ TRAINED = (
     _claim(
         "sl/nc1-trained",
         ("NC1",),
-        title="With both, features go on to collapse after the last error",
+        title=(
+            "With two classes, features go on collapsing after the last training error"
+        ),
         statement=r"NC1_{\text{no error}}\ge2\,NC1_{end}\text{ (two classes)}",
         measure=partial(_collapse, "nc1", ENDS_OF_A),
         least=math.log10(2.0),
@@ -102,7 +104,7 @@ TRAINED = (
     _claim(
         "sl/nc1-decay",
         ("NC1",),
-        title="With decay features collapse further than with normalisation alone",
+        title="With decay, features collapse further than with normalisation alone",
         statement=(
             r"\frac{NC1_{\text{no error}}}{NC1_{end}}\text{ with decay}"
             r"\ge2\times\text{without}"
@@ -114,7 +116,9 @@ TRAINED = (
     _claim(
         "sl/nc1-classes",
         ("NC1",),
-        title="After the last error features of four classes go on to collapse",
+        title=(
+            "With four classes, features go on collapsing after the last training error"
+        ),
         statement=r"NC1_{\text{no error}}\ge2\,NC1_{end}\text{ (four classes)}",
         measure=partial(_collapse, "nc1", ((CLASSES, 0),)),
         least=math.log10(2.0),
@@ -137,13 +141,18 @@ TRAINED = (
             (
                 1,
                 "angles",
-                "In training the means of four classes become equally far apart",
+                (
+                    "During training, the angles between four class means become more equal"
+                ),
                 r"\operatorname{sd}\cos_{cc'}\text{ halves}",
             ),
             (
                 2,
                 "simplex",
-                "The means of four classes move as far apart as four can be",
+                (
+                    "During training, the angles between four class means approach those of"
+                    " a simplex"
+                ),
                 r"\overline{|\cos_{cc'}+\tfrac13|}\text{ halves}",
             ),
         )
@@ -151,7 +160,7 @@ TRAINED = (
     _claim(
         "sl/nc3-trained",
         ("NC3",),
-        title="The classifier comes closer to the class means",
+        title="During training, the classifier approaches the class means",
         statement=r"NC3_{\text{no error}}\ge1.5\,NC3_{end}",
         measure=partial(_collapse, "nc3", ENDS_OF_A),
         least=math.log10(1.5),
@@ -170,7 +179,7 @@ def _parted(*, scale: str, data: str) -> Contrast:
 NEAREST = _claim(
     "sl/nc4-trained",
     ("NC4",),
-    title="The classifier comes to choose the nearest class mean",
+    title="After training, the classifier chooses the nearest class mean",
     statement=r"NC4_{end}\le0.01",
     measure=_parted,
     least=None,
@@ -186,7 +195,7 @@ SCALE = trained(
     id="sl/nc-scale",
     runs=looks(NORMALISED),
     items=("NCscale",),
-    title="Collapse is the same whatever the norm at the end",
+    title="Neural collapse is the same whatever the final norm",
     statement=r"\tfrac12\le NC1_{end}(\rho_0=5)/NC1_{end}(\rho_0=0.1)\le2",
     where="Section 2.1",
     measure=_by_scale,
@@ -198,7 +207,7 @@ SCALE = trained(
 ENTROPY = Claim(
     id="sl/nc-entropy",
     items=("NCscale",),
-    title="Collapse is the same for cross entropy",
+    title="Neural collapse is the same for the cross-entropy loss",
     statement=r"\text{NC1 to NC4 for cross entropy}",
     source=Source(KEY, "Section 2.1"),
     evidence=Evidence.TREND,

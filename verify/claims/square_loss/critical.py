@@ -55,7 +55,7 @@ def _residual_itself(*, widths: list[int], examples: int, seed: int) -> Array:
 EQ_6 = Claim(
     id="sl/eq6",
     items=("Eq6",),
-    title="The residual of each layer is its speed",
+    title="The speed of each layer's direction is 2 rho times its residual",
     statement=(
         r"\|\dot V_k\|=2\rho\,r_k,\qquad"
         r" r_k=\Bigl\|\sum_ne_n\bigl(\tfrac{\partial f_n}{\partial V_k}-V_kf_n\bigr)"
@@ -104,7 +104,7 @@ def _tangent_kernel(*, widths: list[int], examples: int, seed: int) -> Array:
 KERNEL = Claim(
     id="sl/eq4-kernel",
     items=("Eq4",),
-    title="Outputs of directions on their spheres move by the projected tangent kernel",
+    title="Outputs evolve by the tangent kernel, projected onto the layers' spheres",
     statement=(
         r"\dot f=2\rho K(y-\rho f),\qquad K_{nm}="
         r"\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
@@ -184,7 +184,10 @@ def _at_rest_anyway(
 SINGULAR = Claim(
     id="sl/sing",
     items=("Sing",),
-    title="Without decay interpolators of any length are at rest, with decay only one",
+    title=(
+        "Without decay, interpolators with layers of any norm are at rest; with"
+        " decay, only one"
+    ),
     statement=(
         r"V_k\to cV_k,\;\rho\to c^{-L}\rho\text{ at rest}:\quad"
         r"\|\dot V_k\|=2\lambda\rho_{eq}^2\,|c-1/c|"
@@ -239,7 +242,7 @@ def _over_the_square(
 ERROR = Claim(
     id="sl/sing-error",
     items=("Sing",),
-    title="With decay the loss at rest has a floor",
+    title="With decay, the error at rest is bounded away from zero",
     statement=(
         r"\sum_ne_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;\|e\|\ge\lambda\rho_{eq}/\|f\|"
     ),
@@ -297,7 +300,7 @@ _WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(
 PER_SAMPLE = Claim(
     id="sl/persample",
     items=("PerSample",),
-    title="How far each example is from the condition on single examples",
+    title="How far each example is from the condition on single examples' gradients",
     statement=(
         r"D_{j,k}=\|\partial f_j/\partial V_k-V_kf_j\|_F/|f_j|"
         r"=\sqrt{\|\partial f_j/\partial V_k\|_F^2/f_j^2-1}"
@@ -315,7 +318,7 @@ PER_SAMPLE = Claim(
 ERR_3 = Claim(
     id="sl/err3",
     items=("Err3", "PerSample", "Lemma1"),
-    title="Networks at rest at zero loss that break the condition on single examples",
+    title="At zero loss, every single example satisfies the condition on gradients",
     statement=(
         r"L=0\;\Rightarrow\;\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
     ),
@@ -329,8 +332,9 @@ ERR_3 = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/persample", "sl/err3-corrected"),
     finding=(
-        "At zero loss all directions rest whatever they are: the flow stops because the"
-        " errors are zero, not because each example meets the condition."
+        "At zero loss all directions are at rest, whatever they are: the flow stops"
+        " because the errors are zero, not because each example satisfies the"
+        " condition."
     ),
 )
 
@@ -357,7 +361,10 @@ def _when_it_vanishes(*, widths: list[int], examples: int, seed: int) -> list[bo
 ERR_12 = Claim(
     id="sl/err12",
     items=("Err12", "Sing"),
-    title="At zero loss directions rest even where the bracket is not zero",
+    title=(
+        "At zero loss the directions are at rest even where footnote 3's"
+        " bracket is not zero"
+    ),
     statement=(
         r"\lambda=0,\;e=0:\quad\dot V_k=0\text{ even when }"
         r"V_kf_n-\partial f_n/\partial V_k\ne 0"
@@ -369,7 +376,7 @@ ERR_12 = Claim(
     measure=_measure_footnote,
     compare=Identical(),
     must_refute=_when_it_vanishes,
-    finding="The printed sentence stops before what the bracket is.",
+    finding="The printed sentence ends before it says what the bracket equals.",
 )
 
 
@@ -429,7 +436,10 @@ def _nets() -> st.SearchStrategy[Case]:
 ERR_3_CORRECTED = Claim(
     id="sl/err3-corrected",
     items=("Err3",),
-    title="Of two classes one at least breaks the condition by its own size",
+    title=(
+        "Of two classes, at least one violates the per-example condition by its"
+        " own size"
+    ),
     statement=(
         r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}"
     ),
@@ -448,8 +458,9 @@ ERR_3_CORRECTED = Claim(
     assumptions=("at least two layers",),
     finding=(
         "Split V_L = a - b into its positive and negative parts. Hidden units are not"
-        " negative, so |f_i| <= |a||h_i| and D_i >= |b|/|a|, D_j >= |a|/|b|: the"
-        " condition holds for neither class unless it fails for the other without bound."
+        " negative, so |f_i| <= |a||h_i| and D_i >= |b|/|a|, D_j >= |a|/|b|. If the"
+        " condition came close to holding for one class, it would fail without bound"
+        " for the other."
     ),
 )
 
@@ -497,7 +508,9 @@ def _never(*, widths: list[int], rho: float, starts: int) -> bool:
 EXISTS = Claim(
     id="sl/exist",
     items=("Exist",),
-    title="For a fixed scale some directions are at rest, and descent finds them",
+    title=(
+        "For a fixed scale some directions are at rest, and gradient descent finds them"
+    ),
     statement=(
         r"\min_{\|V_k\|=1}\textstyle\sum_n(\rho f_n-y_n)^2\text{ is attained, with }r_k=0"
     ),
@@ -513,7 +526,8 @@ EXISTS = Claim(
     must_refute=_never,
     assumptions=("the minimum is not at a kink",),
     finding=(
-        "A minimum always exists, but it may be at a kink, where (6) means nothing: two"
-        " layers at scale 0.7 end at one from 20 of 20 starts, with r_k from 1e-4 to 0.7."
+        "A minimum always exists, but it may be at a kink, where (6) is undefined:"
+        " two layers at scale 0.7 end at a kink from 20 of 20 starts, with r_k from"
+        " 1e-4 to 0.7."
     ),
 )

@@ -245,7 +245,10 @@ def _each(outputs: tuple[int, ...]) -> tuple[Case, ...]:
 OBSERVED = closed(
     id="sl/obs1-records",
     items=("Eq1", "Eq5", "Eq6", "NC1", "NC2", "NC3", "NC4"),
-    title="What is recorded of classifiers follows the definitions, example by example",
+    title=(
+        "Recorded quantities of classifiers follow their definitions, example"
+        " by example"
+    ),
     statement=(
         r"S=\sum f_n^2,\ B=\sum y_nf_n,\ \rho_{eq}=\tfrac{B}{\lambda+S},\ "
         r"\nu=-\rho\sum e_nf_n,\ r_k,\ NC1..4"
@@ -305,7 +308,9 @@ def _found_single(*, family: str, shape: str) -> list[float]:
 SINGLE = closed(
     id="sl/eq6-records",
     items=("PerSample", "Eq6"),
-    title="Distances of single examples' gradients are autograd's, one at a time",
+    title=(
+        "Recorded per-example gradient distances match autograd, one example at a time"
+    ),
     statement=r"D_{n,k}=\|\partial f_n/\partial V_k-V_kf_n\|_F/|f_n|",
     key=KEY,
     where="Equation (6) and the remark on single examples",
@@ -356,7 +361,7 @@ def _found_held_out(*, family: str, shape: str) -> list[float]:
 HELD_OUT = closed(
     id="sl/expA-tests",
     items=("ExpA", "ExpB"),
-    title="Tests are normalised by the training batch's statistics, and outputs by rho",
+    title="Test outputs use the training batch's statistics and are divided by rho",
     statement=r"f(x)=g(x;\hat\mu,\hat\sigma)/\rho",
     key=KEY,
     where="Section 4, on training",

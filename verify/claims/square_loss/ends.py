@@ -49,7 +49,10 @@ LEAST_NORM = trained(
     id="sl/abs-trained",
     runs=looks(DECAYED),
     items=("MinNormFlow",),
-    title="Interpolating networks with normalisation and decay end at one norm, the least",
+    title=(
+        "With normalisation and decay, interpolating networks all end at the"
+        " smallest norm"
+    ),
     statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1\text{ of one seed}",
     reading=Reading.READING,
     where="Abstract and section 3",
@@ -64,7 +67,9 @@ LOWERED = effect(
     id="sl/abs-decay",
     runs=looks(DECAYED, NORMALISED),
     items=("MinNormFlow",),
-    title="From a large start decay lowers the norm at which networks interpolate",
+    title=(
+        "From a large start, weight decay lowers the norm at which networks interpolate"
+    ),
     statement=r"\rho_{end}\text{ without decay}\ge2\,\rho_{end}\text{ with it}",
     reading=Reading.READING,
     measure=partial(log_ratio, "rho", (NORMALISED, -1), (DECAYED, -1)),
@@ -91,7 +96,7 @@ OVERSHOOT = effect(
     id="sl/obs1-trained",
     runs=looks(DECAYED, NORMALISED),
     items=("Obs1", "ExpA"),
-    title="From a small start the norm of experiment A rises past its end",
+    title="From a small start, experiment A's norm overshoots its final value",
     statement=(
         r"\rho(0)=0.1:\quad\max_t\rho(t)/\rho_{end}\text{ with decay}"
         r"\ge1.2\times\text{without}"
@@ -115,7 +120,9 @@ FALLS = effect(
     id="sl/obs1-dip",
     runs=looks(DECAYED),
     items=("Obs1large", "ExpA"),
-    title="From a large start the norm of experiment A falls to its end, not far below it",
+    title=(
+        "From a large start, experiment A's norm never falls far below its final value"
+    ),
     statement=r"\rho(0)=5:\quad\min_t\rho(t)\ge\rho_{end}/1.2",
     measure=_dips,
     least=None,
@@ -148,7 +155,10 @@ SMALLER_ERROR = effect(
     id="sl/obs3-trained",
     runs=looks(NORMALISED),
     items=("Obs3error", "Lemma1"),
-    title="Of interpolating networks those of small norm, from a small start, err less",
+    title=(
+        "Interpolating networks of small norm, from a small start, have lower"
+        " test error"
+    ),
     statement=(
         r"\text{test error}(\rho_0=5)-\text{test error}(\rho_0=0.1)\ge0.01,"
         r"\quad\rho_{end}(5)>\rho_{end}(0.1)"
@@ -172,7 +182,9 @@ DECAY_ERROR = effect(
     id="sl/obs3-decay",
     runs=looks(DECAYED, NORMALISED),
     items=("Obs3error", "Lemma1"),
-    title="From one start networks that decay has made smaller err less",
+    title=(
+        "From a large start, networks that decay has made smaller have lower test error"
+    ),
     statement=(
         r"\rho_0=5:\quad\text{test error without decay}"
         r"-\text{test error with it}\ge0.01"
@@ -207,7 +219,9 @@ LARGE = effect(
     id="sl/sec1.2-trained",
     runs=looks(WEIGHED),
     items=("Sec1.2", "Err14", "Init"),
-    title="With the paper's decay weight-normalised networks forget their start",
+    title=(
+        "With the paper's decay, weight-normalised networks forget their initial scale"
+    ),
     statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1",
     measure=_from_both,
     least=-math.log(1.1),
@@ -245,7 +259,7 @@ TWO_CLASSES = trained(
     id="sl/sec1.2-both",
     runs=looks(WEIGHED),
     items=("Sec1.2", "Err14"),
-    title="Networks that answer for both classes end at one norm from either start",
+    title="Networks that predict both classes end at one norm from either start",
     statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1\text{ of both classes}",
     reading=Reading.OURS,
     measure=_of_both_classes,
@@ -268,7 +282,9 @@ COST = effect(
     id="sl/sec1.2-cost",
     runs=looks(WEIGHED),
     items=("Sec1.2", "Err14"),
-    title="With the paper's decay many weight-normalised networks answer for one class",
+    title=(
+        "With the paper's decay, many weight-normalised networks predict one class only"
+    ),
     statement=r"\text{share of one-class networks}\ge0.1",
     reading=Reading.OURS,
     measure=_one_class,
@@ -305,7 +321,10 @@ AUTOTUNING = trained(
     id="sl/autotuning",
     runs=looks(*(f"{f}-rate-{rate}" for f in (DECAYED, NEITHER) for rate in _RATES)),
     items=("Sec3tuning",),
-    title="Networks with normalisation and decay fit at more rates than those with neither",
+    title=(
+        "With normalisation and decay, networks fit at more learning rates than"
+        " with neither"
+    ),
     statement=r"\#\{\eta:\text{fits}\}_{BN+WD}-\#\{\eta:\text{fits}\}_{neither}\ge1",
     measure=_suited,
     compare=EffectWithin(paired=True),
@@ -313,8 +332,9 @@ AUTOTUNING = trained(
     small=False,
     where="Section 3",
     finding=(
-        "Both fit at 0.001, 0.01 and 0.1 in every network, and at 1 the loss of both"
-        " exceeds a thousand times its first value, which counts as divergence."
+        "Both kinds of networks fit at rates of 0.001, 0.01 and 0.1 in every run; at"
+        " 1, the loss of both exceeds a thousand times its initial value, which"
+        " counts as divergence."
     ),
     version=2,
 )
@@ -337,7 +357,9 @@ REST = effect(
     id="sl/eq6-trained",
     runs=looks("wn", "wn-decay"),
     items=("Eq6", "Sing"),
-    title="With decay the directions come to rest, without it only the errors go",
+    title=(
+        "With decay the directions come to rest; without decay only the errors vanish"
+    ),
     statement=r"\max_kr_k/\|e\|\text{ at the end: without decay}\ge3\times\text{with it}",
     measure=_residuals,
     least=math.log10(3.0),

@@ -74,7 +74,7 @@ WEIGHT_NORMALISED = trained(
     id="sl/eq5-wn",
     runs=looks("wn-decay"),
     items=("Eq5",),
-    title="Weight-normalised networks with decay end at their equilibrium",
+    title="Weight-normalised networks with decay end at the equilibrium of Equation 5",
     statement=r"\rho\to\rho_{eq}(V)=\sum y_nf_n/(\lambda+\sum f_n^2)",
     predict=partial(predict_ends, "wn-decay"),
     measure=partial(_ends, "wn-decay"),
@@ -83,8 +83,8 @@ WEIGHT_NORMALISED = trained(
     must_refute=_with_decay_as_it_stands,
     where="Equation 5",
     finding=(
-        "Nine networks, to 0.1 % or better. The optimiser's number in place of lambda would"
-        " be 7 % off."
+        "Nine networks agree to 0.1 % or better. The optimiser's number instead of"
+        " lambda would be 7 % off."
     ),
 )
 
@@ -132,7 +132,10 @@ def _distance_by_outputs(*, epochs: int, decayed: bool = True) -> Array:
 DISTANCE = Claim(
     id="sl/eq5-distance",
     items=("Eq5",),
-    title="In the middle of training the optimiser's slope tells the distance",
+    title=(
+        "During training, the optimiser's gradient gives the distance from the"
+        " equilibrium"
+    ),
     statement=r"|\rho-\rho_{eq}(V)|=|\dot\rho|/(2A)\text{ at any time}",
     source=Source(KEY, "Equation 5; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -153,7 +156,7 @@ BATCH_NORMALISED = trained(
     id="sl/eq5-bn",
     runs=looks(DECAYED),
     items=("Eq5", "ExpA"),
-    title="With batch normalisation it is the last layer's norm that obeys the equation",
+    title="With batch normalisation, it is the last layer's norm that obeys Equation 5",
     statement=r"\rho_L=\|W_L\|\to\rho_{eq},\text{ not }\textstyle\prod_k\|W_k\|",
     predict=partial(predict_ends, DECAYED),
     measure=partial(_ends, DECAYED),
@@ -164,10 +167,10 @@ BATCH_NORMALISED = trained(
     must_refute=_over_all_layers,
     where="Equation 5 and Figures 2, 6 and 10",
     finding=(
-        "The median distance is 5e-4. At the paper's constant rate, minibatches of 128 of"
-        " 500 digits, 1,000 epochs, it is 5 to 25 %: decay shrinks the normalised layers,"
-        " which then turn faster and never rest. The figures' 'rho from all layers' does"
-        " not matter to the output."
+        "The median distance is 5e-4. At the paper's constant rate, with minibatches"
+        " of 128 of 500 digits and 1,000 epochs, it is 5 to 25 %: decay shrinks the"
+        " normalised layers, which then turn faster and never come to rest. The"
+        " figures' 'rho from all layers' does not affect the output."
     ),
 )
 
@@ -191,7 +194,9 @@ UNNORMALISED = trained(
     id="sl/eq5b-trained",
     runs=looks("none-decay"),
     items=("Eq5b",),
-    title="Networks without normalisation end at the equilibrium of all layers",
+    title=(
+        "Networks without normalisation end at the equilibrium for decay on every layer"
+    ),
     statement=r"\rho S-B=-\lambda\rho^{2/L-1},\qquad L=4",
     predict=_of_all_layers,
     measure=_products,
@@ -201,8 +206,9 @@ UNNORMALISED = trained(
     where="Equation 5, for decay on every layer; ours",
     reading=Reading.OURS,
     finding=(
-        "Equation 5 as printed is 50 to 150 % off for these networks. On 500 images of"
-        " CIFAR-10 the scales were still 0.1 to 3 % off after 4,000 steps of 0.02, in"
-        " spikes of the loss that killed one network of ten; at a rate of 0.1 all ten."
+        "For these networks Equation 5 as printed is off by 50 to 150 %. On 500"
+        " images of CIFAR-10 the scales were still off by 0.1 to 3 % after 4,000"
+        " steps of 0.02, with spikes of the loss that killed one network of ten; at a"
+        " rate of 0.1 they killed all ten."
     ),
 )

@@ -51,7 +51,7 @@ def _counted(*, first: str, second: str) -> list[int]:
 ERR_10 = Claim(
     id="sl/err10",
     items=("Err10",),
-    title="The three experiments do not train the same networks",
+    title="The three experiments train the same networks",
     statement=r"\text{the same networks with both, with one and with neither}",
     source=Source(KEY, "Section 3"),
     evidence=Evidence.NUMERIC,
@@ -62,9 +62,10 @@ ERR_10 = Claim(
     must_hold=_counted,
     expected=Outcome.REFUTED,
     finding=(
-        "A and C are fully connected, B is convolutional, and the rates differ tenfold;"
-        " widths are not stated. Here the fully connected network is also trained with"
-        " normalisation alone, which makes the comparison that the text asks for."
+        "Experiments A and C are fully connected, B is convolutional, their rates"
+        " differ tenfold, and widths are not stated. Here the fully connected network"
+        " is also trained with normalisation alone, which makes the comparison that"
+        " the text asks for."
     ),
 )
 
@@ -100,7 +101,7 @@ def _root_of_rows(*, rows: int, columns: int, seed: int) -> list[float]:
 ERR_11 = Claim(
     id="sl/err11",
     items=("Err11",),
-    title="A matrix of unit rows has norm root n, not one",
+    title="A matrix with rows of unit norm has Frobenius norm one",
     statement=r"\|w_i\|=1\text{ for every row}\;\Rightarrow\;\|V_k\|_F=1",
     source=Source(KEY, "Footnote 2"),
     evidence=Evidence.NUMERIC,
@@ -112,6 +113,6 @@ ERR_11 = Claim(
     expected=Outcome.REFUTED,
     finding=(
         "Batch normalisation makes outputs independent of the rows' lengths, as the"
-        " second number shows; it does not make the rows have any length."
+        " second number shows; it does not give the rows any particular length."
     ),
 )

@@ -60,7 +60,7 @@ def _half_the_rate(
 LINEAR = Claim(
     id="sl/lin",
     items=("Lin",),
-    title="With frozen directions the scale relaxes exponentially",
+    title="With fixed directions the scale relaxes exponentially",
     statement=(
         r"\rho(t)=\frac BA+\Bigl(\rho(0)-\frac BA\Bigr)e^{-2At},\quad"
         r" A=\lambda+\textstyle\sum f_n^2,\; B=\sum y_nf_n"
@@ -117,7 +117,7 @@ def _settles_without_decay(
 SETTLING = Claim(
     id="sl/lin-time",
     items=("Lin",),
-    title="The time to come within a fraction of the first gap",
+    title="The time the scale takes to come within a fraction of its initial gap",
     statement=r"t=\ln(1/\varepsilon)/(2A)",
     source=Source(KEY, "Equation 3, with V frozen"),
     evidence=Evidence.NUMERIC,
@@ -228,7 +228,7 @@ def _one_step_later(
 STEPS = Claim(
     id="sl/lin-gd",
     items=("Lin-GD",),
-    title="Every step of gradient descent on the scale, plain and with momentum",
+    title="Every gradient step on the scale in closed form, plain and with momentum",
     statement=(
         r"\rho_t-\rho_{eq}=(1-2\eta A)^t(\rho_0-\rho_{eq});\qquad"
         r" x_{t+1}=(1+\mu-h)x_t-\mu x_{t-1},\; h=\eta(2S/N+wd)"
@@ -280,7 +280,10 @@ def _always_stable(*, momentum: float, share: float, weight_decay: float) -> boo
 STABILITY = Claim(
     id="sl/lin-stability",
     items=("Lin-GD",),
-    title="Steps converge below the limit and diverge above it",
+    title=(
+        "Gradient steps on the scale converge below the stability limit and"
+        " diverge above it"
+    ),
     statement=r"0<h<2(1+\mu),\qquad h=2\eta A",
     source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -332,7 +335,7 @@ def _decay_as_it_stands(
 CONVERSION = Claim(
     id="sl/sec0.1",
     items=("Sec0.1",),
-    title="What an optimiser's weight decay is in the formulas",
+    title="How an optimiser's weight decay translates into the lambda of the formulas",
     statement=(
         r"\lambda=\tfrac12N\,wd\text{ (mean)},\quad\tfrac12wd\text{ (sum)},\quad"
         r" N\,wd\text{ (half the mean)}"
@@ -352,8 +355,8 @@ CONVERSION = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_decay_as_it_stands,
     finding=(
-        "At the paper's 10,000 images and weight decay 0.01 the penalty is 50, not 0.01."
-        " Momentum leaves the equilibrium where it is."
+        "At the paper's 10,000 images and weight decay 0.01 the penalty is 50, not"
+        " 0.01. Momentum does not change the equilibrium."
     ),
 )
 
@@ -392,7 +395,7 @@ def _as_of_all(*, examples: int, batch: int, seed: int, decay: float) -> float:
 BATCHES = Claim(
     id="sl/sec0.1-batches",
     items=("Sec0.1",),
-    title="A sum over minibatches makes the same weight decay count for more",
+    title="With a loss summed over minibatches, the same weight decay counts for more",
     statement=r"\lambda=\frac N{2b}\,wd\text{ for the sum over a batch of }b",
     source=Source(KEY, "Equations 2 and 5; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -449,7 +452,7 @@ def _distance_without_decay(
 EQ_5 = Claim(
     id="sl/eq5",
     items=("Eq5", "Eq7"),
-    title="The speed of the scale tells its distance from the equilibrium",
+    title="The speed of the scale gives its distance from the equilibrium",
     statement=(
         r"|\rho-\rho_{eq}|=|\dot\rho|/(2A),\qquad"
         r" \rho_{eq}=\frac{\sum y_nf_n}{\lambda+\sum f_n^2},\qquad"
@@ -466,8 +469,8 @@ EQ_5 = Claim(
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_distance_without_decay,
     finding=(
-        "So how far a network still is from its equilibrium is known, not guessed:"
-        " sl/eq5-distance has it in the middle of training."
+        "The distance of a network from its equilibrium can therefore be computed"
+        " during training: see sl/eq5-distance."
     ),
 )
 
@@ -516,7 +519,9 @@ _CHAINS = grid(depth=(1, 2, 3, 4), examples=(5,), seed=(0,), weight_decay=(0.02,
 EQ_5B = Claim(
     id="sl/eq5b",
     items=("Eq5b",),
-    title="Without normalisation the equilibrium depends on the number of layers",
+    title=(
+        "Without normalisation, the equilibrium scale depends on the number of layers"
+    ),
     statement=r"\rho S-B=-\lambda\rho^{2/L-1}",
     source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -583,7 +588,9 @@ def _nothing_collapses(
 BARRIER = Claim(
     id="sl/eq5b-barrier",
     items=("Eq5b",),
-    title="Three layers and more collapse below a barrier, or from anywhere",
+    title=(
+        "Without normalisation, three or more layers collapse to zero from small scales"
+    ),
     statement=(
         r"\rho S-B+\lambda\rho^{2/L-1}=0\text{ has two roots for }\lambda<\lambda_c="
         r"\tfrac Sp\rho_c^{1+p},\;\rho_c=\tfrac p{1+p}\tfrac BS,\;p=1-\tfrac2L"
@@ -597,8 +604,9 @@ BARRIER = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_nothing_collapses,
     finding=(
-        "Without normalisation weight decay can end training at zero, from small starts"
-        " whatever it is; behind a normalisation it cannot."
+        "Without normalisation, weight decay can end training at zero: from small"
+        " starts at any decay, from any start at a large one. Behind a normalisation"
+        " it cannot."
     ),
 )
 
@@ -606,7 +614,7 @@ BARRIER = Claim(
 EQ_5_EVERYWHERE = Claim(
     id="sl/eq5-unnormalised",
     items=("Eq5b",),
-    title="Equation 5 does not carry over to networks without normalisation",
+    title="Equation 5 also holds for networks without normalisation",
     statement=(
         r"\rho=\sum y_nf_n/(\lambda+\sum f_n^2)\text{ with decay on all }L\text{ layers}"
     ),

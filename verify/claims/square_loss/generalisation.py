@@ -73,7 +73,7 @@ _AVERAGES = grid(examples=(1, 2, 9), inputs=(1, 3, 12), seed=(0,), rho=(1.0, 7.0
 RADEMACHER = Claim(
     id="sl/eq8-linear",
     items=("Eq8",),
-    title="The Rademacher average of linear functions, and that it grows with the scale",
+    title="The Rademacher average of linear functions is proportional to their scale",
     statement=(
         r"\hat R_N(\rho\tilde F)=\rho\hat R_N(\tilde F),\qquad"
         r" \hat R_N(\tilde F)=\tfrac1N E\,\|\textstyle\sum_n\sigma_nx_n\|"
@@ -97,7 +97,9 @@ def _of_one_direction(*, examples: int, inputs: int, seed: int, rho: float) -> f
 RADEMACHER_BOUND = Claim(
     id="sl/eq8-sqrt",
     items=("Eq8",),
-    title="The Rademacher bound is at most rho over the root of the number of examples",
+    title=(
+        "The Rademacher average is at most rho over the root of the number of examples"
+    ),
     statement=r"\hat R_N\le\rho/\sqrt N,\text{ with equality for orthogonal inputs}",
     source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -145,7 +147,10 @@ DEEP = Claim(
     id="sl/eq8-deep",
     loose=True,
     items=("Eq8",),
-    title="No deep network of unit layers fits random signs better than the bound",
+    title=(
+        "The Rademacher bound holds for deep networks of unit-norm layers on"
+        " random signs"
+    ),
     statement=r"\hat R_N\le(\sqrt{2L\ln 2}+1)/\sqrt N",
     source=Source(
         KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018", Reading.OURS
@@ -158,9 +163,9 @@ DEEP = Claim(
     compare=AtMost(),
     must_refute=_half_a_layer,
     finding=(
-        "Loose by 2.7 at least, where one example is all there is: there a network reaches"
-        " one, and the bound of two layers is 2.7. On 8 examples the best networks"
-        " found stay at a quarter of it."
+        "Loose by a factor of 2.7 or more, which is reached for a single example:"
+        " there a network attains one, and the bound for two layers is 2.7. On 8"
+        " examples the best networks found attain a quarter of the bound."
     ),
 )
 
@@ -261,7 +266,7 @@ def _without_complexity(*, kind: str, share: float, examples: int, depth: int) -
 OBS_3 = Claim(
     id="sl/obs3",
     items=("Obs3", "Eq8"),
-    title="The error stays below the margin bound on fresh training sets",
+    title="On fresh training sets, the test error stays below the margin bound",
     statement=(
         r"P(yf\le0)\le\overline{\operatorname{ramp}_\gamma}+\tfrac2\gamma\hat R_N"
         r"+3\sqrt{\ln(2/\delta)/(2N)}\text{ with probability }1-\delta"
@@ -282,11 +287,11 @@ OBS_3 = Claim(
     must_refute=_without_complexity,
     assumptions=("the margin gamma is fixed before the data are seen",),
     finding=(
-        "No training set of 1,200 violates it. Sets that are learnt by heart, 15 % of"
-        " whose inputs never come again, have no training loss and an error of 0.15: the"
-        " complexity, 0.87, is needed, and is six times too large. At gamma ="
-        " 1/rho it says nothing below 4 rho^2 (sqrt(2 L ln 2) + 1)^2 examples: 18,000 at"
-        " rho = 20 and four layers."
+        "None of 1,200 training sets violates the bound. Training sets that are"
+        " learned by heart, 15 % of whose inputs never occur again, have no training"
+        " loss and an error of 0.15: the complexity term, 0.87, is needed, and is six"
+        " times too large. At gamma = 1/rho the bound is vacuous below 4 rho^2"
+        " (sqrt(2 L ln 2) + 1)^2 examples: 18,000 at rho = 20 and four layers."
     ),
     version=2,
 )
@@ -358,7 +363,10 @@ def _as_if_fixed(*, depth: int, examples: int, gamma: str, chosen: bool) -> list
 TERMS = Claim(
     id="sl/eq8-terms",
     items=("Eq8",),
-    title="The terms of the margin bound, for margins fixed before or chosen after",
+    title=(
+        "The terms of the margin bound, for margins fixed before or chosen"
+        " after the data"
+    ),
     statement=(
         r"\overline{\operatorname{ramp}_{\gamma_j}}+\tfrac2{\gamma_j}\hat R_N"
         r"+3\sqrt{\ln(2/\delta_j)/(2N)},\quad\gamma_j=2^{-j}<\gamma,\;"
@@ -375,8 +383,8 @@ TERMS = Claim(
     compare=AgreesTo(relative=1e-13),
     must_refute=_as_if_fixed,
     finding=(
-        "A margin of 1/rho is chosen after the data: a union over powers of two costs"
-        " up to a factor of two in the complexity."
+        "A margin of 1/rho is chosen after seeing the data; a union bound over powers"
+        " of two costs up to a factor of two in the complexity."
     ),
 )
 
@@ -417,7 +425,7 @@ def _of_other_functions(*, rho: float, depth: int) -> list[Any]:
 NEEDED = Claim(
     id="sl/eq8-vacuous",
     items=("Eq8", "Obs3"),
-    title="How many examples the bound needs to say anything at a margin of 1/rho",
+    title="The number of examples from which the margin bound at 1/rho says anything",
     statement=r"N>4\rho^2(\sqrt{2L\ln 2}+1)^2,\quad 4\rho^2\text{ for }L=1",
     source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -426,14 +434,16 @@ NEEDED = Claim(
     measure=_measure_needed,
     compare=Identical(),
     must_refute=_of_other_functions,
-    finding="18,008 at scale 20 and four layers: more than the experiments have.",
+    finding=(
+        "18,008 examples at scale 20 and four layers, more than the experiments have."
+    ),
 )
 
 
 ERR_13 = Claim(
     id="sl/err13",
     items=("Err13",),
-    title="The bound without the training loss is violated by noisy labels",
+    title="The generalisation bound holds without the training loss",
     statement=r"P(yf\le0)\le c_1\rho\,\hat R_N(\tilde F)+c_2\,\epsilon(N,\delta)",
     source=Source(KEY, "Equation 8, as printed"),
     evidence=Evidence.STATISTICAL,
@@ -445,8 +455,8 @@ ERR_13 = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/obs3",),
     finding=(
-        "With 45 % of the labels flipped, and the constants of sl/obs3, the printed"
-        " right side is below the error of 0.45 in every set."
+        "With 45 % of the labels flipped and the constants of sl/obs3, the printed"
+        " right side is below the error of 0.45 on every training set."
     ),
 )
 
@@ -495,7 +505,7 @@ def _gap_of_rank(*, n: int, seed: int) -> Array:
 ERR_5 = Claim(
     id="sl/err5",
     items=("Err5", "Orth"),
-    title="Orthogonal layers do not solve the condition on gradients",
+    title="Orthogonal layers satisfy the condition on gradients",
     statement=r"V_k^TV_k\propto I\;\Rightarrow\;\partial f/\partial V_k=V_kf",
     source=Source(KEY, "Section 2, on orthogonal solutions of (9)"),
     evidence=Evidence.NUMERIC,
@@ -545,7 +555,7 @@ def _as_random(*, widths: list[int], seed: int) -> float:
 ORTH = Claim(
     id="sl/orth",
     items=("Orth",),
-    title="Aligned layers of rank one solve it",
+    title="Aligned layers of rank one satisfy the condition on gradients",
     statement=(r"V_k=v_kv_{k-1}^T,\;x=v_0\;\Rightarrow\;\partial f/\partial V_k=V_kf"),
     source=Source(
         KEY, "Section 2, on orthogonal solutions of (9), corrected", Reading.OURS
@@ -578,7 +588,7 @@ def _off_diagonal_alone(*, rows: int, columns: int) -> float:
 RANDOM = Claim(
     id="sl/randorth",
     items=("RandOrth",),
-    title="How far random matrices are from orthogonal, in the mean",
+    title="The mean squared distance of a random matrix from orthogonality",
     statement=r"E\|W^TW-I\|_F^2=c(c+1)/r,\qquad W_{ij}\sim N(0,1/r)",
     source=Source(
         KEY, "Section 2, on random initialisation; the formula is ours", Reading.OURS
@@ -625,7 +635,10 @@ def _like_a_chi_square(*, rows: int, columns: int) -> list[float]:
 MOMENTS = Claim(
     id="sl/randorth-moments",
     items=("RandOrth",),
-    title="Mean and variance of the distance of small random matrices from orthogonal",
+    title=(
+        "Mean and variance of a small random matrix's squared distance from"
+        " orthogonality"
+    ),
     statement=(r"\operatorname{Var}\|W^TW-I\|_F^2=4c\,[(c+1)r+2c^2+5c+5]/r^3"),
     source=Source(
         KEY, "Section 2, on random initialisation; the formula is ours", Reading.OURS
@@ -665,7 +678,7 @@ def _close_to_one(*, rows: int, columns: int) -> tuple[float, float]:
 EDGES = Claim(
     id="sl/randorth-spectrum",
     items=("RandOrth",),
-    title="Random matrices are orthogonal entry by entry, not as operators",
+    title="Random matrices are nearly orthogonal entry by entry, but not as operators",
     statement=(
         r"\operatorname{spec}W^TW\subset\bigl[(1-\sqrt{c/r})^2,(1+\sqrt{c/r})^2\bigr]"
         r"\text{ up to }O(r^{-2/3})"
@@ -680,5 +693,5 @@ EDGES = Claim(
     # Edges fluctuate by about (1 + sqrt(c/r))^(4/3) r^(-2/3) <= 0.03: five of these.
     compare=AgreesTo(absolute=0.15),
     must_refute=_close_to_one,
-    finding="A square one has singular values all over (0, 2).",
+    finding="The singular values of a square matrix fill the interval (0, 2).",
 )

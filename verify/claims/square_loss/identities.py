@@ -170,7 +170,7 @@ def _halved_by_relu(
 BOUND = Claim(
     id="sl/bound",
     items=("Bound",),
-    title="A normalised network never puts out more than its input's length",
+    title="The output of a normalised network is at most the norm of its input",
     statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le 1",
     source=Source(KEY, "Section 1.2"),
     evidence=Evidence.SEARCH,
@@ -185,8 +185,8 @@ BOUND = Claim(
     compare=AtMost(rounding=1e-13),
     must_refute=_halved_by_relu,
     finding=(
-        "Equality for aligned layers of rank one, V_k = v_k v_{k-1}^T with entries that"
-        " are not negative; hence interpolation needs rho >= 1/min|f_n| >= 1."
+        "Equality holds for aligned layers of rank one, V_k = v_k v_{k-1}^T with"
+        " non-negative entries; hence interpolation needs rho >= 1/min|f_n| >= 1."
     ),
 )
 
@@ -217,7 +217,10 @@ def _without_masks(*, widths: list[int], examples: int, seed: int) -> Array:
 EQ_9 = Claim(
     id="sl/eq9",
     items=("Eq9", "Lemma1"),
-    title="The gradient of each layer is an outer product of what follows and precedes",
+    title=(
+        "The gradient of each layer is an outer product of the two halves of"
+        " the network"
+    ),
     statement=(
         r"\partial f/\partial V_k=[V_LD_{L-1}V_{L-1}\cdots V_{k+1}D_k]^T"
         r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"
@@ -255,7 +258,7 @@ def _only_a_single_unit(*, after: int, before: int) -> bool:
 ERR_4 = Claim(
     id="sl/err4",
     items=("Err4",),
-    title="The gradient formula as printed multiplies two columns",
+    title="The two brackets of the printed Equation 9 can be multiplied",
     statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
     source=Source(KEY, "Equation 9, as printed"),
     evidence=Evidence.NUMERIC,
@@ -266,7 +269,7 @@ ERR_4 = Claim(
     must_hold=_only_a_single_unit,
     expected=Outcome.REFUTED,
     uses=("sl/eq9",),
-    finding="The second bracket lacks a transpose; sl/eq9 has it.",
+    finding="The second bracket lacks a transpose; sl/eq9 restores it.",
 )
 
 
@@ -298,7 +301,7 @@ def _without_the_scale(*, widths: list[int], examples: int, seed: int) -> Array:
 NU = Claim(
     id="sl/eq1",
     items=("Eq1", "nu"),
-    title="One multiplier keeps all layers at length one",
+    title="One Lagrange multiplier keeps all layers at unit norm",
     statement=(
         r"\nu=-\rho\textstyle\sum_n(\rho f_n-y_n)f_n"
         r"=-\sum_n(\rho^2f_n^2-\rho y_nf_n)\text{ for every layer}"
@@ -347,7 +350,7 @@ def _without_the_square(
 NU_AT_REST = Claim(
     id="sl/nu-equilibrium",
     items=("nu",),
-    title="At the equilibrium of the scale the multiplier is not negative",
+    title="At the equilibrium of the scale, the Lagrange multiplier is not negative",
     statement=r"\rho=\rho_{eq}\;\Rightarrow\;\nu=\lambda\rho_{eq}^2\ge 0",
     source=Source(KEY, "Equations 1 and 5; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -400,7 +403,7 @@ def _decay_of_half(
 EQ_3 = Claim(
     id="sl/eq3",
     items=("Eq2", "Eq3"),
-    title="The scale follows the gradient of the loss with decay",
+    title="The scale rho follows the gradient of the loss with weight decay",
     statement=(
         r"\dot\rho=-2[\rho\textstyle\sum f_n^2-\sum y_nf_n]-2\lambda\rho"
         r"=-\partial L/\partial\rho"
@@ -442,7 +445,7 @@ def _not_projected(*, widths: list[int], examples: int, seed: int) -> Array:
 EQ_4 = Claim(
     id="sl/eq4",
     items=("Eq4",),
-    title="The directions follow the gradient along their spheres",
+    title="The layers' directions follow the gradient projected onto their spheres",
     statement=(
         r"\dot V_k=2\rho\textstyle\sum_n(\rho f_n-y_n)(V_kf_n-\partial f_n/\partial V_k)"
         r"=-(I-V_kV_k^T)\,\partial L/\partial V_k"
@@ -496,7 +499,7 @@ def _only_the_scale(
 ENERGY = Claim(
     id="sl/energy",
     items=("Energy",),
-    title="The loss falls at the squared speed of the flow",
+    title="Along the gradient flow the loss falls at the squared speed",
     statement=r"dL/dt=-\dot\rho^2-\textstyle\sum_k\|\dot V_k\|_F^2\le 0",
     source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,

@@ -102,7 +102,7 @@ _ENDS = (
 MINIMUM_NORM = Claim(
     id="sl/abs-minnorm",
     items=("MinNormFlow", "Obs2first"),
-    title="With decay the flow ends at the least norm, from every start",
+    title="With weight decay, the flow ends at the minimum norm from every start",
     statement=(
         r"\lambda>0,\;\|V_k\|=1:\quad\rho(t)\to\min\{\rho_{eq}\}\text{ from every start}"
     ),
@@ -118,10 +118,11 @@ MINIMUM_NORM = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/degen-decay",),
     finding=(
-        "Three inputs of which any two have the product -0.15: every partition into"
-        " hidden units is a strict minimum, at any decay. The least norm is that of one"
-        " unit; from a start of 0.1 as of 5 the flow stays where its units point. The"
-        ' paper says "is expected", and gives no condition on the start.'
+        "Counterexample: three inputs, any two of which have the product -0.15. Every"
+        " partition of them among hidden units is a strict minimum, at any decay. The"
+        " least norm is that of one unit, but from a start of 0.1 as from 5 the flow"
+        ' stays where its units point. The paper says "is expected" and gives no'
+        " condition on the start."
     ),
 )
 
@@ -148,7 +149,7 @@ def _other_margins(*, weight_decay: float) -> Array:
 SAME_NORM = Claim(
     id="sl/same-norm",
     items=("SameNorm",),
-    title="Minima of the same norm have the same margins, except with decay",
+    title="With weight decay, minima of the same norm have the same margins",
     statement=(
         r"\rho_{eq}=\rho_{eq}'\;\Rightarrow\;y_nf_n=y_nf_n'\text{ for every }n"
         r"\quad(\lambda>0)"
@@ -164,9 +165,9 @@ SAME_NORM = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/obs2a",),
     finding=(
-        "True of exact interpolators alone (sl/obs2a). With decay 0.1 the clusters"
-        " {1, 2}, {3} and {1}, {2, 3} have one norm, and margins of an example that"
-        " differ by the decay: of order lambda, as far as the loss is from zero."
+        "True only for exact interpolators (sl/obs2a). With decay 0.1, the"
+        " clusterings {1, 2}, {3} and {1}, {2, 3} have the same norm, and margins of"
+        " an example that differ by the order of lambda."
     ),
 )
 
@@ -274,7 +275,7 @@ _PARTITIONS = (
 NULLITY = Claim(
     id="sl/degen-decay",
     items=("Degen", "Sing"),
-    title="With decay minima are degenerate of dimension W - N",
+    title="With weight decay, minima are degenerate with dimension W - N",
     statement=r"\lambda>0:\quad\dim\ker\nabla^2L=W-N\text{ at a minimum}",
     source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,
@@ -286,9 +287,10 @@ NULLITY = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/degen",),
     finding=(
-        "W - N is right without decay (sl/degen). With any decay tried, 0.01 to 0.4, a"
-        " minimum of two layers is strict when each cluster has one unit, as footnote 3"
-        " says of lambda > 0; otherwise its dimension is how units share a cluster."
+        "W - N is right without decay (sl/degen). With every decay tried, 0.01 to"
+        " 0.4, a minimum of two layers is strict if each cluster has one unit, as"
+        " footnote 3 says for lambda > 0; otherwise its dimension counts the ways in"
+        " which units share a cluster."
     ),
 )
 
@@ -326,7 +328,7 @@ def _all_minima(*, examples: int, weight_decay: float) -> int:
 LARGE_DECAY = Claim(
     id="sl/init-large",
     items=("Sec1.2", "Err14"),
-    title="A large decay makes the end independent of the start",
+    title="A large enough weight decay makes the end independent of the start",
     statement=r"\exists\lambda_0:\;\lambda>\lambda_0\Rightarrow\text{ one minimum}",
     source=Source(KEY, "Section 1.2"),
     evidence=Evidence.NUMERIC,
@@ -338,7 +340,8 @@ LARGE_DECAY = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/degen-decay",),
     finding=(
-        "Partitions into parts of one size are strict minima at every decay, up to 1,000"
-        " here, and their norms differ. True of linear networks (sl/minnorm)."
+        "Partitions into parts of equal size are strict minima at every decay, up to"
+        " 1,000 here, and their norms differ. The statement is true for linear"
+        " networks (sl/minnorm)."
     ),
 )

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import flint
@@ -30,19 +31,25 @@ from verify.reading import Reading
 KEY = "poggio2021explicit"
 
 
-def _path(
+def _states(
     p: Problem, weight_decay: float, times: Array, tolerance: float = 1e-10
-) -> dict[str, Array]:
-    """Follow (3) and (4), integrated by automatic differentiation.
-
-    Returns scale, its velocity, outputs and the moving equilibrium, by time.
-    """
-    states = integrate(
+) -> list[list[Array]]:
+    """Follow (3) and (4), integrated by automatic differentiation."""
+    return integrate(
         scale_and_directions(p, weight_decay),
         [np.array([p.rho]), *p.directions],
         list(times),
         tolerance=tolerance,
     )
+
+
+@lru_cache(maxsize=16)
+def _path(
+    widths: tuple[int, ...], examples: int, seed: int, weight_decay: float
+) -> dict[str, Array]:
+    """Return scale, its velocity, outputs and the moving equilibrium, by time."""
+    p = _start(widths, examples, seed, rho=0.01)
+    states = _states(p, weight_decay, _TIMES, tolerance=1e-7)
     rho = np.array([float(scale[0]) for scale, *_ in states])
     f = np.array([outputs(tensors(v), p.x).detach().numpy() for _, *v in states])
     push = weight_decay + np.sum(f**2, axis=1)
@@ -76,8 +83,7 @@ def _measure_rising(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
     """Slowest speed until the scale first meets the equilibrium of its directions."""
-    p = _start(widths, examples, seed, rho=0.01)
-    path = _path(p, weight_decay, _TIMES, tolerance=1e-7)
+    path = _path(tuple(widths), examples, seed, weight_decay)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     end = met[0] if len(met) else len(_TIMES)
     return float(path["speed"][:end].min())
@@ -129,8 +135,7 @@ def _measure_tracking(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
     """Largest distance from the equilibrium after they meet, over the bound on it."""
-    p = _start(widths, examples, seed, rho=0.01)
-    path = _path(p, weight_decay, _TIMES, tolerance=1e-7)
+    path = _path(tuple(widths), examples, seed, weight_decay)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     if not len(met):
         return 0.0  # never met: nothing to bound
@@ -154,7 +159,7 @@ def _half_the_drift(
 TRACKING = Claim(
     id="sl/obs1-tracking",
     items=("Obs1",),
-    title="Once met, the scale follows its equilibrium at a bounded distance",
+    title="Once it has met its equilibrium, the scale follows it at a bounded distance",
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
     source=Source(KEY, "Observation 1; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -183,7 +188,7 @@ def _measure_overshoot(*, example: int) -> Array:
     """Largest scale on the way, and the last one."""
     p, weight_decay, end = _example(example)
     times = np.concatenate([np.linspace(0.0, 10.0, 10_001), [end]])
-    rho = _path(p, weight_decay, times)["rho"]
+    rho = np.array([float(scale[0]) for scale, *_ in _states(p, weight_decay, times)])
     return np.array([rho.max(), rho[-1]])
 
 
@@ -205,7 +210,7 @@ def _predict_overshoot(*, example: int) -> Array:
 ERR_2 = Claim(
     id="sl/err2",
     items=("Err2", "Obs1"),
-    title="The scale overshoots: counterexamples of one layer on one and two points",
+    title="From a small start, the scale increases monotonically to its equilibrium",
     statement=(
         r"\rho(0)\approx0,\;\sum y_nf_n>0\;\Rightarrow\;"
         r"\rho(t)\text{ increases monotonically to }\rho_{eq}"
@@ -223,8 +228,9 @@ ERR_2 = Claim(
     uses=("sl/obs1", "sl/obs1-curvature"),
     finding=(
         "With one example and decay 0.01 the scale rises to 1.1354 and falls back to"
-        " 1/1.01; with two examples and no decay to 1.1362, and back to 1.0102, the"
-        " smallest norm. While the directions still turn, their equilibrium falls."
+        " 1/1.01; with two examples and no decay it rises to 1.1362 and falls back to"
+        " 1.0102, the smallest norm. While the directions are still turning, their"
+        " equilibrium falls."
     ),
     figure="square_loss_overshoot",
 )
@@ -268,7 +274,7 @@ def _passes_straight(
 CURVATURE = Claim(
     id="sl/obs1-curvature",
     items=("Obs1",),
-    title="How the scale turns where it meets its equilibrium",
+    title="The curvature of the scale's path where it meets its equilibrium",
     statement=(
         r"\dot\rho=0:\quad\ddot\rho=4\rho\,[2u^TKu-y^TKu],\qquad u=y-\rho f,\;"
         r"K_{nm}=\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
@@ -282,8 +288,8 @@ CURVATURE = Claim(
     compare=AgreesTo(relative=1e-11, absolute=1e-12),
     must_refute=_passes_straight,
     finding=(
-        "It turns down wherever u^T K u < y^T K u / 2: the usual case near"
-        " interpolation, where u is small."
+        "The scale turns down wherever u^T K u < y^T K u / 2, which is the usual case"
+        " near interpolation, where u is small."
     ),
 )
 
@@ -310,7 +316,7 @@ def _margin_grows_with_scale(*, widths: list[int], examples: int, seed: int) -> 
 OBS_2A = Claim(
     id="sl/obs2a",
     items=("Obs2a", "Lemma1"),
-    title="At zero loss every margin is one over the scale",
+    title="At zero loss every margin is 1/rho",
     statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
     source=Source(KEY, "Observation 2"),
     evidence=Evidence.NUMERIC,
@@ -374,7 +380,7 @@ def _of_support_vectors(*, margin: str) -> float:
 ERR_6 = Claim(
     id="sl/err6",
     items=("Err6", "Obs2b"),
-    title="Read of all networks, the interpolator of smallest norm has the largest margin",
+    title="Of all networks, the interpolator of smallest norm has the largest margin",
     statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
     source=Source(KEY, "Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,
@@ -386,9 +392,10 @@ ERR_6 = Claim(
     must_hold=_of_support_vectors,
     expected=Outcome.REFUTED,
     finding=(
-        "On (1, 0, 0), (0.6, 0.8, 0), (0.85, 0.5, 0.166) the interpolator has margin"
-        " 0.787, the largest is 0.894: the third point need not be met exactly. Smallest"
-        " norm and largest margin agree among interpolators only (sl/obs2a)."
+        "For (1, 0, 0), (0.6, 0.8, 0), (0.85, 0.5, 0.166) the minimum-norm"
+        " interpolator has margin 0.787, and the largest margin is 0.894: the third"
+        " point need not be met exactly. Smallest norm and largest margin agree only"
+        " among interpolators (sl/obs2a)."
     ),
 )
 
@@ -451,7 +458,7 @@ _LINEAR = grid(examples=(3, 8), inputs=(2, 5), seed=(0, 1))
 PATH = Claim(
     id="sl/obs2c-path",
     items=("Obs2c",),
-    title="Scale, B and S of the minimiser at every decay",
+    title="Values of the ridge minimiser's scale, B and S at every weight decay",
     statement=r"w_\lambda=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho=\|w_\lambda\|",
     source=Source(KEY, "Observation 2; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -485,7 +492,7 @@ def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
 OBS_2C = Claim(
     id="sl/obs2c",
     items=("Obs2c", "Lemma1"),
-    title="For global minimisers more decay means a smaller scale and larger margins",
+    title="For global minimisers, more decay means a smaller scale and larger margins",
     statement=(
         r"\lambda\uparrow\;\Rightarrow\;\rho_{eq}\downarrow,\;"
         r"\textstyle\sum y_nf_n\uparrow,\;\sum f_n^2\uparrow"
@@ -526,7 +533,9 @@ def _rise_below_the_peak(*, examples: int, decay: float, delta: float) -> float:
 OBS_2C_CRITICAL = Claim(
     id="sl/obs2c-critical",
     items=("Obs2c",),
-    title="A larger scale can go with larger margins where a point is not the minimiser",
+    title=(
+        "At critical points, larger margins always go with a smaller equilibrium scale"
+    ),
     statement=(
         r"f=\delta y:\quad\rho_{eq}=N\delta/(\lambda+N\delta^2)"
         r"\text{ falls as }\textstyle\sum y_nf_n=N\delta\text{ rises}"
@@ -539,7 +548,7 @@ OBS_2C_CRITICAL = Claim(
     compare=Identical(),
     must_hold=_rise_below_the_peak,
     expected=Outcome.REFUTED,
-    finding="It rises up to delta = sqrt(lambda/N), where it is sqrt(N/lambda)/2.",
+    finding="It rises up to delta = sqrt(lambda/N), where the scale is sqrt(N/lambda)/2.",
 )
 
 
@@ -616,7 +625,10 @@ def _without_decay(*, depth: int, weight_decay: float) -> Array:
 MINIMUM = Claim(
     id="sl/minnorm",
     items=("MinNorm",),
-    title="Linear networks of any depth end at the ridge solution, from every start",
+    title=(
+        "With decay, linear networks of any depth end at the ridge solution"
+        " from every start"
+    ),
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
     source=Source(KEY, "Observation 2 and its footnote; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -656,7 +668,9 @@ def _measure_depends(*, weight_decay: float, starts: int) -> bool:
 START = Claim(
     id="sl/minnorm-start",
     items=("MinNorm",),
-    title="Without decay the end keeps part of the start, with decay it does not",
+    title=(
+        "The end of a linear network depends on its start without decay, not with decay"
+    ),
     statement=(r"d>N:\quad\rho V\text{ at the end depends on }V(0)\iff\lambda=0"),
     source=Source(KEY, "Observation 2, footnote"),
     evidence=Evidence.NUMERIC,
@@ -700,7 +714,7 @@ def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
 DEGENERATE = Claim(
     id="sl/degen",
     items=("Degen",),
-    title="Solutions of zero loss form sets of dimension W - N",
+    title="Zero-loss solutions form sets of dimension W - N",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
     source=Source(KEY, "Observation 2, on degenerate minima"),
     evidence=Evidence.NUMERIC,
@@ -751,7 +765,7 @@ def _by_the_errors(*, length: float, seed: int) -> float:
 ERR_7 = Claim(
     id="sl/err7",
     items=("Err7", "nuSign"),
-    title="The multiplier does not always bring lengths back to one",
+    title="The Lagrange multiplier always brings the layers' norms back to one",
     statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
     source=Source(KEY, "Section 2, below Equation 2"),
     evidence=Evidence.NUMERIC,
@@ -766,7 +780,7 @@ ERR_7 = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/norm",),
     finding=(
-        "V = (1.1, 0) on (0.8, 0.6) and (1, 0) at scale 3 grows longer still. The sign is"
-        " that of the sum of e_n f_n, whatever the length."
+        "V = (1.1, 0) with inputs (0.8, 0.6) and (1, 0) at scale 3 keeps growing. The"
+        " sign is that of the sum of e_n f_n, whatever the length."
     ),
 )

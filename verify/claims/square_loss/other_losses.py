@@ -76,7 +76,10 @@ def _of_the_square_loss(*, examples: int, inputs: int, seed: int) -> Array:
 EXPONENTIAL = Claim(
     id="sl/exp-margin",
     items=("Sec3exp",),
-    title="The exponential loss finds the largest margin, from every start",
+    title=(
+        "With the exponential loss, a linear layer tends to the largest margin"
+        " from any start"
+    ),
     statement=(
         r"\min_ny_nx_n^Tw(t)/\|w(t)\|\to\max_{\|v\|=1}\min_ny_nx_n^Tv,\quad"
         r"\dot w=-\nabla\log\textstyle\sum_ne^{-y_nx_n^Tw}"
@@ -128,7 +131,10 @@ def _of_squares(*, kind: str, widths: list[int], rho: float) -> list[float]:
 NU_EXPONENTIAL = Claim(
     id="sl/nu-exp",
     items=("Sec4.1nu",),
-    title="Under the exponential loss the multiplier is positive and vanishes",
+    title=(
+        "With the exponential loss, the Lagrange multiplier is positive and"
+        " tends to zero"
+    ),
     statement=(
         r"\nu=\tfrac\rho2\textstyle\sum_ny_nf_ne^{-\rho y_nf_n}>0\text{ if separable},"
         r"\quad\to0\text{ as }\rho\to\infty"
@@ -146,8 +152,9 @@ NU_EXPONENTIAL = Claim(
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_of_squares,
     finding=(
-        "Positive where every example is right. With one wrong it is negative, and grows:"
-        " the sentence needs separability, which it does not say."
+        "Positive if every example is classified correctly. With one misclassified it"
+        " is negative and grows: the sentence needs separability, which it does not"
+        " state."
     ),
 )
 
@@ -185,7 +192,7 @@ def _interpolated(*, examples: int, inputs: int, seed: int) -> float:
 LARGEST = Claim(
     id="sl/obs2b-largest",
     items=("Obs2b",),
-    title="The largest margin of linear functions",
+    title="The largest margin of linear functions, by convex duality",
     statement=(
         r"\max_{\|w\|=1}\min_ny_nw^Tx_n=\min_{\alpha\in\Delta}\|\textstyle\sum_n"
         r"\alpha_ny_nx_n\|"
@@ -246,7 +253,10 @@ MODES = Claim(
     compare=AgreesTo(absolute=3e-6),
     must_refute=_half_the_rate,
     assumptions=("two balanced layers along the singular vectors of the target",),
-    finding="At time 1.5 from 1e-4 they are 3.0 of 3, 0.039 of 1 and 0.0006 of 0.3.",
+    finding=(
+        "At time 1.5 from 1e-4, the singular values are 3.0 of 3, 0.039 of 1 and"
+        " 0.0006 of 0.3."
+    ),
 )
 
 
@@ -271,7 +281,7 @@ UNTRAINED = (
     _open(
         "sl/sgd-noise",
         "Fn3",
-        "Noise on labels counters the singularity without decay",
+        "Label noise in SGD counters the singularity without decay",
         "Section 2, below Equation 4",
         "needs training with noisy labels and small batches: not yet run",
         r"\text{SGD counters }\lambda=0\text{ to some extent}",

@@ -210,7 +210,7 @@ CLAIMS = (
     proof(
         id="sl/hom-proof",
         items=("Hom",),
-        title="A ReLU network is homogeneous in each layer: for all weights",
+        title="A ReLU network is homogeneous in each of its layers (symbolic proof)",
         statement=r"\langle V_k, \partial f / \partial V_k \rangle = f",
         source=(KEY, "Section 1.1"),
         derived=_homogeneous,
@@ -222,7 +222,9 @@ CLAIMS = (
     proof(
         id="sl/eq9-proof",
         items=("Eq9", "Err4"),
-        title="The gradient by a layer is a product of two brackets: for all weights",
+        title=(
+            "The gradient of each layer is a product of two brackets (symbolic proof)"
+        ),
         statement=r"\frac{\partial f}{\partial V_k} ="
         r" [V_L D_{L-1} \cdots V_{k+1} D_k]^T [D_{k-1} V_{k-1} \cdots D_1 V_1 x]^T",
         source=(KEY, "Equation 9, the transpose restored"),
@@ -242,7 +244,7 @@ CLAIMS = (
     proof(
         id="sl/norm-proof",
         items=("Norm",),
-        title="How lengths move off the sphere: for all weights",
+        title="The rate at which layer norms leave the unit sphere (symbolic proof)",
         statement=r"\frac{d}{dt} \|V_k\|^2 = 4 \rho (\|V_k\|^2 - 1) \sum_n e_n f_n",
         source=(KEY, "Equation 4; ours"),
         reading=Reading.OURS,
@@ -261,7 +263,9 @@ CLAIMS = (
     proof(
         id="sl/nu-proof",
         items=("nu", "Eq1"),
-        title="One multiplier keeps all layers on their spheres: for all weights",
+        title=(
+            "One Lagrange multiplier keeps all layers on their spheres (symbolic proof)"
+        ),
         statement=r"-\tfrac12 \langle V_k, \partial L / \partial V_k \rangle ="
         r" -\rho \sum_n e_n f_n",
         source=(KEY, "Section 2 and Equation 1"),
@@ -280,7 +284,9 @@ CLAIMS = (
     proof(
         id="sl/energy-proof",
         items=("Energy", "Eq3", "Eq4"),
-        title="On the sphere the loss falls by the squared speeds: all directions",
+        title=(
+            "On the unit spheres the loss falls at the squared speed (symbolic proof)"
+        ),
         statement=r"\frac{dL}{dt} + \dot\rho^2 + \|\dot V\|^2 ="
         r" (\|V\|^2 - 1) \langle V, \partial L / \partial V \rangle^2",
         source=(KEY, "Equations 3 and 4; ours"),
@@ -294,7 +300,10 @@ CLAIMS = (
     proof(
         id="sl/unnorm-proof",
         items=("Unnorm",),
-        title="Without normalisation all squared lengths are pulled alike: all weights",
+        title=(
+            "Without normalisation, the data pull all squared norms alike (symbolic"
+            " proof)"
+        ),
         statement=r"\frac{d}{dt} \|W_k\|^2 = -4 \sum_n e_n g_n - 4 \lambda \|W_k\|^2",
         source=(KEY, "Section 2, without normalisation; ours"),
         reading=Reading.OURS,

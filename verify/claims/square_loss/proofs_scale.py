@@ -118,7 +118,7 @@ CLAIMS = (
     proof(
         id="sl/proj-proof",
         items=("Proj", "Err1"),
-        title="What a motion of the weights is for norm and direction: all matrices",
+        title="A motion of the weights, split into norm and direction (symbolic proof)",
         statement=r"\dot\rho = \langle V, \dot W \rangle, \quad"
         r" \dot V = \frac1\rho (I - V V^T) \dot W",
         source=(KEY, "Section 2, corrected"),
@@ -141,7 +141,7 @@ CLAIMS = (
     proof(
         id="sl/lin-proof",
         items=("Lin",),
-        title="The closed form solves the scale's equation: all data",
+        title="The exponential relaxation solves the scale's equation (symbolic proof)",
         statement=r"\rho(t) = \frac BA + \Big(\rho_0 - \frac BA\Big) e^{-2At}"
         r"\;\Rightarrow\; \dot\rho = -2(A\rho - B)",
         source=(KEY, "Equation 3, with V frozen"),
@@ -163,7 +163,10 @@ CLAIMS = (
     proof(
         id="sl/eq5-proof",
         items=("Eq5", "Eq7", "Eq3"),
-        title="The only scale at rest: all data",
+        title=(
+            "The scale is at rest only at the equilibrium of Equation 5 (symbolic"
+            " proof)"
+        ),
         statement=r"\frac{\partial L}{\partial \rho} = 2 A (\rho - \rho_{eq}), \quad"
         r" \rho_{eq} = \frac{\sum y_n f_n}{\lambda + \sum f_n^2}",
         source=(KEY, "Equations 5 and 7"),
@@ -188,7 +191,10 @@ CLAIMS = (
     proof(
         id="sl/eq5b-proof",
         items=("Eq5b",),
-        title="Without normalisation the scale at rest depends on the depth: all data",
+        title=(
+            "Without normalisation, the equilibrium scale depends on depth"
+            " (symbolic proof)"
+        ),
         statement=r"\rho S - B = -\lambda \rho^{2/L - 1}, \quad L = 1, 2, 3, 4",
         source=(KEY, "Equation 5, for decay on every layer; ours"),
         reading=Reading.OURS,
@@ -211,7 +217,10 @@ CLAIMS = (
     proof(
         id="sl/lin-stability-proof",
         items=("Lin-GD",),
-        title="Steps with momentum converge exactly below twice one plus momentum",
+        title=(
+            "With momentum mu, gradient steps converge exactly below 2 (1 + mu)"
+            " (symbolic proof)"
+        ),
         statement=r"x^2 - (1 + \mu - h) x + \mu,\ x = \frac{1 + z}{1 - z}:\quad"
         r" h + 2(1 - \mu) z + (2(1 + \mu) - h) z^2",
         source=(KEY, "Equation 3 in discrete time; ours"),
@@ -233,7 +242,10 @@ CLAIMS = (
     proof(
         id="sl/obs2c-peak",
         items=("Obs2c",),
-        title="The scale of equal outputs is largest where S is lambda: all sizes",
+        title=(
+            "With equal outputs, the equilibrium scale is largest where S = lambda"
+            " (symbolic proof)"
+        ),
         statement=r"\tfrac12 \sqrt{N/\lambda} - \frac{N\delta}{\lambda + N\delta^2} ="
         r" \frac{\sqrt N (\sqrt\lambda - \sqrt N \delta)^2}"
         r"{2 \sqrt\lambda (\lambda + N\delta^2)} \ge 0",
@@ -254,7 +266,10 @@ CLAIMS = (
     proof(
         id="sl/randorth-proof",
         items=("RandOrth",),
-        title="The mean distance of a random matrix from orthogonal: all sizes",
+        title=(
+            "The mean squared distance of a random matrix from orthogonality"
+            " (symbolic proof)"
+        ),
         statement=r"E \|W^T W - I\|_F^2 = \frac{c (c + 1)}{r}",
         source=(KEY, "Section 2, on orthogonal solutions of (9)"),
         reading=Reading.OURS,

@@ -53,7 +53,7 @@ def _without_halves(*, widths: list[int], seed: int) -> float:
 SMALL = Claim(
     id="sl/eq7-small",
     items=("SmallOutput",),
-    title="Outputs of random directions are much smaller than one",
+    title="Outputs of layers with random directions are much smaller than one",
     statement=r"E f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
     source=Source(KEY, "Section 2, above Equation 7; the value is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
@@ -63,7 +63,9 @@ SMALL = Claim(
     # In units of the mean without ReLU; an error of a third would be seen.
     compare=MeanEquals(discrepancy=0.35, false_fail=1e-9, false_pass=1e-6),
     must_refute=_without_halves,
-    finding="At most one (sl/bound); 2.4e-4 for 64 inputs and three layers of 32.",
+    finding=(
+        "At most one (sl/bound); 2.4e-4 for 64 inputs and three layers of 32 units."
+    ),
 )
 
 
@@ -124,7 +126,7 @@ def _predict_steps(*, widths: list[int], seed: int, rate: float) -> Array:
 STEPS = Claim(
     id="sl/wn-descent",
     items=("WN",),
-    title="Gradient descent with the multiplier is exactly weight normalisation",
+    title="Gradient descent with the multiplier is weight normalisation, step by step",
     statement=(
         r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}"
     ),
@@ -139,8 +141,8 @@ STEPS = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/wn",),
     finding=(
-        "The first step is the same, and both leave the sphere by it: the second differs."
-        " Equivalent are the flows (sl/wn), of which the paper says descent."
+        "The first step is the same, but both leave the sphere by it, and the second"
+        " step differs. The flows are equivalent (sl/wn); the paper says descent."
     ),
 )
 
@@ -184,7 +186,7 @@ def _by_rank(*, kind: str, rows: int, rank: int) -> float:
 PROJECTIONS = Claim(
     id="sl/err5-projections",
     items=("Err5", "Orth"),
-    title="Projections and Stiefel matrices solve the condition on gradients",
+    title="Projections and Stiefel matrices satisfy the condition on gradients",
     statement=r"V_k\propto P\text{ or }V_k^TV_k\propto I\Rightarrow\nabla_{V_k}f=V_kf",
     source=Source(KEY, "Section 2.1, below Equation 9"),
     evidence=Evidence.NUMERIC,
@@ -197,8 +199,9 @@ PROJECTIONS = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/err5",),
     finding=(
-        "Off by sqrt(1 - 1/r) at rank r, zero at rank one alone: what the paper calls"
-        " sufficient is not. Its source [5] may have vector outputs in mind."
+        "Off by sqrt(1 - 1/r) at rank r, which vanishes at rank one only: what the"
+        " paper calls sufficient is not. Its source [5] may have vector outputs in"
+        " mind."
     ),
 )
 
@@ -247,7 +250,10 @@ def _forgotten(*, examples: int, inputs: int, size: float) -> float:
 NEAR_ZERO = Claim(
     id="sl/minnorm-zero",
     items=("NearZero", "MinNorm"),
-    title="Without decay a linear network has the least norm as far as its start is small",
+    title=(
+        "Without decay, a linear network keeps the part of its start that no"
+        " example sees"
+    ),
     statement=r"\lambda=0:\quad\|w(\infty)\|^2=\|w_{\min}\|^2+\|P_\perp w(0)\|^2",
     source=Source(KEY, "Section 1.2, near-zero initialisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -284,7 +290,7 @@ def _of_the_diagonal(*, rows: int, columns: int) -> float:
 ENTRIES = Claim(
     id="sl/randorth-entries",
     items=("RandOrth",),
-    title="How far the entries off the diagonal are from zero",
+    title="The mean square of the off-diagonal entries of W^T W for a random matrix",
     statement=r"E(W^TW)_{ij}^2=1/r,\quad i\ne j",
     source=Source(KEY, "Section 2.1, on random weights; ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
@@ -400,7 +406,7 @@ def _by_each_gradient(*, kind: str) -> list[bool]:
 SGD_STOPS = Claim(
     id="sl/fn4",
     items=("Fn4",),
-    title="Stochastic descent stops at zero loss alone",
+    title="Stochastic gradient descent stops only at zero loss on every example",
     statement=r"\text{SGD stops}\iff\ell_n=0\text{ for every }n",
     source=Source(KEY, "Footnote 4"),
     evidence=Evidence.NUMERIC,
@@ -411,8 +417,9 @@ SGD_STOPS = Claim(
     must_hold=_by_each_gradient,
     expected=Outcome.REFUTED,
     finding=(
-        "It stops where e_n dg_n/dW = 0 for every n: also at a network that is off at an"
-        " example, whose loss stays at one. Two equal inputs with both labels show the"
-        " footnote's point: descent on the sum rests there, on single examples it does not."
+        "It stops where e_n dg_n/dW = 0 for every n, which includes a network that is"
+        " switched off on an example, whose loss stays at one. Two equal inputs with"
+        " different labels show the footnote's point: gradient descent on the sum is"
+        " at rest there, on single examples it is not."
     ),
 )

@@ -61,7 +61,10 @@ def _shrunk(*, examples: int, inputs: int, part: float) -> float:
 LANDSCAPE = Claim(
     id="sl/landscape",
     items=("Landscape",),
-    title="Below the least norm no directions reach zero loss, and how near they come",
+    title=(
+        "At scales below the least interpolating norm the loss has a known"
+        " positive minimum"
+    ),
     statement=(
         r"\min_{\|v\|=1}\sum_n(\rho v^Tx_n-y_n)^2=\|Xw_\lambda-y\|^2>0,\quad"
         r"\|w_\lambda\|=\rho<\rho_{min}"
@@ -107,7 +110,7 @@ def _half_of_it(*, kind: str, examples: int, rho: float) -> float:
 MARGIN_LAW = Claim(
     id="sl/margin-law",
     items=("Fig4", "Obs2a"),
-    title="One over the scale is the mean margin, as far as the loss is small",
+    title="The mean margin is 1/rho, up to the root of the mean loss",
     statement=r"|\rho\,\overline{yf}-1|\le\sqrt{\text{mean loss}}",
     source=Source(KEY, "Figures 4, 7 and 11; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
@@ -117,7 +120,10 @@ MARGIN_LAW = Claim(
     # Sharp where margins are alike: means of a hundred rounded terms of size one.
     compare=AtMost(rounding=1e-13),
     must_refute=_half_of_it,
-    finding="Cauchy-Schwarz, for any outputs: no trend of training.",
+    finding=(
+        "This is the Cauchy-Schwarz inequality, for any outputs; it says nothing"
+        " about training."
+    ),
 )
 
 
@@ -162,7 +168,7 @@ def _falls_to_a_minimum(*, start: float) -> Array:
 FROM_ABOVE = Claim(
     id="sl/obs1-large",
     items=("Obs1large",),
-    title="From a large start the scale falls until it is at a minimum",
+    title="From a large start, the scale decreases until it reaches a minimum",
     statement=r"\rho(0)\gg\rho_{eq}\Rightarrow\rho(t)\text{ decreases to a minimum}",
     source=Source(KEY, "Section 2, below Equation 7"),
     evidence=Evidence.NUMERIC,
@@ -175,7 +181,7 @@ FROM_ABOVE = Claim(
     expected=Outcome.REFUTED,
     uses=("sl/obs1",),
     finding=(
-        "From 3, 5 or 8, with a direction that gets the examples wrong, it falls to"
-        " 0.197 and rises again to 2.115: a tenth of where it ends."
+        "From 3, 5 or 8, with a direction that misclassifies the examples, the scale"
+        " falls to 0.197, a tenth of its end, and rises again to 2.115."
     ),
 )

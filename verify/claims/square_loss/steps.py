@@ -255,7 +255,9 @@ def _cases() -> tuple[Case, ...]:
 STEPS = closed(
     id="sl/expA-steps",
     items=("ExpA", "ExpB", "ExpC"),
-    title="Updates with the square loss are those of plain PyTorch, in every family",
+    title=(
+        "Updates with the square loss match plain PyTorch for every family of networks"
+    ),
     statement=(
         r"m\leftarrow\mu m+\nabla\tfrac1N\sum_n(g_n-y_n)^2+\lambda W,\qquad"
         r" W\leftarrow W-\eta m"
@@ -345,7 +347,10 @@ def _found_ends() -> list[float]:
 ENDS = closed(
     id="sl/expA-ends",
     items=("ExpA", "ExpC"),
-    title="Networks that explode, or are silent on a class or on all, are told apart",
+    title=(
+        "Runs that diverge and networks silent on one class or on all inputs"
+        " are told apart"
+    ),
     statement=r"f=0\text{ on all},\quad f\approx0\text{ on a class},\quad\ell_t>10^3\ell_0",
     key=KEY,
     where="Section 4, on training",

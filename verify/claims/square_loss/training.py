@@ -77,12 +77,19 @@ def _as_before(*, scale: str, data: str, on: str) -> tuple[float, None]:
     return {"loss": -0.1, "test_error": 0.5}[on], None
 
 
+_ARMS = {
+    "A": "normalisation and decay",
+    "B": "normalisation, no decay",
+    "C": "neither normalisation nor decay",
+}
+
+
 def _curves(number: int, item: str, family: str) -> Claim:
     return trained(
         id=f"sl/Fig{number}",
         runs=looks(family),
         items=(f"Fig{number}", item),
-        title=f"Experiment {item[-1]} fits its examples, and learns from them",
+        title=f"Experiment {item[-1]} ({_ARMS[item[-1]]}) fits its data and generalises",
         statement=r"\overline{L}_{end}\le0.01,\qquad\text{test error}\le\tfrac14",
         axes={"on": tuple(_CURVES)},
         predict=_little,
@@ -125,7 +132,10 @@ MERGING = effect(
     id="sl/Fig2",
     runs=looks(DECAYED),
     items=("Fig2", "ExpA"),
-    title="With normalisation and decay norms from scales 0.1 and 5 merge",
+    title=(
+        "With normalisation and decay, runs from scales 0.1 and 5 end at nearly"
+        " one norm"
+    ),
     statement=(
         r"\ln\frac{\rho_{end}(5)}{\rho_{end}(0.1)}\Big/"
         r"\ln\frac{\rho_0(5)}{\rho_0(0.1)}=0\pm\tfrac14"
@@ -143,7 +153,10 @@ REMAINS = effect(
     id="sl/Fig6-spread",
     runs=looks(NORMALISED),
     items=("Fig6", "ExpB"),
-    title="With normalisation alone much of the distance of norms remains, not all of it",
+    title=(
+        "With normalisation alone, much of the initial difference of norms"
+        " remains, not all"
+    ),
     statement=(
         r"\tfrac14\le\ln\frac{\rho_{end}(5)}{\rho_{end}(0.1)}\Big/"
         r"\ln\frac{\rho_0(5)}{\rho_0(0.1)}\le0.9"
@@ -169,7 +182,10 @@ INITIAL = effect(
     id="sl/init",
     runs=looks(DECAYED, NORMALISED, NEITHER),
     items=("Init", "Lemma1"),
-    title="Networks forget the scale of their start with decay more than without",
+    title=(
+        "Networks forget their initial scale more with normalisation and decay"
+        " than without"
+    ),
     statement=(
         r"\text{share of }\ln\rho_0(5)/\rho_0(0.1)\text{ left: without decay, or both}"
         r" - \text{with BN and WD}\ge0.2"
@@ -186,7 +202,10 @@ CONVOLUTION_SCALES = effect(
     id="sl/Fig6",
     runs=looks(CONVOLUTION),
     items=("Fig6", "ExpB"),
-    title="Normalised convolutional networks without decay end in the order they start",
+    title=(
+        "Normalised convolutional networks without decay end in the order of"
+        " their starts"
+    ),
     statement=r"2\le\rho_{end}(5)/\rho_{end}(0.1)\le40",
     measure=partial(log_ratio, "rho", *ENDS_OF_B),
     least=math.log(2.0),
@@ -200,7 +219,7 @@ CONVOLUTION_MARGINS = effect(
     id="sl/Fig7",
     runs=looks(CONVOLUTION),
     items=("Fig7", "ExpB"),
-    title="Without decay the margins are smaller for the larger start",
+    title="With normalisation alone, the larger start ends with smaller margins",
     statement=r"\overline{yf}(0.1)\ge2\,\overline{yf}(5)",
     measure=partial(log_ratio, "margin_mean", *reversed(ENDS_OF_B)),
     least=math.log(2.0),
@@ -224,7 +243,10 @@ PLAIN_SCALES = effect(
     id="sl/Fig10",
     runs=looks(NEITHER),
     items=("Fig10", "ExpC"),
-    title="Without normalisation and decay the end grows with the start",
+    title=(
+        "With neither normalisation nor decay, the final norm grows with the"
+        " initial one"
+    ),
     statement=r"\rho_{end}\ge2\,\rho_{end}\text{ from the next smaller start}",
     axes={"pair": _NEIGHBOURS},
     measure=partial(_neighbours, "rho", 1),
@@ -238,7 +260,9 @@ PLAIN_MARGINS = effect(
     id="sl/Fig11",
     runs=looks(NEITHER),
     items=("Fig11", "ExpC"),
-    title="Without normalisation and decay the margins fall as the start grows",
+    title=(
+        "With neither normalisation nor decay, margins fall as the initial scale grows"
+    ),
     statement=r"\overline{yf}\ge2\,\overline{yf}\text{ from the next larger start}",
     axes={"pair": _NEIGHBOURS},
     measure=partial(_neighbours, "margin_mean", -1),
@@ -252,7 +276,9 @@ NEAR_ZERO = effect(
     id="sl/init-zero",
     runs=looks(NEITHER),
     items=("NearZero",),
-    title="Without normalisation and decay a start near zero ends at a small norm",
+    title=(
+        "With neither normalisation nor decay, a start near zero ends at a small norm"
+    ),
     statement=r"\rho_{end}\text{ from the largest start}\ge10\times\text{ the smallest}",
     measure=partial(log_ratio, "rho", (NEITHER, -1), (NEITHER, 0)),
     least=math.log(10.0),
@@ -272,7 +298,7 @@ OUTPUTS = effect(
     id="sl/Fig3",
     runs=looks(DECAYED),
     items=("Fig3", "ExpA"),
-    title="With normalisation and decay the normalised outputs grow in training",
+    title="With normalisation and decay, the normalised outputs grow during training",
     statement=r"\overline{|f_n|}_{end}\ge1.5\,\overline{|f_n|}_{start}",
     measure=mean_of(ENDS_OF_A, _growth),
     least=math.log(1.5),
@@ -290,7 +316,7 @@ FLAT = effect(
     id="sl/Fig4",
     runs=looks(DECAYED),
     items=("Fig4", "ExpA"),
-    title="With normalisation and decay all margins are nearly the same",
+    title="With normalisation and decay, all margins are nearly the same",
     statement=r"\operatorname{sd}(y_nf_n)/\overline{yf}\le0.1",
     measure=mean_of(ENDS_OF_A, _variation),
     least=None,
@@ -320,7 +346,9 @@ NARROW = effect(
     id="sl/Fig8",
     runs=looks(CONVOLUTION),
     items=("Fig8", "ExpB"),
-    title="The outputs of normalised networks draw together",
+    title=(
+        "The relative spread of a normalised network's outputs halves during training"
+    ),
     statement=r"(q_{95}-q_5)/q_{50}\text{ of }|f_n|\text{ halves in training}",
     measure=_narrowing,
     least=math.log(2.0),

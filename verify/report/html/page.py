@@ -122,7 +122,7 @@ def as_html(
     made = templates().overlay()
     made.filters = {**made.filters, "record_link": partial(_record_link, records)}
     page = _CLOSED.sub("", made.get_template("page.html").render(context))
-    return _BETWEEN.sub(r"\1", page)
+    return _TAG.sub(_unquoted, _BETWEEN.sub(r"\1", page))
 
 
 _CLOSED = re.compile(r"</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>\s*")
@@ -130,6 +130,19 @@ _CLOSED = re.compile(r"</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>\s*")
 
 _BETWEEN = re.compile(r"\n+(</?(?:article|dl|div|h[2-4]|header|p|section)\b)")
 """Line breaks before blocks, which nobody sees."""
+
+_TAG = re.compile(r"<[a-z][^<>]*>|<(script|style)>.*?</\1>", re.DOTALL)
+_QUOTED = re.compile(r' ([a-z-]+)="([\w.:#-]+)"(?=[ >]|(/))')
+
+
+def _unquoted(tag: re.Match[str]) -> str:
+    """Leave out the quotes of attributes that need none, in tags but not in scripts."""
+    # A slash would belong to the value.
+    return tag[0] if tag[1] else _QUOTED.sub(_bare, tag[0])
+
+
+def _bare(found: re.Match[str]) -> str:
+    return f" {found[1]}={found[2]}{' ' if found[3] else ''}"
 
 
 def _record_link(folder: Path | None, row: Row) -> str:

@@ -1,0 +1,190 @@
+"""Tables of effects in documents, read from the records of the claims on training."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from verify import paths, records
+from verify.compare import Outcome
+from verify.records import CaseRecord, Record, number
+from verify.report.numbers import as_fields, flatten
+
+Rows = list[list[str]]
+
+SAID = {
+    Outcome.HOLDS: "reproduced",
+    Outcome.REFUTED: "not reproduced",
+    Outcome.UNDECIDED: "undecided",
+}
+
+IDENTITY_MAP = {
+    "id/bias-constant": (
+        "cosine with the training image, 20 layers, with biases less without: on images"
+        " orthogonal to it; Gaussian images; digits"
+    ),
+    "id/Fig3-full": "cosine with the training image on Gaussian images, 20 layers less 5",
+    "id/Fig3": "cosine with the training image on orthogonal images, deep less 5 layers",
+    "id/Fig3-identity": "cosine with the input on digits, 5 layers less deep",
+    "id/Fig35": "mean squared error to the training image, 5 layers less deep",
+    "id/identity-depths": "cosine with the input on digits, 5 layers",
+    "id/Fig5": "5 layers: error of the worst layer less the output's",
+    "id/Fig5-untrained": "20 untrained layers: error of the last layer less the first's",
+    "id/Fig5-deep": "20 layers: least error of the upper ten",
+    "id/Fig19": "relative change of the last layer less the largest of the others",
+    "id/Fig19-lower": "relative change of the lower half, 5 layers less 20",
+    "id/Fig6": "cosine with the input at twice the size less at half",
+    "id/Fig15": "best cosine of a channel with the input, first layer less later ones",
+    "id/Fig22": "cosine with the training image, last ten layers less the last",
+    "id/Fig7-robust": "cosine with the training image at other sizes less at its own",
+    "id/Fig2": "ReLU FCNs: cosine with the training image, 11 layers less 1",
+    "id/Fig11": "linear FCNs: cosine with the training image, 11 layers less 1",
+    "id/Fig11-width": "linear FCNs: the same, twice the width less the width",
+    "id/Fig14": (
+        "FCNs on orthogonal images: cosine with the input; ReLU at 1, 2, 4 and 11 layers,"
+        " then linear"
+    ),
+    "id/Fig14-sooner": "4 layers: cosine with the training image, ReLU less linear",
+    "id/Fig33-mse": "FCNs: error to the training image, 1 layer less 11; ReLU, linear",
+    "id/Fig12": "two layers: cosine with the training image, both less the bottom alone",
+    "id/Fig41": "residual FCNs: cosine with the input, 2 layers less 8",
+    "id/Fig41-identity": "residual FCNs: cosine with the input; 2, 4 and 8 layers",
+    "id/Fig8": "cosine with the training image, 7 x 7 less 28 x 28 pixels",
+    "id/Fig9": "cosine with the training image, kernels of 11 less 5",
+    "id/Fig28": "24 channels: cosine with the training image, 12 layers less 5",
+    "id/Fig1": "many digits: cosine with the input on patterns, CNN less FCN",
+    "id/Fig37": "ten digits: cosine with the training image, 5 layers less 1",
+    "id/Fig42": "colour, CNNs: cosine with the training image, 12 layers less 5",
+    "id/Fig43": "colour, FCNs: cosine with the training image, 4 layers less 1",
+}
+
+SQUARE_LOSS = {
+    "sl/Fig1": "A: training converges (log10 of the loss; test error)",
+    "sl/Fig5": "B: training converges (log10 of the loss; test error)",
+    "sl/Fig9": "C: training converges (log10 of the loss; test error)",
+    "sl/Fig2": "A: norms from 0.1, 1 and 5 merge (share of their distance left)",
+    "sl/Fig3": "A: normalised outputs grow",
+    "sl/Fig4": "A: margins are nearly equal (their coefficient of variation)",
+    "sl/Fig6": "B: the larger start ends with the larger norm",
+    "sl/Fig7": "B: the larger start ends with smaller margins",
+    "sl/Fig6-spread": "fully connected, no decay: the distance of norms is kept in part",
+    "sl/Fig8": "B: outputs become nearly equal",
+    "sl/Fig10": "C: the larger start ends with the larger norm (two pairs of starts)",
+    "sl/Fig11": "C: the larger start ends with smaller margins (two pairs of starts)",
+    "sl/init": "only decay forgets the start (less without decay; without both)",
+    "sl/init-zero": "C: a start near zero ends at a small norm",
+    "sl/abs-trained": "A: all starts end at one norm, the least",
+    "sl/abs-decay": "decay lowers the norm",
+    "sl/obs1-trained": "A, ours: from 0.1 the norm rises past its end",
+    "sl/obs1-dip": "A: from 5 the norm falls, not far below its end",
+    "sl/obs3-trained": "no decay: networks of small norm have smaller test errors",
+    "sl/obs3-decay": "from 5: decay lowers the test error",
+    "sl/eq6-trained": "only with decay do directions come to rest",
+    "sl/sec1.2-both": "weight norm, ours: one end for networks of both classes",
+    "sl/nc1-trained": "NC1 falls after the last error, two classes",
+    "sl/nc1-classes": "NC1 falls after the last error, four classes",
+    "sl/nc1-decay": "NC1 falls more with decay",
+    "sl/nc2-angles": "NC2: angles between class means become equal",
+    "sl/nc2-simplex": "NC2: class means approach a simplex",
+    "sl/nc3-trained": "NC3: the classifier approaches the class means",
+    "sl/nc4-trained": "NC4: share of examples not given the nearest class mean",
+    "sl/nc-scale": "NC1 at the end is the same whatever the norm",
+    "sl/autotuning": "A fits at more learning rates than C",
+}
+
+MMD_INIT = {
+    "mmd/tab1": "accuracy: learned start less none; N = 5 (full: 5, 10, 20, 40)",
+    "mmd/tab1-few": "that gain at N = 5 less at N = 40, after ten epochs",
+    "mmd/tab1-updates": "that gain at N = 5 less at N = 40, after 10 updates",
+    "mmd/tab1-steps": "that gain at N = 40 after 10 updates less after 80",
+    "mmd/tab1-labels": "N = 5: accuracy without pre-training less random labels",
+    "mmd/tab1-bn": "N = 5: accuracy without batch normalisation less with it",
+    "mmd/tab1-bn-many": "N = 40: accuracy with batch normalisation less without",
+    "mmd/tab2-cells": "spread over tasks: none less learned; N = 5, 10, 20, 40",
+    "mmd/tab3": "constant models in %: without L_sd less with it; weights 0, 1 of L_iod",
+    "mmd/tab3-fifth": "a fifth of the constant models without L_sd less those with it",
+    "mmd/tab4": "dead units of layer 3 in %: without L_sd less with it",
+    "mmd/tab4-layers": "L_uni alone: dead units of layer 3 less layer 1",
+    "mmd/tab4-iod": "a tenth of layer 3's dead units without L_iod less those with it",
+    "mmd/tab4-few": "all losses: dead units of the worst layer",
+    "mmd/claim1": "log distance from uniform, before less after; four choices of losses",
+    "mmd/claim1-uniform": "L_uni: a third of the largest distance before, less after",
+    "mmd/claim1-ours": "all losses: a third of the largest distance before, less after",
+    "mmd/Fig1a": "L_uni: a third of the median distance before, less after",
+    "mmd/Fig1b": "L_uni: deviation of a model's predictions over inputs (median)",
+    "mmd/Fig2": "log L_iod around the start, noise 0.2: first less last",
+    "mmd/Fig2-chosen": "log L_iod around the start, noise 0.5: first less last",
+    "mmd/both-fall": "log of L_uni; of L_sd: first window less last",
+    "mmd/eq5": "R² of log t less R² of the root of t",
+    "mmd/ablation": "accuracy at N = 5: all losses less without L_uni",
+    "mmd/ablation-alone": "accuracy at N = 5: no pre-training less without L_uni",
+}
+
+
+def effects(words: Mapping[str, str], results: Path, *profiles: str) -> Rows:
+    """Return a row for each claim: effects with their intervals, limits, verdicts.
+
+    A claim without an effect in any profile has no row.
+    """
+    rows: Rows = []
+    for name, told in words.items():
+        found = [
+            _record(name, paths.folder_of(profile, results)) for profile in profiles
+        ]
+        if not any(found):
+            continue
+        limits = next(_limits(record.cases) for record in found if record)
+        row = [f"`{name}`", told, limits]
+        for record in found:
+            row += [_effects(record.cases), _verdict(record.cases)] if record else _NONE
+        rows.append(row)
+    return rows
+
+
+_NONE = ["", "no record"]
+
+
+def _record(name: str, folder: Path) -> Record | None:
+    """Read a claim's record, if it has one."""
+    path = records.path_of(name, folder)
+    return records.read(path) if path.exists() else None
+
+
+def _effects(cases: Sequence[CaseRecord]) -> str:
+    """Return the differences of means, each with half its interval."""
+    return "; ".join(f"{_digits(e, h)} ± {_digits(h, h)}" for e, h in map(_of, cases))
+
+
+def _of(case: CaseRecord) -> tuple[float, float]:
+    arms = as_fields(case.measured)
+    treated, baseline = (
+        [number(value) for value in flatten(arms[arm])]
+        for arm in ("treated", "baseline")
+    )
+    effect = sum(treated) / len(treated) - sum(baseline) / len(baseline)
+    return effect, number(case.resolves)
+
+
+def _digits(value: float, half: float) -> str:
+    """Round as the interval's half-width asks for: to its two leading digits."""
+    places = 3 if half < 0.1 else 2 if half < 1.0 else 1
+    shown = f"{value:.{places}f}"
+    return shown.replace("-", "−") if float(shown) else f"{0.0:.{places}f}"
+
+
+def _limits(cases: Sequence[CaseRecord]) -> str:
+    """Return the limits between which the effects of the cases have to lie."""
+    shown = [_limit(case.predicted) for case in cases]
+    return shown[0] if len(set(shown)) == 1 else "; ".join(shown)
+
+
+def _limit(predicted: Sequence[float | None]) -> str:
+    least, most = (
+        None if v is None else f"{v:.3g}".replace("-", "−") for v in predicted
+    )
+    if least is None:
+        return f"at most {most}"
+    return f"at least {least}" if most is None else f"{least} to {most}"
+
+
+def _verdict(cases: Sequence[CaseRecord]) -> str:
+    said = [SAID[case.outcome] for case in cases]
+    return said[0] if len(set(said)) == 1 else "; ".join(said)

@@ -1,0 +1,335 @@
+"""Duals where their digits are easily lost: opposite inputs, waves, steep lengths.
+
+The measured side is the definition: `verify.integrals`, formulas at 60 digits, and
+numerical derivatives of these.
+"""
+
+import math
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+
+from theory import activations as act
+from theory import kernels
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning import _pairs as pairs
+from verify.claims.deep_conditioning._subjects import KEY, law, subject
+from verify.compare import AgreesTo
+from verify.integrals import BITS
+
+Array = npt.NDArray[np.float64]
+
+# --- opposite inputs --------------------------------------------------------------------
+
+_DISTANCES = tuple(2.0**-k for k in (2, 6, 10, 20, 30, 40))
+"""Of the correlation from -1: -1 + d is a float64."""
+
+
+def _predict_opposite(*, activation: str) -> Array:
+    return subject(activation).dual_derivative(np.array(_DISTANCES) - 1.0)
+
+
+def _measure_opposite(*, activation: str) -> list[Any]:
+    return [law(activation).slope(d - 1.0) for d in _DISTANCES]
+
+
+def _wrong_opposite(*, activation: str) -> Array:
+    # The angle of half the distance.
+    return subject(activation).dual_derivative(0.5 * np.array(_DISTANCES) - 1.0)
+
+
+OPPOSITE = Claim(
+    id="dc/defC.1-opposite",
+    items=("DefC.1",),
+    title="Slopes of duals keep every digit next to opposite inputs",
+    statement=r"\hat\sigma'(-1 + d) = \mathbb{E}[\sigma'(u) \sigma'(v)], \quad"
+    r" 2^{-40} \le d \le \tfrac14",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("relu", "relu_squared", "hard_tanh", "leaky_relu(0.1)")),
+    predict=_predict_opposite,
+    measure=_measure_opposite,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_opposite,
+    uses=("dc/defC.1-derivative",),
+)
+
+# --- waves ------------------------------------------------------------------------------
+
+_WAVES = (9.0, 40.0)
+_RHOS = (-1.0, -0.98, -0.3, 0.2, 0.95, 0.999, 1.0 - 2.0**-20, 1.0)
+
+
+@lru_cache(maxsize=8)
+def _wave(frequency: float) -> act.Activation:
+    return act.from_function(
+        lambda x: 0.5 * x + np.sin(frequency * x),
+        derivative=lambda x: 0.5 + frequency * np.cos(frequency * x),
+        name="wave",
+    )
+
+
+def _predict_wave(*, frequency: float) -> Array:
+    a, rho = _wave(frequency), np.array(_RHOS)
+    return np.concatenate([a.dual(rho), a.dual_derivative(rho) / frequency**2])
+
+
+def _measure_wave(*, frequency: float) -> list[Any]:
+    """E s(u) s(v) from E u sin(wv) = rho w e^(-w^2/2), and the slope's from E cos(wv)."""
+    with mpmath.workprec(BITS):
+        w, values, slopes = mpmath.mpf(frequency), [], []
+        for rho in map(mpmath.mpf, _RHOS):
+            ahead, behind = (mpmath.exp(-w * w * (1 - r)) for r in (rho, -rho))
+            mixed = rho * w * mpmath.exp(-w * w / 2)
+            values.append(rho / 4 + mixed + (ahead - behind) / 2)
+            slope = mpmath.mpf(1) / 4 + w * mpmath.exp(-w * w / 2)
+            slopes.append(slope / w**2 + (ahead + behind) / 2)
+        return values + slopes
+
+
+def _wrong_wave(*, frequency: float) -> Array:
+    # By 64 Gauss-Hermite nodes, which do not see the waves.
+    z, weights = np.polynomial.hermite_e.hermegauss(64)
+    weights = weights / math.sqrt(2.0 * math.pi)
+    a, out = _wave(frequency), list[float]()
+    for f, scale in ((a, 1.0), (a.derivative, frequency**2)):
+        for rho in _RHOS:
+            v = rho * z[:, None] + math.sqrt((1.0 - rho) * (1.0 + rho)) * z
+            out.append(float(weights @ (f(z)[:, None] * f(v)) @ weights) / scale)
+    return np.array(out)
+
+
+WAVE = Claim(
+    id="dc/defC.1-waves",
+    items=("DefC.1",),
+    title="Duals of functions with many waves",
+    statement=r"\sigma(x) = \tfrac{x}{2} + \sin \omega x, \quad \omega \in \{9, 40\}",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(frequency=_WAVES),
+    predict=_predict_wave,
+    measure=_measure_wave,
+    # The library's promise for functions without a formula.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_wrong_wave,
+    uses=("dc/defC.1",),
+)
+
+# --- infinite slopes --------------------------------------------------------------------
+
+_GAPS = (1e-12, 1e-6, 0.1, 1.3)
+
+
+@lru_cache(maxsize=8)
+def _root(power: float) -> act.Activation:
+    return act.from_function(
+        lambda x: np.sign(x) * np.abs(x) ** power, kinks=(0.0,), name="root"
+    )
+
+
+def _predict_steep(*, power: float) -> list[float]:
+    a = _root(power)
+    steep = [a.derivative_second_moment] if power > 0.5 else []
+    rho, gaps = np.array([-0.9, 0.3, 0.999]), np.array(_GAPS)
+    return [a.second_moment, *steep, *a.dual(rho), *a.distance_map(gaps)]
+
+
+def _measure_steep(*, power: float) -> list[Any]:
+    """Moments by the Gamma function; the dual is a Gauss hypergeometric function."""
+    with mpmath.workdps(50):
+        p = mpmath.mpf(power)
+
+        def absolute(m: Any) -> Any:
+            return 2 ** (m / 2) * mpmath.gamma((m + 1) / 2) / mpmath.sqrt(mpmath.pi)
+
+        def dual(r: Any) -> Any:
+            shape = mpmath.hyp2f1((1 - p) / 2, (1 - p) / 2, mpmath.mpf(3) / 2, r * r)
+            return 2 ** (p + 1) * mpmath.gamma(1 + p / 2) ** 2 / mpmath.pi * r * shape
+
+        out = [absolute(2 * p)]
+        if power > 0.5:
+            out.append(p * p * absolute(2 * p - 2))
+        out += [dual(mpmath.mpf(r)) for r in (-0.9, 0.3, 0.999)]
+        return out + [1 - dual(1 - mpmath.mpf(g)) / absolute(2 * p) for g in _GAPS]
+
+
+def _wrong_steep(*, power: float) -> list[float]:
+    # The neighbouring power.
+    return _predict_steep(power=power + 0.01)
+
+
+STEEP = Claim(
+    id="dc/defC.1-steep",
+    items=("DefC.1",),
+    title="Duals of functions with an infinite slope at zero",
+    statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^p, \quad \hat\sigma(\rho) ="
+    r" \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
+    r" {}_2F_1(\tfrac{1-p}2, \tfrac{1-p}2; \tfrac32; \rho^2)",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(power=(0.4, 0.6, 0.75, 0.9)),
+    predict=_predict_steep,
+    measure=_measure_steep,
+    # The library's promise for functions without a formula.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_steep,
+    uses=("dc/defC.1", "dc/defC.1-distance"),
+)
+
+_POWER, _KINK, _SHARE = 0.75, 1.0, 0.5
+
+
+@lru_cache(maxsize=1)
+def _both() -> act.Activation:
+    """Return sgn(x) |x|^p + (x - 1)_+ / 2."""
+    return act.from_function(
+        lambda x: (
+            np.sign(x) * np.abs(x) ** _POWER + _SHARE * np.maximum(x - _KINK, 0.0)
+        ),
+        kinks=(0.0, _KINK),
+        name="steep",
+    )
+
+
+def _predict_unequal(*, rho: float, var_x: float, var_y: float) -> float:
+    return float(_both().dual(rho, var_x=var_x, var_y=var_y))
+
+
+def _measure_unequal(*, rho: float, var_x: float, var_y: float) -> Any:
+    """E s(u) E[s(v) | u], the inner mean by formulas, the outer one by quadrature."""
+    with mpmath.workdps(25):
+        p, r, one = mpmath.mpf(_POWER), mpmath.mpf(rho), mpmath.mpf(_KINK)
+        root, other = mpmath.sqrt(mpmath.mpf(var_x)), mpmath.sqrt(mpmath.mpf(var_y))
+        spread = other * mpmath.sqrt((1 - r) * (1 + r))
+        gain = 2 ** (p / 2) * mpmath.gamma(1 + p / 2) * mpmath.sqrt(2 / mpmath.pi)
+
+        def inner(z: Any) -> Any:
+            m = other * r * z
+            t, far = m / spread, (m - one) / spread
+            shape = mpmath.hyp1f1((1 - p) / 2, mpmath.mpf(3) / 2, -t * t / 2)
+            beyond = spread * mpmath.npdf(far) + (m - one) * mpmath.ncdf(far)
+            return spread**p * gain * t * shape + mpmath.mpf(_SHARE) * beyond
+
+        def outer(z: Any) -> Any:
+            u = root * z
+            value = mpmath.sign(u) * abs(u) ** p
+            value += mpmath.mpf(_SHARE) * max(u - one, 0)
+            return value * inner(z) * mpmath.npdf(z)
+
+        return mpmath.quad(outer, [-12, -3, 0, one / root, 4, 12])
+
+
+def _wrong_unequal(*, rho: float, var_x: float, var_y: float) -> float:
+    # Both of the mean variance.
+    mean = math.sqrt(var_x * var_y)
+    return float(_both().dual(rho, var_x=mean, var_y=mean))
+
+
+STEEP_UNEQUAL = Claim(
+    id="dc/defC.1-steep-unequal",
+    items=("DefC.1", "D.0"),
+    title="Duals of a function with an infinite slope and a kink, of unequal inputs",
+    statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^{3/4} + \tfrac12 (x - 1)_+, \quad"
+    r" \hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1) \sigma(z_2)]",
+    source=Source(KEY, "Definition C.1 and Appendix D"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(rho=(-0.6, 0.5, 0.98), var_x=(0.5,), var_y=(3.0,)),
+    predict=_predict_unequal,
+    measure=_measure_unequal,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_unequal,
+    uses=("dc/defC.1-steep",),
+)
+
+# --- how lengths change -----------------------------------------------------------------
+
+_SQUARES = (1e-4, 0.3, 1.0, 4.0, 50.0)
+
+
+def _predict_slope(*, activation: str) -> Array:
+    return np.array([subject(activation).length_map_derivative(q) for q in _SQUARES])
+
+
+def _measure_slope(*, activation: str) -> list[Any]:
+    one = pairs.LAWS[activation].one
+    with mpmath.workprec(2 * BITS):
+        return [mpmath.diff(lambda q: one(q)[0], mpmath.mpf(q)) for q in _SQUARES]
+
+
+def _wrong_slope(*, activation: str) -> Array:
+    # E s'(u)^2 alone, without E s(u) s''(u).
+    with mpmath.workprec(BITS):
+        one = pairs.LAWS[activation].one
+        return np.array([float(one(mpmath.mpf(q))[1]) for q in _SQUARES])
+
+
+SLOPE = Claim(
+    id="dc/D.0-derivative",
+    items=("D.0",),
+    title="Derivatives of length maps, of short and long inputs",
+    statement=r"\frac{d}{d\gamma} \mathbb{E}\, \sigma(\sqrt\gamma X)^2 ="
+    r" \mathbb{E}[\sigma'^2 + \sigma \sigma'']",
+    source=Source(KEY, "Appendix D"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("erf", "gelu", "sin", "cos", "exp")),
+    predict=_predict_slope,
+    measure=_measure_slope,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_slope,
+    uses=("dc/D.0-scales",),
+)
+
+LENGTHS = replace(
+    SLOPE,
+    id="dc/D.0-waves",
+    title="Length maps of waves and exponentials",
+    statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2",
+    cases=grid(activation=("cos", "exp")),
+    predict=lambda *, activation: np.array(
+        [subject(activation).length_map(q) for q in _SQUARES]
+    ),
+    measure=lambda *, activation: [
+        pairs.LAWS[activation].one(mpmath.mpf(q))[0] for q in _SQUARES
+    ],
+    must_refute=partial(_predict_slope),
+)
+
+# --- the tangent kernel of opposite inputs ----------------------------------------------
+
+
+def _predict_kernel(*, activation: str) -> Array:
+    a = subject(activation).normalized()
+    return kernels.ntk_map(np.array(_DISTANCES) - 1.0, a, depth=1)
+
+
+def _measure_kernel(*, activation: str) -> list[Any]:
+    found = law(activation)
+    with mpmath.workprec(BITS):
+        each = [mpmath.mpf(d) - 1 for d in _DISTANCES]
+        return [found.normalised_dual(r) + r * found.normalised_slope(r) for r in each]
+
+
+def _wrong_kernel(*, activation: str) -> Array:
+    a = subject(activation).normalized()
+    return kernels.ntk_map(0.5 * np.array(_DISTANCES) - 1.0, a, depth=1)
+
+
+KERNEL = Claim(
+    id="dc/eq7-opposite",
+    items=("Eq7", "DefC.1"),
+    title="Tangent kernels of opposite inputs through one layer",
+    statement=r"T(-1 + d) = \hat\sigma(-1 + d) + (-1 + d)\, \hat\sigma'(-1 + d)",
+    source=Source(KEY, "Equation 7"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("relu", "relu_squared", "hard_tanh", "elu")),
+    predict=_predict_kernel,
+    measure=_measure_kernel,
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_wrong_kernel,
+    uses=("dc/defC.1-opposite",),
+)

@@ -1,0 +1,159 @@
+"""Kernels of pairs of inputs among hundreds of others, where they are read off tables.
+
+The pairs are rows of one matrix, whose lengths differ; the measured side,
+`verify.claims.deep_conditioning._pairs`, knows each pair alone.
+"""
+
+import math
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+
+from theory import kernels
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning import _pairs as pairs
+from verify.claims.deep_conditioning._subjects import KEY, subject
+from verify.compare import AgreesTo
+from verify.integrals import BITS
+
+Array = npt.NDArray[np.float64]
+
+CROWD = 400
+"""Other rows: pairs enough at any angle for tables of all layers."""
+
+_SHARES = ((0.1, 0.6), (0.9, 0.7))
+"""Where in the range of log lengths the two rows of a pair lie."""
+
+Squares = tuple[float, float]
+Turns = tuple[float, ...]
+
+
+def _rows(squares: Squares, turns: Turns) -> list[list[list[float]]]:
+    """Return the pairs: every angle at two pairs of lengths within a range."""
+    low, high = (0.5 * math.log(q) for q in squares)
+    return [
+        pairs.rows(*(math.exp(low + share * (high - low)) for share in both), turn)
+        for turn, both in product(turns, _SHARES)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _library(name: str, squares: Squares, turns: Turns, depth: int) -> list[Array]:
+    """Return both kernels of every pair, shape (pairs, 2, 2), from those of a crowd."""
+    rng, (low, high) = np.random.default_rng(29), 0.5 * np.log(squares)
+    others = rng.standard_normal((CROWD, 3))
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    others *= np.exp(rng.uniform(low, high, (CROWD, 1)))
+    flat = np.pad(np.concatenate(_rows(squares, turns)), ((0, 0), (0, 1)))
+    x = np.concatenate([flat, others])
+    found = kernels.nngp_ntk(x, subject(name).normalized(), depth)
+    first = range(0, len(flat), 2)
+    return [np.array([k[i : i + 2, i : i + 2] for i in first]) for k in found]
+
+
+def _entries(k: Any) -> list[Any]:
+    """Both diagonal entries, and one more than the entry between over their mean.
+
+    So a relative error of all three is one of the diagonal.
+    """
+    with mpmath.workprec(BITS):
+        one, two, both = (mpmath.mpf(v) for v in k)
+        return [one, two, 1 + both / mpmath.sqrt(one * two)]
+
+
+def _predict(
+    which: int, *, activation: str, squares: Squares, turns: Turns, depth: int
+) -> list[Any]:
+    found = _library(activation, tuple(squares), tuple(turns), depth)[which]
+    each = ((float(k[0, 0]), float(k[1, 1]), float(k[0, 1])) for k in found)
+    return [entry for k in each for entry in _entries(k)]
+
+
+def _measure(
+    which: str, *, activation: str, squares: Squares, turns: Turns, depth: int
+) -> list[Any]:
+    law = pairs.Normalised(pairs.LAWS[activation])
+    states = (
+        pairs.recursion(law, pairs.start(*both), depth)[-1]
+        for both in _rows(squares, turns)
+    )
+    return [entry for state in states for entry in _entries(getattr(state, which))]
+
+
+def _a_layer_more(which: int, **case: Any) -> list[Any]:
+    return _predict(which, **{**case, "depth": case["depth"] + 1})
+
+
+_FORMULAS = (
+    *grid(
+        activation=("relu", "erf", "gelu", "sin"),
+        squares=((0.5, 30.0),),
+        turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
+        depth=(4,),
+    ),
+    # Where a layer saturates between inputs a small angle apart.
+    *grid(
+        activation=("erf",),
+        squares=((100.0, 3072.0),),
+        turns=((0.02, 0.1, 0.5),),
+        depth=(1,),
+    ),
+)
+_KINKED = grid(
+    activation=("hard_tanh",),
+    squares=((0.5, 30.0),),
+    turns=((0.1, 2.9),),
+    depth=(1,),
+)
+
+NNGP = Claim(
+    id="dc/eq1-crowd",
+    items=("Eq1", "D.0"),
+    title="Kernels of pairs among hundreds of inputs of unequal lengths",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
+    assumptions=("normalised activation, as it is at any length",),
+    source=Source(KEY, "Equation 1 and Appendix D"),
+    evidence=Evidence.NUMERIC,
+    cases=_FORMULAS,
+    predict=partial(_predict, 0),
+    measure=partial(_measure, "k"),
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=partial(_a_layer_more, 0),
+    uses=("dc/eq1-lengths",),
+)
+
+NTK = replace(
+    NNGP,
+    id="dc/eq7-crowd",
+    items=("Eq7", "D.0"),
+    title="Tangent kernels of pairs among hundreds of inputs of unequal lengths",
+    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad n > 400",
+    source=Source(KEY, "Equation 7 and Appendix D"),
+    predict=partial(_predict, 1),
+    measure=partial(_measure, "t"),
+    must_refute=partial(_a_layer_more, 1),
+    uses=("dc/eq7-lengths",),
+)
+
+NNGP_KINKED = replace(
+    NNGP,
+    id="dc/eq1-crowd-kinked",
+    title="Kernels of pairs among hundreds of inputs, of a piecewise linear activation",
+    cases=_KINKED,
+    uses=("dc/eq1-crowd",),
+)
+
+NTK_KINKED = replace(
+    NTK,
+    id="dc/eq7-crowd-kinked",
+    title="Tangent kernels among hundreds of inputs, of a piecewise linear activation",
+    cases=_KINKED,
+    uses=("dc/eq7-crowd",),
+)

@@ -1,0 +1,126 @@
+"""Eigenvalues of polynomial kernels on the sphere, in fractions."""
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+
+from theory import activations as act
+from theory import spectrum
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import AgreesTo
+from verify.reading import Reading
+
+Array = npt.NDArray[np.float64]
+
+_ORDERS = {
+    "power": (3,),
+    "cubic": (1, 3),
+    "sparse": (0, 5, 11),
+    "full": tuple(range(45)),
+}
+"""Powers that a kernel has; the weight of t^n is 4 / (n + 1)."""
+
+
+@lru_cache(maxsize=512)
+def _moment(order: int, dim: int) -> Fraction:
+    """E t^n of one coordinate of a uniform unit vector."""
+    if order % 2:
+        return Fraction(0)
+    if not order:
+        return Fraction(1)
+    return _moment(order - 2, dim) * Fraction(order - 1, dim + order - 2)
+
+
+@lru_cache(maxsize=64)
+def _zonal(degree: int, dim: int) -> tuple[Fraction, ...]:
+    """Coefficients of the zonal harmonic that is 1 at 1, by its recurrence in degree."""
+    if degree < 2:
+        return (Fraction(1),) if not degree else (Fraction(0), Fraction(1))
+    k, low, high = degree - 1, _zonal(degree - 2, dim), _zonal(degree - 1, dim)
+    out = [Fraction(0)] * (degree + 1)
+    for n, c in enumerate(high):
+        out[n + 1] += c * Fraction(2 * k + dim - 2, k + dim - 2)
+    for n, c in enumerate(low):
+        out[n] -= c * Fraction(k, k + dim - 2)
+    return tuple(out)
+
+
+def _measure(*, kernel: str, dim: int, degrees: list[int]) -> list[Any]:
+    """E kappa(t) P_k(t): the Funk-Hecke formula."""
+    with mpmath.workdps(40):
+        out: list[Any] = []
+        for k in degrees:
+            value = sum(
+                (
+                    Fraction(4, n + 1) * c * _moment(n + i, dim)
+                    for n in _ORDERS[kernel]
+                    for i, c in enumerate(_zonal(k, dim))
+                ),
+                start=Fraction(0),
+            )
+            out.append(mpmath.mpf(value.numerator) / value.denominator)
+        return out
+
+
+def _series(kernel: str) -> Array:
+    b = np.zeros(80)
+    orders = np.array(_ORDERS[kernel])
+    b[orders] = 4.0 / (orders + 1.0)
+    return b
+
+
+def _predict(*, kernel: str, dim: int, degrees: list[int]) -> Array:
+    return spectrum.series_eigenvalues(_series(kernel), degrees, dim)
+
+
+def _wrong(*, kernel: str, dim: int, degrees: list[int]) -> Array:
+    # In a space of one dimension more.
+    return _predict(kernel=kernel, dim=dim + 1, degrees=degrees)
+
+
+POLYNOMIAL = Claim(
+    id="dc/D.0-spectrum-polynomial",
+    items=("D.0",),
+    title="Eigenvalues of polynomial kernels on the sphere are those of fractions",
+    statement=r"\lambda_k = \mathbb{E}\, \kappa(t) P_k(t), \quad"
+    r" \kappa(t) = \sum_{n \le 44} b_n t^n",
+    source=Source("agarwal2021deep", "Appendix D; Funk-Hecke", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(kernel=("cubic",), dim=(2, 3, 8, 1000), degrees=([1, 3],)),
+        *grid(kernel=("sparse",), dim=(3, 10), degrees=([0, 1, 5, 9, 11],)),
+        *grid(
+            kernel=("full",),
+            dim=(2, 3, 4, 9, 17, 100),
+            degrees=([0, 1, 2, 3, 7, 8, 12, 20, 44],),
+        ),
+    ),
+    predict=_predict,
+    measure=_measure,
+    # The library's promise: 1e-15 times the degree, and rounding of logarithms.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong,
+)
+
+
+def _predict_activation(*, kernel: str, dim: int, degrees: list[int]) -> Array:
+    assert kernel == "power"
+    return spectrum.nngp_eigenvalues(act.hermite(3), 1, degrees, dim)
+
+
+ACTIVATION = replace(
+    POLYNOMIAL,
+    id="dc/D.0-spectrum-hermite",
+    title="Eigenvalues of a Hermite polynomial's kernel, where there are any",
+    statement=r"\sigma = h_3: \quad \kappa(t) = t^3, \quad \lambda_k = 0"
+    r" \text{ for } k \notin \{1, 3\}",
+    cases=grid(kernel=("power",), dim=(2, 3, 20), degrees=([0, 1, 2, 3, 4, 7],)),
+    predict=_predict_activation,
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    uses=("dc/D.0-spectrum-polynomial",),
+)
