@@ -204,6 +204,7 @@ def test_good_pages_pass(built: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ('<p style="background: url(//example.org/x.png)">', "from another host"),
         (r"<p>the dual \(\hat\sigma\)</p>", "LaTeX is left"),
         ("<p>$$x$$</p>", "LaTeX is left"),
+        (r"<math><mo>\|</mo></math>", "a formula shows"),
         ('<a href="gone.html">x</a>', "leads nowhere"),
         ('<img src="gone.svg">', "leads nowhere"),
         ('<a href="b.html#gone">x</a>', "names no place"),
