@@ -49,7 +49,7 @@ def _text(folder: Path, name: str) -> str:
 
 def test_a_claim_without_a_record_says_so_and_links_back(site: Path) -> None:
     page = _text(site, "claims/dc-thm3.4-maximum.md")
-    assert "# No activation with the same mu" in page
+    assert "# Of all activations with the same mu" in page
     assert 'class="verdict pending">not run<' in page
     assert "<math" in page
     assert (
