@@ -34,14 +34,13 @@ def code_digest(module: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
     ValueError
         If there is no such module.
     """
-    found = sources(module, roots)
+    found = _followed(module, roots)
     if module not in found:
         raise ValueError(
             f"code_digest: `module` must be of this project, got {module!r}"
         )
     digest = hashlib.sha256()
-    for name, path in sorted(found.items()):
-        code, _ = _read(name, path)
+    for name, (_, code) in sorted(found.items()):
         digest.update(f"{name}\0{code}\0".encode())
     return digest.hexdigest()[:16]
 
@@ -61,17 +60,22 @@ def roots_of(module: str) -> tuple[Path, ...]:
 
 def sources(module: str, roots: tuple[Path, ...] = (ROOT,)) -> dict[str, Path]:
     """Return the file of every module that `module` depends on, itself included."""
-    found: dict[str, Path] = {}
+    return {name: path for name, (path, _) in _followed(module, roots).items()}
+
+
+def _followed(module: str, roots: tuple[Path, ...]) -> dict[str, tuple[Path, str]]:
+    """Return files, and the digests of their own code."""
+    found: dict[str, tuple[Path, str]] = {}
     waiting = [module]
     while waiting:
         name = waiting.pop()
         path = _locate(name, roots)
         if path is None or name in found:
             continue
-        found[name] = path
+        code, names = _read(name, path)
+        found[name] = path, code
         parent = name.rpartition(".")[0]
-        waiting += [parent] if parent else []
-        waiting += _read(name, path)[1]
+        waiting += [*([parent] if parent else []), *names]
     return found
 
 

@@ -160,5 +160,6 @@ class ClosedForm:
         near = np.flatnonzero((rho > 0.0) & (after > 1.0 - CLOSE))
         p, q = i[near], j[near]
         lost = formula(alone.sizes[p], alone.sizes[q], rho[near], d[near]).lost()
-        delta[near] = factor[near] * lost + alone.turned(p, q)
+        lost *= factor[near]
+        delta[near] = lost + alone.turned(p, q, lost)
         return *settled(after, delta), here.slope() * scale**2 if tangent else None

@@ -14,12 +14,12 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from theory._angles import Angles
 from theory._layer_recursion import Recursion, Stack
 from theory._length_tables import Interval
 from theory._rows import Index, LogLengths
 from theory.activations.function import ODD
 from theory.duals._planes import chebyshev
-from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 
@@ -38,6 +38,9 @@ ANGLES = 6
 RANKS = 40
 """Nodes of which the others are combinations, about."""
 
+FULL = 2.0
+"""Nodes of which others are combinations, over the rows that show it: there are more."""
+
 RANK = 2e-15
 """Pivots that count, over the first."""
 
@@ -46,15 +49,14 @@ MOST_ANGLES = 96
 TAIL = 1e-13
 """Last Chebyshev coefficients that are small enough, over the diagonal."""
 
+FIRST = 2e-14
+"""The same of the few kernels by which cells are laid out: there are larger ones."""
+
 ROUNDING = 2e-15
 """Coefficients that are left out."""
 
 NARROW = 2.0**-10
 """Least width of an interval of log lengths."""
-
-TURNS = (math.acos(1.0 - CLOSE), 0.42, 1.0)
-"""Angles between which pairs have tables of their own: the closer, the fewer they are in
-many dimensions, and the more nodes they take."""
 
 
 def around(logs: Array) -> Interval:
@@ -126,40 +128,6 @@ class Placed:
         ]
 
 
-@dataclass(frozen=True)
-class Angles:
-    """Angles between which kernels are polynomials.
-
-    With `folded`, kernels are odd in rho: angles are those of |rho|, up to pi / 2, and
-    kernels over rho are even about there.
-    """
-
-    low: float
-    high: float
-    folded: bool
-
-    def at(self, y: Array) -> Array:
-        """Return the angles of places in [-1, 1]."""
-        if self.folded and self.high == 0.5 * math.pi:
-            return self.high - (self.high - self.low) * np.sqrt(0.5 * (1.0 + y))
-        return 0.5 * (self.low + self.high) + 0.5 * (self.high - self.low) * y
-
-    def nodes(self, degree: int) -> Array:
-        """Return the angles at Chebyshev nodes."""
-        return self.at(np.cos(np.pi * (np.arange(degree) + 0.5) / degree))
-
-    def place(self, t: Array) -> Array:
-        """Return the places of angles, in [-1, 1]."""
-        if self.folded and self.high == 0.5 * math.pi:
-            y = (self.high - t) * (1.0 / (self.high - self.low))
-            y *= y
-            y *= 2.0
-            y -= 1.0
-        else:
-            y = (2.0 * t - (self.low + self.high)) * (1.0 / (self.high - self.low))
-        return np.clip(y, -1.0, 1.0, out=y)
-
-
 @dataclass(frozen=True, eq=False)
 class DeepTable:
     """Kernels between some angles; with no coefficients if they are not resolved."""
@@ -223,7 +191,7 @@ def deep_table(
     stack: Stack, interval: Interval, angles: Angles, most: int
 ) -> DeepTable:
     """Run the recursion at nodes, if it takes no more than `most` pairs."""
-    degree = 14 if angles.folded else 28
+    degree = 24 if not angles.folded else 21 if angles.high < 0.5 * math.pi else 14
     cells = _outlined(stack, interval, angles, degree, most)
     kernels, turns, spent = 2 if stack.trained else 1, ANGLES, 0
     probes, found = np.zeros(0, dtype=np.intp), None
@@ -237,6 +205,9 @@ def deep_table(
                 break
             recursion = _recursion(stack, cells)
             found = recursion, *_skeleton(recursion, t[_spread(degree, turns)], probes)
+            if len(found[2]) > FULL * len(probes) and len(probes) < nodes:
+                probes, found = _spread(nodes, 2 * len(probes)), None
+                continue
         recursion, basis, few = found
         i, j = np.triu_indices(len(few))
         spent += len(i) * degree
@@ -350,7 +321,7 @@ def _outlined(
     cells = Cells((interval.low, interval.high))
     while cells.cost(degree) <= most:
         alone = _alone(_recursion(stack, cells), cells)
-        coarse = np.abs(alone[:, -2:]).max(axis=(1, 2)) > TAIL
+        coarse = np.abs(alone[:, -2:]).max(axis=(1, 2)) > FIRST
         if not coarse.any():
             break
         cells = cells.split(coarse)
@@ -362,7 +333,7 @@ def _outlined(
         values = _sampled(_recursion(stack, cells), angles.nodes(FEW), pairs)
         values = values.reshape(len(values), count, NODES, FEW, FEW)
         size = np.abs(np.einsum("ai,fpijk->fpajk", chebyshev(NODES)[-2:, ::-1], values))
-        coarse = size.max(axis=(0, 2, 3, 4)) > TAIL
+        coarse = size.max(axis=(0, 2, 3, 4)) > FIRST
         if not coarse.any():
             break
         cells = cells.split(coarse)
@@ -374,7 +345,7 @@ def _recursion(stack: Stack, cells: Cells) -> Recursion:
     logs = cells.nodes()
     start = (float(logs[0]), 0.0)
     rows = LogLengths.from_gaps(start, np.diff(logs), np.arange(len(logs)))
-    return Recursion.build(stack, rows)
+    return Recursion.build(stack, rows, many=True)
 
 
 def _alone(recursion: Recursion, cells: Cells) -> Array:

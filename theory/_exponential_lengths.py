@@ -103,7 +103,7 @@ class ExponentialLengths:
         q = np.exp(2.0 * logs)
         return q * (2.0 + self._ratio * np.exp(-1.5 * q)) / self._energy(q)
 
-    def turned(self, low: Array, gap: Array) -> Array:
+    def turned(self, low: Array, gap: Array, _beside: Array | float = 0.0) -> Array:
         """Return lambda of pairs, from the shorter's log length and the gap, positive."""
         r = np.exp(low)
         delta = r * np.expm1(gap)

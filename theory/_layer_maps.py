@@ -61,9 +61,10 @@ SHARED = 0.0625
 
 @dataclass(frozen=True, eq=False)
 class Interpolated:
-    """Any activation, at the lengths of the rows before it."""
+    """Any activation, at the lengths of the rows before it; for `many` pairs of them."""
 
     alone: RowMap
+    many: bool = False
 
     @property
     def activation(self) -> Activation:
@@ -108,9 +109,9 @@ class Interpolated:
     def _tabled(self) -> float:
         """Distance from +-1 below which slopes are tabulated.
 
-        The series of a kink have no end: the last of their orders are left to tables.
+        Of series that end late, or never, the last orders are left to tables.
         """
-        return SLOW if self._at_zero and self.activation.kinks else CLOSE
+        return SLOW if self._at_zero else CLOSE
 
     @cached_property
     def _basis(self) -> Array:
@@ -126,7 +127,7 @@ class Interpolated:
         apart = d >= (self._tabled if self._linear is None else CLASSES[0][0])
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
         shared = len(rows) > MANY
-        if shared:
+        if shared and self._linear is None:
             apart = d >= self._tabled
         near = d < max(CLASSES[2 if shared else 1][0], self._tabled)
         alone = t < self._start
@@ -134,7 +135,9 @@ class Interpolated:
             alone |= d >= CLOSE
             rest = np.count_nonzero(~(apart | alone))
             alone |= rest <= LINES * (len(self._few) or LINES)
-        elif np.count_nonzero(near) <= PAIRS * (len(self._few) or FEW):
+        elif not self.many and np.count_nonzero(near) <= PAIRS * (
+            len(self._few) or FEW
+        ):
             alone |= near
             apart &= ~near
         sources = (
@@ -197,7 +200,7 @@ class Interpolated:
         return inner, lost, slope
 
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
-        return self._slopes.integrals(self._basis[i], self._basis[j], rho, d)
+        return self._slopes.integrals(self._basis, i, j, rho, d)
 
     def _one_by_one(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         r = self.alone.sizes

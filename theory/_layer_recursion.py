@@ -105,12 +105,12 @@ def combine(
     return rho, d
 
 
-def _map(activation: Activation, before: LogLengths) -> LayerMap:
+def _map(activation: Activation, before: LogLengths, *, many: bool) -> LayerMap:
     m = homogeneity(activation)
     if m is not None:
         return Homogeneous(PowerMap(activation, before, m))
     alone = RowMap(activation, before)
-    return ClosedForm(alone) if closed(activation) else Interpolated(alone)
+    return ClosedForm(alone) if closed(activation) else Interpolated(alone, many)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +123,9 @@ class Step:
     rows: LogLengths  # after it
 
     @classmethod
-    def build(cls, layer: Layer, before: LogLengths) -> "Step":
+    def build(cls, layer: Layer, before: LogLengths, *, many: bool) -> "Step":
         """Build the layer's map for rows of these lengths."""
-        each = _map(layer.activation, before)
+        each = _map(layer.activation, before, many=many)
         parts = [Part(each.alone.rows, layer.weight_var)]
         if layer.bias_var:
             parts.append(Part(None, layer.bias_var))
@@ -163,12 +163,14 @@ class Recursion:
     steps: tuple[Step, ...]
 
     @classmethod
-    def build(cls, stack: Stack, start: LogLengths) -> "Recursion":
-        """Build every layer's map."""
+    def build(
+        cls, stack: Stack, start: LogLengths, *, many: bool = False
+    ) -> "Recursion":
+        """Build every layer's map; `many` pairs, a few at a time, are to go through it."""
         steps: list[Step] = []
         rows = start
         for layer in stack.layers:
-            steps.append(Step.build(layer, _within(rows)))
+            steps.append(Step.build(layer, _within(rows), many=many))
             rows = steps[-1].rows
         _within(rows)
         return cls(stack, start, tuple(steps))

@@ -26,6 +26,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from theory import _short_rows as short_rows
 from theory import gaussian, meshes
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.base import split
@@ -44,7 +45,15 @@ RESOLVED = 3e-15
 """Last Chebyshev coefficients that are rounding, over the largest."""
 
 FEWER = 32
-"""Nodes of the distances of two lengths: they leave 1e-16 of the largest of a cell."""
+"""Nodes of the distances of two lengths: they leave 1e-16 of the largest of a cell,"""
+
+EPS = 2e-16
+
+LOST = 1e-11
+"""and what is more than this of a distance is lost: such pairs are integrated alone,"""
+
+SLOW = 1000
+"""unless they are more: that takes some milliseconds each."""
 
 ALONE = 50
 """Pairs of lengths of a layer whose distance is integrated for them alone, at most;"""
@@ -128,12 +137,28 @@ class Lengths:
         """Return the derivative of log r' in log r."""
         return self._read(logs, lambda p, x: p.growth(x))
 
-    def turned(self, low: Array, gap: Array) -> Array:
-        """Return lambda of pairs, from the shorter's log length and the gap, positive."""
+    def turned(self, low: Array, gap: Array, beside: Array | float = 0.0) -> Array:
+        """Return lambda of pairs, from the shorter's log length and the gap, positive.
+
+        A table's rounding is let pass where it is none of the sum with what is `beside`.
+        """
+        out = np.empty_like(gap)
+        short = short_rows.short(self.activation, low + gap)
+        at = np.flatnonzero(short)
+        if len(at):
+            both = low[at], low[at] + gap[at]
+            gains = self.gain(both[0]), self.gain(both[1])
+            out[at] = short_rows.turned(self.activation, both[0], gap[at], gains)
+        at = np.flatnonzero(~short)
+        beside = np.broadcast_to(beside, low.shape)[at]
+        out[at] = self._tabulated(low[at], gap[at], beside)
+        return out
+
+    def _tabulated(self, low: Array, gap: Array, beside: Array) -> Array:
         few = (ALONE, FEWER) if self.rows <= MANY else (SEVERAL, SEVERAL)
         if len(low) <= few[0] or _constant_between_kinks(self.activation):
             return self._by_rows(low, gap)
-        out = np.empty_like(gap)
+        out, error = np.empty_like(gap), np.zeros_like(gap)
         cell, wide = np.floor(low), np.ceil(gap) - 1.0
         both = cell * WIDEST + wide
         for k in np.unique(both):
@@ -142,7 +167,11 @@ class Lengths:
                 out[at] = self._by_rows(low[at], gap[at])
                 continue
             first = panel(self.activation, int(cell[at[0]]))
-            out[at] = first.turned(low[at], gap[at], int(wide[at[0]]))
+            read = first.turned(low[at], gap[at], int(wide[at[0]]))
+            out[at], error[at] = read
+        lost = np.flatnonzero(error > LOST * (np.abs(out) + beside))
+        if len(lost) <= SLOW:
+            out[lost] = self._by_rows(low[lost], gap[lost])
         return out
 
     def _by_rows(self, low: Array, gap: Array) -> Array:
@@ -285,17 +314,18 @@ class LengthPanel:
         ]
         return to @ np.array(rows) @ to.T
 
-    def turned(self, low: Array, gap: Array, cell: int) -> Array:
+    def turned(self, low: Array, gap: Array, cell: int) -> tuple[Array, Array]:
         """Return lambda of pairs from the shorter's log length and gaps of one cell.
 
-        One-sided, it is smooth in the gap wherever the kinks are.
+        One-sided, it is smooth in the gap wherever the kinks are. And its rounding.
         """
         if cell not in self._angles:
             self._angles[cell] = self._tabulated(cell)
         left = self.interval.basis(low, FEWER)
         right = Interval(float(cell), cell + 1.0).basis(gap, FEWER)
         found = np.einsum("ma,ma->m", left @ self._angles[cell], right)
-        return gap * gap * found if cell == 0 else found
+        over = gap * gap if cell == 0 else np.ones_like(gap)
+        return over * found, over * (EPS * float(np.abs(self._angles[cell]).sum()))
 
 
 def _constant_between_kinks(activation: Activation) -> bool:

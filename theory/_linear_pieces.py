@@ -1,4 +1,4 @@
-r"""Piecewise linear activations at pairs of lengths, by an integral over the angle.
+r"""Piecewise linear activations at pairs of lengths, next to the ends of the angle.
 
 With jumps :math:`J_k` of the slope at :math:`c_k`, arguments of lengths r and o and
 correlation cos t,
@@ -16,6 +16,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from theory import _orthants as orthants
 from theory import gaussian
 from theory.activations import PiecewisePolynomial
 
@@ -91,6 +92,19 @@ def angle_integrals(
     `d` is 1 - |rho|. The second is given for positive rho only.
     """
     out = np.empty((3, len(rho)))
+    known = orthants.determined(activation, slope_at(activation, r, other), d)
+    at = np.flatnonzero(known)
+    out[:, at] = orthants.integrals(activation, r[at], other[at], rho[at], d[at])
+    at = np.flatnonzero(~known)
+    out[:, at] = _by_angles(activation, r[at], other[at], rho[at], d[at])
+    return out[0], out[1], out[2]
+
+
+def _by_angles(
+    activation: PiecewisePolynomial, r: Array, other: Array, rho: Array, d: Array
+) -> Array:
+    """Integrate w from both ends of the angle, (3, m)."""
+    out = np.empty((3, len(rho)))
     octaves = _octaves(activation, r, other, d)
     # Pairs take as many octaves as the most of their group, to the end and to pi/2.
     wide = np.log2(0.5 * math.pi / np.maximum(np.sqrt(d), SMALLEST))
@@ -99,7 +113,7 @@ def angle_integrals(
         at = np.flatnonzero(group == k)
         most = int(octaves[at].max())
         out[:, at] = _together(activation, r[at], other[at], rho[at], d[at], most)
-    return out[0], out[1], out[2]
+    return out
 
 
 def _octaves(

@@ -109,13 +109,13 @@ class RowMap:
         """Lengths before over lengths after."""
         return np.exp(-self._gains)
 
-    def turned(self, i: Index, j: Index) -> Array:
-        """Lambda of pairs of rows: their distance when rho is 1."""
+    def turned(self, i: Index, j: Index, beside: Array) -> Array:
+        """Lambda of pairs of rows, their distance when rho is 1, to be added to others."""
         gaps = np.abs(self.before.differences(i, j))
         out = np.zeros_like(gaps)
         some = np.flatnonzero(gaps)
         lows = np.minimum(self.before.high[i[some]], self.before.high[j[some]])
-        out[some] = self.lengths.turned(lows, gaps[some])
+        out[some] = self.lengths.turned(lows, gaps[some], beside[some])
         return out
 
     def after(self, i: Index, j: Index, inner: Array) -> Array:
@@ -139,5 +139,6 @@ class RowMap:
         near = self.near(i, j, rho, inner)
         delta = np.full_like(after, math.inf)
         p, q = i[near], j[near]
-        delta[near] = self.factors[p] * self.factors[q] * lost[near] + self.turned(p, q)
+        angle = self.factors[p] * self.factors[q] * lost[near]
+        delta[near] = angle + self.turned(p, q, angle)
         return settled(after, delta)

@@ -33,8 +33,9 @@ Array = npt.NDArray[np.float64]
 CLASSES = ((0.23, 150), (0.06, 640), (0.0156, 2560))
 """Distances from +-1 and the order from which powers of rho are below 1e-17."""
 
-COARSE = 640
-"""Order up to which panels of half a unit resolve the polynomials."""
+STEPS = ((640, 0.5), (2560, 0.25), (10240, 0.125))
+"""Orders up to which panels of some width resolve the polynomials, which turn sqrt(order)
+times in a unit."""
 
 ROWS = 64
 """Lengths that share a quadrature, whose panels end at the kinks of all."""
@@ -45,7 +46,10 @@ TAIL = 1e-15
 ROUNDING = 1e-17
 """Coefficients that are left out."""
 
-TOGETHER = 16384
+ORDERS = 40.0
+"""Over -log|rho|: the order from which powers of rho are below 1e-17."""
+
+TOGETHER = 4096
 """Pairs summed together: their temporaries stay in cache."""
 
 
@@ -139,15 +143,18 @@ class RowSeries:
                 zero[at], slope[at] = found
                 todo[at] = False
         rest = np.flatnonzero(todo)
+        rest = rest[np.argsort(d[rest])]
         for start in range(0, len(rest), TOGETHER):
             at = rest[start : start + TOGETHER]
-            zero[at], slope[at] = self._summed(i[at], j[at], rho[at])
+            # The nearest pair needs most orders.
+            most = math.ceil(ORDERS / -math.log1p(-min(float(d[at[0]]), 0.5)))
+            zero[at], slope[at] = self._summed(i[at], j[at], rho[at], most)
         return zero, slope
 
-    def _summed(self, i: Index, j: Index, rho: Array) -> tuple[Array, Array]:
+    def _summed(self, i: Index, j: Index, rho: Array, most: int) -> tuple[Array, Array]:
         zero, slope = np.zeros_like(rho), np.zeros_like(rho)
         p, right = np.empty_like(rho), np.empty_like(rho)
-        for k in range(len(self.coefficients) - 1, -1, -1):
+        for k in range(min(len(self.coefficients), most) - 1, -1, -1):
             row = self.coefficients[k]
             row.take(i, out=p, mode="clip")
             row.take(j, out=right, mode="clip")
@@ -230,10 +237,11 @@ def _clenshaw(c: Array, at: Index, y: Array) -> Array:
 
 def _series(activation: Activation, r: Array, order: int) -> tuple[Array, bool]:
     """Return b_k / sqrt(k + 1) of at most an order, and whether nothing follows."""
-    first = order if activation.kinks else min(order, COARSE)
-    c, ended = _coefficients(activation, r, first)
-    if not ended and first < order:
-        c, ended = _coefficients(activation, r, order)
+    c, ended = np.zeros((0, len(r))), False
+    for most in sorted({min(most, order) for most, _ in STEPS}):
+        # The series of a kink do not end.
+        if not ended and (most == order or not activation.kinks):
+            c, ended = _coefficients(activation, r, most)
     energy = np.square(c).max(axis=1) * np.arange(1.0, len(c) + 1.0)
     last = np.flatnonzero(energy > NOTHING * energy.max(initial=1e-300))
     return c[: int(last[-1]) + 1 if last.size else 1], ended
@@ -241,8 +249,8 @@ def _series(activation: Activation, r: Array, order: int) -> tuple[Array, bool]:
 
 def _coefficients(activation: Activation, r: Array, order: int) -> tuple[Array, bool]:
     """Return b_k / sqrt(k + 1), (orders, n), and whether nothing follows."""
-    # A polynomial of order k turns sqrt(k) times in a unit.
-    z, weight = rule_of(activation, r, 0.5 if order <= COARSE else 0.25)
+    step = next(step for most, step in STEPS if order <= most)
+    z, weight = rule_of(activation, r, step)
     x = r[:, None] * z
     smooth = math.isfinite(activation.derivative_second_moment)
     if smooth:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from theory._length_tables import REACH, Interval, rule_of
 from theory._linear_pieces import from_right_angle, mean_slope
 from theory._row_series import RowSeries
+from theory._rows import Index, distinct
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations._engines import PANELS
 from theory.duals._panels import Panels
@@ -17,10 +18,15 @@ from theory.duals._planes import Broken, Plane, chebyshev
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
-ORDER = 2560
+ORDER = 10240
 """Order by which a Hermite series of the slopes has to end, or quadrature is taken."""
+
+ROUNDING = 1e-16
+"""Coefficients of the angle that are left out, over the largest."""
+
+TOGETHER = 1 << 18
+"""Coefficients of pairs that are summed together: they stay in cache."""
 
 MOST = 64
 """Nodes in log length of tables of slopes, at most."""
@@ -115,34 +121,61 @@ class Slopes:
         return np.eye(len(at))[nearest]
 
     def integrals(
-        self, left: Array, right: Array, rho: Array, d: Array
+        self, basis: Array, i: Index, j: Index, rho: Array, d: Array
     ) -> tuple[Array, Array, Array]:
         """Return integrals of S over [0, rho] and to the nearer end, and S.
 
-        Of pairs (m,) given by their bases, `d` their distance from that end.
+        Of pairs (m,) of rows given by their `basis`, `d` their distance from that end.
         """
         t, far = 2.0 * np.arcsin(np.sqrt(0.5 * d)), rho < 0.0
-        lost = d * self._read("to_end", left, right, t, far)
-        slope = self._read("slope", left, right, t, far)
-        if self.whole is None:
-            return rho * self._read("to_zero", left, right, t, far), lost, slope
-        inner = np.empty_like(rho)
-        for side, whole, sign in zip((~far, far), self.whole, (1.0, -1.0), strict=True):
-            every = np.einsum("ma,ma->m", left[side] @ whole, right[side])
-            inner[side] = every - sign * lost[side]
-        return inner, lost, slope
-
-    def _read(self, name: str, left: Array, right: Array, t: Array, far: Mask) -> Array:
-        """Evaluate a table at pairs (m,) given by their bases, t the angle to an end."""
-        out = np.empty_like(t)
+        names = ("slope", "to_end", *(("to_zero",) if self.whole is None else ()))
+        found = np.empty((len(names), len(t)))
         for side, at in ((self.near, ~far), (self.far, far)):
             panel, y = side.locate(t)
             for p in np.unique(panel[at]):
                 here = np.flatnonzero(at & (panel == p))
-                c = getattr(side, name)[p].reshape(-1, self.n * self.n)
-                v = np.polynomial.chebyshev.chebvander(y[here], len(c) - 1) @ c
-                v = v.reshape(-1, self.n, self.n)
-                out[here] = np.einsum("ma,mab,mb->m", left[here], v, right[here])
+                pairs = _Series(basis, i[here], j[here], y[here])
+                for values, name in zip(found, names, strict=True):
+                    values[here] = pairs.sum(getattr(side, name)[p])
+        slope, lost = found[0], d * found[1]
+        if self.whole is None:
+            return rho * found[2], lost, slope
+        inner = np.empty_like(rho)
+        for side, whole, sign in zip((~far, far), self.whole, (1.0, -1.0), strict=True):
+            every = np.einsum("ma,ma->m", (basis @ whole)[i[side]], basis[j[side]])
+            inner[side] = every - sign * lost[side]
+        return inner, lost, slope
+
+
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """Pairs of rows given by their basis (rows, n), at places y of the angle."""
+
+    basis: Array
+    i: Index
+    j: Index
+    y: Array
+
+    def sum(self, c: Array) -> Array:
+        """Sum series of coefficients (degree, n, n).
+
+        Rows are fewer than pairs: first one side of the rows, then the other of the pairs.
+        """
+        size = np.abs(c).max(axis=(1, 2))
+        c = c[: int(np.flatnonzero(size > ROUNDING * size.max())[-1]) + 1]
+        rows, (at,) = distinct(len(self.basis), self.i)
+        v = np.polynomial.chebyshev.chebvander(self.y, len(c) - 1)
+        out = np.empty_like(self.y)
+        step = max(1, TOGETHER // c[:, 0].size)
+        order = np.argsort(at, kind="stable")
+        for start in range(0, len(order), step):
+            some = order[start : start + step]
+            first, last = at[some[0]], at[some[-1]] + 1
+            left = self.basis[rows[first:last]]
+            left = left @ c.transpose(1, 0, 2).reshape(len(c[0]), -1)
+            left = left.reshape(-1, *c.shape[::2])
+            each = left[at[some] - first] @ self.basis[self.j[some], :, None]
+            out[some] = np.einsum("mk,mk->m", each[..., 0], v[some])
         return out
 
 

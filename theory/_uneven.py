@@ -14,16 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import matrices
+from theory._angles import TURNS, Angles
 from theory._closed_maps import closed
-from theory._deep_tables import (
-    TURNS,
-    Angles,
-    DeepTable,
-    Placed,
-    around,
-    deep_table,
-    odd,
-)
+from theory._deep_tables import DeepTable, Placed, around, deep_table, odd
 from theory._layer_recursion import Part, Recursion, Stack, combine, total
 from theory._rows import Index, LogLengths
 from theory.grids import CLOSE
@@ -169,7 +162,7 @@ class Uneven:
         count = share * m * n / (1 if self.split else 2)
         # By formulas pairs go through the layers so fast that few are worth a table.
         formulas = all(closed(layer.activation) for layer in self.stack.layers)
-        return 1 << int(count * (0.5 if formulas else 1.0)).bit_length()
+        return 1 << int(count * (0.25 if formulas else 1.0)).bit_length()
 
     @cached_property
     def logs(self) -> Array:

@@ -78,7 +78,7 @@ class WaveLengths:
             change = -(change + self._ratio * np.exp(-0.5 * q))
         return q * change / self._energy(q)
 
-    def turned(self, low: Array, gap: Array) -> Array:
+    def turned(self, low: Array, gap: Array, _beside: Array | float = 0.0) -> Array:
         """Return lambda of pairs, from the shorter's log length and the gap, positive."""
         r = np.exp(low)
         delta = r * np.expm1(gap)

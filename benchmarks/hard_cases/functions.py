@@ -223,10 +223,10 @@ def _unstable(c: float) -> Any:
 def near_one() -> list[Case]:
     """Slopes of leaky ReLU and lengths of NormReLU that are nearly one."""
     out: list[Case] = []
-    for excess, before in ((1e-12, "3e-4"), (1e-13, "4e-3")):
+    for excess, before in ((1e-12, "3e-4"), (1e-13, "4e-3"), (-1e-12, "exact")):
         out.append(
             Case(
-                f"leaky ReLU, slope 1 + {excess:g}: error of mu",
+                f"leaky ReLU, slope 1 {excess:+g}: error of mu",
                 *("1e-13", before),
                 lambda e=excess: act.leaky_relu(1.0 + e).mu,
                 relative(lambda e=excess: _leaky(1.0 + e)),

@@ -156,7 +156,7 @@ def silent() -> list[Case]:
 def raw() -> list[Case]:
     """Calls that used to raise an error of NumPy, SciPy or Python, or are refused."""
     x = np.array([[1.0, 0.2], [0.3, 0.9]])
-    either = "number or refused"
+    either, quick = "number or refused", "refused or less than 4 s"
     square = act.relu_squared.normalized()
     rows: list[tuple[str, str, str, Callable[[], Any]]] = [
         (
@@ -186,6 +186,10 @@ def raw() -> list[Case]:
         (
             *("squared ReLU, unequal lengths, depth 20", either, "blames `x`"),
             bind(kernels.nngp, x, square, 20),
+        ),
+        (
+            *("ReLU, depth 1,000 on the sphere", either, "refused from depth 996"),
+            bind(kernels.nngp, np.eye(2), act.relu, 1000),
         ),
         (
             *("burn_in_depth(1e-6, 1e-20)", either, "OverflowError, 7.5 s"),
@@ -227,6 +231,13 @@ def raw() -> list[Case]:
             ),
         ),
         (
+            *("excess_risk_terms, wrong shapes", "refused", "ValueError of NumPy"),
+            bind(
+                *(opt.excess_risk_terms, np.ones((2, 3)), np.eye(4)),
+                *(np.ones(3), np.ones(2)),
+            ),
+        ),
+        (
             *("rest_share(-1)", "refused", "ValueError of `math`"),
             bind(lengths.rest_share, act.tanh.normalized(), -1.0),
         ),
@@ -248,6 +259,13 @@ def raw() -> list[Case]:
             ),
         ),
         (
+            *("rho_iterates, other lengths", "refused", "names another argument"),
+            bind(
+                *(sl.rho_iterates, [1, 2], [1.0, 1.0, 1.0], [1.0], [1.0], 0.1),
+                rate=0.1,
+            ),
+        ),
+        (
             *("gradient_flow(t_eval=[])", "refused", "ValueError of NumPy"),
             bind(
                 *(sl.gradient_flow, [[[1.0, 0.0]]], 1.0, x, [1.0, -1.0], 0.1),
@@ -260,14 +278,42 @@ def raw() -> list[Case]:
             bind(act.normrelu, scale=1e308),
         ),
         (
-            *("gradient_flow to t = 1e9", "refused or less than 4 s", "> 4 s"),
+            *("gradient_flow from rho = 1e9 to t = 1e9", quick, "> 4 s"),
             bind(
                 *(sl.gradient_flow, [[[1.0, 0.0]]], 1e9, x, [1.0, -1.0], 0.1),
                 t_end=1e9,
             ),
         ),
+        *(
+            (
+                *(f"gradient_flow, {what} = 1e9", quick, "> 4 s"),
+                bind(
+                    *(sl.gradient_flow, [[[1.0, 0.0]]], start, x, [1.0, -1.0], decay),
+                    t_end=end,
+                ),
+            )
+            for what, start, decay, end in (
+                ("rho0", 1e9, 0.1, 1.0),
+                ("weight_decay", 1.0, 1e9, 1.0),
+                ("t_end", 1.0, 0.1, 1e9),
+            )
+        ),
         (
-            *("correlation_envelope(depth=1e9)", "refused or less than 4 s", "> 4 s"),
+            *("unnormalised_flow to t = 1e9", quick, "> 4 s"),
+            bind(
+                *(sl.unnormalised_flow, [[[1.0, 0.0]]], x, [1.0, -1.0], 0.1),
+                t_end=1e9,
+            ),
+        ),
+        (
+            *("weight_normalised_flow, scale = 1e9", quick, "> 4 s"),
+            bind(
+                *(sl.weight_normalised_flow, 1e9, [[[1.0, 0.0]]], x, [1.0, -1.0], 0.1),
+                t_end=1.0,
+            ),
+        ),
+        (
+            *("correlation_envelope(depth=1e9)", quick, "> 4 s"),
             bind(dc.correlation_envelope, 10**9, 0.1, 1e-9),
         ),
     ]

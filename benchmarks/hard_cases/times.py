@@ -36,7 +36,7 @@ def kernel_seconds() -> list[Case]:
     relu, parallel = act.relu.normalized(), [[1.0, 2.0, 3.0], [1.1, 2.2, 3.3]]
     few, thin = _rows(4, 3, 0.5, 1.5), _rows(4, 3, 0.5e-4, 1.5e-4)
     tiny, many = _rows(4, 3, 0.5e-6, 1.5e-6), _rows(200, 20, 0.5, 1.5)
-    hundred = _rows(100, 20, 0.5, 1.5)
+    hundred, thousand = _rows(100, 20, 0.5, 1.5), _rows(1000, 100, 0.5, 1.5)
     return [
         _case(
             "hard-swish, 4 rows of unequal lengths, one layer",
@@ -65,6 +65,17 @@ def kernel_seconds() -> list[Case]:
                 lambda r=r: both(_rows(4, 3, r, r), kink, 1),
             )
             for r, before in ((0.1, "7"), (0.01, "> 20"))
+        ),
+        *(
+            _case(
+                f"{name}, 1,000 rows of unequal lengths, depth 20",
+                *(f"{rival}, neural-tangents", before),
+                lambda a=name: both(thousand, known(a), 20),
+            )
+            for name, rival, before in (
+                ("relu", "0.17", "0.01"),
+                ("erf", "0.13", "1.9"),
+            )
         ),
         _case(
             "SELU, 200 rows of unequal lengths, depth 3",
@@ -145,6 +156,14 @@ def bulk() -> list[Case]:
             _case(f"{n}, {method}", "0.1, first call 0.5", "", timed(n, method))
             for n in ("relu", "hard_tanh", "normrelu", "tanh", "selu")
         ]
+    for name in ("hard_tanh", "relu"):
+        out.append(
+            _case(
+                f"{name}, nngp_map at one point: the table of one layer",
+                *("", "0.03 to 0.29"),
+                lambda a=name: kernels.nngp_map(0.5, known(a), 1),
+            )
+        )
     for name, old in (("hard_tanh", "0.014 to 0.028"), ("relu", "0.014 to 0.028")):
         what = f"{name}, nngp_map, one layer, table not counted"
         a = known(name)

@@ -722,18 +722,22 @@ def test_pairs_on_their_own_agree_with_tables(name):
 
 
 def test_oscillations_beyond_the_order_of_a_series_are_seen() -> None:
-    """The slope 1 + 0.4 cos 40 x has next to no coefficients up to order 640."""
-    a = act.from_function(lambda v: v + 0.01 * np.sin(40.0 * v))
+    """The slope 1 + 1.5 cos 150 x has next to no coefficients up to order 10240."""
+    a = act.from_function(lambda v: v + 0.01 * np.sin(150.0 * v))
     lengths = np.array([1.0, 1.2])
-    assert _slope_tables._by_series(a, lengths) is None
     with pytest.raises(ValueError, match=r"^kernels: `x` must .* oscillates so often"):
         _slope_tables.Slopes.at(a, (0.0, 0.2), start=0.0)
     # Resolved: E s'(u) s'(v) = 1 + c (e_u + e_v) + c^2 e_u e_v cosh(9 r_u r_v cos t).
-    b = act.from_function(lambda v: v + 0.1 * np.sin(3.0 * v))
-    build = _slope_tables._by_series(b, lengths)
-    assert build is not None
     t = np.array([0.01, 0.5, 1.5])
-    e = 0.3 * np.exp(-4.5 * lengths**2)
-    product = 9.0 * np.multiply.outer(np.cos(t), np.outer(lengths, lengths))
-    true = 1.0 + e[:, None] + e + np.outer(e, e) * np.cosh(product)
-    assert np.abs(build(False)[0](t) - true).max() < 1e-13
+    for often, size in ((3.0, 0.1), (40.0, 0.01)):
+        b = act.from_function(lambda v, w=often, c=size: v + c * np.sin(w * v))
+        build = _slope_tables._by_series(b, lengths)
+        assert build is not None
+        c, q = often * size, often**2
+        e = np.exp(-0.5 * q * lengths**2)
+        rho, both = np.cos(t)[:, None, None], np.outer(lengths, lengths)
+        square = np.add.outer(lengths**2, lengths**2)
+        # e_u e_v cosh(x) of two exponents: none overflows.
+        near, far = (np.exp(-0.5 * q * (square + v * rho * both)) for v in (-2.0, 2.0))
+        true = 1.0 + c * (e[:, None] + e) + 0.5 * c * c * (near + far)
+        assert np.abs(build(False)[0](t) - true).max() < 1e-13 * (1.0 + c * c)

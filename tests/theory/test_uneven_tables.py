@@ -1,13 +1,17 @@
 """Tables of lengths that stand in for rows: against the rows' own series and layers."""
 
+import mpmath
 import numpy as np
 import pytest
 
 from theory import _deep_tables as deep
 from theory import _length_families as families
+from theory import _linear_pieces as linear
+from theory import _orthants as orthants
 from theory import _series_tables as tables
 from theory import activations as act
 from theory import kernels
+from theory._angles import TURNS, Angles
 from theory._layer_recursion import Stack
 from theory._layers import Layer
 from theory._length_tables import Interval, Lengths
@@ -49,7 +53,7 @@ def test_many_rows_have_the_kernels_of_few(name: str):
 
 def test_combinations_that_are_a_little_off_are_refused():
     stack = Stack((Layer(act.tanh),) * 4, frozenset(range(1, 6)))
-    angles = deep.Angles(deep.TURNS[-1], np.pi - deep.TURNS[-1], folded=False)
+    angles = Angles(TURNS[-1], np.pi - TURNS[-1], folded=False)
     cells = deep.Cells((-0.5, 0.0, 0.5))
     recursion = deep._recursion(stack, cells)
     t = angles.nodes(20)
@@ -66,7 +70,7 @@ def test_combinations_that_are_a_little_off_are_refused():
 
 def test_no_table_where_it_costs_more_than_the_pairs():
     stack = Stack((Layer(act.silu.normalized()),) * 20)
-    angles = deep.Angles(deep.TURNS[-1], np.pi - deep.TURNS[-1], folded=False)
+    angles = Angles(TURNS[-1], np.pi - TURNS[-1], folded=False)
     table = deep.deep_table(stack, Interval(-0.75, 0.5), angles, 1024)
     assert table.coefficients is None
 
@@ -83,6 +87,74 @@ def test_distances_of_lengths_off_tables_are_those_of_their_own(name: str, gap: 
     found = Lengths(activation, rows=1000).turned(lows, gaps)
     # Rounding of the largest of a cell: kernels are off by no more.
     assert np.abs(found - own).max() <= 1e-14
+
+
+KINKS = {
+    "hard_tanh": (lambda x: max(min(x, 1), -1), (-1, 1)),
+    "relu6": (lambda x: max(min(x, 6), 0), (0, 6)),
+    "x + (x - 3)^2": (lambda x: x + max(x - 3, 0) ** 2, (0, 3)),
+}
+
+
+def _turned(name: str, low: float, gap: float) -> mpmath.mpf:
+    """Integrate 1 - E s(r Z) s(o Z) over the root of both means of squares."""
+    s, kinks = KINKS[name]
+    r, o = mpmath.exp(low), mpmath.exp(mpmath.mpf(low) + mpmath.mpf(gap))
+    ends = {mpmath.mpf(c) / v for c in kinks for v in (r, o)}
+    ends = sorted({-mpmath.mpf(30), mpmath.mpf(30), *(c for c in ends if abs(c) < 30)})
+
+    def mean(u, v):
+        return mpmath.quad(lambda z: s(u * z) * s(v * z) * mpmath.exp(-z * z / 2), ends)
+
+    return 1 - mean(r, o) / mpmath.sqrt(mean(r, r) * mean(o, o))
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "gap"),
+    [
+        ("hard_tanh", -2.2, 0.01),
+        ("hard_tanh", -2.9, 0.3),
+        ("hard_tanh", -1.5, 1.2),
+        ("relu6", -0.9, 0.2),
+        ("relu6", -0.2, 0.9),
+        ("x + (x - 3)^2", -0.9, 0.3),
+        ("x + (x - 3)^2", -0.7, 0.01),
+    ],
+)
+def test_tiny_distances_of_many_rows_keep_their_digits(
+    name: str, low: float, gap: float
+):
+    """Below a kink rows of one direction hardly part: others of the cell do by 1e-3."""
+    activation = act.CATALOGUE.get(name) or act.from_function(
+        lambda x: x + np.maximum(x - 3.0, 0.0) ** 2, kinks=(3.0,), name=name
+    )
+    lows, gaps = np.full(7, low), np.full(7, gap)
+    # With others of the cell, so that a table is read.
+    lows[1:] = np.floor(low) + np.linspace(0.05, 0.95, 6)
+    with mpmath.workdps(80):
+        true = _turned(name, low, gap)
+        found = Lengths(activation, rows=1000).turned(lows, gaps)[0]
+        assert abs(found / true - 1) <= 1e-10
+
+
+@pytest.mark.parametrize("name", ["relu6", "hard_tanh", "hard_sigmoid", "relu"])
+def test_orthants_are_integrals_over_the_angle(name: str):
+    activation = act.CATALOGUE[name]
+    rng = np.random.default_rng(1)
+    r, other = np.exp(rng.uniform(-2.0, 2.0, (2, 400)))
+    other[::7] = r[::7]
+    d = np.exp(rng.uniform(np.log(orthants.LEAST), 0.0, 400))
+    rho = (1.0 - d) * np.where(rng.random(400) < 0.5, -1.0, 1.0)
+    known = orthants.determined(activation, linear.slope_at(activation, r, other), d)
+    assert known.mean() > 0.9
+    pairs = r[known], other[known], rho[known], d[known]
+    found = orthants.integrals(activation, *pairs)
+    inner, lost, slope = linear._by_angles(activation, *pairs)
+    np.testing.assert_allclose(found[0], inner, rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(found[2], slope, rtol=0.0, atol=1e-14)
+    near = pairs[2] > 0.0
+    # What is left of differences of numbers of order one.
+    np.testing.assert_allclose(found[1][near], lost[near], rtol=2e-12)
 
 
 @pytest.mark.parametrize("name", ["tanh", "softsign", "hard_tanh", "elu"])

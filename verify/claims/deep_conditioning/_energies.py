@@ -144,11 +144,11 @@ def integral(
     kinks, functions = PIECES[name]
     functions = pieces or functions
     cuts = [flint.arb(-_REACH), *map(flint.arb, kinks), flint.arb(_REACH)]
-    norm = (2 * flint.arb.pi()).sqrt()
+    norm = 1 / (2 * flint.arb.pi()).sqrt()
     total = flint.acb(0)
     for (low, high), function in zip(pairwise(cuts), functions, strict=True):
         total += flint.acb.integral(
-            lambda z, _, f=function: weight(z, f(z)) * (-z * z / 2).exp() / norm,
+            lambda z, _, f=function: weight(z, f(z)) * (-z * z / 2).exp() * norm,
             low,
             high,
             abs_tol=flint.arb(2) ** -80,
@@ -156,14 +156,13 @@ def integral(
     return total.real + flint.arb(0, _TAIL)
 
 
-def _hermite(z: Any, order: int) -> Any:
-    low, high = 0 * z, 0 * z + 1
+def _hermite(order: int) -> Any:
+    """Return h_k as a polynomial."""
+    x = flint.fmpz_poly([0, 1])
+    low, high = flint.fmpz_poly([0]), flint.fmpz_poly([1])
     for n in range(order):
-        low, high = (
-            high,
-            (z * high - flint.arb(n).sqrt() * low) / flint.arb(n + 1).sqrt(),
-        )
-    return high
+        low, high = high, x * high - n * low
+    return flint.arb_poly(high) * (1 / flint.arb.fac_ui(order).sqrt())
 
 
 @lru_cache(maxsize=64)
@@ -176,7 +175,8 @@ def coefficients(name: str, order: int = ORDER) -> tuple[tuple[Any, ...], Any]:
                 1
             )
         a = tuple(
-            integral(name, lambda z, s, k=k: s * _hermite(z, k)) for k in range(order)
+            integral(name, lambda z, s, h=h: s * h(z))
+            for h in map(_hermite, range(order))
         )
         return a, integral(name, lambda _, s: s * s)
 

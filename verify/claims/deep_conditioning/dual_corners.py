@@ -119,6 +119,132 @@ WAVE = Claim(
     uses=("dc/defC.1",),
 )
 
+# --- infinite slopes --------------------------------------------------------------------
+
+_GAPS = (1e-12, 1e-6, 0.1, 1.3)
+
+
+@lru_cache(maxsize=8)
+def _root(power: float) -> act.Activation:
+    return act.from_function(
+        lambda x: np.sign(x) * np.abs(x) ** power, kinks=(0.0,), name="root"
+    )
+
+
+def _predict_steep(*, power: float) -> list[float]:
+    a = _root(power)
+    steep = [a.derivative_second_moment] if power > 0.5 else []
+    rho, gaps = np.array([-0.9, 0.3, 0.999]), np.array(_GAPS)
+    return [a.second_moment, *steep, *a.dual(rho), *a.distance_map(gaps)]
+
+
+def _measure_steep(*, power: float) -> list[Any]:
+    """Moments by the Gamma function; the dual is a Gauss hypergeometric function."""
+    with mpmath.workdps(50):
+        p = mpmath.mpf(power)
+
+        def absolute(m: Any) -> Any:
+            return 2 ** (m / 2) * mpmath.gamma((m + 1) / 2) / mpmath.sqrt(mpmath.pi)
+
+        def dual(r: Any) -> Any:
+            shape = mpmath.hyp2f1((1 - p) / 2, (1 - p) / 2, mpmath.mpf(3) / 2, r * r)
+            return 2 ** (p + 1) * mpmath.gamma(1 + p / 2) ** 2 / mpmath.pi * r * shape
+
+        out = [absolute(2 * p)]
+        if power > 0.5:
+            out.append(p * p * absolute(2 * p - 2))
+        out += [dual(mpmath.mpf(r)) for r in (-0.9, 0.3, 0.999)]
+        return out + [1 - dual(1 - mpmath.mpf(g)) / absolute(2 * p) for g in _GAPS]
+
+
+def _wrong_steep(*, power: float) -> list[float]:
+    # The neighbouring power.
+    return _predict_steep(power=power + 0.01)
+
+
+STEEP = Claim(
+    id="dc/defC.1-steep",
+    items=("DefC.1",),
+    title="Duals of functions with an infinite slope at zero",
+    statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^p, \quad \hat\sigma(\rho) ="
+    r" \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
+    r" {}_2F_1(\tfrac{1-p}2, \tfrac{1-p}2; \tfrac32; \rho^2)",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(power=(0.4, 0.6, 0.75, 0.9)),
+    predict=_predict_steep,
+    measure=_measure_steep,
+    # The library's promise for functions without a formula.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_steep,
+    uses=("dc/defC.1", "dc/defC.1-distance"),
+)
+
+_POWER, _KINK, _SHARE = 0.75, 1.0, 0.5
+
+
+@lru_cache(maxsize=1)
+def _both() -> act.Activation:
+    """Return sgn(x) |x|^p + (x - 1)_+ / 2."""
+    return act.from_function(
+        lambda x: (
+            np.sign(x) * np.abs(x) ** _POWER + _SHARE * np.maximum(x - _KINK, 0.0)
+        ),
+        kinks=(0.0, _KINK),
+        name="steep",
+    )
+
+
+def _predict_unequal(*, rho: float, var_x: float, var_y: float) -> float:
+    return float(_both().dual(rho, var_x=var_x, var_y=var_y))
+
+
+def _measure_unequal(*, rho: float, var_x: float, var_y: float) -> Any:
+    """E s(u) E[s(v) | u], the inner mean by formulas, the outer one by quadrature."""
+    with mpmath.workdps(25):
+        p, r, one = mpmath.mpf(_POWER), mpmath.mpf(rho), mpmath.mpf(_KINK)
+        root, other = mpmath.sqrt(mpmath.mpf(var_x)), mpmath.sqrt(mpmath.mpf(var_y))
+        spread = other * mpmath.sqrt((1 - r) * (1 + r))
+        gain = 2 ** (p / 2) * mpmath.gamma(1 + p / 2) * mpmath.sqrt(2 / mpmath.pi)
+
+        def inner(z: Any) -> Any:
+            m = other * r * z
+            t, far = m / spread, (m - one) / spread
+            shape = mpmath.hyp1f1((1 - p) / 2, mpmath.mpf(3) / 2, -t * t / 2)
+            beyond = spread * mpmath.npdf(far) + (m - one) * mpmath.ncdf(far)
+            return spread**p * gain * t * shape + mpmath.mpf(_SHARE) * beyond
+
+        def outer(z: Any) -> Any:
+            u = root * z
+            value = mpmath.sign(u) * abs(u) ** p
+            value += mpmath.mpf(_SHARE) * max(u - one, 0)
+            return value * inner(z) * mpmath.npdf(z)
+
+        return mpmath.quad(outer, [-12, -3, 0, one / root, 4, 12])
+
+
+def _wrong_unequal(*, rho: float, var_x: float, var_y: float) -> float:
+    # Both of the mean variance.
+    mean = math.sqrt(var_x * var_y)
+    return float(_both().dual(rho, var_x=mean, var_y=mean))
+
+
+STEEP_UNEQUAL = Claim(
+    id="dc/defC.1-steep-unequal",
+    items=("DefC.1", "D.0"),
+    title="Duals of a function with an infinite slope and a kink, of unequal inputs",
+    statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^{3/4} + \tfrac12 (x - 1)_+, \quad"
+    r" \hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1) \sigma(z_2)]",
+    source=Source(KEY, "Definition C.1 and Appendix D"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(rho=(-0.6, 0.5, 0.98), var_x=(0.5,), var_y=(3.0,)),
+    predict=_predict_unequal,
+    measure=_measure_unequal,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_unequal,
+    uses=("dc/defC.1-steep",),
+)
+
 # --- how lengths change -----------------------------------------------------------------
 
 _SQUARES = (1e-4, 0.3, 1.0, 4.0, 50.0)

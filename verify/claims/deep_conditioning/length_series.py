@@ -1,7 +1,6 @@
 """Hermite polynomials and coefficients at other variances than one (appendix D)."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
@@ -19,37 +18,29 @@ from verify.claims.deep_conditioning._lengths import (
 from verify.compare import AgreesTo
 
 
-def _kinked_expectation(values: Callable[[Array], Array], kink: float) -> float:
-    """Like `expectation`, with panels that end at `kink` as well."""
+def _kinked_rule(kink: float) -> tuple[Array, Array]:
+    """Like `gaussian_rule`, with panels that end at `kink` as well."""
     nodes, weights = np.polynomial.legendre.leggauss(20)
     edges = np.unique(np.append(np.arange(-13.0, 13.1, 1 / 4), kink))
     half = np.diff(edges)[:, None] / 2.0
     x = (edges[:-1, None] + half + half * nodes).ravel()
-    weight = (half * weights).ravel() * np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi)
-    return float(weight @ values(x))
+    return x, (half * weights).ravel() * np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi)
 
 
 def coefficients(name: str, gamma: float, order: int) -> Array:
     """a_k(gamma) = E s(sqrt(gamma) X) h_k(X) of the normalised activation."""
-    kink = (KINK if name == "normrelu" else 0.0) / math.sqrt(gamma)
-    raw = FUNCTIONS[name]
-    unit_kink = KINK if name == "normrelu" else 0.0
-    mean = _kinked_expectation(raw, unit_kink)
-    variance = _kinked_expectation(lambda x: (raw(x) - mean) ** 2, unit_kink)
-    root = math.sqrt(gamma)
-
-    def values(x: Array, k: int) -> Array:
-        low, high = np.zeros_like(x), np.ones_like(x)
-        for j in range(k):
-            low, high = high, (x * high - math.sqrt(j) * low) / math.sqrt(j + 1)
-        return (raw(root * x) - mean) / math.sqrt(variance) * high
-
-    return np.array(
-        [
-            _kinked_expectation(lambda x, k=k: values(x, k), kink)
-            for k in range(order + 1)
-        ]
-    )
+    kink = KINK if name == "normrelu" else 0.0
+    raw, root = FUNCTIONS[name], math.sqrt(gamma)
+    x, weights = _kinked_rule(kink)
+    mean = float(weights @ raw(x))
+    variance = float(weights @ (raw(x) - mean) ** 2)
+    x, weights = _kinked_rule(kink / root)
+    weighted = weights * (raw(root * x) - mean) / math.sqrt(variance)
+    low, high, found = np.zeros_like(x), np.ones_like(x), list[float]()
+    for k in range(order + 1):
+        found.append(float(weighted @ high))
+        low, high = high, (x * high - math.sqrt(k) * low) / math.sqrt(k + 1)
+    return np.array(found)
 
 
 _POINTS = (Fraction(-7, 2), Fraction(-1), Fraction(0), Fraction(2, 3), Fraction(5, 2))

@@ -381,19 +381,21 @@ def _measure_count(*, activation: str, parity: str) -> int:
             he.append(-k * he[k - 1])
         return sum(1 for k in wanted if k < 2 or he[k - 2] != 0)
     with mpmath.workdps(40):
-        return sum(1 for k in wanted if abs(_tanh_coefficient(k)) > mpmath.mpf("1e-25"))
+        found = _tanh_coefficients(_ORDERS)
+        return sum(1 for k in wanted if abs(found[k]) > mpmath.mpf("1e-25"))
 
 
-def _tanh_coefficient(order: int) -> Any:
+def _tanh_coefficients(last: int) -> list[Any]:
     # The trapezoid rule converges like e^{-2 pi (pi/2) / h}: 1e-42 at h = 0.1.
-    h, total = mpmath.mpf("0.1"), mpmath.mpf(0)
+    h, sums = mpmath.mpf("0.1"), [mpmath.mpf(0)] * (last + 1)
+    roots = [mpmath.sqrt(k) for k in range(last + 2)]
     for i in range(-220, 221):
         x = i * h
-        low, high = mpmath.mpf(1), x
-        for k in range(1, order):
-            low, high = high, (x * high - mpmath.sqrt(k) * low) / mpmath.sqrt(k + 1)
-        total += mpmath.tanh(x) * mpmath.exp(-x * x / 2) * (high if order else low)
-    return h * total / mpmath.sqrt(2 * mpmath.pi)
+        low, high = mpmath.mpf(0), mpmath.tanh(x) * mpmath.exp(-x * x / 2)
+        for k in range(last + 1):
+            sums[k] += high
+            low, high = high, (x * high - roots[k] * low) / roots[k + 1]
+    return [h * total / mpmath.sqrt(2 * mpmath.pi) for total in sums]
 
 
 def _predict_infinitely_many(*, activation: str, parity: str) -> int:

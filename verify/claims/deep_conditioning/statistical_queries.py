@@ -476,8 +476,10 @@ def _curve(activation: str, width: int, chains: int = 11_000, depth: int = 40) -
     }
 
 
-def _end(activation: str, rho: float, width: int, depth: int) -> Case:
-    return {**_curve(activation, width, depth=depth), "rho": rho}
+def _end(
+    activation: str, rho: float, width: int, depth: int, chains: int = 11_000
+) -> Case:
+    return {**_curve(activation, width, chains=chains, depth=depth), "rho": rho}
 
 
 def _cube(activation: str | None, depth: int, nets: int) -> Case:
@@ -625,9 +627,9 @@ THM_F1_ODD = Claim(
     cases=(_end("sign", 0.9, 128, 60), _end("sin", -0.9, 128, 80)),
     larger_cases={
         "full": (
-            _end("sign", 0.99, 512, 60),
-            _end("sin", 0.99, 512, 120),
-            _end("erf", 0.9, 512, 160),
+            _end("sign", 0.99, 512, 60, chains=16_000),
+            _end("sin", 0.99, 512, 120, chains=16_000),
+            _end("erf", 0.9, 512, 160, chains=16_000),
         ),
     },
     predict=_corrected_floor,

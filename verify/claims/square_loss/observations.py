@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import flint
@@ -30,19 +31,25 @@ from verify.reading import Reading
 KEY = "poggio2021explicit"
 
 
-def _path(
+def _states(
     p: Problem, weight_decay: float, times: Array, tolerance: float = 1e-10
-) -> dict[str, Array]:
-    """Follow (3) and (4), integrated by automatic differentiation.
-
-    Returns scale, its velocity, outputs and the moving equilibrium, by time.
-    """
-    states = integrate(
+) -> list[list[Array]]:
+    """Follow (3) and (4), integrated by automatic differentiation."""
+    return integrate(
         scale_and_directions(p, weight_decay),
         [np.array([p.rho]), *p.directions],
         list(times),
         tolerance=tolerance,
     )
+
+
+@lru_cache(maxsize=16)
+def _path(
+    widths: tuple[int, ...], examples: int, seed: int, weight_decay: float
+) -> dict[str, Array]:
+    """Return scale, its velocity, outputs and the moving equilibrium, by time."""
+    p = _start(widths, examples, seed, rho=0.01)
+    states = _states(p, weight_decay, _TIMES, tolerance=1e-7)
     rho = np.array([float(scale[0]) for scale, *_ in states])
     f = np.array([outputs(tensors(v), p.x).detach().numpy() for _, *v in states])
     push = weight_decay + np.sum(f**2, axis=1)
@@ -76,8 +83,7 @@ def _measure_rising(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
     """Slowest speed until the scale first meets the equilibrium of its directions."""
-    p = _start(widths, examples, seed, rho=0.01)
-    path = _path(p, weight_decay, _TIMES, tolerance=1e-7)
+    path = _path(tuple(widths), examples, seed, weight_decay)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     end = met[0] if len(met) else len(_TIMES)
     return float(path["speed"][:end].min())
@@ -129,8 +135,7 @@ def _measure_tracking(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
     """Largest distance from the equilibrium after they meet, over the bound on it."""
-    p = _start(widths, examples, seed, rho=0.01)
-    path = _path(p, weight_decay, _TIMES, tolerance=1e-7)
+    path = _path(tuple(widths), examples, seed, weight_decay)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     if not len(met):
         return 0.0  # never met: nothing to bound
@@ -183,7 +188,7 @@ def _measure_overshoot(*, example: int) -> Array:
     """Largest scale on the way, and the last one."""
     p, weight_decay, end = _example(example)
     times = np.concatenate([np.linspace(0.0, 10.0, 10_001), [end]])
-    rho = _path(p, weight_decay, times)["rho"]
+    rho = np.array([float(scale[0]) for scale, *_ in _states(p, weight_decay, times)])
     return np.array([rho.max(), rho[-1]])
 
 
