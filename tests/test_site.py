@@ -49,7 +49,7 @@ def _text(folder: Path, name: str) -> str:
 
 def test_a_claim_without_a_record_says_so_and_links_back(site: Path) -> None:
     page = _text(site, "claims/dc-thm3.4-maximum.md")
-    assert "# No activation with the same mu" in page
+    assert "# Of all activations with the same mu" in page
     assert 'class="verdict pending">not run<' in page
     assert "<math" in page
     assert (
@@ -204,6 +204,7 @@ def test_good_pages_pass(built: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ('<p style="background: url(//example.org/x.png)">', "from another host"),
         (r"<p>the dual \(\hat\sigma\)</p>", "LaTeX is left"),
         ("<p>$$x$$</p>", "LaTeX is left"),
+        (r"<math><mo>\|</mo></math>", "a formula shows"),
         ('<a href="gone.html">x</a>', "leads nowhere"),
         ('<img src="gone.svg">', "leads nowhere"),
         ('<a href="b.html#gone">x</a>', "names no place"),

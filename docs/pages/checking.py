@@ -33,7 +33,9 @@ NOT_LOADED = {"canonical", "next", "prev", "index", "search", "author", "help", 
 QUIET = ("code", "pre", "script", "style", "math", "title", "annotation")
 """Elements whose text may hold a backslash."""
 
-LATEX = re.compile(r"\\[(\[]|\\(?:frac|sigma|rho|mathrm|hat|le|ge|sum|sqrt)\b|\$\$")
+LATEX = re.compile(r"\\[(\[{}|]|\\(?:frac|sigma|rho|mathrm|hat|le|ge|sum|sqrt)\b|\$\$")
+_TOKEN = re.compile(r"<m(?:i|n|o|text)\b[^>]*>([^<]*\\[^<]*)<")
+"""A symbol of a formula that kept its backslash."""
 _ELSEWHERE = re.compile(r"(?:@import\s+|url\()\s*['\"]?(?:https?:)?//", re.IGNORECASE)
 
 
@@ -108,6 +110,8 @@ def _of_page(path: Path, folder: Path) -> Iterator[str]:
         for text in page.shown:
             if found := LATEX.search(text):
                 yield f"{name}: LaTeX is left as it is: {text.strip()[:60]!r} ({found[0]})"
+    for found in _TOKEN.finditer(path.read_text(encoding="utf-8")):
+        yield f"{name}: a formula shows {found[1]!r}"
     for target in [*page.links, *page.loaded]:
         yield from _of_link(path, target, name)
 

@@ -88,13 +88,9 @@ def test_a_link_shows_its_claim_whatever_is_filtered_away(shown: Shown) -> None:
     page.evaluate("location.hash = 'dc-thm3.2'")
     page.wait_for_selector("#dc-thm3\\.2", state="visible")
     assert _counted(shown)[0] == _counted(shown)[1]
-    # It is scrolled to smoothly: for as long as that takes.
-    assert page.locator("#dc-thm3\\.2").evaluate(
-        """e => new Promise((done) => {
-          const look = () => Math.abs(e.getBoundingClientRect().top) < innerHeight
-            ? done(true) : setTimeout(look, 50);
-          look();
-        })"""
+    page.wait_for_function(
+        """() => Math.abs(document.getElementById("dc-thm3.2")
+          .getBoundingClientRect().top) < innerHeight"""
     )
 
 

@@ -428,3 +428,10 @@ def test_a_record_that_a_picture_cannot_draw_is_said(
     assert "This figure cannot be drawn: dc/eq1: its record has no" in shown
     # The same note stands twice on a page, its id only once.
     assert ' id="' not in shown
+
+
+def test_brackets_behind_a_size_lose_their_backslash() -> None:
+    shown = markup.formula(r"\Big\| x \Big\|, \bigl\{ y \bigr\}")
+    assert [bracket in shown for bracket in ("‖", "{", "}", "\\")] == [True] * 3 + [
+        False
+    ]

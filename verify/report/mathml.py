@@ -33,6 +33,9 @@ def tree(latex: str) -> ET.Element:
     grouped = re.sub(r"\\arg(?![A-Za-z])", r"\\operatorname{arg}", grouped)
     rendered = str(convert(grouped, display="block"))
     rendered = rendered.replace(r">\langle<", ">⟨<").replace(r">\rangle<", ">⟩<")
+    # Behind a size it leaves the backslash of a bracket too.
+    for bracket, shown in (("|", "‖"), ("{", "{"), ("}", "}")):
+        rendered = rendered.replace(rf">\{bracket}<", f">{shown}<")
     # It passes on a command that it does not know as the name of a variable.
     unknown = re.search(r"\\[A-Za-z]+", rendered)
     if unknown:

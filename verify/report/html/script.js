@@ -47,7 +47,13 @@ function reveal() {
   if (!target?.matches("article[hidden]")) return;
   form.reset();
   filter();
-  target.scrollIntoView();
+  bring(target);
+}
+
+// What is above takes its size only when it is drawn: so a few frames long.
+function bring(target, frames = 10) {
+  target.scrollIntoView({ behavior: "instant" });
+  if (frames) requestAnimationFrame(() => bring(target, frames - 1));
 }
 
 // A reference names its claim to who asks; those of the coverage have its colour too.
