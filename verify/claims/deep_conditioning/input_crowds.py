@@ -36,9 +36,13 @@ Turns = tuple[float, ...]
 def _rows(squares: Squares, turns: Turns) -> list[list[list[float]]]:
     """Return the pairs: every angle at two pairs of lengths within a range."""
     low, high = (0.5 * math.log(q) for q in squares)
+
+    def length(share: float) -> float:
+        return math.exp(low + share * (high - low))
+
     return [
-        pairs.rows(*(math.exp(low + share * (high - low)) for share in both), turn)
-        for turn, both in product(turns, _SHARES)
+        pairs.rows(length(one), length(two), turn)
+        for turn, (one, two) in product(turns, _SHARES)
     ]
 
 
