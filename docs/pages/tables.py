@@ -220,10 +220,18 @@ TABLES = (
             name=name,
             document="docs/normrelu.md",
             head=_NORMRELU,
-            sources=("empirical/normrelu/[a-z]*.py",),
+            sources=(sources,),
             measure=partial(_normrelu, folder, depths),
         )
-        for name, folder, depths in (("normrelu", "quick", (16, 32)),)
+        for name, sources, folder, depths in (
+            ("normrelu", "empirical/normrelu/[a-z]*.py", "quick", (16, 32)),
+            (
+                "normrelu, full",
+                "results/full/runs/*-depth-[36]*.json",
+                "full",
+                (32, 64),
+            ),
+        )
     ),
     Table(
         name="identity map, full",
