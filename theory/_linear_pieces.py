@@ -65,7 +65,7 @@ def density(
 
 def slope_at(activation: PiecewisePolynomial, r: Array, other: Array) -> Array:
     """Return E s'(r Z) s'(o Z): tail probabilities of the farther of two kinks."""
-    low = activation.poly[1] if len(activation.poly) > 1 else 0.0
+    low = activation._far_left
     total = np.full(np.shape(r), low * low)
     kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
     for c, a in kinks:
@@ -77,7 +77,7 @@ def slope_at(activation: PiecewisePolynomial, r: Array, other: Array) -> Array:
 
 def mean_slope(activation: PiecewisePolynomial, r: Array) -> Array:
     """Return E s'(r Z)."""
-    low = activation.poly[1] if len(activation.poly) > 1 else 0.0
+    low = activation._far_left
     out = np.full(np.shape(r), low)
     for c, a in zip(activation.kinks, activation.jumps, strict=True):
         out += a * gaussian.cdf(-c / r)

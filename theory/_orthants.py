@@ -33,7 +33,7 @@ SHARE = 0.02
 
 def determined(activation: PiecewisePolynomial, end: Array, d: Array) -> Mask:
     """Return the pairs that the formula determines; `end` is S at rho = 1."""
-    size = abs(_low(activation)) + sum(map(abs, activation.jumps))
+    size = abs(activation._far_left) + sum(map(abs, activation.jumps))
     return (d >= LEAST) & (end >= SHARE * size * size)
 
 
@@ -46,7 +46,7 @@ def integrals(
     """
     square, gap = d * (2.0 - d), np.where(rho > 0.0, d, 2.0 - d)
     kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
-    middle = _low(activation) + sum(a for c, a in kinks if c < 0.0)
+    middle = activation._far_left + sum(a for c, a in kinks if c < 0.0)
     constant = np.full_like(rho, middle * middle)
     sizes: dict[tuple[float, float, float], float] = {}
     for c, a in kinks:
@@ -68,11 +68,6 @@ def integrals(
         lost += size * (full - here)
         slope += (size * sign) * area
     return inner + constant * rho, lost + constant * gap, slope + constant
-
-
-def _low(activation: PiecewisePolynomial) -> float:
-    """Return the slope on the far left."""
-    return activation.poly[1] if len(activation.poly) > 1 else 0.0
 
 
 def _ramps(h: Array, k: Array, rho: Array, square: Array) -> tuple[Array, Array]:

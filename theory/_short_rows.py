@@ -53,7 +53,6 @@ def sides(activation: Activation) -> tuple[Side, ...]:
         return ()
     if float(base._value(np.zeros(1))[0]) != 0.0:
         return ()
-    low = base.poly[1] if len(base.poly) > 1 else 0.0
     kinks = list(zip(base.kinks, base.jumps, strict=True))
     out: list[Side] = []
     for sign in (1.0, -1.0):
@@ -61,7 +60,7 @@ def sides(activation: Activation) -> tuple[Side, ...]:
         beyond = [(abs(c), a) for c, a in kinks if sign * c > 0.0]
         out.append(
             Side(
-                scale * sign * (low + inner),
+                scale * sign * (base._far_left + inner),
                 tuple(c for c, _ in beyond),
                 tuple(scale * a for _, a in beyond),
             )

@@ -40,6 +40,11 @@ class PiecewisePolynomial(Activation):
         """Of the polynomial that a Gaussian sees, if no kink is near."""
         return None if self._near.kinks else self.m
 
+    @property
+    def _far_left(self) -> float:
+        """The slope of the polynomial, at most linear: s' to the left of all kinks."""
+        return self.poly[1] if len(self.poly) > 1 else 0.0
+
     @cached_property
     def _local(self) -> tuple[Array, Array, Array]:
         """Kinks in order, and of each piece its centre and its Taylor coefficients there.
