@@ -192,19 +192,28 @@ _NORMRELU = (
 """Of kernels, log10 of condition numbers at the start and at the end."""
 
 
-def _effects(paper: str, *profiles: str) -> Callable[[], Rows]:
-    """Return what reads the effects of a paper's claims from the records."""
+def _effects(paper: str, profiles: Sequence[str]) -> Rows:
+    """Read the effects of a paper's claims from the records."""
+    from pages import effects
 
-    def measure() -> Rows:
-        from pages import effects
-
-        words = getattr(effects, paper.upper())
-        return effects.effects(words, ROOT / "results", *profiles)
-
-    return measure
+    words = getattr(effects, paper.upper())
+    return effects.effects(words, ROOT / "results", *profiles)
 
 
-_EFFECT = ("claim", "effect", "limits")
+def _of_effects(
+    name: str, document: str, paper: str, *sources: str, **scales: str
+) -> Table:
+    """Return a table of a paper's effects: of each profile its heading."""
+    columns = (each for scale in scales.values() for each in (scale, "verdict"))
+    return Table(
+        name=name,
+        document=document,
+        head=("claim", "effect", "limits", *columns),
+        sources=sources,
+        measure=partial(_effects, paper, tuple(scales)),
+        words=2,
+    )
+
 
 TABLES = (
     Table(
@@ -233,45 +242,31 @@ TABLES = (
             ),
         )
     ),
-    Table(
-        name="identity map, full",
-        document="docs/identity-map.md",
-        head=(*_EFFECT, "28 x 28", "verdict"),
-        sources=("results/full/id-*.json",),
-        measure=_effects("identity_map", "full"),
-        words=2,
+    _of_effects(
+        *("identity map, full", "docs/identity-map.md", "identity_map"),
+        "results/full/id-*.json",
+        full="28 x 28",
     ),
-    Table(
-        name="identity map, small",
-        document="docs/identity-map.md",
-        head=(*_EFFECT, "14 x 14", "verdict"),
-        sources=("empirical/identity_map/[a-z]*.py",),
-        measure=_effects("identity_map", "quick"),
-        words=2,
+    _of_effects(
+        *("identity map, small", "docs/identity-map.md", "identity_map"),
+        "empirical/identity_map/[a-z]*.py",
+        quick="14 x 14",
     ),
-    Table(
-        name="square loss",
-        document="docs/square-loss.md",
-        head=(*_EFFECT, "small", "verdict", "full", "verdict"),
-        sources=("results/full/sl-*.json", "empirical/square_loss/[a-z]*.py"),
-        measure=_effects("square_loss", "quick", "full"),
-        words=2,
+    _of_effects(
+        *("square loss", "docs/square-loss.md", "square_loss"),
+        *("results/full/sl-*.json", "empirical/square_loss/[a-z]*.py"),
+        quick="small",
+        full="full",
     ),
-    Table(
-        name="learned starts, small",
-        document="docs/mmd-init.md",
-        head=(*_EFFECT, "from He's starts", "verdict"),
-        sources=("empirical/mmd_init/[a-z]*.py",),
-        measure=_effects("mmd_init", "quick"),
-        words=2,
+    _of_effects(
+        *("learned starts, small", "docs/mmd-init.md", "mmd_init"),
+        "empirical/mmd_init/[a-z]*.py",
+        quick="from He's starts",
     ),
-    Table(
-        name="learned starts, full",
-        document="docs/mmd-init.md",
-        head=(*_EFFECT, "from Xavier's starts", "verdict"),
-        sources=("results/full/mmd-*.json",),
-        measure=_effects("mmd_init", "full"),
-        words=2,
+    _of_effects(
+        *("learned starts, full", "docs/mmd-init.md", "mmd_init"),
+        "results/full/mmd-*.json",
+        full="from Xavier's starts",
     ),
 )
 
