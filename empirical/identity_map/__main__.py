@@ -47,14 +47,14 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     network = parser.add_argument_group("network")
     text = helping(explained(copier)["kind"], "cnn")
     network.add_argument("--kind", choices=KINDS, default="cnn", help=text)
-    text = "weight layers (default: 5)"
+    text = helping("weight layers", 5)
     network.add_argument("--layers", type=int, metavar="N", default=5, help=text)
     add_options(network, copier, skip=("kind", "shape", "layers", "width"))
     text = "units or channels (default: 16 channels, or as many units as pixels)"
     network.add_argument("--width", type=int, metavar="N", help=text)
-    text = "edge of the images (default: 14)"
+    text = helping("edge of the images", 14)
     parser.add_argument("--size", type=int, metavar="N", default=14, help=text)
-    text = "train on one example of each of these classes (default: 7)"
+    text = helping("train on one example of each of these classes", 7)
     parser.add_argument(
         "--labels", nargs="+", type=int, metavar="N", default=[7], help=text
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from empirical.testbed import command, telling
 from empirical.testbed.ending import FORMATS, Curve, Ending, draw
-from empirical.testbed.options import add_options, made
+from empirical.testbed.options import add_options, among, helping, made
 from empirical.testbed.signals import Ended
 from empirical.testbed.study import Setting, remove_checkpoints
 from empirical.testbed.writing import whole, write_json
@@ -34,17 +34,17 @@ def _add(parser: argparse.ArgumentParser) -> None:
     text = "your own inputs, a .npy or .pt file, one input a row"
     parser.add_argument("--inputs", type=Path, metavar="FILE", help=text)
     text = f"inputs of a data set; {SAMPLE} is 4,000 digits that need no download"
-    text += " (default: mnist)"
-    every = f"{{{','.join((*NAMES, SAMPLE))}}}"
+    text, every = helping(text, "mnist"), among((*NAMES, SAMPLE))
     parser.add_argument("--data", metavar=every, default="mnist", help=text)
     parser.add_argument("--side", help="shrink images to this edge", **number)
-    text = "units of each hidden layer (default: 392 392 392)"
-    parser.add_argument("--hidden", nargs="+", default=[392] * 3, help=text, **number)
-    text = "outputs of the network (default: 2)"
+    hidden = [392] * 3
+    text = helping("units of each hidden layer", tuple(hidden))
+    parser.add_argument("--hidden", nargs="+", default=hidden, help=text, **number)
+    text = helping("outputs of the network", 2)
     parser.add_argument("--classes", default=2, help=text, **number)
-    text = "initialisation that the learning starts from (default: he)"
+    text = helping("initialisation that the learning starts from", "he")
     parser.add_argument("--start", choices=STARTS, default="he", help=text)
-    text = "seed of first weights and noise (default: 0)"
+    text = helping("seed of first weights and noise", 0)
     parser.add_argument("--seed", default=0, help=text, **number)
     text = (
         "file for torch.load: `state`, of a torch.nn.Sequential of Linear and ReLU, and"

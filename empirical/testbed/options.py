@@ -102,10 +102,21 @@ def add_options(
         if len(known) > FEW:
             text = f"{text.rstrip(' .')}. One of {', '.join(known)}"
         elif known:
-            given["metavar"] = f"{{{','.join(known)}}}"
+            given["metavar"] = among(known)
         text = helping(text, default, absent=NoneType in get_args(hints[name]))
         option = "--" + name.replace("_", "-")
         parser.add_argument(option, default=default, help=text, **given)
+
+
+def among(choices: Iterable[str]) -> str:
+    """Return choices as argparse shows them, for an option that takes others too.
+
+    Examples
+    --------
+    >>> among(("a", "b"))
+    '{a,b}'
+    """
+    return f"{{{','.join(choices)}}}"
 
 
 def helping(text: str, default: object, *, absent: bool = False) -> str:
