@@ -8,15 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from verify.mutants.children import Replaced, Tell, allow, each
 from verify.mutants.green import is_green
 from verify.mutants.lines import Executed
 from verify.mutants.sites import Mutant
-
-if TYPE_CHECKING:
-    pass
 
 PLACE = Path(__file__).with_name("verdicts.json")
 
