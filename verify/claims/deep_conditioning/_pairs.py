@@ -366,3 +366,18 @@ def rows(x: float, y: float, turn: float) -> list[list[float]]:
         c, s = (x * f(math.pi / 4 + turn / 2) for f in (math.cos, math.sin))
         return [[c, s], [s, c]]
     return [[x, 0.0], [y * math.cos(turn), y * math.sin(turn)]]
+
+
+def entries(one: Any, two: Any, both: Any) -> list[Any]:
+    """Both diagonal entries, and one more than the entry between over their mean.
+
+    So a relative error of all three is one of the diagonal.
+    """
+    with mpmath.workprec(BITS):
+        one, two, both = (mpmath.mpf(v) for v in (one, two, both))
+        return [one, two, 1 + both / mpmath.sqrt(one * two)]
+
+
+def entries_of(matrix: Any) -> list[Any]:
+    """Return the `entries` of a float64 matrix of two rows."""
+    return entries(*(float(matrix[i, j]) for i, j in ((0, 0), (1, 1), (0, 1))))

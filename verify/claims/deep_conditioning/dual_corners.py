@@ -6,7 +6,7 @@ numerical derivatives of these.
 
 import math
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -38,7 +38,7 @@ def _measure_opposite(*, activation: str) -> list[Any]:
 
 
 def _wrong_opposite(*, activation: str) -> Array:
-    # The angle of half the distance.
+    # At half the distance.
     return subject(activation).dual_derivative(0.5 * np.array(_DISTANCES) - 1.0)
 
 
@@ -283,19 +283,29 @@ SLOPE = Claim(
     uses=("dc/D.0-scales",),
 )
 
+
+def _predict_length(*, activation: str) -> Array:
+    return np.array([subject(activation).length_map(q) for q in _SQUARES])
+
+
+def _measure_length(*, activation: str) -> list[Any]:
+    return [pairs.LAWS[activation].one(mpmath.mpf(q))[0] for q in _SQUARES]
+
+
+def _wrong_length(*, activation: str) -> Array:
+    # The derivative of the map.
+    return _predict_slope(activation=activation)
+
+
 LENGTHS = replace(
     SLOPE,
     id="dc/D.0-waves",
     title="Length maps of waves and exponentials",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2",
     cases=grid(activation=("cos", "exp")),
-    predict=lambda *, activation: np.array(
-        [subject(activation).length_map(q) for q in _SQUARES]
-    ),
-    measure=lambda *, activation: [
-        pairs.LAWS[activation].one(mpmath.mpf(q))[0] for q in _SQUARES
-    ],
-    must_refute=partial(_predict_slope),
+    predict=_predict_length,
+    measure=_measure_length,
+    must_refute=_wrong_length,
 )
 
 # --- the tangent kernel of opposite inputs ----------------------------------------------
@@ -314,6 +324,7 @@ def _measure_kernel(*, activation: str) -> list[Any]:
 
 
 def _wrong_kernel(*, activation: str) -> Array:
+    # At half the distance.
     a = subject(activation).normalized()
     return kernels.ntk_map(0.5 * np.array(_DISTANCES) - 1.0, a, depth=1)
 

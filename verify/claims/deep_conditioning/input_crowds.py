@@ -10,7 +10,6 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
-import mpmath
 import numpy as np
 import numpy.typing as npt
 
@@ -19,7 +18,6 @@ from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo
-from verify.integrals import BITS
 
 Array = npt.NDArray[np.float64]
 
@@ -60,22 +58,11 @@ def _library(name: str, squares: Squares, turns: Turns, depth: int) -> list[Arra
     return [np.array([k[i : i + 2, i : i + 2] for i in first]) for k in found]
 
 
-def _entries(k: Any) -> list[Any]:
-    """Both diagonal entries, and one more than the entry between over their mean.
-
-    So a relative error of all three is one of the diagonal.
-    """
-    with mpmath.workprec(BITS):
-        one, two, both = (mpmath.mpf(v) for v in k)
-        return [one, two, 1 + both / mpmath.sqrt(one * two)]
-
-
 def _predict(
     which: int, *, activation: str, squares: Squares, turns: Turns, depth: int
 ) -> list[Any]:
     found = _library(activation, tuple(squares), tuple(turns), depth)[which]
-    each = ((float(k[0, 0]), float(k[1, 1]), float(k[0, 1])) for k in found)
-    return [entry for k in each for entry in _entries(k)]
+    return [entry for k in found for entry in pairs.entries_of(k)]
 
 
 def _measure(
@@ -86,7 +73,9 @@ def _measure(
         pairs.recursion(law, pairs.start(*both), depth)[-1]
         for both in _rows(squares, turns)
     )
-    return [entry for state in states for entry in _entries(getattr(state, which))]
+    return [
+        entry for state in states for entry in pairs.entries(*getattr(state, which))
+    ]
 
 
 def _a_layer_more(which: int, **case: Any) -> list[Any]:

@@ -157,30 +157,16 @@ def _library(name: str, p: float, q: float, turn: float, depth: int) -> Any:
     return kernels.nngp_ntk(_rows(p, q, turn), a, depth)
 
 
-def _entries(one: Any, two: Any, both: Any) -> list[Any]:
-    """Both diagonal entries, and one more than the entry between over their mean.
-
-    So a relative error of all three is one of the diagonal.
-    """
-    with mpmath.workprec(BITS):
-        one, two, both = (mpmath.mpf(v) for v in (one, two, both))
-        return [one, two, 1 + both / mpmath.sqrt(one * two)]
-
-
-def _of(matrix: Any) -> list[Any]:
-    return _entries(*(float(matrix[i, j]) for i, j in ((0, 0), (1, 1), (0, 1))))
-
-
 def _predict(
     which: int, *, activation: str, squares: list[float], turn: float, depth: int
 ) -> list[Any]:
-    return _of(_library(activation, *squares, turn, depth)[which])
+    return pairs.entries_of(_library(activation, *squares, turn, depth)[which])
 
 
 def _measure(
     which: str, *, activation: str, squares: list[float], turn: float, depth: int
 ) -> list[Any]:
-    return _entries(*getattr(_states(activation, *squares, turn, depth), which))
+    return pairs.entries(*getattr(_states(activation, *squares, turn, depth), which))
 
 
 @lru_cache(maxsize=128)
@@ -205,7 +191,7 @@ def _by_fixed_nodes(
 def _wrong(
     which: int, *, activation: str, squares: list[float], turn: float, depth: int
 ) -> list[Any]:
-    return _of(_by_fixed_nodes(activation, *squares, turn, depth)[which])
+    return pairs.entries_of(_by_fixed_nodes(activation, *squares, turn, depth)[which])
 
 
 def _cases(name: str, depth: int, *squares: tuple[float, float]) -> list[Any]:
@@ -322,13 +308,13 @@ def _residual_states(name: str, p: float, q: float, skip: float, depth: int) -> 
 def _predict_residual(
     which: int, *, activation: str, squares: list[float], skip: float, depth: int
 ) -> list[Any]:
-    return _of(_residual(activation, *squares, skip, depth)[which])
+    return pairs.entries_of(_residual(activation, *squares, skip, depth)[which])
 
 
 def _measure_residual(
     which: int, *, activation: str, squares: list[float], skip: float, depth: int
 ) -> list[Any]:
-    return _entries(*_residual_states(activation, *squares, skip, depth)[which])
+    return pairs.entries(*_residual_states(activation, *squares, skip, depth)[which])
 
 
 def _wrong_residual(which: int, **case: Any) -> list[Any]:
@@ -397,7 +383,7 @@ def _among_many(name: str, p: float, q: float, turn: float, depth: int) -> Any:
 def _predict_many(
     which: int, *, activation: str, squares: list[float], turn: float, depth: int
 ) -> list[Any]:
-    return _of(_among_many(activation, *squares, turn, depth)[which])
+    return pairs.entries_of(_among_many(activation, *squares, turn, depth)[which])
 
 
 _MANY = grid(
