@@ -69,7 +69,7 @@ def apart(
 
 @dataclass(frozen=True)
 class ExponentialLengths:
-    """What `theory._length_tables.Lengths` gives, of c e^x + h."""
+    """What `length_tables.Lengths` gives, of c e^x + h."""
 
     scale: float
     shift: float
