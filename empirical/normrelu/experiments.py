@@ -144,7 +144,10 @@ _RESIDUAL: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
 _RESIDUAL["full"][1].update(epochs=8, seeds=(100, 101, 102, 103, 104))
 _RESIDUAL["paper"][1].update(held_out=1000, epochs=300)
 for _depths, _more in _RESIDUAL.values():
-    _more.update(data="cifar10", width=16, rates=(1e-3, 3e-3, 1e-2, 3e-2, 1e-1))
+    _more.update(data="cifar10", width=16)
+_RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+_LOWER = (1e-4, 3e-4)
+"""Rates besides, for the 110 layers of the deepest residual networks."""
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
@@ -164,10 +167,14 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
         for arm, depth in product([n for n in NAMES if n != "fixup"], depths)
     )
     depths, sizes = _RESIDUAL[scale]
-    kind = "residual"
     return dense + tuple(
         Configuration(
-            name=f"{arm}-{kind}-{depth}", arm=arm, network=kind, depth=depth, **sizes
+            name=f"{arm}-residual-{depth}",
+            arm=arm,
+            network="residual",
+            depth=depth,
+            rates=_LOWER + _RATES if depth == 110 else _RATES,
+            **sizes,
         )
         for arm, depth in product(RESIDUAL, depths)
     )
