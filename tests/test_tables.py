@@ -4,10 +4,12 @@ import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from pages import effects, tables
+from pages import effects, networks, tables
 from pages.tables import TABLES, Table
 
+from empirical.testbed.records import Draw, Draws, RunRecord
 from verify.compare import Outcome
 from verify.records import CaseRecord
 
@@ -115,3 +117,58 @@ def test_effects_are_read_from_records(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
     ]
     assert effects.effects(words, Path(), "quick") == []
+
+
+def _run(folder: Path, name: str, *networks: Draw) -> None:
+    record = RunRecord(
+        configuration={"name": name},
+        schema=1,
+        device="cpu",
+        code="0",
+        facts={"rate": 0.01},
+        draws=Draws(networks),
+    )
+    record.write(folder / f"{name}.json")
+
+
+def test_what_networks_showed_is_read_from_the_records_of_runs(tmp_path: Path) -> None:
+    own = [
+        Draw(
+            keys={"seed": seed, "lam": lam},
+            arrays={"share": [0.1 * seed, lam], **({"late": [lam]} if lam else {})},
+        )
+        for lam in (0.0, 0.5)
+        for seed in (1, 2, 3)
+    ]
+    _run(tmp_path, "one", *own)
+
+    def last(_: RunRecord, draws: Draws) -> np.ndarray:
+        return draws.series("share")[:, 0]
+
+    lines = (
+        networks.Line(("none",), "one", {"lam": 0.0}, (0.02, float("nan"), 0.25)),
+        networks.Line(("half",), "one", {"lam": 0.5}),
+    )
+    columns = (
+        networks.networks,
+        networks.fact("rate"),
+        networks.mean(last),
+        networks.interval("late", last),
+        networks.extent(last, centre=True),
+        networks.start_and_end("share", digits=1),
+    )
+    assert networks.rows(lines, columns, tmp_path) == [
+        [
+            "none",
+            "3 (0.02)",
+            "0.01",
+            "0.20 (0.2)",
+            "",
+            "0.20 (0.10 to 0.30)",
+            "0.2 / 0.0",
+        ],
+        # t = 4.303 at two degrees of freedom, times 0.1 over the root of three.
+        ["half", "3", "0.01", "0.20", "0.2 ± 0.2", "0.20 (0.10 to 0.30)", "0.2 / 0.5"],
+    ]
+    with pytest.raises(SystemExit, match=r"there is no record .*two\.json"):
+        networks.rows((networks.Line(("two",), "two"),), columns, tmp_path)
