@@ -6,7 +6,7 @@ from pathlib import Path
 from verify import paths, records
 from verify.compare import Outcome
 from verify.records import CaseRecord, Record, number
-from verify.report.numbers import as_fields, flatten
+from verify.report.numbers import as_fields, between, flatten
 
 Rows = list[list[str]]
 
@@ -172,17 +172,8 @@ def _digits(value: float, half: float) -> str:
 
 def _limits(cases: Sequence[CaseRecord]) -> str:
     """Return the limits between which the effects of the cases have to lie."""
-    shown = [_limit(case.predicted) for case in cases]
+    shown = [between(case.predicted) for case in cases]
     return shown[0] if len(set(shown)) == 1 else "; ".join(shown)
-
-
-def _limit(predicted: Sequence[float | None]) -> str:
-    least, most = (
-        None if v is None else f"{v:.3g}".replace("-", "−") for v in predicted
-    )
-    if least is None:
-        return f"at most {most}"
-    return f"at least {least}" if most is None else f"{least} to {most}"
 
 
 def _verdict(cases: Sequence[CaseRecord]) -> str:

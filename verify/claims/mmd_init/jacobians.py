@@ -289,6 +289,7 @@ def _measure_chain(*, start: str) -> Estimate:
 
 
 def _predict_chain(*, start: Any) -> Array:
+    """The mean squared norms of rows, layer by layer."""
     return mmd.jacobian_chain(_NARROW, start)
 
 
@@ -369,6 +370,7 @@ def _predict_limit(*, start: Any) -> float:
 
 
 def _at_the_goal(*, start: Any) -> float:
+    """The value where rows have norm one."""
     return 0.0
 
 
@@ -410,6 +412,7 @@ def _printed_norm(*, outputs: int, inputs: int) -> float:
 
 
 def _rows_added(*, outputs: int, inputs: int) -> float:
+    """The squared norm of the whole matrix."""
     return outputs * mmd.jacobian_row_moments(inputs).mean
 
 

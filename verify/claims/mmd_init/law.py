@@ -301,6 +301,7 @@ def _predict_covariance(*, sampler: str, inputs: str, depth: int) -> Array:
 
 
 def _weights_alone(*, sampler: str, inputs: str, depth: int) -> Array:
+    """Noise on the weights alone, not on biases."""
     return _covariance(inputs, depth, biases=0.0)
 
 

@@ -243,6 +243,7 @@ def _predict_slopes(
 def _other_estimator(
     *, count: int, bandwidths: list[float], estimator: str, seed: int
 ) -> Array:
+    """The gradient of the other estimate."""
     other: Any = "biased" if estimator == "unbiased" else "unbiased"
     return mmd.segment_mmd_gradient(_predictions(count, seed), bandwidths, other)
 
@@ -318,6 +319,7 @@ def _predict_descent(*, gamma: float, seed: int) -> Array:
 
 
 def _without_softmax(*, gamma: float, seed: int) -> Array:
+    """The gradient without the softmax's own slope."""
     return _descent(gamma, seed, slope=0.0)
 
 
@@ -380,6 +382,7 @@ def _predict_ratio(*, sizes: list[int], gamma: float) -> float:
 
 
 def _as_good(*, sizes: list[int], gamma: float) -> float:
+    """The same deviation as without sampling."""
     return 1.0
 
 

@@ -128,6 +128,7 @@ def _predict_simplex(*, classes: int, features: int, seed: int) -> list[float]:
 
 
 def _a_simplex(*, classes: int, features: int, seed: int) -> list[float]:
+    """A distance of zero, whatever the classes."""
     return [0.0, 0.0, 0.0]
 
 
@@ -306,6 +307,7 @@ def _predict_binary(*, features: int, seed: int) -> list[float]:
 
 
 def _rows_exchanged(*, features: int, seed: int) -> list[float]:
+    """The two rows exchanged."""
     h, y, w = _binary(features, seed)
     rows = nc.binary_rows(-w)
     return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]

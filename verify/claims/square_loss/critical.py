@@ -48,6 +48,7 @@ def _predict_speed(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _residual_itself(*, widths: list[int], examples: int, seed: int) -> Array:
+    """The residual itself, without the factor 2 rho."""
     p = problem(widths, examples, seed)
     return np.asarray(sl.critical_residual(p.rho, p.directions, p.x, p.labels))
 
@@ -178,6 +179,7 @@ def _predict_scaled(
 def _at_rest_anyway(
     *, depth: int, weight_decay: float, factor: float, seed: int
 ) -> list[float]:
+    """Layers at rest, whatever their norms."""
     return [0.0] * depth
 
 
@@ -287,11 +289,13 @@ def _measure_single(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _predict_single(*, widths: list[int], examples: int, seed: int) -> Array:
+    """The residual of each single example."""
     p = interpolator(widths, examples, seed)
     return np.asarray(sl.per_sample_residual(p.directions, p.x))
 
 
 def _none_left(*, widths: list[int], examples: int, seed: int) -> Array:
+    """A residual of zero for every example."""
     return np.zeros((len(widths) - 1, examples))
 
 
@@ -355,6 +359,7 @@ def _rest_all_the_same(*, widths: list[int], examples: int, seed: int) -> list[b
 
 
 def _when_it_vanishes(*, widths: list[int], examples: int, seed: int) -> list[bool]:
+    """Rest whether the bracket vanishes or not."""
     return [True, True]
 
 
@@ -502,6 +507,7 @@ def _always(*, widths: list[int], rho: float, starts: int) -> bool:
 
 
 def _never(*, widths: list[int], rho: float, starts: int) -> bool:
+    """No directions at rest."""
     return False
 
 

@@ -119,6 +119,10 @@ def _distance_by_optimiser(*, epochs: int) -> Array:
 
 
 def _distance_by_outputs(*, epochs: int, decayed: bool = True) -> Array:
+    """The distance of rho from the equilibrium of its outputs.
+
+    Wrong: The equilibrium without decay.
+    """
     made, result, learnt = _interrupted(epochs)
     g = made.network.apply(result.final, learnt.inputs)[..., 0].numpy()
     rho = networks.rho(made.network, result.final).numpy()
@@ -149,6 +153,7 @@ DISTANCE = Claim(
 
 
 def _over_all_layers(*, scale: str, data: str) -> Array:
+    """The product of all layers' norms in the place of the last one's."""
     return last(draws(DECAYED, scale, data), "product")
 
 

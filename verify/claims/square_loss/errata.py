@@ -94,6 +94,7 @@ def _norm_one(*, rows: int, columns: int, seed: int) -> list[float]:
 
 
 def _root_of_rows(*, rows: int, columns: int, seed: int) -> list[float]:
+    """The root of the number of rows."""
     directions = _unit_rows(rows, columns, seed)
     return [float(sl.norms([directions, np.ones((1, rows))])[0]), 0.0]
 

@@ -126,6 +126,7 @@ def _predict_return(*, weight_decay: float, perturbation: float) -> float:
 
 
 def _without_the_scale(*, weight_decay: float, perturbation: float) -> float:
+    """A rate of 4 lambda, without rho^2."""
     return -4.0 * weight_decay
 
 
@@ -269,6 +270,7 @@ def _predict_normalised(
 def _half_the_clock(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> Array:
+    """Half the speed on the spheres."""
     return _flow_rows(problem(widths, examples, seed), weight_decay, clock=0.5)
 
 
@@ -319,6 +321,7 @@ def _predict_clock(
 
 
 def _same_clock(*, widths: list[int], examples: int, seed: int, length: float) -> Array:
+    """The speed of vectors of length one."""
     return _predict_clock(widths=widths, examples=examples, seed=seed, length=1.0)
 
 
@@ -442,6 +445,7 @@ def _predict_growth(
 
 
 def _length_kept(*, widths: list[int], examples: int, seed: int, rate: float) -> Array:
+    """Vectors whose length stays."""
     return np.ones(len(widths) - 1)
 
 
@@ -565,6 +569,7 @@ def _multiplied(*, rows: int, columns: int, seed: int) -> Array:
 
 
 def _not_projected(*, rows: int, columns: int, seed: int) -> Array:
+    """The whole velocity, not projected across the weights."""
     weight, velocity = _motion(rows, columns, seed)
     speed, *_ = _predict_motion(rows=rows, columns=columns, seed=seed)
     return flat([np.array(speed), velocity / np.linalg.norm(weight)])
@@ -597,6 +602,7 @@ def _printed_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
 
 
 def _corrected_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
+    """The velocity projected across the direction, over the norm."""
     return _predict_motion(rows=rows, columns=columns, seed=seed)
 
 
@@ -684,6 +690,7 @@ def _predict_lengths(
 def _without_decay(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> Array:
+    """The motion of norms without decay."""
     return _predict_lengths(
         widths=widths, examples=examples, seed=seed, weight_decay=0.0
     )
@@ -783,6 +790,7 @@ def _predict_difference(*, seed: int, weight_decay: float, time: float) -> Array
 
 
 def _conserved(*, seed: int, weight_decay: float, time: float) -> Array:
+    """Differences that are conserved in spite of decay."""
     return _predict_difference(seed=seed, weight_decay=0.0, time=time)
 
 
@@ -822,6 +830,7 @@ def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:
 
 
 def _not_decayed(*, seed: int, weight_decay: float) -> Array:
+    """The flow without decay."""
     return _predict_unnormalised(seed=seed, weight_decay=0.0)
 
 

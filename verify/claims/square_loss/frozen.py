@@ -111,6 +111,7 @@ def _predict_settling(
 def _settles_without_decay(
     *, examples: int, seed: int, weight_decay: float, fraction: float
 ) -> float:
+    """The time without decay."""
     return sl.settling_time(fraction, _values(examples, seed)[0], 0.0)
 
 
@@ -222,6 +223,7 @@ def _predict_steps(
 def _one_step_later(
     *, examples: int, seed: int, reduction: str, decay: float, momentum: float
 ) -> Array:
+    """The scale one step later."""
     return _iterates(examples, seed, reduction, decay, momentum, later=1)
 
 
@@ -274,6 +276,7 @@ def _predict_stable(*, momentum: float, share: float, weight_decay: float) -> bo
 
 
 def _always_stable(*, momentum: float, share: float, weight_decay: float) -> bool:
+    """Convergence at every step size."""
     return True
 
 
@@ -446,6 +449,7 @@ def _predict_distance(
 def _distance_without_decay(
     *, examples: int, seed: int, rho: float, weight_decay: float
 ) -> list[float]:
+    """The distance without decay."""
     return _predict_distance(examples=examples, seed=seed, rho=rho, weight_decay=0.0)
 
 
@@ -503,6 +507,7 @@ def _measure_chain(
 def _predict_chain(
     *, depth: int, examples: int, seed: int, weight_decay: float
 ) -> float:
+    """The equilibrium of a chain of layers, which depends on depth."""
     x, y = _unit_products(depth, examples, seed)
     return sl.unnormalised_equilibrium(x, y, weight_decay, depth)
 
@@ -510,6 +515,7 @@ def _predict_chain(
 def _predict_as_normalised(
     *, depth: int, examples: int, seed: int, weight_decay: float
 ) -> float:
+    """Equation 5, the equilibrium of normalised networks."""
     x, y = _unit_products(depth, examples, seed)
     return sl.rho_equilibrium(x, y, weight_decay)
 

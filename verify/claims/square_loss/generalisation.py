@@ -247,6 +247,7 @@ def _bounds(kind: str, share: float, examples: int, depth: int) -> list[sl.Margi
 
 
 def _predict_errors(*, kind: str, share: float, examples: int, depth: int) -> Array:
+    """The bound with the training loss."""
     return np.array([b.total for b in _bounds(kind, share, examples, depth)])
 
 
@@ -498,6 +499,7 @@ def _solutions(*, n: int, seed: int) -> Array:
 
 
 def _gap_of_rank(*, n: int, seed: int) -> Array:
+    """The gap that is left by each layer's shape."""
     directions, _ = _orthogonal(n, seed)
     return np.array([*(sl.alignment_gap(v) for v in directions[:2]), 0.0])
 
@@ -582,6 +584,7 @@ def _predict_deviation(*, rows: int, columns: int) -> float:
 
 
 def _off_diagonal_alone(*, rows: int, columns: int) -> float:
+    """The entries off the diagonal alone."""
     return (columns - 1) / columns
 
 

@@ -59,6 +59,7 @@ def _predict_homogeneity(*, widths: list[int], examples: int, seed: int) -> Arra
 
 
 def _degree_of_the_network(*, widths: list[int], examples: int, seed: int) -> Array:
+    """The degree of the whole network, its number of layers."""
     once = _predict_homogeneity(widths=widths, examples=examples, seed=seed)
     return (len(widths) - 1) * once
 
@@ -252,6 +253,7 @@ def _printed_product(*, after: int, before: int) -> bool:
 
 
 def _only_a_single_unit(*, after: int, before: int) -> bool:
+    """Brackets that match for a single unit only."""
     return before == 1
 
 
@@ -344,6 +346,7 @@ def _predict_multiplier_at_rest(
 def _without_the_square(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
+    """The scale rho in the place of its square."""
     return weight_decay * _at_rest(widths, examples, seed, weight_decay)[2]
 
 
@@ -436,6 +439,7 @@ def _predict_directions(*, widths: list[int], examples: int, seed: int) -> Array
 
 
 def _not_projected(*, widths: list[int], examples: int, seed: int) -> Array:
+    """The gradient that is not projected onto the spheres."""
     p = problem(widths, examples, seed)
     leaves = tensors(p.directions)
     slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
@@ -491,6 +495,7 @@ def _predict_fall(
 def _only_the_scale(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
+    """The squared speed of the scale alone."""
     p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     return -(sl.rho_velocity(p.rho, f, p.labels, weight_decay) ** 2)

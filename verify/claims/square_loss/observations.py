@@ -199,6 +199,7 @@ def _no_overshoot(*, example: int) -> Array:
 
 
 def _predict_overshoot(*, example: int) -> Array:
+    """The scale where it meets its equilibrium, and at the end."""
     p, weight_decay, end = _example(example)
     flow = sl.gradient_flow(
         p.directions, p.rho, p.x, p.labels, weight_decay, t_end=end, rtol=1e-11
@@ -268,6 +269,7 @@ def _predict_curvature(
 def _passes_straight(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
+    """A path without curvature."""
     return 0.0
 
 
@@ -310,6 +312,7 @@ def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _margin_grows_with_scale(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Margins of rho in the place of 1/rho."""
     return 1.0 / _predict_margins(widths=widths, examples=examples, seed=seed)
 
 
@@ -447,6 +450,7 @@ def _predict_decay_path(*, examples: int, inputs: int, seed: int) -> Array:
 
 
 def _decay_doubled(*, examples: int, inputs: int, seed: int) -> Array:
+    """Twice the decay."""
     x, y = _integers(examples, inputs, seed)
     decays = np.array(_DECAYS[1:]) / 50.0
     path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
@@ -486,6 +490,7 @@ def _zero(*, examples: int, inputs: int, seed: int) -> float:
 
 
 def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
+    """A change of one tenth against the rule."""
     return 0.1
 
 
@@ -524,6 +529,7 @@ def _larger_margins_smaller_scale(
 
 
 def _rise_below_the_peak(*, examples: int, decay: float, delta: float) -> float:
+    """A scale that rises with the margin below the peak."""
     h = 1e-6 * delta
     y = np.ones(examples)
     ends = [sl.rho_equilibrium(d * y, y, decay) for d in (delta - h, delta + h)]
@@ -619,6 +625,7 @@ def _predict_linear(*, depth: int, weight_decay: float) -> Array:
 
 
 def _without_decay(*, depth: int, weight_decay: float) -> Array:
+    """Networks without decay."""
     return _predict_linear(depth=depth, weight_decay=0.0)
 
 
@@ -658,6 +665,7 @@ def _depends_on_the_start(*, weight_decay: float, starts: int) -> bool:
 
 
 def _depends_never(*, weight_decay: float, starts: int) -> bool:
+    """An end that never depends on the start."""
     return False
 
 
@@ -757,6 +765,7 @@ def _towards_one(*, length: float, seed: int) -> float:
 
 
 def _by_the_errors(*, length: float, seed: int) -> float:
+    """Motion in the direction that the sign of the errors gives."""
     p = _lengthened(length, seed)
     rate = sl.off_sphere_rate(p.rho, sl.outputs(p.directions, p.x), p.labels)
     return float(np.sign(rate) * np.sign(length - 1.0))

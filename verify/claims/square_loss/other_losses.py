@@ -124,6 +124,7 @@ def _predict_exponential(*, kind: str, widths: list[int], rho: float) -> list[fl
 
 
 def _of_squares(*, kind: str, widths: list[int], rho: float) -> list[float]:
+    """The multiplier of the square loss."""
     _, f, labels = _margins(kind, widths)
     return [float(sl.lagrange_multiplier(rho, f, labels))] * (len(widths) - 1)
 
@@ -186,6 +187,7 @@ def _predict_largest(*, examples: int, inputs: int, seed: int) -> float:
 
 
 def _interpolated(*, examples: int, inputs: int, seed: int) -> float:
+    """The margin of the solution that interpolates all labels."""
     return float(_of_the_square_loss(examples=examples, inputs=inputs, seed=seed)[0])
 
 
