@@ -129,7 +129,10 @@ def control_of(
     did, telling = tried(claim, cases, search)
     if claim.expected is Outcome.HOLDS:
         return did > 0, f"a wrong prediction was refuted in {did} of {telling} cases"
-    words = f"refuted in {telling} cases, and the corrected statement holds in {did} of them"
+    words = (
+        f"refuted in {telling} cases, and the corrected statement holds in"
+        f" {did} of them"
+    )
     return 0 < telling == did, words
 
 

@@ -88,11 +88,9 @@ class Table:
 
     def markdown(self) -> str:
         """Return the numbers of the file as a Markdown table."""
-        lines = [self.head, ["---"] * self.words]
-        lines[1] += ["---:"] * (len(self.head) - self.words)
-        return "\n".join(
-            f"| {' | '.join(line)} |" for line in [*lines, *self.kept()["rows"]]
-        )
+        rule = ["---"] * self.words + ["---:"] * (len(self.head) - self.words)
+        lines = [self.head, rule, *self.kept()["rows"]]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def block(self) -> re.Pattern[str]:
         """Return the pattern of its place in the document, comments included."""

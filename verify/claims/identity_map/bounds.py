@@ -117,7 +117,7 @@ def _printed_selector(*, kind: str, side: int, channels: int, kernel: int) -> fl
 
 
 def _spectral(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    """Take the spectral norm of orthonormal columns for Frobenius'."""
+    """The spectral norm in the place of Frobenius'."""
     return 1.0
 
 
@@ -248,7 +248,7 @@ def _predict_any(*, nullity: int, channels: int, delta: float) -> float:
 
 
 def _of_one(*, nullity: int, channels: int, delta: float) -> float:
-    """Count one direction, not all n."""
+    """The level of one direction, not of all n."""
     return delta / nullity
 
 
@@ -421,7 +421,7 @@ def _predict_sharp(
 def _patch_of_one_channel(
     *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
 ) -> float:
-    """Take B K for the length of a patch of C channels."""
+    """B K for the length of a patch of C channels."""
     found = _bound(kind, side, channels, kernel, scale, "printed")
     return replace(found, patch=float(kernel)).total
 
@@ -429,7 +429,7 @@ def _patch_of_one_channel(
 def _freedom_of_one_channel(
     *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
 ) -> float:
-    """Take n for the n C degrees of freedom of the weights."""
+    """The weights of one channel, n degrees of freedom and not n C."""
     found = _bound(kind, side, channels, kernel, scale, "sharp")
     one = idm.mse_bound(
         _nullity(kind, side, channels, kernel),

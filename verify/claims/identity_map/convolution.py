@@ -393,7 +393,7 @@ def _predict_mse(*, side: int, kernel: int, scale: float, draws: int) -> list[fl
 
 
 def _weights_alone(*, side: int, kernel: int, scale: float, draws: int) -> list[float]:
-    """Without the part of the identity that the image did not show."""
+    """The error without the part of the identity that was not shown."""
     image = np.random.default_rng(43).standard_normal((side, side, 1))
     small = _predict_mse(side=side, kernel=kernel, scale=1e-9, draws=draws)
     both = [

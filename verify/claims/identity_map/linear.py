@@ -448,7 +448,7 @@ def _predict_least_squares(
 def _minimum_norm(
     *, rows: int, columns: int, rank: int, outputs: int, seed: int
 ) -> Array:
-    """Forget the initial weights: right only for full column rank."""
+    """The solution of least norm, which forgets the initial weights."""
     x, y, w0 = _system(rows, columns, rank, outputs, seed)
     return idm.least_squares_weights(x, y, 0.0 * w0)
 
@@ -518,7 +518,7 @@ def _predict_descent(*, rows: int, columns: int, steps: int, seed: int) -> Array
 
 
 def _other_lemma(*, rows: int, columns: int, steps: int, seed: int) -> Array:
-    """The minimum-norm solution: Lemma 2's formula where Lemma 1's belongs."""
+    """The solution of least norm, Lemma 2 in the place of Lemma 1."""
     x, y, w0 = _conditioned(rows, columns, seed)
     return idm.least_squares_weights(x, y, 0.0 * w0)
 
@@ -705,7 +705,7 @@ def _predict_noise(*, dim: int, units: int, scale: float, draws: int) -> list[fl
 
 
 def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
-    """Without the ReLU: mean zero, variance s² ‖x‖² ‖α‖²."""
+    """The law without the ReLU, of mean zero and variance s² ‖x‖² ‖α‖²."""
     _, z = _orthogonal(dim, 5)
     readout = _readout(units)
     return [0.0, float(scale**2 * (z @ z) * (readout @ readout))]

@@ -266,7 +266,7 @@ def _predict_change(*, side: int, seed: int) -> float:
 
 
 def _of_the_new(*, side: int, seed: int) -> float:
-    """Divided by the norm of the trained weights."""
+    """Changes over the norm of the trained weights."""
     x, w0 = _one_layer(side, seed)
     trained = idm.one_layer_weights(x, w0)
     return float(np.linalg.norm(trained - w0) / np.linalg.norm(trained))

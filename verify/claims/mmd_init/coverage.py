@@ -101,7 +101,7 @@ def _predict_reach(*, classes: int, form: Any) -> float:
 
 
 def _to_the_centroid(*, classes: int, form: str) -> float:
-    """Take the distance of the centroid, which is farther than some ties."""
+    """The distance of the centroid, which is farther than some ties."""
     return math.sqrt((classes - 1) / classes)
 
 
@@ -204,7 +204,7 @@ def _predict_loss(*, classes: int, seed: int) -> float:
 
 
 def _all_at_once(*, classes: int, seed: int) -> float:
-    """Average over perturbations before the largest distance is taken."""
+    """The mean over perturbations before the largest distance is taken."""
     f = _models(classes, seed)
     return mmd.degeneracy_loss(f.reshape(1, -1, classes))
 

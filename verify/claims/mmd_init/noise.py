@@ -129,7 +129,7 @@ def _predict_projection(*, dimension: int) -> Array:
 
 
 def _flat(*, dimension: int) -> Array:
-    """A uniform number of the same variance, which is the ball of one dimension."""
+    """A uniform number of the same variance, the ball of one dimension."""
     return np.clip(0.5 + _LEVELS / np.sqrt(12.0), 0.0, 1.0)
 
 

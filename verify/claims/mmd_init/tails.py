@@ -564,7 +564,7 @@ def _predict_excess(
 def _squares_alone(
     *, variances: list[float] | None = None, t: float = 1.0, share: float = 0.0
 ) -> float:
-    """Use the normal part for large t as well, without its half."""
+    """The normal part for large t as well, without its half."""
     return math.exp(-t * t / _variable(variances, share).nu_squared)
 
 

@@ -76,7 +76,7 @@ def _predict_marginal(*, classes: int, seed: int) -> Array:
 
 
 def _angles(*, classes: int, seed: int) -> Array:
-    """Two normalised folded normals: a uniform angle, not a uniform point."""
+    """Two normalised folded normals, which make a uniform angle."""
     t = _thresholds(classes)
     return 2.0 / np.pi * np.arctan(t / (1.0 - t))
 
@@ -180,7 +180,7 @@ def _predict_discrepancy(
 def _root(
     *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
 ) -> Array:
-    """Take the name for what it says elsewhere, a distance and not its square."""
+    """The distance in the place of its square."""
     found = _predict_discrepancy(
         classes=classes, sizes=sizes, bandwidths=bandwidths, seed=seed
     )

@@ -94,7 +94,7 @@ def _predict_turning(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _tangent_kernel(*, widths: list[int], examples: int, seed: int) -> Array:
-    """Take the usual tangent kernel, of weights that leave their spheres."""
+    """The usual tangent kernel, of weights that leave their spheres."""
     p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     along = (len(widths) - 1) * (f @ (p.labels - p.rho * f)) * f
@@ -232,7 +232,7 @@ def _predict_error(
 def _over_the_square(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    """Divide by the squared norm of the outputs, which is below one."""
+    """The error over the squared norm of the outputs, below one."""
     found = _predict_error(
         widths=widths, examples=examples, seed=seed, weight_decay=weight_decay
     )
@@ -422,7 +422,7 @@ def _at_least_one(**case: Any) -> float:
 
 
 def _both_by_their_size(**case: Any) -> float:
-    """Ask a factor of root two of each."""
+    """A factor of root two for each class."""
     return 2.0
 
 

@@ -65,7 +65,7 @@ def predict_ends(family: str, *, scale: str, data: str) -> Array:
 
 
 def _with_decay_as_it_stands(*, scale: str, data: str) -> Array:
-    """Take the optimiser's weight decay itself for the penalty."""
+    """The optimiser's weight decay in the place of the penalty."""
     decay = configuration("wn-decay", scale, data).recipe.weight_decay
     return _equilibria("wn-decay", scale, data, decay)
 

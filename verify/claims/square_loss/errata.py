@@ -31,7 +31,7 @@ def _same(*, first: str, second: str) -> list[int]:
 
 
 def _counted(*, first: str, second: str) -> list[int]:
-    """Count by hand: matrices, or kernels of 3 x 3 with a stride of two."""
+    """Weights counted by hand, of kernels of 3 x 3 with a stride of two."""
     named = {c.name: c.network for c in configurations("paper")}
 
     def count(network: Any) -> int:

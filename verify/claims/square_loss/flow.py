@@ -66,7 +66,7 @@ def _predict_drift(
 def _half_as_fast(
     *, widths: list[int], examples: int, seed: int, length: float
 ) -> Array:
-    """Forget that a squared length moves by twice its vector's motion."""
+    """Half of the rate."""
     return 0.5 * _predict_drift(
         widths=widths, examples=examples, seed=seed, length=length
     )
@@ -189,7 +189,7 @@ def _no_rise(
 def _falls_by_half(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> Array:
-    """Let every interval halve the loss."""
+    """A loss that every interval halves."""
     return np.array([-0.5, -0.5])
 
 
@@ -393,7 +393,7 @@ def _predict_longer(*, widths: list[int], seed: int, length: float) -> Array:
 
 
 def _clock_of_all(*, widths: list[int], seed: int, length: float) -> Array:
-    """Let the scale's clock slow down with the directions'."""
+    """A scale whose clock slows down with the directions'."""
     found = _longer_flow(widths, seed, 1.0, length**-2.0)
     found[:, 3 : 2 + len(widths)] *= length
     return found
@@ -493,7 +493,7 @@ def _as_whole_matrices(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _row_by_row(*, widths: list[int], examples: int, seed: int) -> Array:
-    """Project the slope of each row across that row."""
+    """Slopes projected row by row."""
     p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     slopes = sl.weighted_gradients(
@@ -738,7 +738,7 @@ def _predict_weights(
 def _decay_of_an_optimiser(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> Array:
-    """Take the decay for that of an optimiser: half of the penalty's."""
+    """An optimiser's decay, half of the penalty's."""
     return _predict_weights(
         widths=widths, examples=examples, seed=seed, weight_decay=0.5 * weight_decay
     )

@@ -52,7 +52,7 @@ def _predict_trajectory(
 def _half_the_rate(
     *, examples: int, seed: int, rho0: float, weight_decay: float, times: list[float]
 ) -> Array:
-    """Use exp(-At), the rate of a loss with a factor one half."""
+    """exp(-A t), the rate of a loss with a factor of one half."""
     f, y = _values(examples, seed)
     return sl.rho_trajectory(0.5 * np.array(times), rho0, f, y, weight_decay)
 
@@ -330,7 +330,7 @@ def _predict_settled(
 def _decay_as_it_stands(
     *, examples: int, seed: int, reduction: str, decay: float, momentum: float
 ) -> float:
-    """Take the optimiser's weight decay for the paper's penalty."""
+    """The optimiser's weight decay in the place of the penalty."""
     f, y = _values(examples, seed)
     return sl.rho_equilibrium(f, y, decay)
 
@@ -390,7 +390,7 @@ def _predict_batches(*, examples: int, batch: int, seed: int, decay: float) -> f
 
 
 def _as_of_all(*, examples: int, batch: int, seed: int, decay: float) -> float:
-    """Take half the weight decay, which is right for the sum over all examples."""
+    """Half of the weight decay, which is right for a sum of all losses."""
     f, y = _values(examples, seed)
     return sl.rho_equilibrium(f, y, sl.torch_scale("sum", decay, examples, 1.0).penalty)
 
@@ -584,7 +584,7 @@ def _predict_roots(
 def _nothing_collapses(
     *, depth: int, examples: int, seed: int, weight_decay: float
 ) -> list[float]:
-    """Let zero repel, as in networks of two layers."""
+    """Zero repels, as in networks of two layers."""
     found = _predict_roots(
         depth=depth, examples=examples, seed=seed, weight_decay=weight_decay
     )

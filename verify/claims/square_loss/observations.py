@@ -98,7 +98,7 @@ def _not_falling(
 def _never_slower(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    """Let the scale keep its first speed until it meets the equilibrium."""
+    """A scale that keeps its first speed until it meets the equilibrium."""
     p = _start(widths, examples, seed, rho=0.01)
     f = sl.outputs(p.directions, p.x)
     return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
@@ -152,7 +152,7 @@ def _one(*, widths: list[int], examples: int, seed: int, weight_decay: float) ->
 def _half_the_drift(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    """Lose a factor of two, as with the rate 4 A for 2 A."""
+    """Half of the drift, a rate of 4 A in the place of 2 A."""
     return 0.5
 
 
@@ -373,7 +373,7 @@ def _of_interpolator(*, margin: str) -> float:
 
 
 def _of_support_vectors(*, margin: str) -> float:
-    """Interpolate the first two points alone: the third lies beyond their margin."""
+    """The first two points interpolated alone."""
     rows, labels = _three_points(20)
     x = np.array([[float(v) for v in row] for row in rows])[:2]
     solution = sl.ridge_solution(x, np.array(labels[:2], dtype=np.float64), 0.0)
@@ -714,7 +714,7 @@ def _predict_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
 
 
 def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
-    """Let solutions be isolated, as with as many equations as weights."""
+    """Isolated solutions, as with as many equations as weights."""
     count = sum(a * b for a, b in itertools.pairwise(widths))
     return [count, 0]
 

@@ -46,7 +46,7 @@ def _predict_size(*, widths: list[int], seed: int) -> float:
 
 
 def _without_halves(*, widths: list[int], seed: int) -> float:
-    """Let ReLU keep the whole length."""
+    """ReLUs that keep the whole length."""
     return 1.0
 
 
@@ -285,7 +285,7 @@ def _predict_entries(*, rows: int, columns: int) -> float:
 
 
 def _of_the_diagonal(*, rows: int, columns: int) -> float:
-    """Take the variance of the diagonal entries."""
+    """The variance of the diagonal entries."""
     return 2.0
 
 

@@ -54,7 +54,7 @@ def _predict_least(*, examples: int, inputs: int, part: float) -> float:
 
 
 def _shrunk(*, examples: int, inputs: int, part: float) -> float:
-    """Shrink the interpolator, without turning it."""
+    """The interpolator made smaller, without being turned."""
     return examples * (1.0 - part) ** 2
 
 
