@@ -96,6 +96,10 @@ MMD_INIT = {
     "mmd/tab1-updates": "that gain at N = 5 less at N = 40, after 10 updates",
     "mmd/tab1-steps": "that gain at N = 40 after 10 updates less after 80",
     "mmd/tab1-labels": "N = 5: accuracy without pre-training less random labels",
+    "mmd/tab1-best": (
+        "accuracy: learned start less random labels, less batch norm, less both;"
+        " each at N = 5, 10, 20, 40"
+    ),
     "mmd/tab1-bn": "N = 5: accuracy without batch normalisation less with it",
     "mmd/tab1-bn-many": "N = 40: accuracy with batch normalisation less without",
     "mmd/tab2-cells": "spread over tasks: none less learned; N = 5, 10, 20, 40",
