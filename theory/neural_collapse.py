@@ -192,7 +192,7 @@ def nc3(features: Any, labels: Any, weights: Any) -> float:
 
 
 def nc4(features: Any, labels: Any, weights: Any, biases: Any = None) -> float:
-    r"""Return the share of examples that the classifier and the nearest mean part.
+    r"""Return the share of examples on which classifier and nearest mean disagree.
 
     .. math:: \frac1n \#\big\{ i : \arg\max_c \langle w_c, h_i\rangle + b_c
         \ne \arg\min_c \|h_i - \mu_c\| \big\}

@@ -42,7 +42,7 @@ BY_CHANCE = 1e-3
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came of a claim's trials.
+    """Results of a claim's trials.
 
     Attributes
     ----------

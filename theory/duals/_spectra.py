@@ -65,7 +65,7 @@ class Spectrum:
 
     @property
     def gap(self) -> float:
-        """Ends the first of the `Panels` where all but exp(-8) of the last wave counts."""
+        """Return the end of the first panel, where the last wave has fallen to exp(-8)."""
         return 4.0 * LAYER / math.sqrt(max(float(self.square[-1]), 1.0))
 
     def __call__(self, t: Array) -> Array:

@@ -105,14 +105,14 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What names it as long as its function has this expression."""
+        """Name that stays as long as its function contains this expression."""
         nth = f" ({self.nth + 1})" if self.nth else ""
         where = f"{self.file}:{self.function}"
         return f"{where} {self.operator}: {self.before} -> {self.after}{nth}"
 
     @property
     def package(self) -> str:
-        """Which of `PACKAGES` it is in."""
+        """The one of `PACKAGES` that contains it."""
         return next(p for p in PACKAGES if self.file.startswith(f"{p}/"))
 
     @property

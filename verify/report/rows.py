@@ -51,7 +51,7 @@ class Row:
 
     @property
     def scales(self) -> tuple["Row", ...]:
-        """Of it and the published ones, those that have a record."""
+        """Rows that have a record: its own and the published ones."""
         every = (self, *self.published)
         return tuple(row for row in every if row.record is not None)
 

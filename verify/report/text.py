@@ -32,7 +32,7 @@ WIDE = 120
 
 
 def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
-    """Return what is not settled, a line a claim by paper and chapter, and the counts.
+    """Return unsettled claims, a line a claim by paper and chapter, and the counts.
 
     Parameters
     ----------

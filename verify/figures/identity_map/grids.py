@@ -36,7 +36,7 @@ def _two(value: Any) -> str:
 
 
 def outputs(group: Group) -> list[Array | str]:
-    """Return what the first draw makes of each image, or that it diverged."""
+    """Return the first network's output for each image, or that it diverged."""
     if group.diverged[0]:
         return ["diverged"] * len(group.fact("predictions/images"))
     return [group.run.image(p) for p in group.first("predictions/outputs")]
