@@ -175,7 +175,7 @@ class Perturbed(Task):
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take what `state` returned."""
+        """Restore what `state` returned."""
         for generator, numbers in zip(self.noise, state["noise"], strict=True):
             generator.set_state(numbers.cpu())
         self.escalations = Escalations(*state["escalations"])
