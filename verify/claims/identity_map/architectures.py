@@ -72,7 +72,7 @@ def _predict_identity(
 def _half_lost(
     *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
 ) -> list[str]:
-    """What is left of the image when signs are not split."""
+    """The part of the image that is left if signs are not split."""
     return _bits(np.maximum(_images(channels, side, seed), 0.0))
 
 

@@ -128,7 +128,7 @@ def _by_rows(*, widths: list[int], seed: int) -> Array:
 
 
 def _by_layers(*, widths: list[int], seed: int) -> Array:
-    """The product of the layers' norms, which ReLU shortens."""
+    """The product of the layers' norms, since ReLU makes nothing longer."""
     weights, _, x = _example(widths, seed)
     below = math.prod(float(torch.linalg.matrix_norm(w, 2)) for w in weights[:-1])
     return np.tile((below * weights[-1].norm(dim=1)).numpy(), len(x))

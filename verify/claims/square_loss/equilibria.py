@@ -60,7 +60,10 @@ def _ends(family: str, *, scale: str, data: str) -> Array:
 
 
 def predict_ends(family: str, *, scale: str, data: str) -> Array:
-    """Return where theory lets the scales of a family rest, by draw."""
+    """Return the equilibrium of the scale for each network of a family.
+
+    Wrong: Equation 5, as for normalised networks.
+    """
     return _equilibria(family, scale, data, _penalty(family, scale, data))
 
 

@@ -373,7 +373,7 @@ def _of_interpolator(*, margin: str) -> float:
 
 
 def _of_support_vectors(*, margin: str) -> float:
-    """The first two points interpolated alone."""
+    """The interpolator of the first two points alone."""
     rows, labels = _three_points(20)
     x = np.array([[float(v) for v in row] for row in rows])[:2]
     solution = sl.ridge_solution(x, np.array(labels[:2], dtype=np.float64), 0.0)
