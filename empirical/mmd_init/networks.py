@@ -66,7 +66,7 @@ def as_module(
     True
     """
     parts: list[nn.Module] = []
-    # There modules draw nothing from the global generator.
+    # On this device modules draw no weights from the global generator.
     with torch.device("meta"):
         for fan, out in pairwise(network.widths):
             parts.append(nn.Linear(fan, out))

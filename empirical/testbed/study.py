@@ -138,7 +138,7 @@ class Study(Generic[Item]):
         try:
             data = self.data(configuration, setting)
         except (FileNotFoundError, ValueError):
-            # Records are read where the data are not; training says what is wrong.
+            # Records can be read without the data; training reports that they are missing.
             data = None
         return identity(
             configuration, device=setting.device, schema=self.schema, data=data

@@ -235,7 +235,7 @@ def _walk(node: ast.AST, place: _Place, checks: frozenset[str]) -> Iterator[_Pla
         body = name == "body"
         here = replace(
             place,
-            # Defaults are of the place around a function.
+            # Default values are evaluated outside the function.
             function=inside if body else place.function,
             called=place.called or (calls and body),
             compared=isinstance(node, ast.Compare)

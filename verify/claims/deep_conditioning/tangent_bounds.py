@@ -76,7 +76,7 @@ def _wrong_maximum(
 def _ratios(most: int = 40) -> Any:
     from hypothesis import strategies as st
 
-    # Close to the quadratic, where the maximum is; and anything.
+    # Activations close to the quadratic, which attains the maximum, and any others.
     near = st.tuples(
         st.floats(0.01, 0.9),
         st.lists(st.floats(-4.0, 0.0), min_size=1, max_size=5),

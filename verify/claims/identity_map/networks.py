@@ -249,7 +249,7 @@ def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
     )
     x = normal(3, 2, 3, 4, seed=[34])
     y = normal(2, 2, 3, 4, seed=[35]) if cross else None
-    # Of one budget all at once, of the other one input at a time.
+    # The large budget takes all inputs at once, the small one input at a time.
     found: list[float] = []
     for most in (2**28, 1000):
         kernels = ntk_by_jacobian(

@@ -43,7 +43,7 @@ def _one(scheme: str, shape: list[int], g: torch.Generator, *, wrong: bool) -> T
         ),
     }
     if scheme == "orthogonal":
-        # Of the taller matrix, columns or rows: orthonormal whichever are fewer.
+        # Orthonormal columns of the taller matrix: of rows and columns, the fewer ones.
         tall = torch.empty(max(shape[0], into), min(shape[0], into)).double()
         nn.init.orthogonal_(tall, generator=g)
         return (tall if shape[0] >= into else tall.T).reshape(shape)

@@ -165,7 +165,7 @@ def _descended(
 
 
 def _rate_of(reduction: str, examples: int) -> float:
-    # Below the stability limit for outputs of size one, and not so far.
+    # Somewhat below the stability limit for outputs of size one.
     per_sum = 0.3 / examples
     scale = {"mean": examples, "sum": 1, "half-mean": 2 * examples}[reduction]
     return per_sum * scale
