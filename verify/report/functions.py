@@ -44,7 +44,7 @@ def tried(claim: Claim, record: Record) -> str:
 def _share(part: int, whole: int) -> str:
     if part != whole or whole == 0:
         return f"{part} of {whole} cases"
-    return "the only case" if whole == 1 else f"all {whole} cases"
+    return {1: "the only case", 2: "both cases"}.get(whole, f"all {whole} cases")
 
 
 def places(claim: Claim) -> dict[str, str]:
