@@ -1,6 +1,7 @@
 """Numbers in documents come from files that a command wrote, and are not out of date."""
 
 import dataclasses
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,6 +28,54 @@ def test_a_document_says_what_was_measured(table: Table) -> None:
 @pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
 def test_numbers_are_not_older_than_what_they_are_of(table: Table) -> None:
     assert table.kept()["digest"] == table.digest, AGAIN.format(table.name)
+
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/findings/*.md")
+TYPED = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+WRITTEN = re.compile(r"<!-- (.*): start -->.*?<!-- \1: end -->", re.DOTALL)
+DATED = re.compile(r"\b\d{1,2} [A-Z][a-z]+ 20\d\d\b")
+
+
+def typed_without_date(text: str) -> list[str]:
+    """Return the headings of tables of measured numbers that nothing tells the age of.
+
+    Protocols and promises state limits, which are typed.
+    """
+    found: list[str] = []
+    for section in re.split(r"^#", WRITTEN.sub("", text), flags=re.MULTILINE):
+        for table in TYPED.finditer(section):
+            head, rule, *lines = table[0].splitlines()
+            limits = "smallest effect" in head or "error |" in head
+            # Words stand to the left, numbers to the right.
+            numbers = "--:" in rule and any(re.search(r"\d\.\d", n) for n in lines)
+            measured = numbers or any("±" in line for line in lines)
+            if measured and not limits and not DATED.search(section):
+                found.append(head)
+    return found
+
+
+def test_measured_numbers_are_written_by_a_command_or_dated() -> None:
+    pages = [page for names in PAGES for page in tables.ROOT.glob(names)]
+    assert len(pages) > 25
+    found = {
+        str(page.relative_to(tables.ROOT)): heads
+        for page in pages
+        if (heads := typed_without_date(page.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+
+
+def test_a_typed_table_without_a_date_is_found() -> None:
+    table = "| what | s |\n| --- | ---: |\n| all | 0.5 |\n"
+    assert typed_without_date(f"# Speed\n\n{table}") == ["| what | s |"]
+    assert typed_without_date(f"On 1 May 2026.\n\n# Speed\n\n{table}") != []
+    assert typed_without_date(f"# Speed\n\nOn 1 May 2026.\n\n{table}") == []
+    written = f"<!-- x: start -->\n{table}<!-- x: end -->\n"
+    assert typed_without_date(f"# Speed\n\n{written}") == []
+    assert (
+        typed_without_date("| claim | smallest effect |\n| --- | --- |\n| a | 0.5 |")
+        == []
+    )
 
 
 @pytest.fixture
