@@ -92,8 +92,8 @@ def nc1(features: Any, labels: Any) -> float:
 def nc2(features: Any, labels: Any) -> Simplex:
     r"""Return how far the centred class means are from a simplex.
 
-    Of ``mu_c - mu_G``. For two classes all three are 0 by construction, as the centred
-    means are opposite: only C >= 3 tests anything.
+    The vectors are ``mu_c - mu_G``. For two classes all three numbers are 0 by
+    construction, since the centred means are opposite: only C >= 3 tests anything.
 
     Parameters
     ----------

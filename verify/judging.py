@@ -174,7 +174,7 @@ def derived(claim: Claim, record: Record) -> Record:
 
 
 def checked(claim: Claim, record: Record, profile: Profile) -> Record:
-    """Return a current record as its numbers have it, whatever it says of itself.
+    """Return a current record once what it says follows from its numbers.
 
     Raises
     ------

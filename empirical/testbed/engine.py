@@ -351,7 +351,7 @@ class _Here:
         return 1
 
     def stop(self, reason: str) -> None:
-        """Nothing runs between tasks; the one that runs is looked after."""
+        """Do nothing: no task waits here, and the running one stops by itself."""
 
     def drop(self) -> None:
         self._held = None

@@ -118,7 +118,7 @@ def judged(
     workers: int,
     before: Mapping[str, Verdict] | None = None,
 ) -> Iterator[Verdict]:
-    """Run claims against mutations; yield each verdict as it is there.
+    """Run claims against mutations; yield verdicts as they come.
 
     The claim that noticed a mutation the last time is asked first.
     """

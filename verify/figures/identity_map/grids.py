@@ -318,7 +318,7 @@ def upper(run: Run) -> "Figure":
 
 
 def variants(runs: Sequence[Run], name: str = "") -> list[tuple[str, Group]]:
-    """Return every group of runs with what tells it apart, for the rows of a grid."""
+    """Return every group of runs with its label, for the rows of a grid."""
     several = len({run.layers for run in runs}) > 1
     return [
         (
