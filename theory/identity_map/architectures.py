@@ -158,10 +158,10 @@ def relu_shrink(scheme: str, fan_in: int, fan_out: int) -> float:
     .. math:: \sqrt{f_i\,s^2/2}
 
     Weights are independent with variance s^2 = `initial_variance`; the signal is a
-    symmetric one whose negative half the previous ReLU dropped. One for Kaiming. At the printed default
-    a 128-channel 5 x 5 net shrinks signals by ``1 / sqrt(2 f_o) = 0.0125`` a layer, and
-    20 layers of it reach 1e-37 (ID-Err6). For orthogonal weights it is exact in the mean
-    over rotations.
+    symmetric one whose negative half the previous ReLU dropped. The factor is one for
+    Kaiming. At the printed default a 128-channel 5 x 5 net shrinks signals by
+    ``1 / sqrt(2 f_o) = 0.0125`` a layer, and 20 layers of it reach 1e-37 (ID-Err6). For
+    orthogonal weights it is exact in the mean over rotations.
 
     Parameters
     ----------
