@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from theory import _spheres, depth_maps, kernels
 from theory import activations as act
+from theory import depth_maps, kernels
+from theory._recursion import spheres
 
 Array = npt.NDArray[np.float64]
 N, D, DEPTH, ROUNDS = 2000, 100, 1000, 5
@@ -46,7 +47,7 @@ def seconds(function: Callable[[], object]) -> float:
 
 def forget() -> None:
     """Empty the caches of tables, as in a new process."""
-    _spheres.sphere.cache_clear()
+    spheres.sphere.cache_clear()
     depth_maps._of_layer.cache_clear()
 
 

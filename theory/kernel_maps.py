@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory._layers import Layers, Network
-from theory._spheres import Sphere, sphere
+from theory._recursion.layers import Layers, Network
+from theory._recursion.spheres import Sphere, sphere
 
 Array = npt.NDArray[np.float64]
 

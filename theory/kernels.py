@@ -16,8 +16,8 @@ with (u, v) Gaussian of covariance :math:`\Sigma^{(l)}`; the NNGP kernel is
 :math:`T^{(L+1)}`. On a sphere, and for homogeneous activations everywhere, both are
 functions of the input correlation, tabulated once for all layers (`theory.depth_maps`)
 and read off once for each pair: the cost of a matrix does not grow with depth. For
-inputs of other lengths the table has both lengths as well (`theory._uneven`), but for pairs
-near +-1, which go through the layers one by one.
+inputs of other lengths the table has both lengths as well, but for pairs near +-1, which
+go through the layers one by one (`theory._recursion`).
 """
 
 from collections.abc import Iterable
@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, matrices
-from theory._kernel_matrices import Rows, chosen, kernels, normed
-from theory._layers import Layer as Layer
-from theory._layers import Layers, Network
-from theory._spheres import homogeneity as homogeneity
+from theory._recursion.kernel_matrices import Rows, chosen, kernels, normed
+from theory._recursion.layers import Layer as Layer
+from theory._recursion.layers import Layers, Network
+from theory._recursion.spheres import homogeneity as homogeneity
 from theory.kernel_maps import nngp_map as nngp_map
 from theory.kernel_maps import ntk_map as ntk_map
 from theory.regression import Prediction as Prediction

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from theory import _checks
-from theory._kernel_matrices import Rows, chosen, kernels, normed
-from theory._layers import Layers, Network
+from theory._recursion.kernel_matrices import Rows, chosen, kernels, normed
+from theory._recursion.layers import Layers, Network
 
 Array = npt.NDArray[np.float64]
 

@@ -135,8 +135,11 @@ _SIZES["full"][1].update(tests=100, held_out=80)
 _SIZES["paper"][1].update(side=None, per_class=5000, tests=1000, held_out=1000)
 _RESIDUAL: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "small": ((), {}),
-    "full": ((20,), {"side": 16, "per_class": 400, "tests": 100, "held_out": 80}),
-    "paper": ((20, 110), {"side": None, "per_class": 5000, "tests": 1000}),
+    "full": (
+        (20, 32, 110),
+        {"side": 16, "per_class": 400, "tests": 100, "held_out": 80},
+    ),
+    "paper": ((20, 32, 110), {"side": None, "per_class": 5000, "tests": 1000}),
 }
 _RESIDUAL["full"][1].update(epochs=8, seeds=(100, 101, 102, 103, 104))
 _RESIDUAL["paper"][1].update(held_out=1000, epochs=300)
@@ -152,7 +155,7 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     >>> [c.name for c in configurations("small")][:2]
     ['normrelu-depth-16', 'normrelu-depth-32']
     >>> configurations("full")[-1].name
-    'fixup-residual-20'
+    'fixup-residual-110'
     """
     check_scale(scale)
     depths, sizes = _SIZES[scale]

@@ -282,7 +282,7 @@ def test_every_scale_has_every_arm_at_two_depths(scale):
     assert {c.arm for c in dense} == set(DENSE)
     assert len(dense) == 2 * len(DENSE)
     residual = [c for c in found if c.network == "residual"]
-    depths = {"small": [], "full": [20], "paper": [20, 110]}[scale]
+    depths = [] if scale == "small" else [20, 32, 110]
     assert [c.depth for c in residual] == depths * len(RESIDUAL)
     assert {c.arm for c in residual} == (set(RESIDUAL) if depths else set())
 

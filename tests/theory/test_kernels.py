@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theory import _length_tables, _slope_tables, gaussian, kernels
 from theory import activations as act
-from theory._exponential_lengths import ExponentialLengths
+from theory import gaussian, kernels
+from theory._recursion import length_tables, slope_tables
+from theory._recursion.exponential_lengths import ExponentialLengths
 
 TOLERANCE = 1e-12
 RHOS = (-1.0, -1 + 1e-15, -0.99, -0.3, -1e-3, 0.0, 1e-8, 0.2, 0.9, 1 - 1e-12, 1.0)
@@ -542,7 +543,7 @@ def test_parallel_rows_of_lengths_far_apart(lengths):
 
     with mpmath.workdps(40):
         true = 1 - sine(0, 1) / mpmath.sqrt(sine(0, 0) * sine(1, 1))
-        (found,) = _length_tables.turned(
+        (found,) = length_tables.turned(
             act.erf, math.log(lengths[0]), np.array([math.log(lengths[1] / lengths[0])])
         )
         assert abs(found / true - 1) <= 1e-13
@@ -726,12 +727,12 @@ def test_oscillations_beyond_the_order_of_a_series_are_seen() -> None:
     a = act.from_function(lambda v: v + 0.01 * np.sin(150.0 * v))
     lengths = np.array([1.0, 1.2])
     with pytest.raises(ValueError, match=r"^kernels: `x` must .* oscillates so often"):
-        _slope_tables.Slopes.at(a, (0.0, 0.2), start=0.0)
+        slope_tables.Slopes.at(a, (0.0, 0.2), start=0.0)
     # Resolved: E s'(u) s'(v) = 1 + c (e_u + e_v) + c^2 e_u e_v cosh(9 r_u r_v cos t).
     t = np.array([0.01, 0.5, 1.5])
     for often, size in ((3.0, 0.1), (40.0, 0.01)):
         b = act.from_function(lambda v, w=often, c=size: v + c * np.sin(w * v))
-        build = _slope_tables._by_series(b, lengths)
+        build = slope_tables._by_series(b, lengths)
         assert build is not None
         c, q = often * size, often**2
         e = np.exp(-0.5 * q * lengths**2)

@@ -4,18 +4,18 @@ import mpmath
 import numpy as np
 import pytest
 
-from theory import _deep_tables as deep
-from theory import _length_families as families
-from theory import _linear_pieces as linear
-from theory import _orthants as orthants
-from theory import _series_tables as tables
 from theory import activations as act
 from theory import kernels
-from theory._angles import TURNS, Angles
-from theory._layer_recursion import Stack
-from theory._layers import Layer
-from theory._length_tables import Interval, Lengths
-from theory._row_series import RowSeries
+from theory._recursion import deep_tables as deep
+from theory._recursion import length_families as families
+from theory._recursion import linear_pieces as linear
+from theory._recursion import orthants
+from theory._recursion import series_tables as tables
+from theory._recursion.angles import TURNS, Angles
+from theory._recursion.layers import Layer
+from theory._recursion.length_tables import Interval, Lengths
+from theory._recursion.recursion import Stack
+from theory._recursion.row_series import RowSeries
 from theory.depth_maps import DepthMap
 
 NAMES = ("silu", "selu", "hard_tanh", "hard_swish")

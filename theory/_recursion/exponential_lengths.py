@@ -69,7 +69,7 @@ def apart(
 
 @dataclass(frozen=True)
 class ExponentialLengths:
-    """Maps of lengths of c e^x + h; see `theory._length_tables.Lengths`."""
+    """Maps of lengths of c e^x + h; see `length_tables.Lengths`."""
 
     scale: float
     shift: float

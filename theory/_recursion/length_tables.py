@@ -26,8 +26,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from theory import _short_rows as short_rows
 from theory import gaussian, meshes
+from theory._recursion import short_rows
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.base import split
 from theory.duals._planes import chebyshev

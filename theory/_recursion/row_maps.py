@@ -1,6 +1,6 @@
 r"""What a layer does to rows by themselves, and to pairs from the means of their slopes.
 
-With :math:`\lambda` the distance of two rows of one direction (`theory._length_tables`),
+With :math:`\lambda` the distance of two rows of one direction (`length_tables`),
 :math:`m_i = E\,s(r_i Z) / r_i'` and :math:`f_i = r_i / r_i'`, a pair goes to
 
 .. math::
@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import activations, gaussian
-from theory._exponential_lengths import ExponentialLengths
-from theory._length_tables import Lengths
-from theory._rows import Index, LogLengths
-from theory._wave_lengths import WaveLengths
+from theory._recursion.exponential_lengths import ExponentialLengths
+from theory._recursion.length_tables import Lengths
+from theory._recursion.rows import Index, LogLengths
+from theory._recursion.wave_lengths import WaveLengths
 from theory.activations import Activation
 from theory.activations.base import split
 from theory.grids import CLOSE
@@ -35,7 +35,7 @@ LITTLE = 0.02
 
 WIDE = 0.5
 """Difference over which 16 nodes integrate what is analytic beside it, as in
-`theory._length_tables`."""
+`length_tables`."""
 
 
 def settled(after: Array, delta: Array) -> tuple[Array, Array]:

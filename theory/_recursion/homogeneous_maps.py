@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory._row_maps import Pairs, settled
-from theory._rows import Index, LogLengths
+from theory._recursion.row_maps import Pairs, settled
+from theory._recursion.rows import Index, LogLengths
 from theory.activations import Activation, pair
 from theory.grids import CLOSE
 

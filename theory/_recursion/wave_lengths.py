@@ -11,7 +11,7 @@ are
    f^2 = \tfrac12 (1 - e^{-r^2})^2, \quad
    k = \tfrac12 e^{-\delta^2/2} (1 - e^{-r o})^2,
 
-:math:`\delta = o - r`; their distance is that of `theory._exponential_lengths`.
+:math:`\delta = o - r`; their distance is that of `exponential_lengths`.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from theory._exponential_lengths import apart, gram_of_short
+from theory._recursion.exponential_lengths import apart, gram_of_short
 
 Array = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def _gram(r: Array, o: Array, delta: Array) -> Array:
 
 @dataclass(frozen=True)
 class WaveLengths:
-    """Maps of lengths of c sin x + h or c cos x + h; see `_length_tables.Lengths`."""
+    """Maps of lengths of c sin x + h or c cos x + h; see `length_tables.Lengths`."""
 
     scale: float
     shift: float

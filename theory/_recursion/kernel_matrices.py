@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, matrices
-from theory import _uneven as uneven
-from theory._layer_recursion import Stack
-from theory._layers import Layers
-from theory._spheres import homogeneity, sphere, within
+from theory._recursion import uneven
+from theory._recursion.layers import Layers
+from theory._recursion.recursion import Stack
+from theory._recursion.spheres import homogeneity, sphere, within
 
 Array = npt.NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from theory._layers import Layer, Layers
-from theory._length_families import Family, families
+from theory._recursion.layers import Layer, Layers
+from theory._recursion.length_families import Family, families
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.base import split
 from theory.depth_maps import DepthMap

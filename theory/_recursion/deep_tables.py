@@ -14,10 +14,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from theory._angles import Angles
-from theory._layer_recursion import Recursion, Stack
-from theory._length_tables import Interval
-from theory._rows import Index, LogLengths
+from theory._recursion.angles import Angles
+from theory._recursion.length_tables import Interval
+from theory._recursion.recursion import Recursion, Stack
+from theory._recursion.rows import Index, LogLengths
 from theory.activations.function import ODD
 from theory.duals._planes import chebyshev
 

@@ -16,8 +16,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from theory import _orthants as orthants
 from theory import gaussian
+from theory._recursion import orthants
 from theory.activations import PiecewisePolynomial
 
 Array = npt.NDArray[np.float64]

@@ -1,6 +1,6 @@
 r"""Hermite series of slopes interpolated in the logarithm of the length.
 
-The coefficients of `theory._row_series` are analytic in the log length wherever kinks are,
+The coefficients of `row_series` are analytic in the log length wherever kinks are,
 and the covariance of s(r Z) and s(o Z) is in both, if none is but at zero: they are
 integrated at the Chebyshev nodes of cells of width one, once for an activation, whatever
 the rows, the layer and the network.
@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from theory._length_tables import Interval, rule_of
-from theory._row_series import NOTHING, RowSeries
+from theory._recursion.length_tables import Interval, rule_of
+from theory._recursion.row_series import NOTHING, RowSeries
 from theory.activations import Activation
 from theory.duals._planes import chebyshev
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from theory._length_tables import REACH, Interval, rule_of
-from theory._linear_pieces import from_right_angle, mean_slope
-from theory._row_series import RowSeries
-from theory._rows import Index, distinct
+from theory._recursion.length_tables import REACH, Interval, rule_of
+from theory._recursion.linear_pieces import from_right_angle, mean_slope
+from theory._recursion.row_series import RowSeries
+from theory._recursion.rows import Index, distinct
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations._engines import PANELS
 from theory.duals._panels import Panels

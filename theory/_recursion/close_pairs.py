@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
-from theory._length_tables import rule_of
+from theory._recursion.length_tables import rule_of
 from theory.activations import Activation
 from theory.duals._panels import LAYER
 from theory.duals._planes import Broken, Plane

@@ -1,8 +1,8 @@
 r"""Kernels of inputs of any lengths, one layer after another.
 
 A pair is carried as its correlation and its distance from the nearer of +-1, a row as the
-logarithm of its length, whose differences keep their digits (`theory._rows`). One layer is
-a map of these (`theory._row_maps`); weights, biases and residual connections then add
+logarithm of its length, whose differences keep their digits (`rows`). One layer is
+a map of these (`row_maps`); weights, biases and residual connections then add
 kernels up: for lengths :math:`R_{p,i}` and distances :math:`\delta_p` of the parts p,
 
 .. math::
@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _twofold
-from theory._closed_maps import ClosedForm, closed
-from theory._homogeneous_maps import Homogeneous, PowerMap
-from theory._layer_maps import Interpolated
-from theory._layers import Layer
-from theory._row_maps import RowMap
-from theory._rows import Index, LogLengths
-from theory._spheres import homogeneity
+from theory._recursion.closed_maps import ClosedForm, closed
+from theory._recursion.homogeneous_maps import Homogeneous, PowerMap
+from theory._recursion.layer_maps import Interpolated
+from theory._recursion.layers import Layer
+from theory._recursion.row_maps import RowMap
+from theory._recursion.rows import Index, LogLengths
+from theory._recursion.spheres import homogeneity
 from theory.activations import Activation
 from theory.grids import CLOSE
 

@@ -1,7 +1,7 @@
 """Kernel matrices of rows of any lengths: blocks of pairs, read off or run through.
 
-Pairs that are apart are read off tables of all layers (`theory._deep_tables`). The others,
-and all where rows are few, go through the layers one by one (`theory._layer_recursion`).
+Pairs that are apart are read off tables of all layers (`deep_tables`). The others,
+and all where rows are few, go through the layers one by one (`recursion`).
 """
 
 import itertools
@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import matrices
-from theory._angles import TURNS, Angles
-from theory._closed_maps import closed
-from theory._deep_tables import DeepTable, Placed, around, deep_table, odd
-from theory._layer_recursion import Part, Recursion, Stack, combine, total
-from theory._rows import Index, LogLengths
+from theory._recursion.angles import TURNS, Angles
+from theory._recursion.closed_maps import closed
+from theory._recursion.deep_tables import DeepTable, Placed, around, deep_table, odd
+from theory._recursion.recursion import Part, Recursion, Stack, combine, total
+from theory._recursion.rows import Index, LogLengths
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]

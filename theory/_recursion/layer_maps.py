@@ -15,14 +15,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from theory import _close_pairs as close_pairs
-from theory._length_tables import Interval
-from theory._linear_pieces import angle_integrals
-from theory._row_maps import Pairs, RowMap
-from theory._row_series import CLASSES, RowSeries
-from theory._rows import Index, distinct
-from theory._series_tables import series_at, whole_at
-from theory._slope_tables import Slopes
+from theory._recursion import close_pairs
+from theory._recursion.length_tables import Interval
+from theory._recursion.linear_pieces import angle_integrals
+from theory._recursion.row_maps import Pairs, RowMap
+from theory._recursion.row_series import CLASSES, RowSeries
+from theory._recursion.rows import Index, distinct
+from theory._recursion.series_tables import series_at, whole_at
+from theory._recursion.slope_tables import Slopes
 from theory.activations import Activation, PiecewisePolynomial, pair
 from theory.activations.base import split
 from theory.grids import CLOSE

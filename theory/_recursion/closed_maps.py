@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import activations, gaussian
-from theory._row_maps import Pairs, RowMap, settled
-from theory._rows import Index
-from theory._spheres import homogeneity
+from theory._recursion.row_maps import Pairs, RowMap, settled
+from theory._recursion.rows import Index
+from theory._recursion.spheres import homogeneity
 from theory.activations import Activation, pair
 from theory.activations.base import split
 from theory.duals import Engine
