@@ -9,7 +9,9 @@ over the points below, ends and near-duplicates included. The definitions come f
 """
 
 import argparse
+import datetime as dt
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -327,6 +329,20 @@ def tables() -> str:
     return "\n".join(out)
 
 
+def stamp() -> str:
+    """Return a sentence that says when, and of which state of `theory`, this is."""
+    command = ["git", "log", "-1", "--format=%h", "--", "theory"]
+    root = Path(__file__).parents[1]
+    found = subprocess.run(
+        command, cwd=root, check=True, capture_output=True, text=True
+    )
+    today = dt.date.today()
+    return (
+        f"Measured on {today.day} {today:%B %Y}, with `theory` as of commit"
+        f" {found.stdout.strip()}."
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, help="a page with the two markers")
@@ -338,6 +354,7 @@ def main() -> int:
     page: Path | None = options.write
     name = "hard cases" if options.hard else "accuracy"
     text = hard_table(options.only) if options.hard else tables()
+    text = f"{stamp()}\n\n{text}"
     print(text)
     if page is not None:
         old = page.read_text(encoding="utf-8")

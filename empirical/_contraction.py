@@ -27,7 +27,7 @@ def gram(features: Tensor, others: Tensor | None = None) -> Tensor:
 
 
 def as_rows(signals: Tensor, outputs: Outputs) -> Tensor:
-    """Put the outputs, axis 2, into one row where only their trace is asked for."""
+    """Merge the outputs, axis 2, into one row where only the trace over them is needed."""
     return signals if outputs == "all" else signals.flatten(2)[:, :, None]
 
 
@@ -38,7 +38,7 @@ def inner(left: Tensor, right: Tensor) -> Tensor:
 
 
 def combined(total: Tensor, count: int, outputs: Outputs) -> Tensor:
-    """Return what is asked for from (draws, n, outputs, n', outputs)."""
+    """Return the requested kernel from (draws, n, outputs, n', outputs)."""
     if outputs == "all":
         return total.transpose(2, 3)
     traced = total[:, :, 0, :, 0]

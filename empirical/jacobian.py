@@ -109,7 +109,7 @@ def _check_alone(network: Applied, params: Params, name: str, inputs: Tensor) ->
     with torch.no_grad():
         together = network.apply(params, inputs)
         gap = (torch.vmap(alone, out_dims=1)(inputs) - together).abs().max()
-        # Halfway, in digits, between rounding and another function.
+        # Half of the digits: more than rounding, less than another function would differ.
         if not gap <= torch.finfo(inputs.dtype).eps ** 0.5 * together.abs().max():
             raise ValueError(
                 f"ntk_by_jacobian: `network` must map each input by itself, but "

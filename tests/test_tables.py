@@ -1,13 +1,16 @@
 """Numbers in documents come from files that a command wrote, and are not out of date."""
 
 import dataclasses
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from pages import effects, tables
+from pages import effects, networks, tables
 from pages.tables import TABLES, Table
 
+from empirical.testbed.records import Draw, Draws, RunRecord
 from verify.compare import Outcome
 from verify.records import CaseRecord
 
@@ -25,6 +28,54 @@ def test_a_document_says_what_was_measured(table: Table) -> None:
 @pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
 def test_numbers_are_not_older_than_what_they_are_of(table: Table) -> None:
     assert table.kept()["digest"] == table.digest, AGAIN.format(table.name)
+
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/findings/*.md")
+TYPED = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+WRITTEN = re.compile(r"<!-- (.*): start -->.*?<!-- \1: end -->", re.DOTALL)
+DATED = re.compile(r"\b\d{1,2} [A-Z][a-z]+ 20\d\d\b")
+
+
+def typed_without_date(text: str) -> list[str]:
+    """Return the headings of tables of measured numbers that nothing tells the age of.
+
+    Protocols and promises state limits, which are typed.
+    """
+    found: list[str] = []
+    for section in re.split(r"^#", WRITTEN.sub("", text), flags=re.MULTILINE):
+        for table in TYPED.finditer(section):
+            head, rule, *lines = table[0].splitlines()
+            limits = "smallest effect" in head or "error |" in head
+            # Words stand to the left, numbers to the right.
+            numbers = "--:" in rule and any(re.search(r"\d\.\d", n) for n in lines)
+            measured = numbers or any("±" in line for line in lines)
+            if measured and not limits and not DATED.search(section):
+                found.append(head)
+    return found
+
+
+def test_measured_numbers_are_written_by_a_command_or_dated() -> None:
+    pages = [page for names in PAGES for page in tables.ROOT.glob(names)]
+    assert len(pages) > 25
+    found = {
+        str(page.relative_to(tables.ROOT)): heads
+        for page in pages
+        if (heads := typed_without_date(page.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+
+
+def test_a_typed_table_without_a_date_is_found() -> None:
+    table = "| what | s |\n| --- | ---: |\n| all | 0.5 |\n"
+    assert typed_without_date(f"# Speed\n\n{table}") == ["| what | s |"]
+    assert typed_without_date(f"On 1 May 2026.\n\n# Speed\n\n{table}") != []
+    assert typed_without_date(f"# Speed\n\nOn 1 May 2026.\n\n{table}") == []
+    written = f"<!-- x: start -->\n{table}<!-- x: end -->\n"
+    assert typed_without_date(f"# Speed\n\n{written}") == []
+    assert (
+        typed_without_date("| claim | smallest effect |\n| --- | --- |\n| a | 0.5 |")
+        == []
+    )
 
 
 @pytest.fixture
@@ -115,3 +166,58 @@ def test_effects_are_read_from_records(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
     ]
     assert effects.effects(words, Path(), "quick") == []
+
+
+def _run(folder: Path, name: str, *networks: Draw) -> None:
+    record = RunRecord(
+        configuration={"name": name},
+        schema=1,
+        device="cpu",
+        code="0",
+        facts={"rate": 0.01},
+        draws=Draws(networks),
+    )
+    record.write(folder / f"{name}.json")
+
+
+def test_what_networks_showed_is_read_from_the_records_of_runs(tmp_path: Path) -> None:
+    own = [
+        Draw(
+            keys={"seed": seed, "lam": lam},
+            arrays={"share": [0.1 * seed, lam], **({"late": [lam]} if lam else {})},
+        )
+        for lam in (0.0, 0.5)
+        for seed in (1, 2, 3)
+    ]
+    _run(tmp_path, "one", *own)
+
+    def last(_: RunRecord, draws: Draws) -> np.ndarray:
+        return draws.series("share")[:, 0]
+
+    lines = (
+        networks.Line(("none",), "one", {"lam": 0.0}, (0.02, float("nan"), 0.25)),
+        networks.Line(("half",), "one", {"lam": 0.5}),
+    )
+    columns = (
+        networks.networks,
+        networks.fact("rate"),
+        networks.mean(last),
+        networks.interval("late", last),
+        networks.extent(last, centre=True),
+        networks.start_and_end("share", digits=1),
+    )
+    assert networks.rows(lines, columns, tmp_path) == [
+        [
+            "none",
+            "3 (0.02)",
+            "0.01",
+            "0.20 (0.2)",
+            "",
+            "0.20 (0.10 to 0.30)",
+            "0.2 / 0.0",
+        ],
+        # t = 4.303 at two degrees of freedom, times 0.1 over the root of three.
+        ["half", "3", "0.01", "0.20", "0.2 ± 0.2", "0.20 (0.10 to 0.30)", "0.2 / 0.5"],
+    ]
+    with pytest.raises(SystemExit, match=r"there is no record .*two\.json"):
+        networks.rows((networks.Line(("two",), "two"),), columns, tmp_path)

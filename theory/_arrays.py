@@ -83,7 +83,7 @@ def _exactly(size: float, growth: float, about: float) -> int:
     with mpmath.workdps(40 + len(f"{about:.0f}")):
         step = mpmath.log1p(mpmath.mpf(growth))
         layers = -mpmath.log(mpmath.mpf(size)) / step
-        # The arguments are floats: a power within their rounding of one is one, where
-        # that does not decide between layers.
+        # The arguments are rounded: a power that equals one up to their rounding counts
+        # as one, unless the rounding is as large as a layer.
         forgiven = min(mpmath.mpf(2) ** -50 / abs(step), mpmath.mpf(1) / 4)
         return max(int(mpmath.ceil(layers - forgiven)), 0)

@@ -291,7 +291,7 @@ def function(who: str, name: str, value: Any) -> Callable[..., Any]:
 
 
 def values(who: str, name: str, out: Any, nodes: Array) -> Array:
-    """Return what a function says at its nodes, one number each."""
+    """Return the values of a function at its nodes, one number each."""
     found = real(who, f"{name}(x)", out)
     if found.shape != nodes.shape:
         need = f"return one number a node, of shape {nodes.shape}"

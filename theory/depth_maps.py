@@ -41,7 +41,7 @@ CHUNK = 65536
 
 @dataclass(frozen=True)
 class Exact:
-    """What is known of M layers without a table.
+    """Exact values of M layers, known without a table.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Exact:
 
     @classmethod
     def of_layer(cls, activation: Activation) -> "Exact":
-        """Return what is known of one layer."""
+        """Return the exact values of one layer."""
         parity = _one_layer.parity_of(activation)
         return cls(
             steps=((activation, 1),),
@@ -81,7 +81,7 @@ class Exact:
         )
 
     def then(self, later: "Exact") -> "Exact":
-        """Return what is known of these layers followed by `later`."""
+        """Return the exact values of these layers followed by `later`."""
         return Exact(
             steps=_joined(self.steps, later.steps),
             parity=later.parity if self.parity == -1 else self.parity,
@@ -160,7 +160,7 @@ class DepthMap:
         return _shares(0.0, self.exact.growth, self.exact.total)[0]
 
     def read(self, rho: Array, d: Array) -> Values:
-        """Return what the tables hold at correlations given with ``d = 1 - |rho|``.
+        """Return the tables' values at correlations given with ``d = 1 - |rho|``.
 
         The distance has its own table wherever f is nearer to 1: a mean brings inputs
         together, and what is left of their distance is what later layers amplify.
@@ -206,8 +206,8 @@ class DepthMap:
     def tabulated(self, rho: Array, d: Array, out: Sequence[Array]) -> None:
         """Write both kernels, or the first alone, from ``d = 1 - |rho|``.
 
-        Where d is below `CLOSE` the result is any number. All arrays are of one shape;
-        `d` is lost. In place throughout: passes over memory are what a matrix costs.
+        Results are undefined where d is below `CLOSE`. All arrays have one shape; `d` is
+        overwritten. Works in place, since a matrix costs what passes over memory cost.
         """
         cell, y = FINE.locate(d)
         if self.exact.parity != -1:

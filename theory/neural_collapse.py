@@ -92,8 +92,8 @@ def nc1(features: Any, labels: Any) -> float:
 def nc2(features: Any, labels: Any) -> Simplex:
     r"""Return how far the centred class means are from a simplex.
 
-    Of ``mu_c - mu_G``. For two classes all three are 0 by construction, as the centred
-    means are opposite: only C >= 3 tests anything.
+    The vectors are ``mu_c - mu_G``. For two classes all three numbers are 0 by
+    construction, since the centred means are opposite: only C >= 3 tests anything.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def nc3(features: Any, labels: Any, weights: Any) -> float:
 
 
 def nc4(features: Any, labels: Any, weights: Any, biases: Any = None) -> float:
-    r"""Return the share of examples that the classifier and the nearest mean part.
+    r"""Return the share of examples on which classifier and nearest mean disagree.
 
     .. math:: \frac1n \#\big\{ i : \arg\max_c \langle w_c, h_i\rangle + b_c
         \ne \arg\min_c \|h_i - \mu_c\| \big\}

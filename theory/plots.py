@@ -76,7 +76,7 @@ def depth_map(
     ax: "Axes | None" = None,
     points: int = 201,
 ) -> "Axes":
-    r"""Draw what so many layers make of a correlation.
+    r"""Draw the correlation after some layers against that of the inputs.
 
     .. math:: \hat\sigma^{(L)}(\rho) = \hat\sigma(\hat\sigma(\cdots\hat\sigma(\rho)))
 
@@ -239,7 +239,7 @@ def phase_diagram(
 
 
 def draw_diagram(made: diagrams.Diagram, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw a phase diagram that is there: see `phase_diagram`."""
+    """Draw a phase diagram that has been computed; see `phase_diagram`."""
     from matplotlib.colors import LogNorm
 
     axes: Any = _axes(ax)

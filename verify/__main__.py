@@ -121,12 +121,12 @@ def describe(claim: "Claim") -> str:
     if claim.compare is None:
         return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
     kind = claim.evidence
-    kind_of_control, words = functions.control(claim)
+    caught, words = functions.control(claim)
     lines += [
         f"  evidence: {kind.value}; holds means: {kind.meaning}",
         f"  expected: {claim.expected.value}",
         f"  refuted if: {claim.compare.criterion()}",
-        f"  control: {kind_of_control}: {words}",
+        f"  {caught}: {words}",
         *(f"  {name}: {place}" for name, place in functions.places(claim).items()),
         f"  run only this: python -m verify run {claim.id}",
         "",

@@ -27,7 +27,7 @@ Tried = EffectWithin | RankTrend | SignedRankTest | SignTest
 
 @dataclass(frozen=True)
 class Trial:
-    """How often a comparison decided what was to be left undecided.
+    """Number of trials in which a comparison told groups of one kind apart.
 
     Attributes
     ----------

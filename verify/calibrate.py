@@ -13,6 +13,7 @@ again.
 """
 
 import argparse
+import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ BY_CHANCE = 1e-3
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came of a claim's trials.
+    """Results of a claim's trials.
 
     Attributes
     ----------
@@ -76,6 +77,17 @@ class Calibration:
         """Faults under which the claim could not be tried."""
         bad = (Outcome.ERROR, NOT_RUN)
         return tuple(f for f, found in self.faults.items() if found in bad)
+
+    @property
+    def unlike(self) -> bool:
+        """Whether it came out otherwise than expected in some redraw."""
+        return set(self.redrawn) > {self.claim.expected.value}
+
+    @property
+    def contrary(self) -> bool:
+        """Whether some redraw says the opposite: refutes it, or holds if it is false."""
+        both = {Outcome.HOLDS, Outcome.REFUTED}
+        return bool(both - {self.claim.expected} & set(self.redrawn))
 
     @property
     def trusted(self) -> bool:
@@ -116,7 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _written(entries: Sequence[Entry], options: argparse.Namespace) -> int:
     done = calibrated(entries, options)
-    text = as_markdown(done)
+    text = as_markdown(done, dt.date.today())
     if options.output is None:
         sys.stdout.write(text)
     else:
@@ -178,11 +190,20 @@ def _tried(
     return build(entries, here.folder, options.profile)
 
 
-def as_markdown(done: Sequence[Calibration]) -> str:
-    """Return the page: a table of faults, redraws and A/A trials, and what it means."""
+def as_markdown(done: Sequence[Calibration], made: dt.date) -> str:
+    """Return the page: what came out, a table of it, and what claims withstand."""
     faults = [f for f in FAULTS if any(f in c.faults for c in done)]
+    result = (
+        f"**Result.** Of {len(done)} claims, {_count(done, 'fooled')} hold of networks"
+        f" trained wrongly (faults in brackets aside). {_count(done, 'unlike')} come out"
+        f" otherwise in some redraw, {_count(done, 'contrary')} of them with the opposite"
+        f" verdict. {sum(not c.trusted for c in done)} are not to be trusted: they hold"
+        " of a fault, cannot be tried under one, or tell groups of one kind apart too"
+        f" often. Made on {made.day} {made:%B %Y} by `python -m verify.calibrate`, which"
+        " takes an hour of two cores for all claims."
+    )
     lines = [
-        *HEAD.splitlines(),
+        *HEAD.format(result=result).splitlines(),
         *(f"- *{name}*: {FAULTS[name]}" for name in faults),
         "",
         f"| claim | expected | {' | '.join(faults)} | redrawn | A/A |",
@@ -197,25 +218,19 @@ def as_markdown(done: Sequence[Calibration]) -> str:
         expected = each.claim.expected.value
         cells = [f"`{each.claim.id}`", expected, *cells, redrawn, alike]
         lines.append(f"| {' | '.join(cells)} |")
-    why = [
-        f"- `{c.claim.id}`, {fault}: {reason}"
-        for c in done
-        for fault, reason in c.claim.withstands.items()
-    ]
+    why: dict[tuple[str, str], list[str]] = {}
+    for claim in (each.claim for each in done):
+        for reason in claim.withstands.items():
+            why.setdefault(reason, []).append(f"`{claim.id}`")
     if why:
-        lines += ["", "Faults that a statement is not about:", "", *why]
-    fooled = sum(bool(c.fooled) for c in done)
-    turned = sum(set(c.redrawn) > {c.claim.expected.value} for c in done)
-    lines += [
-        "",
-        (
-            f"{len(done)} claims: {fooled} hold of networks trained wrongly that they"
-            f" are about, {turned} come out otherwise in some draw,"
-            f" {sum(not c.trusted for c in done)} are not to be trusted."
-        ),
-        "",
-    ]
-    return "\n".join(lines)
+        lines += ["", "Faults in brackets are those that a statement is not about:", ""]
+    for (fault, reason), names in why.items():
+        lines.append(f"- *{fault}* ({reason}): {', '.join(names)}")
+    return "\n".join([*lines, ""])
+
+
+def _count(done: Sequence[Calibration], what: str) -> int:
+    return sum(bool(getattr(each, what)) for each in done)
 
 
 def _cell(each: Calibration, fault: str) -> str:
@@ -228,11 +243,21 @@ def _cell(each: Calibration, fault: str) -> str:
 HEAD = """\
 # Calibration of the claims on training
 
-Each claim on trained networks, sent networks that were trained wrongly: it must not hold
-of them (bold where it does; in brackets what a statement is not about; "refused" where it
-says nothing of networks that have not learnt). Then the same claims on networks of other
-seeds, and A/A trials: how often two arms of one law were told apart, which the
-comparison's level allows in one of a hundred.
+Would a claim on trained networks notice if they were trained wrongly, and does it depend on
+the random numbers?
+
+{result}
+
+Each claim is measured again in three ways:
+
+- *Planted faults*: on networks that were trained with one of the faults below. The claim
+  must not hold of them; it is printed bold where it does. *Refused* means that the claim
+  says nothing, because the networks have not learnt what it presupposes.
+- *Redrawn*: on networks of other seeds, trained as they should be.
+- *A/A*: on two groups of networks of one kind, which the comparison should tell apart in
+  one of a hundred trials, its level.
+
+The faults:
 
 """
 

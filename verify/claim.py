@@ -55,7 +55,7 @@ class Evidence(Enum):
 
 
 class Profile(StrEnum):
-    """How much is run: `quick` on every verification, the others by hand.
+    """Scale of the cases: `quick` on every verification, the others by hand.
 
     `certify` is for certificates alone: boxes that are wider or finer than in `quick`.
     """

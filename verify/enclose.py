@@ -160,7 +160,7 @@ class Cover:
     upper: float
 
     def enclosure(self, covers: str) -> Enclosure:
-        """Return what a claim records."""
+        """Return the enclosure for a claim's record."""
         return Enclosure(self.lower, self.upper, covers, len(self.leaves))
 
 

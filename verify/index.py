@@ -22,7 +22,7 @@ CLAIMS_PACKAGE = "verify.claims"
 
 @dataclass(frozen=True)
 class Listed:
-    """What the list says of a claim.
+    """A claim as `python -m verify list` shows it.
 
     Attributes
     ----------

@@ -125,25 +125,33 @@ def outcome_of(cases: Sequence[CaseRecord], search: SearchRecord | None) -> Outc
 def control_of(
     claim: Claim, cases: Sequence[CaseRecord], search: SearchRecord | None
 ) -> tuple[bool, str]:
-    """Return whether the control did what it must, and what happened in words.
+    """Return whether the control did what it must, and what happened in words."""
+    did, telling = tried(claim, cases, search)
+    if claim.expected is Outcome.HOLDS:
+        return did > 0, f"a wrong prediction was refuted in {did} of {telling} cases"
+    words = (
+        f"refuted in {telling} cases, and the corrected statement holds in"
+        f" {did} of them"
+    )
+    return 0 < telling == did, words
+
+
+def tried(
+    claim: Claim, cases: Sequence[CaseRecord], search: SearchRecord | None
+) -> tuple[int, int]:
+    """Return in how many cases the control did what it must, and of how many.
 
     A wrong prediction must be refuted where the claim itself says something (`_tried`):
-    where its bound is vacuous, another that is refuted tells nothing.
+    where its bound is vacuous, another that is refuted tells nothing. A corrected one
+    must hold where the statement is refuted.
     """
     if claim.expected is Outcome.HOLDS:
         telling = [case for case in cases if case.outcome is not Outcome.VACUOUS]
-        caught = sum(case.control == Outcome.REFUTED for case in telling)
-        words = f"a wrong prediction was refuted in {caught} of {len(telling)} cases"
-        return caught > 0, words
+        return sum(c.control == Outcome.REFUTED for c in telling), len(telling)
     refuted = [case for case in cases if case.outcome is Outcome.REFUTED]
     if search is not None and search.outcome is Outcome.REFUTED and search.closest:
         refuted.append(search.closest)
-    held = sum(case.control == Outcome.HOLDS for case in refuted)
-    words = (
-        f"refuted in {len(refuted)} cases, and the corrected statement holds in"
-        f" {held} of them"
-    )
-    return 0 < len(refuted) == held, words
+    return sum(case.control == Outcome.HOLDS for case in refuted), len(refuted)
 
 
 def derived(claim: Claim, record: Record) -> Record:
@@ -166,7 +174,7 @@ def derived(claim: Claim, record: Record) -> Record:
 
 
 def checked(claim: Claim, record: Record, profile: Profile) -> Record:
-    """Return a current record as its numbers have it, whatever it says of itself.
+    """Return a current record once what it says follows from its numbers.
 
     Raises
     ------

@@ -23,7 +23,7 @@ def folder_of(profile: str, root: Path | None = None) -> Path:
 
 @dataclass(frozen=True)
 class Place:
-    """Where claims find the networks that they look at.
+    """Folder and kind of the networks that claims look at.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ _place: ContextVar[Place] = ContextVar("place", default=Place())  # noqa: B039 (
 
 
 def place() -> Place:
-    """Return where claims that run now find their networks."""
+    """Return the place of the networks of claims that run now."""
     return _place.get()
 
 
 @contextmanager
 def placed(here: Place) -> Generator[None]:
-    """Let claims that run meanwhile find their networks in a place."""
+    """Context in which claims find their networks in a place."""
     token = _place.set(here)
     try:
         yield

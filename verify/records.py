@@ -56,7 +56,7 @@ class CaseRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRecord:
-    """What an adversarial search did.
+    """Result of a search for counterexamples.
 
     `examples` counts the cases tried, `closest` is the one nearest to refutation (the
     smallest counterexample when the statement was refuted).

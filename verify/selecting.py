@@ -35,7 +35,7 @@ def named(selector: str, known: Sequence[str]) -> set[str]:
 
 
 def order(claim: str) -> tuple[int, list[tuple[int, int, str]], str]:
-    """Return what ids are sorted by: the paper, then numbers as numbers."""
+    """Return the key by which ids are sorted: the paper, then numbers as numbers."""
     prefixes = [p.prefix for p in papers()]
     parts = re.split(r"(\d+)", claim.lower())
     natural = [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]

@@ -32,7 +32,7 @@ def test_claim(entry: ledger.Entry, pytestconfig: pytest.Config) -> None:
 def test_claim_on_larger_networks(
     entry: ledger.Entry, pytestconfig: pytest.Config
 ) -> None:
-    """What is published of larger networks can be read, and does not contradict."""
+    """Published records of larger networks can be read and do not contradict the claim."""
     folder = paths.folder_of(Profile.QUICK, Path(pytestconfig.rootpath) / "results")
     (row,) = build([entry], folder)
     if row.record is None:

@@ -40,11 +40,11 @@ class Run:
 
     @property
     def setting(self) -> Setting:
-        """What it is trained with."""
+        """Settings that it is trained with."""
         return Setting(device="cuda" if self.scale == "paper" else "cpu")
 
     def path(self, here: Place) -> Path:
-        """Return where its record lies."""
+        """Return the path of its record."""
         return here.runs(self.scale) / f"{self.name}.json"
 
     def configuration(self, here: Place) -> Any:
@@ -80,7 +80,7 @@ _given: ContextVar[Found] = ContextVar("given", default={})  # noqa: B039 (never
 
 @contextmanager
 def given(found: Found) -> Generator[None]:
-    """Let a claim that runs meanwhile look at runs."""
+    """Context in which a claim may look at these runs."""
     token = _given.set(found)
     try:
         yield

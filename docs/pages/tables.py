@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +88,9 @@ class Table:
 
     def markdown(self) -> str:
         """Return the numbers of the file as a Markdown table."""
-        lines = [self.head, ["---"] * self.words]
-        lines[1] += ["---:"] * (len(self.head) - self.words)
-        return "\n".join(
-            f"| {' | '.join(line)} |" for line in [*lines, *self.kept()["rows"]]
-        )
+        rule = ["---"] * self.words + ["---:"] * (len(self.head) - self.words)
+        lines = [self.head, rule, *self.kept()["rows"]]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def block(self) -> re.Pattern[str]:
         """Return the pattern of its place in the document, comments included."""
@@ -148,48 +145,25 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _normrelu(folder: str, depths: Sequence[int]) -> Rows:
-    """Read the records of the networks with NormReLU and of their rivals."""
-    # Loaded here: `--check` needs no records.
-    from empirical.testbed.records import RunRecord
-
-    arms = ("normrelu", "selu", "relu", "batch", "layer")
-    names = ("NormReLU", "SELU", "ReLU", "BatchNorm", "LayerNorm")
-    rows: Rows = []
-    for depth, (arm, name) in product(depths, zip(arms, names, strict=True)):
-        path = ROOT / "results" / folder / "runs" / f"{arm}-depth-{depth}.json"
-        record = RunRecord.read(path)
-        if record is None:
-            raise SystemExit(
-                f"{path} is not there: `python -m verify run dc/fig3 dc/fig1 dc/fig7"
-                f" --profile {folder}`"
-            )
-        series = record.draws.series
-        fit, test = (series(f"{split}_accuracy") for split in ("train", "test"))
-        shares = (fit[:, 1], fit[:, -1], test[:, -1])
-        # Below the readout: the last hidden layer's.
-        cosine = series("cosines")[:, [0, -1], -1].mean(axis=0)
-        rows.append(
-            [
-                *(name, str(depth)),
-                *(f"{record.fact(key):g}" for key in ("rate", "stable")),
-                *(f"{100.0 * each.mean():.0f}" for each in shares),
-                " / ".join(f"{value:.2f}" for value in cosine),
-                *(
-                    " / ".join(f"{v:.1f}" for v in series(of)[:, [0, -1]].mean(axis=0))
-                    for of in ("condition", "top_condition")
-                ),
-            ]
-        )
-    return rows
-
-
 _NORMRELU = (
     *("arm", "hidden layers", "rate chosen", "largest stable"),
     *("fit after one epoch", "fit at the end", "test"),
     *("cosine, start / end", "tangent kernel", "top layer's kernel"),
 )
 """Of kernels, log10 of condition numbers at the start and at the end."""
+
+_BIASED = tuple(f"results/full/runs/{arm}-depth-*.json" for arm in ("cnn", "biased"))
+_BY_DEPTH = (
+    *("layers", "biases", "networks"),
+    *(f"constant, {kind}" for kind in ("orthogonal", "Gaussian", "uniform", "digits")),
+    *(f"identity, {kind}" for kind in ("Gaussian", "uniform", "digits")),
+)
+_EXTENTS = (
+    *("layers", "biases", "networks"),
+    *("constant: orthogonal images", "Gaussian", "digits", "identity: digits"),
+)
+
+_TRAINED = ("ten epochs", "10 updates")
 
 
 def _effects(paper: str, profiles: Sequence[str]) -> Rows:
@@ -198,6 +172,26 @@ def _effects(paper: str, profiles: Sequence[str]) -> Rows:
 
     words = getattr(effects, paper.upper())
     return effects.effects(words, ROOT / "results", *profiles)
+
+
+def _networks(which: str, folder: str, *settled: Any) -> Rows:
+    """Read what networks showed from the records of their runs."""
+    # Loaded here: `--check` needs no records.
+    from pages import networks
+
+    return getattr(networks, which)(*settled, ROOT / "results" / folder / "runs")
+
+
+def _of_networks(
+    name: str,
+    document: str,
+    head: tuple[str, ...],
+    sources: tuple[str, ...],
+    *measure: Any,
+    words: int = 1,
+) -> Table:
+    """Return a table of runs: of `measure`, the function, the profile and arguments."""
+    return Table(name, document, head, sources, partial(_networks, *measure), words)
 
 
 def _of_effects(
@@ -224,23 +218,41 @@ TABLES = (
         measure=_extras,
         words=2,
     ),
+    _of_networks(
+        *("normrelu", "docs/normrelu.md", _NORMRELU),
+        *(("empirical/normrelu/[a-z]*.py",), "normrelu", "quick", (16, 32)),
+    ),
+    _of_networks(
+        *("normrelu, full", "docs/normrelu.md", _NORMRELU),
+        *(("results/full/runs/*-depth-[36]*.json",), "normrelu", "full", (32, 64)),
+    ),
+    _of_networks(
+        *("depth and biases", "docs/identity-map.md", _BY_DEPTH),
+        *(_BIASED, "by_depth", "full"),
+        words=2,
+    ),
+    _of_networks(
+        *("extents by depth and biases", "docs/findings/at-full-size.md"),
+        *(_EXTENTS, _BIASED, "extents_by_depth", "full"),
+        words=2,
+    ),
+    _of_networks(
+        *("learned starts, accuracies", "docs/mmd-init.md"),
+        ("pre-training", *(f"N = {n}, {t}" for t in _TRAINED for n in (5, 40))),
+        *(("empirical/mmd_init/[a-z]*.py",), "learned_small", "quick"),
+    ),
     *(
-        Table(
-            name=name,
-            document="docs/normrelu.md",
-            head=_NORMRELU,
-            sources=(sources,),
-            measure=partial(_normrelu, folder, depths),
+        _of_networks(
+            *(f"learned starts, table {number}", "docs/mmd-init.md"),
+            ("pre-training", "N = 5", "10", "20", "40"),
+            *(("results/full/runs/*-xavier.json",), "learned_tasks", "full", number),
         )
-        for name, sources, folder, depths in (
-            ("normrelu", "empirical/normrelu/[a-z]*.py", "quick", (16, 32)),
-            (
-                "normrelu, full",
-                "results/full/runs/*-depth-[36]*.json",
-                "full",
-                (32, 64),
-            ),
-        )
+        for number in (1, 2)
+    ),
+    _of_networks(
+        *("learned starts, tables 3 and 4", "docs/mmd-init.md"),
+        ("λ, ξ", "constant", "layer 1", "2", "3"),
+        *(("results/full/runs/*-xavier.json",), "learned_units", "full"),
     ),
     _of_effects(
         *("identity map, full", "docs/identity-map.md", "identity_map"),

@@ -54,7 +54,7 @@ class PairChains:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerStatistics:
-    """What the layers of drawn networks do to lengths and angles.
+    """Lengths and angles of signals in the layers of random networks.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WidthCurves:
-    r"""What many draws say about a kernel at each width.
+    r"""Statistics of a kernel over many random networks, at each width.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ _ENTRYWISE = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Observers:
-    """What looks at a run of a recipe.
+    """Observers of a run of a recipe.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ def checked_measurements(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What a scale makes of the figures.
+    """Sizes of the figures' experiments at a scale.
 
     Networks that are looked into, `detailed` ones and fully connected, have the seeds
     `starts`, others `seeds`. With biases more than ten layers take `slow` updates.

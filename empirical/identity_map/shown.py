@@ -12,7 +12,7 @@ MOST = 12
 
 
 def draw(record: RunRecord, path: Path) -> None:
-    """Draw the first network's outputs below what went in, the training image first.
+    """Draw the first network's outputs below their inputs, the training image first.
 
     Parameters
     ----------

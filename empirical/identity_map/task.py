@@ -17,7 +17,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Copy(Task):
-    r"""Networks put out their targets, as a rule the images that they are given.
+    r"""Training of networks to put out targets, as a rule the images they are given.
 
     Attributes
     ----------

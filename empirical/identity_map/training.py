@@ -34,7 +34,7 @@ _CACHED = 4 * 2**20
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trained:
-    """What training did, replicate by replicate.
+    """Results of training, replicate by replicate.
 
     Attributes
     ----------

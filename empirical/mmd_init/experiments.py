@@ -150,7 +150,7 @@ class Configuration:
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What a scale makes of the experiments."""
+    """Sizes of the experiments at a scale."""
 
     side: int | None
     hidden: tuple[int, ...]

@@ -41,7 +41,7 @@ CPU_BYTES, CUDA_BYTES = 8 * 2**20, 2**30
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FineTuned:
-    """What fine-tuning came to.
+    """Results of fine-tuning.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ _CACHED = 2**18
 
 @dataclass
 class Escalations:
-    """How often a covariance needed more than the first jitter, and the most it took.
+    """Number of covariances that needed more than the first jitter, and the largest.
 
     Attributes
     ----------

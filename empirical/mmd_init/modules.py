@@ -81,7 +81,7 @@ class Explicit:
         return torch.stack(found)
 
     def norms(self, params: Params, batches: Tensor) -> Tensor:
-        """Return what `regularisers.jacobian_norms` does, (L, S, n, d)."""
+        """Return the norms that `regularisers.jacobian_norms` returns, (L, S, n, d)."""
         each = [
             self._norms(tuple(p[index] for p in params), x)
             for index, x in enumerate(batches)

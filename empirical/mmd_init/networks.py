@@ -48,7 +48,7 @@ def pairs(network: FullyConnected, params: Params) -> Weights:
 
 
 def entering(network: FullyConnected, params: Params, inputs: Tensor) -> Params:
-    """Return what enters each ReLU, but for normalisation: (replicates, n, units)."""
+    """Return the inputs of each ReLU, before normalisation: (replicates, n, units)."""
     return network.run(params, inputs, kept=True).before[:-1]
 
 
@@ -66,7 +66,7 @@ def as_module(
     True
     """
     parts: list[nn.Module] = []
-    # There modules draw nothing from the global generator.
+    # On this device modules draw no weights from the global generator.
     with torch.device("meta"):
         for fan, out in pairwise(network.widths):
             parts.append(nn.Linear(fan, out))
@@ -89,7 +89,7 @@ def as_module(
 
 
 def from_module(module: nn.Module) -> tuple[FullyConnected, Params]:
-    """Return the network that a `torch.nn.Sequential` is, and its parameters.
+    """Return a `torch.nn.Sequential` as a network, and its parameters.
 
     Raises
     ------

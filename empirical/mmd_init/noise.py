@@ -41,7 +41,7 @@ def auto(
     escalations: Escalations | None = None,
     room: Room | None = None,
 ) -> Tensor:
-    """Return what `gram` does, noise drawn on the weights of layers where it is cheaper."""
+    """Return logits as `gram` does, with noise on weights where it is cheaper."""
     return gram(
         weights,
         inputs,
@@ -64,7 +64,7 @@ def explicit(
     escalations: Escalations | None = None,
     room: Room | None = None,
 ) -> Tensor:
-    """Return the same with noise on every weight: the definition, for reference."""
+    """Return logits with noise on every weight: the definition, for reference."""
     del escalations, room
     x = inputs.unsqueeze(1)
     noisy = perturbed(weights, perturbations, s, generators)
@@ -97,7 +97,7 @@ def local(
     escalations: Escalations | None = None,
     room: Room | None = None,
 ) -> Tensor:
-    """Return the same with noise drawn for each example alone: a wrong law.
+    """Return the same with independent noise for each example: the wrong distribution.
 
     It has the right law at each example and none of the correlations between them;
     kept to be refuted.

@@ -250,7 +250,7 @@ def pretrain_stack(
         )
     _warn_of(x)
     described = (network, tuple(recipes), x.device.type, list(snapshots))
-    # Before the task draws from the generators.
+    # The fingerprint is taken before the task draws from the generators.
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(described, (*params, x), generators),

@@ -28,7 +28,7 @@ from empirical.testbed.optimisers import Adam
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RandomLabelled:
-    """What pre-training on random labels came to.
+    """Results of pre-training on random labels.
 
     Attributes
     ----------

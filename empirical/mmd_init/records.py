@@ -25,7 +25,7 @@ SHOWN = 4
 
 @dataclass
 class Found:
-    """What came of a replicate so far; see `Draw`."""
+    """Results of a replicate so far; see `Draw`."""
 
     status: str = "finished"
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -33,7 +33,7 @@ class Found:
 
 
 def draws(c: Configuration, found: Sequence[Found]) -> Draws:
-    """Return what a record holds of each replicate, by variant and seed."""
+    """Return the results of each replicate, by variant and seed."""
     return Draws(
         Draw(keys={**asdict(variant), "seed": seed}, **vars(one))
         for (variant, seed), one in zip(c.runs, found, strict=True)

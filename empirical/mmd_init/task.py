@@ -143,7 +143,7 @@ class Perturbed(Task):
         generators: Sequence[torch.Generator],
     ) -> None:
         self.network, self.inputs, self.recipes = network, inputs, recipes
-        # There, so that noise need not be carried.
+        # On the inputs' device, so that noise need not be copied to it.
         self.noise = on_device(generators, inputs.device)
         self.escalations, self.room = Escalations(), Room()
 
@@ -175,7 +175,7 @@ class Perturbed(Task):
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take what `state` returned."""
+        """Restore what `state` returned."""
         for generator, numbers in zip(self.noise, state["noise"], strict=True):
             generator.set_state(numbers.cpu())
         self.escalations = Escalations(*state["escalations"])

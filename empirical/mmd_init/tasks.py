@@ -236,7 +236,7 @@ def random_tasks(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """Which training images each task has.
+    """Indices of the training images of each task.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ def convolve(weight: Tensor, images: Tensor, *, stride: int = 1) -> Tensor:
 def convolved(
     weight: Tensor, bias: Tensor | None, images: Tensor, stride: int
 ) -> Tensor:
-    """Return the same as it lies in memory, (n, replicates * out, H', W')."""
+    """Return the convolution in its layout in memory, (n, replicates * out, H', W')."""
     replicates, fan_out, fan_in, _, _ = weight.shape
     if images.ndim == 5 and len(images) == 1:
         images = images[0]

@@ -75,7 +75,7 @@ def fill_(
 
 
 def acting(layer: Layer, own: Mapping[str, Tensor]) -> Tensor:
-    """Return the weight as it acts."""
+    """Return the weight that multiplies inputs: normalised where the layer says so."""
     v = own["weight"]
     if layer.weighting == "rows":
         sizes = own["size"] / v.flatten(2).norm(dim=2)
@@ -108,7 +108,7 @@ def linear(layer: Layer, weight: Tensor, bias: Tensor | None, h: Tensor) -> Tens
 
 
 def shown(layer: Layer, z: Tensor, replicates: int) -> Tensor:
-    """Return what lies in memory as `linear` returns it, replicates in front."""
+    """Return signals in the layout that `linear` returns, replicates in front."""
     if len(layer.weight) == 4:
         return z.unflatten(1, (replicates, -1)).transpose(0, 1)
     return z.view(replicates, -1, z.shape[-1]).mT if layer.by_columns else z
@@ -131,7 +131,7 @@ def after(
     training: bool,
     kept: bool,
 ) -> Tensor:
-    """Return what follows the products; in place unless they are `kept`."""
+    """Apply what follows the products, in place unless they are `kept`."""
     if "factor" in own or "behind" in own:
         kept, seen = False, shown(layer, z, len(own["weight"]))
         if "factor" in own:

@@ -71,13 +71,13 @@ class Network(ABC):
         """Return the weight layers; see `plan`."""
 
     def hidden(self, weight: tuple[int, ...], act: Activation, **more: Any) -> Layer:
-        """Return a hidden layer; `more` as `Layer` has it."""
+        """Return a hidden layer; `more` are further fields of `Layer`."""
         return replace(
             self.readout(weight, sized=False, **more), norm=self.norm, activation=act
         )
 
     def readout(self, weight: tuple[int, ...], **more: Any) -> Layer:
-        """Return a last layer; `more` as `Layer` has it."""
+        """Return a last layer; `more` are further fields of `Layer`."""
         more.setdefault("sized", self.weighting == "matrix")
         return Layer(weight=weight, bias=self.bias, weighting=self.weighting, **more)
 
@@ -98,12 +98,12 @@ class Network(ABC):
 
     @property
     def scheme(self) -> str:
-        """How weights are drawn where nobody says."""
+        """Default scheme of initial weights."""
         return "framework"
 
     @property
     def layers(self) -> int:
-        """Weight layers, L."""
+        """Number of weight layers, L."""
         return len(self.plan)
 
     @cached_property

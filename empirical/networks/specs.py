@@ -260,7 +260,7 @@ class Residual(_Shaped):
 
     .. math:: h \mapsto h + \sigma(W_{2b} \sigma(W_{2b-1} h)),
 
-    the outer :math:`\sigma` left out in the last one.
+    without the outer :math:`\sigma` in the last block.
 
     Parameters
     ----------

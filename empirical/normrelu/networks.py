@@ -16,7 +16,7 @@ KINK = -1.5907658564412686
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """What stands between two weight layers.
+    """Activation and normalisation between two weight layers.
 
     Attributes
     ----------

@@ -111,7 +111,7 @@ def run_configuration(
         every_epoch=False,
         **common,
     )
-    # The rate is chosen well, whatever is wrong afterwards.
+    # A planted fault begins after the rate has been chosen.
     scores = _scores(grid).reshape(len(c.rates), len(c.chosen_by))
     best = int(scores.mean(axis=1).argmax())
     chosen = time.perf_counter()

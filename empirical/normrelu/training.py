@@ -74,7 +74,7 @@ class CrossEntropy(Task):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Course:
-    """What became of a stack.
+    """Results of training a stack.
 
     Attributes
     ----------

@@ -111,7 +111,7 @@ def input_shape(
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What a scale makes of the experiments."""
+    """Sizes of the experiments at a scale."""
 
     pairs: Mapping[str, tuple[int, int]]
     per_class: int

@@ -86,7 +86,7 @@ def norms(network: Classifier, params: Params) -> Tensor:
 
 
 def rho(network: Classifier, params: Params) -> Tensor:
-    """Return what divides g to give f, shape (replicates,)."""
+    """Return rho, by which g is divided to give f, shape (replicates,)."""
     if network.weighting == "matrix":
         return params[-1][:, 0]
     found = norms(network, params)

@@ -35,7 +35,7 @@ _CACHED = 16 * 2**20
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trained:
-    """What became of a stack; every array has replicates as its second or only axis.
+    """Results of training a stack; replicates are the second or only axis of all arrays.
 
     Attributes
     ----------

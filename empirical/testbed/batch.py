@@ -221,7 +221,7 @@ def settled(path: Path, result: Result) -> str:
     except (OSError, ValueError) as error:
         # Its checkpoint stays.
         return f"failed: its record can't be written: {error}"
-    # Those of other code and other configurations are of no use now.
+    # Checkpoints of other code or configurations are of no use any more.
     remove_checkpoints(checkpoint_at(path))
     return "done"
 

@@ -22,11 +22,11 @@ class Batches(ABC):
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:
-        """Return what a checkpoint holds."""
+        """Return the state for a checkpoint."""
 
     @abstractmethod
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Take what `state` returned."""
+        """Restore what `state` returned."""
 
 
 class Whole(Batches):
@@ -111,7 +111,7 @@ class Epochs(Batches):
         return {"order": self.order, "generators": numbers}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Take what `state` returned."""
+        """Restore what `state` returned."""
         self.order = state["order"].cpu()
         for generator, numbers in zip(
             self.generators, state["generators"], strict=True
@@ -144,5 +144,5 @@ class Afresh(Batches):
         return {"generator": self.generator.get_state()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Take what `state` returned."""
+        """Restore what `state` returned."""
         self.generator.set_state(state["generator"].cpu())

@@ -123,16 +123,16 @@ class Released(Observer):
 
 
 class Floor(Observer):
-    """Sends away replicates that have nothing left to learn, as ``"floor"``.
+    """Ends replicates whose loss cannot fall further, with the status ``"floor"``.
 
     Parameters
     ----------
     floor : float
-        A replicate leaves when its loss has been at or below it
+        Loss that counts as low.
     patience : int
-        for more than so many updates,
+        A replicate ends once its loss has been low for more than so many updates.
     every : int
-        at the next multiple of so many: no pause that another asks for moves its end.
+        It ends at the next multiple of so many updates, whoever else asks for pauses.
 
     Raises
     ------

@@ -12,7 +12,7 @@ _WARMUP = 3
 def captured(
     update: Callable[[], Tensor], mutable: Sequence[Tensor]
 ) -> Callable[[], Tensor]:
-    """Return what does the same as `update`, on the same tensors, by replaying a graph.
+    """Return a function that does what `update` does by replaying a captured graph.
 
     Parameters
     ----------

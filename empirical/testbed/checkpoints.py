@@ -50,7 +50,7 @@ def fingerprint(
 
 
 class Checkpoint:
-    """Where a run keeps its state, so that an interrupted one goes on.
+    """File of a run's state, from which an interrupted run goes on.
 
     Parameters
     ----------

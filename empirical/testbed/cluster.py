@@ -320,7 +320,7 @@ class Cluster:
         return {key: now - start for key, (_, start) in list(self._started.items())}
 
     def said(self) -> Mapping[str, telling.Said]:
-        """Return where they stand, of those that told."""
+        """Return the progress of those tasks that have reported it."""
         return dict(self._said)
 
     def size(self) -> int:
@@ -328,7 +328,7 @@ class Cluster:
         return len(self._workers)
 
     def drop(self) -> None:
-        """Forget what runs."""
+        """Forget the running tasks."""
         with suppress(OSError):
             if self._futures and self._client.status == "running":
                 self._client.cancel(list(self._futures.values()))
@@ -337,7 +337,7 @@ class Cluster:
 
 
 def sweeper() -> SchedulerPlugin:
-    """Return what clears a scheduler of published results when all have left it."""
+    """Return a plugin that clears a scheduler of results once all clients have left."""
 
     # A class of this function's: the scheduler need not have this package.
     class Sweeper(SchedulerPlugin):

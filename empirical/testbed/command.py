@@ -300,7 +300,7 @@ def alone(function: Callable[[], Value], name: str, minutes: float | None) -> Va
 
 
 def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
-    """See, before hours of work, that files can be written, and a figure drawn.
+    """Check before hours of work that files can be written and a figure drawn.
 
     Raises
     ------

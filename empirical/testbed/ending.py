@@ -39,7 +39,7 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """What is said of a run once it has ended, and what its figure shows.
+    """Sentence about a run that has ended, and the content of its figure.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Ending:
 
 
 def check_figure(path: Path | None) -> None:
-    """See, before any work, that a figure can be drawn.
+    """Check before any work that a figure can be drawn.
 
     Raises
     ------

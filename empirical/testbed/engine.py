@@ -47,7 +47,7 @@ from empirical.testbed.tasks import (
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands.
+    """Progress of a run.
 
     Attributes
     ----------
@@ -69,18 +69,18 @@ class Progress:
 
 
 class Team(Protocol):
-    """What runs tasks: this process, or a cluster."""
+    """Something that runs tasks: this process, or a cluster."""
 
     def take(self, task: Task, payload: bytes) -> Result | None:
         """Start a task; return its result if it can't run here."""
         ...
 
     def free(self, task: Task, /) -> bool:
-        """Whether a worker has time for such a task."""
+        """Whether a worker that can run such a task is idle."""
         ...
 
     def collect(self, look: Callable[[], None], /) -> Sequence[tuple[str, Result]]:
-        """Wait, a little or else calling `look` on the way; return what has ended."""
+        """Wait for tasks, calling `look` meanwhile; return those that have ended."""
         ...
 
     def running(self) -> Mapping[str, float]:
@@ -88,7 +88,7 @@ class Team(Protocol):
         ...
 
     def said(self) -> Mapping[str, telling.Said]:
-        """Return where they stand, of those that told."""
+        """Return the progress of those tasks that have reported it."""
         ...
 
     def size(self) -> int:
@@ -100,7 +100,7 @@ class Team(Protocol):
         ...
 
     def drop(self) -> None:
-        """Forget what runs."""
+        """Forget the running tasks."""
         ...
 
 
@@ -351,7 +351,7 @@ class _Here:
         return 1
 
     def stop(self, reason: str) -> None:
-        """Nothing runs between tasks; the one that runs is looked after."""
+        """Do nothing: no task waits here, and the running one stops by itself."""
 
     def drop(self) -> None:
         self._held = None

@@ -32,7 +32,7 @@ def planted(fault: str, configuration: Any) -> Any:
 
 
 def planting(*faults: str) -> dict[str, Callable[[Any], Any]]:
-    """Return what plants faults, by name, in configurations with a field ``fault``.
+    """Return functions that plant faults in configurations with a field ``fault``.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class Task(ABC):
     def losses_and_slopes(
         self, stack: Stack, examples: Tensor | None
     ) -> tuple[Tensor, Sequence[Slope]]:
-        """Return what `losses` does, and the gradients of `stack.trained`.
+        """Return the losses as `losses` does, and the gradients of `stack.trained`.
 
         By autograd; a task that knows a faster way overrides it, and is held to this
         one by a test.
@@ -73,20 +73,20 @@ class Task(ABC):
         return by_autograd(self, stack, examples)
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint holds of the task, e.g. states of generators."""
+        """Return the task's state for a checkpoint, e.g. states of generators."""
         return {}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take what `state` returned."""
+        """Restore what `state` returned."""
         del state
 
 
 class Compiled(Task):
     """A task whose losses and gradients are compiled by `torch.compile`.
 
-    The first update takes ten seconds or more, and some updates after replicates have
-    left. It needs a C++ compiler on a CPU, Triton on a GPU. By autograd always: a
-    task's own fast way is not used.
+    The first update takes ten seconds or more, as do some updates after replicates have
+    left. It needs a C++ compiler on a CPU, Triton on a GPU. Gradients are autograd's; a
+    task's own gradients are not used.
 
     Parameters
     ----------
@@ -102,15 +102,15 @@ class Compiled(Task):
         self._losses = torch.compile(task.losses, backend=backend)
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
-        """Return what the task does, up to rounding."""
+        """Return the task's losses, up to rounding."""
         return self._losses(params, stack, examples)
 
     def state(self) -> dict[str, Any]:
-        """Return the task's."""
+        """Return the task's state."""
         return self.task.state()
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take the task's."""
+        """Restore the task's state."""
         self.task.load(state)
 
 
@@ -135,7 +135,7 @@ def by_autograd(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trained:
-    """What became of a stack, replicate by replicate.
+    """Results of training a stack, replicate by replicate.
 
     Attributes
     ----------
@@ -308,7 +308,7 @@ class _Run:
         return seen[-1, 0]
 
     def leave(self, leaving: dict[int, str], *, drop: bool = True) -> None:
-        """Let replicates leave, column to status."""
+        """End replicates; `leaving` maps their columns to statuses."""
         if not leaving:
             return
         for observer in self.observers:

@@ -42,7 +42,7 @@ class Observer:
         """Look at the stack after `t` updates; called at every pause, and at the end."""
 
     def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
-        """Take in what updates t, t + 1, ... saw; return who leaves, column to status.
+        """Look at updates t, t + 1, ...; return statuses of replicates that end, by column.
 
         Parameters
         ----------
@@ -59,11 +59,11 @@ class Observer:
         """Look at replicates that leave after `t` updates; may change their status."""
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint holds."""
+        """Return the state for a checkpoint."""
         return {name: _stored(getattr(self, name)) for name in self.kept}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take what `state` returned."""
+        """Restore what `state` returned."""
         for name in self.kept:
             setattr(self, name, _read(state[name]))
 
@@ -222,7 +222,7 @@ class Drops(Observer):
         self.factor = factor
 
     def begin(self, stack: Stack) -> None:
-        """Take the rates of the start."""
+        """Store the learning rates of the start."""
         self.rates = stack.rates.double().cpu().numpy().copy()
 
     def following(self, t: int) -> int | None:
@@ -265,7 +265,7 @@ class BestWindow(Observer):
         self.updates, self.judge = updates, judge
 
     def begin(self, stack: Stack) -> None:
-        """Take the start."""
+        """Store the parameters of the start."""
         self.values = np.empty((len(stack), 0))
         self.at = np.zeros(len(stack), dtype=np.int64)
         self.least = np.full(len(stack), np.inf)

@@ -19,7 +19,7 @@ from empirical.testbed.stack import Stack, along
 
 
 class Optimiser(ABC):
-    """What moves the parameters of a stack against their gradients."""
+    """Rule that moves the parameters of a stack along their gradients."""
 
     @abstractmethod
     def prepare(self, stack: Stack) -> None:
@@ -122,7 +122,7 @@ class _Entrywise(Optimiser):
 
     @abstractmethod
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
-        """Take a gradient into the moments, in place; return what the rate multiplies.
+        """Update the moments by a gradient, in place; return the step per learning rate.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class RMSprop(_Entrywise):
 
 @dataclass(frozen=True, kw_only=True)
 class Clipped(Optimiser):
-    """An optimiser that is given gradients of bounded norm over all parameters.
+    """An optimiser whose gradients are clipped to a norm over all parameters.
 
     Parameters
     ----------

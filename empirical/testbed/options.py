@@ -33,7 +33,7 @@ FEW = 5
 
 
 def explained(documented: object) -> dict[str, str]:
-    """Return what a docstring says of each attribute or parameter.
+    """Return the text of a docstring on each attribute or parameter.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class Missing(ValueError):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Draw:
-    """What came of one replicate.
+    """Results of one replicate.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Draws(tuple[Draw, ...]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RunRecord:
-    """What one run found, and what it is a record of.
+    """Results of a run, and the configuration, code and data behind them.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class RunRecord:
 def identity(
     configuration: Any, *, device: str, schema: int, data: str | None = None
 ) -> dict[str, Any]:
-    """Return what makes two runs the same, as entries of a `RunRecord`.
+    """Return the entries of a `RunRecord` in which two equal runs agree.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class Interruption(BaseException):
 
 
 class Listener:
-    """What has asked the program to end, if anything.
+    """Waits for a signal or deadline that asks the program to end.
 
     Parameters
     ----------

@@ -204,7 +204,7 @@ class Stack:
         return [self._part(slice(a, b)) for a, b in pairwise(edges)]
 
     def saved(self) -> dict[str, object]:
-        """Return what a checkpoint holds of the stack."""
+        """Return the stack's state for a checkpoint."""
         return {
             "params": list(self.params),
             "buffers": list(self.buffers),
@@ -215,7 +215,7 @@ class Stack:
         }
 
     def load(self, saved: Mapping[str, object]) -> None:
-        """Take what `saved` returned for a stack of the same start.
+        """Restore what `saved` returned for a stack of the same start.
 
         Raises
         ------

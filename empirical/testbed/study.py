@@ -17,7 +17,7 @@ SCALES = ("small", "full", "paper")
 
 
 class Named(Protocol):
-    """What can be run: its name is also that of its record."""
+    """A configuration with a name, which is also that of its record."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a run is done with; it makes no difference to the result but for the device.
+    """Device, data folder and checkpoint of a run; only the device affects its result.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ def _one(_configuration: Any) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Study(Generic[Item]):
-    """What a paper can run.
+    """The configurations of a paper, and how they are trained.
 
     It travels to workers: its functions are of modules' top levels.
 
@@ -138,7 +138,7 @@ class Study(Generic[Item]):
         try:
             data = self.data(configuration, setting)
         except (FileNotFoundError, ValueError):
-            # Records are read where the data are not; training says what is wrong.
+            # Records can be read without the data; training reports that they are missing.
             data = None
         return identity(
             configuration, device=setting.device, schema=self.schema, data=data

@@ -86,7 +86,7 @@ class End(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """How a task ended, and with what.
+    """How a task ended, with its value or error.
 
     Attributes
     ----------

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Said(NamedTuple):
-    """Where a task stands.
+    """Progress of a task.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ _said: Said | None = None
 
 
 def tell(done: int, last: int, loss: float = math.nan, **terms: float) -> None:
-    """Note where the task stands; a `progress` of training.
+    """Store the task's progress; to be given to training as `progress`.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def tell(done: int, last: int, loss: float = math.nan, **terms: float) -> None:
 
 
 def said() -> Said | None:
-    """Return what was told last, if anything."""
+    """Return the progress stored last, if any."""
     return _said
 
 

@@ -140,7 +140,7 @@ def test_a_claim_that_holds_of_faulty_networks_is_found_out(
     assert "short" not in found
     assert found["redrawn"] == "holds, holds, holds"
     assert found["A/A"].endswith(" of 200")
-    assert "1 claims: 1 hold of networks trained wrongly" in page
+    assert "Of 1 claims, 1 hold of networks trained wrongly" in page
 
 
 def test_what_a_claim_withstands_and_refuses_is_said(
@@ -153,7 +153,7 @@ def test_what_a_claim_withstands_and_refuses_is_said(
     code, page = calibrated(claim, tmp_path, monkeypatch, *faults)
     assert code == 0
     assert (cells(page)["slow"], cells(page)["shuffled"]) == ("refused", "(holds)")
-    assert "- `dc/toy`, shuffled: of the norm alone" in page
+    assert "- *shuffled* (of the norm alone): `dc/toy`" in page
 
 
 def test_unknown_faults_are_refused() -> None:

@@ -251,7 +251,7 @@ def test_a_section_says_what_was_found_and_how_to_refute_it(page: str) -> None:
         "<dt>Source<dd>Equation 1;",
         "<dt>Evidence<dd>high-precision numeric; refuted if the two sides differ",
         "differ by more than 1e−15 of the measured value",
-        "<dt>Control<dd><i>off by one</i>; refuted.",
+        "<dt>Would have caught<dd><i>off by one</i> (refuted in all 3 cases)",
         "In the worst of 3 cases and 1 searched ones",
         '<span class="verdict holds">holds</span>',
     ):

@@ -1,5 +1,7 @@
 """The ledger: collecting, ordering, selecting claims; its laws."""
 
+import dataclasses
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -7,9 +9,11 @@ from typing import Any
 import pytest
 
 from verify import items, ledger
+from verify.claims._predictors import limits
 from verify.items import PAPERS
 from verify.misprints import MISPRINTS
 from verify.reading import Reading
+from verify.report import functions
 from verify.retired import RETIRED
 
 Toy = Callable[..., Any]
@@ -178,3 +182,34 @@ def test_titles_can_be_read_alone() -> None:
     )
     assert [name for name, title in titles.items() if leaning.match(title)] == []
     assert [name for name, title in titles.items() if len(title) > 90] == []
+
+
+def test_cards_say_in_words_which_mistake_would_have_been_caught() -> None:
+    tried = [claim for claim in ledger.load() if claim.must_refute or claim.must_hold]
+    words = {claim.id: functions.control(claim)[1] for claim in tried}
+    assert [name for name, said in words.items() if len(said.split()) < 3] == []
+    # An identifier is no word.
+    name_of_code = re.compile(r"\b_?[a-z]{4,}_")
+    assert [name for name, said in words.items() if name_of_code.search(said)] == []
+
+
+def test_a_control_speaks_of_its_mistake_alone() -> None:
+    def twin(*, wrong: bool) -> float:
+        """Return the sum.
+
+        Wrong: The sum without
+        its last term.
+        """
+        return float(wrong)
+
+    def nameless_twin() -> float:
+        return 0.0
+
+    holds = next(c for c in ledger.load() if c.must_refute is not None)
+    for control, said in (
+        (functools.partial(twin, wrong=True), "The sum without its last term"),
+        (nameless_twin, "nameless twin"),
+        (functools.partial(limits, None, 0.5), "An effect of at most 0.5"),
+    ):
+        claim = dataclasses.replace(holds, must_refute=control)
+        assert functions.control(claim) == ("would have caught", said)

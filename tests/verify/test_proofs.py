@@ -63,6 +63,7 @@ def _square(**changes: Any) -> Claim:
         "derived": lambda: [sympy.expand((x + 1) ** 2)],
         "formula": lambda: [x**2 + 2 * x + 1],
         "wrong": lambda: [x**2 + x + 1],
+        "mistake": "The middle term once",
         "links": lambda: [
             _symbolic.Link(lambda v: (v + 1.0) ** 2, (x + 1) ** 2, {x: (0.0, 1.0)})
         ],

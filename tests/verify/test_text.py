@@ -38,7 +38,7 @@ def test_a_red_claim_is_explained_below_the_table(
     text = as_text((row,), width=100, colour=False)
     assert "dc/eq1: refuted, expected: holds" in text
     assert "expected 2, observed 1 (gap 1 rel) at x = 1" in text
-    assert "control: a wrong prediction was refuted in 0 of 3 cases" in text
+    assert "control: square (refuted in 0 of 3 cases)" in text
 
 
 def test_colours_only_when_asked(toy_entry: Toy, tmp_path: Path) -> None:

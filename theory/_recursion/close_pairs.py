@@ -47,7 +47,7 @@ def integrals(
     left -= w @ left
     right -= w @ right
     whole = float((left * w) @ right) / (r * other)
-    # As Gaussians of these lengths need it: a panel far out counts for a long row alone.
+    # The activation at each length: panels far out matter to the longer row alone.
     df = [activation._scaled(v * v).derivative for v in dict.fromkeys((r, other))]
     if d == 0.0:
         z, w = _both_ways(*rule_of(activation, np.array([r, other]), nodes=SLOPES))

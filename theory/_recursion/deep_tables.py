@@ -91,7 +91,7 @@ class Cells:
         return np.concatenate([c.nodes(NODES)[::-1] for c in self.intervals])
 
     def split(self, coarse: npt.NDArray[np.bool_]) -> "Cells":
-        """Halve some cells."""
+        """Return cells with the chosen ones halved."""
         middles = [
             0.5 * (c.low + c.high)
             for c, halve in zip(self.intervals, coarse, strict=True)

@@ -69,7 +69,7 @@ def apart(
 
 @dataclass(frozen=True)
 class ExponentialLengths:
-    """What `length_tables.Lengths` gives, of c e^x + h."""
+    """Maps of lengths of c e^x + h; see `length_tables.Lengths`."""
 
     scale: float
     shift: float

@@ -72,7 +72,7 @@ class Rows:
                     " out."
                 )
             return cls(v, norms, split, None)
-        # Norms are rounded: one from an exact unit vector is one.
+        # Norms are rounded: within the rounding of a unit vector, a norm is one.
         return cls(v, norms, split, 1.0 if abs(square - 1.0) <= tolerance else square)
 
     @property

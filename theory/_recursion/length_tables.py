@@ -359,7 +359,7 @@ def _change(
     start, wide = r[0] * z, (r[0] * z) * np.expm1(gaps)[:, None]
     linear = isinstance(activation, PiecewisePolynomial) and activation.m == 1
     x, share = gaussian.legendre(1 if linear else 12)
-    # None passes zero.
+    # A kink at zero stays at zero for every length.
     kinks = [c for c in activation.kinks if c]
     stops = np.stack([np.zeros_like(wide), *[wide] * len(kinks), np.ones_like(wide)])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -136,7 +136,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Stack:
-    """Hidden layers, and which weight layers the tangent kernel is of; none: no kernel."""
+    """Hidden layers, and the weight layers that the tangent kernel sums over, if any."""
 
     layers: tuple[Layer, ...]
     trained: frozenset[int] = frozenset()

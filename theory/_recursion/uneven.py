@@ -130,7 +130,7 @@ class Uneven:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the matrix."""
+        """Shape of the matrix."""
         n = len(self.x)
         return (n, n) if self.split is None else (self.split, n - self.split)
 

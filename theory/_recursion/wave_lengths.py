@@ -33,7 +33,7 @@ def _gram(r: Array, o: Array, delta: Array) -> Array:
 
 @dataclass(frozen=True)
 class WaveLengths:
-    """What `length_tables.Lengths` gives, of c sin x + h or c cos x + h."""
+    """Maps of lengths of c sin x + h or c cos x + h; see `length_tables.Lengths`."""
 
     scale: float
     shift: float

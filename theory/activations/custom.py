@@ -212,8 +212,8 @@ class FromFunction(Activation):
         rest = self._rest_by_quadrature()
         if not rest > AFFINE * self.variance:
             return rest
-        # Values are known to EPS of their size, and its share that looks like a
-        # non-linear function shrinks with the number of nodes: some 64 bear weight.
+        # Values have a relative error of EPS. The part of this error that looks like a
+        # non-linear function averages out over the nodes, of which some 64 matter.
         error = 2.0 * EPS / 8.0 * math.sqrt(self.second_moment / rest)
         error = max(error, abs(self._rest_of(self._sampled(16)) / rest - 1.0))
         if error > self.tolerance:

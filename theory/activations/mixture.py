@@ -26,7 +26,7 @@ class HermiteMixture(Activation):
 
     @property
     def degree(self) -> int:  # type: ignore[override]
-        """Of the polynomial."""
+        """Degree of the polynomial."""
         return len(self.a) - 1
 
     @property

@@ -33,11 +33,11 @@ NODES = 32
 
 
 class Sampled(Protocol):
-    """What is integrated."""
+    """A function whose moments are integrated."""
 
     @property
     def name(self) -> str:
-        """Shown in messages."""
+        """Name shown in messages."""
         ...
 
     def _value(self, x: Array) -> Array: ...

@@ -37,7 +37,7 @@ class PiecewisePolynomial(Activation):
 
     @property
     def degree(self) -> int | None:  # type: ignore[override]
-        """Of the polynomial that a Gaussian sees, if no kink is near."""
+        """Degree of the polynomial on the Gaussian's support, if no kink is near."""
         return None if self._near.kinks else self.m
 
     @property
@@ -360,5 +360,5 @@ class Undefined(Activation):
 
     @cached_property
     def second_moment(self) -> float:
-        """Infinite."""
+        """Infinite: a function with a jump has no derivative."""
         return math.inf

@@ -121,7 +121,7 @@ class Smooth(Activation):
 
     @property
     def kinks(self) -> tuple[float, ...]:  # type: ignore[override]
-        """Those of the definition, over sqrt(var)."""
+        """Kinks of the definition, divided by sqrt(var)."""
         return tuple(c / self._root for c in self.definition.kinks)
 
     @property

@@ -58,12 +58,12 @@ class ErrorFunction:
         return cls(Noisy.of(r, other, rho, sine, 2.0), r * other)
 
     def value(self) -> Array:
-        """Return the first."""
+        """Return E s(u) s(v) / (r o)."""
         u = self.noisy
         return np.arctan(u.z / u.cosine) * ((2.0 / math.pi) / self.size)
 
     def slope(self) -> Array:
-        """Return the second."""
+        """Return E s'(u) s'(v)."""
         p, q = self.noisy.shares
         return ((4.0 / math.pi) * np.sqrt(p * q)) / self.noisy.cosine
 
@@ -96,13 +96,13 @@ class Gelu:
         return cls(u, rho, sine, area, density, u.shares[0] + u.shares[1])
 
     def value(self) -> Array:
-        """Return the first."""
+        """Return E s(u) s(v) / (r o)."""
         return self.rho * self.area + self.density * (
             self.rest * np.square(self.rho) + self.sine
         )
 
     def slope(self) -> Array:
-        """Return the second."""
+        """Return E s'(u) s'(v)."""
         u, e = self.noisy, self.rest
         p, q = u.shares
         part = np.square(u.both) * e * self.sine + (e * (p + q * (1.0 - p)) + p * q)
@@ -127,11 +127,11 @@ class Exponential:
         return cls(0.5 * np.square(r + other), r * other, gap)
 
     def value(self) -> Array:
-        """Return the first."""
+        """Return E s(u) s(v) / (r o)."""
         return self.slope() / self.size
 
     def slope(self) -> Array:
-        """Return the second."""
+        """Return E s'(u) s'(v)."""
         return np.exp(self.top - self.size * self.gap)
 
     def lost(self) -> Array:
@@ -175,11 +175,11 @@ class Wave:
         return (1.0 + np.exp(-2.0 * self._size * np.abs(self.rho))) * self._end()
 
     def value(self) -> Array:
-        """Return the first."""
+        """Return E s(u) s(v) / (r o)."""
         return (self._sine() if self.odd else self._cosine()) / self._size
 
     def slope(self) -> Array:
-        """Return the second."""
+        """Return E s'(u) s'(v)."""
         return self._cosine() if self.odd else self._sine()
 
     def lost(self) -> Array:
@@ -212,11 +212,11 @@ class Bump:
         return self.d * (2.0 - self.d)
 
     def value(self) -> Array:
-        """Return the first."""
+        """Return E s(u) s(v) / (r o)."""
         return 1.0 / (self._root(self._sine) * (self.r * self.other))
 
     def slope(self) -> Array:
-        """Return the second."""
+        """Return E s'(u) s'(v)."""
         return self.rho * (self.r * self.other) / self._root(self._sine) ** 3
 
     def lost(self) -> Array:

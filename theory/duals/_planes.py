@@ -48,7 +48,7 @@ class Broken:
     edges: Callable[[float], Array]
 
     def mirrored(self) -> "Broken":
-        """Return x -> f(-x)."""
+        """Return the function x -> f(-x)."""
         return Broken(
             lambda x: self.f(-x),
             tuple(sorted(-c for c in self.kinks)),
@@ -57,7 +57,7 @@ class Broken:
 
     @cached_property
     def reach(self) -> float:
-        """Where f(x)^2 exp(-x^2/2) has fallen below 1e-18 of its integral's integrand."""
+        """Distance beyond which f(x)^2 exp(-x^2/2) is below 1e-18 of its maximum."""
         x = np.linspace(0.0, 20.0, 321)
         cuts = self.edges(20.0)
         x = np.unique(np.concatenate([x, np.abs(cuts)]))

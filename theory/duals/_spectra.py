@@ -65,7 +65,7 @@ class Spectrum:
 
     @property
     def gap(self) -> float:
-        """Ends the first of the `Panels` where all but exp(-8) of the last wave counts."""
+        """Return the end of the first panel, where the last wave has fallen to exp(-8)."""
         return 4.0 * LAYER / math.sqrt(max(float(self.square[-1]), 1.0))
 
     def __call__(self, t: Array) -> Array:
@@ -102,7 +102,7 @@ def spectra(
     off than the tolerance are not accepted.
     """
     each = (a,) if a is b else (a, b)
-    # Where the root of the density leaves as little as the density at their reach.
+    # At this distance the root of the density is as small as the density at `reach`.
     reach = math.sqrt(2.0) * max(f.reach for f in each)
     n = 2 ** math.ceil(math.log2(EACH * max(len(f.edges(reach)) for f in each)))
     while n <= MOST_VALUES and not all(_resolves(f, reach, n) for f in each):

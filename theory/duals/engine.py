@@ -10,7 +10,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Engine(Protocol):
-    """What evaluates the dual of a pair of activations, rho in [-1, 1]."""
+    """Evaluation of the dual of a pair of activations, rho in [-1, 1]."""
 
     def dual(self, rho: Array) -> Array:
         """Return E[a(X) b(Y)]."""

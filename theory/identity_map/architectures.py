@@ -153,15 +153,15 @@ def _variance(who: str, scheme: Any, fan_in: int, fan_out: int) -> float:
 
 
 def relu_shrink(scheme: str, fan_in: int, fan_out: int) -> float:
-    r"""Return by what a ReLU layer multiplies the root mean square of its signal.
+    r"""Return the factor of a ReLU layer on the root mean square of its signal.
 
     .. math:: \sqrt{f_i\,s^2/2}
 
-    Of independent weights with variance s^2 = `initial_variance`, for a symmetric signal
-    whose negative half the previous ReLU dropped; one for Kaiming. At the printed default
-    a 128-channel 5 x 5 net shrinks signals by ``1 / sqrt(2 f_o) = 0.0125`` a layer, and
-    20 layers of it reach 1e-37 (ID-Err6). For orthogonal weights it is exact in the mean
-    over rotations.
+    Weights are independent with variance s^2 = `initial_variance`; the signal is a
+    symmetric one whose negative half the previous ReLU dropped. The factor is one for
+    Kaiming. At the printed default a 128-channel 5 x 5 net shrinks signals by
+    ``1 / sqrt(2 f_o) = 0.0125`` a layer, and 20 layers of it reach 1e-37 (ID-Err6). For
+    orthogonal weights it is exact in the mean over rotations.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def one_layer_conv_prediction(
     loss: Loss = "half_sum",
     rank_tolerance: float | None = None,
 ) -> Array:
-    r"""Return what the layer, trained on `image`, makes of any other image.
+    r"""Return the output of the layer, trained on `image`, for any other image.
 
     .. math:: \hat f(x)_{ij} = \Lambda^T P_{ij}(x) + (W^0-\Lambda)^T\Pi_\perp P_{ij}(x)
 
@@ -296,7 +296,7 @@ class _Span:
         return None if pair is None else pair[0] + pair[1]
 
     def remaining(self, error: Array, left: Array | None) -> Array:
-        """Return what is left of an initial error, exactly zero if it is nothing."""
+        """Return the part of an initial error that training leaves, zero if none."""
         if left is None:
             if self.rank.full:
                 return np.zeros(error.shape)

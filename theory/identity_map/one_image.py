@@ -15,7 +15,7 @@ from theory.identity_map.ranks import Rank
 
 @dataclass(frozen=True)
 class Promise:
-    """What one image promises of the convolution that learns to copy it.
+    """What Theorem 2 promises of a convolution that is trained on one image.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 
 
 def one_layer_prediction(x: Any, x_train: Any, w0: Any) -> Array:
-    r"""Return what the trained layer makes of a test input (Theorem 1).
+    r"""Return the output of the trained layer for a test input (Theorem 1).
 
     .. math:: f(x) = \Pi_\parallel x + W^0\,\Pi_\perp x, \qquad
         \Pi_\parallel x = \frac{\hat x^T x}{\|\hat x\|^2}\,\hat x

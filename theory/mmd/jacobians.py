@@ -154,7 +154,7 @@ def _chain(who: str, widths: Sequence[int], start: str, noise: float = 0.0) -> A
 
 
 def detachment_limit(widths: Sequence[int], start: Start = "he") -> float:
-    r"""Return where L_iod is at random weights of a wide network.
+    r"""Return the limit of L_iod at random weights of a wide network.
 
     .. math:: \max_l \Big(1 - \sqrt{E\|J_l^{(i)}\|^2}\Big)^2
 

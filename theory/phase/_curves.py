@@ -164,7 +164,7 @@ class Curve:
 
 @dataclass(eq=False)
 class Moments:
-    """What one activation does to pre-activations of every variance."""
+    """Moments of one activation at every variance of pre-activations."""
 
     activation: Activation
     corners: dict[Any, Any] = field(default_factory=dict[Any, Any])

@@ -192,7 +192,7 @@ class Grid:
         return np.exp(_roots.refine(self.excess(rows), low, high))
 
     def march(self, start: Array) -> Array:
-        """Return where variances go from `start` (log q), one for each row."""
+        """Return the limits of variances from `start` (log q), one for each row."""
         rows = np.arange(self.w.size)
         s, t = self.sign, self.t
         first = np.clip(np.searchsorted(t, start), 1, t.size - 1)

@@ -27,7 +27,7 @@ def parameters(who: str, weight_var: Any, bias_var: Any) -> tuple[Array, Array]:
 
 
 def tables(who: str, activation: Any) -> Moments:
-    """Return the tables of an activation that is one."""
+    """Return the tables of an activation, once it is checked to be one."""
     return moments(_checks.instance(who, "activation", activation, Activation))
 
 

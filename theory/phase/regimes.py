@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    r"""What infinitely wide random networks do at great depth; see `classify`.
+    r"""Behaviour of infinitely wide random networks at great depth; see `classify`.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ class Moments:
     s: two.Pair
 
     def vanish(self) -> npt.NDArray[np.bool_]:
-        """Return where A = 0: nothing moves the norm, nothing holds it."""
+        """Return the entries with A = 0, where the norm neither moves nor is held."""
         return self.a[0] == 0.0
 
     def whole(self, part: two.Pair) -> two.Pair:
@@ -115,7 +115,7 @@ def excess(
 
 
 def whole_of(moments: Moments, part: two.Pair, power: Any = 0) -> Array:
-    """Return a scaled sum itself, as a float; infinite if it leaves float64."""
+    """Return the value of a scaled sum; infinite where float64 overflows."""
     with np.errstate(over="ignore"):
         return np.asarray(np.ldexp(part[0], moments.exponent + power))
 

@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ClusterEquilibrium:
-    """Where scale and directions rest.
+    """Equilibrium of scale and directions.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ Law = Literal["normalised", "unnormalised"]
 
 @dataclass(frozen=True)
 class OptimiserScale:
-    """What an optimiser's settings mean in the formulas.
+    """An optimiser's settings in the units of the formulas.
 
     Attributes
     ----------

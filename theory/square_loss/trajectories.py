@@ -127,7 +127,7 @@ def settling_time(fraction: Any, outputs: Any, weight_decay: Any) -> Any:
 
 
 def stability_limit(outputs: Any, weight_decay: Any, momentum: Any = 0.0) -> Any:
-    r"""Return the rate from which on descent of the norm does not converge.
+    r"""Return the learning rate from which on descent of the norm diverges.
 
     .. math:: 0 < \eta < \frac{1 + \mu}{A}
 

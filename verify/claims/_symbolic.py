@@ -78,6 +78,7 @@ def proof(
     derived: Expressions,
     formula: Expressions,
     wrong: Expressions,
+    mistake: str,
     links: Callable[[], Sequence[Link]],
     reading: Reading | None = None,
     **fields: Any,
@@ -85,7 +86,7 @@ def proof(
     """Return the claim that `derived` is `formula`, which the library computes.
 
     The prediction is the formula's normal form, once the library is found to agree with
-    it; `wrong` is a formula with a realistic mistake.
+    it; `wrong` is a formula with a realistic mistake, which `mistake` says in words.
     """
 
     def predict() -> list[str]:
@@ -98,6 +99,8 @@ def proof(
 
     def must_refute() -> list[str]:
         return [normal(e) for e in wrong()]
+
+    must_refute.__doc__ = mistake
 
     return Claim(
         id=id,

@@ -107,9 +107,10 @@ class AtMost:
         return _one_sided(predicted, measured, self, +1.0)
 
     def telling(self, predicted: Any, control: Any) -> Any:
-        """Return a control that says nothing where the prediction says nothing.
+        """Return the control, made to say nothing wherever the prediction says nothing.
 
-        Nor where it is no value that could be measured, at `origin` or beyond.
+        It also says nothing where no measurement could have its value: at `origin` or
+        beyond.
         """
         return _silenced(predicted, control, self, +1.0)
 

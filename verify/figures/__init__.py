@@ -67,7 +67,7 @@ class Picture:
 
     @property
     def command(self) -> str:
-        """What draws it, from records where it needs any."""
+        """Command that draws it, from records where it needs any."""
         return f"python -m verify.figures {self.name} --out figures"
 
     @property
@@ -140,7 +140,7 @@ class Numbered(Protocol):
 
     @property
     def title(self) -> str:
-        """Without its number."""
+        """Title without its number."""
         ...
 
     @property

@@ -10,7 +10,7 @@ DASH = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry.
+    """An entry of a table.
 
     Attributes
     ----------

@@ -98,7 +98,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def allow(seconds: float) -> None:
-    """Let this process use so many more seconds of the processor, then end."""
+    """Limit this process to so many more seconds of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     limit = int(used.ru_utime + used.ru_stime + seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
@@ -123,11 +123,12 @@ def each(
     seconds: Callable[[Job], float],
     anew: bool = True,
 ) -> Iterator[tuple[Job, Sequence[Any]]]:
-    """Do jobs in children; yield each job with what it told, as they end.
+    """Run jobs in child processes; yield each with the messages it sent, as it ends.
 
-    A child that raises tells a string, the traceback; one that is ended by its limits,
-    or dies, tells no more. ``seconds(job)`` is the processor time it may take in all.
-    Unless `anew`, the project's modules are those that the parent has imported.
+    The last message of a child that raises is its traceback, a string; a child that
+    exceeds its limits or dies sends nothing more. ``seconds(job)`` is the processor time
+    that a job may take in all. Unless `anew`, children use the project's modules as the
+    parent has imported them.
     """
     context = multiprocessing.get_context("fork")
     waiting, running = iter(jobs), list[Child]()

@@ -22,7 +22,7 @@ LONGEST, TOO_LONG = 120.0, 1e9
 
 @dataclass(frozen=True)
 class Executed:
-    """What a claim executes.
+    """The lines that a claim executes.
 
     Attributes
     ----------
@@ -140,6 +140,6 @@ def _measured(job: Wanted, tell: Tell) -> None:
 
 
 def load(folder: Path, wanted: Iterable[Wanted]) -> dict[str, Executed]:
-    """Return what is kept of claims, by id."""
+    """Return the stored lines of claims, by id."""
     found = {claim.claim: read(claim, folder) for claim in wanted}
     return {name: lines for name, lines in found.items() if lines is not None}

@@ -105,14 +105,14 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What names it as long as its function has this expression."""
+        """Name that stays as long as its function contains this expression."""
         nth = f" ({self.nth + 1})" if self.nth else ""
         where = f"{self.file}:{self.function}"
         return f"{where} {self.operator}: {self.before} -> {self.after}{nth}"
 
     @property
     def package(self) -> str:
-        """Which of `PACKAGES` it is in."""
+        """The one of `PACKAGES` that contains it."""
         return next(p for p in PACKAGES if self.file.startswith(f"{p}/"))
 
     @property
@@ -235,7 +235,7 @@ def _walk(node: ast.AST, place: _Place, checks: frozenset[str]) -> Iterator[_Pla
         body = name == "body"
         here = replace(
             place,
-            # Defaults are of the place around a function.
+            # Default values are evaluated outside the function.
             function=inside if body else place.function,
             called=place.called or (calls and body),
             compared=isinstance(node, ast.Compare)

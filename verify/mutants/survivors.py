@@ -42,7 +42,7 @@ def read(path: Path = PLACE) -> dict[str, str]:
 def complaints(
     listed: Collection[str], verdicts: Mapping[str, Verdict], known: Collection[str]
 ) -> Iterator[str]:
-    """Say where the list is out of date; `known` are the mutations that exist."""
+    """Return where the list is out of date; `known` are the mutations that exist."""
     for mutant in listed:
         verdict = verdicts.get(mutant)
         if mutant not in known:
@@ -59,7 +59,7 @@ def complaints(
 
 @dataclass(frozen=True)
 class Score:
-    """How many mutations of a package were noticed.
+    """Number of mutations of a package that were noticed.
 
     Attributes
     ----------

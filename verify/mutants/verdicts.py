@@ -102,7 +102,7 @@ class Trial:
 
     @property
     def seconds(self) -> float:
-        """Return what the whole may take."""
+        """Return the seconds that all claims may take."""
         return sum(map(allowance, self.claims))
 
 
@@ -118,7 +118,7 @@ def judged(
     workers: int,
     before: Mapping[str, Verdict] | None = None,
 ) -> Iterator[Verdict]:
-    """Run claims against mutations; yield each verdict as it is there.
+    """Run claims against mutations; yield verdicts as they come.
 
     The claim that noticed a mutation the last time is asked first.
     """
@@ -141,7 +141,7 @@ def judged(
 def verdict_of(
     trial: Trial, told: Sequence[Any], executed: Mapping[str, Executed]
 ) -> Verdict:
-    """Return what the messages of a child say: claims begun, the red one, the end."""
+    """Return the verdict in a child's messages: claims begun, the red one, the end."""
     if told and isinstance(told[-1], str):
         raise RuntimeError(f"{trial.mutant.key} cannot be tried:\n{told[-1]}")
     begun = [what for what in told if isinstance(what, Begun)]
@@ -168,7 +168,7 @@ class Red:
 
 
 class Green:
-    """All claims are."""
+    """Result of a mutation that leaves all claims green."""
 
 
 def try_claims(trial: Trial, tell: Tell) -> None:
@@ -232,7 +232,7 @@ def read(path: Path = PLACE) -> dict[str, Verdict]:
 
 
 def write(verdicts: Iterable[Verdict], path: Path = PLACE) -> None:
-    """Keep verdicts, in the order of their mutations."""
+    """Write verdicts, in the order of their mutations."""
     from empirical.testbed.writing import write_json
 
     write_json(path, [asdict(v) for v in sorted(verdicts, key=lambda v: v.mutant)])

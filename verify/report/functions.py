@@ -1,28 +1,50 @@
-"""What is said of a claim's functions: where they stand, and what a control gets wrong."""
+"""What is said of a claim's functions: where they stand, and what it would have caught."""
 
 import functools
 import inspect
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from empirical.digest import ROOT
+from verify import judging
 from verify.claim import Claim
+from verify.claims._predictors import limits
 from verify.compare import Outcome
+from verify.records import Record
+from verify.report import numbers
 
 _NAMES = ("predict", "measure", "must_refute", "must_hold", "examples", "runs")
 
 
 def control(claim: Claim) -> tuple[str, str]:
-    """Return what kind of prediction a claim's control is, and its own words.
+    """Return what a claim's control is, and what it predicts, in words.
 
-    Those are the first line of its docstring, else its first comment, else its name.
+    The words are the first paragraph of its docstring, or the one that starts with
+    ``Wrong:`` where the function also makes the prediction that is right; the function's
+    name where there is no docstring.
     """
     holds = claim.expected is Outcome.HOLDS
-    kind = "a prediction known to be wrong" if holds else "the corrected prediction"
+    kind = "would have caught" if holds else "corrected"
     function = claim.must_refute if holds else claim.must_hold
-    return kind, _words(_plain(function)) if function is not None else ""
+    return kind, _words(function) if function is not None else ""
+
+
+def tried(claim: Claim, record: Record) -> str:
+    """Say in how many cases a control did what it must."""
+    did, cases = judging.tried(claim, record.cases, record.search)
+    if claim.expected is not Outcome.HOLDS:
+        return (
+            f"holds in {_share(did, cases)} that refute{'s' * (cases == 1)} the claim"
+        )
+    telling = cases == len(record.cases)
+    return f"refuted in {_share(did, cases)}{'' if telling else ' that say something'}"
+
+
+def _share(part: int, whole: int) -> str:
+    if part != whole or whole == 0:
+        return f"{part} of {whole} cases"
+    return {1: "the only case", 2: "both cases"}.get(whole, f"all {whole} cases")
 
 
 def places(claim: Claim) -> dict[str, str]:
@@ -49,15 +71,14 @@ def _plain(function: Callable[..., Any]) -> Any:
     return inspect.unwrap(function)
 
 
-def _words(function: Any) -> str:
-    said = inspect.getdoc(function)
-    if said:
-        return said.partition("\n")[0].rstrip(".")
-    comment = re.search(r"((?:^\s*#.*\n)+)", inspect.getsource(function), re.MULTILINE)
-    if comment:
-        lines = (line.strip().lstrip("# ") for line in comment[1].splitlines())
-        return " ".join(filter(None, lines)).partition(". ")[0].rstrip(".")
-    return function.__name__.strip("_").replace("_", " ")
+def _words(function: Callable[..., Any]) -> str:
+    plain = _plain(function)
+    if plain is limits and isinstance(function, functools.partial):
+        return f"An effect of {numbers.between(function.args)}"
+    said = inspect.getdoc(plain) or plain.__name__.strip("_").replace("_", " ")
+    paragraphs = [" ".join(part.split()) for part in said.split("\n\n")]
+    wrong = (part for part in paragraphs if part.startswith("Wrong: "))
+    return next(wrong, paragraphs[0]).removeprefix("Wrong: ").rstrip(".")
 
 
 def _shown(value: object) -> str:

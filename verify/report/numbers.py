@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from verify import records
@@ -29,6 +29,18 @@ def predicted_of(case: CaseRecord | None, digits: int = 6) -> str:
         return f"≥ {least}" if most is None else f"{least} to {most}"
     value, stderr = worst_entry(case.predicted, case), _stderr(case)
     return _short(value, digits) if stderr is None else _to_error(value, stderr)
+
+
+def between(limits: Sequence[float | None], digits: int = 3) -> str:
+    """Return limits of an effect in words.
+
+    >>> between((0.5, None)), between((-1.0, 2.0))
+    ('at least 0.5', '−1 to 2')
+    """
+    least, most = (None if v is None else _short(v, digits) for v in limits)
+    if least is None:
+        return f"at most {most}"
+    return f"at least {least}" if most is None else f"{least} to {most}"
 
 
 def measured_text(row: "Row", digits: int = 6) -> str:

@@ -51,7 +51,7 @@ class Row:
 
     @property
     def scales(self) -> tuple["Row", ...]:
-        """Of it and the published ones, those that have a record."""
+        """Rows that have a record: its own and the published ones."""
         every = (self, *self.published)
         return tuple(row for row in every if row.record is not None)
 
@@ -165,7 +165,7 @@ def _published(
             current = record.is_current(claim, code)
             record = checked(claim, record, other)
         except records.RecordError as error:
-            # Of other cases than the claim has now, say: shown as what it is, nothing.
+            # It is of other cases than the claim has now, say: it counts for nothing.
             yield Row(claim=claim, record=None, outcome=NOT_RUN, remark=str(error))
             continue
         remark = "" if current else "of older code"

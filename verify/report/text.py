@@ -10,7 +10,7 @@ from rich.text import Text
 
 from verify import references
 from verify.claim import FAULTS
-from verify.report import numbers
+from verify.report import functions, numbers
 from verify.report import rows as values
 from verify.report.rows import Row
 
@@ -32,7 +32,7 @@ WIDE = 120
 
 
 def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
-    """Return what is not settled, a line a claim by paper and chapter, and the counts.
+    """Return unsettled claims, a line a claim by paper and chapter, and the counts.
 
     Parameters
     ----------
@@ -127,7 +127,9 @@ def _explained(row: Row) -> Text:
             style="not bold",
         )
     if row.record is not None and not row.record.control_passed:
-        text.append(f"\n  control: {row.record.control}", style="not bold")
+        _, words = functions.control(row.claim)
+        found = functions.tried(row.claim, row.record)
+        text.append(f"\n  control: {words} ({found})", style="not bold")
     return text
 
 

@@ -71,7 +71,7 @@ class Pictures:
 
     @property
     def black(self) -> Tensor:
-        """What level 0 became, shape (C, 1, 1): the background of digits."""
+        """Standardised value of level 0, the background of digits, shape (C, 1, 1)."""
         return level(0.0, data=self.data, channels=self.shape[0])
 
     def select(self, names: Sequence[str]) -> "Pictures":
@@ -157,7 +157,7 @@ def joined(*groups: Pictures) -> Pictures:
 
 
 def level(value: float, *, data: str = "mnist", channels: int | None = None) -> Tensor:
-    """Return what a level in [0, 1] becomes, shape (C, 1, 1).
+    """Return the standardised value of a level in [0, 1], shape (C, 1, 1).
 
     Examples
     --------
@@ -216,8 +216,8 @@ def standardised(images: npt.ArrayLike, *, data: str = "mnist") -> Tensor:
 def resize(images: Tensor, size: int | tuple[int, int]) -> Tensor:
     """Scale images (n, C, H, W) bilinearly, antialiased when they shrink.
 
-    An affine change of levels commutes with it, so that it matters not whether pixels
-    were standardised before. The images' own size returns them as they are.
+    It commutes with affine changes of the levels, so that pixels may be standardised
+    before or after. Images that have the size already are returned unchanged.
 
     Examples
     --------

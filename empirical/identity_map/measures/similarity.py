@@ -43,7 +43,7 @@ class Closeness:
     nonfinite: Tensor
 
     def reshaped(self, *shape: int) -> "Closeness":
-        """Return the same with other axes."""
+        """Return the similarities with their axes reshaped."""
         return Closeness(
             **{key: value.reshape(shape) for key, value in vars(self).items()}
         )

@@ -24,7 +24,7 @@ KINDS = ("singular", "correlated", "first")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the measurements look at; part of the record.
+    """Settings of the measurements; part of the record.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Subject:
-    """What every measurement is given."""
+    """Networks, images and settings, as every measurement takes them."""
 
     network: Network
     initial: Params
@@ -103,7 +103,7 @@ class Subject:
         return torch.cat([self.network.apply(chosen, x) for x in parts], dim=1)
 
     def chunk(self, images: Tensor) -> int:
-        """How many images' representations fit into `BYTES`."""
+        """Return the number of images whose representations fit into `BYTES`."""
         spots = images[0, 0].numel() if isinstance(self.network, Convolutional) else 1
         numbers = sum(self.network.units) * spots * len(self.final[0])
         return max(1, BYTES // (numbers * images.element_size()))

@@ -92,7 +92,7 @@ def cover(
         )
     count = network.layers if layers is None else layers
     if not isinstance(network, Convolutional):
-        # A unit of a full layer has a weight for every number below.
+        # In a fully connected layer every unit sees all inputs.
         return torch.ones(count, dtype=torch.float64)
     kernel = torch.ones((1, 1, 1, network.kernel, network.kernel), dtype=torch.float64)
     spot = torch.zeros((1, 1, 1, height, width), dtype=torch.float64)

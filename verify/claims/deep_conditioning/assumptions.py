@@ -42,7 +42,7 @@ def _predict_noise(*, n: int, dim: int, **_: Any) -> float:
 
 
 def _wrong_noise(*, n: int, dim: int, **_: Any) -> float:
-    # The noise of one input alone: as if n of them were orthogonal.
+    """The noise of one input alone, as if n of them were orthogonal."""
     return -math.sqrt((dim - 1.0) / dim)
 
 
@@ -97,7 +97,7 @@ def _predict_layers(
 def _wrong_layers(
     *, activation: Subject, n: int, dim: int, depth: int, seed: int
 ) -> float:
-    # Assumption A's delta for assumption B's.
+    """Assumption A's separation in the place of assumption B's."""
     delta = kernels.separation(_fan(n, dim, seed))
     mu = subject(activation).mu
     return dc.nngp_min_eigenvalue_bound(depth, delta, mu, form="attained")
@@ -179,7 +179,7 @@ def _predict_singular(
 
 
 def _wrong_singular(**case: Any) -> float:
-    # As if the input that depends on the others did not count.
+    """The smallest eigenvalue without the input that depends on the others."""
     return _predict_singular(fewer=1, **case)
 
 
@@ -246,7 +246,7 @@ def _predict_outputs(*, rho: float, widths: list[int], outputs: int, **_: Any) -
 
 
 def _wrong_outputs(*, outputs: int, **case: Any) -> Array:
-    # As if outputs shared their readout.
+    """Outputs that share one readout."""
     return np.repeat(
         np.repeat(_predict_outputs(outputs=1, **case), outputs, 0), outputs, 1
     )

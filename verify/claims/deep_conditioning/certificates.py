@@ -114,7 +114,7 @@ def _predict(*, activation: str, branch: str) -> float:
 
 
 def _wrong(*, activation: str, branch: str) -> float:
-    # 0.51 in place of one half.
+    """A factor of 0.51 in the place of one half."""
     return 1.02 * subject(activation).mu * (1.0 if branch == "middle" else 0.5)
 
 
@@ -151,6 +151,7 @@ def _predict_slope(*, activation: str) -> float:
 
 
 def _wrong_slope(*, activation: str) -> float:
+    """The slope times 1.02."""
     return 1.02 * _predict_slope(activation=activation)
 
 

@@ -92,7 +92,7 @@ def _predict_schedule(*, stage: str) -> float:
 
 
 def _wrong_schedule(*, stage: str) -> float:
-    # mu for mu/2.
+    """The rate mu in the place of mu/2."""
     return 2.0 * _predict_schedule(stage=stage)
 
 
@@ -130,7 +130,7 @@ def _predict_tangent(*, activation: str) -> float:
 
 
 def _wrong_tangent(*, activation: str) -> float:
-    # Without what the slopes leave of it.
+    """The bound without what slopes below their diagonal leave of it."""
     return 1.0 - subject(activation).mu
 
 
@@ -188,6 +188,7 @@ def _predict_condition(*, kind: str, assumption: str) -> float:
 
 
 def _half_condition(*, kind: str, assumption: str) -> float:
+    """Half of the condition number."""
     return 0.5 * _predict_condition(kind=kind, assumption=assumption)
 
 
@@ -208,6 +209,7 @@ def _predict_wait() -> float:
 
 
 def _wrong_wait() -> float:
+    """1/2 in the place of log(3/2)."""
     return 0.5
 
 
@@ -231,7 +233,7 @@ def _predict_descent() -> float:
 
 
 def _wrong_descent() -> float:
-    # 1/2, the limit for small steps, for all of them.
+    """The share 1/2 at every step size, its limit at small steps."""
     return 0.5
 
 
@@ -268,7 +270,7 @@ def _predict_two_points() -> float:
 
 
 def _wrong_two_points() -> float:
-    # The limit at coinciding points, for all.
+    """The limit at coinciding points, at every distance."""
     return 0.5
 
 

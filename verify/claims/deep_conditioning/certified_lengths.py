@@ -130,7 +130,7 @@ def _predict_concave(*, name: str) -> float:
 
 
 def _wrong_concave(*, name: str) -> float:
-    # As bent everywhere as at the origin, and a tenth more.
+    """The curvature at the origin everywhere, and a tenth more."""
     _, near, _, order = _BENDS[name]
     return 1.1 * float(quotient(near, _NOUGHT, order)(_NOUGHT))
 
@@ -195,11 +195,12 @@ def _predict_all(*, scale: float) -> float:
 
 
 def _predict_long(*, scale: float) -> float:
+    """The slope of the length map at one."""
     return predicted_activation("erf", scale).length_map_derivative(1.0) + 2e-11
 
 
 def _wrong_long(*, scale: float) -> float:
-    # The slope from two on: of the length doubled.
+    """The slope at squared length two in the place of one."""
     return predicted_activation("erf", scale).length_map_derivative(2.0)
 
 
@@ -250,7 +251,7 @@ def _predict_nonlinearity() -> float:
 
 
 def _wrong_nonlinearity() -> float:
-    # All of mu for its half.
+    """All of mu in the place of its half."""
     return 1.0
 
 
@@ -279,7 +280,7 @@ def _predict_convex() -> float:
 
 
 def _wrong_convex() -> float:
-    # The limit at short inputs, 2/3, for all.
+    """The limit at short inputs, 2/3, at every length."""
     return 0.6
 
 

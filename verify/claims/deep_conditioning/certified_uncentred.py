@@ -89,7 +89,7 @@ def _predict_parabola(*, activation: str) -> float:
 
 
 def _wrong_parabola(*, activation: str) -> float:
-    # nu without the division by two in 1 - nu bar_delta / 2.
+    """1 - nu bar_delta, without the half of the second term."""
     return 2.0 * _predict_parabola(activation=activation)
 
 
@@ -114,7 +114,7 @@ def _predict_near_one(*, activation: str) -> float:
 
 
 def _wrong_near_one(*, activation: str) -> float:
-    # bar_delta for its half, and more than the margin of GELU.
+    """bar_delta in the place of its half, and more than GELU's margin."""
     return 1.0 + 4.0 * _rate(activation)
 
 
@@ -135,6 +135,7 @@ def _predict_above(*, activation: str) -> float:
 
 
 def _wrong_above(*, activation: str) -> float:
+    """A contraction four times as fast."""
     return 1.0 - 4.0 * _rate(activation)
 
 
@@ -156,7 +157,7 @@ def _predict_below(*, activation: str) -> float:
 
 
 def _wrong_below(*, activation: str) -> float:
-    # The secant from zero for the slope at the fixed point: nothing left to bend.
+    """The secant from zero in the place of the slope at the fixed point."""
     a = subject(activation)
     b = a.fixed_point()
     slope, mean = a.dual_derivative(b) / a.second_moment, a.mean**2 / a.second_moment
@@ -178,7 +179,7 @@ def _predict_negative(*, activation: str) -> float:
 
 
 def _wrong_negative(*, activation: str) -> float:
-    # The mean's energy and that of what is not affine.
+    """The energy of the mean and of all that is not affine."""
     return 1.5 * subject(activation).nu
 
 
@@ -199,7 +200,7 @@ def _predict_contraction(*, activation: str) -> float:
 
 
 def _wrong_contraction(*, activation: str) -> float:
-    # The slope at the fixed point for every start, squared: two layers counted as one.
+    """The squared slope at the fixed point, from every start."""
     a = subject(activation)
     return (a.dual_derivative(a.fixed_point()) / a.second_moment) ** 2
 

@@ -108,7 +108,7 @@ def _predict_algebraic(*, activation: str) -> float:
 
 
 def _wrong_algebraic(*, activation: str) -> float:
-    # mu of the centred activation, and twice the rate.
+    """The centred activation's mu, and twice the rate."""
     return 2.0 * subject(activation).mu
 
 
@@ -122,7 +122,7 @@ def _predict_square(*, activation: str) -> float:
 
 
 def _wrong_square(*, activation: str) -> float:
-    # The value for orthogonal inputs, for all.
+    """The value at orthogonal inputs, at every correlation."""
     a = subject(activation)
     return float(a.dual(0.0)) / a.second_moment
 

@@ -63,7 +63,7 @@ def _predict_condition(**case: Any) -> float:
 
 
 def _wrong_condition(**case: Any) -> float:
-    # The size of an entry off the diagonal, and not how many a row has.
+    """One entry off the diagonal, whatever the number of inputs."""
     return 1.0 + (_bound(case) - 1.0) / (2.0 * case["n"])
 
 
@@ -72,7 +72,7 @@ def _predict_best_condition(**case: Any) -> float:
 
 
 def _wrong_best_condition(**case: Any) -> float:
-    # One side of Gershgorin's circles alone: the smallest eigenvalue taken for one.
+    """One side of Gershgorin's circles alone, the smallest eigenvalue one."""
     return (1.0 + _bound(case, form="attained")) / 2.0
 
 
@@ -198,7 +198,7 @@ def _measure_worst(*, n: int, mu: float, delta: float, extra: int) -> Any:
 
 
 def _wrong_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
-    # Half of it: (1 + x)/(1 - x) <= 1 + 2x.
+    """Half of the bound: (1 + x)/(1 - x) at most 1 + 2 x."""
     depth = dc.depth_for_condition_number(delta, mu, n) + extra
     return 1.0 + (dc.nngp_condition_bound(depth, delta, mu, n) - 1.0) / 2.0
 
@@ -233,7 +233,7 @@ def _measure_depth(*, delta: str, mu: str, n: int) -> int:
 
 
 def _wrong_depth(*, delta: str, mu: str, n: int) -> int:
-    # The inputs' separation forgotten.
+    """A depth that does not depend on the inputs' separation."""
     return _predict_depth(delta=delta, mu=mu, n=n) - burn_in(delta=delta, mu=mu)
 
 
@@ -298,7 +298,7 @@ def _measure_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: 
 
 
 def _wrong_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: int):
-    # The slope at one: as if f were linear from there down to 1 - delta.
+    """The slope at one, as if the dual were linear down to 1 - delta."""
     slope = sum(k * v for k, v in enumerate(c))
     return slope * float(_gram(kind, n, delta, seed)[1])
 
@@ -366,7 +366,7 @@ def _measure_least(
 def _wrong_least(
     *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
 ) -> float:
-    # Twice the rate of the first layers.
+    """Twice the rate in the first layers."""
     least = _below(_gram(kind, n, delta, seed)[1])
     return min(least * (1.0 + rate(activation)) ** (2 * depth), 1.0)
 
@@ -429,7 +429,7 @@ def _measure_condition_b(
 
 
 def _wrong_condition_b(**case: Any) -> float:
-    # Without the factor n.
+    """The bound without its factor n."""
     return 1.0 + (_predict_condition_b(**case) - 1.0) / case["n"]
 
 
@@ -480,7 +480,7 @@ def _measure_attained(*, mu: float, n: int, delta: float, depth: int) -> list[An
 
 
 def _wrong_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
-    # A layer more.
+    """The bound one layer further on."""
     return _predict_attained(mu=mu, n=n, delta=delta, depth=depth + 1)
 
 

@@ -59,7 +59,7 @@ def _measure_one_layer(*, activation: Subject, delta: float, sign: int) -> Any:
 
 
 def _wrong_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
-    # Twice the rate.
+    """Twice the rate of contraction."""
     mu = rate(activation)
     near = 1.0 - (1.0 + mu) * delta
     return near if delta <= 0.5 else (1.0 - mu) * (1.0 - delta)
@@ -126,7 +126,7 @@ def exact_burn_in(*, delta: str, mu: str) -> int:
 
 
 def _wrong_burn_in(*, delta: str, mu: str) -> int:
-    # The ceiling of a quotient of rounded logarithms.
+    """The ceiling of a quotient of rounded logarithms."""
     d, m = float(Fraction(delta)), float(Fraction(mu))
     return max(math.ceil(math.log(1.0 / (2.0 * d)) / math.log(1.0 + m / 2.0)), 0)
 
@@ -196,7 +196,7 @@ def exact_bound(*, depth: float, delta: float, mu: float) -> Any:
 
 
 def _wrong_bound(*, depth: float, delta: float, mu: float) -> float:
-    # A layer late.
+    """The bound one layer late."""
     return float(dc.correlation_bound(max(depth - 1.0, 0.0), delta, mu))
 
 
@@ -246,7 +246,7 @@ def _measure_next(*, depth: int, delta: float, mu: float) -> Any:
 
 
 def _wrong_next(*, depth: int, delta: float, mu: float) -> float:
-    # A whole factor 1 - mu too little.
+    """A bound too small by a whole factor 1 - mu."""
     return (1.0 - mu) * float(dc.correlation_bound(depth, delta, mu))
 
 
@@ -291,7 +291,7 @@ def _measure_decay(*, activation: Subject, delta: float, sign: int, depth: int) 
 
 
 def _wrong_decay(*, activation: Subject, delta: float, sign: int, depth: int) -> float:
-    # The waiting time left out: decay from the first layer on.
+    """Decay from the first layer on, without the burn-in."""
     del sign
     return 0.5 * (1.0 - rate(activation) / 2.0) ** depth if delta < 0.5 else 1.0
 
@@ -356,7 +356,7 @@ def _measure_envelope(*, mu: float, delta: float, depth: int) -> list[Any]:
 
 
 def _wrong_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
-    # The printed bound itself.
+    """The printed bound in the place of the sharp one."""
     return [float(dc.correlation_bound(depth, delta, mu))]
 
 
@@ -414,6 +414,7 @@ def _predict_map(*, activation: str, depth: int) -> Array:
 
 
 def _wrong_map(*, activation: str, depth: int) -> Array:
+    """The kernel of one layer more."""
     a = subject(activation).normalized()
     return kernels.nngp_map(np.array(_MAP_POINTS), a, depth + 1)
 

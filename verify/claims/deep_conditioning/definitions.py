@@ -60,7 +60,7 @@ def _measure_normalised(*, activation: Subject) -> list[Any]:
 
 
 def _wrong_uncentred(*, activation: Subject) -> Array:
-    # Scaled to unit second moment, but not centred.
+    """The activation scaled to unit second moment, but not centred."""
     raw = subject(activation)
     return raw.hermite(6) / math.sqrt(raw.second_moment)
 
@@ -93,7 +93,7 @@ def _measure_separation(*, n: int, dim: int, spread: float, seed: int) -> Any:
 
 
 def _wrong_separation(*, n: int, dim: int, spread: float, seed: int) -> float:
-    # 1 - |cos| from rounded cosines: no digit is left for near-duplicates.
+    """1 - |cos| of rounded cosines, which near-duplicates do not survive."""
     cosines = kernels.correlation(unit_points(n, dim, spread, seed))
     return float((1.0 - np.abs(cosines[np.triu_indices(n, 1)])).min())
 
@@ -125,7 +125,7 @@ def _measure_least(*, n: int, dim: int, spread: float, seed: int) -> Any:
 
 
 def _wrong_implied(**case: Any) -> float:
-    # Half of 1 - rho^2: the determinant of a pair over the most its trace allows.
+    """Half of 1 - rho^2, a pair's determinant over the most its trace allows."""
     delta = _predict_implied(**case)
     return delta * (2.0 - delta) / 2.0
 
@@ -174,7 +174,7 @@ def _measure_dual(*, activation: Subject) -> list[Any]:
 
 
 def _wrong_dual(*, activation: Subject) -> Array:
-    # The sign of the correlation lost, as if every activation were even.
+    """The absolute correlation, as if every activation were even."""
     return subject(activation).dual(np.abs(RHOS))
 
 
@@ -214,7 +214,7 @@ def _measure_slope(*, activation: Subject) -> list[Any]:
 
 
 def _wrong_slope(*, activation: Subject) -> Array:
-    # The dual of the activation itself instead of its derivative's.
+    """The dual of the activation itself, not of its derivative."""
     return subject(activation).dual(np.array(RHOS))
 
 
@@ -245,7 +245,7 @@ def _measure_distance(*, activation: Subject) -> list[Any]:
 
 
 def _wrong_distance(*, activation: Subject) -> Array:
-    # The subtraction in float64: no digits below delta = 1e-16.
+    """The difference in float64, which has no digits below delta = 1e-16."""
     a = subject(activation)
     return 1.0 - a.dual(1.0 - np.array(DELTAS)) / a.second_moment
 
@@ -280,6 +280,7 @@ def _first_of_many(function: Any, points: tuple[float, ...]) -> Array:
 
 
 def _predict_duals(*, activation: Subject) -> Array:
+    """The duals themselves."""
     return _first_of_many(subject(activation).dual, _TRIED)
 
 
@@ -288,7 +289,7 @@ def _measure_duals(*, activation: Subject) -> list[Any]:
 
 
 def _wrong_duals(*, activation: Subject) -> Array:
-    # The sign of the correlation lost, as if every activation were even.
+    """The absolute correlations, as if every activation were even."""
     return _first_of_many(subject(activation).dual, tuple(np.abs(_TRIED)))
 
 
@@ -335,7 +336,7 @@ def _measure_distances(*, activation: Subject) -> list[Any]:
 
 
 def _wrong_distances(*, activation: Subject) -> Array:
-    # The subtraction in float64: no digits below delta = 1e-16.
+    """The differences in float64, without digits below delta = 1e-16."""
     a = subject(activation)
     return 1.0 - a.dual(1.0 - np.array(_APART)) / a.second_moment
 
@@ -371,7 +372,7 @@ def _predict_unequal(*, activation: str, var_x: float, var_y: float) -> Array:
 
 
 def _wrong_unequal(*, activation: str, var_x: float, var_y: float) -> Array:
-    # The same variance for both, their geometric mean: right for homogeneous ones only.
+    """The geometric mean for both variances, right for homogeneous ones only."""
     v = math.sqrt(var_x * var_y)
     return subject(activation).dual(np.array(RHOS), var_x=v, var_y=v)
 
@@ -414,7 +415,7 @@ def _measure_mu(*, activation: Subject) -> Any:
 
 
 def _wrong_mu(*, activation: Subject) -> float:
-    # The mean counted with the energy.
+    """The mean counted with the energy."""
     raw = subject(activation)
     return 1.0 - float(raw.hermite(1)[1]) ** 2 / raw.second_moment
 
@@ -449,7 +450,7 @@ def _predict_one(*, activation: Subject) -> float:
 
 
 def _wrong_uncentred_share(*, activation: Subject) -> float:
-    # Of an activation that is not centred: the mean's energy off the whole.
+    """The uncentred activation, whose mean's energy is part of the whole."""
     raw = subject(activation)
     return 1.0 - raw.mean**2 / raw.second_moment
 
@@ -477,7 +478,7 @@ def _predict_first_energies(*, activation: Subject) -> float:
 
 
 def _wrong_first_energies(*, activation: Subject) -> float:
-    # From the linear part on.
+    """The energies from the linear part on."""
     return float(energies(activation, centred=True)[1:].sum())
 
 
@@ -511,6 +512,7 @@ def _predict_from_dual(*, activation: Subject) -> float:
 
 
 def _wrong_from_dual(*, activation: Subject) -> float:
+    """The mean's square left in the variance."""
     raw = subject(activation)
     return 1.0 - raw.dual_derivative(0.0) / raw.dual(1.0)
 
@@ -559,7 +561,7 @@ def _measure_table_1(*, activation: str) -> list[Any]:
 
 
 def _wrong_table_1(*, activation: str) -> list[float]:
-    # The duals of the centred activations.
+    """The duals of the centred activations."""
     a = subject(activation).normalized()
     mu = [] if activation == "identity" else [a.mu]
     return [*np.asarray(a.dual(np.array(RHOS))).tolist(), *mu]
@@ -634,7 +636,7 @@ def _measure_table_2(*, activation: str) -> list[Any]:
 
 
 def _wrong_table_2(*, activation: str) -> list[float]:
-    # nu in the place of mu.
+    """The coefficient nu in the place of mu."""
     row = _predict_table_2(activation=activation)
     return [row[0], row[2], row[1], *row[3:]]
 
@@ -700,7 +702,7 @@ def _scales(name: str) -> tuple[Any, ...]:
 
 
 def _wrong_coefficients(*, activation: str) -> list[Any]:
-    # Polynomials that are not normalised: a factor sqrt(k!) in place of each a_k.
+    """Polynomials that are not normalised, each a_k times the root of k!."""
     values = _predict_coefficients(activation=activation)
     with mpmath.workprec(integrals.BITS):
         return [

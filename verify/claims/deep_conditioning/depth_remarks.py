@@ -36,7 +36,7 @@ def _predict_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
 
 
 def _wrong_descent(**case: Any) -> float:
-    # A layer more.
+    """The condition number one layer further on."""
     return _predict_descent(**case | {"depth": case["depth"] + 1})
 
 
@@ -96,7 +96,7 @@ def _predict_power(*, delta: str, mu: str, n: int, base: float) -> float:
 
 
 def _wrong_power(*, base: float, **case: Any) -> float:
-    # The ceilings forgotten.
+    """The depth without its ceilings."""
     return _predict_power(base=base, **case) - 2.0 * math.log(base)
 
 
@@ -175,7 +175,7 @@ def _predict_log_mgf(*, activation: str, rho: float) -> list[float]:
 
 
 def _wrong_log_mgf(*, activation: str, rho: float) -> list[float]:
-    # The range of a square for that of a product.
+    """The range of a square in the place of that of a product."""
     return [b / 4.0 for b in _predict_log_mgf(activation=activation, rho=rho)]
 
 
@@ -213,7 +213,7 @@ def _predict_window(*, n: int, delta: float) -> float:
 
 
 def _wrong_window(*, n: int, delta: float) -> float:
-    # As if the density were one half at zero.
+    """A density of one half at zero."""
     return math.sqrt(delta) / (4.0 * n)
 
 
@@ -251,7 +251,7 @@ def _predict_note(*, n: int, delta: str) -> float:
 
 
 def _wrong_note(*, n: int, delta: str) -> float:
-    # The square root of delta, as for features without a kink's third power.
+    """The square root of delta, as for features without a kink."""
     return _PANIGRAHI * float(delta) ** 0.5 / math.log(n) ** 1.5
 
 

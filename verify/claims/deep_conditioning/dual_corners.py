@@ -38,7 +38,7 @@ def _measure_opposite(*, activation: str) -> list[Any]:
 
 
 def _wrong_opposite(*, activation: str) -> Array:
-    # At half the distance.
+    """The value at half the distance."""
     return subject(activation).dual_derivative(0.5 * np.array(_DISTANCES) - 1.0)
 
 
@@ -92,7 +92,7 @@ def _measure_wave(*, frequency: float) -> list[Any]:
 
 
 def _wrong_wave(*, frequency: float) -> Array:
-    # By 64 Gauss-Hermite nodes, which do not see the waves.
+    """64 Gauss-Hermite nodes, which miss the waves."""
     z, weights = np.polynomial.hermite_e.hermegauss(64)
     weights = weights / math.sqrt(2.0 * math.pi)
     a, out = _wave(frequency), list[float]()
@@ -158,7 +158,7 @@ def _measure_steep(*, power: float) -> list[Any]:
 
 
 def _wrong_steep(*, power: float) -> list[float]:
-    # The neighbouring power.
+    """The neighbouring power of the distance."""
     return _predict_steep(power=power + 0.01)
 
 
@@ -224,7 +224,7 @@ def _measure_unequal(*, rho: float, var_x: float, var_y: float) -> Any:
 
 
 def _wrong_unequal(*, rho: float, var_x: float, var_y: float) -> float:
-    # Both of the mean variance.
+    """The mean variance for both inputs."""
     mean = math.sqrt(var_x * var_y)
     return float(_both().dual(rho, var_x=mean, var_y=mean))
 
@@ -261,7 +261,7 @@ def _measure_slope(*, activation: str) -> list[Any]:
 
 
 def _wrong_slope(*, activation: str) -> Array:
-    # E s'(u)^2 alone, without E s(u) s''(u).
+    """E s'(u)^2 alone, without E s(u) s''(u)."""
     with mpmath.workprec(BITS):
         one = pairs.LAWS[activation].one
         return np.array([float(one(mpmath.mpf(q))[1]) for q in _SQUARES])
@@ -293,7 +293,7 @@ def _measure_length(*, activation: str) -> list[Any]:
 
 
 def _wrong_length(*, activation: str) -> Array:
-    # The derivative of the map.
+    """The derivative of the length map in the place of its value."""
     return _predict_slope(activation=activation)
 
 
@@ -324,7 +324,7 @@ def _measure_kernel(*, activation: str) -> list[Any]:
 
 
 def _wrong_kernel(*, activation: str) -> Array:
-    # At half the distance.
+    """The kernel at half the distance."""
     a = subject(activation).normalized()
     return kernels.ntk_map(0.5 * np.array(_DISTANCES) - 1.0, a, depth=1)
 

@@ -57,11 +57,12 @@ def _measure_nu(*, activation: str) -> Enclosure:
 
 
 def _predict_nu(*, activation: str) -> float:
+    """The coefficient of non-affinity, nu."""
     return subject(activation).nu
 
 
 def _uncentred_mu(*, activation: str) -> float:
-    # mu of the uncentred activation: the mean's energy left in.
+    """The uncentred activation's mu, the mean's energy left in."""
     a = subject(activation)
     return a.nu + a.mean**2 / a.second_moment
 
@@ -79,7 +80,7 @@ def _predict_moment(*, activation: str, quantity: str) -> float:
 
 
 def _second_moment(*, activation: str, quantity: str) -> float:
-    # The mean square for the variance, the mean's absolute value for the mean.
+    """The mean square for the variance, |mean| for the mean."""
     a = subject(activation)
     return a.second_moment if quantity == "variance" else abs(a.mean) + a.mu
 
@@ -95,7 +96,7 @@ def _predict_slope(*, activation: str) -> float:
 
 
 def _uncentred_slope(*, activation: str) -> float:
-    # Over the mean square in place of the variance.
+    """The slope over the mean square in the place of the variance."""
     a = subject(activation)
     return a.derivative_second_moment / a.second_moment
 
@@ -147,7 +148,7 @@ def _predict_fixed_point(*, activation: str) -> float:
 
 
 def _quadratic_fixed_point(*, activation: str) -> float:
-    # As if the energy beyond the linear part were all quadratic.
+    """The fixed point if all energy beyond the linear part were quadratic."""
     a = subject(activation)
     return a.mean**2 / a.second_moment / a.nu
 
@@ -165,7 +166,7 @@ def _predict_kink(*, scale: float) -> float:
 
 
 def _published(*, scale: float) -> float:
-    # The four digits that are published for SELU's scale.
+    """The kink of SELU's scale to the four digits that are published."""
     return -1.5975
 
 
@@ -179,7 +180,7 @@ def _predict_stable() -> float:
 
 
 def _unit_slope() -> float:
-    # Where the slope of the length map at one is one.
+    """The kink at which the length map's slope at one is one."""
     return 0.0
 
 
@@ -203,6 +204,7 @@ def _predict_unstable(*, c: float) -> float:
 
 
 def _next_kink(*, c: float) -> float:
+    """The value at a kink a billionth further out."""
     return lengths.unstable_length(c * (1.0 + 1e-9))
 
 

@@ -221,7 +221,7 @@ def _predict_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Arr
 
 
 def _wrong_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Array:
-    # One hidden layer too many.
+    """One hidden layer too many."""
     return _limit(kernel, activation, depth + 1)
 
 
@@ -239,7 +239,7 @@ def _predict_error(*, activation: str, rho: float, **_: Any) -> float:
 
 
 def _wrong_error(**case: Any) -> float:
-    # E(s s)^2 without subtracting the square of its mean.
+    """E (s s)^2 without the square of its mean taken off."""
     product = float(_theory(case["activation"]).dual(case["rho"]))
     return _predict_error(**case) + product**2
 
@@ -249,6 +249,7 @@ def _predict_half(**_: Any) -> float:
 
 
 def _wrong_one(**_: Any) -> float:
+    """The exponent -1, for the root of the width."""
     return -1.0
 
 
@@ -291,7 +292,7 @@ def _predict_digit_bound(
 def _wrong_digit_bound(
     *, activation: str, n: int, width: int, depths: list[int], **_: Any
 ) -> Array:
-    # Without the width's share: condition numbers that tend to one.
+    """Condition numbers that tend to one, without the width's share."""
     return np.log(_bounds(activation, n, depths))
 
 
@@ -301,7 +302,7 @@ def _predict_variance(*, activation: str, **_: Any) -> float:
 
 
 def _wrong_variance(*, activation: str, **_: Any) -> float:
-    # One layer's fluctuation alone, without what earlier layers left.
+    """One layer's fluctuation, without those of earlier layers."""
     return 1.0
 
 
@@ -310,6 +311,7 @@ def _predict_vanishing(*, activation: str, n: int, depth: int, **_: Any) -> floa
 
 
 def _predict_plateau(*, activation: str, n: int, width: int, **_: Any) -> float:
+    """The plateau that finite width leaves."""
     edge = _edge(activation, n, width)
     return (1.0 + edge) / (1.0 - edge)
 

@@ -222,6 +222,7 @@ def _more(value: Any) -> Any:
 
 
 def _wrong(**case: Any) -> Any:
+    """Every value 1 % too large."""
     return _more(_predict(**case))
 
 
@@ -475,7 +476,7 @@ def _measure_transfer(*, power: int, delta: float) -> Any:
 
 
 def _wrong_transfer(*, power: int, delta: float) -> Any:
-    # As if the smallest eigenvalue kept its value.
+    """The smallest eigenvalue unchanged."""
     return delta
 
 
@@ -521,6 +522,7 @@ def _measure_convergence(*, activation: str, delta: float) -> list[Any]:
 
 
 def _wrong_convergence(**case: Any) -> Any:
+    """Every constant 1 % too large."""
     return _more(_predict_convergence(**case))
 
 
@@ -555,7 +557,7 @@ def _measure_floor(*, activation: str, width: int) -> Any:
 
 
 def _wrong_floor(*, activation: str, width: int) -> float:
-    # A second factor mu forgotten.
+    """The floor without its second factor mu."""
     return subject(activation).mu * _predict_floor(activation=activation, width=width)
 
 
@@ -599,7 +601,7 @@ def _measure_shares(*, activation: str, gamma: float) -> list[Any]:
 
 
 def _wrong_shares(*, activation: str, gamma: float) -> list[float]:
-    # At unit length, whatever the input's.
+    """The shares at unit length, whatever the input's length."""
     return _predict_shares(activation=activation, gamma=1.0)
 
 
@@ -645,7 +647,7 @@ def _measure_settled(
 
 
 def _wrong_settled(**case: Any) -> list[float]:
-    # Inputs of unit length, for which nothing has to settle.
+    """Inputs of unit length, whose lengths need not settle."""
     unit: dict[str, Any] = {**case, "gamma_x": 1.0, "gamma_y": 1.0}
     return _predict_settled(**unit)
 
@@ -689,7 +691,7 @@ def _measure_terms(**case: Any) -> Any:
 
 
 def _wrong_terms(**case: Any) -> float:
-    # The bias of the first layer left out.
+    """The sum without the bias of the first layer."""
     return _predict_terms(**{**case, "start": case["alpha"] * case["start"]})
 
 
@@ -741,6 +743,7 @@ def _measure_kernels(*, activation: str, depth: int) -> list[Any]:
 
 
 def _wrong_kernels(*, activation: str, depth: int) -> list[float]:
+    """One hidden layer too many."""
     return _predict_kernels(activation=activation, depth=depth + 1)
 
 
@@ -785,6 +788,7 @@ def _measure_raw(*, activation: str, depth: int) -> list[Any]:
 
 
 def _wrong_raw(*, activation: str, depth: int) -> Any:
+    """One hidden layer too many."""
     return _predict_raw(activation=activation, depth=depth + 1)
 
 
@@ -837,6 +841,7 @@ def _measure_rate(*, kink: float, gamma: float, delta: float) -> list[Any]:
 
 
 def _wrong_rate(**case: Any) -> Any:
+    """Every constant 1 % too large."""
     return _more(_predict_rate(**case))
 
 
@@ -895,6 +900,7 @@ def _measure_callable(*, what: str) -> Any:
 
 
 def _wrong_callable(*, what: str) -> Any:
+    """The value 1 % too large."""
     return _more(_predict_callable(what=what))
 
 
@@ -927,7 +933,7 @@ def _measure_cubic(*, var_x: float, var_y: float) -> list[Any]:
 
 
 def _wrong_cubic(*, var_x: float, var_y: float) -> Array:
-    # Homogeneous of degree 3.
+    """The dual of a function homogeneous of degree three."""
     return (var_x * var_y) ** 1.5 * np.array(_RHOS) ** 3
 
 
@@ -969,7 +975,7 @@ def _measure_polynomial(*, k: int) -> list[Any]:
 
 
 def _wrong_polynomial(*, k: int) -> list[float]:
-    # The physicists' polynomials.
+    """The physicists' Hermite polynomials."""
     return [float(v) for v in hermite.hermite(k, math.sqrt(2.0) * np.array(_POINTS))]
 
 
@@ -1004,7 +1010,7 @@ def _measure_sample(*, rows: list[list[int]]) -> Any:
 
 
 def _wrong_sample(*, rows: list[list[int]]) -> float:
-    # 1 - rho^2.
+    """A separation of 1 - rho^2 in the place of 1 - |rho|."""
     found = _predict_sample(rows=rows)
     return found * (2.0 - found)
 

@@ -65,7 +65,7 @@ def _measure_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
 
 
 def _wrong_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
-    # The product summed in another order than the squares, as by `x @ x.T`.
+    """Products summed in another order than squares, as by `x @ x.T`."""
     law, x = pairs.Normalised(pairs.LAWS[activation]), _twice(seed)
     squares = [float(v) for v in np.sum(x * x, axis=1)]
     return [
@@ -125,6 +125,7 @@ def _measure_near(
 
 
 def _wrong_near(*, activation: str, turn: float, ratio: float, depth: int) -> list[Any]:
+    """Correlations from the rounded entries of the Gram matrix."""
     k = (
         np.array(pairs.rows(1.0, ratio, turn))
         @ np.array(pairs.rows(1.0, ratio, turn)).T
@@ -185,6 +186,10 @@ _ULPS = (0, 1, 20, 60, 1000, 10**6)
 def _at_each_ratio(
     near: Callable[..., list[Any]], *, activation: str, turn: float, depth: int
 ) -> list[Any]:
+    """Return the kernel's entry at each ratio of the two lengths.
+
+    Wrong: Equal lengths by their distance, all others from rounded entries.
+    """
     ratios = [1.0 + n * 2.0**-52 for n in _ULPS]
     same = {"activation": activation, "turn": turn, "depth": depth}
     return [near(ratio=ratio, **same)[0] for ratio in ratios]

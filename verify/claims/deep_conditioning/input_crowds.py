@@ -79,6 +79,7 @@ def _measure(
 
 
 def _a_layer_more(which: int, **case: Any) -> list[Any]:
+    """One hidden layer too many."""
     return _predict(which, **{**case, "depth": case["depth"] + 1})
 
 

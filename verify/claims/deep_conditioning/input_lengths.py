@@ -64,6 +64,7 @@ def _predict_dual(
 def _wrong_dual(
     *, activation: str, var_x: float, var_y: float, rhos: list[float]
 ) -> Array:
+    """64 quadrature nodes, placed for variance one."""
     a, root = subject(activation), math.sqrt(var_x * var_y)
     each = np.array([_fixed_nodes(a, var_x, var_y, rho) for rho in rhos])
     return np.concatenate([each[:, 0], root * each[:, 1]])
@@ -118,6 +119,7 @@ def _measure_lengths(*, activation: str) -> list[Any]:
 
 
 def _wrong_lengths(*, activation: str) -> list[float]:
+    """64 quadrature nodes, placed for variance one."""
     a = subject(activation)
     return [float(_fixed_nodes(a, q, q, 1.0)[0]) / min(q, 1.0) for q in SQUARES]
 
@@ -191,6 +193,7 @@ def _by_fixed_nodes(
 def _wrong(
     which: int, *, activation: str, squares: list[float], turn: float, depth: int
 ) -> list[Any]:
+    """64 quadrature nodes a layer, placed for variance one."""
     return pairs.entries_of(_by_fixed_nodes(activation, *squares, turn, depth)[which])
 
 
@@ -237,6 +240,7 @@ _PARALLEL = (
 
 
 def _a_layer_more(**case: Any) -> list[Any]:
+    """One hidden layer too many."""
     more: dict[str, Any] = {**case, "depth": case["depth"] + 1}
     return _predict(0, **more)
 
@@ -318,7 +322,7 @@ def _measure_residual(
 
 
 def _wrong_residual(which: int, **case: Any) -> list[Any]:
-    # The share itself in the place of its square.
+    """The share of a residual branch in the place of its square."""
     wrong: dict[str, Any] = {**case, "skip": math.sqrt(case["skip"])}
     return _predict_residual(which, **wrong)
 

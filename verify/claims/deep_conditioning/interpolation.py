@@ -76,12 +76,12 @@ def _predict_exact(*, n: float, norm: float, **case: Any) -> float:
 
 
 def _wrong_exact(*, n: int, norm: float, **case: Any) -> float:
-    # Labels of variance one about the optimum at the atoms drawn: (1 + |theta*|)^2.
+    """Labels of variance one about the optimum, (1 + |theta*|)^2 in all."""
     return _predict_exact(n=n * (1.0 + norm) ** 2, norm=norm, **case)
 
 
 def _wrong_excess(*, n: int, norm: float, **_: Any) -> float:
-    # The bias alone, as if interpolating the noise were free.
+    """The bias alone, as if interpolating the noise cost nothing."""
     return 2.0 * rates.covariance_norm_bound(n**2, form="sharp") / n**2 * norm**2
 
 
@@ -96,7 +96,7 @@ def _predict_signal(*, n: int, norm: float, **_: Any) -> float:
 
 
 def _wrong_signal(*, n: int, norm: float, **_: Any) -> float:
-    # The sample's 3/2 for the population's.
+    """The sample's constant 3/2 in the place of the population's."""
     return 1.5 / n**2 * norm**2
 
 
@@ -154,7 +154,7 @@ def _predict_slope(**_: Any) -> float:
 
 
 def _wrong_slope(**_: Any) -> float:
-    # The rate of the paper's bound on correlations.
+    """The rate of the paper's bound on correlations."""
     return math.log1p(-act.relu.normalized().mu / 2.0)
 
 
@@ -172,7 +172,7 @@ def _predict_error(*, depth: int, n: int, m: int, centre: bool) -> float:
 
 
 def _wrong_error(**_: Any) -> float:
-    # Chance, as if predictions that vanish carried no order.
+    """Errors at chance, as if small predictions carried no order."""
     return 0.9
 
 
@@ -190,7 +190,7 @@ def _predict_no_gain(**_: Any) -> float:
 
 
 def _wrong_gain(**_: Any) -> float:
-    # As if the deep interpolant failed altogether where the shallow one is right.
+    """A deep interpolant that is wrong wherever the shallow one is right."""
     return -0.6
 
 

@@ -92,6 +92,10 @@ def _extremes(k: Array) -> list[float]:
 def _plain_depth(
     *, kind: str, tangent: bool, depths: list[int], wrong: bool
 ) -> list[float]:
+    """Form each kernel entry by entry, from layers of plain products.
+
+    Wrong: The mean correlation of pairs in the place of the largest.
+    """
     x, g = torch.from_numpy(inputs(kind)), torch_generator(_SEED, "weights")
     product = x.numpy() @ x.numpy().T
     off = [abs(product[i, j]) for i, j in combinations(range(_N), 2)]
@@ -153,6 +157,10 @@ DEPTH = closed(
 
 
 def _plain_width(*, widths: list[int], depth: int, wrong: bool) -> list[float]:
+    """Form each kernel by itself, and take means and spreads of entries.
+
+    Wrong: Spreads that divide by the number of draws, not one less.
+    """
     x, g = torch.from_numpy(inputs("b")), torch_generator(_SEED, "weights")
     found = _gram(x).ravel().tolist()
     for width in widths:
@@ -204,6 +212,10 @@ WIDTH = closed(
 def _plain_norms(
     *, rho: float, sizes: list[float], draws: int, wrong: bool
 ) -> list[float]:
+    """Take lengths and cosines layer by layer, network by network.
+
+    Wrong: Deviations in the place of standard errors.
+    """
     g = torch_generator(_SEED, "weights")
     pair = np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
     x = torch.from_numpy(pair * np.sqrt(sizes)[:, None])
@@ -272,6 +284,10 @@ def _rates(losses: list[float], steps: list[int]) -> list[float]:
 
 
 def _plain_train(*, layers: str, kind: str, every: int, wrong: bool) -> list[float]:
+    """Descend by PyTorch's SGD; the readout starts at zero where it learns alone.
+
+    Wrong: Descent with a momentum of 0.1.
+    """
     x, g = torch.from_numpy(inputs(kind)), torch_generator(_SEED, "weights")
     signs = numpy_generator(_SEED, "targets").choice((-1.0, 1.0), size=(_N, 1))
     y, told = torch.from_numpy(signs), list[float]()

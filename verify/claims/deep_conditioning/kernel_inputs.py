@@ -32,6 +32,10 @@ def _splits(n: int, tests: int) -> tuple[tuple[Any, int], ...]:
 def _plain_digits(
     *, n: int, tests: int, noise: float, centre: bool, wrong: bool
 ) -> list[float]:
+    """Solve the kernel's linear system on digits.
+
+    Wrong: Tests centred by their own mean, or a norm 0.1 % too large.
+    """
     train, held = (
         data.load("mnist", s, cached=False).head(k) for s, k in _splits(n, tests)
     )
@@ -100,7 +104,10 @@ class _Curves:
 
 
 def _plain_rates(*, above: float, below: float, wrong: bool) -> list[float]:
-    """Fit a line by sums; nothing where fewer than three losses lie in the range."""
+    """Fit a line by sums; nothing where fewer than three losses lie in the range.
+
+    Wrong: Slopes of lines through the origin of time.
+    """
     found: list[float] = []
     for curve in _Curves.losses:
         points = [
@@ -145,6 +152,10 @@ RATES = closed(
 
 
 def _plain_pair(*, rho: float, dim: int, turned: bool, wrong: bool) -> list[float]:
+    """State lengths and the product of a pair, and its first vector.
+
+    Wrong: The absolute correlation.
+    """
     lengths = [1.0, 1.0, abs(rho) if wrong else rho]
     if turned:
         return lengths
@@ -185,7 +196,10 @@ def _errors() -> tuple[list[int], Array]:
 
 
 def _plain_slope(*, first: int, wrong: bool) -> list[float]:
-    """Fit a line by sums, and carry the spread of the squares along."""
+    """Fit a line by sums, and carry the spread of the squares along.
+
+    Wrong: Variances that divide by the number of draws, not one less.
+    """
     widths, errors = _errors()
     x = [math.log(w) for w in widths[first:]]
     squares = errors[first:] ** 2

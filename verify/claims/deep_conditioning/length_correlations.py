@@ -54,7 +54,7 @@ def _predict_one_layer(
 def _wrong_one_layer(
     *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float
 ) -> float:
-    # mu/2 replaced by mu.
+    """All of mu in the place of its half."""
     mus = [_generalised_mu(name, scale, gamma) for gamma in (gamma_x, gamma_y)]
     return closed.odd_correlation_bound(rho, 2.0 * mus[0], 2.0 * mus[1])
 
@@ -73,6 +73,7 @@ def _predict_half_mu(*, name: str, scale: float) -> float:
 
 
 def _wrong_whole_mu(*, name: str, scale: float) -> float:
+    """All of mu in the place of its half."""
     return predicted_activation(name, scale).mu
 
 
@@ -108,7 +109,7 @@ def _predict_decay(
 
 
 def _wrong_decay(**case: Any) -> Array:
-    # A rate three times mu instead of mu/2: beyond the slope 1 - mu at the origin.
+    """A rate of three mu, steeper than the slope 1 - mu at the origin."""
     return _decay(case, 3.0)
 
 
@@ -133,7 +134,7 @@ def _predict_settled(
 def _wrong_settled(
     *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
 ) -> Array:
-    # Settled after a third of the layers.
+    """Lengths settled after a third of the layers."""
     late = _settling_depth(name, scale, gamma_x, gamma_y) // 3
     allowed = np.full(depth + 1, _NO_BOUND)
     allowed[late:] = predicted_activation(name, scale).mu / 2.0

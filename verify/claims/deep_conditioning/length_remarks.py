@@ -33,7 +33,7 @@ def _predict_lengths(
 
 
 def _wrong_lengths(*, least: float, **case: Any) -> Array:
-    # The rate from one half, whatever the input's length.
+    """The rate from one half, whatever the input's length."""
     del least
     return _predict_lengths(least=0.5, **case)
 
@@ -50,7 +50,7 @@ def _measure_lengths(
 
 
 def _wrong_slope(*, least: float, **case: Any) -> Array:
-    # The slope at one for the chord's: too fast from below.
+    """The slope at one in the place of the chord's, too fast from below."""
     del least
     return _predict_lengths(least=1.0 - 1e-6, **case)
 
@@ -93,6 +93,7 @@ def _predict_zero(*, name: str) -> float:
 
 
 def _value_at_zero(*, name: str) -> float:
+    """The value that the activation has at zero."""
     raw = {"sigmoid": act.sigmoid, "tanh": act.tanh}[name]
     return float(raw(0.0))
 
@@ -150,7 +151,7 @@ def _predict_chain(*, name: str, scale: float, gamma: float, rho: float) -> list
 
 
 def _wrong_chain(*, name: str, scale: float, gamma: float, rho: float) -> list[float]:
-    # mu of unit length at every length.
+    """The value of mu at unit length, at every length."""
     del gamma
     return _predict_chain(name=name, scale=scale, gamma=1.0, rho=rho)
 
@@ -218,7 +219,7 @@ def _predict_step(*, kink: str, gammas: list[float], rho: float) -> float:
 
 
 def _wrong_step(*, kink: str, gammas: list[float], rho: float) -> float:
-    # Without biases, as at unit length.
+    """A layer without biases, as at unit length."""
     c, r = float(kink), abs(rho)
     rests = [lengths.rest_share(act.normrelu(c), gamma) for gamma in gammas]
     return math.prod(math.sqrt(r * (1.0 - rest * (1.0 - r))) for rest in rests)
@@ -274,7 +275,7 @@ def _predict_range(
 def _wrong_range(
     *, kink: str, least: float, gammas: list[float], rho: float, depth: int
 ) -> Array:
-    # The constants of [1/2, 3/2], beyond it: biases left out.
+    """The constants of [1/2, 3/2] beyond it, biases left out."""
     found = _constants(kink, 0.5, gammas, rho)
     return found.rate ** np.arange(1, depth + 1) * abs(rho)
 

@@ -66,7 +66,7 @@ def _predict_generating(*, order: int, gamma: str) -> Array:
 
 
 def _wrong_generating(*, order: int, gamma: str) -> Array:
-    # gamma as a standard deviation.
+    """The variance gamma taken for a standard deviation."""
     z = np.array([float(point) for point in _POINTS])
     return np.asarray(act.hermite(order)(z / float(Fraction(gamma))))
 
@@ -122,7 +122,7 @@ def _predict_orthogonality(*, root_x: str, root_y: str, rho: str) -> Array:
 
 
 def _wrong_orthogonality(*, root_x: str, root_y: str, rho: str) -> Array:
-    # The covariance in place of the correlation.
+    """The covariance in the place of the correlation."""
     covariance = float(Fraction(rho) * Fraction(root_x) * Fraction(root_y))
     return np.diag([covariance**j for j in range(_DEGREES)])
 
@@ -139,6 +139,7 @@ def _predict_coefficients(*, name: str, gamma: float) -> Array:
 
 
 def _wrong_coefficients(*, name: str, gamma: float) -> Array:
+    """The coefficients at variance one."""
     return np.asarray(predicted_activation(name).hermite(_ORDER))
 
 
@@ -153,6 +154,7 @@ def _predict_dual(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> f
 
 
 def _wrong_dual(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> float:
+    """The geometric mean for both variances."""
     mean = math.sqrt(gamma_x * gamma_y)
     return float(predicted_activation(name).dual(rho, var_x=mean, var_y=mean))
 

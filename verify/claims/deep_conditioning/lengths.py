@@ -42,7 +42,7 @@ def _predict_layers(
 def _wrong_layers(
     *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int
 ) -> Array:
-    # The dual at unit variances: right lengths, wrong correlations.
+    """The dual at unit variances, which gets correlations wrong."""
     a, states = predicted_activation(name), [(gamma_x, gamma_y, rho)]
     for _ in range(depth):
         x, y, r = states[-1]
@@ -78,7 +78,7 @@ def _predict_tangent(*, name: str, scale: float, at: float) -> Array:
 
 
 def _wrong_tangent(*, name: str, scale: float, at: float) -> Array:
-    # A line through the same point, 5 % too steep, crosses the curve.
+    """A line through the same point, 5 % too steep."""
     return _tangent(name, scale, at, 1.05)
 
 
@@ -92,7 +92,7 @@ def _predict_increase(*, name: str, scale: float) -> Array:
 
 
 def _wrong_increase(*, name: str, scale: float) -> Array:
-    # "At least as long as one grid point further on."
+    """A length at least that of the next point of the grid."""
     a = predicted_activation(name, scale)
     return np.array([float(a.length_map(1.1 * gamma)) for gamma in _GAMMAS[1:]])
 
@@ -110,7 +110,7 @@ def _predict_deviation(*, name: str, scale: float, gamma: float, depth: int) -> 
 
 
 def _wrong_deviation(*, name: str, scale: float, gamma: float, depth: int) -> Array:
-    # The slope at 1 instead of the chord's: too fast below 1.
+    """The slope at one in the place of the chord's, too fast below one."""
     return np.power(_slope_at_one(name, scale), np.arange(depth + 1.0)) * abs(
         gamma - 1.0
     )
@@ -127,6 +127,7 @@ def _predict_deviation_above(
 def _wrong_deviation_above(
     *, name: str, scale: float, gamma: float, depth: int
 ) -> Array:
+    """A slope 5 % smaller."""
     slope = 0.95 * _slope_at_one(name, scale)
     return np.power(slope, np.arange(depth + 1.0)) * abs(gamma - 1.0)
 
@@ -178,7 +179,7 @@ def _predict_networks(
 def _wrong_networks(
     *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int, **_: Any
 ) -> Array:
-    # One layer too many.
+    """One hidden layer too many."""
     return _predict_networks(
         name=name, gamma_x=gamma_x, gamma_y=gamma_y, rho=rho, depth=depth + 1
     )[1:]

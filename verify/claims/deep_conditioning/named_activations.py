@@ -94,6 +94,10 @@ _POINTS = (-3.3, -1.2, -0.4, 0.3, 1.7, 3.6, 6.4)
 
 
 def _plain_named(*, name: str, wrong: bool) -> list[float]:
+    """Normalise by the mean and deviation over the Gaussian.
+
+    Wrong: The root mean square in the place of the deviation.
+    """
     f, kinks = FUNCTIONS[name]
     mean, deviation = moments(f, kinks)
     # The root mean square in the deviation's place.

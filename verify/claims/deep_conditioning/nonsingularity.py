@@ -136,7 +136,7 @@ def _predict_arc_law(*, delta: str, **_: Any) -> float:
 
 
 def _wrong_arc_law(**_: Any) -> float:
-    # The angle's cube with spacing sqrt(delta).
+    """The cube of the angle at a spacing of sqrt(delta)."""
     return 1.0 / (24.0 * math.pi)
 
 
@@ -148,6 +148,7 @@ def _predict_arc_value(*, n: int, delta: str) -> float:
 
 
 def _wrong_arc_value(*, n: int, delta: str) -> float:
+    """sqrt(2)/(12 pi), whatever the number of points."""
     return math.sqrt(2.0) / (12.0 * math.pi)
 
 
@@ -161,7 +162,7 @@ def _predict_two_points(*, delta: str) -> float:
 
 
 def _half_delta(*, delta: str) -> float:
-    # The leading term delta/2 alone: right to a relative (4/3) sqrt(2 delta)/pi.
+    """The leading term delta/2 alone."""
     return float(delta) / 2.0
 
 
@@ -210,7 +211,7 @@ def _predict_scaled_features(*, n: int, delta: float, **_: Any) -> float:
 
 
 def _wrong_scaled_features(*, n: int, delta: float, **_: Any) -> float:
-    # The neighbouring power, n^3.
+    """The neighbouring power, n^3."""
     return _predict_scaled_features(n=n, delta=delta) * n
 
 
@@ -223,7 +224,7 @@ def _predict_half_of_limit(*, n: int, delta: float, **_: Any) -> float:
 
 
 def _wrong_power(*, n: int, delta: float, **_: Any) -> float:
-    # lambda_min proportional to sqrt(delta), with the arc's constant.
+    """An eigenvalue proportional to the root of delta."""
     return -math.log(math.sqrt(delta) * math.sqrt(2.0) / (12.0 * math.pi))
 
 
@@ -253,7 +254,7 @@ def _predict_event(*, n: int, delta: float, **_: Any) -> float:
 
 
 def _wrong_event(*, n: int, delta: float, **_: Any) -> float:
-    # The one point's own window, 2 Phi(theta) - 1: all others forgotten.
+    """The window of one point, without those of all others."""
     theta = math.sqrt(delta) / (4.0 * n)
     return -math.erf(theta / math.sqrt(2.0)) * n / math.sqrt(delta)
 
@@ -340,7 +341,7 @@ def _predict_tail(
 def _wrong_tail(
     *, activation: str, n: int, dim: int, spread: float, seed: int
 ) -> float:
-    # As if the powers of the Gram matrix were the identity from the first order on.
+    """Powers of the Gram matrix that are the identity from the first on."""
     return _tail_bound(activation, n, dim, spread, seed, first=1)
 
 
@@ -363,6 +364,7 @@ def _predict_zero(**_: Any) -> float:
 
 
 def _wrong_not_zero(**_: Any) -> float:
+    """A smallest eigenvalue of 1e-12."""
     return 1e-12
 
 
@@ -404,6 +406,7 @@ def _predict_infinitely_many(*, activation: str, parity: str) -> int:
 
 
 def _count_from_theory(*, activation: str, parity: str) -> int:
+    """The number of coefficients that do not vanish."""
     a = {"relu": act.relu, "tanh": act.tanh}[activation]
     energies = np.abs(np.asarray(a.hermite(_ORDERS)))
     # Vanishing coefficients are computed to 1e-13 of the largest; the smallest others

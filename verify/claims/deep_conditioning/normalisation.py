@@ -70,7 +70,7 @@ def _predict_batch(*, activation: str, shift: float, scale: float, seed: int) ->
 
 
 def _wrong_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
-    # Without the output's normalisation the shift and the scale are seen.
+    """The shift and the scale seen at an output without normalisation."""
     normalised = _raw(activation).normalized()
     return _network(normalised, seed, axis=0, normalise_output=False)
 
@@ -89,7 +89,7 @@ def _predict_affine(*, activation: str, shift: float, scale: float, seed: int) -
 
 
 def _wrong_affine(*, activation: str, shift: float, scale: float, seed: int) -> Array:
-    # The bias scaled with the activation.
+    """The bias scaled with the activation."""
     _, bias = _affine_draws(seed)
     found = _predict_affine(activation=activation, shift=shift, scale=scale, seed=seed)
     return found - bias + bias / scale
@@ -102,11 +102,13 @@ def _predict_layer(*, activation: str, shift: float, scale: float, seed: int) ->
 
 
 def _wrong_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+    """The normalised activation without layer normalisation."""
     z, weights, _ = _draws(seed)
     return np.asarray(_raw(activation).normalized()(z @ weights[0]))
 
 
 def _predict_hidden_printed(*, activation: str, seed: int) -> Array:
+    """No change, as where the output is normalised too."""
     a = _raw(activation)
     return _network(a.normalized(), seed, axis=0, normalise_output=False)
 
@@ -120,6 +122,7 @@ def _predict_hidden_corrected(*, activation: str, seed: int) -> Array:
 
 
 def _predict_sign_printed(*, activation: str, scale: float, seed: int) -> Array:
+    """No change of sign."""
     return _network(_raw(activation), seed, axis=0, normalise_output=True)
 
 
@@ -134,6 +137,7 @@ def _predict_sign_corrected(*, activation: str, scale: float, seed: int) -> Arra
 def _predict_eps_printed(
     *, activation: str, scale: float, eps: float, seed: int
 ) -> Array:
+    """The same epsilon for the scaled activation."""
     return _network(_raw(activation), seed, axis=0, normalise_output=True, eps=eps)
 
 

@@ -42,7 +42,7 @@ def _predict_constant(*, constant: str, kink: str) -> float:
 
 
 def _wrong_kink(*, constant: str, kink: str) -> float:
-    # The kink's sign flipped: max(x + c, 0).
+    """max(x + c, 0), with the kink's sign flipped."""
     return getattr(conditioning.normrelu_constants(-float(kink)), constant)
 
 
@@ -59,7 +59,7 @@ def _predict_tails(*, kink: str) -> list[float]:
 
 
 def _wrong_tails(*, kink: str) -> list[float]:
-    # The other side of the kink.
+    """The tail on the other side of the kink."""
     return _predict_tails(kink=str(-float(kink) - 0.01))
 
 
@@ -80,6 +80,7 @@ def _measure_kink(*, scale: str) -> Any:
 
 
 def _predict_kink(*, scale: str) -> float:
+    """The kink that gives NormReLU this scale."""
     if scale == _SELU:
         return act.normrelu().kinks[0]
     value = math.sqrt(2.0) if scale == "sqrt(2)" else float(scale)
@@ -87,7 +88,7 @@ def _predict_kink(*, scale: str) -> float:
 
 
 def _wrong_scale(*, scale: str) -> float:
-    # SELU's other constant, alpha.
+    """The kink of SELU's other constant, alpha."""
     return act.normrelu(scale=1.6732632423543772).kinks[0]
 
 
@@ -96,6 +97,7 @@ def _predict_critical(*, scale: str) -> float:
 
 
 def _star_kink(**_: Any) -> float:
+    """The kink whose scale is SELU's, to the last bit."""
     return STAR
 
 
@@ -119,7 +121,7 @@ def _predict_dual(*, kink: str, rho: str) -> float:
 
 
 def _wrong_dual(*, kink: str, rho: str) -> float:
-    # sqrt(1 - rho^2) replaced by 1 - rho^2 in the angle asin(rho) = acos of the root.
+    """1 - rho^2 in the place of its root."""
     r = float(rho)
     return act.normrelu(float(kink)).dual(math.copysign(math.sqrt(2 - r * r) % 1.0, r))
 
@@ -133,7 +135,7 @@ def _predict_dual_slope(*, kink: str, rho: str) -> float:
 
 
 def _wrong_dual_slope(*, kink: str, rho: str) -> float:
-    # The derivative of ReLU's dual, as if the kink did not matter.
+    """The derivative of ReLU's dual, whatever the kink."""
     return act.normrelu(0.0).dual_derivative(float(rho))
 
 
@@ -162,6 +164,7 @@ def _predict_formula(*, kink: str, rho: str) -> Any:
 
 
 def _wrong_formula(*, kink: str, rho: str) -> Any:
+    """The square of 1 + sin u in the exponent."""
     return _formula(kink, rho, exponent=2)
 
 
@@ -206,7 +209,7 @@ def _predict_increasing(**_: Any) -> float:
 
 
 def _wrong_increasing(**_: Any) -> float:
-    # The value at c = 0, ReLU: sqrt(2 pi) / (pi - 1).
+    """The value at c = 0, that of ReLU."""
     return math.sqrt(2.0 * math.pi) / (math.pi - 1.0)
 
 

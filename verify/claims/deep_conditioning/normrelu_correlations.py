@@ -37,7 +37,7 @@ def _predict_bias(*, kink: str, gamma: str) -> float:
 
 
 def _wrong_bias(*, kink: str, gamma: str) -> float:
-    # Without the division by the squared length.
+    """The bias without the division by the squared length."""
     g, c = float(gamma), float(kink)
     return lengths.normrelu_bias(g, c) * lengths.normrelu_length(g, c)
 
@@ -58,6 +58,7 @@ def _predict_eq28(*, kink: str, which: str) -> float:
 
 
 def _wrong_eq28(*, kink: str, which: str) -> float:
+    """Half of each constant."""
     return _predict_eq28(kink=kink, which=which) / 2.0
 
 
@@ -106,7 +107,7 @@ def _predict_decay(
 def _wrong_decay(
     *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
 ) -> list[float]:
-    # Without the bias of lengths that are not one.
+    """The decay without the bias of lengths that are not one."""
     rate = _decay(gamma_x, gamma_y, rho, kink).rate
     return [rate**layer * abs(rho) for layer in range(1, depth + 1)]
 
@@ -126,7 +127,7 @@ def _predict_trajectory(
 def _wrong_trajectory(
     *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
 ) -> list[float]:
-    # As if both lengths were one.
+    """Correlations of two inputs of length one."""
     out, r, a = [], rho, act.normrelu(float(kink))
     for _ in range(depth):
         r = a.dual(r)
@@ -137,6 +138,7 @@ def _wrong_trajectory(
 def _predict_never_increases(
     *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
 ) -> list[float]:
+    """Correlations that never grow."""
     return [abs(rho)] * depth
 
 

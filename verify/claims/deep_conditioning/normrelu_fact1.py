@@ -141,7 +141,7 @@ def _predict_monotone(*, kinks: list[float]) -> float:
 
 
 def _wrong_monotone(*, kinks: list[float]) -> float:
-    # A few parts in 1e9 too large for one kink; the slope at 1/2 for a range.
+    """A slope a few parts in 1e9 too large, or that at 1/2."""
     return 0.8 if kinks[0] < kinks[1] else _predict_monotone(kinks=kinks) + 4e-9
 
 
@@ -150,7 +150,7 @@ def _predict_nought(**_: Any) -> float:
 
 
 def _wrong_concave(*, kinks: list[float]) -> float:
-    # More concave than it is at gamma = 3/2, by 1e-6.
+    """A largest second derivative smaller by 1e-6."""
     return {STAR: -0.1392298, PUBLISHED: -0.1398068}.get(kinks[0], -0.01)
 
 
@@ -159,6 +159,7 @@ def _concave_limit(**_: Any) -> float:
 
 
 def _wrong_concave_limit(**_: Any) -> float:
+    """A second derivative above 0.0148."""
     return 0.0148
 
 
@@ -167,10 +168,12 @@ def _convex_limit(**_: Any) -> float:
 
 
 def _wrong_convex_limit(**_: Any) -> float:
+    """A second derivative below -4e-6."""
     return -4e-6
 
 
 def _wrong_convex(*, kinks: list[float]) -> float:
+    """A least second derivative 0.1 % larger."""
     return {STAR: 0.005319, PUBLISHED: 0.0052522}.get(kinks[0], 2e-3) * (1 + 1e-3)
 
 
@@ -197,7 +200,7 @@ def _predict_minimum(*, kinks: list[float]) -> float:
 
 
 def _wrong_minimum(*, kinks: list[float]) -> float:
-    # The quotient at the other end.
+    """The quotient at the other end."""
     return 4.0 * lengths.normrelu_bias(0.5, kinks[0])
 
 
@@ -219,6 +222,7 @@ def _predict_alpha(*, kinks: list[float]) -> float:
 
 
 def _wrong_alpha(*, kinks: list[float]) -> float:
+    """A rate smaller by 1e-9."""
     return lengths.chord_rate(act.normrelu(kinks[0])) - 1e-9
 
 
@@ -235,12 +239,12 @@ def _predict_beta(*, kinks: list[float]) -> float:
 
 
 def _wrong_beta(*, kinks: list[float]) -> float:
-    # The other end's chord: 2 beta(3/2).
+    """The chord at the other end, 2 beta(3/2)."""
     return 2.0 * lengths.normrelu_bias(1.5, kinks[0])
 
 
 def _predict_square_curvature(*, kinks: list[float]) -> float:
-    # The specification's figure for c*, at gamma = 1/2, rounded down.
+    """The second derivative at gamma = 1/2, rounded down."""
     return -0.0030662
 
 
@@ -249,7 +253,7 @@ def _predict_rest(*, kinks: list[float]) -> float:
 
 
 def _wrong_rest(*, kinks: list[float]) -> float:
-    # The share at gamma = 1, the coefficient of non-linearity itself.
+    """The share at gamma = 1, the coefficient of non-linearity itself."""
     return lengths.rest_share(act.normrelu(kinks[0]), 1.0)
 
 

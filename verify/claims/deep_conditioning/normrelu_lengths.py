@@ -41,7 +41,7 @@ def _predict_length_map(*, kink: str, gamma: str) -> float:
 
 
 def _wrong_length(*, kink: str, gamma: str) -> float:
-    # The kink moved with the input's scale: c instead of c / s gives gamma itself.
+    """A kink that moves with the input's scale, which gives gamma itself."""
     return float(gamma)
 
 
@@ -58,7 +58,7 @@ def _predict_length_slope(*, kink: str, gamma: str) -> float:
 
 
 def _wrong_length_slope(*, kink: str, gamma: str) -> float:
-    # The slope of a positively homogeneous activation: length / gamma.
+    """The slope of a positively homogeneous activation, length / gamma."""
     return lengths.normrelu_length(float(gamma), float(kink)) / float(gamma)
 
 
@@ -91,6 +91,7 @@ def _predict_trajectory_length(*, kink: str, gamma: float, depth: int) -> float:
 
 
 def _predict_converged(**_: Any) -> float:
+    """A squared length of one."""
     return 1.0
 
 
@@ -126,6 +127,7 @@ def _predict_contracts(**_: Any) -> float:
 
 
 def _predict_alpha_of(*, activation: str) -> float:
+    """The rate of contraction from one half."""
     a = subject(activation)
     return 2.0 * (1.0 - a.length_map(0.5) / a.second_moment)
 
@@ -139,6 +141,7 @@ def _predict_unstable(*, kink: str) -> float:
 
 
 def _wrong_unstable(*, kink: str) -> float:
+    """The length of a kink 0.01 further right."""
     return lengths.unstable_length(float(kink) + 0.01)
 
 
@@ -164,7 +167,7 @@ def _predict_excess(*, kink: str) -> float:
 
 
 def _wrong_excess(*, kink: str) -> float:
-    # From a length that has been rounded to float64.
+    """The excess over one from a length rounded to float64."""
     return lengths.unstable_length(float(kink)) - 1.0
 
 
@@ -197,6 +200,7 @@ def _predict_growth(**_: Any) -> float:
 
 
 def _wrong_growth(**_: Any) -> float:
+    """Growth 1 % faster."""
     return _predict_growth() * 1.01
 
 

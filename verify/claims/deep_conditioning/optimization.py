@@ -292,7 +292,7 @@ def _predict_descent(
 
 
 def _wrong_descent(**case: Any) -> Array:
-    # The rate of a squared loss, squared again.
+    """The rate of a squared loss, squared once more."""
     return 2.0 * _predict_descent(**case)
 
 
@@ -309,18 +309,17 @@ def _predict_contraction(
 
 
 def _wrong_contraction(*, kind: str, n: int, steps: int, seed: int, **_: Any) -> float:
-    # Twice the rate, as of the loss under gradient descent.
+    """Twice the rate, that of the loss under gradient descent."""
     return _predict_contraction(kind=kind, n=n, steps=2 * steps, seed=seed)
 
 
 def _wrong_without_n(*, n: int, **_: Any) -> float:
-    # If 2 beta/lambda_min steps halved the loss, n times as many would do this.
+    """Half of the loss lost n times over."""
     return 0.5**n
 
 
 def _predict_short_sgd(*, kind: str, n: int, seed: int, **_: Any) -> float:
-    # With K = I a sample's residual survives until it is drawn: iterates s and t both
-    # keep it with probability (1 - 1/n)^max(s, t).
+    """The exact mean loss where K is the identity."""
     steps = _sgd_steps(_kernel(kind, n, seed), 1)
     late = np.maximum.outer(np.arange(steps), np.arange(steps))
     return float(((1.0 - 1.0 / n) ** late).mean())
@@ -341,7 +340,7 @@ def _predict_gd_steps(*, n: int, depth: int, **_: Any) -> float:
 
 
 def _wrong_gd_steps(**_: Any) -> float:
-    # The infinite-width limit of depth, kappa = 1, reached at a finite width.
+    """The steps at condition number one, the limit of infinite width."""
     return math.ceil(math.log(1.0 / _TARGET) / 2.0)
 
 
@@ -351,7 +350,7 @@ def _predict_sgd_steps(*, n: int, **_: Any) -> float:
 
 
 def _wrong_sgd_steps(**_: Any) -> float:
-    # As many as gradient descent takes: halving at every step.
+    """As many steps as gradient descent takes."""
     return math.ceil(math.log2(1.0 / _TARGET))
 
 
@@ -363,7 +362,7 @@ _ETA = 0.1
 
 
 def _wrong_kernel_error(*, n: int, width: int, **_: Any) -> float:
-    # Hoeffding's bound with C = 1 and no union over entries: (4 C^4)^(L+1) left out.
+    """Hoeffding's bound with C = 1 and no union over entries."""
     return math.sqrt(math.log(1.0 / _ETA) / (2.0 * width))
 
 
@@ -379,7 +378,7 @@ def _predict_bernstein(*, n: int, width: int, counted: bool = True, **_: Any) ->
 
 
 def _wrong_bernstein(*, n: int, width: int, **_: Any) -> float:
-    # The logarithm lost: an entry's standard deviation for the largest of all.
+    """One entry's standard deviation, without the logarithm."""
     return _predict_bernstein(n=n, width=width, counted=False)
 
 
@@ -401,7 +400,7 @@ def _predict_training(
 def _wrong_training(
     *, activation: str, n: int, dim: int, depth: int, seed: int, **_: Any
 ) -> float:
-    # The square root of the condition number, as for accelerated methods.
+    """The root of the condition number, as for accelerated methods."""
     return -4.0 / math.sqrt(_tangent_condition(activation, n, dim, depth, seed))
 
 
@@ -430,7 +429,7 @@ def _predict_training_steps(
 def _wrong_training_steps(
     *, activation: str, n: int, dim: int, depth: int, seed: int, target: float, **_: Any
 ) -> float:
-    # The linearised rate of infinite width, which no finite one has.
+    """The linearised rate of infinite width."""
     kappa = _tangent_condition(activation, n, dim, depth, seed)
     return -math.log(1.0 / target) / math.log(rates.kernel_descent_factor(1.0, kappa))
 

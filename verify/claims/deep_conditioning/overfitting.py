@@ -54,7 +54,7 @@ def _predict_lattice(*, s: int, atoms: int, steps: int, **_: Any) -> float:
 
 
 def _wrong_lattice(*, s: int, atoms: int, steps: int, **_: Any) -> float:
-    # As if antipodes were not near each other: half of the forbidden arc.
+    """Half of the forbidden arc, as if antipodes were far apart."""
     return (1.0 - s * (steps - 1) / (2.0 * atoms)) ** (s - 1)
 
 
@@ -83,7 +83,7 @@ def _predict_sphere(*, s: int, dim: int, delta: float, **_: Any) -> float:
 
 
 def _wrong_sphere(*, s: int, dim: int, delta: float, **case: Any) -> float:
-    # As if opposite points were far apart.
+    """Opposite points taken for far apart."""
     return _predict_sphere(s=s, dim=dim, delta=delta, **case) / 2.0
 
 
@@ -127,7 +127,7 @@ def _predict_norm_without_log(*, s: int, **_: Any) -> float:
 
 
 def _wrong_norm(*, s: int, **_: Any) -> float:
-    # The bound on the sample covariance, taken for the population's: 1 + (s-1)/(2s).
+    """The bound on the sample covariance taken for the population's."""
     return 1.5 / s
 
 
@@ -166,7 +166,7 @@ def _predict_terms(**spec: Any) -> float:
 
 
 def _wrong_terms(**spec: Any) -> float:
-    # As if bias and noise were orthogonal: no factor of two.
+    """Bias and noise added without the factor two."""
     return _predict_terms(**spec) / 2.0
 
 
@@ -176,7 +176,7 @@ def _predict_bias(**spec: Any) -> float:
 
 
 def _wrong_bias(**spec: Any) -> float:
-    # The mean eigenvalue in place of the largest.
+    """The mean eigenvalue in the place of the largest."""
     p, theta, _, _ = _small(**spec)
     return float(np.trace(p.covariance) / len(theta) * (theta @ theta))
 
@@ -188,7 +188,7 @@ def _predict_noise(**spec: Any) -> float:
 
 
 def _wrong_noise(**spec: Any) -> float:
-    # 1 + |theta*|^2 in place of (1 + |theta*|)^2: labels uncorrelated with theta*.x.
+    """1 + |theta*|^2, as if labels were uncorrelated with theta*.x."""
     _, theta, _, _ = _small(**spec)
     size = float(np.linalg.norm(theta))
     return _predict_noise(**spec) * (1.0 + size**2) / (1.0 + size) ** 2

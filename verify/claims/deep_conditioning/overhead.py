@@ -69,7 +69,7 @@ def _of_rival(*, rival: str, **sizes: int) -> Array:
 
 
 def _of_relu(*, rival: str, **sizes: Any) -> Array:
-    """As if it kept no more than plain ReLU does."""
+    """No more kept for the backward pass than by plain ReLU."""
     return cost("relu", **sizes)
 
 

@@ -200,7 +200,7 @@ def _predict_state(
 def _wrong_state(
     *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
 ) -> Array:
-    # The last variance that is not the fixed one: ten layers from the start.
+    """The variance after ten layers in the place of the fixed one."""
     a, q = act.CATALOGUE[name], start
     for _ in range(10):
         q = phase.variance_map(q, a, weight_var, bias_var)
@@ -231,7 +231,7 @@ def _predict_functions(
 
 
 def _wrong_functions(**case: Any) -> Array:
-    # 1 - c* of networks without biases.
+    """1 - c* of networks without biases."""
     a = act.CATALOGUE[case["name"]]
     out = _predict_functions(**case)
     out[3] = 1.0 - phase.fixed_correlation(a, case["weight_var"], 0.0)
@@ -245,7 +245,7 @@ def _predict_edge(*, name: str, bias_var: float, start: float) -> Array:
 
 
 def _wrong_edge(*, name: str, bias_var: float, start: float) -> Array:
-    # The weights alone: chi_1 = 1 at the variance without biases.
+    """The weights alone, chi_1 = 1 at the variance without biases."""
     return np.array(
         [phase.edge_of_chaos(act.CATALOGUE[name], 0.0), *_predict_edge(**locals())[1:]]
     )
@@ -282,7 +282,7 @@ def _predict_layer(
 
 
 def _wrong_layer(**case: Any) -> Array:
-    # The dual at unit variance instead of q*.
+    """The dual at unit variance in the place of q*."""
     a = act.CATALOGUE[case["name"]]
     out = _predict_layer(**case)
     q = phase.fixed_variance(a, case["weight_var"], case["bias_var"])
@@ -308,7 +308,7 @@ def _predict_limit(
 def _wrong_limit(
     *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
 ) -> Array:
-    # Biases left out.
+    """Networks without biases."""
     return _limit(name, weight_var, 0.0, len(far))
 
 
@@ -318,7 +318,7 @@ def _predict_rate(*, name: str, weight_var: float, bias_var: float, **_: Any) ->
 
 
 def _wrong_rate(*, name: str, weight_var: float, bias_var: float, **_: Any) -> float:
-    # The slope where inputs are equal, chi_1, in place of that at c*.
+    """The slope chi_1 at equal inputs in the place of that at c*."""
     p = phase.classify(act.CATALOGUE[name], weight_var, bias_var)
     return -math.log(p.chi_1)
 

@@ -77,7 +77,7 @@ def _measure_grid(*, activation: str) -> list[Any]:
 
 
 def _wrong_grid(*, activation: str) -> list[Any]:
-    # The neighbouring network of the grid.
+    """The neighbouring network of the grid."""
     found = _diagram(activation)
     return [float(values[i - 1, j]) for i, j in _TRIED for values in found]
 
@@ -121,7 +121,7 @@ def _measure_zero(*, activation: str) -> list[Any]:
 
 
 def _wrong_zero(*, activation: str) -> list[float]:
-    # Every edge at zero stable, as tanh's is; for that one none.
+    """Every edge at zero stable, as tanh's is."""
     weight, stable, *curve = _predict_zero(activation=activation)
     return [weight, 1.0 - stable, *curve]
 

@@ -79,7 +79,7 @@ def _predict(*, kernel: str, dim: int, degrees: list[int]) -> Array:
 
 
 def _wrong(*, kernel: str, dim: int, degrees: list[int]) -> Array:
-    # In a space of one dimension more.
+    """Eigenvalues in a space of one dimension more."""
     return _predict(kernel=kernel, dim=dim + 1, degrees=degrees)
 
 

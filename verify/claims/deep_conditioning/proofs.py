@@ -173,6 +173,7 @@ CLAIMS = (
         derived=lambda: list(_products()),
         formula=lambda: _orthogonal(1),
         wrong=lambda: _orthogonal(2),
+        mistake="The squared correlation in the place of the correlation",
         links=lambda: [
             Link(lambda x, k=k: act.hermite(k).dual(x), r**k, {r: (-1.0, 1.0)})
             for k in range(1, _MOST)
@@ -191,7 +192,8 @@ CLAIMS = (
         reading=Reading.OURS,
         derived=_quadratic,
         formula=lambda: [n**2 * r + m**2 * r**2],
-        wrong=lambda: [n**2 * r + 2 * m**2 * r**2],  # He_2 for h_2
+        wrong=lambda: [n**2 * r + 2 * m**2 * r**2],
+        mistake="He_2 in the place of the normalised h_2",
         links=lambda: [
             Link(
                 lambda x, mu: conditioning.one_layer_bound(1.0 - x, mu, middle=True),
@@ -215,7 +217,8 @@ CLAIMS = (
         # s stands for r^(k-2).
         derived=lambda: [(1 - r**2 * s) / (1 - r) - (1 + r)],
         formula=lambda: [r**2 * (1 - s) / (1 - r)],
-        wrong=lambda: [r * (1 - s) / (1 - r)],  # r^(k-1) for r^k
+        wrong=lambda: [r * (1 - s) / (1 - r)],
+        mistake="Powers of the correlation one lower",
         links=lambda: [
             Link(
                 lambda x, mu: (
@@ -246,6 +249,7 @@ CLAIMS = (
         derived=lambda: [n / (1 - m + n) - 2 * m / (1 + m)],
         formula=lambda: [(1 - m) * (n - 2 * m) / ((1 + m) * (1 - m + n))],
         wrong=lambda: [(1 - m) * (n - m) / ((1 + m) * (1 - m + n))],
+        mistake="n - m in the place of n - 2 m",
         links=lambda: [
             Link(
                 lambda d, mu: 1.0 - conditioning.derivative_bound(d, mu),
@@ -268,6 +272,7 @@ CLAIMS = (
         derived=_recursive,
         formula=lambda: _summed(0),
         wrong=lambda: _summed(1),
+        mistake="The product of slopes from one layer further on",
         links=_tangent_links,
         assumptions=("four hidden layers",),
     ),
@@ -284,6 +289,7 @@ CLAIMS = (
         derived=lambda: _normalised(tuple((z - t) / s for z in _Z)),
         formula=lambda: _normalised(_Z),
         wrong=lambda: [e / s**2 for e in _normalised(_Z)],
+        mistake="Products divided by the squared scale",
         # The library's own shift and scale.
         links=lambda: [
             Link(
@@ -305,6 +311,7 @@ CLAIMS = (
         derived=lambda: [sympy.diff(e, c) for e in (_FIRST, _SECOND, _VARIANCE)],
         formula=lambda: [-_upper(c), -2 * _FIRST, -2 * _FIRST * _upper(-c)],
         wrong=lambda: [-_upper(c), -2 * _FIRST, -2 * _FIRST * _upper(c)],
+        mistake="The other tail of the Gaussian in the derivative of the variance",
         links=_constants_links,
         assumptions=("both moments vanish as c tends to infinity",),
         finding="Since b < 0 the scale increases with the kink, everywhere.",
@@ -323,6 +330,7 @@ CLAIMS = (
         ],
         formula=lambda: [_slope(1), c * _FIRST * _upper(-c)],
         wrong=lambda: [_slope(2), c * _FIRST * _upper(-c)],
+        mistake="Twice the density in the slope",
         links=lambda: [
             Link(
                 lambda size, x: lengths.normrelu_length_slope(size * size, x),

@@ -59,7 +59,7 @@ def _measure(*, name: str, var_x: float, var_y: float) -> list[float]:
 
 
 def _of_mean_variance(*, name: str, var_x: float, var_y: float) -> Array:
-    # As if both had the mean of the variances.
+    """The mean of the variances for both."""
     a, both = _subject(name), 0.5 * (var_x + var_y)
     return np.asarray(a.dual(np.array(_RHOS), var_x=both, var_y=both))
 
@@ -100,7 +100,7 @@ def _measure_lengths(*, name: str) -> list[float]:
 
 
 def _at_the_deviation(*, name: str) -> list[float]:
-    # The deviation where the variance belongs.
+    """The deviation in the place of the variance."""
     return [float(_subject(name).length_map(math.sqrt(q))) for q in _VARIANCES]
 
 

@@ -96,7 +96,7 @@ def _predict_flow(
 def _wrong_flow(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> Array:
-    # The formula of Bayesian inference: as if only the readout were trained.
+    """The formula of Bayesian inference, as if the readout alone learnt."""
     return _found(activation, depth, seed, times=time, ridge=ridge, kernel="nngp")
 
 
@@ -111,7 +111,7 @@ def _predict_kernels(
 def _wrong_kernels(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> Array:
-    # The spread of the linear response alone, without the covariance of A f_x with f_*.
+    """The linear response's spread, without the covariance of A f_x and f_*."""
     k, t = kernels.nngp_ntk(_inputs(seed), subject(activation), depth)
     n = _TRAIN
     found = wide.predict_from_kernels(np.eye(n), t, k, times=time, ridge=ridge)
@@ -128,7 +128,7 @@ def _predict_posterior(
 def _wrong_posterior(
     *, activation: str, depth: int, noise_var: float, seed: int
 ) -> Array:
-    # Noise as a penalty only: its share of the variance is missing.
+    """Noise as a penalty only, its share of the variance missing."""
     return _found(activation, depth, seed, ridge=noise_var, kernel="nngp")
 
 

@@ -252,7 +252,7 @@ def _predict_eigenvalues(
 def _cut_eigenvalues(
     *, kernel: str, activation: str, depth: int, degrees: list[int], dim: int
 ) -> Any:
-    # 2,049 Taylor coefficients, and nothing beyond.
+    """2,049 Taylor coefficients, and nothing beyond."""
     s = _theory(activation)
     b = spectrum.taylor_coefficients(s, depth, 2048, kernel=kernel)
     return spectrum.series_eigenvalues(b, degrees, dim)
@@ -269,6 +269,7 @@ def _predict_values(
 def _next_dimension(
     *, kernel: str, activation: str, depth: int, degrees: list[int], dim: int
 ) -> Any:
+    """Eigenvalues in a space of one dimension more."""
     return _predict_values(
         kernel=kernel, activation=activation, depth=depth, degrees=degrees, dim=dim + 1
     )
@@ -280,7 +281,7 @@ def _predict_rank(*, activation: str, depth: int, dim: int) -> float:
 
 
 def _wrong_rank(*, activation: str, depth: int, dim: int) -> float:
-    # A layer less.
+    """One layer too few."""
     return _predict_rank(activation=activation, depth=depth - 1 or 2, dim=dim)
 
 
@@ -289,7 +290,7 @@ def _predict_powers(*, power: float, degrees: list[int], dim: int) -> Any:
 
 
 def _wrong_powers(*, power: float, degrees: list[int], dim: int) -> Any:
-    # The law of large degrees, (1 + 1/k) off.
+    """The law of large degrees, a factor 1 + 1/k off."""
     return spectrum.power_eigenvalues(power, np.array(degrees) + 1, dim)
 
 
@@ -299,7 +300,7 @@ def _predict_bessel(*, degrees: list[int], dim: int) -> Any:
 
 
 def _wrong_bessel(*, degrees: list[int], dim: int) -> Any:
-    # The leading power of each degree alone.
+    """The leading power of each degree alone."""
     return [
         spectrum.series_eigenvalues([0.0] * k + [1.0 / math.factorial(k)], k, dim)
         for k in degrees
@@ -320,7 +321,7 @@ def _mercer(activation: str, depth: int, dim: int, degrees: range) -> Array:
 
 
 def _wrong_kernel(*, activation: str, depth: int, dim: int) -> Array:
-    # Without degrees above 6.
+    """The sum without degrees above six."""
     return _mercer(activation, depth, dim, range(7))
 
 
@@ -330,7 +331,7 @@ def _predict_shares(*, kernel: str, activation: str, depth: int, dim: int) -> fl
 
 
 def _wrong_shares(*, kernel: str, activation: str, depth: int, dim: int) -> float:
-    # One harmonic a degree.
+    """One harmonic of each degree."""
     k = np.arange(80)
     values = _predict_eigenvalues(
         kernel=kernel, activation=activation, depth=depth, degrees=k.tolist(), dim=dim
@@ -344,6 +345,7 @@ def _predict_harmonics(*, degrees: list[int], dim: int) -> Array:
 
 
 def _wrong_harmonics(*, degrees: list[int], dim: int) -> Array:
+    """Harmonics in a space of one dimension more."""
     return _predict_harmonics(degrees=degrees, dim=dim + 1)
 
 
@@ -354,7 +356,7 @@ def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> 
 
 
 def _wrong_taylor(*, kernel: str, activation: str, depth: int, order: int) -> Array:
-    # A layer more.
+    """One layer too many."""
     return _predict_taylor(
         kernel=kernel, activation=activation, depth=depth + 1, order=order
     )
@@ -365,7 +367,7 @@ def _predict_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
 
 
 def _wrong_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
-    # Shares instead of eigenvalues: the multiplicity taken twice over.
+    """Shares in the place of eigenvalues, multiplicities taken twice."""
     found = _predict_projections(dim=dim, degrees=degrees)
     return found * spectrum.multiplicity(degrees, dim)
 

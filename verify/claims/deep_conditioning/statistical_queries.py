@@ -252,7 +252,7 @@ def _predict_rise(*, activation: str, depth: int, **_: Any) -> Array:
 
 
 def _wrong_no_quadratic(*, depth: int, **_: Any) -> Array:
-    # The printed theorem's idea: started at 0, the mean stays there.
+    """A mean that starts at zero and stays there."""
     return np.zeros(depth)
 
 
@@ -265,6 +265,7 @@ def _predict_printed_decay(
 
 
 def _corrected_floor(*, activation: str, **_: Any) -> float:
+    """The floor that finite width leaves."""
     return _floor(activation)
 
 
@@ -280,13 +281,14 @@ def _predict_odd_decay(
 def _wrong_odd_decay(
     *, activation: str, rho: float, width: int, depth: int, **_: Any
 ) -> Array:
-    # The limit's correlation one layer further on.
+    """The limit's correlation one layer further on."""
     a = _theory(activation)
     limit = [kernels.nngp_map(abs(rho), a, layer + 2) for layer in range(depth)]
     return width * np.array(limit)
 
 
 def _relu_floor(**_: Any) -> float:
+    """The floor of ReLU, which is not odd."""
     return _floor("relu")
 
 
@@ -316,7 +318,7 @@ def _predict_sign_network(*, rho: float, width: int, depth: int, **_: Any) -> Ar
 
 
 def _wrong_sign_network(*, rho: float, width: int, depth: int, **_: Any) -> Array:
-    # One layer too many.
+    """One layer too many."""
     return _sign_means(rho, width, depth + 1)[1:]
 
 
@@ -352,7 +354,7 @@ def _predict_query_bound(*, dim: int, width: int, depth: int, **_: Any) -> float
 
 
 def _wrong_query_bound(*, dim: int, width: int, depth: int, **_: Any) -> float:
-    # The diagonal x = x' forgotten: the average over distinct inputs only.
+    """The average over distinct inputs, without the diagonal x = x'."""
     points = 2 ** (dim - 1)
     return _mean_absolute_correlation(dim, width, depth) - 1.0 / points
 
@@ -364,6 +366,7 @@ def _printed_query_size(*, activation: str, dim: int, depth: int, **_: Any) -> f
 
 
 def _corrected_query_size(*, activation: str, dim: int, width: int, **_: Any) -> float:
+    """The query's size with the floor that finite width leaves."""
     points = 2 ** (dim - 1)
     return 1.0 / points + (1.0 - 1.0 / points) * _floor(activation) / width
 
@@ -426,7 +429,7 @@ def _predict_log_mgf(*, activation: str) -> Array:
 
 
 def _wrong_log_mgf(*, activation: str) -> Array:
-    # Alpha^2 = variance = 1: true for a Gaussian, false for a skewed activation.
+    """A variance of one, true for a Gaussian, not for a skewed activation."""
     return np.array(_TIMES) ** 2 / 2.0
 
 
@@ -447,6 +450,7 @@ def _measure_query_success(
 def _predict_query_success(
     *, dim: int, width: int, depth: int, tolerance: float, **_: Any
 ) -> float:
+    """Chebyshev's bound on the probability."""
     return _mean_absolute_correlation(dim, width, depth) / tolerance**2
 
 
@@ -458,7 +462,7 @@ def _predict_gaussian_success(*, dim: int, tolerance: float, **_: Any) -> float:
 def _wrong_query_success(
     *, dim: int, width: int, depth: int, tolerance: float, **_: Any
 ) -> float:
-    # The infinite-width mean alone, without the diagonal: exponentially small in L.
+    """The mean at infinite width, exponentially small in L."""
     wrong = _wrong_query_bound(dim=dim, width=width, depth=depth)
     return wrong / tolerance**2
 

@@ -46,7 +46,7 @@ def _measure_tangent(*, activation: Subject, rho: float, depth: int) -> list[Any
 
 
 def _wrong_tangent(*, activation: Subject, rho: float, depth: int) -> list[float]:
-    # The readout's layer left out of the sum.
+    """The sum without the readout's layer."""
     right = _predict_tangent(activation=activation, rho=rho, depth=depth)
     return [right[0] - right[1], right[1]]
 
@@ -110,6 +110,7 @@ def _measure_powers(*, activation: Subject, rho: float, depth: int) -> list[Any]
 
 
 def _wrong_powers(*, activation: Subject, rho: float, depth: int) -> list[float]:
+    """Kernels of one layer more."""
     return _predict_powers(activation=activation, rho=rho, depth=depth + 1)
 
 
@@ -143,7 +144,7 @@ def _measure_diagonal(*, activation: Subject, depth: int) -> Any:
 
 
 def _wrong_diagonal(*, activation: Subject, depth: int) -> float:
-    # L terms instead of L + 1.
+    """L terms in the place of L + 1."""
     return _predict_diagonal(activation=activation, depth=depth) - 1.0
 
 
@@ -173,6 +174,7 @@ def _measure_slope(*, activation: Subject) -> Any:
 
 
 def _wrong_least_slope(*, activation: Subject) -> float:
+    """A slope of at least 1 + 1.05 mu."""
     return 1.0 + 1.05 * subject(activation).mu
 
 
@@ -266,7 +268,7 @@ _ARC = {"relu": _relu_step, "erf": _erf_step, "sin": _sin_step}
 
 
 def _wrong_matrix(*, activation: str, depth: int, seed: int) -> Array:
-    # The lengths of the inputs forgotten.
+    """The matrix of inputs scaled to unit length."""
     x = _inputs(seed)
     x = x / np.linalg.norm(x, axis=1, keepdims=True)
     k, t = kernels.nngp_ntk(x, subject(activation), depth)
@@ -313,7 +315,7 @@ def _measure_antipodal(*, gap: float) -> list[Any]:
 
 
 def _wrong_antipodal(*, gap: float) -> list[float]:
-    # From the cosine rounded to float64, which has lost the angle.
+    """The value at a cosine rounded to float64, which has lost the angle."""
     a = subject("relu")
     rho = float(kernels.correlation(_opposite(gap))[0, 1])
     k = a.dual(rho)
@@ -355,6 +357,7 @@ def _measure_derivative(*, activation: Subject, delta: float, sign: int) -> Any:
 
 
 def _wrong_derivative(*, activation: Subject, delta: float, sign: int) -> float:
+    """A bound of 0.35/delta."""
     del activation, sign
     return 0.35 / delta
 
@@ -408,6 +411,7 @@ def _measure_share(*, activation: Subject, delta: float, sign: int) -> Any:
 
 
 def _wrong_share(*, activation: Subject, delta: float, sign: int) -> float:
+    """A bound that falls 5 % faster."""
     del sign
     mu = subject(activation).mu
     return 1.0 - min(2.1 * mu / (1.0 + mu) * delta, 1.0)
@@ -457,11 +461,13 @@ def _partial_ratio(*, activation: str) -> Any:
 
 
 def _converged(*, activation: str) -> float:
+    """A sum over coefficients that has converged."""
     del activation
     return 1.0
 
 
 def _diverging(*, activation: str) -> float:
+    """A sum that grows like the root of the order."""
     del activation
     return (_PARTIAL[1] / _PARTIAL[0]) ** 0.5
 

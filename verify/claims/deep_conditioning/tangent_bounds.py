@@ -68,6 +68,7 @@ def _predict_maximum(
 def _wrong_maximum(
     *, activation: Subject, delta: float, sign: int, depth: int
 ) -> float:
+    """The largest ratio one layer further on."""
     del sign
     return dc.ntk_ratio_bound(depth + 1, delta, _mu(activation), form="attained")
 
@@ -75,7 +76,7 @@ def _wrong_maximum(
 def _ratios(most: int = 40) -> Any:
     from hypothesis import strategies as st
 
-    # Close to the quadratic, where the maximum is; and anything.
+    # Activations close to the quadratic, which attains the maximum, and any others.
     near = st.tuples(
         st.floats(0.01, 0.9),
         st.lists(st.floats(-4.0, 0.0), min_size=1, max_size=5),
@@ -167,6 +168,7 @@ def _measure_attained(*, mu: float, delta: float, depth: int) -> list[Any]:
 
 
 def _wrong_attained(*, mu: float, delta: float, depth: int) -> list[float]:
+    """The ratio one layer further on."""
     return _predict_attained(mu=mu, delta=delta, depth=depth + 1)
 
 
@@ -246,7 +248,7 @@ def _measure_twice(**case: Any) -> list[Any]:
 def _wrong_envelope(
     *, activation: Subject, delta: float, sign: int, depth: int
 ) -> list[float]:
-    # The exponent doubled.
+    """An exponent twice as large."""
     del sign
     mu = _mu(activation)
     return [
@@ -353,6 +355,7 @@ def _predict_printed_condition(**case: Any) -> float:
 
 
 def _wrong_printed_condition(**case: Any) -> float:
+    """The largest condition number one layer further on."""
     return _wrong_condition(case, "printed")
 
 
@@ -365,6 +368,7 @@ def _predict_sharp_condition(**case: Any) -> float:
 
 
 def _wrong_sharp_condition(**case: Any) -> float:
+    """The largest condition number one layer further on."""
     return _wrong_condition(case, "sharp")
 
 
@@ -377,6 +381,7 @@ def _predict_best_condition(**case: Any) -> float:
 
 
 def _wrong_best_condition(**case: Any) -> float:
+    """The largest condition number one layer further on."""
     return _wrong_condition(case, "attained")
 
 
@@ -510,10 +515,12 @@ def _measure_eigenvalue_twice(**case: Any) -> list[Any]:
 
 
 def _wrong_eigenvalue(**case: Any) -> float:
+    """The smallest eigenvalue one layer further on."""
     return dc.ntk_min_eigenvalue_bound(*_b(case, 1), form="attained")
 
 
 def _wrong_best_eigenvalue(**case: Any) -> list[float]:
+    """The smallest eigenvalue one layer further on."""
     wrong = _wrong_eigenvalue(**case)
     return [wrong, wrong]
 
@@ -603,12 +610,14 @@ def _measure_condition_b_twice(**case: Any) -> list[Any]:
 
 
 def _wrong_condition_b(**case: Any) -> float:
+    """The condition number one layer further on."""
     return dc.ntk_condition_bound(
         *_b(case, 1), case["n"], assumption="B", form="attained"
     )
 
 
 def _wrong_best_condition_b(**case: Any) -> list[float]:
+    """The condition number one layer further on."""
     wrong = _wrong_condition_b(**case)
     return [wrong, wrong]
 

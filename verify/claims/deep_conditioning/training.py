@@ -103,7 +103,7 @@ def _one_step(**_case: Any) -> int:
 
 
 def _the_whole_grid(*, scale: str, depth: int, rival: str) -> int:
-    """As if NormReLU were stable at the least rate of the grid alone."""
+    """NormReLU stable at the least rate of the grid alone."""
     return len(configuration(rival, scale, depth).rates)
 
 

@@ -198,8 +198,8 @@ def _stable_step(*, scale: str, depth: int, arm: str) -> int:
 def _predicted_step(*, scale: str, depth: int, arm: str, scaled: bool = False) -> int:
     """Return the step of the grid below 2 (1 + beta) / lambda, -1 below them all.
 
-    With weights `scaled` as in the NTK parametrisation gradients are smaller, by the root
-    of the units.
+    Wrong: Weights `scaled` as in the NTK parametrisation, with gradients that are smaller
+    by the root of the units.
     """
     found = configuration(arm, scale, depth)
     largest, _ = _eigenvalues(scale, arm, depth)

@@ -97,7 +97,7 @@ def _predicted_signals(*, arm: str, depth: int) -> Array:
 
 
 def _rival_signals(*, arm: str, depth: int) -> Array:
-    """As if plain ReLU stood in NormReLU's place, or the other way round."""
+    """Plain ReLU in NormReLU's place, and the reverse."""
     rival = ACTIVATIONS["normrelu" if arm == "relu" else "relu"]
     return np.array(
         [_over_pairs(lambda r: kernels.nngp_map(r, rival, depth=depth)), 1.0]
@@ -178,7 +178,7 @@ def _predicted_cosine(*, batch: int, **_case: Any) -> float:
 
 
 def _cosine_without(*, layer: int, **_case: Any) -> float:
-    """As without normalisation: correlations go to one with depth."""
+    """Networks without normalisation, whose correlations go to one."""
     return float(kernels.nngp_map(0.0, ACTIVATIONS["relu"], depth=layer + 1))
 
 
@@ -221,7 +221,7 @@ def _predicted_growth(**_case: Any) -> float:
 
 
 def _kept(**_case: Any) -> float:
-    """As He's weights promise without normalisation: gradients keep their size."""
+    """Gradients that keep their size, as He's weights promise."""
     return float(ACTIVATIONS["relu"].dual_derivative(1.0))
 
 

@@ -37,6 +37,7 @@ def _measure_nu(*, activation: Subject) -> Any:
 
 
 def _wrong_nu(*, activation: Subject) -> float:
+    """The coefficient mu, whose mean counts."""
     return subject(activation).mu
 
 
@@ -73,7 +74,7 @@ def _predict_energy(*, activation: Subject) -> float:
 
 
 def _wrong_energy(*, activation: Subject) -> float:
-    # Without a_2: the first of the energies that are counted.
+    """The energies without a_2, the first of those counted."""
     return 1.0 - float(energies(activation, centred=False)[2])
 
 
@@ -101,7 +102,7 @@ def _predict_first_energies(*, activation: Subject) -> float:
 
 
 def _wrong_first_energies(*, activation: Subject) -> float:
-    # From the linear part on.
+    """The energies from the linear part on."""
     return float(energies(activation, centred=False)[1:].sum())
 
 
@@ -145,7 +146,7 @@ def _predict_steps(*, activation: Subject, order: int) -> Any:
 
 
 def _wrong_steps(*, activation: Subject, order: int) -> Any:
-    # Coefficients in place of their squares.
+    """Coefficients in the place of their squares."""
     powers = np.array(_GRID)[:, None] ** np.arange(9)
     return np.diff(powers, n=order, axis=0) @ np.abs(subject(activation).hermite(8))
 
@@ -215,7 +216,7 @@ def _measure_fixed_point(*, activation: Subject) -> Any:
 
 
 def _wrong_fixed_point(*, activation: Subject) -> float:
-    # The fixed point of a quadratic with the same mean and slope.
+    """The fixed point of a quadratic with the same mean and slope."""
     a = subject(activation)
     mean, slope = a.mean**2, a.derivative_second_moment
     return min(1.0, 2.0 * mean / max(slope, 1e-300)) if math.isfinite(slope) else 1.0
@@ -284,6 +285,7 @@ def _measure_line(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_line(*, activation: Subject, share: float) -> float:
+    """A parabola twice as deep."""
     a = subject(activation)
     point = a.fixed_point()
     rho = point + share * (1.0 - point)
@@ -353,7 +355,7 @@ def _measure_near_one(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_near_one(*, activation: Subject, share: float) -> float:
-    # nu for nu (1 - point) / 2, as if the fixed point were 0, and no half.
+    """All of nu in the place of nu (1 - point)/2."""
     point, _, _ = _constants(activation)
     return 1.0 - (1.0 + subject(activation).nu) * share * (1.0 - point) / 2.0
 
@@ -390,7 +392,7 @@ def _measure_above(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_above(*, activation: Subject, share: float) -> float:
-    # As for near-duplicates above.
+    """The rate of near-duplicates at every correlation above."""
     point, _, _ = _constants(activation)
     return (1.0 - subject(activation).nu) * share * (1.0 - point) / 2.0
 
@@ -426,7 +428,7 @@ def _measure_below(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_below(*, activation: Subject, share: float) -> float:
-    # The slope at the other end, at zero.
+    """The slope at zero, the other end."""
     a = subject(activation)
     slope = float(a.dual_derivative(0.0)) / a.second_moment
     return slope * (1.0 - share) * a.fixed_point()
@@ -462,7 +464,7 @@ def _measure_negative(*, activation: Subject, rho: float) -> Any:
 
 
 def _wrong_negative(*, activation: Subject, rho: float) -> float:
-    # Twice the mean's energy.
+    """Twice the mean's energy."""
     a = subject(activation)
     return rho + 2.0 * a.mean**2 / a.second_moment * (1.0 - rho)
 
@@ -523,7 +525,7 @@ def _measure_distance(
 def _wrong_distance(
     *, activation: Subject, delta: float, sign: int, extra: int
 ) -> float:
-    # Contraction from the first layer on: the waiting time forgotten.
+    """Contraction from the first layer on, without the burn-in."""
     del sign
     found = dc.fixed_point_convergence(subject(activation), delta)
     return found.rate ** (found.start + extra)
@@ -599,7 +601,7 @@ def _measure_algebraic(*, activation: Subject, rho: float, depth: int) -> Any:
 
 
 def _wrong_algebraic(*, activation: Subject, rho: float, depth: int) -> float:
-    # Geometric, as if the slope at one were below one.
+    """Geometric decay, as if the slope at one were below one."""
     return (1.0 - subject(activation).nu / 2.0) ** max(
         depth - _wait(activation, rho), 0
     )

@@ -145,7 +145,7 @@ def _variances(rho: float, s: act.Activation, depth: int, size: int) -> Array:
 def _gaussian_variance(
     *, activation: str, rho: float, depth: int, width: int, **_: Any
 ) -> Array:
-    # Wick's rule for s(u) and s(v), as if they were Gaussian: no fourth cumulant.
+    """Wick's rule as if s(u) were Gaussian, without the fourth cumulant."""
     s = _theory(activation)
     out = np.array(_predict_variance(activation=activation, rho=rho, depth=1, width=1))
     product = float(s.dual(rho))
@@ -172,10 +172,12 @@ def _last_layer(
 
 
 def _last_layer_variance(**case: Any) -> Array:
+    """The last layer's own fluctuation alone."""
     return _last_layer(**case)[:2]
 
 
 def _last_layer_tangent(**case: Any) -> Array:
+    """The last layer's own fluctuation alone."""
     return _last_layer(**case)[2:]
 
 
@@ -190,6 +192,7 @@ def _means(rho: float, s: act.Activation, depth: int, size: int) -> Array:
 
 
 def _infinite_mean(*, activation: str, rho: float, depth: int, **_: Any) -> Array:
+    """The kernel of infinite width, without its correction."""
     return np.asarray(kernels.nngp_map([1.0, rho], _theory(activation), depth))
 
 
@@ -206,6 +209,7 @@ def _tangent_means(rho: float, s: act.Activation, depth: int, size: int) -> Arra
 def _infinite_tangent_mean(
     *, activation: str, rho: float, depth: int, **_: Any
 ) -> Array:
+    """The tangent kernel of infinite width, without its correction."""
     return np.asarray(kernels.ntk_map([1.0, rho], _theory(activation), depth))
 
 
@@ -218,7 +222,7 @@ def _length(depth: int, size: int) -> float:
 
 
 def _exponential_length(*, depth: int, width: int, **_: Any) -> float:
-    # Hanin and Nica's exponential, to which the power tends for large width.
+    """The exponential that the power tends to at large width."""
     return math.exp(5.0 * depth / width)
 
 

@@ -72,7 +72,7 @@ def _predict_identity(
 def _half_lost(
     *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
 ) -> list[str]:
-    # What is left of the image when signs are not split.
+    """The part of the image that is left if signs are not split."""
     return _bits(np.maximum(_images(channels, side, seed), 0.0))
 
 
@@ -299,6 +299,7 @@ def _predict_count(*, kind: str, width: int, kernel: int, layers: int) -> int:
 
 
 def _one_layer_more(*, kind: str, width: int, kernel: int, layers: int) -> int:
+    """The count of one layer more."""
     return _predict_count(kind=kind, width=width, kernel=kernel, layers=layers + 1)
 
 
@@ -377,6 +378,7 @@ def _predict_variance(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> 
 
 
 def _half_again(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
+    """A variance 1.5 times as large."""
     return 1.5 * _predict_variance(
         scheme=scheme, fan_in=fan_in, fan_out=fan_out, draws=draws
     )
@@ -429,6 +431,7 @@ def _predict_shrink(*, scheme: str, channels: int, times: float, draws: int) -> 
 
 
 def _without_relu(*, scheme: str, channels: int, times: float, draws: int) -> float:
+    """A layer without ReLU, which keeps twice as much."""
     return 2.0 * _predict_shrink(
         scheme=scheme, channels=channels, times=times, draws=draws
     )
@@ -485,6 +488,7 @@ def _moves(*, scheme: str, layers: int, channels: int) -> bool:
 
 
 def _stays(*, scheme: str, layers: int, channels: int) -> bool:
+    """No network of this initialisation can be trained."""
     return False
 
 
@@ -545,10 +549,12 @@ def _measure_coverage(*, kernel: int, side: int, row: int, column: int) -> float
 
 
 def _predict_coverage(*, kernel: int, side: int, row: int, column: int) -> float:
+    """The share of the map that the kernel covers at this place."""
     return idm.coverage(kernel, side, side, row, column)
 
 
 def _no_boundary(*, kernel: int, side: int, row: int, column: int) -> float:
+    """A kernel of which nothing lies beyond the border."""
     return min(1.0, (kernel / side) ** 2)
 
 
@@ -617,6 +623,7 @@ def _predict_field(*, kernel: int, layers: int) -> int:
 
 
 def _sum_of_kernels(*, kernel: int, layers: int) -> int:
+    """Kernel sizes added up, layers times k."""
     return kernel * layers
 
 

@@ -74,6 +74,7 @@ def _predict_patch(*, kind: str, side: int, channels: int, kernel: int) -> float
 
 
 def _one_channel(*, kind: str, side: int, channels: int, kernel: int) -> float:
+    """The bound for a single channel."""
     return idm.patch_norm_bound(kernel, 1, 1.0)
 
 
@@ -116,7 +117,7 @@ def _printed_selector(*, kind: str, side: int, channels: int, kernel: int) -> fl
 
 
 def _spectral(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    """Take the spectral norm of orthonormal columns for Frobenius'."""
+    """The spectral norm in the place of Frobenius'."""
     return 1.0
 
 
@@ -182,6 +183,7 @@ def _predict_tail(*, zeta: float, dof: int) -> float:
 
 
 def _one_degree_more(*, zeta: float, dof: int) -> float:
+    """One degree of freedom more."""
     return float(idm.chi_square_tail(zeta * dof / (dof + 1.0), dof + 1))
 
 
@@ -246,7 +248,7 @@ def _predict_any(*, nullity: int, channels: int, delta: float) -> float:
 
 
 def _of_one(*, nullity: int, channels: int, delta: float) -> float:
-    """Count one direction, not all n."""
+    """The level of one direction, not of all n."""
     return delta / nullity
 
 
@@ -300,6 +302,7 @@ def _predict_level(*, nullity: int, channels: int, delta: float) -> float:
 
 
 def _printed_level(*, nullity: int, channels: int, delta: float) -> float:
+    """The level that the paper prints."""
     return idm.direction_bound(nullity, channels, delta)
 
 
@@ -330,6 +333,7 @@ def _printed_failure(*, nullity: int, channels: int, constant: float) -> float:
 
 
 def _exact_failure(*, nullity: int, channels: int, constant: float) -> float:
+    """The exact least probability of failure."""
     return idm.least_failure_probability(nullity, channels, constant)
 
 
@@ -417,7 +421,7 @@ def _predict_sharp(
 def _patch_of_one_channel(
     *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
 ) -> float:
-    """Take B K for the length of a patch of C channels."""
+    """B K for the length of a patch of C channels."""
     found = _bound(kind, side, channels, kernel, scale, "printed")
     return replace(found, patch=float(kernel)).total
 
@@ -425,7 +429,7 @@ def _patch_of_one_channel(
 def _freedom_of_one_channel(
     *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
 ) -> float:
-    """Take n for the n C degrees of freedom of the weights."""
+    """The weights of one channel, n degrees of freedom and not n C."""
     found = _bound(kind, side, channels, kernel, scale, "sharp")
     one = idm.mse_bound(
         _nullity(kind, side, channels, kernel),
@@ -558,6 +562,7 @@ def _predict_value(*, nullity: int, channels: int, kernel: int, delta: float) ->
 
 
 def _one_more(*, nullity: int, channels: int, kernel: int, delta: float) -> float:
+    """One untrained direction more."""
     return _value(nullity + 1, channels, kernel, delta)
 
 
@@ -590,6 +595,7 @@ def _no_growth(*, nullity: int, kernel: int, channels: int) -> float:
 
 
 def _growth(*, nullity: int, kernel: int, channels: int) -> float:
+    """The growth of the bound with the channels."""
     one = idm.mse_order(kernel, 1, kernel**2 - nullity)
     many = idm.mse_order(kernel, channels, kernel**2 * channels - nullity)
     return many / one
@@ -628,7 +634,7 @@ def _measure_order(*, nullity: int, kernel: int, channels: int) -> Any:
 
 
 def _printed_order(*, nullity: int, kernel: int, channels: int) -> float:
-    # The parameters of one output channel, K^2 C, taken for all of them.
+    """The parameters of one output channel, K^2 C, taken for all."""
     m = kernel**2 * channels
     return m * nullity / channels
 

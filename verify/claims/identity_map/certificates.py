@@ -53,7 +53,7 @@ def _predict_ratio(*, dof: int, most: float) -> float:
 
 
 def _wrong_ratio(*, dof: int, most: float) -> float:
-    # The tail of one degree of freedom for all.
+    """The tail at one degree of freedom, for all."""
     return float(idm.chi_square_tail(1.0, 1))
 
 
@@ -86,7 +86,7 @@ def _predict_printed() -> float:
 
 
 def _wrong_printed() -> float:
-    # 1/C for 2/C in what is printed.
+    """1/C in the place of 2/C."""
     return 0.5 * _predict_printed()
 
 

@@ -180,6 +180,7 @@ def _predict_path(
 def _one_step_later(
     *, size: int, channels: int, kernel: int, momentum: float, seed: int
 ) -> list[Array]:
+    """The weights one step later."""
     return _path(size, channels, kernel, momentum, seed, 1)
 
 
@@ -236,6 +237,7 @@ def _predict_limit(
 def _the_identity(
     *, height: int, width: int, channels: int, kernel: int, seed: int
 ) -> Array:
+    """The identity, also on patches that were not trained on."""
     weights = idm.centre_selector(kernel, channels)
     return idm.weights_to_framework(weights, kernel).reshape(channels, -1)
 
@@ -287,6 +289,7 @@ def _predict_test(
 def _untrained_test(
     *, side: int, test: int, channels: int, kernel: int, seed: int
 ) -> Array:
+    """The output of the untrained convolution."""
     image = _noise(test, test + 1, channels, seed + 1)
     w0 = idm.weights_from_framework(_start(kernel, channels, seed))
     return (idm.patches(image, kernel) @ w0).reshape(image.shape)
@@ -333,6 +336,7 @@ def _predict_one_mse(
 
 
 def _half_sum(*, side: int, test: int, channels: int, kernel: int, seed: int) -> float:
+    """Half of the error, as of a half-sum loss."""
     return 0.5 * _predict_one_mse(
         side=side, test=test, channels=channels, kernel=kernel, seed=seed
     )
@@ -389,7 +393,7 @@ def _predict_mse(*, side: int, kernel: int, scale: float, draws: int) -> list[fl
 
 
 def _weights_alone(*, side: int, kernel: int, scale: float, draws: int) -> list[float]:
-    """Without the part of the identity that the image did not show."""
+    """The error without the part of the identity that was not shown."""
     image = np.random.default_rng(43).standard_normal((side, side, 1))
     small = _predict_mse(side=side, kernel=kernel, scale=1e-9, draws=draws)
     both = [
@@ -445,10 +449,12 @@ def _measure_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
 
 
 def _predict_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
+    """The rank of the patches."""
     return idm.patch_rank(_picture(kind, side, channels), kernel).rank
 
 
 def _by_counting(*, kind: str, side: int, channels: int, kernel: int) -> int:
+    """The smaller of the numbers of pixels and weights."""
     return min(side * side, kernel**2 * channels)
 
 
@@ -511,6 +517,7 @@ def _predict_decision(
 
 
 def _always_full(*, kind: str, side: int, channels: int, kernel: int) -> list[float]:
+    """Full rank, with no singular value dropped."""
     rank = idm.patch_rank(_picture(kind, side, channels), kernel)
     return [rank.condition, 1.0, 0.0, 0.0]
 
@@ -551,6 +558,7 @@ def _predict_gap(*, least: float, dropped: float, tolerance: float) -> list[floa
 
 
 def _one_fewer(*, least: float, dropped: float, tolerance: float) -> list[float]:
+    """A gap of one singular value fewer."""
     return [3.0 / least, 1.0]
 
 
@@ -639,6 +647,7 @@ def _split_printed(*, side: int, size: float) -> float:
 
 
 def _split_corrected(*, side: int, size: float) -> float:
+    """The bound with its square and the right projector."""
     return _split(side, size, "corrected")
 
 
@@ -696,6 +705,7 @@ def _same_rank(*, kind: str, side: int) -> int:
 
 
 def _full_rank(*, kind: str, side: int) -> int:
+    """The rank of the padded image's patches."""
     small = np.array([[1.0, 2.0], [3.0, -1.0]]) if kind == "square" else np.ones((1, 1))
     before = (side - len(small)) // 2
     after = side - len(small) - before
@@ -750,6 +760,7 @@ def _predict_framed(*, height: int, width: int, kernel: int, seed: int) -> int:
 
 
 def _unframed(*, height: int, width: int, kernel: int, seed: int) -> int:
+    """The rank of patches without the frame of zeros."""
     return min(height * width, kernel**2)
 
 

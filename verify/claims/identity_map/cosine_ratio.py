@@ -57,7 +57,7 @@ def _predict(*, dim: int, numerator: int, scale: float) -> list[float]:
 
 
 def _one_pixel(*, dim: int, numerator: int, scale: float) -> list[float]:
-    # The variance of a pixel for that of all.
+    """The variance of one pixel in the place of all."""
     return _predict(dim=dim, numerator=numerator, scale=scale / np.sqrt(dim))
 
 

@@ -238,7 +238,7 @@ CHANGE = effect(
     where="Figure 19",
     paired=True,
     measure=_top,
-    # The lower layers far ahead.
+    # Wrong: lower layers change much more than the last one.
     **stated(0.0, wrong=(None, -0.1)),
     version=2,
     figure="identity_figure_19",

@@ -55,7 +55,7 @@ def _least(*, scale: str, probes: str) -> Limits:
 
 
 def _none(*, scale: str, probes: str) -> Limits:
-    """Let biases do nothing, or the reverse."""
+    """Biases that do nothing, or the reverse."""
     return None, 0.0
 
 

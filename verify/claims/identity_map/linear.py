@@ -70,6 +70,7 @@ def _predict_limit(*, dim: int, momentum: float, seed: int) -> Array:
 
 
 def _untrained(*, dim: int, momentum: float, seed: int) -> Array:
+    """The initial map, as if nothing had been trained."""
     _, w0, tests = _problem(dim, seed)
     return tests @ w0.T
 
@@ -143,6 +144,7 @@ def _predict_path(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
 
 
 def _one_step_later(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
+    """The weights one step later."""
     return _path(dim, momentum, loss, seed, later=1)
 
 
@@ -192,6 +194,7 @@ def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Arr
 
 
 def _a_step_later(*, shrink: float, momentum: float, steps: list[int]) -> Array:
+    """The fraction one step later."""
     later = [step + 1 for step in steps]
     return _predict_factors(shrink=shrink, momentum=momentum, steps=later)
 
@@ -248,6 +251,7 @@ def _predict_converges(*, loss: Any, momentum: float, rate: float) -> bool:
 
 
 def _without_momentum(*, loss: Any, momentum: float, rate: float) -> bool:
+    """The stability limit without momentum."""
     return rate < idm.learning_rate_limit(idm.curvature(_digit(), loss=loss))
 
 
@@ -328,6 +332,7 @@ def _predict_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Arr
 
 
 def _ten_percent_wider(*, dim: int, scale: float, draws: int, seed: int) -> Array:
+    """Noise of a variance 21 % larger."""
     return _below(dim, scale, seed, 1.21)
 
 
@@ -382,7 +387,7 @@ def _predict_cosines(*, rho: float, scale: float, dim: int, draws: int) -> list[
 
 
 def _always_rho(*, rho: float, scale: float, dim: int, draws: int) -> list[float]:
-    # As if the output were the test image.
+    """The cosine rho, as if the output were the test image."""
     return [rho, 1.0, rho * rho, 1.0]
 
 
@@ -443,7 +448,7 @@ def _predict_least_squares(
 def _minimum_norm(
     *, rows: int, columns: int, rank: int, outputs: int, seed: int
 ) -> Array:
-    """Forget the initial weights: right only for full column rank."""
+    """The solution of least norm, which forgets the initial weights."""
     x, y, w0 = _system(rows, columns, rank, outputs, seed)
     return idm.least_squares_weights(x, y, 0.0 * w0)
 
@@ -513,7 +518,7 @@ def _predict_descent(*, rows: int, columns: int, steps: int, seed: int) -> Array
 
 
 def _other_lemma(*, rows: int, columns: int, steps: int, seed: int) -> Array:
-    """The minimum-norm solution: Lemma 2's formula where Lemma 1's belongs."""
+    """The solution of least norm, Lemma 2 in the place of Lemma 1."""
     x, y, w0 = _conditioned(rows, columns, seed)
     return idm.least_squares_weights(x, y, 0.0 * w0)
 
@@ -554,6 +559,7 @@ def _printed_rank(*, rows: int, columns: int, outputs: int, seed: int) -> int:
 
 
 def _rank(*, rows: int, columns: int, outputs: int, seed: int) -> int:
+    """The smaller of the numbers of rows and columns."""
     return min(rows, columns)
 
 
@@ -611,7 +617,7 @@ def _predict_update(*, dim: int, units: int, steps: int, seed: int) -> list[floa
 
 
 def _two_directions(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
-    # As if a second direction moved by a billionth of the first.
+    """A second direction moved by a billionth of the first."""
     return [1e-9, 1.0]
 
 
@@ -648,6 +654,7 @@ def _predict_unmoved(*, dim: int, units: int, steps: int, seed: int) -> Array:
 
 
 def _moved_by_a_millionth(*, dim: int, units: int, steps: int, seed: int) -> Array:
+    """A response that has moved by a millionth."""
     return _predict_unmoved(dim=dim, units=units, steps=steps, seed=seed) + 1e-6
 
 
@@ -698,7 +705,7 @@ def _predict_noise(*, dim: int, units: int, scale: float, draws: int) -> list[fl
 
 
 def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
-    """Without the ReLU: mean zero, variance s² ‖x‖² ‖α‖²."""
+    """The law without the ReLU, of mean zero and variance s² ‖x‖² ‖α‖²."""
     _, z = _orthogonal(dim, 5)
     readout = _readout(units)
     return [0.0, float(scale**2 * (z @ z) * (readout @ readout))]

@@ -45,7 +45,7 @@ def _predict_probe(*, rho: float, side: int, law: str, seed: int) -> list[float]
 
 
 def _mixed_linearly(*, rho: float, side: int, law: str, seed: int) -> list[float]:
-    # rho x + (1 - rho) z for z orthogonal to x, both of length one.
+    """The mixture rho x + (1 - rho) z, of orthogonal x and z of length one."""
     length = (rho * rho + (1.0 - rho) ** 2) ** 0.5
     return [rho / length] * 3 + [length] * 3
 
@@ -125,6 +125,7 @@ def _predict_classifier(*, train_size: int, tests: int, side: int) -> float:
 
 
 def _nearest(*, train_size: int, tests: int, side: int) -> float:
+    """The nearest image of a class in the place of the mean."""
     return _by_pairs(train_size, tests, side, nearest=True)
 
 
@@ -174,6 +175,7 @@ def _predict_picture(*, channels: int, side: int, seed: int) -> list[float]:
 
 
 def _channel_zero(*, channels: int, side: int, seed: int) -> list[float]:
+    """The picture of the first channel."""
     h, _ = _representation(channels, side, seed)
     right = _predict_picture(channels=channels, side=side, seed=seed)
     return [*right[:2], *(h[0] / np.linalg.norm(h[0])).ravel().tolist()]
@@ -222,6 +224,7 @@ def _predict_upper(*, layers: int, count: int, seed: int) -> Array:
 
 
 def _without_relu(*, layers: int, count: int, seed: int) -> Array:
+    """The upper layers without the ReLU between them and the lower."""
     return _by_modules(layers, seed, relu=False)
 
 
@@ -263,7 +266,7 @@ def _predict_change(*, side: int, seed: int) -> float:
 
 
 def _of_the_new(*, side: int, seed: int) -> float:
-    """Divided by the norm of the trained weights."""
+    """Changes over the norm of the trained weights."""
     x, w0 = _one_layer(side, seed)
     trained = idm.one_layer_weights(x, w0)
     return float(np.linalg.norm(trained - w0) / np.linalg.norm(trained))

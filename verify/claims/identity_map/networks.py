@@ -57,7 +57,10 @@ def _normed(row: int, over: str, affine: bool, bias: bool, act: str) -> _Normed:
 def _plain_norm(
     *, over: str, affine: bool, bias: bool, act: str, wrong: bool
 ) -> list[float]:
-    """Run twice in training mode, then once as it was learnt."""
+    """Run twice in training mode, then once as it was learnt.
+
+    Wrong: The last batch in training mode.
+    """
     found: list[float] = []
     for row in range(2):
         net = _normed(row, over, affine, bias, act)
@@ -120,7 +123,10 @@ NORM = closed(
 
 
 def _plain_sizes(*, kind: str, bias: bool, wrong: bool) -> list[float]:
-    """Count parameters and products of PyTorch's own network."""
+    """Count parameters and products of PyTorch's own network.
+
+    Wrong: One parameter too many, and kernels that act on one spot.
+    """
     layers = 4
     net = plain(kind, layers, "relu", bias, 0)
     count = sum(p.numel() for p in net.parameters())
@@ -156,7 +162,10 @@ SIZES = closed(
 def _plain_cover(
     *, kernel: int, shape: list[int], at: list[int], wrong: bool
 ) -> list[float]:
-    """Differentiate an output by every pixel, after each number of layers."""
+    """Differentiate an output by every pixel, after each number of layers.
+
+    Wrong: Squares that grow by k - 1 pixels a layer, borders ignored.
+    """
     found: list[float] = []
     for layers in (1, 2, 3):
         x = torch.ones(1, 1, *shape, dtype=torch.float64, requires_grad=True)
@@ -214,6 +223,10 @@ def _jacobian(net: nn.Module, x: Tensor) -> Array:
 
 
 def _plain_kernel(*, kind: str, outputs: str, cross: bool, wrong: bool) -> list[float]:
+    """Multiply the gradients of single outputs.
+
+    Wrong: A kernel 0.1 % too large, and a sum in the place of the mean.
+    """
     x = normal(3, 2, 3, 4, seed=[34])
     y = normal(2, 2, 3, 4, seed=[35]) if cross else x
     found: list[float] = []
@@ -236,7 +249,7 @@ def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
     )
     x = normal(3, 2, 3, 4, seed=[34])
     y = normal(2, 2, 3, 4, seed=[35]) if cross else None
-    # Of one budget all at once, of the other one input at a time.
+    # The large budget takes all inputs at once, the small one input at a time.
     found: list[float] = []
     for most in (2**28, 1000):
         kernels = ntk_by_jacobian(
@@ -269,6 +282,10 @@ KERNEL = closed(
 
 
 def _plain_upper(*, count: int, wrong: bool) -> list[float]:
+    """Apply the last blocks, of two layers each; the last ends with the sum.
+
+    Wrong: One block too many.
+    """
     found: list[float] = []
     for row in range(2):
         net = plain("residual", 6, "relu", True, row)  # noqa: FBT003
@@ -306,6 +323,10 @@ UPPER = closed(
 
 
 def _plain_slope(*, name: str, wrong: bool) -> list[float]:
+    """Return derivatives by their formulas, zero at kinks.
+
+    Wrong: Derivatives too large by 1e-6.
+    """
     x = normal(9, seed=[37], size=1.5).numpy()
     slopes = {
         "tanh": 1.0 - np.tanh(x) ** 2,

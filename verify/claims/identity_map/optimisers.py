@@ -119,7 +119,10 @@ def _clip(net: nn.Module, largest: float | None) -> None:
 def _plain_steps(
     *, name: str, clip: float | None, common: bool, wrong: bool
 ) -> list[float]:
-    """Train each network by itself."""
+    """Train each network by itself.
+
+    Wrong: Momentum of 0.1, another decay or another guard against zero.
+    """
     x, y = _examples()
     found: list[float] = []
     for replicate, rate in enumerate(_RATES):
@@ -209,7 +212,10 @@ def _starts() -> Tensor:
 
 
 def _plain_ways(*, way: str, wrong: bool) -> list[float]:
-    """Descend on the parabola, by its formulas."""
+    """Descend on the parabola, by its formulas.
+
+    Wrong: A drop one update late, gradients never lifted, or 0.1 % larger.
+    """
     goals, found = _goals(way), list[float]()
     shared = torch.Generator().manual_seed(60)
     drawn = (
@@ -307,7 +313,10 @@ class _Told(Task):
 
 
 def _plain_looks(*, check: int, wrong: bool) -> list[float]:
-    """Say when each network ends, and what is seen of it, from its losses alone."""
+    """Say when each network ends, and what is seen of it, from its losses alone.
+
+    Wrong: Divergence at 50 times the first loss in the place of 20.
+    """
     course, found = _course().numpy(), list[float]()
     for losses in course:
         first = losses[0]

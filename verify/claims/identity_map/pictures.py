@@ -52,7 +52,10 @@ def _digit(label: int) -> Array:
 
 
 def _plain_unseen(*, shape: list[int], wrong: bool) -> list[float]:
-    """Show ten digits, three mixtures of two by halves, and six patterns."""
+    """Show ten digits, three mixtures of two by halves, and six patterns.
+
+    Wrong: Circles of twice the radius.
+    """
     digits = [_digit(label) for label in range(10)]
     mixed = [(digits[a] + digits[b]) / 2.0 for a, b in ((0, 1), (2, 7), (3, 8))]
     x = torch.from_numpy(np.array([*digits, *mixed]))[:, None]
@@ -84,7 +87,10 @@ UNSEEN = closed(
 
 
 def _plain_mixed(*, share: float, wrong: bool) -> list[float]:
-    """Mix two digits, put three into channels, and colour patterns."""
+    """Mix two digits, put three into channels, and colour patterns.
+
+    Wrong: Mixtures with the two shares exchanged.
+    """
     a, b, c = (_digit(label) for label in (4, 9, 2))
     part = 1.0 - share if wrong else share
     mixed = part * a + (1.0 - part) * b

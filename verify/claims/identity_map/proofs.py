@@ -230,6 +230,7 @@ CLAIMS = (
         derived=_stepped,
         formula=lambda: _step_formula(m * b + _G * a),
         wrong=lambda: _step_formula(m * b + 2 * _G * a),
+        mistake="A gradient twice as large",
         links=_step_links,
         assumptions=("two pixels", "half of the squared error"),
     ),
@@ -242,6 +243,7 @@ CLAIMS = (
         derived=_prediction,
         formula=lambda: list(_along() + _W * (_Z - _along())),
         wrong=lambda: list(_along() + _W * _Z),
+        mistake="Initial weights that act along the training image, too",
         links=lambda: [
             Link(
                 lambda *p: idm.one_layer_prediction(
@@ -268,6 +270,7 @@ CLAIMS = (
             *(_problem(2, 3)[1] + _problem(2, 3)[0] * _problem(2, 3)[2]),
             sympy.Integer(0),
         ],
+        mistake="Targets with the initial prediction added",
         links=lambda: [
             Link(
                 lambda *p: _solved(2, 3, p, 0),
@@ -290,6 +293,7 @@ CLAIMS = (
         derived=lambda: _tall(0),
         formula=lambda: list(_problem(3, 2)[0].T * _problem(3, 2)[1]),
         wrong=lambda: _tall(1),
+        mistake="Normal equations with a ridge of one",
         links=lambda: [
             Link(
                 lambda *p: _solved(3, 2, p, 0),
@@ -313,6 +317,7 @@ CLAIMS = (
         derived=lambda: [(_TEST * (_conv_weights() - _LAMBDA))[0, 0]],
         formula=lambda: _conv_error(sympy.eye(3) - _projector()),
         wrong=lambda: _conv_error(_projector()),
+        mistake="The projection on the patches, not off them",
         links=_conv_links,
         assumptions=("one patch of three taps",),
     ),
@@ -330,6 +335,7 @@ CLAIMS = (
         derived=lambda: _level(2),
         formula=lambda: [C * M],
         wrong=lambda: _level(1),
+        mistake="Half of the logarithm",
         links=lambda: [_level_link()],
         finding=(
             "Hence the union bound is Chernoff's bound at zeta = M, and nothing is lost."
@@ -346,7 +352,8 @@ CLAIMS = (
         source=(_KEY, "Equation 16"),
         derived=_turned,
         formula=lambda: list(_W * _orthogonal()),
-        wrong=lambda: list((1 - eta) * _W * _orthogonal()),  # as weight decay would
+        wrong=lambda: list((1 - eta) * _W * _orthogonal()),
+        mistake="A response that shrinks with every step, as under weight decay",
         links=lambda: [
             Link(
                 lambda *p: idm.orthogonal_prediction(
@@ -373,6 +380,7 @@ CLAIMS = (
         derived=_law,
         formula=lambda: _law_formula(1 / sympy.pi),
         wrong=lambda: _law_formula(0),
+        mistake="The variance without the squared mean taken off",
         links=_law_links,
         assumptions=("two units", "initial weights independent normal"),
     ),

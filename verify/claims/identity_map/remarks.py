@@ -55,7 +55,7 @@ def _predict_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> A
 
 
 def _never_dropped(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
-    """Keep the first rate."""
+    """The first rate kept to the end."""
     x, w0 = _layer(dim, seed)
     left = idm.residual_factors(
         steps, learning_rate=0.3, curvature=1.0, momentum=momentum
@@ -144,7 +144,7 @@ def _predict_first(*, widths: list[int], trained: str, steps: int, seed: int) ->
 def _nearly_orthogonal(
     *, widths: list[int], trained: str, steps: int, seed: int
 ) -> Array:
-    """Let the images have a correlation of 1e-6, as rounding of single precision has."""
+    """Images with a correlation of 1e-6, as single precision leaves."""
     x, z, w0 = _start(widths, seed)
     return _predict_first(
         widths=widths, trained=trained, steps=steps, seed=seed
@@ -209,7 +209,7 @@ def _without_biases(*, kind: str, biases: bool, seed: int) -> list[bool]:
 
 
 def _both_ways(*, kind: str, biases: bool, seed: int) -> list[bool]:
-    """Let biases be nothing that a network's scale would show."""
+    """Networks with biases that are homogeneous, too."""
     return [True, True]
 
 
@@ -260,7 +260,7 @@ def _by_output(*, kind: str, padding: str) -> list[int]:
 
 
 def _by_pixel(*, kind: str, padding: str) -> list[int]:
-    """Give a convolution a bias for each pixel."""
+    """A bias for each pixel."""
     return [30]
 
 
@@ -315,7 +315,7 @@ def _predict_sharp(*, nullity: int, channels: int, delta: float, scale: float) -
 def _of_one_channel(
     *, nullity: int, channels: int, delta: float, scale: float
 ) -> float:
-    """Take n for n C degrees of freedom."""
+    """The weights of one channel, n degrees of freedom and not n C."""
     return _sharp(nullity, 1, delta, scale)
 
 

@@ -107,12 +107,12 @@ def _predict_differences(*, biases: bool) -> Array:
 
 
 def _other_biases(*, biases: bool) -> Array:
-    """Take those without biases for those with, and the reverse."""
+    """Networks without biases in the place of those with, and the reverse."""
     return _lengths(_wide(biases=not biases))
 
 
 def _kept(*, biases: bool) -> Array:
-    """Let a signal keep its length, as Kaiming's weights do."""
+    """A signal that keeps its length, as with Kaiming's weights."""
     return _differences(_wide(biases=biases, weight_var=2.0))
 
 
@@ -179,7 +179,7 @@ def _most(*, biases: bool) -> float:
 
 
 def _as_without(*, biases: bool) -> float:
-    """Ask for what is true of no network with biases: below single precision."""
+    """A hundredth of the share."""
     return float(_wide(biases=biases).shares[-1]) / 100.0
 
 
@@ -215,7 +215,7 @@ def _least(*, biases: bool) -> float:
 
 
 def _nearly_all(*, biases: bool) -> float:
-    """Let nothing of the image be lost."""
+    """An output of which nearly all depends on the image."""
     return 0.99
 
 

@@ -43,7 +43,7 @@ def _one(scheme: str, shape: list[int], g: torch.Generator, *, wrong: bool) -> T
         ),
     }
     if scheme == "orthogonal":
-        # Of the taller matrix, columns or rows: orthonormal whichever are fewer.
+        # Orthonormal columns of the taller matrix: of rows and columns, the fewer ones.
         tall = torch.empty(max(shape[0], into), min(shape[0], into)).double()
         nn.init.orthogonal_(tall, generator=g)
         return (tall if shape[0] >= into else tall.T).reshape(shape)
@@ -62,7 +62,10 @@ def _one(scheme: str, shape: list[int], g: torch.Generator, *, wrong: bool) -> T
 
 
 def _plain_start(*, scheme: str, kind: str, wrong: bool) -> list[float]:
-    """Draw weights one after the other, and after each its bias."""
+    """Draw weights one after the other, and after each its bias.
+
+    Wrong: The fan of the outputs in the place of the inputs'.
+    """
     found: list[float] = []
     shapes = {
         "cnn": [[4, 2, 3, 3], [6, 4, 3, 3], [2, 6, 3, 3]],
@@ -131,7 +134,10 @@ START = closed(
 def _plain_pictures(
     *, labels: list[int], skip: int, shape: list[int], wrong: bool
 ) -> list[float]:
-    """Find digits by counting, standardise and shrink them."""
+    """Find digits by counting, standardise and shrink them.
+
+    Wrong: The next image of each label but one.
+    """
     found = data.load("mnist", "train", cached=False)
     rows: list[Array] = []
     for place, label in enumerate(labels):
@@ -167,7 +173,10 @@ PICTURES = closed(
 
 
 def _plain_times(*, longest: int, wrong: bool) -> list[int]:
-    """Take 0 to 10, then twenty a decade."""
+    """Take 0 to 10, then twenty a decade.
+
+    Wrong: The last time left out.
+    """
     times = set(range(11)) | {longest}
     times |= {round(10.0 ** (k / 20)) for k in range(20 * 10)}
     return sorted(t for t in times if t <= longest - wrong)

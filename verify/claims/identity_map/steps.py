@@ -122,7 +122,10 @@ def _plain_steps(
     examples: int,
     wrong: bool,
 ) -> list[float]:
-    """Train one network after the other."""
+    """Train one network after the other.
+
+    Wrong: Momentum of 0.61 in the place of 0.6, Adam's guard of 1e-6.
+    """
     recipe, found = _recipe(how, loss), list[float]()
     for row in range(2):
         net = plain(kind, layers, activation, bias, row)
@@ -260,7 +263,10 @@ STEPS = closed(
 def _plain_slopes(
     *, kind: str, learnt: list[int], loss: str, wrong: bool
 ) -> list[float]:
-    """Differentiate by autograd, and take norms of what it finds."""
+    """Differentiate by autograd, and take norms of what it finds.
+
+    Wrong: Norms in the place of their squares.
+    """
     found: list[float] = []
     for row in range(2):
         net = plain(kind, 4, "relu", False, row)  # noqa: FBT003

@@ -35,7 +35,7 @@ def _predict_lemma() -> float:
 
 
 def _half_lemma() -> float:
-    # nu = 2 in the place of nu^2 = 4.
+    """A nu of 2 in the place of nu^2 = 4."""
     return mmd.CHI_SQUARE.log_moment_bound(0.125) * 32.0
 
 
@@ -53,7 +53,7 @@ def _predict_step() -> float:
 
 
 def _wrong_step() -> float:
-    # 2/3, the limit at lambda = 0, for all.
+    """2/3, the limit at lambda = 0, for all."""
     return 2.0 / 3.0
 
 
@@ -114,7 +114,7 @@ def _predict_theorem(*, form: str) -> float:
 
 
 def _twice_theorem(*, form: str) -> float:
-    # A fourth for the eighth.
+    """A fourth in the place of an eighth."""
     return 2.0 * _predict_theorem(form=form)
 
 
@@ -139,7 +139,7 @@ def _predict_proposition() -> float:
 
 
 def _wrong_proposition() -> float:
-    # Without the factor 1/2.
+    """The exponent without its factor 1/2."""
     return 2.0 * _predict_proposition()
 
 
@@ -172,7 +172,7 @@ def _predict_centre(*, low: float, high: float) -> float:
 
 
 def _wrong_centre(*, low: float, high: float) -> float:
-    # The bend of the narrowest kernel, for all.
+    """The curvature of the narrowest kernel, for all."""
     return (
         float(mmd.segment_embedding(0.5, low) - mmd.segment_embedding(0.0, low)) * 4.0
     )
@@ -205,7 +205,7 @@ def _predict_positive(*, low: float, high: float) -> float:
 
 
 def _wrong_positive(*, low: float, high: float) -> float:
-    # At the end of the segment for its centre.
+    """The value at the end of the segment in the place of its centre."""
     return float(mmd.segment_point_mmd(0.0, high))
 
 

@@ -45,7 +45,7 @@ def _predict_norm(*, classes: int) -> float:
 
 
 def _one_less(*, classes: int) -> float:
-    # Of d - 1, the dimension of the simplex.
+    """The simplex's dimension d - 1 in the place of d."""
     return 1.0 / (classes - 1.0)
 
 
@@ -101,7 +101,7 @@ def _predict_reach(*, classes: int, form: Any) -> float:
 
 
 def _to_the_centroid(*, classes: int, form: str) -> float:
-    """Take the distance of the centroid, which is farther than some ties."""
+    """The distance of the centroid, which is farther than some ties."""
     return math.sqrt((classes - 1) / classes)
 
 
@@ -118,7 +118,7 @@ def _predict_outside(*, classes: int, form: Any) -> float:
 
 
 def _unit_slope(*, classes: int, form: str) -> float:
-    # 1 - E|v - f|, without the root of d.
+    """1 - E|v - f|, without the root of d."""
     return 1.0
 
 
@@ -204,7 +204,7 @@ def _predict_loss(*, classes: int, seed: int) -> float:
 
 
 def _all_at_once(*, classes: int, seed: int) -> float:
-    """Average over perturbations before the largest distance is taken."""
+    """The mean over perturbations before the largest distance is taken."""
     f = _models(classes, seed)
     return mmd.degeneracy_loss(f.reshape(1, -1, classes))
 
@@ -235,6 +235,7 @@ def _measure_segment(*, seed: int) -> float:
 
 
 def _without_the_root(*, seed: int) -> float:
+    """The distance without the root of two."""
     return float(np.mean(np.abs(_models(2, seed)[..., 0].mean(axis=1) - 0.5)))
 
 
@@ -279,7 +280,7 @@ def _predict_floor(*, classes: int) -> float:
 
 
 def _centroid_misplaced(*, classes: int) -> float:
-    # The centroid's distance from a vertex with d for d - 1.
+    """The centroid's distance from a vertex with d in the place of d - 1."""
     return 1.0 - classes**-0.5
 
 
@@ -323,6 +324,7 @@ def _measure_extremes(*, classes: int) -> list[Any]:
 
 
 def _classifier_first(*, classes: int) -> list[float]:
+    """The two values exchanged."""
     return _predict_extremes(classes=classes)[::-1]
 
 
@@ -372,6 +374,7 @@ def _nothing_left(*, classes: int, seed: int) -> float:
 
 
 def _predict_least(*, classes: int, seed: int) -> float:
+    """The floor, which is positive from three classes on."""
     return mmd.degeneracy_floor(classes)
 
 

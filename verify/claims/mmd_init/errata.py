@@ -31,6 +31,7 @@ def _printed_indices(*, size: int, seed: int) -> float:
 
 
 def _both_indices(*, size: int, seed: int) -> float:
+    """Distances of all pairs, not of equal indices only."""
     x, y = laws(3, [size, size], seed)
     return mmd.median_bandwidth(x, y)
 

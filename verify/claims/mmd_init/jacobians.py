@@ -53,7 +53,7 @@ def _predict_recursion(*, widths: list[int], seed: int) -> Array:
 
 
 def _without_masks(*, widths: list[int], seed: int) -> Array:
-    """Multiply the weights alone, as if every unit were on."""
+    """The product of the weights alone, every unit on."""
     weights = [w.numpy() for w in network(widths, seed)[0]]
     found = [weights[-1]]
     for w in weights[-2::-1]:
@@ -119,7 +119,7 @@ def _predict_reach(*, widths: list[int], seed: int) -> Array:
 
 
 def _whole_matrix(*, widths: list[int], seed: int) -> Array:
-    """Give every row the norm of the whole Jacobian."""
+    """The norm of the whole Jacobian in the place of a row's."""
     found: list[Array] = []
     for j in _found(widths, seed):
         whole = np.linalg.norm(j, ord=2, axis=(1, 2))
@@ -162,7 +162,7 @@ def _predict_loss(*, widths: list[int], seed: int) -> float:
 
 
 def _largest_mean(*, widths: list[int], seed: int) -> float:
-    """Average over classes and inputs before the layer is chosen."""
+    """The mean over classes and inputs before the layer is chosen."""
     return max(mmd.detachment_loss([j]) for j in _found(widths, seed))
 
 
@@ -209,7 +209,7 @@ def _predict_rows(*, inputs: int, seed: int) -> list[float]:
 
 
 def _half_the_variance(*, inputs: int, seed: int) -> list[float]:
-    """Weights of variance 1 / n."""
+    """Weights of variance 1/n."""
     found = mmd.jacobian_row_moments(inputs, 1.0 / inputs)
     return [found.mean, inputs * found.variance]
 
@@ -251,7 +251,7 @@ def _predict_law(*, inputs: int, active: list[int]) -> list[float]:
 
 
 def _fixed_mask(*, inputs: int, active: list[int]) -> list[float]:
-    """Forget that the number of units that are on varies."""
+    """A fixed number of units that are on."""
     q = active[0] / active[1]
     mean = _predict_law(inputs=inputs, active=active)[0]
     return [mean, 2.0 * inputs * q * (3.0 / 7.0) ** 2]
@@ -289,11 +289,12 @@ def _measure_chain(*, start: str) -> Estimate:
 
 
 def _predict_chain(*, start: Any) -> Array:
+    """The mean squared norms of rows, layer by layer."""
     return mmd.jacobian_chain(_NARROW, start)
 
 
 def _masked_input(*, start: Any) -> Array:
-    """Mask the input as if it had passed a ReLU."""
+    """A masked input, as if it had passed a ReLU."""
     found = mmd.jacobian_chain(_NARROW, start)
     found[0] *= 0.5
     return found
@@ -369,6 +370,7 @@ def _predict_limit(*, start: Any) -> float:
 
 
 def _at_the_goal(*, start: Any) -> float:
+    """The value where rows have norm one."""
     return 0.0
 
 
@@ -410,6 +412,7 @@ def _printed_norm(*, outputs: int, inputs: int) -> float:
 
 
 def _rows_added(*, outputs: int, inputs: int) -> float:
+    """The squared norm of the whole matrix."""
     return outputs * mmd.jacobian_row_moments(inputs).mean
 
 
@@ -472,7 +475,7 @@ def _blind(*, draws: int) -> list[float]:
 
 
 def _one_constant(*, draws: int) -> list[float]:
-    """Let a detached network have one answer alone, that of no preference."""
+    """One answer alone for a detached network, that of no preference."""
     # |x - y|^2 / (2 gamma^2) is (p - p')^2 / gamma^2: the bandwidths are the same.
     loss = mmd.segment_point_mmd(0.5, 0.5)
     return [0.0, loss, loss]

@@ -195,7 +195,7 @@ def _measure_law(*, way: str, kind: str, batch: int) -> Estimate:
 
 
 def _each_example_alone(*, way: str, kind: str, batch: int) -> Array:
-    """What the difference would be, were examples given noise of their own."""
+    """Noise of its own for each example."""
     return _apart(_statistics, "local", kind, batch).mean(axis=0)
 
 
@@ -204,7 +204,7 @@ def _measure_slope(*, way: str, kind: str, batch: int) -> Estimate:
 
 
 def _noise_held_fixed(*, way: str, kind: str, batch: int) -> Array:
-    """What it would be, were the noise no function of what enters the layer."""
+    """Noise that does not depend on what enters the layer."""
     return _apart(_slopes, "without slope", kind, batch).mean(axis=0)
 
 
@@ -301,6 +301,7 @@ def _predict_covariance(*, sampler: str, inputs: str, depth: int) -> Array:
 
 
 def _weights_alone(*, sampler: str, inputs: str, depth: int) -> Array:
+    """Noise on the weights alone, not on biases."""
     return _covariance(inputs, depth, biases=0.0)
 
 

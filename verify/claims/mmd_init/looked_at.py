@@ -56,6 +56,10 @@ def _ks(p: Array) -> float:
 
 
 def _plain_measured(*, what: str, wrong: bool) -> list[float]:
+    """Count shares and differentiate network by network.
+
+    Wrong: Sums over classes, noise 1.5 times as large, or another class.
+    """
     x, found = _inputs(), list[float]()
     for row, s in enumerate(_S):
         weights, g = _pairs(row), _own(row)
@@ -161,6 +165,10 @@ def _columns(count: int) -> Tensor:
 
 
 def _plain_distance(*, count: int, wrong: bool) -> list[float]:
+    """Return the largest gap between two distribution functions.
+
+    Wrong: Steps taken at their middle.
+    """
     p = _columns(count).numpy()
     found = [_ks(p[i, :, j]) for i in range(2) for j in range(3)]
     return [d + (0.5 / count if wrong else 0.0) for d in found]
@@ -184,7 +192,10 @@ DISTANCE = closed(
 
 
 def _plain_start(*, kind: str, uniform: bool, wrong: bool) -> list[float]:
-    """Draw weights by PyTorch's functions, in single precision; biases are zero."""
+    """Draw weights by PyTorch's functions, in single precision; biases are zero.
+
+    Wrong: He's draw in the place of Xavier's, and the reverse.
+    """
     found: list[float] = []
     for row in range(2):
         g = _own(row)
@@ -236,6 +247,10 @@ STARTS = closed(
 
 
 def _plain_module(*, norm: bool, wrong: bool) -> list[float]:
+    """Return the module's own outputs.
+
+    Wrong: Outputs in training mode.
+    """
     net = plain(_WIDTHS, 1, norm=norm).train(wrong)
     return sketch(net(normal(4, 5, seed=[113])) + (1e-6 if wrong else 0.0))
 
@@ -284,7 +299,10 @@ class _Told(Task):
 
 
 def _plain_found(*, leave: bool, grace: int, wrong: bool) -> list[float]:
-    """Judge each window of two updates, the last of one: two on end above one half."""
+    """Judge each window of two updates, the last of one: two on end above one half.
+
+    Wrong: A threshold of 0.8 in the place of one half.
+    """
     found: list[float] = []
     for shares in _SHARES:
         at, before, end = -1, False, 11

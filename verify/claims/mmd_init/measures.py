@@ -30,7 +30,7 @@ def _count_constant(*, classes: int, models: int, inputs: int) -> float:
 
 
 def _count_one_class(*, classes: int, models: int, inputs: int) -> float:
-    """Count models that predict a single class: the same thing for two alone."""
+    """Models that predict a single class, the same for two classes alone."""
     single = [
         len({int(np.argmax(row)) for row in model}) == 1
         for model in _logits(classes, models, inputs)
@@ -93,7 +93,7 @@ def _count_dead(*, seed: int) -> list[float]:
 
 
 def _count_off(*, seed: int) -> list[float]:
-    """Count units by input, not by minibatch."""
+    """Units off for single inputs, not for a minibatch."""
     shares = [float((layer <= 0.0).mean()) for layer in _forward(seed)]
     return [*shares, max(shares)]
 

@@ -36,6 +36,7 @@ def _measure_noise(*, widths: list[int], scale: float) -> list[float]:
 
 
 def _weights_alone(*, widths: list[int], scale: float) -> list[float]:
+    """Noise on the weights alone, not on biases."""
     noise = mmd.noise_rule(widths, scale)
     s2 = scale**2
     return [
@@ -84,6 +85,7 @@ def _measure_ball(*, radius: float, dimension: int) -> Any:
 
 
 def _on_the_sphere(*, radius: float, dimension: int) -> float:
+    """The squared radius, as for a point on the sphere."""
     return radius**2
 
 
@@ -127,7 +129,7 @@ def _predict_projection(*, dimension: int) -> Array:
 
 
 def _flat(*, dimension: int) -> Array:
-    """A uniform number of the same variance, which is the ball of one dimension."""
+    """A uniform number of the same variance, the ball of one dimension."""
     return np.clip(0.5 + _LEVELS / np.sqrt(12.0), 0.0, 1.0)
 
 
@@ -162,6 +164,7 @@ def _measure_total(*, parts: list[float], weights: list[float]) -> float:
 
 
 def _swapped(*, parts: list[float], weights: list[float]) -> float:
+    """The two weights exchanged."""
     return _predict_total(parts=parts, weights=weights[::-1])
 
 
@@ -197,6 +200,7 @@ def _measure_tasks(*, classes: int) -> list[int]:
 
 
 def _constant_ones_too(*, classes: int) -> list[int]:
+    """Constant labellings counted, too."""
     return [2**classes, 2 ** (classes - 1)]
 
 

@@ -210,6 +210,7 @@ CLAIMS = (
         derived=_moment,
         formula=lambda: [1 / (1 - 2 * lam)],
         wrong=lambda: [1 / (1 - lam)],
+        mistake="lambda in the place of 2 lambda",
         links=lambda: [
             Link(
                 mmd.chi_square_log_moment,
@@ -230,6 +231,7 @@ CLAIMS = (
         derived=_simplex_moments,
         formula=lambda: _simplex_formula(1),
         wrong=lambda: _simplex_formula(0),
+        mistake="Denominators of d in the place of d + 1",
         links=lambda: [
             Link(
                 lambda size, j=j: mmd.simplex_covariance(int(size))[0, j],
@@ -253,7 +255,8 @@ CLAIMS = (
         reading=Reading.OURS,
         derived=_row_moments,
         formula=lambda: [sympy.Integer(1), 5 / n],
-        wrong=lambda: [sympy.Integer(1), 2 / n],  # of all weights, of variance 1/n
+        wrong=lambda: [sympy.Integer(1), 2 / n],
+        mistake="The variance of a row whose units are all on",
         links=_row_links,
         assumptions=("weights independent normal, units on with probability 1/2",),
     ),
@@ -270,6 +273,7 @@ CLAIMS = (
         derived=_energy,
         formula=lambda: _energy_formula(1),
         wrong=lambda: _energy_formula(0),
+        mistake="The norm without the noise on biases",
         links=lambda: [
             Link(
                 lambda b, c, size: mmd.noise_rule((7, int(b), int(c)), size).energy,
@@ -296,6 +300,7 @@ CLAIMS = (
         derived=lambda: _estimates(0),
         formula=lambda: _estimates(1),
         wrong=lambda: _estimates(2),
+        mistake="Twice the gap that the diagonal terms leave",
         links=_estimate_links,
         assumptions=("three and two points",),
     ),
@@ -311,6 +316,7 @@ CLAIMS = (
         derived=_segment,
         formula=lambda: _segment_formula(sympy.sqrt(sympy.pi)),
         wrong=lambda: _segment_formula(sympy.sqrt(sympy.pi) / sympy.sqrt(2)),
+        mistake="A bandwidth too small by the root of two",
         links=_segment_links,
         assumptions=("points (p, 1 - p), whose distance is sqrt(2) |p - u|",),
     ),
@@ -338,6 +344,7 @@ CLAIMS = (
             sympy.Integer(0),
             -2 * (p - sympy.Rational(1, 2)),
         ],
+        mistake="The distance without the root of two",
         links=lambda: [
             Link(
                 lambda v: mmd.segment_degeneracy_loss([[v]]),
@@ -363,7 +370,8 @@ CLAIMS = (
         source=(_KEY, "Equations 15 to 19"),
         derived=lambda: _supremum(0),
         formula=lambda: _supremum(1),
-        wrong=lambda: _supremum(2),  # each pair counted twice
+        wrong=lambda: _supremum(2),
+        mistake="Each pair of entries counted twice",
         links=lambda: [
             Link(
                 _detachment,

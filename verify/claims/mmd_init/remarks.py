@@ -66,7 +66,7 @@ def _predict_perturbed(*, start: Any, s2: float) -> Array:
 
 
 def _without_noise(*, start: Any, s2: float) -> Array:
-    """Leave the noise out: the rows of the start itself."""
+    """The rows of the start itself, without noise."""
     return mmd.jacobian_chain(_WIDTHS, start)
 
 
@@ -128,7 +128,7 @@ def _by_rows(*, widths: list[int], seed: int) -> Array:
 
 
 def _by_layers(*, widths: list[int], seed: int) -> Array:
-    """Product of the layers' norms: ReLU shortens."""
+    """The product of the layers' norms, since ReLU makes nothing longer."""
     weights, _, x = _example(widths, seed)
     below = math.prod(float(torch.linalg.matrix_norm(w, 2)) for w in weights[:-1])
     return np.tile((below * weights[-1].norm(dim=1)).numpy(), len(x))
@@ -196,7 +196,7 @@ def _predict_zero(*, kind: str, seed: int, gamma: float) -> list[bool]:
 
 
 def _equal_means(*, kind: str, seed: int, gamma: float) -> list[bool]:
-    """Compare means alone, as a linear kernel does."""
+    """Equal means alone, as a linear kernel sees them."""
     x, y = _laws(kind, seed)
     return [bool(np.allclose(x.mean(axis=0), y.mean(axis=0))), False]
 

@@ -51,7 +51,7 @@ def _predict_mean(*, gamma: float) -> float:
 
 
 def _whole_line(*, gamma: float) -> float:
-    """Forget that neighbours end with the segment."""
+    """Distances on the whole line, as if the segment had no ends."""
     return gamma * np.sqrt(np.pi)
 
 
@@ -90,7 +90,7 @@ def _predict_embedding(*, p: float, gamma: float) -> list[float]:
 
 
 def _kernel_of_distances(*, p: float, gamma: float) -> list[float]:
-    """Take |p - p'| for the distance: it is sqrt(2) |p - p'|."""
+    """Distances |p - p'| in the place of sqrt(2) |p - p'|."""
     return _predict_embedding(p=p, gamma=np.sqrt(2.0) * gamma)
 
 
@@ -127,7 +127,7 @@ def _predict_point(*, p: float, gamma: float) -> float:
 
 
 def _subtracted(*, p: float, gamma: float) -> float:
-    """Subtract the three terms in float64."""
+    """The three terms subtracted in float64."""
     return 1.0 - 2.0 * mmd.segment_embedding(p, gamma) + mmd.segment_kernel_mean(gamma)
 
 
@@ -183,7 +183,7 @@ def _predict_law(*, count: int, bandwidths: list[float], seed: int) -> list[floa
 
 
 def _midpoints(*, count: int, bandwidths: list[float], seed: int) -> list[float]:
-    """Put a hundred midpoints in the place of the uniform law, without the sqrt(2)."""
+    """A hundred midpoints, and distances without the root of two."""
     p, u = _predictions(count, seed), (np.arange(100) + 0.5) / 100
     x, y = (np.stack([q, 1.0 - q], axis=1) for q in (p, u))
     return [
@@ -243,6 +243,7 @@ def _predict_slopes(
 def _other_estimator(
     *, count: int, bandwidths: list[float], estimator: str, seed: int
 ) -> Array:
+    """The gradient of the other estimate."""
     other: Any = "biased" if estimator == "unbiased" else "unbiased"
     return mmd.segment_mmd_gradient(_predictions(count, seed), bandwidths, other)
 
@@ -318,6 +319,7 @@ def _predict_descent(*, gamma: float, seed: int) -> Array:
 
 
 def _without_softmax(*, gamma: float, seed: int) -> Array:
+    """The gradient without the softmax's own slope."""
     return _descent(gamma, seed, slope=0.0)
 
 
@@ -380,6 +382,7 @@ def _predict_ratio(*, sizes: list[int], gamma: float) -> float:
 
 
 def _as_good(*, sizes: list[int], gamma: float) -> float:
+    """The same deviation as without sampling."""
     return 1.0
 
 

@@ -45,10 +45,12 @@ def _predict_exact(*, count: int, eta: float) -> float:
 
 
 def _one_more(*, count: int, eta: float) -> float:
+    """One degree of freedom more."""
     return mmd.norm_tail(_radius(count, eta), count + 1)
 
 
 def _half_for_an_eighth(*, count: int, eta: float) -> float:
+    """1/2 in the place of 1/8 in the exponent."""
     return _predict_sharp(count=count, eta=eta) ** 4
 
 
@@ -152,6 +154,7 @@ def _predict_unequal(*, variances: list[float], share: float) -> list[float]:
 
 
 def _all_halved(*, variances: list[float], share: float) -> list[float]:
+    """Each bound to the eighth power."""
     return [v**8 for v in _predict_unequal(variances=variances, share=share)]
 
 
@@ -222,6 +225,7 @@ def _near(*, scale: float) -> float:
 
 
 def _vacuous(*, scale: float) -> float:
+    """The radius up to which the theorem says nothing."""
     noise = mmd.noise_rule(_NETWORK, scale)
     return mmd.vacuous_radius(noise.variances, noise.counts)
 
@@ -285,6 +289,7 @@ def _predict_intermediate(*, share: float) -> float:
 
 
 def _without_the_eighth(*, share: float) -> float:
+    """The bound to the eighth power."""
     return _predict_intermediate(share=share) ** 8
 
 
@@ -338,6 +343,7 @@ def _predict_moment(*, lam: float) -> float:
 
 
 def _mirrored(*, lam: float) -> float:
+    """The moment at -lambda."""
     return mmd.chi_square_log_moment(-lam)
 
 
@@ -357,10 +363,12 @@ MOMENT = Claim(
 
 
 def _predict_lemma(*, lam: float) -> float:
+    """The bound 2 lambda^2 of the lemma itself."""
     return mmd.CHI_SQUARE.log_moment_bound(lam)
 
 
 def _half_the_bound(*, lam: float) -> float:
+    """Half of the bound."""
     return 0.5 * mmd.CHI_SQUARE.log_moment_bound(lam)
 
 
@@ -389,6 +397,7 @@ def _predict_scaled(*, factor: float, share: float) -> float:
 
 
 def _factor_once(*, factor: float, share: float) -> float:
+    """The factor in one of the two parameters only."""
     return _predict_scaled(factor=factor, share=share) / factor
 
 
@@ -422,11 +431,13 @@ def _measure_sum(*, variances: list[float], share: float) -> Any:
 
 
 def _predict_sum(*, variances: list[float], share: float) -> float:
+    """The bound with lambda squared."""
     found = _sum_of(variances)
     return found.log_moment_bound(share / (4.0 * max(variances)))
 
 
 def _largest_alone(*, variances: list[float], share: float) -> float:
+    """The variable of largest variance alone."""
     top = max(variances)
     return mmd.CHI_SQUARE.scaled(top).log_moment_bound(share / (4.0 * top))
 
@@ -553,7 +564,7 @@ def _predict_excess(
 def _squares_alone(
     *, variances: list[float] | None = None, t: float = 1.0, share: float = 0.0
 ) -> float:
-    """Use the normal part for large t as well, without its half."""
+    """The normal part for large t as well, without its half."""
     return math.exp(-t * t / _variable(variances, share).nu_squared)
 
 
@@ -595,6 +606,7 @@ def _measure_form(*, nu_squared: float, alpha: float, t: float) -> Any:
 
 
 def _root_lost(*, nu_squared: float, alpha: float, t: float) -> float:
+    """nu^2 squared once more."""
     return _predict_form(nu_squared=nu_squared**2, alpha=alpha, t=t)
 
 

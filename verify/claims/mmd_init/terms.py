@@ -84,6 +84,10 @@ def _given(inputs: int) -> Tensor:
 def _plain_uniformity(
     *, classes: int, sizes: list[int], estimator: str, own: bool, wrong: bool
 ) -> list[float]:
+    """Sum over all pairs of predictions, kernel by kernel.
+
+    Wrong: Eight bandwidths in the place of nine.
+    """
     count, inputs, others = sizes
     f = _predictions(count, inputs, classes).requires_grad_()
     u = None if classes == 2 else _points(classes, others)
@@ -171,6 +175,10 @@ def degenerate(f: Tensor, *, squared: bool = False) -> Tensor:
 
 
 def _plain_degeneracy(*, classes: int, wrong: bool) -> list[float]:
+    """Average distances from each vertex, perturbation by perturbation.
+
+    Wrong: Squared distances from each vertex.
+    """
     logits = _logits(classes).requires_grad_()
     f = logits.softmax(dim=-1)
     each = torch.stack([degenerate(part, squared=wrong) for part in f.flatten(0, 1)])
@@ -235,6 +243,10 @@ def detached(
 
 
 def _plain_detachment(*, net: str, wrong: bool) -> list[float]:
+    """Differentiate each logit by itself.
+
+    Wrong: The mean over layers in the place of the largest.
+    """
     weights = [(w.requires_grad_(), b) for w, b in layers(net)]
     x = normal(4, _WIDTHS[net][0], seed=[86])
     found = detached(weights, x, mean=wrong)

@@ -79,7 +79,10 @@ def _own(seed: int) -> torch.Generator:
 def _plain_tuning(
     *, norm: bool, frozen: bool, widths: list[int], wrong: bool
 ) -> list[float]:
-    """Train one network on one task after the other, and keep the best epoch."""
+    """Train one network on one task after the other, and keep the best epoch.
+
+    Wrong: Mean losses of batches averaged without their sizes.
+    """
     found, given = list[float](), _images()
     for run in range(_RUNS):
         for task, classes in enumerate(torch.from_numpy(_TASKS).long()):
@@ -188,6 +191,10 @@ TUNING = closed(
 
 
 def _plain_labels(*, norm: bool, frozen: bool, wrong: bool) -> list[float]:
+    """Learn random labels by PyTorch's Adam, and keep the best window.
+
+    Wrong: Labels that are all of one class.
+    """
     x, found = normal(11, 5, seed=[103]), list[float]()
     for run in range(_RUNS):
         net, generator = plain([5, 6, 3], run, norm=norm), _own(run)
@@ -264,7 +271,10 @@ def _splits(limit: int) -> tuple[tuple[Any, int], ...]:
 
 
 def _plain_images(*, side: Any, limit: int, wrong: bool) -> list[float]:
-    """Average pixels square by square, and standardise by loops."""
+    """Average pixels square by square, and standardise by loops.
+
+    Wrong: The deviation of a sample, one pixel fewer below the line.
+    """
     train, test = (
         data.load("mnist", split, cached=False).head(n).images / 255.0
         for split, n in _splits(limit)
@@ -307,7 +317,10 @@ def _labels(classes: int) -> np.ndarray[Any, Any]:
 def _plain_draws(
     *, classes: int, per_class: int, tasks: int, wrong: bool
 ) -> list[list[int]]:
-    """Draw tasks by the digits of numbers, and examples class by class."""
+    """Draw tasks by the digits of numbers, and examples class by class.
+
+    Wrong: One example of validation among those to train on.
+    """
     rng = np.random.default_rng([104, classes])
     codes = rng.choice(2**classes - 2, size=tasks, replace=False)
     made = [[(int(c) + 1) // 2**k % 2 for k in range(classes)] for c in codes]
@@ -358,6 +371,10 @@ DRAWS = closed(
 
 
 def _plain_module(*, flat: bool, wrong: bool) -> list[float]:
+    """Return the sizes of a module's layers, and its outputs.
+
+    Wrong: A bias left out.
+    """
     net = plain([6, 5, 4, 3], 9, norm=False)
     x = normal(4, 6, seed=[106])
     if wrong:

@@ -37,6 +37,7 @@ def _predict_flat(*, classes: int, seed: int) -> Array:
 
 
 def _folded_normal(*, classes: int, seed: int) -> Array:
+    """Absolute normal variables divided by their sum."""
     e = np.abs(np.random.default_rng([70, seed]).standard_normal((4, classes)))
     return (e / e.sum(axis=1, keepdims=True)).ravel()
 
@@ -75,7 +76,7 @@ def _predict_marginal(*, classes: int, seed: int) -> Array:
 
 
 def _angles(*, classes: int, seed: int) -> Array:
-    """Two normalised folded normals: a uniform angle, not a uniform point."""
+    """Two normalised folded normals, which make a uniform angle."""
     t = _thresholds(classes)
     return 2.0 / np.pi * np.arctan(t / (1.0 - t))
 
@@ -123,6 +124,7 @@ def _measure_moments(*, classes: int) -> list[Any]:
 
 
 def _independent(*, classes: int) -> list[float]:
+    """Coordinates without covariance."""
     mean, variance, _ = _predict_moments(classes=classes)
     return [mean, variance, 0.0]
 
@@ -178,7 +180,7 @@ def _predict_discrepancy(
 def _root(
     *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
 ) -> Array:
-    """Take the name for what it says elsewhere, a distance and not its square."""
+    """The distance in the place of its square."""
     found = _predict_discrepancy(
         classes=classes, sizes=sizes, bandwidths=bandwidths, seed=seed
     )
@@ -254,6 +256,7 @@ def _predict_estimates(
 def _one_estimator(
     *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
 ) -> list[float]:
+    """The biased estimate for both."""
     x, y = laws(classes, sizes, seed)
     v = mmd.mmd_squared(x, y, bandwidths, "biased")
     return [v, v, 0.0]
@@ -315,6 +318,7 @@ def _predict_null(*, sizes: list[int], median: float) -> list[float]:
 
 
 def _both_centred(*, sizes: list[int], median: float) -> list[float]:
+    """Both estimates with mean zero."""
     return [0.0, 0.0]
 
 
@@ -359,6 +363,7 @@ def _predict_median(*, classes: int, sizes: list[int], seed: int) -> list[float]
 
 
 def _cross_alone(*, classes: int, sizes: list[int], seed: int) -> list[float]:
+    """Distances between the two samples alone."""
     x, y = laws(classes, sizes, seed)
     cross = [float(np.linalg.norm(a - b)) for a, b in itertools.product(x, y)]
     return [float(np.median(cross))] * 2
@@ -417,6 +422,7 @@ def _predict_kernel(*, median: float) -> Array:
 
 
 def _eight(*, median: float) -> Array:
+    """The first of the nine bandwidths left out."""
     gammas = mmd.kernel_bandwidths(median)[1:]
     return mmd.mixture_kernel(_on_a_line(), np.zeros((1, 2)), gammas)[:, 0]
 

@@ -38,6 +38,7 @@ def _predict(*, examples: int, penalty: float, seed: int) -> float:
 
 
 def _in_float64(*, examples: int, penalty: float, seed: int) -> float:
+    """The formula in float64, which loses the digits."""
     f, labels = _problem(examples, seed)
     return float(np.sum(labels * f) / (penalty + np.sum(f * f)))
 

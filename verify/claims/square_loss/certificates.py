@@ -81,7 +81,7 @@ def _predict_fall(*, example: int, times: list[float]) -> float:
 
 
 def _wrong_fall(*, example: int, times: list[float]) -> float:
-    # A part in a thousand more.
+    """A fall larger by a thousandth."""
     return 1.001 * _library_fall(example, times)
 
 

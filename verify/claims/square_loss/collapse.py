@@ -67,7 +67,7 @@ def _predict_nc1(*, classes: int, features: int, seed: int) -> float:
 
 
 def _traces_apart(*, classes: int, features: int, seed: int) -> float:
-    """Divide the traces instead: the same for round clouds only."""
+    """The quotient of the traces, the same for round clouds only."""
     h, labels, _ = _features(classes, features, seed)
     means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
     within = np.sum((h - means[labels]) ** 2) / len(h)
@@ -128,6 +128,7 @@ def _predict_simplex(*, classes: int, features: int, seed: int) -> list[float]:
 
 
 def _a_simplex(*, classes: int, features: int, seed: int) -> list[float]:
+    """A distance of zero, whatever the classes."""
     return [0.0, 0.0, 0.0]
 
 
@@ -165,7 +166,7 @@ def _predict_rows(*, classes: int, features: int, seed: int) -> list[float]:
 
 
 def _centred_rows(*, classes: int, features: int, seed: int) -> list[float]:
-    """Take the mean of all rows away first, as of class means."""
+    """Rows centred first, as class means are."""
     _, _, weights = _features(classes, features, seed)
     found = nc.nc2_classifier(weights - weights.mean(axis=0))
     return [found.equinorm, found.equiangle, found.maximal_angle]
@@ -212,7 +213,7 @@ def _predict_duality(*, classes: int, features: int, seed: int) -> float:
 
 
 def _of_raw_means(*, classes: int, features: int, seed: int) -> float:
-    """Forget to take the mean of all away."""
+    """Class means that are not centred."""
     h, labels, weights = _features(classes, features, seed)
     means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
     gap = weights / np.linalg.norm(weights) - means / np.linalg.norm(means)
@@ -253,7 +254,7 @@ def _predict_disagreement(*, classes: int, features: int, seed: int) -> float:
 
 
 def _errors_instead(*, classes: int, features: int, seed: int) -> float:
-    """Count the classifier's errors on the labels."""
+    """The classifier's errors on the labels."""
     h, labels, weights = _features(classes, features, seed)
     return float(np.mean(np.argmax(h @ weights.T, axis=1) != labels))
 
@@ -306,6 +307,7 @@ def _predict_binary(*, features: int, seed: int) -> list[float]:
 
 
 def _rows_exchanged(*, features: int, seed: int) -> list[float]:
+    """The two rows exchanged."""
     h, y, w = _binary(features, seed)
     rows = nc.binary_rows(-w)
     return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]
@@ -378,7 +380,7 @@ def _predict_collapsed(*, classes: int, seed: int) -> list[float]:
 
 
 def _orthogonal_means(*, classes: int, seed: int) -> list[float]:
-    """Let collapsed class means be orthogonal: off by 1/(C-1) from a simplex."""
+    """Orthogonal class means, 1/(C - 1) off a simplex."""
     return [0.0, 0.0, 0.0, 1.0 / (classes - 1), 0.0]
 
 

@@ -48,6 +48,7 @@ def _predict_speed(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _residual_itself(*, widths: list[int], examples: int, seed: int) -> Array:
+    """The residual itself, without the factor 2 rho."""
     p = problem(widths, examples, seed)
     return np.asarray(sl.critical_residual(p.rho, p.directions, p.x, p.labels))
 
@@ -93,7 +94,7 @@ def _predict_turning(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _tangent_kernel(*, widths: list[int], examples: int, seed: int) -> Array:
-    """Take the usual tangent kernel, of weights that leave their spheres."""
+    """The usual tangent kernel, of weights that leave their spheres."""
     p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     along = (len(widths) - 1) * (f @ (p.labels - p.rho * f)) * f
@@ -178,6 +179,7 @@ def _predict_scaled(
 def _at_rest_anyway(
     *, depth: int, weight_decay: float, factor: float, seed: int
 ) -> list[float]:
+    """Layers at rest, whatever their norms."""
     return [0.0] * depth
 
 
@@ -230,7 +232,7 @@ def _predict_error(
 def _over_the_square(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    """Divide by the squared norm of the outputs, which is below one."""
+    """The error over the squared norm of the outputs, below one."""
     found = _predict_error(
         widths=widths, examples=examples, seed=seed, weight_decay=weight_decay
     )
@@ -287,11 +289,13 @@ def _measure_single(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _predict_single(*, widths: list[int], examples: int, seed: int) -> Array:
+    """The residual of each single example."""
     p = interpolator(widths, examples, seed)
     return np.asarray(sl.per_sample_residual(p.directions, p.x))
 
 
 def _none_left(*, widths: list[int], examples: int, seed: int) -> Array:
+    """A residual of zero for every example."""
     return np.zeros((len(widths) - 1, examples))
 
 
@@ -355,6 +359,7 @@ def _rest_all_the_same(*, widths: list[int], examples: int, seed: int) -> list[b
 
 
 def _when_it_vanishes(*, widths: list[int], examples: int, seed: int) -> list[bool]:
+    """Rest whether the bracket vanishes or not."""
     return [True, True]
 
 
@@ -417,7 +422,7 @@ def _at_least_one(**case: Any) -> float:
 
 
 def _both_by_their_size(**case: Any) -> float:
-    """Ask a factor of root two of each."""
+    """A factor of root two for each class."""
     return 2.0
 
 
@@ -502,6 +507,7 @@ def _always(*, widths: list[int], rho: float, starts: int) -> bool:
 
 
 def _never(*, widths: list[int], rho: float, starts: int) -> bool:
+    """No directions at rest."""
     return False
 
 

@@ -189,6 +189,10 @@ def _critical(
 def _plain_observed(
     *, family: str, shape: str, outputs: int, wrong: bool
 ) -> list[float]:
+    """Compute each quantity example by example with autograd.
+
+    Wrong: Gradients that are not projected onto the spheres.
+    """
     x, y, classes = _examples(shape), _targets(outputs), _classes(outputs).tolist()
     told: list[float] = []
     for row in range(2):
@@ -265,7 +269,10 @@ OBSERVED = closed(
 
 
 def _plain_single(*, family: str, shape: str, wrong: bool) -> list[float]:
-    """Differentiate the output of each example by each weight, statistics fixed."""
+    """Differentiate the output of each example by each weight, statistics fixed.
+
+    Wrong: Directions taken off at nine tenths.
+    """
     x, classes, told = _examples(shape), _classes(1).tolist(), list[float]()
     for row in range(2):
         net = _net(family, shape, 1, row)
@@ -323,6 +330,10 @@ SINGLE = closed(
 
 
 def _plain_held_out(*, family: str, shape: str, wrong: bool) -> list[float]:
+    """Return outputs on test inputs with the training batch's statistics.
+
+    Wrong: The statistics of the tests, and a rho too large by 0.001.
+    """
     x, tests, told = (
         _examples(shape),
         normal(4, *_SHAPES[shape], seed=[48]),

@@ -60,12 +60,15 @@ def _ends(family: str, *, scale: str, data: str) -> Array:
 
 
 def predict_ends(family: str, *, scale: str, data: str) -> Array:
-    """Return where theory lets the scales of a family rest, by draw."""
+    """Return the equilibrium of the scale for each network of a family.
+
+    Wrong: Equation 5, as for normalised networks.
+    """
     return _equilibria(family, scale, data, _penalty(family, scale, data))
 
 
 def _with_decay_as_it_stands(*, scale: str, data: str) -> Array:
-    """Take the optimiser's weight decay itself for the penalty."""
+    """The optimiser's weight decay in the place of the penalty."""
     decay = configuration("wn-decay", scale, data).recipe.weight_decay
     return _equilibria("wn-decay", scale, data, decay)
 
@@ -119,6 +122,10 @@ def _distance_by_optimiser(*, epochs: int) -> Array:
 
 
 def _distance_by_outputs(*, epochs: int, decayed: bool = True) -> Array:
+    """The distance of rho from the equilibrium of its outputs.
+
+    Wrong: The equilibrium without decay.
+    """
     made, result, learnt = _interrupted(epochs)
     g = made.network.apply(result.final, learnt.inputs)[..., 0].numpy()
     rho = networks.rho(made.network, result.final).numpy()
@@ -149,6 +156,7 @@ DISTANCE = Claim(
 
 
 def _over_all_layers(*, scale: str, data: str) -> Array:
+    """The product of all layers' norms in the place of the last one's."""
     return last(draws(DECAYED, scale, data), "product")
 
 

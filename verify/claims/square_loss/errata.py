@@ -31,7 +31,7 @@ def _same(*, first: str, second: str) -> list[int]:
 
 
 def _counted(*, first: str, second: str) -> list[int]:
-    """Count by hand: matrices, or kernels of 3 x 3 with a stride of two."""
+    """Weights counted by hand, of kernels of 3 x 3 with a stride of two."""
     named = {c.name: c.network for c in configurations("paper")}
 
     def count(network: Any) -> int:
@@ -94,6 +94,7 @@ def _norm_one(*, rows: int, columns: int, seed: int) -> list[float]:
 
 
 def _root_of_rows(*, rows: int, columns: int, seed: int) -> list[float]:
+    """The root of the number of rows."""
     directions = _unit_rows(rows, columns, seed)
     return [float(sl.norms([directions, np.ones((1, rows))])[0]), 0.0]
 

@@ -20,7 +20,10 @@ KEY = "poggio2021explicit"
 def _plain_problem(
     *, labels: list[int], side: Any, constant: Any, wrong: bool
 ) -> list[float]:
-    """Choose and scale images one after the other."""
+    """Choose and scale images one after the other.
+
+    Wrong: Images scaled by their largest pixel.
+    """
     told: list[float] = []
     for split, wanted in (("train", 4), ("test", 3)):
         found = data.load(
@@ -78,7 +81,10 @@ PROBLEM = closed(
 
 
 def _plain_times(*, epochs: int, wrong: bool) -> list[int]:
-    """Take as many a decade as do not exceed one in forty, or eight."""
+    """Take as many a decade as do not exceed one in forty, or eight.
+
+    Wrong: Times that end a decade early.
+    """
     for per_decade in (20, 16, 12, 8, 6, 4, 3, 2, 1):
         decades = math.log10(epochs)
         times = {0, epochs}

@@ -66,7 +66,7 @@ def _predict_drift(
 def _half_as_fast(
     *, widths: list[int], examples: int, seed: int, length: float
 ) -> Array:
-    """Forget that a squared length moves by twice its vector's motion."""
+    """Half of the rate."""
     return 0.5 * _predict_drift(
         widths=widths, examples=examples, seed=seed, length=length
     )
@@ -126,6 +126,7 @@ def _predict_return(*, weight_decay: float, perturbation: float) -> float:
 
 
 def _without_the_scale(*, weight_decay: float, perturbation: float) -> float:
+    """A rate of 4 lambda, without rho^2."""
     return -4.0 * weight_decay
 
 
@@ -188,7 +189,7 @@ def _no_rise(
 def _falls_by_half(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> Array:
-    """Let every interval halve the loss."""
+    """A loss that every interval halves."""
     return np.array([-0.5, -0.5])
 
 
@@ -269,6 +270,7 @@ def _predict_normalised(
 def _half_the_clock(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> Array:
+    """Half the speed on the spheres."""
     return _flow_rows(problem(widths, examples, seed), weight_decay, clock=0.5)
 
 
@@ -319,6 +321,7 @@ def _predict_clock(
 
 
 def _same_clock(*, widths: list[int], examples: int, seed: int, length: float) -> Array:
+    """The speed of vectors of length one."""
     return _predict_clock(widths=widths, examples=examples, seed=seed, length=1.0)
 
 
@@ -390,7 +393,7 @@ def _predict_longer(*, widths: list[int], seed: int, length: float) -> Array:
 
 
 def _clock_of_all(*, widths: list[int], seed: int, length: float) -> Array:
-    """Let the scale's clock slow down with the directions'."""
+    """A scale whose clock slows down with the directions'."""
     found = _longer_flow(widths, seed, 1.0, length**-2.0)
     found[:, 3 : 2 + len(widths)] *= length
     return found
@@ -442,6 +445,7 @@ def _predict_growth(
 
 
 def _length_kept(*, widths: list[int], examples: int, seed: int, rate: float) -> Array:
+    """Vectors whose length stays."""
     return np.ones(len(widths) - 1)
 
 
@@ -489,7 +493,7 @@ def _as_whole_matrices(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _row_by_row(*, widths: list[int], examples: int, seed: int) -> Array:
-    """Project the slope of each row across that row."""
+    """Slopes projected row by row."""
     p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     slopes = sl.weighted_gradients(
@@ -565,6 +569,7 @@ def _multiplied(*, rows: int, columns: int, seed: int) -> Array:
 
 
 def _not_projected(*, rows: int, columns: int, seed: int) -> Array:
+    """The whole velocity, not projected across the weights."""
     weight, velocity = _motion(rows, columns, seed)
     speed, *_ = _predict_motion(rows=rows, columns=columns, seed=seed)
     return flat([np.array(speed), velocity / np.linalg.norm(weight)])
@@ -597,6 +602,7 @@ def _printed_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
 
 
 def _corrected_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
+    """The velocity projected across the direction, over the norm."""
     return _predict_motion(rows=rows, columns=columns, seed=seed)
 
 
@@ -684,6 +690,7 @@ def _predict_lengths(
 def _without_decay(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> Array:
+    """The motion of norms without decay."""
     return _predict_lengths(
         widths=widths, examples=examples, seed=seed, weight_decay=0.0
     )
@@ -731,7 +738,7 @@ def _predict_weights(
 def _decay_of_an_optimiser(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> Array:
-    """Take the decay for that of an optimiser: half of the penalty's."""
+    """An optimiser's decay, half of the penalty's."""
     return _predict_weights(
         widths=widths, examples=examples, seed=seed, weight_decay=0.5 * weight_decay
     )
@@ -783,6 +790,7 @@ def _predict_difference(*, seed: int, weight_decay: float, time: float) -> Array
 
 
 def _conserved(*, seed: int, weight_decay: float, time: float) -> Array:
+    """Differences that are conserved in spite of decay."""
     return _predict_difference(seed=seed, weight_decay=0.0, time=time)
 
 
@@ -822,6 +830,7 @@ def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:
 
 
 def _not_decayed(*, seed: int, weight_decay: float) -> Array:
+    """The flow without decay."""
     return _predict_unnormalised(seed=seed, weight_decay=0.0)
 
 

@@ -52,7 +52,7 @@ def _predict_trajectory(
 def _half_the_rate(
     *, examples: int, seed: int, rho0: float, weight_decay: float, times: list[float]
 ) -> Array:
-    """Use exp(-At), the rate of a loss with a factor one half."""
+    """exp(-A t), the rate of a loss with a factor of one half."""
     f, y = _values(examples, seed)
     return sl.rho_trajectory(0.5 * np.array(times), rho0, f, y, weight_decay)
 
@@ -111,6 +111,7 @@ def _predict_settling(
 def _settles_without_decay(
     *, examples: int, seed: int, weight_decay: float, fraction: float
 ) -> float:
+    """The time without decay."""
     return sl.settling_time(fraction, _values(examples, seed)[0], 0.0)
 
 
@@ -164,7 +165,7 @@ def _descended(
 
 
 def _rate_of(reduction: str, examples: int) -> float:
-    # Below the stability limit for outputs of size one, and not so far.
+    # Somewhat below the stability limit for outputs of size one.
     per_sum = 0.3 / examples
     scale = {"mean": examples, "sum": 1, "half-mean": 2 * examples}[reduction]
     return per_sum * scale
@@ -222,6 +223,7 @@ def _predict_steps(
 def _one_step_later(
     *, examples: int, seed: int, reduction: str, decay: float, momentum: float
 ) -> Array:
+    """The scale one step later."""
     return _iterates(examples, seed, reduction, decay, momentum, later=1)
 
 
@@ -274,6 +276,7 @@ def _predict_stable(*, momentum: float, share: float, weight_decay: float) -> bo
 
 
 def _always_stable(*, momentum: float, share: float, weight_decay: float) -> bool:
+    """Convergence at every step size."""
     return True
 
 
@@ -327,7 +330,7 @@ def _predict_settled(
 def _decay_as_it_stands(
     *, examples: int, seed: int, reduction: str, decay: float, momentum: float
 ) -> float:
-    """Take the optimiser's weight decay for the paper's penalty."""
+    """The optimiser's weight decay in the place of the penalty."""
     f, y = _values(examples, seed)
     return sl.rho_equilibrium(f, y, decay)
 
@@ -387,7 +390,7 @@ def _predict_batches(*, examples: int, batch: int, seed: int, decay: float) -> f
 
 
 def _as_of_all(*, examples: int, batch: int, seed: int, decay: float) -> float:
-    """Take half the weight decay, which is right for the sum over all examples."""
+    """Half of the weight decay, which is right for a sum of all losses."""
     f, y = _values(examples, seed)
     return sl.rho_equilibrium(f, y, sl.torch_scale("sum", decay, examples, 1.0).penalty)
 
@@ -446,6 +449,7 @@ def _predict_distance(
 def _distance_without_decay(
     *, examples: int, seed: int, rho: float, weight_decay: float
 ) -> list[float]:
+    """The distance without decay."""
     return _predict_distance(examples=examples, seed=seed, rho=rho, weight_decay=0.0)
 
 
@@ -503,6 +507,7 @@ def _measure_chain(
 def _predict_chain(
     *, depth: int, examples: int, seed: int, weight_decay: float
 ) -> float:
+    """The equilibrium of a chain of layers, which depends on depth."""
     x, y = _unit_products(depth, examples, seed)
     return sl.unnormalised_equilibrium(x, y, weight_decay, depth)
 
@@ -510,6 +515,7 @@ def _predict_chain(
 def _predict_as_normalised(
     *, depth: int, examples: int, seed: int, weight_decay: float
 ) -> float:
+    """Equation 5, the equilibrium of normalised networks."""
     x, y = _unit_products(depth, examples, seed)
     return sl.rho_equilibrium(x, y, weight_decay)
 
@@ -578,7 +584,7 @@ def _predict_roots(
 def _nothing_collapses(
     *, depth: int, examples: int, seed: int, weight_decay: float
 ) -> list[float]:
-    """Let zero repel, as in networks of two layers."""
+    """Zero repels, as in networks of two layers."""
     found = _predict_roots(
         depth=depth, examples=examples, seed=seed, weight_decay=weight_decay
     )

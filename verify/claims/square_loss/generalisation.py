@@ -64,7 +64,7 @@ def _predict_average(*, examples: int, inputs: int, seed: int, rho: float) -> fl
 
 
 def _second_moment(*, examples: int, inputs: int, seed: int, rho: float) -> float:
-    """Take the root of the mean square for the mean: the usual bound."""
+    """The root of the mean square in the place of the mean."""
     return rho * sl.rademacher_linear_bound(examples)
 
 
@@ -90,7 +90,7 @@ RADEMACHER = Claim(
 
 
 def _of_one_direction(*, examples: int, inputs: int, seed: int, rho: float) -> float:
-    """Take inputs along one line, whose signed sum is |normal| in the limit."""
+    """Inputs along one line, whose signed sum tends to |normal|."""
     return math.sqrt(2.0 / math.pi) * rho * sl.rademacher_linear_bound(examples)
 
 
@@ -139,7 +139,7 @@ def _predict_deep(*, depth: int, examples: int, seed: int) -> float:
 
 
 def _half_a_layer(*, depth: int, examples: int, seed: int) -> float:
-    """Let every ReLU keep half of the squared length, as it does of random ones."""
+    """ReLUs that keep half of the squared length, as random ones do."""
     return sl.rademacher_linear_bound(examples) * 2.0 ** (0.5 - 0.5 * depth)
 
 
@@ -247,6 +247,7 @@ def _bounds(kind: str, share: float, examples: int, depth: int) -> list[sl.Margi
 
 
 def _predict_errors(*, kind: str, share: float, examples: int, depth: int) -> Array:
+    """The bound with the training loss."""
     return np.array([b.total for b in _bounds(kind, share, examples, depth)])
 
 
@@ -258,7 +259,7 @@ def _without_training_loss(
 
 
 def _without_complexity(*, kind: str, share: float, examples: int, depth: int) -> Array:
-    """Count the training loss and the confidence alone."""
+    """The training loss and the confidence alone."""
     found = _bounds(kind, share, examples, depth)
     return np.array([b.ramp + b.deviation for b in found])
 
@@ -356,7 +357,7 @@ def _predict_terms(
 
 
 def _as_if_fixed(*, depth: int, examples: int, gamma: str, chosen: bool) -> list[float]:
-    """Use the bound for a margin that is fixed before the data are seen."""
+    """The bound for a margin fixed before the data are seen."""
     return _terms(depth, examples, gamma, chosen=False)
 
 
@@ -417,7 +418,7 @@ def _predict_needed(*, rho: float, depth: int) -> list[Any]:
 
 
 def _of_other_functions(*, rho: float, depth: int) -> list[Any]:
-    """Take linear functions for networks, and networks for linear functions."""
+    """Linear functions in the place of networks, and the reverse."""
     factor = math.sqrt(2.0 * math.log(2.0)) + 1.0 if depth == 1 else 1.0
     return [math.floor(4.0 * rho**2 * factor**2) + 1, True, False]
 
@@ -498,6 +499,7 @@ def _solutions(*, n: int, seed: int) -> Array:
 
 
 def _gap_of_rank(*, n: int, seed: int) -> Array:
+    """The gap that is left by each layer's shape."""
     directions, _ = _orthogonal(n, seed)
     return np.array([*(sl.alignment_gap(v) for v in directions[:2]), 0.0])
 
@@ -547,7 +549,7 @@ def _solves(*, widths: list[int], seed: int) -> float:
 
 
 def _as_random(*, widths: list[int], seed: int) -> float:
-    """Residual of random directions instead."""
+    """The residual of random directions."""
     p: Problem = problem(widths, 1, seed)
     return float(np.max(sl.per_sample_residual(p.directions, p.x)))
 
@@ -582,6 +584,7 @@ def _predict_deviation(*, rows: int, columns: int) -> float:
 
 
 def _off_diagonal_alone(*, rows: int, columns: int) -> float:
+    """The entries off the diagonal alone."""
     return (columns - 1) / columns
 
 
@@ -626,7 +629,7 @@ def _predict_moments(*, rows: int, columns: int) -> list[float]:
 
 
 def _like_a_chi_square(*, rows: int, columns: int) -> list[float]:
-    """Take the entries of the difference for independent normal ones."""
+    """Independent normal entries of the difference."""
     mean = sl.gram_deviation_mean(rows, columns)
     off, on = columns * (columns - 1) / 2, columns
     return [mean, 2.0 * (off * (2.0 / rows) ** 2 + on * (2.0 / rows) ** 2)]
@@ -671,7 +674,7 @@ def _predict_edges(*, rows: int, columns: int) -> tuple[float, float]:
 
 
 def _close_to_one(*, rows: int, columns: int) -> tuple[float, float]:
-    """Let all singular values be near one, as entries of W^T W are near those of I."""
+    """Singular values near one, as entries of W^T W are near those of I."""
     return 1.0, 1.0
 
 

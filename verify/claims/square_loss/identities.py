@@ -59,6 +59,7 @@ def _predict_homogeneity(*, widths: list[int], examples: int, seed: int) -> Arra
 
 
 def _degree_of_the_network(*, widths: list[int], examples: int, seed: int) -> Array:
+    """The degree of the whole network, its number of layers."""
     once = _predict_homogeneity(widths=widths, examples=examples, seed=seed)
     return (len(widths) - 1) * once
 
@@ -101,7 +102,7 @@ def _predict_whole(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _smooth_activation(*, widths: list[int], examples: int, seed: int) -> Array:
-    """Factor a network of another activation, which is not homogeneous."""
+    """A network of another activation, which is not homogeneous."""
     p = problem(widths, examples, seed)
     f = outputs(tensors(p.directions), p.x, torch.tanh).detach().numpy()
     return np.prod(_scales(widths, seed)) * f
@@ -162,7 +163,7 @@ def _predict_size(
 def _halved_by_relu(
     *, widths: list[int], examples: int, seed: int, aligned: bool = False
 ) -> Array:
-    """Let every ReLU take half of the squared length, as it does of random ones."""
+    """ReLUs that take half of the squared length, as random ones do."""
     bound = _predict_size(widths=widths, examples=examples, seed=seed, aligned=aligned)
     return bound * 2.0 ** (1.0 - 0.5 * len(widths))
 
@@ -205,7 +206,7 @@ def _predict_slopes(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _without_masks(*, widths: list[int], examples: int, seed: int) -> Array:
-    """Take every unit as active, as in a linear network."""
+    """Every unit on, as in a linear network."""
     p = problem(widths, examples, seed)
     leaves = tensors(p.directions)
     f = outputs(leaves, p.x, lambda z: z)
@@ -252,6 +253,7 @@ def _printed_product(*, after: int, before: int) -> bool:
 
 
 def _only_a_single_unit(*, after: int, before: int) -> bool:
+    """Brackets that match for a single unit only."""
     return before == 1
 
 
@@ -293,7 +295,7 @@ def _predict_multiplier(*, widths: list[int], examples: int, seed: int) -> Array
 
 
 def _without_the_scale(*, widths: list[int], examples: int, seed: int) -> Array:
-    """Lose the factor that the gradient by directions has."""
+    """The gradient by directions without its factor rho."""
     found = _predict_multiplier(widths=widths, examples=examples, seed=seed)
     return found / problem(widths, examples, seed).rho
 
@@ -344,6 +346,7 @@ def _predict_multiplier_at_rest(
 def _without_the_square(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
+    """The scale rho in the place of its square."""
     return weight_decay * _at_rest(widths, examples, seed, weight_decay)[2]
 
 
@@ -394,7 +397,7 @@ def _predict_slope_of_scale(
 def _decay_of_half(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    """Take the penalty as half the square: the convention of optimisers."""
+    """Half of the penalty, the convention of optimisers."""
     return _predict_slope_of_scale(
         widths=widths, examples=examples, seed=seed, weight_decay=0.5 * weight_decay
     )
@@ -436,6 +439,7 @@ def _predict_directions(*, widths: list[int], examples: int, seed: int) -> Array
 
 
 def _not_projected(*, widths: list[int], examples: int, seed: int) -> Array:
+    """The gradient that is not projected onto the spheres."""
     p = problem(widths, examples, seed)
     leaves = tensors(p.directions)
     slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
@@ -491,6 +495,7 @@ def _predict_fall(
 def _only_the_scale(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
+    """The squared speed of the scale alone."""
     p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     return -(sl.rho_velocity(p.rho, f, p.labels, weight_decay) ** 2)

@@ -80,6 +80,7 @@ def _least_norm(
 def _of_the_partition(
     *, parts: list[list[int]], labels: list[int], weight_decay: float, start: float
 ) -> float:
+    """The norm of the partition where the flow ends."""
     return _rho(parts, weight_decay)
 
 
@@ -142,6 +143,7 @@ def _same_margins(*, weight_decay: float) -> Array:
 
 
 def _other_margins(*, weight_decay: float) -> Array:
+    """The differences between the margins of the two minima."""
     two, one = sl.cluster_equilibrium([2, 1], _OVERLAP, weight_decay).margins
     return np.array([two - one, 0.0, one - two, 0.0])
 
@@ -254,6 +256,7 @@ def _counted(
 def _shared_units(
     *, parts: list[list[int]], labels: list[int], weight_decay: float, units: int
 ) -> list[int]:
+    """The dimension that several units of one cluster leave."""
     return [1, 0, (units - 1) * len(parts)]
 
 
@@ -322,6 +325,7 @@ def _one_minimum(*, examples: int, weight_decay: float) -> int:
 
 
 def _all_minima(*, examples: int, weight_decay: float) -> int:
+    """As many ends as there are minima."""
     return len({_rho(parts, weight_decay) for parts in _equal(examples)})
 
 

@@ -98,7 +98,7 @@ def _not_falling(
 def _never_slower(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    """Let the scale keep its first speed until it meets the equilibrium."""
+    """A scale that keeps its first speed until it meets the equilibrium."""
     p = _start(widths, examples, seed, rho=0.01)
     f = sl.outputs(p.directions, p.x)
     return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
@@ -152,7 +152,7 @@ def _one(*, widths: list[int], examples: int, seed: int, weight_decay: float) ->
 def _half_the_drift(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    """Lose a factor of two, as with the rate 4 A for 2 A."""
+    """Half of the drift, a rate of 4 A in the place of 2 A."""
     return 0.5
 
 
@@ -199,6 +199,7 @@ def _no_overshoot(*, example: int) -> Array:
 
 
 def _predict_overshoot(*, example: int) -> Array:
+    """The scale where it meets its equilibrium, and at the end."""
     p, weight_decay, end = _example(example)
     flow = sl.gradient_flow(
         p.directions, p.rho, p.x, p.labels, weight_decay, t_end=end, rtol=1e-11
@@ -268,6 +269,7 @@ def _predict_curvature(
 def _passes_straight(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
+    """A path without curvature."""
     return 0.0
 
 
@@ -310,6 +312,7 @@ def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
 
 
 def _margin_grows_with_scale(*, widths: list[int], examples: int, seed: int) -> Array:
+    """Margins of rho in the place of 1/rho."""
     return 1.0 / _predict_margins(widths=widths, examples=examples, seed=seed)
 
 
@@ -370,7 +373,7 @@ def _of_interpolator(*, margin: str) -> float:
 
 
 def _of_support_vectors(*, margin: str) -> float:
-    """Interpolate the first two points alone: the third lies beyond their margin."""
+    """The interpolator of the first two points alone."""
     rows, labels = _three_points(20)
     x = np.array([[float(v) for v in row] for row in rows])[:2]
     solution = sl.ridge_solution(x, np.array(labels[:2], dtype=np.float64), 0.0)
@@ -447,6 +450,7 @@ def _predict_decay_path(*, examples: int, inputs: int, seed: int) -> Array:
 
 
 def _decay_doubled(*, examples: int, inputs: int, seed: int) -> Array:
+    """Twice the decay."""
     x, y = _integers(examples, inputs, seed)
     decays = np.array(_DECAYS[1:]) / 50.0
     path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
@@ -486,6 +490,7 @@ def _zero(*, examples: int, inputs: int, seed: int) -> float:
 
 
 def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
+    """A change of one tenth against the rule."""
     return 0.1
 
 
@@ -524,6 +529,7 @@ def _larger_margins_smaller_scale(
 
 
 def _rise_below_the_peak(*, examples: int, decay: float, delta: float) -> float:
+    """A scale that rises with the margin below the peak."""
     h = 1e-6 * delta
     y = np.ones(examples)
     ends = [sl.rho_equilibrium(d * y, y, decay) for d in (delta - h, delta + h)]
@@ -619,6 +625,7 @@ def _predict_linear(*, depth: int, weight_decay: float) -> Array:
 
 
 def _without_decay(*, depth: int, weight_decay: float) -> Array:
+    """Networks without decay."""
     return _predict_linear(depth=depth, weight_decay=0.0)
 
 
@@ -658,6 +665,7 @@ def _depends_on_the_start(*, weight_decay: float, starts: int) -> bool:
 
 
 def _depends_never(*, weight_decay: float, starts: int) -> bool:
+    """An end that never depends on the start."""
     return False
 
 
@@ -706,7 +714,7 @@ def _predict_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
 
 
 def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
-    """Let solutions be isolated, as with as many equations as weights."""
+    """Isolated solutions, as with as many equations as weights."""
     count = sum(a * b for a, b in itertools.pairwise(widths))
     return [count, 0]
 
@@ -757,6 +765,7 @@ def _towards_one(*, length: float, seed: int) -> float:
 
 
 def _by_the_errors(*, length: float, seed: int) -> float:
+    """Motion in the direction that the sign of the errors gives."""
     p = _lengthened(length, seed)
     rate = sl.off_sphere_rate(p.rho, sl.outputs(p.directions, p.x), p.labels)
     return float(np.sign(rate) * np.sign(length - 1.0))

@@ -67,7 +67,7 @@ def _predict_direction(*, examples: int, inputs: int, seed: int) -> Array:
 
 
 def _of_the_square_loss(*, examples: int, inputs: int, seed: int) -> Array:
-    """Take the margin of the ridge solution without decay."""
+    """The margin of the ridge solution without decay."""
     x, y = _separable(examples, inputs, seed)
     w = sl.ridge_solution(x, y, 0.0)
     return np.full(len(_STARTS), (y * (x @ w)).min() / np.linalg.norm(w))
@@ -124,6 +124,7 @@ def _predict_exponential(*, kind: str, widths: list[int], rho: float) -> list[fl
 
 
 def _of_squares(*, kind: str, widths: list[int], rho: float) -> list[float]:
+    """The multiplier of the square loss."""
     _, f, labels = _margins(kind, widths)
     return [float(sl.lagrange_multiplier(rho, f, labels))] * (len(widths) - 1)
 
@@ -186,6 +187,7 @@ def _predict_largest(*, examples: int, inputs: int, seed: int) -> float:
 
 
 def _interpolated(*, examples: int, inputs: int, seed: int) -> float:
+    """The margin of the solution that interpolates all labels."""
     return float(_of_the_square_loss(examples=examples, inputs=inputs, seed=seed)[0])
 
 
@@ -235,7 +237,7 @@ def _predict_modes(*, start: float, time: float) -> list[float]:
 
 
 def _half_the_rate(*, start: float, time: float) -> list[float]:
-    """Use the rate of the half square."""
+    """The rate of the half square."""
     return [float(sl.linear_mode(0.5 * time, start, s)) for s in _TARGETS]
 
 

@@ -216,6 +216,7 @@ CLAIMS = (
         derived=_homogeneous,
         formula=lambda: [_output(0)] * 3,
         wrong=lambda: [3 * _output(0)] * 3,
+        mistake="Three times the output, the whole network's degree",
         links=lambda: [_all_on(lambda w, x: sl.outputs(w, x)[0], _output(0))],
         assumptions=("three layers of width two", "no unit is at its kink"),
     ),
@@ -232,6 +233,7 @@ CLAIMS = (
         derived=lambda: [e for v in _weights() for e in _slope(_output(0), v)],
         formula=lambda: _brackets(0),
         wrong=lambda: _brackets(1),
+        mistake="The mask below each matrix in the place of the one above",
         links=lambda: [
             _all_on(
                 lambda w, x, k=k: np.sum(sl.layer_gradients(w, x)[k][..., 0, 0]),
@@ -251,6 +253,7 @@ CLAIMS = (
         derived=_norm_rates,
         formula=lambda: _norm_formula(4),
         wrong=lambda: _norm_formula(2),
+        mistake="Half of the rate",
         links=lambda: [
             Link(
                 lambda size, a, b: sl.off_sphere_rate(size, [a, b], list(LABELS)),
@@ -272,6 +275,7 @@ CLAIMS = (
         derived=_multipliers,
         formula=_multiplier,
         wrong=lambda: [2 * e for e in _multiplier()],
+        mistake="Twice the multiplier",
         links=lambda: [
             Link(
                 lambda size, a, b: sl.lagrange_multiplier(size, [a, b], list(LABELS)),
@@ -294,6 +298,7 @@ CLAIMS = (
         derived=_energy,
         formula=lambda: _energy_formula(2),
         wrong=lambda: _energy_formula(1),
+        mistake="The slope along the direction in the place of its square",
         links=_turn_links,
         assumptions=("one layer, two inputs, two examples",),
     ),
@@ -310,6 +315,7 @@ CLAIMS = (
         derived=_free_rates,
         formula=lambda: _free_formula(4),
         wrong=lambda: _free_formula(2),
+        mistake="A decay half as fast",
         links=lambda: [
             _all_on(
                 lambda w, x: sum(

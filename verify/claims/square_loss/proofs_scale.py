@@ -126,6 +126,7 @@ CLAIMS = (
         derived=_proj,
         formula=lambda: _proj_formula(1),
         wrong=lambda: _proj_formula(0),
+        mistake="The motion of the direction not divided by the norm",
         links=lambda: [
             Link(
                 lambda a, b, x, y: sl.direction_from_weight_velocity(
@@ -149,6 +150,7 @@ CLAIMS = (
         derived=lambda: [sympy.diff(_TRAJECTORY, t), _TRAJECTORY.subs(t, 0)],
         formula=lambda: [-2 * (_A * _TRAJECTORY - _B), r0],
         wrong=lambda: [-(_A * _TRAJECTORY - _B), r0],
+        mistake="Half of the speed",
         links=lambda: [
             Link(
                 lambda a, b, decay, start, time: sl.rho_trajectory(
@@ -176,6 +178,7 @@ CLAIMS = (
         ],
         formula=lambda: [2 * _A * (rho - _B / _A), _B / _A],
         wrong=lambda: [2 * _A * (rho - _B / _A), _B / (2 * lam + _S)],
+        mistake="Twice the decay",
         links=lambda: [
             Link(_frozen(sl.rho_equilibrium), labelled(_B / _A), _FROZEN),
             Link(
@@ -203,6 +206,7 @@ CLAIMS = (
             _layered(depth, sympy.Rational(2, depth) - 1) for depth in (1, 2, 3, 4)
         ],
         wrong=lambda: [_layered(depth, 1) for depth in (1, 2, 3, 4)],
+        mistake="A decay linear in the scale at every depth",
         links=lambda: [
             Link(
                 lambda f, decay, depth=depth: _stationary(f, decay, depth),
@@ -228,6 +232,7 @@ CLAIMS = (
         derived=_hurwitz,
         formula=lambda: [_h, 2 * (1 - _m), 2 * (1 + _m) - _h],
         wrong=lambda: [_h, 2 * (1 - _m), 2 * (1 - _m) - _h],
+        mistake="A limit of 2 (1 - mu)",
         links=lambda: [
             Link(
                 lambda a, b, decay, m: (
@@ -255,6 +260,7 @@ CLAIMS = (
         derived=lambda: [_n / (2 * _s) - _n**2 * _d / (_s**2 + _n**2 * _d**2)],
         formula=lambda: [_n * (_s - _n * _d) ** 2 / (2 * _s * (_s**2 + _n**2 * _d**2))],
         wrong=lambda: [_n * (_s - _n * _d) ** 2 / (_s * (_s**2 + _n**2 * _d**2))],
+        mistake="Twice the difference",
         links=lambda: [
             Link(
                 lambda d, s: sl.rho_equilibrium([d] * 4, [1] * 4, s * s),
@@ -276,6 +282,7 @@ CLAIMS = (
         derived=_gram_mean,
         formula=lambda: [_c * (_c + 1) / _r],
         wrong=lambda: [_c * (_c - 1) / _r],
+        mistake="The entries off the diagonal alone",
         links=lambda: [
             Link(
                 lambda r, c: sl.gram_deviation_mean(int(r), int(c)),

@@ -46,7 +46,7 @@ def _predict_size(*, widths: list[int], seed: int) -> float:
 
 
 def _without_halves(*, widths: list[int], seed: int) -> float:
-    """Let ReLU keep the whole length."""
+    """ReLUs that keep the whole length."""
     return 1.0
 
 
@@ -180,6 +180,7 @@ def _solved(*, kind: str, rows: int, rank: int) -> float:
 
 
 def _by_rank(*, kind: str, rows: int, rank: int) -> float:
+    """The gap that is left by the projection's rank."""
     return sl.alignment_gap(_projection(kind, rows, rank))
 
 
@@ -244,6 +245,7 @@ def _predict_norm(*, examples: int, inputs: int, size: float) -> float:
 
 
 def _forgotten(*, examples: int, inputs: int, size: float) -> float:
+    """The end from a start at zero."""
     return _predict_norm(examples=examples, inputs=inputs, size=0.0)
 
 
@@ -283,7 +285,7 @@ def _predict_entries(*, rows: int, columns: int) -> float:
 
 
 def _of_the_diagonal(*, rows: int, columns: int) -> float:
-    """Take the variance of the diagonal entries."""
+    """The variance of the diagonal entries."""
     return 2.0
 
 
@@ -324,6 +326,7 @@ def _predict_linear(*, widths: list[int], seed: int, linear: bool = True) -> Arr
 
 
 def _with_relu(*, widths: list[int], seed: int) -> Array:
+    """A network with ReLUs."""
     return _predict_linear(widths=widths, seed=seed, linear=False)
 
 
@@ -387,6 +390,7 @@ def _only_at_zero_loss(*, kind: str) -> list[bool]:
 
 
 def _by_each_gradient(*, kind: str) -> list[bool]:
+    """Rest where every single example's gradient vanishes."""
     p = _stopping(kind)
     weights = [*p.directions[:-1], p.rho * p.directions[-1]]
     errors = sl.outputs(weights, p.x) - p.labels

@@ -54,7 +54,7 @@ def _predict_least(*, examples: int, inputs: int, part: float) -> float:
 
 
 def _shrunk(*, examples: int, inputs: int, part: float) -> float:
-    """Shrink the interpolator, without turning it."""
+    """The interpolator made smaller, without being turned."""
     return examples * (1.0 - part) ** 2
 
 
@@ -104,6 +104,7 @@ def _root_of_loss(*, kind: str, examples: int, rho: float) -> float:
 
 
 def _half_of_it(*, kind: str, examples: int, rho: float) -> float:
+    """Half of the bound."""
     return 0.5 * _root_of_loss(kind=kind, examples=examples, rho=rho)
 
 
@@ -155,6 +156,7 @@ def _measure_dip(*, start: float) -> Array:
 
 
 def _predict_dip(*, start: float) -> Array:
+    """The scale where it meets its equilibrium, and at the end."""
     p = _turned(start)
     flow = sl.gradient_flow(p.directions, start, p.x, p.labels, _DECAY, t_end=_LATE)
     # The scale turns where it meets the equilibrium of its directions.

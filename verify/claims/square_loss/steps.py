@@ -153,7 +153,10 @@ def _plain_steps(
     recipe: str,
     wrong: bool,
 ) -> list[float]:
-    """Train each network by itself with PyTorch's own optimiser."""
+    """Train each network by itself with PyTorch's own optimiser.
+
+    Wrong: Decay of every parameter, or momentum of 0.31.
+    """
     how, found = _recipe(recipe), list[float]()
     if wrong:
         # Every parameter decays, or momentum is forgotten.
@@ -294,6 +297,10 @@ def _first_layers() -> list[Tensor]:
 
 
 def _plain_ends(*, wrong: bool) -> list[float]:
+    """Say how each network ends by its losses and silent outputs.
+
+    Wrong: One recorded loss too many.
+    """
     (x, classes), found = _signed(), list[float]()
     y = 2.0 * classes[:, None].double() - 1.0
     for rate, first in zip(_END_RATES, _first_layers(), strict=True):

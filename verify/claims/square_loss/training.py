@@ -73,7 +73,7 @@ def _little(*, scale: str, data: str, on: str) -> tuple[None, float]:
 
 
 def _as_before(*, scale: str, data: str, on: str) -> tuple[float, None]:
-    """As if nothing were learnt: a loss of 0.8, or an error of a half."""
+    """Networks that learn nothing: a loss of 0.8, or an error of a half."""
     return {"loss": -0.1, "test_error": 0.5}[on], None
 
 

@@ -36,7 +36,7 @@ def _two(value: Any) -> str:
 
 
 def outputs(group: Group) -> list[Array | str]:
-    """Return what the first draw makes of each image, or that it diverged."""
+    """Return the first network's output for each image, or that it diverged."""
     if group.diverged[0]:
         return ["diverged"] * len(group.fact("predictions/images"))
     return [group.run.image(p) for p in group.first("predictions/outputs")]
@@ -318,7 +318,7 @@ def upper(run: Run) -> "Figure":
 
 
 def variants(runs: Sequence[Run], name: str = "") -> list[tuple[str, Group]]:
-    """Return every group of runs with what tells it apart, for the rows of a grid."""
+    """Return every group of runs with its label, for the rows of a grid."""
     several = len({run.layers for run in runs}) > 1
     return [
         (

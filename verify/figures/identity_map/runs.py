@@ -71,7 +71,7 @@ class Group:
         return np.where(self.diverged, np.nan, shares)
 
     def fact(self, name: str) -> Any:
-        """Return what was measured with, as ``sizes/sizes``.
+        """Return a setting of the measurements, as ``sizes/sizes``.
 
         Raises
         ------
@@ -231,7 +231,7 @@ def _beside(one: Run, other: Run) -> bool:
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:
-    """Return what has to be said of networks that do not do what they were trained to.
+    """Return remarks on networks that have not learnt what they were trained on.
 
     Of a kind at most one: those that diverged, that never left the plateau, and whose
     loss is still above a tenth of the first, each with its name.

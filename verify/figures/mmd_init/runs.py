@@ -206,7 +206,7 @@ TRAINING = ("images", "training", "network", "steps", "rate", "perturbations")
 
 
 def remarks(stacks: Stacks, sizes: Sequence[str] = (*TRAINING, "runs")) -> list[str]:
-    """Return what has to be said of records: sizes not the paper's, runs that diverged.
+    """Return remarks on records: sizes that differ from the paper's, runs that diverged.
 
     `sizes` are the names of those that matter.
     """

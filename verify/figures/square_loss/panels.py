@@ -36,7 +36,7 @@ def style(index: int) -> dict[str, Any]:
 
 
 def series(name: str) -> Values:
-    """Return what takes a series of numbers from a draw."""
+    """Return a function that reads a series of numbers from a draw."""
     return lambda draw: draw.series(name)
 
 

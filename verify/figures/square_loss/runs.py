@@ -66,7 +66,7 @@ class Draw:
         return float("nan") if found is None else float(found)
 
     def series(self, name: str) -> Array:
-        """Return what was recorded, epochs along the first axis, nan where undefined.
+        """Return a recorded series, epochs along the first axis, nan where undefined.
 
         Raises
         ------
@@ -179,7 +179,7 @@ def how_to_train(records: Records, options: str = "") -> str:
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:
-    """Return what has to be said of draws: which diverged, died, or never interpolated.
+    """Return remarks on draws: those that diverged, died or never interpolated.
 
     Of a kind at most one, with the names of runs, and their scales and seeds.
     """

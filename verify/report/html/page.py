@@ -195,7 +195,7 @@ class Covered:
 
     @property
     def covered(self) -> int:
-        """How many of them are covered."""
+        """Number of items that a claim covers."""
         return sum(item.covered for item in self.items)
 
 
@@ -226,7 +226,7 @@ class OnTrial:
 
     @property
     def faults(self) -> Iterator[tuple[str, list[Row]]]:
-        """What is false of the paper's own statements, by the way in which it is."""
+        """The paper's false statements, by the way in which they are false."""
         for fault in FAULTS:
             these = [row for row in self.rows if row.verdict == fault]
             if these and fault != "false, as expected":
@@ -240,7 +240,7 @@ class OnTrial:
 
     @property
     def coverage(self) -> Iterator[Covered]:
-        """Which claims cover which item, section by section."""
+        """The claims that cover each item, section by section."""
         slips = {m.item for m in misprints.of(self.paper.prefix)}
         for title, names in self.paper.sections:
             found = {

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from empirical.digest import ROOT
 from verify import references
-from verify.claim import FAULTS, Claim
+from verify.claim import FAULTS
 from verify.items import papers
 from verify.records import CaseRecord, Record, badness
 from verify.report import functions, numbers
@@ -90,10 +90,14 @@ def _local(traceback: str) -> str:
     return traceback.strip().replace(f"{ROOT}/", "")
 
 
-def _control(claim: Claim) -> Markup:
-    """Say how a claim is refuted on purpose, or what corrects a false one."""
-    _, words = functions.control(claim)
-    return Markup("<i>{}</i>").format(markup.text(words))
+def _control(row: Row) -> Markup:
+    """Say what a claim would have caught, or what corrects a false one."""
+    kind, words = functions.control(row.claim)
+    found = "not run yet"
+    if row.record is not None:
+        found = functions.tried(row.claim, row.record)
+    line = Markup("<dt>{}</dt><dd><i>{}</i> ({})")
+    return line.format(kind.capitalize(), markup.text(words), found)
 
 
 def _nothing(_: Row) -> str:

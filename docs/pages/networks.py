@@ -1,0 +1,276 @@
+"""Tables of what trained networks showed, read from the records of their runs.
+
+A line of a table names a run and one variant of it; a column turns the networks of that
+run into a text: a mean with its 95 % interval, or with the least and the largest network.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from empirical.mmd_init.experiments import REACHED
+from empirical.testbed.records import Draws, RunRecord
+from verify.figures.mmd_init import reference
+
+Array = npt.NDArray[np.float64]
+Rows = list[list[str]]
+Column = Callable[[RunRecord, Draws], str]
+"""A run and its networks to what the table says of them."""
+
+Number = Callable[[RunRecord, Draws], Array]
+"""A run and its networks to a number of each."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a table.
+
+    Attributes
+    ----------
+    words : tuple of str
+        What names it in the leading columns.
+    run : str
+        Name of the run.
+    where : mapping
+        Entries of the networks' keys that make up the variant.
+    paper : tuple of float
+        What the paper has in the columns, shown in brackets; NaN where it has nothing.
+    """
+
+    words: tuple[str, ...]
+    run: str
+    where: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    paper: tuple[float, ...] = ()
+
+
+def rows(lines: Sequence[Line], columns: Sequence[Column], folder: Path) -> Rows:
+    """Return the lines of a table from the records in a folder.
+
+    Raises
+    ------
+    SystemExit
+        If a run has no record; the message says which, and what trains it.
+    """
+    return [_row(line, columns, folder / f"{line.run}.json") for line in lines]
+
+
+def _row(line: Line, columns: Sequence[Column], path: Path) -> list[str]:
+    record = RunRecord.read(path)
+    if record is None:
+        raise SystemExit(
+            f"there is no record {path}: `python -m verify run` or a study's `batch`"
+            " trains it"
+        )
+    draws = record.where(**line.where)
+    cells = [column(record, draws) for column in columns]
+    for place, value in enumerate(line.paper):
+        if np.isfinite(value):
+            cells[place] += f" ({value:.{0 if value == 0.0 else _places(value)}f})"
+    return [*line.words, *cells]
+
+
+def _places(value: float) -> int:
+    return 2 if value < 0.1 else 1
+
+
+# --- what a column says ---------------------------------------------------------------
+
+
+def mean(number: Number, digits: int = 2) -> Column:
+    """Show the mean of the networks."""
+    return lambda record, draws: f"{number(record, draws).mean():.{digits}f}"
+
+
+def interval(name: str, number: Number) -> Column:
+    """Show the mean and half the 95 % interval of Student's t, if there is that series."""
+
+    def shown(record: RunRecord, draws: Draws) -> str:
+        if len(draws.having(name)) < len(draws):
+            return ""
+        values = number(record, draws)
+        half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
+        return f"{values.mean():.1f} ± {half:.1f}"
+
+    return shown
+
+
+def extent(number: Number, *, centre: bool = False) -> Column:
+    """Show the least and the largest network, behind their mean where it is asked for."""
+
+    def shown(record: RunRecord, draws: Draws) -> str:
+        values = number(record, draws)
+        # Adding zero turns -0.00 into 0.00.
+        ends = [f"{v.round(2) + 0.0:.2f}" for v in (values.min(), values.max())]
+        text = " to ".join(ends if centre else dict.fromkeys(ends))
+        return f"{values.mean():.2f} ({text})" if centre else text
+
+    return shown
+
+
+def networks(_record: RunRecord, draws: Draws) -> str:
+    """Show how many networks there are."""
+    return str(len(draws))
+
+
+def fact(name: str) -> Column:
+    """Show a fact of the run."""
+    return lambda record, _draws: f"{record.fact(name):g}"
+
+
+def start_and_end(name: str, *place: int, digits: int) -> Column:
+    """Show the means of a series of networks before training and after it."""
+
+    def shown(_record: RunRecord, draws: Draws) -> str:
+        means = draws.series(name)[:, [0, -1], *place].mean(axis=0)
+        return " / ".join(f"{value:.{digits}f}" for value in means)
+
+    return shown
+
+
+# --- learned initialisations ----------------------------------------------------------
+
+_SHOTS = reference.SHOTS
+_OURS = {"lam": 0.4, "xi": 1.0, "uni": 1.0}
+
+
+def _by_task(over_tasks: Callable[[Array], Array], shots: int) -> Column:
+    name = f"finetuned/{shots}"
+    return interval(name, lambda _, draws: 100.0 * over_tasks(draws.series(name)))
+
+
+def _after(updates: int, shots: int) -> Column:
+    name, place = f"reached/{shots}", REACHED.index(updates)
+    return interval(
+        name, lambda _, draws: 100.0 * draws.series(name)[..., place].mean(axis=1)
+    )
+
+
+def _share(name: str, *layer: int) -> Column:
+    return interval(
+        name,
+        lambda _, draws: 100.0 * draws.series(name)[:, *layer],
+    )
+
+
+def learned_small(folder: Path) -> Rows:
+    """Return accuracies from He's initialisations, small scale."""
+    lines = (
+        Line(("none",), "none-he"),
+        Line(("all three losses",), "mmd-he", _OURS),
+        Line(("without L_sd",), "ablation-he", {"uni": 1.0, "lam": 0.0}),
+        Line(("without L_uni",), "ablation-he", {"uni": 0.0, "lam": 0.4}),
+    )
+    of_tasks = [_by_task(partial(np.mean, axis=1), shots) for shots in (5, 40)]
+    early = [_after(10, shots) for shots in (5, 40)]
+    return rows(lines, of_tasks + early, folder)
+
+
+def learned_tasks(table: int, folder: Path) -> Rows:
+    """Return table 1 or 2 beside the paper's: accuracies, or their spread over tasks."""
+    printed = (reference.ACCURACY, reference.SPREAD)[table - 1]
+    over = (partial(np.mean, axis=1), partial(np.std, axis=1, ddof=1))[table - 1]
+    names = {
+        "learned": ("mmd-xavier", "FCN", reference.OURS),
+        "none": ("none-xavier", "FCN", reference.SCRATCH),
+        "random labels": ("labels-xavier", "FCN", reference.LABELS),
+        "batch norm, none": ("none-bn-xavier", "FCN+BN", reference.SCRATCH),
+        "batch norm, random labels": ("labels-bn-xavier", "FCN+BN", reference.LABELS),
+    }
+    lines = [
+        Line(
+            *((words,), run, _OURS if run == "mmd-xavier" else {}),
+            tuple(m for m, _ in printed[model, "Xavier", pretrained]),
+        )
+        for words, (run, model, pretrained) in names.items()
+    ]
+    return rows(lines, [_by_task(over, shots) for shots in _SHOTS], folder)
+
+
+def learned_units(folder: Path) -> Rows:
+    """Return tables 3 and 4 beside the paper's: constant models and dead units."""
+    lines = [
+        Line(
+            (f"{lam:g}, {xi:g}",),
+            "mmd-xavier" if lam else "uniform-xavier",
+            {"lam": lam, "xi": xi, "uni": 1.0},
+            (
+                reference.CONSTANT[lam, xi][0],
+                *(m for m, _ in reference.DEAD.get((lam, xi), ())),
+            ),
+        )
+        for lam, xi in ((0.0, 0.0), (0.0, 1.0), (0.4, 0.0), (0.4, 1.0))
+    ]
+    dead = [_share("dead/mean", layer) for layer in range(3)]
+    columns = [_share("constant/mean"), *dead]
+    return rows([*lines, Line(("none",), "none-xavier")], columns, folder)
+
+
+# --- identity or constant -------------------------------------------------------------
+
+
+def _probe(kind: str, what: str) -> Number:
+    """Return the cosine of each network's outputs with the input or the image, by probe."""
+
+    def number(record: RunRecord, draws: Draws) -> Array:
+        return draws.series(f"probes/{what}")[
+            :, record.fact("probes/kinds").index(kind)
+        ]
+
+    return number
+
+
+_BY_DEPTH = tuple(
+    Line((str(depth), biases), f"{arm}-depth-{depth}")
+    for depth in (5, 20)
+    for biases, arm in (("without", "cnn"), ("with", "biased"))
+)
+
+CONSTANT = ("orthogonal", "gaussian", "uniform", "digits")
+IDENTITY = CONSTANT[1:]
+
+
+def by_depth(folder: Path) -> Rows:
+    """Return both cosines on each kind of probes, by depth and biases."""
+    constant = [extent(_probe(kind, "constant"), centre=True) for kind in CONSTANT]
+    identity = [mean(_probe(kind, "identity")) for kind in IDENTITY]
+    return rows(_BY_DEPTH, [networks, *constant, *identity], folder)
+
+
+def extents_by_depth(folder: Path) -> Rows:
+    """Return the extents of four of these columns."""
+    constant = [extent(_probe(k, "constant")) for k in CONSTANT if k != "uniform"]
+    identity = mean(_probe("digits", "identity"))
+    return rows(_BY_DEPTH, [networks, *constant, identity], folder)
+
+
+# --- NormReLU and its rivals ----------------------------------------------------------
+
+
+def _accuracy(split: str, epoch: int) -> Column:
+    return mean(lambda _, draws: 100.0 * draws.series(split)[:, epoch], digits=0)
+
+
+def normrelu(depths: Sequence[int], folder: Path) -> Rows:
+    """Return rates, accuracies and conditioning by arm and depth."""
+    arms = ("normrelu", "selu", "relu", "batch", "layer")
+    names = ("NormReLU", "SELU", "ReLU", "BatchNorm", "LayerNorm")
+    lines = [
+        Line((name, str(depth)), f"{arm}-depth-{depth}")
+        for depth, (arm, name) in product(depths, zip(arms, names, strict=True))
+    ]
+    columns = (
+        *(fact("rate"), fact("stable")),
+        *(_accuracy("train_accuracy", 1), _accuracy("train_accuracy", -1)),
+        _accuracy("test_accuracy", -1),
+        # Below the readout: the last hidden layer's.
+        start_and_end("cosines", -1, digits=2),
+        *(start_and_end(of, digits=1) for of in ("condition", "top_condition")),
+    )
+    return rows(lines, columns, folder)
