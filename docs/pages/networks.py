@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from empirical.mmd_init.experiments import REACHED
+from empirical.normrelu.experiments import RESIDUAL
 from empirical.testbed.records import Draws, RunRecord
 from verify.figures.mmd_init import reference
 
@@ -101,17 +102,18 @@ def interval(name: str, number: Number) -> Column:
     return shown
 
 
-def extent(number: Number, *, centre: bool = False) -> Column:
+def extent(number: Number, *, centre: bool = False, digits: int = 2) -> Column:
     """Show the least and the largest network, behind their mean where it is asked for."""
 
-    def shown(record: RunRecord, draws: Draws) -> str:
+    def written(record: RunRecord, draws: Draws) -> str:
         values = number(record, draws)
         # Adding zero turns -0.00 into 0.00.
-        ends = [f"{v.round(2) + 0.0:.2f}" for v in (values.min(), values.max())]
-        text = " to ".join(ends if centre else dict.fromkeys(ends))
-        return f"{values.mean():.2f} ({text})" if centre else text
+        ends, middle = (values.min(), values.max()), values.mean()
+        shown = [f"{v.round(digits) + 0.0:.{digits}f}" for v in (*ends, middle)]
+        text = " to ".join(shown[:2] if centre else dict.fromkeys(shown[:2]))
+        return f"{shown[2]} ({text})" if centre else text
 
-    return shown
+    return written
 
 
 def networks(_record: RunRecord, draws: Draws) -> str:
@@ -253,18 +255,36 @@ def extents_by_depth(folder: Path) -> Rows:
 # --- NormReLU and its rivals ----------------------------------------------------------
 
 
+_ARMS = {
+    "normrelu": "NormReLU",
+    "selu": "SELU",
+    "relu": "ReLU",
+    "batch": "BatchNorm",
+    "layer": "LayerNorm",
+    "fixup": "Fixup",
+}
+_DENSE = tuple(arm for arm in _ARMS if arm != "fixup")
+
+
+def _lines(network: str, depths: Sequence[int], arms: Sequence[str]) -> list[Line]:
+    return [
+        Line((_ARMS[arm], str(depth)), f"{arm}-{network}-{depth}")
+        for depth, arm in product(depths, arms)
+    ]
+
+
+def _percent(split: str, epoch: int) -> Number:
+    """Return accuracies after an epoch; of networks that diverged, nothing is right."""
+    return lambda _, draws: 100.0 * np.nan_to_num(draws.series(split)[:, epoch])
+
+
 def _accuracy(split: str, epoch: int) -> Column:
-    return mean(lambda _, draws: 100.0 * draws.series(split)[:, epoch], digits=0)
+    return mean(_percent(split, epoch), digits=0)
 
 
 def normrelu(depths: Sequence[int], folder: Path) -> Rows:
     """Return rates, accuracies and conditioning by arm and depth."""
-    arms = ("normrelu", "selu", "relu", "batch", "layer")
-    names = ("NormReLU", "SELU", "ReLU", "BatchNorm", "LayerNorm")
-    lines = [
-        Line((name, str(depth)), f"{arm}-depth-{depth}")
-        for depth, (arm, name) in product(depths, zip(arms, names, strict=True))
-    ]
+    lines = _lines("depth", depths, _DENSE)
     columns = (
         *(fact("rate"), fact("stable")),
         *(_accuracy("train_accuracy", 1), _accuracy("train_accuracy", -1)),
@@ -274,3 +294,14 @@ def normrelu(depths: Sequence[int], folder: Path) -> Rows:
         *(start_and_end(of, digits=1) for of in ("condition", "top_condition")),
     )
     return rows(lines, columns, folder)
+
+
+def residual(folder: Path) -> Rows:
+    """Return rates and accuracies of residual networks by arm and depth."""
+    lines = _lines("residual", (20, 32), RESIDUAL)
+
+    found = (
+        extent(_percent(split, -1), centre=True, digits=0)
+        for split in ("train_accuracy", "test_accuracy")
+    )
+    return rows(lines, [fact("rate"), fact("stable"), *found], folder)

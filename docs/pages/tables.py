@@ -227,6 +227,11 @@ TABLES = (
         *(("results/full/runs/*-depth-[36]*.json",), "normrelu", "full", (32, 64)),
     ),
     _of_networks(
+        *("normrelu, residual", "docs/normrelu.md"),
+        ("arm", "layers", "rate chosen", "largest stable", "fit", "test"),
+        *(("results/full/runs/*-residual-[0-9]*.json",), "residual", "full"),
+    ),
+    _of_networks(
         *("depth and biases", "docs/identity-map.md", _BY_DEPTH),
         *(_BIASED, "by_depth", "full"),
         words=2,
