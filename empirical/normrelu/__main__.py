@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from empirical.normrelu.experiments import NAMES, NETWORKS, Configuration
+from empirical.normrelu.recipes import AUGMENTATIONS, STARTS
 from empirical.testbed import command
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.options import add_options, made
@@ -22,6 +23,8 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "data": DATA_SETS,
         "fault": FAULTS,
         "network": NETWORKS,
+        "start": STARTS,
+        "augmentation": AUGMENTATIONS,
     }
     add_options(parser, EXAMPLE, skip=("name",), choices=choices)
     command.add_files(parser)

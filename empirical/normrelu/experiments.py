@@ -1,16 +1,22 @@
 """What is trained, at three scales."""
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
 from empirical.checks import check_choice, check_counts
+from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.study import check_scale, checked_name
 
 Scale = Literal["small", "full", "paper"]
-NAMES = ("normrelu", "selu", "relu", "batch", "layer", "fixup")
+DENSE = ("normrelu", "selu", "relu", "batch", "layer")
+"""Arms of fully connected networks that every scale has."""
+NAMES = (*DENSE, "tanh", "fixup")
 """Of the arms, see `networks.ARMS`."""
+KINK = -1.5907658564412686
+"""Of NormReLU with SELU's slope, which the paper takes."""
 NETWORKS = ("dense", "residual")
 RESIDUAL = ("normrelu", "selu", "batch", "fixup")
 """Arms of residual networks."""
@@ -25,7 +31,9 @@ class Configuration:
     name : str
         Also that of its record.
     arm : str
-        What normalises the network.
+        What stands between weight layers; "tanh" and "fixup" have no norm, as NormReLU.
+    kink : float
+        Of NormReLU, in its own arm.
     network : str
         Fully connected ("dense") or residual.
     depth : int
@@ -52,6 +60,8 @@ class Configuration:
         Seeds of the networks that choose the rate.
     seeds : tuple of int
         Seeds of the networks that are measured.
+    recipe : Recipe
+        What practice adds: schedule, decay, augmentation, start.
     fault : str
         What is wrong with the training of those that are measured, if anything.
 
@@ -63,6 +73,7 @@ class Configuration:
 
     name: str
     arm: str
+    kink: float = KINK
     network: str = "dense"
     depth: int
     width: int = 128
@@ -76,6 +87,7 @@ class Configuration:
     side: int | None = 14
     chosen_by: tuple[int, ...] = (0, 1)
     seeds: tuple[int, ...] = (100, 101, 102, 103, 104, 105)
+    recipe: Recipe = PLAIN
     fault: str = ""
 
     def __post_init__(self) -> None:
@@ -105,6 +117,20 @@ class Configuration:
                 "Configuration: the `arm` fixup must have `network` residual, but it is"
                 f" {self.network}"
             )
+        if self.recipe.augmentation and not residual:
+            raise ValueError(
+                "Configuration: a recipe with `augmentation` must have `network` residual:"
+                f" networks of vectors see no images, but it is {self.network}"
+            )
+        if self.recipe.start != "arm" and self.arm == "fixup":
+            raise ValueError(
+                "Configuration: the `arm` fixup must have its own `start`, but the"
+                f" recipe's is {self.recipe.start}"
+            )
+        if not math.isfinite(self.kink):
+            raise ValueError(
+                f"Configuration: `kink` must be finite, but it is {self.kink}"
+            )
         if not self.rates or not all(0.0 < rate < float("inf") for rate in self.rates):
             raise ValueError(
                 "Configuration: `rates` must be positive and finite, at least one, but "
@@ -133,6 +159,7 @@ _SIZES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
 }
 _SIZES["full"][1].update(tests=100, held_out=80)
 _SIZES["paper"][1].update(side=None, per_class=5000, tests=1000, held_out=1000)
+_SIZES["paper"][1].update(recipe=Recipe(schedule=(0.5, 0.75)))
 _RESIDUAL: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "small": ((), {}),
     "full": (
@@ -143,6 +170,9 @@ _RESIDUAL: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
 }
 _RESIDUAL["full"][1].update(epochs=8, seeds=(100, 101, 102, 103, 104))
 _RESIDUAL["paper"][1].update(held_out=1000, epochs=300)
+_RESIDUAL["paper"][1].update(
+    recipe=Recipe(schedule=(0.5, 0.75), decay=5e-4, augmentation=("crop", "flip"))
+)
 for _depths, _more in _RESIDUAL.values():
     _more.update(data="cifar10", width=16)
 _RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
@@ -164,7 +194,7 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     depths, sizes = _SIZES[scale]
     dense = tuple(
         Configuration(name=f"{arm}-depth-{depth}", arm=arm, depth=depth, **sizes)
-        for arm, depth in product([n for n in NAMES if n != "fixup"], depths)
+        for arm, depth in product(DENSE, depths)
     )
     depths, sizes = _RESIDUAL[scale]
     return dense + tuple(

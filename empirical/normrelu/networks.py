@@ -1,7 +1,7 @@
 """The arms: what stands between two weight layers, and how weights are drawn."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -9,9 +9,7 @@ import torch
 from empirical.activations import NormReLU
 from empirical.networks import FullyConnected, Network, Norm, Params, ResNet
 from empirical.networks.plan import Activation
-
-KINK = -1.5907658564412686
-"""Of NormReLU with SELU's slope, which the paper takes."""
+from empirical.normrelu.experiments import KINK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +69,13 @@ class Arm:
             parametrisation="standard",
         )
 
-    def init(self, network: Network, generators: list[torch.Generator]) -> Params:
-        """Draw a network for each generator, float32.
+    def init(
+        self,
+        network: Network,
+        generators: list[torch.Generator],
+        start: str = "arm",
+    ) -> Params:
+        """Draw a network for each generator, float32, with a `start` of `recipes.STARTS`.
 
         The last convolution of each of B blocks is drawn at B^(-1/2) of its size where
         nothing normalises: blocks add up, and lengths grow no more than e-fold.
@@ -84,11 +87,14 @@ class Arm:
         blocks = sum(layer.skip > 0 for layer in network.plan)
         each = zip(network.plan, network.grouped(params), strict=True)
         for index, (layer, own) in enumerate(each):
-            fan_in = math.prod(own["weight"].shape[2:])
-            gain = 1.0 if index == last else self.gain
+            _, fan_out, fan_in, *spots = own["weight"].shape
+            gain = {"arm": self.gain, "he": 2.0}.get(start, 1.0)
+            fan = 0.5 * (fan_in + fan_out) if start == "glorot" else fan_in
+            if index == last:
+                gain = 1.0
             if layer.skip and self.norm is None:
                 gain /= blocks
-            own["weight"].mul_(math.sqrt(gain / fan_in))
+            own["weight"].mul_(math.sqrt(gain / (fan * math.prod(spots))))
         return network.arranged(params)
 
 
@@ -98,5 +104,12 @@ ARMS: dict[str, Arm] = {
     "relu": Arm(activation="relu", gain=2.0),
     "batch": Arm(activation="relu", gain=2.0, norm="batch"),
     "layer": Arm(activation="relu", gain=2.0, norm="layer"),
+    "tanh": Arm(activation="tanh", gain=1.0),
     "fixup": Arm(activation="relu", gain=2.0, fixup=True),
 }
+
+
+def arm_of(name: str, kink: float = KINK) -> Arm:
+    """Return an arm by its name; NormReLU's with its kink there."""
+    arm = ARMS[name]
+    return replace(arm, activation=NormReLU(kink)) if name == "normrelu" else arm

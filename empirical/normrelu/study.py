@@ -10,7 +10,7 @@ from torch import Tensor
 from empirical import devices
 from empirical.networks import Network
 from empirical.normrelu.experiments import Configuration, configurations
-from empirical.normrelu.networks import ARMS
+from empirical.normrelu.networks import arm_of
 from empirical.normrelu.training import Course, Examples, trained
 from empirical.square_loss.problems import Problem, problem_at
 from empirical.testbed.faults import FAULTS, planting
@@ -33,7 +33,7 @@ def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
 
 def network_of(configuration: Configuration, found: Problem) -> Network:
     """Return the specification of a configuration's networks."""
-    c, arm = configuration, ARMS[configuration.arm]
+    c, arm = configuration, arm_of(configuration.arm, configuration.kink)
     if c.network == "residual":
         shape = tuple(found.inputs.shape[1:])
         return arm.residual(shape=shape, width=c.width, depth=c.depth)
@@ -94,10 +94,11 @@ def run_configuration(
     (2, 2)
     """
     start, c = time.perf_counter(), configuration
-    arm, found = ARMS[c.arm], problem_of(c, setting)
+    arm, found = arm_of(c.arm, c.kink), problem_of(c, setting)
     network = network_of(c, found)
     common: dict[str, Any] = {
         "batch": c.batch,
+        "recipe": c.recipe,
         "device": setting.device,
         "progress": setting.progress,
     }

@@ -12,12 +12,14 @@ from torch.nn import functional
 
 from empirical.kernels import gram
 from empirical.networks import Network, Params
+from empirical.normrelu.augmentation import Augmentation
 from empirical.normrelu.networks import Arm
+from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
 from empirical.testbed.loop import Task, train
-from empirical.testbed.observers import Diverged, Series
+from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 
@@ -54,10 +56,20 @@ class CrossEntropy(Task):
     network : Network
     inputs : Tensor, shape (n, ...)
     classes : Tensor of int64, shape (n,)
+    augmentation : Augmentation, optional
+        Of the images of every update.
     """
 
-    def __init__(self, network: Network, inputs: Tensor, classes: Tensor) -> None:
+    def __init__(
+        self,
+        network: Network,
+        inputs: Tensor,
+        classes: Tensor,
+        augmentation: Augmentation | None = None,
+    ) -> None:
         self.network, self.inputs, self.classes = network, inputs, classes
+        self.augmentation = augmentation
+        self.capturable = augmentation is None
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
         """Return each replicate's loss; see `Task.losses`."""
@@ -65,6 +77,8 @@ class CrossEntropy(Task):
         if examples is not None:
             mine = stack.examples(examples)
             x, y = x[mine], self.classes[mine]
+            if self.augmentation is not None:
+                x = self.augmentation(x, stack)
         outputs = self.network.run(params, x, buffers=stack.buffers).outputs
         each = functional.cross_entropy(
             outputs.flatten(0, 1), y.flatten(), reduction="none"
@@ -102,18 +116,22 @@ def trained(
     epochs: int,
     batch: int,
     every_epoch: bool = True,
+    recipe: Recipe = PLAIN,
     fault: str = "",
     device: str = "cpu",
     progress: Any = None,
 ) -> Course:
     """Train one network for each rate and seed, in this order, side by side.
 
-    Unless it is measured after `every_epoch`, it is so at the end alone. With a `fault`
-    of `empirical.testbed.faults` they are trained wrongly.
+    Unless it is measured after `every_epoch`, it is so at the end alone. The `recipe` is
+    what practice adds. With a `fault` of `empirical.testbed.faults` they are trained
+    wrongly.
     """
     names = [(rate, seed) for rate in rates for seed in seeds]
     params = arm.init(
-        network, [torch_generator(s, "normrelu", "weights") for _, s in names]
+        network,
+        [torch_generator(s, "normrelu", "weights") for _, s in names],
+        recipe.start,
     )
     stack = Stack(
         [p.to(device) for p in params],
@@ -143,14 +161,22 @@ def trained(
     if every_epoch and examples.inputs.ndim == 2:
         some = np.unique(times[[0, len(times) // 2, -1]])
         looks.append(Series(some, lambda now: conditioned(network, now, data)))
+    augmentation = None
+    if recipe.augmentation:
+        streams = {s: torch_generator(s, "normrelu", "augmentation") for s in seeds}
+        augmentation = Augmentation(recipe.augmentation, [streams[s] for _, s in names])
     done = train(
-        CrossEntropy(network, data["inputs"], data["classes"]),
+        CrossEntropy(network, data["inputs"], data["classes"], augmentation),
         stack,
-        SGD(momentum=0.9),
+        SGD(momentum=0.9, weight_decay=recipe.decay),
         steps=int(times[-1]),
         batches=batches,
         check=batches.per_epoch,
-        observers=[*looks, Diverged(every=batches.per_epoch)],
+        observers=[
+            *looks,
+            Drops(recipe.drops(epochs * batches.per_epoch), 0.1),
+            Diverged(every=batches.per_epoch),
+        ],
         progress=progress,
     )
     series = {name: values for look in looks for name, values in look.values.items()}

@@ -12,12 +12,15 @@ from torch.nn import functional
 
 from empirical.activations import NormReLU, normalize
 from empirical.normrelu import ARMS, Configuration, configurations, run_configuration
+from empirical.normrelu.augmentation import Augmentation
 from empirical.normrelu.experiments import RESIDUAL
 from empirical.normrelu.networks import KINK
+from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.study import STUDY, examples_of, problem_of
 from empirical.normrelu.training import Examples, hidden_signals, trained
 from empirical.randomness import torch_generator
 from empirical.testbed.faults import FAULTS
+from empirical.testbed.stack import Stack
 from theory import activations as act
 
 TINY = Configuration(
@@ -88,7 +91,7 @@ def test_an_activation_must_have_a_variance():
 # --- arms
 
 
-DENSE = [name for name in ARMS if name != "fixup"]
+DENSE = [name for name in ARMS if name not in ("fixup", "tanh")]
 
 
 @pytest.mark.parametrize("name", DENSE)
@@ -191,8 +194,14 @@ class Plain(nn.Module):
         return self.layers(x)
 
 
-@pytest.mark.parametrize("name", DENSE)
-def test_training_is_that_of_the_frameworks_layers(name):
+PRACTICE = Recipe(schedule=(0.4, 0.8), decay=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe"),
+    [*((name, PLAIN) for name in DENSE), ("normrelu", PRACTICE), ("batch", PRACTICE)],
+)
+def test_training_is_that_of_the_frameworks_layers(name, recipe):
     arm, sizes = ARMS[name], (9, 12, 12, 10)
     network = arm.network(inputs=9, width=12, depth=2)
     generator = torch_generator(3, "data")
@@ -201,9 +210,8 @@ def test_training_is_that_of_the_frameworks_layers(name):
     examples = Examples(
         inputs=x, classes=classes, test_inputs=x[:7], test_classes=classes[:7]
     )
-    found = trained(
-        arm, network, examples, rates=(0.02,), seeds=(4, 5), epochs=3, batch=8
-    )
+    common = {"rates": (0.02,), "seeds": (4, 5), "epochs": 3, "batch": 8}
+    found = trained(arm, network, examples, **common, recipe=recipe)
     for column, seed in enumerate((4, 5)):
         weights = network.grouped(
             arm.init(network, [torch_generator(seed, "normrelu", "weights")])
@@ -213,7 +221,12 @@ def test_training_is_that_of_the_frameworks_layers(name):
         with torch.no_grad():
             for module, own in zip(linear, weights, strict=True):
                 module.weight.copy_(own["weight"][0])
-        optimiser = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9)
+        optimiser = torch.optim.SGD(
+            net.parameters(), lr=0.02, momentum=0.9, weight_decay=recipe.decay
+        )
+        # 0.4 and 0.8 of nine updates, rounded.
+        times = [4, 7] if recipe.schedule else []
+        schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, times)
         orders = torch_generator(seed, "normrelu", "batches")
         for epoch in range(4):
             net.eval()
@@ -233,6 +246,98 @@ def test_training_is_that_of_the_frameworks_layers(name):
                 optimiser.zero_grad()
                 functional.cross_entropy(net(x[batch]), classes[batch]).backward()
                 optimiser.step()
+                schedule.step()
+
+
+@pytest.mark.parametrize("kinds", [(), ("crop",), ("flip",), ("crop", "flip")])
+def test_images_are_moved_and_mirrored_by_a_stream_of_their_own(kinds):
+    seeds = (4, 5, 4)
+    streams = {seed: torch_generator(seed, "a") for seed in seeds}
+    augmentation = Augmentation(kinds, [streams[seed] for seed in seeds])
+    stack = Stack([torch.zeros(3, 1)], rates=0.1)
+    stack.leave([0])  # What others see is the same without it.
+    images = torch.arange(2 * 6 * 2 * 16 * 18.0).view(2, 6, 2, 16, 18)
+    seen = augmentation(images, stack)
+    border = 2 if "crop" in kinds else 0
+    for column, seed in enumerate((5, 4)):
+        g = torch_generator(seed, "a")
+        shifts = torch.randint(2 * border + 1, (6, 2), generator=g).tolist()
+        mirrored = torch.randint(2, (6, 1), generator=g).flatten().tolist()
+        for place, ((down, across), mirror) in enumerate(
+            zip(shifts, mirrored, strict=True)
+        ):
+            wide = np.pad(images[column, place].numpy(), [(0, 0), *[(border,) * 2] * 2])
+            wanted = wide[:, down : down + 16, across : across + 18]
+            if mirror and "flip" in kinds:
+                wanted = wanted[..., ::-1]
+            assert np.array_equal(seen[column, place].numpy(), wanted)
+
+
+def test_augmented_images_train_other_networks():
+    common = {"arm": "batch", "network": "residual", "depth": 8, "width": 4}
+    common |= {"rates": (0.01,), "epochs": 2, "batch": 20}
+    common |= {"per_class": 10, "tests": 3, "held_out": 4, "seeds": (5, 6)}
+    ends = [
+        run_configuration(Configuration(name="x", recipe=recipe, **common))
+        .draws.series("train_loss")[:, -1]
+        .tolist()
+        for recipe in (PLAIN, Recipe(augmentation=("flip",)), PLAIN)
+    ]
+    assert ends[0] == ends[2]
+    assert set(ends[0]).isdisjoint(ends[1])
+
+
+@pytest.mark.parametrize("start", ["he", "glorot"])
+@pytest.mark.parametrize("kind", ["dense", "residual"])
+def test_starts_of_practice_have_their_variance(start, kind):
+    arm = ARMS["tanh"]
+    network = arm.network(inputs=50, width=40, depth=3)
+    if kind == "residual":
+        arm = ARMS["batch"]
+        network = arm.residual(shape=(3, 8, 8), width=8, depth=8)
+    params = arm.init(network, [torch_generator(s, "w") for s in range(4)], start)
+    grouped = network.grouped(params)
+    for index, own in enumerate(grouped):
+        weight = own["weight"]
+        _, out, into, *spots = weight.shape
+        inward, outward = (n * math.prod(spots) for n in (into, out))
+        wanted = 2 / inward if start == "he" else 2 / (inward + outward)
+        if start == "he" and index == len(grouped) - 1:
+            wanted = 1 / inward
+        tolerance = 6.0 * (2.0 / weight.numel()) ** 0.5
+        assert float(weight.square().mean()) == pytest.approx(wanted, rel=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"recipe": Recipe(augmentation=("crop",))}, "`augmentation` must have"),
+        (
+            {"arm": "fixup", "network": "residual", "depth": 8},
+            "must have its own `start`",
+        ),
+        ({"kink": math.nan}, "`kink` must be finite"),
+    ],
+)
+def test_recipes_that_do_not_fit_are_refused(wrong, message):
+    given = {"arm": "normrelu", "depth": 2, "recipe": Recipe(start="he"), **wrong}
+    with pytest.raises(ValueError, match=message):
+        Configuration(name="x", **given)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"schedule": (0.8, 0.4)},
+        {"decay": -1.0},
+        {"augmentation": ("turn",)},
+        {"start": "uniform"},
+    ],
+)
+def test_recipes_name_what_is_wrong_in_them(wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"^Recipe: .*`{name}`"):
+        Recipe(**wrong)
 
 
 def test_signals_are_means_over_pairs_and_entries():

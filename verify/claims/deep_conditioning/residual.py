@@ -53,7 +53,7 @@ def _trained(rival: str, item: str, title: str, name: str) -> Claim:
         uses=CLOSED,
         figure="normrelu_figure_4",
         assumptions=(
-            "residual networks, SGD with momentum, no augmentation, no decay",
+            "SGD with momentum; at the full scale no augmentation, no decay",
             "weights N(0, 1/fan in), the last of a block's smaller by the root of blocks",
             "rates chosen for each arm on examples held out",
         ),
