@@ -283,19 +283,23 @@ _INPUT_VAR, _INPUT_BIAS = 1.3, 0.2
 
 
 @lru_cache(maxsize=64)
-def _residual(name: str, p: float, q: float, skip: float, depth: int) -> Any:
+def _residual(
+    name: str, p: float, q: float, turn: float, skip: float, depth: int
+) -> Any:
     layer = kernels.Layer(subject(name), weight_var=1.7, bias_var=0.3, skip=skip)
-    x, network = _rows(p, q, 1.2), [layer] * depth
+    x, network = _rows(p, q, turn), [layer] * depth
     return kernels.nngp_ntk(x, network, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
 
 
 @lru_cache(maxsize=64)
-def _residual_states(name: str, p: float, q: float, skip: float, depth: int) -> Any:
+def _residual_states(
+    name: str, p: float, q: float, turn: float, skip: float, depth: int
+) -> Any:
     """K' = c^2 K + w E s s + b and T' = w E s s + b + T (w E s' s' + c^2)."""
     law = pairs.LAWS[name]
     with mpmath.workprec(BITS):
         w, b, c2 = mpmath.mpf(1.7), mpmath.mpf(0.3), mpmath.mpf(skip) ** 2
-        first = pairs.start(*_rows(p, q, 1.2))
+        first = pairs.start(*_rows(p, q, turn))
         k = [mpmath.mpf(_INPUT_VAR) * v + mpmath.mpf(_INPUT_BIAS) for v in first.k]
         t = list(k)
         for _ in range(depth):
@@ -310,15 +314,15 @@ def _residual_states(name: str, p: float, q: float, skip: float, depth: int) -> 
 
 
 def _predict_residual(
-    which: int, *, activation: str, squares: list[float], skip: float, depth: int
+    which: int, *, activation: str, squares: list[float], **rest: Any
 ) -> list[Any]:
-    return pairs.entries_of(_residual(activation, *squares, skip, depth)[which])
+    return pairs.entries_of(_residual(activation, *squares, **rest)[which])
 
 
 def _measure_residual(
-    which: int, *, activation: str, squares: list[float], skip: float, depth: int
+    which: int, *, activation: str, squares: list[float], **rest: Any
 ) -> list[Any]:
-    return pairs.entries(*_residual_states(activation, *squares, skip, depth)[which])
+    return pairs.entries(*_residual_states(activation, *squares, **rest)[which])
 
 
 def _wrong_residual(which: int, **case: Any) -> list[Any]:
@@ -333,11 +337,22 @@ NNGP_RESIDUAL = replace(
     title="Top-layer kernels with weight variances, bias variances and residual layers",
     statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2",
     assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
-    cases=grid(
-        activation=("relu", "erf", "gelu"),
-        squares=([2.0, 2.0], [0.5, 9.0]),
-        skip=(0.0, 0.6, 1.5),
-        depth=(1, 3),
+    cases=(
+        *grid(
+            activation=("relu", "erf", "gelu"),
+            squares=([2.0, 2.0], [0.5, 9.0]),
+            turn=(1.2,),
+            skip=(0.0, 0.6, 1.5),
+            depth=(1, 3),
+        ),
+        # Nearly parallel: what biases add turns rows of unequal lengths.
+        *grid(
+            activation=("relu", "erf"),
+            squares=([0.5, 9.0],),
+            turn=(0.02,),
+            skip=(0.6,),
+            depth=(1, 3),
+        ),
     ),
     larger_cases={},
     predict=partial(_predict_residual, 0),

@@ -4,9 +4,11 @@ No training: networks as they are drawn, with and without biases, against the cl
 form for wide ones. Measured by `empirical.networks`, which knows no closed form.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import mpmath
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -16,7 +18,7 @@ from empirical.identity_map import copier, images
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AtLeast, AtMost, Estimate, MeanEquals
+from verify.compare import AgreesTo, AtLeast, AtMost, Estimate, MeanEquals
 from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
@@ -165,6 +167,95 @@ DIFFERENCES = _claim(
     compare=MeanEquals(discrepancy=0.3),
     must_refute=_kept,
     uses=("id/bias-length",),
+)
+
+
+# --- differences of close images, to all digits -----------------------------------------
+
+_CLOSE_SIZE, _CLOSE_KERNEL, _CLOSE_BIASES = (4, 3), 3, (0.2, 0.1, 0.3)
+
+
+def _close(apart: float) -> tuple[Array, Array]:
+    """Two images of normal pixels that differ by a share of them."""
+    x, other = np.random.default_rng(82).standard_normal((2, *_CLOSE_SIZE))
+    return x, x + apart * other
+
+
+def _predict_close(*, apart: float) -> Array:
+    found = idm.wide_signals(
+        *_close(apart),
+        _CLOSE_KERNEL,
+        len(_CLOSE_BIASES),
+        weight_var=1.7,
+        bias_var=np.array(_CLOSE_BIASES),
+    )
+    return np.concatenate([found.lengths.ravel(), found.differences.ravel()])
+
+
+def _patched(values: Any) -> Any:
+    """Means over every pixel's 3 x 3 patch, zeros outside, of numbers of any kind."""
+    wide = np.pad(values, 1, constant_values=mpmath.mpf(0))
+    height, width = values.shape
+    parts = [wide[i : i + height, j : j + width] for i in range(3) for j in range(3)]
+    return sum(parts) / 9
+
+
+def _through(apart: float, relu: Callable[[Any, Any, Any], Any]) -> list[Any]:
+    """The three covariances by layer, 80 digits: squares of one, mean squares of u - v."""
+    with mpmath.workdps(80):
+        x, y = (np.vectorize(mpmath.mpf, otypes=[object])(v) for v in _close(apart))
+        squares, lengths, differences = [x * x, y * y, x * y], [], []
+        for layer, bias in enumerate(_CLOSE_BIASES):
+            if layer:
+                a, b, both = squares
+                squares = [
+                    a / 2,
+                    b / 2,
+                    np.vectorize(relu, otypes=[object])(a, b, both),
+                ]
+            given = mpmath.mpf(bias)
+            squares = [mpmath.mpf(1.7) * _patched(v) + given for v in squares]
+            a, b, both = squares
+            lengths += list(a.ravel())
+            differences += list(((a + b) / 2 - both).ravel())
+        return [*lengths, *differences]
+
+
+def _arc_cosine(a: Any, b: Any, both: Any) -> Any:
+    size = mpmath.sqrt(a * b)
+    angle = mpmath.acos(both / size)
+    return (
+        size
+        * (mpmath.sin(angle) + (mpmath.pi - angle) * mpmath.cos(angle))
+        / (2 * mpmath.pi)
+    )
+
+
+def _measure_close(*, apart: float) -> list[Any]:
+    return _through(apart, _arc_cosine)
+
+
+def _same_units(*, apart: float) -> list[Any]:
+    """Both images pass the same units, half of them."""
+    return _through(apart, lambda _a, _b, both: both / 2)
+
+
+CLOSE = Claim(
+    id="id/bias-close",
+    items=("Bias",),
+    title="What wide networks tell apart of two close images, to twelve digits",
+    statement=(
+        r"d_{l+1}=\tfrac{\sigma_w^2}2\overline{d_l-\tfrac{\sqrt{q_lq_l'}}\pi"
+        r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad|x-x'|\ge10^{-8}|x|"
+    ),
+    source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8)),
+    predict=_predict_close,
+    measure=_measure_close,
+    # The images themselves are rounded, not what is made of their differences.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_same_units,
 )
 
 
