@@ -348,8 +348,8 @@ NNGP_RESIDUAL = replace(
         # Nearly parallel: what biases add turns rows of unequal lengths.
         *grid(
             activation=("relu", "erf"),
-            squares=([0.5, 9.0],),
-            turn=(0.02,),
+            squares=([2.0, 2.1],),
+            turn=(0.001,),
             skip=(0.6,),
             depth=(1, 3),
         ),
