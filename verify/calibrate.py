@@ -119,11 +119,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     options.profile = Profile(options.profile)
     try:
-        entries = trained(ledger.select(options.claims))
+        entries = trained(ledger.select(options.claims), options.profile)
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
-    return command.interruptible(lambda: _written(entries, options), kept=KEPT)
+    work = _alike if options.alike else _written
+    return command.interruptible(lambda: work(entries, options), kept=KEPT)
 
 
 def _written(entries: Sequence[Entry], options: argparse.Namespace) -> int:
@@ -135,6 +136,23 @@ def _written(entries: Sequence[Entry], options: argparse.Namespace) -> int:
         options.output.write_text(text, encoding="utf-8")
         command.complain(f"written to {options.output}")
     return command.EXIT_GREEN if all(c.trusted for c in done) else command.EXIT_RED
+
+
+def _alike(entries: Sequence[Entry], options: argparse.Namespace) -> int:
+    """Say how often arms alike are told apart, of networks that have records."""
+    here = Place(paths.folder_of(options.profile, options.records))
+    generator, kept = np.random.default_rng(2026), True
+    for claim in (e.claim for e in entries):
+        draws = [measured_again(claim, options.profile, here)]
+        trial = trial_of(claim.compare, draws, options.trials, generator)
+        if trial is None:
+            continue
+        kept &= trial.chance >= BY_CHANCE
+        sys.stdout.write(
+            f"{claim.id}: {trial.decided} of {trial.trials} A/A trials decide, at the"
+            f" level {trial.level:g}; {trial.pool} networks\n"
+        )
+    return command.EXIT_GREEN if kept else command.EXIT_RED
 
 
 def calibrated(
@@ -281,6 +299,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--trials", type=command.positive, default=200, help="A/A trials (default: 200)"
+    )
+    parser.add_argument(
+        "--alike",
+        action="store_true",
+        help="A/A trials alone, on the networks of the records that there are",
     )
     parser.add_argument(
         "--output",

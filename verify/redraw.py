@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     options.profile = Profile(options.profile)
     try:
-        entries = trained(ledger.select(options.claims))
+        entries = trained(ledger.select(options.claims), options.profile)
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
@@ -51,8 +51,10 @@ def _redrawn(entries: Sequence[Entry], options: argparse.Namespace) -> int:
     return command.EXIT_RED if errors else command.EXIT_GREEN
 
 
-def trained(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return those that look at networks whose seeds can be moved.
+def trained(
+    entries: Sequence[Entry], profile: Profile = Profile.QUICK
+) -> tuple[Entry, ...]:
+    """Return those that look at networks whose seeds can be moved, in a profile.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def trained(entries: Sequence[Entry]) -> tuple[Entry, ...]:
         e
         for e in entries
         if e.claim.evidence is Evidence.TREND
-        and e.claim.cases
+        and e.claim.cases_for(profile)
         and e.claim.runs is not None
     )
     if not found:

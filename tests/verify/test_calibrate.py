@@ -11,9 +11,9 @@ import pytest
 from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
-from verify import calibrate, ledger
+from verify import calibrate, ledger, paths
 from verify.alike import trial_of
-from verify.claim import Claim, Evidence, Source
+from verify.claim import Claim, Evidence, Profile, Source
 from verify.compare import (
     AtLeast,
     Contrast,
@@ -22,6 +22,7 @@ from verify.compare import (
     SignedRankTest,
     SignTest,
 )
+from verify.paths import Place
 from verify.trained import NotLearnt, Trainer
 
 
@@ -154,6 +155,19 @@ def test_what_a_claim_withstands_and_refuses_is_said(
     assert code == 0
     assert (cells(page)["slow"], cells(page)["shuffled"]) == ("refused", "(holds)")
     assert "- *shuffled* (of the norm alone): `dc/toy`" in page
+
+
+def test_arms_alike_are_tried_on_the_networks_that_have_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = Place(paths.folder_of(Profile.QUICK, tmp_path))
+    (run,) = runs()
+    run.path(here).parent.mkdir(parents=True)
+    learn(run.configuration(here), CPU).write(run.path(here))
+    entry = ledger.Entry(module=__name__, claim=CLAIM)
+    monkeypatch.setattr(calibrate.ledger, "select", lambda _names: (entry,))
+    assert calibrate.main(["--alike", "--records", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("dc/toy: ")
 
 
 def test_unknown_faults_are_refused() -> None:
