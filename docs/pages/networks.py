@@ -299,6 +299,7 @@ def normrelu(depths: Sequence[int], folder: Path) -> Rows:
 def residual(folder: Path) -> Rows:
     """Return rates and accuracies of residual networks by arm and depth."""
     lines = _lines("residual", (20, 32), RESIDUAL)
+    lines += _lines("residual", (110,), ("normrelu", "batch"))
 
     found = (
         extent(_percent(split, -1), centre=True, digits=0)
