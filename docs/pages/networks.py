@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from empirical.mmd_init.experiments import REACHED
+from empirical.normrelu.ending import FITTED, epochs_to
 from empirical.normrelu.experiments import RESIDUAL
 from empirical.testbed.records import Draws, RunRecord
 from verify.figures.mmd_init import reference
@@ -282,13 +283,19 @@ def _accuracy(split: str, epoch: int) -> Column:
     return mean(_percent(split, epoch), digits=0)
 
 
+def _fitted(_record: RunRecord, draws: Draws) -> str:
+    """Show the median of the epochs until training examples are fitted, if half are."""
+    middle = np.median(epochs_to(draws.series("train_accuracy"), FITTED))
+    return f"{middle:g}" if np.isfinite(middle) else "never"
+
+
 def normrelu(depths: Sequence[int], folder: Path) -> Rows:
     """Return rates, accuracies and conditioning by arm and depth."""
     lines = _lines("depth", depths, _DENSE)
     columns = (
         *(fact("rate"), fact("stable")),
         *(_accuracy("train_accuracy", 1), _accuracy("train_accuracy", -1)),
-        _accuracy("test_accuracy", -1),
+        *(_accuracy("test_accuracy", -1), _fitted),
         # Below the readout: the last hidden layer's.
         start_and_end("cosines", -1, digits=2),
         *(start_and_end(of, digits=1) for of in ("condition", "top_condition")),

@@ -147,7 +147,7 @@ def _size(folder: Path) -> int:
 
 _NORMRELU = (
     *("arm", "hidden layers", "rate chosen", "largest stable"),
-    *("fit after one epoch", "fit at the end", "test"),
+    *("fit after one epoch", "fit at the end", "test", "epochs to fit 90 %"),
     *("cosine, start / end", "tangent kernel", "top layer's kernel"),
 )
 """Of kernels, log10 of condition numbers at the start and at the end."""
