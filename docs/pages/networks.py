@@ -17,9 +17,10 @@ from scipy import stats
 
 from empirical.mmd_init.experiments import REACHED
 from empirical.normrelu.ending import FITTED, epochs_to
-from empirical.normrelu.experiments import RESIDUAL
+from empirical.normrelu.experiments import DENSE, RESIDUAL
 from empirical.testbed.records import Draws, RunRecord
 from verify.figures.mmd_init import reference
+from verify.figures.normrelu import LABELS
 
 Array = npt.NDArray[np.float64]
 Rows = list[list[str]]
@@ -256,20 +257,9 @@ def extents_by_depth(folder: Path) -> Rows:
 # --- NormReLU and its rivals ----------------------------------------------------------
 
 
-_ARMS = {
-    "normrelu": "NormReLU",
-    "selu": "SELU",
-    "relu": "ReLU",
-    "batch": "BatchNorm",
-    "layer": "LayerNorm",
-    "fixup": "Fixup",
-}
-_DENSE = tuple(arm for arm in _ARMS if arm != "fixup")
-
-
 def _lines(network: str, depths: Sequence[int], arms: Sequence[str]) -> list[Line]:
     return [
-        Line((_ARMS[arm], str(depth)), f"{arm}-{network}-{depth}")
+        Line((LABELS[arm], str(depth)), f"{arm}-{network}-{depth}")
         for depth, arm in product(depths, arms)
     ]
 
@@ -291,7 +281,7 @@ def _fitted(_record: RunRecord, draws: Draws) -> str:
 
 def normrelu(depths: Sequence[int], folder: Path) -> Rows:
     """Return rates, accuracies and conditioning by arm and depth."""
-    lines = _lines("depth", depths, _DENSE)
+    lines = _lines("depth", depths, DENSE)
     columns = (
         *(fact("rate"), fact("stable")),
         *(_accuracy("train_accuracy", 1), _accuracy("train_accuracy", -1)),
@@ -307,7 +297,6 @@ def residual(folder: Path) -> Rows:
     """Return rates and accuracies of residual networks by arm and depth."""
     lines = _lines("residual", (20, 32), RESIDUAL)
     lines += _lines("residual", (110,), ("normrelu", "batch"))
-
     found = (
         extent(_percent(split, -1), centre=True, digits=0)
         for split in ("train_accuracy", "test_accuracy")
