@@ -122,14 +122,13 @@ def describe(claim: "Claim") -> str:
         return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
     kind = claim.evidence
     caught, words = functions.control(claim)
-    larger = "" if claim.cases else " --profile full"
     lines += [
         f"  evidence: {kind.value}; holds means: {kind.meaning}",
         f"  expected: {claim.expected.value}",
         f"  refuted if: {claim.compare.criterion()}",
         f"  {caught}: {words}",
         *(f"  {name}: {place}" for name, place in functions.places(claim).items()),
-        f"  run only this: python -m verify run {claim.id}{larger}",
+        f"  run only this: {functions.again(claim)}",
         "",
     ]
     return "\n".join(lines)

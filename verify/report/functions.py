@@ -47,6 +47,12 @@ def _share(part: int, whole: int) -> str:
     return {1: "the only case", 2: "both cases"}.get(whole, f"all {whole} cases")
 
 
+def again(claim: Claim) -> str:
+    """Return the command that runs a claim, in the first profile that has cases of it."""
+    larger = "" if claim.cases else next(iter(claim.larger_cases), "")
+    return f"python -m verify run {claim.id}{larger and f' --profile {larger}'}"
+
+
 def places(claim: Claim) -> dict[str, str]:
     """Return the functions of a claim with the file and line of each."""
     found: dict[str, str] = {}

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from verify import records, references
 from verify.records import CaseRecord
+from verify.report import functions
 from verify.report.numbers import as_fields, worst_entry
 from verify.report.rows import Row
 
@@ -49,7 +50,7 @@ def as_mapping(row: Row) -> dict[str, Any]:
         "uses": claim.uses,
         "finding": claim.finding,
         "open_reason": claim.open_reason,
-        "command": f"python -m verify run {claim.id}",
+        "command": functions.again(claim),
         "predicted": None,
         "predicted_digits": None,
         "measured": None,

@@ -43,6 +43,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     filters: dict[str, Callable[..., Any]] = {
+        "again": functions.again,
         "anchor": markup.anchor,
         "arguments": markup.arguments,
         "cited": references.short_citation,
