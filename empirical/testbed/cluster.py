@@ -230,7 +230,7 @@ class Cluster:
         text = f"the process that ran it died, {self._starts[key]} times"
         code = None
         if self._crew is not None:
-            code = self._crew.exit_of(error.last_worker.address)
+            code = self._crew.exit_of(error.last_worker)
         if code is None:
             return text
         if code < 0:

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 from distributed import Nanny, Scheduler
+from distributed.scheduler import WorkerState
 from distributed.utils import LoopRunner
 
 from empirical.testbed.signals import SIGNALS
@@ -46,8 +47,8 @@ class _Nanny(Nanny):
 
     def _on_worker_exit_sync(self, exitcode: int) -> None:
         self.last = exitcode
-        if self.worker_address is not None:
-            self.exits[self.worker_address] = exitcode
+        # One that dies as soon as the scheduler has it hasn't told its nanny where it is.
+        self.exits[self.worker_address or self.address] = exitcode
         super()._on_worker_exit_sync(exitcode)
 
 
@@ -99,13 +100,17 @@ class Crew:
         """Start the scheduler; workers come by and by."""
         self.address: str = self._runner.run_sync(self._open, deaths)
 
-    def exit_of(self, worker: str, patience: float = 5.0) -> int | None:
+    def exit_of(self, worker: WorkerState, patience: float = 5.0) -> int | None:
         """Return how a worker's process ended; None if its nanny never says."""
         # A broken connection tells the scheduler of a death before the nanny hears of it.
         end = time.monotonic() + patience
-        while worker not in self.exits and time.monotonic() < end:
+        while True:
+            for address in (worker.address, worker.nanny):
+                if address in self.exits:
+                    return self.exits[address]
+            if time.monotonic() > end:
+                return None
             time.sleep(0.02)
-        return self.exits.get(worker)
 
     async def _open(self, deaths: int) -> str:
         self._scheduler = scheduler = await Scheduler(

@@ -14,6 +14,7 @@ import engine_tasks as jobs
 import psutil
 import pytest
 from distributed import Client
+from distributed.nanny import WorkerProcess
 
 from empirical.testbed.cluster import TOPIC
 from empirical.testbed.engine import Engine
@@ -244,6 +245,16 @@ def test_a_task_that_kills_every_worker_is_an_error(pair):
     assert "2 times" in deadly.error
     assert "SIGKILL" in deadly.error
     assert set(ends(results).values()) == {End.DONE}
+
+
+def test_a_death_before_the_nanny_knows_its_worker_is_told(monkeypatch):
+    """A worker has work from the scheduler before its nanny has heard its address."""
+    monkeypatch.setattr(WorkerProcess, "_init_msg_interval", 3.0)
+    with Engine(workers=2, deaths=2) as engine:
+        tasks = [Task(f"add {i}", jobs.add, (i, 1)) for i in range(3)]
+        deadly = run(engine, Task("deadly", jobs.die), *tasks)["deadly"]
+    assert deadly.end is End.DIED
+    assert "2 times; the last one was killed by SIGKILL" in deadly.error
 
 
 def test_a_worker_killed_between_tasks_is_replaced(pair):
@@ -704,7 +715,7 @@ def test_a_scheduler_that_is_not_there_is_an_error():
 def test_twenty_kills_lose_nothing(tmp_path):
     tasks = [
         Task(f"t{i}", jobs.log_and_sleep, (str(tmp_path), f"t{i}", 1.0))
-        for i in range(40)
+        for i in range(60)
     ]
     moments = random.Random(1)
     over = threading.Event()
