@@ -10,9 +10,10 @@ from typing import Any
 import mpmath
 import numpy as np
 import numpy.typing as npt
+from matplotlib.figure import Figure
 
 from theory import activations as act
-from theory import phase
+from theory import phase, plots
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.compare import AgreesTo
@@ -141,4 +142,129 @@ ZERO = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_zero,
     uses=("dc/D.0-edge",),
+)
+
+
+# --- the picture ------------------------------------------------------------------------
+
+_WINDOWS = {
+    "erf": ((0.0, 4.0), (0.0, 0.5)),
+    "relu": ((0.5, 3.0), (0.0, 0.4)),
+    "sin": ((0.2, 3.0), (0.0, 0.5)),
+}
+_CELLS = 24
+_SHOWN = ((2, 2), (20, 3), (3, 21), (12, 4), (7, 19))
+"""Cells that are measured: indices of bias and weight variances."""
+_PHASES = ("ordered", "chaotic", "divergent")
+_ALONG = (0.1, 0.4, 0.7)
+"""Where on each drawn part of the edge a point is measured, as a share of its points."""
+
+
+@lru_cache(maxsize=8)
+def _picture(name: str) -> Any:
+    axes = Figure().subplots()
+    return plots.phase_diagram(
+        act.CATALOGUE[name], *_WINDOWS[name], points=_CELLS, ax=axes
+    )
+
+
+def _edge_points(name: str) -> list[tuple[float, float]]:
+    """Return points of the lines that are drawn for the edge: their variances."""
+    found = list[tuple[float, float]]()
+    for line in _picture(name).lines:
+        w, b = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        # The window shows what is at most half as large again.
+        inside = np.flatnonzero((w <= _WINDOWS[name][0][1]) & (b <= 0.5))
+        for share in _ALONG:
+            at = inside[int(share * inside.size)]
+            found.append((float(w[at]), float(b[at])))
+    return found
+
+
+def _named(name: str) -> list[tuple[str, float, float]]:
+    """Return the phases that are written, and the variances of the place of each."""
+    (left, right), (low, high) = _WINDOWS[name]
+    return [
+        (text.get_text(), left + x * (right - left), low + y * (high - low))
+        for text in _picture(name).texts
+        for x, y in [text.get_position()]
+    ]
+
+
+def _predict_picture(*, activation: str) -> list[float]:
+    """Layers of depth scale in some cells, the edge's weights, and the phases' names."""
+    image = _picture(activation).images[0]
+    cells = np.ma.filled(image.get_array(), -1.0)
+    return [
+        *(float(cells[cell]) for cell in _SHOWN),
+        *image.get_extent(),
+        *(w for w, _ in _edge_points(activation)),
+        *(float(_PHASES.index(phase)) for phase, _, _ in _named(activation)),
+    ]
+
+
+def _state(law: Any, w: Any, b: Any) -> tuple[float, Any]:
+    """Return the phase of a network, as its place in `_PHASES`, and its depth scale."""
+    # Whether variances settle: a map below the diagonal at some large variance.
+    if w * law.one(mpmath.mpf(10) ** 8)[0] + b >= mpmath.mpf(10) ** 8:
+        return 2.0, mpmath.mpf(-1)
+    q = _settled(lambda q: w * law.one(q)[0] + b, 1)
+    slope, chaotic = w * law.one(q)[1], False
+    if slope > 1:
+        chaotic = True
+        c = 1 - _settled(lambda d: 1 - (w * law.two(q, q, q * (1 - d))[0] + b) / q, 0.5)
+        slope = w * law.two(q, q, q * c)[1]
+    layers = -1 / mpmath.log(abs(slope)) if slope else mpmath.mpf(0)
+    return float(chaotic), min(max(layers, mpmath.mpf(1)), mpmath.mpf(100))
+
+
+def _edge_weight(law: Any, b: Any, near: Any) -> Any:
+    """Return the weight variance with slope one for a bias variance, near a given one."""
+    if b == 0:
+        return 1 / law.one(mpmath.mpf(10) ** -40)[1]
+
+    def excess(w: Any) -> Any:
+        return w * law.one(_settled(lambda q: w * law.one(q)[0] + b, 1))[1] - 1
+
+    return mpmath.findroot(excess, (near, near * mpmath.mpf("1.001")), tol=1e-30)
+
+
+def _measure_picture(*, activation: str) -> list[Any]:
+    law, out = pairs.LAWS[activation], list[Any]()
+    (left, right), (low, high) = _WINDOWS[activation]
+    with mpmath.workdps(_DIGITS):
+        for i, j in _SHOWN:
+            w = left + (right - left) * (j + mpmath.mpf(1) / 2) / _CELLS
+            b = low + (high - low) * (i + mpmath.mpf(1) / 2) / _CELLS
+            out.append(_state(law, w, b)[1])
+        out += [left, right, low, high]
+        for w, b in _edge_points(activation):
+            out.append(_edge_weight(law, mpmath.mpf(b), mpmath.mpf(w)))
+        for _, w, b in _named(activation):
+            out.append(_state(law, mpmath.mpf(w), mpmath.mpf(b))[0])
+    return out
+
+
+def _wrong_picture(*, activation: str) -> list[float]:
+    """Weight variances along the rows, and bias variances along the columns."""
+    cells = np.ma.filled(_picture(activation).images[0].get_array(), -1.0).T
+    right = _predict_picture(activation=activation)
+    return [*(float(cells[cell]) for cell in _SHOWN), *right[len(_SHOWN) :]]
+
+
+PICTURE = Claim(
+    id="dc/D.0-drawn",
+    items=("D.0", "Thm3.10"),
+    title="The drawn phase diagram: depth scales, the edge and the names of phases",
+    statement=r"\xi_c = -1 / \log \chi_c, \quad \chi_1 = 1",
+    assumptions=_ASSUMPTIONS,
+    source=_SOURCE,
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=tuple(_WINDOWS)),
+    predict=_predict_picture,
+    measure=_measure_picture,
+    # What a diagram promises for its cells.
+    compare=AgreesTo(relative=1e-4, absolute=1e-12),
+    must_refute=_wrong_picture,
+    uses=("dc/D.0-phase-grid", "dc/D.0-edge-curve"),
 )

@@ -1,0 +1,132 @@
+"""Pictures of `theory.plots`: the numbers behind their curves and heat maps."""
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+from theory import activations as act
+from theory import plots
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning import _pairs as pairs
+from verify.claims.deep_conditioning._subjects import KEY
+from verify.compare import AgreesTo
+
+Array = npt.NDArray[np.float64]
+
+_POINTS = 9
+_DEPTHS = (1, 3, 8)
+_DIGITS = 50
+
+# --- curves -----------------------------------------------------------------------------
+
+
+def _axes() -> Any:
+    return Figure().subplots()
+
+
+def _drawn(activation: str, depths: tuple[int, ...]) -> list[Any]:
+    """Return the ordinates of every curve, of the dual's picture and of the depths'."""
+    a = act.CATALOGUE[activation].normalized()
+    lines = [
+        *plots.dual(a, ax=_axes(), points=_POINTS).lines,
+        *plots.depth_map(a, depths, ax=_axes(), points=_POINTS).lines,
+    ]
+    return [float(y) for line in lines for y in np.asarray(line.get_ydata())]
+
+
+def _predict_curves(*, activation: str) -> list[Any]:
+    return _drawn(activation, _DEPTHS)
+
+
+def _measure_curves(*, activation: str) -> list[Any]:
+    """The normalised dual, the diagonal, and the dual's iterates, at nine correlations."""
+    law = pairs.LAWS[activation]
+    with mpmath.workdps(_DIGITS):
+        one = mpmath.mpf(1)
+        mean = law.mean(one) ** 2
+        spread = law.one(one)[0] - mean
+        rho = [mpmath.mpf(k) / 4 - 1 for k in range(_POINTS)]
+
+        def dual(r: Any) -> Any:
+            return (law.two(one, one, r)[0] - mean) / spread
+
+        found, layers, values = [*map(dual, rho), *rho], 0, rho
+        for depth in _DEPTHS:
+            for _ in range(depth - layers):
+                values = [dual(r) for r in values]
+            found, layers = [*found, *values], depth
+        return found
+
+
+def _wrong_curves(*, activation: str) -> list[Any]:
+    """Curves of one layer more than their labels say."""
+    return _drawn(activation, tuple(depth + 1 for depth in _DEPTHS))
+
+
+CURVES = Claim(
+    id="dc/defC.1-drawn",
+    items=("DefC.1", "D.0"),
+    title="Drawn duals and depth maps: each curve is the function that its label names",
+    statement=r"\hat\sigma(\rho),\quad"
+    r" \hat\sigma^{(L)}(\rho) = \hat\sigma(\hat\sigma(\cdots\hat\sigma(\rho)))",
+    assumptions=("normalised activation",),
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(activation=("relu", "erf", "gelu")),
+    predict=_predict_curves,
+    measure=_measure_curves,
+    # The functions' 1e-12 relative to one, which a correlation is at most.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_wrong_curves,
+    uses=("dc/defC.1",),
+)
+
+# --- heat maps --------------------------------------------------------------------------
+
+_MATRICES = ((1.0, -0.25, 0.5), (0.0, 2.0, -3.0)), ((0.5, 0.25),)
+
+
+def _predict_heat() -> list[float]:
+    """What each heat map holds at every cell, and where its colours end."""
+    found = list[float]()
+    for matrix in _MATRICES:
+        image = plots.kernel(matrix, ax=_axes()).images[0]
+        found += [*np.asarray(image.get_array()).ravel().tolist(), *image.get_clim()]
+    return found
+
+
+def _measure_heat() -> list[float]:
+    found = list[float]()
+    for matrix in _MATRICES:
+        entries = [entry for row in matrix for entry in row]
+        largest = max(abs(entry) for entry in entries)
+        found += [*entries, -largest, largest]
+    return found
+
+
+def _wrong_heat() -> list[float]:
+    """Colours that end at the smallest and the largest entry."""
+    found = list[float]()
+    for matrix in _MATRICES:
+        entries = [entry for row in matrix for entry in row]
+        found += [*entries, min(entries), max(entries)]
+    return found
+
+
+HEAT = Claim(
+    id="dc/eq1-drawn",
+    items=("Eq1",),
+    title="Drawn kernels: every cell is an entry, and white is zero",
+    statement=r"K_{ij} \in [-\max_{kl} |K_{kl}|,\ \max_{kl} |K_{kl}|]",
+    assumptions=("a finite real matrix",),
+    source=Source(KEY, "Equation 1"),
+    evidence=Evidence.NUMERIC,
+    cases=({},),
+    predict=_predict_heat,
+    measure=_measure_heat,
+    compare=AgreesTo(absolute=1e-15),
+    must_refute=_wrong_heat,
+)
