@@ -169,8 +169,6 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     )
     made: list[Configuration] = []
     for kind, depths, bias, recipe in arms:
-        # Where there are both, the deepest with biases.
-        starts = s.biased[-1:] * bias if s.biased else s.detailed
         for layers in depths:
             figures = (3, 4, 35, 36, 19, 22, 23)
             wanted = (*_SEEN, "change", "probes", "upper")
@@ -183,7 +181,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
                     figures=figures,
                     network=_cnn(s, layers, bias=bias),
                     recipe=slowly if kind == "biased" and layers > 10 else recipe,
-                    seeds=s.starts if layers in starts else s.seeds,
+                    seeds=s.starts if layers in s.detailed else s.curve_seeds,
                     measurements=wanted,
                 )
             )
@@ -295,11 +293,11 @@ def _shapes(s: Sizes) -> list[Configuration]:
 
 
 def _seeds(network: Copier, s: Sizes) -> tuple[int, ...]:
-    """Return one seed for the largest networks, more for those that differ most."""
+    """Return three seeds for the largest networks, more for those that differ most."""
     kernel = network.kernel if isinstance(network, Convolutional) else 1
     if kernel > 15 or max(network.units) >= 128:
-        return s.seeds[:1]
-    return s.starts if network.layers > 8 else s.seeds
+        return s.seeds
+    return s.starts if network.layers > 8 else s.shape_seeds
 
 
 def _procedures(s: Sizes) -> list[Configuration]:
@@ -366,7 +364,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
             network=_cnn(s, layers),
             recipe=s.recipe,
             labels=(labels,),
-            seeds=s.seeds[:1],
+            seeds=s.set_seeds,
             measurements=_SEEN,
         )
         for labels in ((7, 3), (7, 3, 1))
@@ -391,7 +389,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
             recipe=s.recipe,
             data=s.colour,
             labels=labels,
-            seeds=s.seeds[:2],
+            seeds=s.colour_seeds if name.startswith("colour-cnn") else s.seeds[:2],
             measurements=_SEEN,
         )
         for name, network in networks.items()

@@ -25,7 +25,9 @@ class Sizes:
     """Sizes of the figures' experiments at a scale.
 
     Networks that are looked into, `detailed` ones and fully connected, have the seeds
-    `starts`, others `seeds`. With biases more than ten layers take `slow` updates.
+    `starts`, others `seeds`; the depth curves `curve_seeds` of other depths, networks of
+    other image sizes, kernels and channels `shape_seeds` unless they are large, those of
+    sets of images `set_seeds`, convolutional ones of colour images `colour_seeds`. With biases more than ten layers take `slow` updates.
     """
 
     size: int
@@ -36,6 +38,10 @@ class Sizes:
     seeds: tuple[int, ...]
     curve: Recipe
     starts: tuple[int, ...]
+    curve_seeds: tuple[int, ...]
+    shape_seeds: tuple[int, ...]
+    set_seeds: tuple[int, ...]
+    colour_seeds: tuple[int, ...]
     depths: tuple[int, ...]
     biased: tuple[int, ...]
     rescaled: tuple[int, ...]
@@ -84,6 +90,10 @@ _SMALL = Sizes(
     seeds=(0, 1, 2),
     curve=SHORT,
     starts=(10, 11, 12, 13, 14),
+    curve_seeds=(0, 1, 2),
+    shape_seeds=(0, 1, 2),
+    set_seeds=(0,),
+    colour_seeds=(0, 1),
     depths=(1, 3, 5, 8, 12, 20),
     # With biases the deep ones need more updates than there is time for.
     biased=(),
@@ -126,8 +136,12 @@ _FULL = replace(
     curve=replace(SHORT, steps=2000, floor=1e-9, patience=200),
     slow=5000,
     starts=(0, 1, 2, 3, 4),
-    depths=(1, 3, 5, 7, 13, 20),
-    biased=(1, 3, 5, 7, 13, 20),
+    curve_seeds=(0, 1, 2, 3, 4),
+    shape_seeds=(0, 1, 2, 3, 4),
+    set_seeds=(0, 1, 2, 3, 4),
+    colour_seeds=(0, 1, 2, 3, 4),
+    depths=(1, 3, 5, 7, 10, 13, 20),
+    biased=(1, 3, 5, 7, 10, 13, 20),
     rescaled=(20,),
     channels=32,
     detailed=(5, 20),
@@ -158,6 +172,10 @@ _PAPER = replace(
     recipe=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
     curve=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
     starts=(0, 1, 2),
+    curve_seeds=(0, 1, 2),
+    shape_seeds=(0, 1, 2),
+    set_seeds=(0,),
+    colour_seeds=(0, 1),
     printed=replace(_LONG, release=0.95, limit=100_000),
     many=replace(_SMALL.many, steps=200_000, batch=128, check=500),
     examples=60_000,
