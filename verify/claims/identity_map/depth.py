@@ -8,10 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from verify.claim import Claim, Evidence, Source
 from verify.claims._predictors import stated, unmet
 from verify.claims.identity_map._runs import (
-    KEY,
     NETWORKS,
     Array,
     between,
@@ -356,23 +354,4 @@ SMALLER = effect(
     **stated(0.05),
     version=3,
     figure="identity_figure_6",
-)
-
-SCALED = Claim(
-    id="id/Fig6-resized",
-    items=("Fig6", "Fig20"),
-    title=(
-        "The identity of a five-layer CNN transfers to upscaled images, less to"
-        " downscaled"
-    ),
-    statement=(
-        r"\overline{\cos}(f(x),x),\text{ resized: at twice the size}-\text{at half}"
-        r"\ge 0.05"
-    ),
-    source=Source(KEY, "Figures 6 and 20"),
-    evidence=Evidence.TREND,
-    open_reason=(
-        "needs more networks: it is 0.03 +- 0.25 of five at 14 x 14, without biases, and"
-        " 0.05 +- 0.03 of three at 28 x 28, with"
-    ),
 )

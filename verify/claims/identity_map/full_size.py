@@ -14,25 +14,32 @@ from verify.claims.identity_map._runs import (
     contrast,
     curve,
     effect,
+    fitted,
     looks,
     named,
+    orthogonal,
     probe,
+    run,
 )
+from verify.claims.identity_map.depth import by_size
 from verify.compare import Contrast
-from verify.trained import Run
+from verify.trained import NotLearnt, Run
 
 FULL = grid(scale=("full",))
 ASSUMPTIONS = (
     "28 x 28, 32 channels, gradients clipped at 0.5; 20 layers with biases 5,000 updates",
     "others 2,000; the paper: 128 channels, two million updates, not clipped",
 )
+PLAIN = (
+    "28 x 28, 32 channels unless said, no biases, 2,000 updates, gradients clipped at 0.5",
+    "gradients rescaled on the plateau; the paper: 128 channels, two million updates",
+)
 
 
 def _full(claim: Any, *args: Any, **parts: Any) -> Claim:
     cases = parts.pop("larger", FULL)
-    return claim(
-        *args, cases=(), larger_cases={"full": cases}, assumptions=ASSUMPTIONS, **parts
-    )
+    parts.setdefault("assumptions", ASSUMPTIONS)
+    return claim(*args, cases=(), larger_cases={"full": cases}, **parts)
 
 
 def biased(layers: int) -> Any:
@@ -93,6 +100,22 @@ BIASES = _full(
     ),
 )
 
+RESCALED = _full(
+    contrast,
+    "id/bias-not-rescaling",
+    orthogonal("constant"),
+    named("rescaled-depth-20"),
+    plain(20),
+    items=("Bias",),
+    title="The constant map is due to biases, not to rescaled gradients on the plateau",
+    statement=(
+        r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 20\text{ layers, rescaled}:\ "
+        r"\text{with}-\text{without biases}\ge 0.2"
+    ),
+    where="Section 3.2 and appendix H.1",
+    **stated(0.2),
+)
+
 # --- depth ------------------------------------------------------------------------------
 
 CONSTANT = _full(
@@ -138,3 +161,194 @@ IDENTITY = _full(
         " depends on the test images."
     ),
 )
+
+
+def _learned_by_ten(*, scale: str) -> Contrast:
+    """Identity on digits of ten layers, with biases or without: the arm with more."""
+    found, missing = list[Array](), list[str]()
+    for arm in (biased, plain):
+        try:
+            found.append(probe("digits", "identity")(arm(10)(scale), scale))
+        except NotLearnt as error:
+            missing.append(str(error))
+    if not found:
+        raise NotLearnt("; ".join(missing))
+    return Contrast.alone(max(found, key=lambda each: float(each.mean())))
+
+
+TEN = _full(
+    effect,
+    id="id/identity-ten",
+    items=("Identity5",),
+    title="CNNs of up to 10 layers can learn the identity",
+    statement=r"\overline{\cos}(f(x),x)\ge0.9\text{ on digits, }10\text{ layers}",
+    where="the abstract",
+    runs=looks(biased(10), plain(10)),
+    paired=True,
+    measure=_learned_by_ten,
+    **stated(0.9, wrong=(None, 0.2)),
+)
+
+
+def _thirteen(*, scale: str, field: str) -> Contrast:
+    return Contrast.alone(probe("digits", field)("biased-depth-13", scale))
+
+
+def _look_at_thirteen(*, scale: str, field: str) -> tuple[Run, ...]:
+    return looks(biased(13))(scale=scale)
+
+
+def _at_most(*, scale: str, field: str) -> Limits:
+    return None, 0.9
+
+
+def _learned(*, scale: str, field: str) -> Limits:
+    """Networks that are the identity, or the constant."""
+    return 0.9, None
+
+
+NEITHER = _full(
+    effect,
+    id="id/Fig3-neither",
+    items=("Edges", "Fig3"),
+    title="CNNs of intermediate depth learn neither the identity nor the constant map",
+    statement=(
+        r"\overline{\cos}(f(x),x)\le0.9,\ \overline{\cos}(f(x),\hat x)\le0.9"
+        r"\text{ on digits, }13\text{ layers}"
+    ),
+    where="Section 3.2",
+    larger=grid(scale=("full",), field=("identity", "constant")),
+    runs=_look_at_thirteen,
+    paired=True,
+    measure=_thirteen,
+    predict=_at_most,
+    must_refute=_learned,
+)
+
+
+def _last_ten(name: str, scale: str) -> Array:
+    """Constant made from unseen images by the last ten layers."""
+    return fitted(name, scale).series("upper/constant")[:, -1, -1]
+
+
+BREAK = _full(
+    contrast,
+    "id/Fig22-break",
+    _last_ten,
+    biased(20),
+    biased(13),
+    items=("Break",),
+    title=(
+        "The last layers draw the digit in networks of 15 or more layers, not in"
+        " shallower ones"
+    ),
+    statement=(
+        r"\cos(f_{\text{last }10}(x),\hat x):\ 20\text{ layers}-13\text{ layers}\ge 0.2"
+    ),
+    where="Appendix H.2",
+    **stated(0.2, wrong=(1.5, None)),
+)
+
+# --- sizes, kernels, channels -------------------------------------------------------------
+
+
+def _resized(*, scale: str) -> Contrast:
+    """Identity of images resized to twice the size, and to half."""
+    means, sizes, side = by_size(scale, biased(5)(scale), "resized/identity")
+    return Contrast(means[:, sizes.index(2 * side)], means[:, sizes.index(side // 2)])
+
+
+SCALED = _full(
+    effect,
+    id="id/Fig6-resized",
+    items=("Fig6", "Fig20"),
+    title=(
+        "The identity of a five-layer CNN transfers to upscaled images, less to"
+        " downscaled"
+    ),
+    statement=(
+        r"\overline{\cos}(f(x),x),\text{ resized: at twice the size}-\text{at half}"
+        r"\ge 0.05"
+    ),
+    where="Figures 6 and 20",
+    runs=looks(biased(5)),
+    paired=True,
+    measure=_resized,
+    **stated(0.05),
+)
+
+THREE_CHANNELS = _full(
+    contrast,
+    "id/Fig10-three",
+    curve("identity"),
+    plain(5),
+    named("channels-3-depth-5"),
+    items=("Fig10", "Fig27", "Fig30", "ThreeChannels"),
+    title=(
+        "CNNs of three channels lose the identity, and not because they fit the"
+        " image worse"
+    ),
+    statement=r"\overline{\cos}(f(x),x),\ 5\text{ layers}:\ 32-3\text{ channels}\ge 0.05",
+    where="Section 3.3, Figures 10, 27 and 28",
+    assumptions=PLAIN,
+    **stated(0.05),
+    figure="identity_figure_10",
+)
+
+KERNEL_ERROR = _full(
+    contrast,
+    "id/Fig25",
+    curve("constant_mse"),
+    plain(5),
+    named("kernel-29-depth-5"),
+    items=("Fig25", "Fig26"),
+    title=(
+        "Larger kernels bring outputs closer to the constant map in mean squared error"
+    ),
+    statement=(
+        r"\overline{\mathrm{MSE}}(f(x),\hat x):\ \text{kernel }5-\text{kernel }29\ge 0.1"
+    ),
+    where="Figures 25 and 26",
+    assumptions=PLAIN,
+    **stated(0.1),
+    version=3,
+    figure="identity_figure_25",
+)
+
+# --- several images -----------------------------------------------------------------------
+
+
+def _is_trained(name: str) -> bool:
+    return name.startswith("train ")
+
+
+def _explained(name: str, scale: str) -> Array:
+    """Share of the output that mixtures of the training images make, on unseen images."""
+    record = run(name, scale)
+    images = record.fact("predictions/images")
+    unseen = [k for k, each in enumerate(images) if not _is_trained(each["name"])]
+    return fitted(name, scale).series("predictions/explained")[:, unseen].mean(axis=1)
+
+
+def _mixtures(count: int, figure: int) -> Claim:
+    words = {2: "two", 3: "three"}[count]
+    return _full(
+        contrast,
+        f"id/Fig{figure}",
+        _explained,
+        named(f"images-{count}-depth-14"),
+        named(f"images-{count}-depth-5"),
+        items=(f"Fig{figure}",),
+        title=f"Deep networks trained on {words} images output mixtures of them",
+        statement=(
+            r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"
+            r"\ 14-5\text{ layers}\ge 0.1"
+        ),
+        where=f"Figure {figure}",
+        assumptions=PLAIN,
+        **stated(0.1),
+        version=4,
+    )
+
+
+TWO, THREE = _mixtures(2, 38), _mixtures(3, 39)

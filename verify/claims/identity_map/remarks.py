@@ -377,37 +377,6 @@ UNTRAINED = (
         " 0.59 trained and 0.55 untrained, undecided",
     ),
     _open(
-        "id/Fig3-neither",
-        ("Edges", "Fig3"),
-        "CNNs of intermediate depth learn neither the identity nor the constant map",
-        "Section 3.2",
-        "13 layers at 28 x 28 with biases: the protocol is written (docs/identity-map.md)",
-    ),
-    _open(
-        "id/bias-not-rescaling",
-        ("Bias",),
-        "The constant map is due to biases, not to rescaled gradients on the plateau",
-        "Section 3.2 and appendix H.1",
-        "20 layers at 28 x 28 with biases and rescaled gradients: the protocol is written",
-    ),
-    _open(
-        "id/Fig22-break",
-        ("Break",),
-        (
-            "The last layers draw the digit in networks of 15 or more layers, not"
-            " in shallower ones"
-        ),
-        "Appendix H.2",
-        "13 layers at 28 x 28 beside 20: the protocol is written",
-    ),
-    _open(
-        "id/identity-ten",
-        ("Identity5",),
-        "CNNs of up to 10 layers can learn the identity",
-        "the abstract",
-        "ten layers at 28 x 28: five are id/identity-depths",
-    ),
-    _open(
         "id/Fig19-fcn",
         ("Fig19Lower",),
         (

@@ -71,41 +71,6 @@ KERNEL = contrast(
     figure="identity_figure_9",
 )
 
-KERNEL_MSE = Claim(
-    id="id/Fig25",
-    items=("Fig25", "Fig26"),
-    title=(
-        "Larger kernels bring outputs closer to the constant map in mean squared error"
-    ),
-    statement=(
-        r"\overline{\mathrm{MSE}}(f(x),\hat x):\ \text{kernel }5-\text{largest}\ge 0.1"
-    ),
-    source=Source(KEY, "Figures 25 and 26"),
-    evidence=Evidence.TREND,
-    open_reason=(
-        "needs more networks, or 28 x 28: at 14 x 14 it is 0.16 +- 0.08 of five and three"
-    ),
-    version=2,
-    figure="identity_figure_25",
-)
-
-THREE_CHANNELS = Claim(
-    id="id/Fig10-three",
-    items=("Fig10", "Fig27", "Fig30", "ThreeChannels"),
-    title=(
-        "CNNs of three channels lose the identity, and not because they fit the"
-        " image worse"
-    ),
-    statement=r"\overline{\cos}(f(x),x),\ 5\text{ layers}:\ \text{many}-3\ge 0.05",
-    source=Source(KEY, "Section 3.3, Figures 10, 27 and 28"),
-    evidence=Evidence.TREND,
-    open_reason=(
-        "needs 28 x 28: at 14 x 14 sixteen channels have 0.04 +- 0.06 more than three, of"
-        " networks that have fitted the image alike, three and three"
-    ),
-    figure="identity_figure_10",
-)
-
 
 def _wide(layers: int, scale: str) -> str:
     widest = max(names(r"channels-(\d+)-depth-5", scale))
@@ -218,30 +183,6 @@ DIGITS = contrast(
     **stated(0.1),
     version=3,
 )
-
-
-def _mixtures(count: int, figure: int) -> Claim:
-    words = {2: "two", 3: "three"}[count]
-    return Claim(
-        id=f"id/Fig{figure}",
-        items=(f"Fig{figure}",),
-        title=f"Deep networks trained on {words} images output mixtures of them",
-        statement=(
-            r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"
-            r"\ \text{deep}-5\text{ layers}\ge 0.1"
-        ),
-        source=Source(KEY, f"Figure {figure}"),
-        evidence=Evidence.TREND,
-        open_reason=(
-            "needs several starts of 12 layers and more at 28 x 28: at 14 x 14 eight"
-            " layers have 0.36 of two images and 0.45 of three, five layers 0.33 and 0.39"
-            " (three networks each)"
-        ),
-        version=3,
-    )
-
-
-TWO, THREE = _mixtures(2, 38), _mixtures(3, 39)
 
 
 def _shallow_colour(kind: str, scale: str) -> str:
