@@ -180,19 +180,20 @@ def learned_tasks(table: int, folder: Path) -> Rows:
     """Return table 1 or 2 beside the paper's: accuracies, or their spread over tasks."""
     printed = (reference.ACCURACY, reference.SPREAD)[table - 1]
     over = (partial(np.mean, axis=1), partial(np.std, axis=1, ddof=1))[table - 1]
-    names = {
-        "learned": ("mmd-xavier", "FCN", reference.OURS),
-        "none": ("none-xavier", "FCN", reference.SCRATCH),
-        "random labels": ("labels-xavier", "FCN", reference.LABELS),
-        "batch norm, none": ("none-bn-xavier", "FCN+BN", reference.SCRATCH),
-        "batch norm, random labels": ("labels-bn-xavier", "FCN+BN", reference.LABELS),
+    arms = {
+        "learned": ("mmd", "FCN", reference.OURS),
+        "none": ("none", "FCN", reference.SCRATCH),
+        "random labels": ("labels", "FCN", reference.LABELS),
+        "batch norm, none": ("none-bn", "FCN+BN", reference.SCRATCH),
+        "batch norm, random labels": ("labels-bn", "FCN+BN", reference.LABELS),
     }
     lines = [
         Line(
-            *((words,), run, _OURS if run == "mmd-xavier" else {}),
-            tuple(m for m, _ in printed[model, "Xavier", pretrained]),
+            *((start, words), f"{arm}-{start.lower()}", _OURS if arm == "mmd" else {}),
+            tuple(m for m, _ in printed[model, start, pretrained]),
         )
-        for words, (run, model, pretrained) in names.items()
+        for start in ("Xavier", "He")
+        for words, (arm, model, pretrained) in arms.items()
     ]
     return rows(lines, [_by_task(over, shots) for shots in _SHOTS], folder)
 
@@ -232,7 +233,7 @@ def _probe(kind: str, what: str) -> Number:
 
 _BY_DEPTH = tuple(
     Line((str(depth), biases), f"{arm}-depth-{depth}")
-    for depth in (5, 20)
+    for depth in (1, 3, 5, 7, 10, 13, 20)
     for biases, arm in (("without", "cnn"), ("with", "biased"))
 )
 

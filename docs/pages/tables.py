@@ -163,6 +163,7 @@ _EXTENTS = (
     *("constant: orthogonal images", "Gaussian", "digits", "identity: digits"),
 )
 
+_STARTS = tuple(f"results/full/runs/*-{start}.json" for start in ("xavier", "he"))
 _TRAINED = ("ten epochs", "10 updates")
 
 
@@ -249,8 +250,9 @@ TABLES = (
     *(
         _of_networks(
             *(f"learned starts, table {number}", "docs/mmd-init.md"),
-            ("pre-training", "N = 5", "10", "20", "40"),
-            *(("results/full/runs/*-xavier.json",), "learned_tasks", "full", number),
+            ("start", "pre-training", "N = 5", "10", "20", "40"),
+            *(_STARTS, "learned_tasks", "full", number),
+            words=2,
         )
         for number in (1, 2)
     ),
