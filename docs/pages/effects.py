@@ -21,19 +21,27 @@ IDENTITY_MAP = {
         "cosine with the training image, 20 layers, with biases less without: on images"
         " orthogonal to it; Gaussian images; digits"
     ),
+    "id/bias-not-rescaling": (
+        "cosine with the training image on orthogonal images, 20 layers, rescaled: with"
+        " biases less without"
+    ),
     "id/Fig3-full": "cosine with the training image on Gaussian images, 20 layers less 5",
     "id/Fig3": "cosine with the training image on orthogonal images, deep less 5 layers",
     "id/Fig3-identity": "cosine with the input on digits, 5 layers less deep",
     "id/Fig35": "mean squared error to the training image, 5 layers less deep",
     "id/identity-depths": "cosine with the input on digits, 5 layers",
+    "id/identity-ten": "cosine with the input on digits, 10 layers",
+    "id/Fig3-neither": "13 layers, digits: cosine with the input; the training image",
     "id/Fig5": "5 layers: error of the worst layer less the output's",
     "id/Fig5-untrained": "20 untrained layers: error of the last layer less the first's",
     "id/Fig5-deep": "20 layers: least error of the upper ten",
     "id/Fig19": "relative change of the last layer less the largest of the others",
     "id/Fig19-lower": "relative change of the lower half, 5 layers less 20",
     "id/Fig6": "cosine with the input at twice the size less at half",
+    "id/Fig6-resized": "the same, images resized",
     "id/Fig15": "best cosine of a channel with the input, first layer less later ones",
     "id/Fig22": "cosine with the training image, last ten layers less the last",
+    "id/Fig22-break": "the same, last ten layers, 20 less 13",
     "id/Fig7-robust": "cosine with the training image at other sizes less at its own",
     "id/Fig2": "ReLU FCNs: cosine with the training image, 11 layers less 1",
     "id/Fig11": "linear FCNs: cosine with the training image, 11 layers less 1",
@@ -48,12 +56,23 @@ IDENTITY_MAP = {
     "id/Fig41": "residual FCNs: cosine with the input, 2 layers less 8",
     "id/Fig41-identity": "residual FCNs: cosine with the input; 2, 4 and 8 layers",
     "id/Fig8": "cosine with the training image, 7 x 7 less 28 x 28 pixels",
-    "id/Fig9": "cosine with the training image, kernels of 11 less 5",
-    "id/Fig28": "24 channels: cosine with the training image, 12 layers less 5",
+    "id/Fig9": "cosine with the training image, kernels of 11 (full: 29) less 5",
+    "id/Fig25": "mean squared error to the training image, kernels of 5 less 29",
+    "id/Fig10-three": "5 layers: cosine with the input, 32 channels less 3",
+    "id/Fig28": (
+        "24 channels (full: 128): cosine with the training image, 12 (full: 10) layers"
+        " less 5"
+    ),
     "id/Fig1": "many digits: cosine with the input on patterns, CNN less FCN",
     "id/Fig37": "ten digits: cosine with the training image, 5 layers less 1",
-    "id/Fig42": "colour, CNNs: cosine with the training image, 12 layers less 5",
-    "id/Fig43": "colour, FCNs: cosine with the training image, 4 layers less 1",
+    "id/Fig38": "two images: share of their mixtures in the output, 14 layers less 5",
+    "id/Fig39": "three images: the same",
+    "id/Fig42": (
+        "colour, CNNs: cosine with the training image, 12 (full: 14) layers less 5"
+    ),
+    "id/Fig43": (
+        "colour, FCNs: cosine with the training image, 4 (full: 10) layers less 1"
+    ),
 }
 
 SQUARE_LOSS = {
@@ -79,6 +98,8 @@ SQUARE_LOSS = {
     "sl/obs3-decay": "from 5: decay lowers the test error",
     "sl/eq6-trained": "only with decay do directions come to rest",
     "sl/sec1.2-both": "weight norm, ours: one end for networks of both classes",
+    "sl/sec1.2-trained": "weight norm: log of the ends' ratio, from 5 and from 0.1",
+    "sl/sec1.2-cost": "weight norm: share of networks that predict one class",
     "sl/nc1-trained": "NC1 falls after the last error, two classes",
     "sl/nc1-classes": "NC1 falls after the last error, four classes",
     "sl/nc1-decay": "NC1 falls more with decay",
@@ -102,6 +123,10 @@ MMD_INIT = {
     ),
     "mmd/tab1-bn": "N = 5: accuracy without batch normalisation less with it",
     "mmd/tab1-bn-many": "N = 40: accuracy with batch normalisation less without",
+    "mmd/tab2": (
+        "spread over tasks, mean of all cells: none, random labels, batch norm, both; each"
+        " less learned"
+    ),
     "mmd/tab2-cells": "spread over tasks: none less learned; N = 5, 10, 20, 40",
     "mmd/tab3": "constant models in %: without L_sd less with it; weights 0, 1 of L_iod",
     "mmd/tab3-fifth": "a fifth of the constant models without L_sd less those with it",
@@ -109,6 +134,13 @@ MMD_INIT = {
     "mmd/tab4-layers": "L_uni alone: dead units of layer 3 less layer 1",
     "mmd/tab4-iod": "a tenth of layer 3's dead units without L_iod less those with it",
     "mmd/tab4-few": "all losses: dead units of the worst layer",
+    "mmd/tab5": (
+        "a third of the constant models at noise 2 less those at 0.5; weights 0.2, 0.4, 1"
+    ),
+    "mmd/tab5-iod": "dead units, noise of variance 2 less 0.5; weights 0.2, 0.4",
+    "mmd/tab5-choice": (
+        "dead units, less those at noise 0.5 and weight 0.4; every other cell"
+    ),
     "mmd/claim1": "log distance from uniform, before less after; four choices of losses",
     "mmd/claim1-uniform": "L_uni: a third of the largest distance before, less after",
     "mmd/claim1-ours": "all losses: a third of the largest distance before, less after",
