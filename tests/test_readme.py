@@ -32,6 +32,8 @@ README = ROOT / "README.md"
         ("docs/findings/kinks.md", 9),
         ("docs/findings/the-constant-on-the-floor.md", 8),
         ("docs/findings/a-frame-of-zeros.md", 4),
+        ("docs/findings/lengths-that-diverge.md", 4),
+        ("docs/findings/random-networks-keep-a-floor.md", 4),
     ],
 )
 def test_the_tours_run_as_printed(page: str, least: int) -> None:

@@ -1,8 +1,9 @@
 """Tables of measured numbers in documents: ``python docs/pages/tables.py NAME ...``.
 
 What was measured is kept in ``docs/numbers/NAME.json``, with a digest of the files that it
-was measured of, and shown between two comments of a document. Tests see to it that the
-document says what the file does, and that the files are as they were.
+was measured of, and shown between two comments of a document. Sentences quote cells of
+tables, see `pages.sentences`. Tests see to it that documents say what the files do, and
+that the files are as they were.
 """
 
 import argparse
@@ -23,8 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 from empirical.digest import substance  # noqa: E402
+from pages.quotes import Quotes  # noqa: E402
 
 Rows = list[list[str]]
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/findings/*.md")
+"""Documents that may quote numbers."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Table:
     name : str
         Of the file and of the comments around the table.
     document : str
-        Path from the project's root.
+        Path from the project's root; empty for numbers that only sentences quote.
     head : tuple of str
         Column headings; those after the first `words` hold numbers.
     sources : tuple of str
@@ -102,12 +107,13 @@ class Table:
         content = {"digest": self.digest, "rows": self.measure()}
         self.file.parent.mkdir(exist_ok=True)
         self.file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        path = ROOT / self.document
-        text = path.read_text(encoding="utf-8")
-        table = self.markdown()
-        path.write_text(
-            self.block().sub(rf"\g<1>{table}\n\g<3>", text), encoding="utf-8"
-        )
+        if self.document:
+            path = ROOT / self.document
+            text = path.read_text(encoding="utf-8")
+            table = self.markdown()
+            path.write_text(
+                self.block().sub(rf"\g<1>{table}\n\g<3>", text), encoding="utf-8"
+            )
 
 
 def _installed(project: str) -> str:
@@ -183,6 +189,23 @@ def _networks(which: str, folder: str, *settled: Any) -> Rows:
     return getattr(networks, which)(*settled, ROOT / "results" / folder / "runs")
 
 
+def _sentences(which: str) -> Rows:
+    """Read what sentences quote from the records of claims."""
+    from pages import sentences
+
+    return getattr(sentences, which)(ROOT / "results")
+
+
+def quotes() -> Quotes:
+    """Return the kept tables, for sentences to quote."""
+    return Quotes({table.name: (table.head, table.kept()["rows"]) for table in TABLES})
+
+
+def documents() -> list[Path]:
+    """Return the pages that may quote numbers."""
+    return sorted(page for pattern in PAGES for page in ROOT.glob(pattern))
+
+
 def _of_networks(
     name: str,
     document: str,
@@ -210,7 +233,31 @@ def _of_effects(
     )
 
 
+_QUOTED = ("what", "claim", "number")
+
 TABLES = (
+    Table(
+        name="seen, small",
+        document="",
+        head=_QUOTED,
+        sources=(
+            "empirical/normrelu/[a-z]*.py",
+            "empirical/mmd_init/[a-z]*.py",
+            "verify/claims/deep_conditioning/training_[ks]*.py",
+        ),
+        measure=partial(_sentences, "small"),
+    ),
+    Table(
+        name="seen, full",
+        document="",
+        head=_QUOTED,
+        sources=(
+            "results/full/dc-fig[34]*.json",
+            "results/full/sl-obs3-trained.json",
+            "results/full/sl-eq5-bn.json",
+        ),
+        measure=partial(_sentences, "full"),
+    ),
     Table(
         name="extras",
         document="README.md",
@@ -310,6 +357,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.write(
                 f"{table.name}: {' or '.join(table.sources)} has changed\n"
             )
+    if not options.check:
+        for page in documents():
+            text = page.read_text(encoding="utf-8")
+            page.write_text(quotes().filled(text), encoding="utf-8")
     return 1 if old else 0
 
 

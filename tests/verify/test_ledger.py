@@ -210,6 +210,10 @@ def test_a_control_speaks_of_its_mistake_alone() -> None:
         (functools.partial(twin, wrong=True), "The sum without its last term"),
         (nameless_twin, "nameless twin"),
         (functools.partial(limits, None, 0.5), "An effect of at most 0.5"),
+        (
+            functools.partial(limits, None, 0.0),
+            "No effect, or one in the other direction",
+        ),
     ):
         claim = dataclasses.replace(holds, must_refute=control)
         assert functions.control(claim) == ("would have caught", said)

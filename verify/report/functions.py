@@ -80,6 +80,8 @@ def _plain(function: Callable[..., Any]) -> Any:
 def _words(function: Callable[..., Any]) -> str:
     plain = _plain(function)
     if plain is limits and isinstance(function, functools.partial):
+        if function.args == (None, 0.0):
+            return "No effect, or one in the other direction"
         return f"An effect of {numbers.between(function.args)}"
     said = inspect.getdoc(plain) or plain.__name__.strip("_").replace("_", " ")
     paragraphs = [" ".join(part.split()) for part in said.split("\n\n")]

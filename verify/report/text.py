@@ -10,6 +10,7 @@ from rich.text import Text
 
 from verify import references
 from verify.claim import FAULTS
+from verify.compare import Outcome
 from verify.report import functions, numbers
 from verify.report import rows as values
 from verify.report.rows import Row
@@ -29,6 +30,9 @@ _COLUMNS = (
 _NUMBERS = ("predicted", "measured", "gap", "resolves", "s")
 WIDE = 120
 """From so many columns on a line says what was predicted and measured, too."""
+_EXPECTED = f", expected: {Outcome.HOLDS.value}"
+_NAME = 18
+"""Columns for a claim's name where lines are short."""
 
 
 def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
@@ -50,7 +54,7 @@ def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
         if not row.settled and (row.remark or row.outcome != values.NOT_RUN):
             console.print(_explained(row))
     console.print(_table(rows, width=width))
-    console.print(_evidence_table(rows))
+    console.print(_evidence_table(rows, width=width))
     console.print(Text(values.summary(rows), style="bold"))
     # A table pads its lines to the full width; files and diffs are better without.
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
@@ -60,11 +64,20 @@ def _table(rows: Sequence[Row], *, width: int) -> Table:
     wide = width >= WIDE
     lines = {row.claim.id: _line(row, wide=wide) for row in rows}
     names = ("claim", "title", *(_NUMBERS if wide else ()), "outcome")
+    if not wide:
+        # Few names are long: on their lines the title has less room, not on all. What
+        # was expected of the unsettled stands above the table.
+        names = (f"{'claim':{_NAME}} title", "outcome")
+        lines = {
+            name: [f"{claim:{_NAME}} {title}", verdict.replace(_EXPECTED, "")]
+            for name, (claim, title, verdict) in lines.items()
+        }
     cells = [names, *lines.values()]
     widths = [max(len(each) for each in column) for column in zip(*cells, strict=True)]
     # The title has what the others leave.
-    left = width - sum(widths) + widths[1] - 3 * len(names)
-    widths[1] = max(12, min(widths[1], left))
+    at = 1 if wide else 0
+    left = width - sum(widths) + widths[at] - 3 * len(names)
+    widths[at] = max(12, min(widths[at], left))
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False)
     for name, size in zip(names, widths, strict=True):
         table.add_column(
@@ -76,7 +89,11 @@ def _table(rows: Sequence[Row], *, width: int) -> Table:
         )
     for paper, chapter, these in values.chapters(rows):
         table.add_section()
-        table.add_row(paper.prefix, chapter, style="bold dim")
+        above = (paper.prefix, chapter)
+        table.add_row(
+            *(above if wide else (f"{paper.prefix:{_NAME}} {chapter}",)),
+            style="bold dim",
+        )
         for row in these:
             *start, verdict = lines[row.claim.id]
             style = _STYLES.get(row.verdict, "bold red")
@@ -133,10 +150,16 @@ def _explained(row: Row) -> Text:
     return text
 
 
-def _evidence_table(rows: Sequence[Row]) -> Table:
+def _evidence_table(rows: Sequence[Row], *, width: int) -> Table:
     names = list(values.counts(rows))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("evidence, strongest first")
+    if width < WIDE:
+        table.add_column("claims")
+        for kind, count in values.by_evidence(rows):
+            found = ", ".join(f"{count[n]} {n}" for n in names if count[n])
+            table.add_row(kind, found)
+        return table
     for name in names:
         table.add_column(name, justify="right")
     for kind, count in values.by_evidence(rows):

@@ -89,7 +89,7 @@ def _predict_parabola(*, activation: str) -> float:
 
 
 def _wrong_parabola(*, activation: str) -> float:
-    """1 - nu bar_delta, without the half of the second term."""
+    """Twice the coefficient nu of the second-order term."""
     return 2.0 * _predict_parabola(activation=activation)
 
 
@@ -114,7 +114,7 @@ def _predict_near_one(*, activation: str) -> float:
 
 
 def _wrong_near_one(*, activation: str) -> float:
-    """bar_delta in the place of its half, and more than GELU's margin."""
+    """An excess over one four times as large, beyond GELU's margin too."""
     return 1.0 + 4.0 * _rate(activation)
 
 
@@ -157,7 +157,7 @@ def _predict_below(*, activation: str) -> float:
 
 
 def _wrong_below(*, activation: str) -> float:
-    """The secant from zero in the place of the slope at the fixed point."""
+    """5 % more than the term of second order has at correlation zero."""
     a = subject(activation)
     b = a.fixed_point()
     slope, mean = a.dual_derivative(b) / a.second_moment, a.mean**2 / a.second_moment

@@ -209,7 +209,7 @@ def _predict_increasing(**_: Any) -> float:
 
 
 def _wrong_increasing(**_: Any) -> float:
-    """The value at c = 0, that of ReLU."""
+    """The value at the kink c = 0, that of ReLU, in the place of the least one."""
     return math.sqrt(2.0 * math.pi) / (math.pi - 1.0)
 
 

@@ -290,7 +290,7 @@ def _predict_powers(*, power: float, degrees: list[int], dim: int) -> Any:
 
 
 def _wrong_powers(*, power: float, degrees: list[int], dim: int) -> Any:
-    """The law of large degrees, a factor 1 + 1/k off."""
+    """The eigenvalue of the next degree in the place of each."""
     return spectrum.power_eigenvalues(power, np.array(degrees) + 1, dim)
 
 

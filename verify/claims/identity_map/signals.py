@@ -270,7 +270,7 @@ def _most(*, biases: bool) -> float:
 
 
 def _as_without(*, biases: bool) -> float:
-    """A hundredth of the share."""
+    """A hundredth of the share that a network of infinite width has."""
     return float(_wide(biases=biases).shares[-1]) / 100.0
 
 

@@ -237,7 +237,7 @@ def _predict_modes(*, start: float, time: float) -> list[float]:
 
 
 def _half_the_rate(*, start: float, time: float) -> list[float]:
-    """The rate of the half square."""
+    """The rate for half of the squared error, half as fast."""
     return [float(sl.linear_mode(0.5 * time, start, s)) for s in _TARGETS]
 
 
