@@ -252,14 +252,4 @@ UNTRAINED = (
         "one model of four: of constant models that are uniform, as many end there by"
         " chance",
     ),
-    _open(
-        "mmd/cost",
-        ("Cost",),
-        (
-            "The cost grows with the number of perturbed models and with the number"
-            " of classes"
-        ),
-        "Appendix E",
-        "needs timings, or counts of operations, at several numbers: benchmarks have one",
-    ),
 )

@@ -1,0 +1,126 @@
+"""What one evaluation of the pre-training loss costs, in multiplications and additions.
+
+PyTorch counts those of matrix products; the count by formula is of the definition.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from empirical.mmd_init.losses import losses
+from empirical.mmd_init.networks import classifier, start
+from empirical.mmd_init.recipes import Recipe
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.mmd_init._runs import KEY
+from verify.compare import AgreesTo
+
+_BATCH = 4
+_MODELS, _CLASSES = (8, 16, 64), (2, 3, 6)
+
+
+def _count(hidden: Sequence[int], classes: int, **recipe: Any) -> int:
+    """Return the operations of one loss, and of its gradient."""
+    network = classifier((*hidden, classes))
+    generator = torch.Generator().manual_seed(0)
+    params = start(network, "xavier", [generator])
+    for each in params:
+        each.requires_grad_()
+    batch = torch.randn(1, _BATCH, hidden[0], generator=generator)
+    with FlopCounterMode(display=False) as counter:
+        made = Recipe(reference=16, noise="explicit", **recipe)
+        losses(network, params, batch, [made], [generator]).loss.sum().backward()
+    return counter.get_total_flops()
+
+
+def _measure_models(*, hidden: list[int]) -> list[int]:
+    return [_count(hidden, 2, perturbations=m, xi=0.0) for m in _MODELS]
+
+
+def _products(hidden: Sequence[int], classes: int) -> int:
+    """Return the weights of a network."""
+    return sum(a * b for a, b in pairwise((*hidden, classes)))
+
+
+def _of_models(hidden: list[int], models: Sequence[int]) -> list[int]:
+    # Forwards once, backwards once for weights and, behind the first layer, for inputs.
+    weights, first = _products(hidden, 2), hidden[0] * hidden[1]
+    return [2 * _BATCH * m * (3 * weights - first) for m in models]
+
+
+def _predict_models(*, hidden: list[int]) -> list[int]:
+    return _of_models(hidden, _MODELS)
+
+
+def _one_network_more(*, hidden: list[int]) -> list[int]:
+    """The unperturbed network beside its perturbations."""
+    return _of_models(hidden, [m + 1 for m in _MODELS])
+
+
+_WIDTHS = ([7, 5, 6, 3], [4, 9, 8])
+
+MODELS = Claim(
+    id="mmd/cost",
+    items=("Cost",),
+    title="The cost of the uniformity loss is proportional to the perturbed models",
+    statement=(
+        r"2 B N \Big(3 \sum_{l} n_l n_{l-1} - n_1 n_0\Big)"
+        r"\text{ operations for } N \text{ models, } B \text{ inputs}"
+    ),
+    assumptions=("two classes", "weights drawn one model at a time, as printed"),
+    source=Source(KEY, "Appendix E"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(hidden=_WIDTHS),
+    predict=_predict_models,
+    measure=_measure_models,
+    # Whole numbers.
+    compare=AgreesTo(absolute=0.5),
+    must_refute=_one_network_more,
+)
+
+
+def _measure_classes(*, hidden: list[int]) -> list[int]:
+    """Count the Jacobian's loss; what does not depend on the classes is left out."""
+    found = [_count(hidden, d, uni=0.0, lam=0.0, xi=1.0) for d in _CLASSES]
+    return [(b - a) // (e - d) for (a, b), (d, e) in _steps(found)]
+
+
+def _steps(found: Sequence[int]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    return list(zip(pairwise(found), pairwise(_CLASSES), strict=True))
+
+
+def _of_classes(hidden: list[int]) -> int:
+    # The outputs; products of the masked Jacobian with every weight below, forwards and
+    # twice backwards.
+    below = _products(hidden[:-1], hidden[-1])
+    return 2 * _BATCH * (hidden[-1] + 3 * below)
+
+
+def _predict_classes(*, hidden: list[int]) -> list[int]:
+    return [_of_classes(hidden)] * (len(_CLASSES) - 1)
+
+
+def _of_outputs(*, hidden: list[int]) -> list[int]:
+    """The outputs alone, as for a loss of these."""
+    return [2 * _BATCH * hidden[-1]] * (len(_CLASSES) - 1)
+
+
+CLASSES = Claim(
+    id="mmd/cost-classes",
+    items=("Cost",),
+    title="The cost of the detachment loss grows linearly with the classes",
+    statement=(
+        r"2 B \Big(n_{L-1} + 3 \sum_{l<L} n_l n_{l-1}\Big)"
+        r"\text{ operations for each class, } B \text{ inputs}"
+    ),
+    assumptions=("fully connected, without batch normalisation",),
+    source=Source(KEY, "Appendix E"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(hidden=_WIDTHS),
+    predict=_predict_classes,
+    measure=_measure_classes,
+    compare=AgreesTo(absolute=0.5),
+    must_refute=_of_outputs,
+)
