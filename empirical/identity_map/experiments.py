@@ -161,7 +161,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     loss falls: a deep network puts out nothing at first, and would do so for ever.
     """
     plainly = replace(s.curve, rescale=False)
-    slowly = replace(plainly, steps=s.slow or plainly.steps)
+    slow = s.slow or s.curve.steps
     arms = (
         ("cnn", s.depths, False, s.curve),
         ("biased", s.biased, True, plainly),
@@ -180,7 +180,9 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
                     name=f"{kind}-depth-{layers}",
                     figures=figures,
                     network=_cnn(s, layers, bias=bias),
-                    recipe=slowly if kind == "biased" and layers > 10 else recipe,
+                    recipe=replace(recipe, steps=slow)
+                    if bias and layers > 10
+                    else recipe,
                     seeds=s.starts if layers in s.detailed else s.curve_seeds,
                     measurements=wanted,
                 )

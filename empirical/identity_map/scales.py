@@ -25,9 +25,10 @@ class Sizes:
     """Sizes of the figures' experiments at a scale.
 
     Networks that are looked into, `detailed` ones and fully connected, have the seeds
-    `starts`, others `seeds`; the depth curves `curve_seeds` of other depths, networks of
-    other image sizes, kernels and channels `shape_seeds` unless they are large, those of
-    sets of images `set_seeds`, convolutional ones of colour images `colour_seeds`. With biases more than ten layers take `slow` updates.
+    `starts`, others `seeds`; other depths of the depth curves `curve_seeds`; other image
+    sizes, kernels and channels `shape_seeds` unless they are large; sets of images
+    `set_seeds`, and convolutional networks of colour images `colour_seeds`. With biases
+    more than ten layers take `slow` updates.
     """
 
     size: int
