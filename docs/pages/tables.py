@@ -272,7 +272,7 @@ TABLES = (
     ),
     _of_networks(
         *("normrelu, full", "docs/normrelu.md", _NORMRELU),
-        *(("results/full/runs/*-depth-[36]*.json",), "normrelu", "full", (32, 64)),
+        *(("results/full/runs/*-depth-[36][24].json",), "normrelu", "full", (32, 64)),
     ),
     _of_networks(
         *("normrelu, residual", "docs/normrelu.md"),
