@@ -1,8 +1,8 @@
 """Deep kernels of 2,000 inputs against their Gram product and one arc cosine.
 
-``pytest benchmarks/bench_kernels.py --benchmark-only -s``. Rivals take turns within one
-run, so that a busy machine slows all of them; ratios are printed and kept in
-`extra_info`.
+``OMP_NUM_THREADS=1 pytest benchmarks/bench_kernels.py --benchmark-only -s``, seconds of
+processor time. Rivals take turns within one run, so that a busy machine slows all of
+them; ratios are printed and kept in `extra_info`.
 
 - A turn is several calls, the first not counted: after a product the threads of the
   linear algebra library wait busily, and would take a core from whoever comes next.
@@ -40,9 +40,10 @@ def floor(x: Array) -> Array:
 
 
 def seconds(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    # Of this process, on all its threads: what else runs on the machine adds nothing.
+    start = time.process_time()
     function()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def forget() -> None:

@@ -132,8 +132,10 @@ def work(way: str, widths: Sequence[int], batch: int) -> None:
         print(seconds, time.process_time() - used, peak() - base, base, flush=True)
 
 
-def compare(widths: Sequence[int], batch: int, steps: int, threads: int) -> None:
-    """Print the table."""
+def measured(
+    widths: Sequence[int], batch: int, steps: int, threads: int
+) -> dict[str, list[float]]:
+    """Return least and median seconds, least of CPU, MiB above the base, the base."""
     command = [sys.executable, __file__, "--threads", str(threads)]
     command += ["--batch", str(batch), "--widths", *map(str, widths), "--worker"]
     pipe = subprocess.PIPE
@@ -154,14 +156,22 @@ def compare(widths: Sequence[int], batch: int, steps: int, threads: int) -> None
     finally:
         for worker in workers.values():
             worker.communicate()
-    print(f"{'-'.join(map(str, widths))}, {batch} inputs, {threads} threads")
-    print(f"{'':14}{'least s':>9}{'median s':>9}{'cpu s':>9}{'MiB':>8}{'base':>8}")
     least: dict[str, list[float]] = {}
     for way, found in rows.items():
         seconds, cpu, memory, base = zip(*found[1:], strict=True)
         least[way] = [min(seconds), statistics.median(seconds), min(cpu), max(memory)]
-        numbers = "".join(f"{v:9.4f}" for v in least[way][:3])
-        print(f"{way:14}{numbers}{least[way][3]:8.0f}{base[0]:8.0f}")
+        least[way].append(base[0])
+    return least
+
+
+def compare(widths: Sequence[int], batch: int, steps: int, threads: int) -> None:
+    """Print the table."""
+    least = measured(widths, batch, steps, threads)
+    print(f"{'-'.join(map(str, widths))}, {batch} inputs, {threads} threads")
+    print(f"{'':14}{'least s':>9}{'median s':>9}{'cpu s':>9}{'MiB':>8}{'base':>8}")
+    for way, (*seconds, memory, base) in least.items():
+        numbers = "".join(f"{value:9.4f}" for value in seconds)
+        print(f"{way:14}{numbers}{memory:8.0f}{base:8.0f}")
     for ours in ("gram", "auto"):
         for way in ("explicit", "written down"):
             ratios = [a / b for a, b in zip(least[way], least[ours], strict=True)]

@@ -9,13 +9,12 @@ that the files are as they were.
 import argparse
 import hashlib
 import json
-import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,8 @@ class Table:
     measure : callable
         Returns the rows; it may take minutes.
     words : int
+    dated : bool
+        Whether the day and the commit stand above it, as they do of seconds.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Table:
     sources: tuple[str, ...]
     measure: Callable[[], Rows]
     words: int = 1
+    dated: bool = False
 
     @property
     def file(self) -> Path:
@@ -94,8 +96,10 @@ class Table:
     def markdown(self) -> str:
         """Return the numbers of the file as a Markdown table."""
         rule = ["---"] * self.words + ["---:"] * (len(self.head) - self.words)
-        lines = [self.head, rule, *self.kept()["rows"]]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        kept = self.kept()
+        lines = [self.head, rule, *kept["rows"]]
+        above = f"Measured on {kept['measured']}.\n\n" if self.dated else ""
+        return above + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def block(self) -> re.Pattern[str]:
         """Return the pattern of its place in the document, comments included."""
@@ -105,6 +109,8 @@ class Table:
     def refresh(self) -> None:
         """Measure, write the file and the document."""
         content = {"digest": self.digest, "rows": self.measure()}
+        if self.dated:
+            content["measured"] = _today()
         self.file.parent.mkdir(exist_ok=True)
         self.file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         if self.document:
@@ -116,39 +122,17 @@ class Table:
             )
 
 
+def _today() -> str:
+    """Return the day and the commit."""
+    day = datetime.now(UTC)
+    command = ("git", "rev-parse", "--short", "HEAD")
+    commit = subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+    return f"{day.day} {day:%B %Y}, at commit {commit.stdout.decode().strip()}"
+
+
 def _installed(project: str) -> str:
     """Return what a project's file says of its dependencies and extras."""
     return project[project.index("dependencies = [") : project.index("[dependency-")]
-
-
-def _extras() -> Rows:
-    """Install each extra into an environment of its own, on top of the one before."""
-    rows: Rows = []
-    told = {
-        "": "`theory`: the closed forms",
-        "plots": "`theory.plots`: pictures at a REPL",
-        "empirical": "`empirical`: training, with PyTorch",
-        "verify": "`verify`: the ledger, its figures and the report",
-    }
-    for extra, words in told.items():
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-            (home,) = Path(folder).glob("lib/python*/site-packages")
-            empty, before = _size(home), os.times()
-            wanted = f".[{extra}]" if extra else "."
-            command = [f"{folder}/bin/python", "-m", "pip", "install", "-q"]
-            command += ["-c", "constraints.txt", wanted]
-            subprocess.run(command, check=True, cwd=ROOT)
-            after = os.times()
-            spent = after.children_user + after.children_system
-            spent -= before.children_user + before.children_system
-            size = (_size(home) - empty) / 1e6
-            rows.append([f"`{wanted}`", words, f"{size:,.0f}", f"{spent:.0f}"])
-    return rows
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 _NORMRELU = (
@@ -198,12 +182,34 @@ def _sentences(which: str) -> Rows:
 
 def quotes() -> Quotes:
     """Return the kept tables, for sentences to quote."""
-    return Quotes({table.name: (table.head, table.kept()["rows"]) for table in TABLES})
+    there = (table for table in TABLES if table.file.exists())
+    return Quotes({table.name: (table.head, table.kept()["rows"]) for table in there})
 
 
 def documents() -> list[Path]:
     """Return the pages that may quote numbers."""
     return sorted(page for pattern in PAGES for page in ROOT.glob(pattern))
+
+
+def _timed(which: str) -> Rows:
+    """Measure seconds."""
+    from pages import timings
+
+    return getattr(timings, which)()
+
+
+def _of_seconds(
+    name: str, which: str, *head: str, page: str = "docs/accuracy.md"
+) -> Table:
+    """Return a table of a benchmark's seconds."""
+    return Table(
+        name=name,
+        document=page,
+        head=head,
+        sources=(f"benchmarks/bench_{which}.py",),
+        measure=partial(_timed, which.removeprefix("mmd_")),
+        dated=True,
+    )
 
 
 def _of_networks(
@@ -263,8 +269,30 @@ TABLES = (
         document="README.md",
         head=("to install", "for", "MB", "s of CPU"),
         sources=("pyproject.toml", "constraints.txt"),
-        measure=_extras,
+        measure=partial(_timed, "extras"),
         words=2,
+    ),
+    _of_seconds(
+        *("seconds of kernels", "kernels", "activation"),
+        *("depth 1 over floor", "depth 1,000 over floor", "depth 1,000 over depth 1"),
+        "first call, depth 1,000, s",
+    ),
+    _of_seconds(
+        *("seconds of duals", "duals", "a million points, s", "`dual`, first call"),
+        *("again", "`dual_derivative`", "`distance_map`"),
+    ),
+    _of_seconds(
+        *("updates a second", "identity_map", "network"),
+        *("stacked", "one by one", "usual", "stacked over floor"),
+    ),
+    _of_seconds("square loss, ms", "square_loss", "a step", "float64", "float32"),
+    _of_seconds(
+        *("pre-training", "mmd_pretraining", "a step"),
+        *("seconds", "MiB", "times the first"),
+    ),
+    _of_seconds(
+        *("overhead", "normrelu", "units", "NormReLU", "LayerNorm", "BatchNorm"),
+        page="docs/normrelu.md",
     ),
     _of_networks(
         *("normrelu", "docs/normrelu.md", _NORMRELU),
