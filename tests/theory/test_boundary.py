@@ -44,7 +44,7 @@ from theory import neural_collapse as nc
 from theory import optimization as opt
 from theory import square_loss as sl
 from theory.activations import closed
-from theory.identity_map import ranks
+from theory.identity_map import patch_matrix
 
 INTERNAL = (
     "theory.activations.moments",
@@ -74,7 +74,7 @@ INNER = {
     "theory.matrices.Inputs.distances",
     "theory.matrices.dot",
     "theory.matrices.each",
-    "theory.identity_map.ranks.Rank.require_decided",
+    "theory.identity_map.patch_matrix.Rank.require_decided",
     "theory.phase.diagram.diagram",
     "theory.phase.diagram.reach",
 }
@@ -1634,7 +1634,7 @@ IDENTITY = (
         kernel_size=3,
     ),
     call(
-        ranks.decide_rank,
+        patch_matrix.decide_rank,
         {
             "singular_values": NOT_NEGATIVE & ONE | {"empty", "own shorter"},
             "rank_tolerance": NONE | UNIT & ONE,
