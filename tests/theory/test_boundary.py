@@ -1695,7 +1695,7 @@ def _methods(a: act.Activation) -> tuple[Call, ...]:
         *(
             call(
                 f,
-                {"rho": UNIT | {"minus"}, "var_x": one, "var_y": one},
+                {"rho": UNIT | {"minus"}, "var_x": wide, "var_y": wide},
                 rho=0.5,
                 var_x=2.0,
                 var_y=0.5,
@@ -2088,7 +2088,11 @@ def _fields(out: Any) -> list[Any]:
         (dc.one_layer_bound, {**D, "middle": "no"}, "`middle` must be True or False"),
         (act.relu.dual, {"rho": "0.5"}, "`rho` must be real numbers"),
         (act.relu.dual, {"rho": np.array([0.5 + 0.3j])}, "`rho` must be real numbers"),
-        (act.relu.dual, {"rho": 0.5, "var_x": [1.0, 2.0]}, "`var_x` must be a number"),
+        (
+            act.relu.dual,
+            {"rho": [0.5] * 3, "var_x": [1.0, 2.0]},
+            "`rho`, `var_x` and `var_y` must broadcast",
+        ),
         (kernels.ntk, {"x": X, **KERNEL, "normalized": "no"}, "True or False"),
         (
             sl.stability_limit,
