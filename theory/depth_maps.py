@@ -186,7 +186,9 @@ class DepthMap:
             out[under] = end + root * (out[under] - end)
         sign = np.where(negative, float(self.exact.parity), 1.0)
         u[under] = np.where(sign == 0.0, u[under], linear)
-        f[under] = np.where(sign == 0.0, f[under], sign * (1.0 - linear))
+        # Errors of f add up over layers; those of its distance from one are parts of it.
+        near = np.flatnonzero((u < 0.25) & ((f > 0.0) | (self.exact.parity != 0)))
+        f[near] = np.copysign(1.0 - u[near], f[near])
         distance = np.clip(_one_layer.nearer(self.exact.parity, f, u), 0.0, 1.0)
         return f, distance, p, a
 

@@ -44,7 +44,7 @@ from theory import neural_collapse as nc
 from theory import optimization as opt
 from theory import square_loss as sl
 from theory.activations import closed
-from theory.identity_map import ranks
+from theory.identity_map import patch_matrix
 
 INTERNAL = (
     "theory.activations.moments",
@@ -74,7 +74,7 @@ INNER = {
     "theory.matrices.Inputs.distances",
     "theory.matrices.dot",
     "theory.matrices.each",
-    "theory.identity_map.ranks.Rank.require_decided",
+    "theory.identity_map.patch_matrix.Rank.require_decided",
     "theory.phase.diagram.diagram",
     "theory.phase.diagram.reach",
 }
@@ -1634,7 +1634,7 @@ IDENTITY = (
         kernel_size=3,
     ),
     call(
-        ranks.decide_rank,
+        patch_matrix.decide_rank,
         {
             "singular_values": NOT_NEGATIVE & ONE | {"empty", "own shorter"},
             "rank_tolerance": NONE | UNIT & ONE,
@@ -1695,7 +1695,7 @@ def _methods(a: act.Activation) -> tuple[Call, ...]:
         *(
             call(
                 f,
-                {"rho": UNIT | {"minus"}, "var_x": one, "var_y": one},
+                {"rho": UNIT | {"minus"}, "var_x": wide, "var_y": wide},
                 rho=0.5,
                 var_x=2.0,
                 var_y=0.5,
@@ -2088,7 +2088,11 @@ def _fields(out: Any) -> list[Any]:
         (dc.one_layer_bound, {**D, "middle": "no"}, "`middle` must be True or False"),
         (act.relu.dual, {"rho": "0.5"}, "`rho` must be real numbers"),
         (act.relu.dual, {"rho": np.array([0.5 + 0.3j])}, "`rho` must be real numbers"),
-        (act.relu.dual, {"rho": 0.5, "var_x": [1.0, 2.0]}, "`var_x` must be a number"),
+        (
+            act.relu.dual,
+            {"rho": [0.5] * 3, "var_x": [1.0, 2.0]},
+            "`rho`, `var_x` and `var_y` must broadcast",
+        ),
         (kernels.ntk, {"x": X, **KERNEL, "normalized": "no"}, "True or False"),
         (
             sl.stability_limit,

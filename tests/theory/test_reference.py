@@ -102,7 +102,7 @@ def errors(name: str, case: str, square: str) -> dict[str, float]:
                 abs(matrix[0, 1] - matrix[1, 0]) / size,
             )
             out[f"{label}, depth {depth}"] = max(gaps) / (KERNEL + carried)
-        allowed = DISTANCE * away + depth * ROUNDING + carried * away
+        allowed = DISTANCE * away + ROUNDING + carried * away
         out[f"1 - correlation, depth {depth}"] = abs(distance(k) - away) / allowed
     return out
 

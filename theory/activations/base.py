@@ -73,9 +73,6 @@ class Activation(GaussianFunction):
     def _one(self, var: float) -> "Activation":
         return self if var == 1.0 else self._scaled(var)
 
-    def _at(self, var: float, who: str, name: str = "var") -> "Activation":
-        return self._one(self._variance(who, name, var))
-
     def normalized(self) -> "Activation":
         """Return (s - E s) / sd(s); exactly itself when it is normalised already.
 
@@ -102,7 +99,7 @@ class Activation(GaussianFunction):
 
     # --- duals --------------------------------------------------------------------
 
-    def dual(self, rho: Any, *, var_x: float = 1.0, var_y: float = 1.0) -> Any:
+    def dual(self, rho: Any, *, var_x: Any = 1.0, var_y: Any = 1.0) -> Any:
         r"""Return the dual activation :math:`E[s(X) s(Y)]`.
 
         X and Y are centred Gaussian with variances `var_x`, `var_y` and correlation
@@ -112,8 +109,8 @@ class Activation(GaussianFunction):
         ----------
         rho : float or array_like
             In [-1, 1]; rounding beyond the ends is clipped.
-        var_x, var_y : float
-            Positive.
+        var_x, var_y : float or array_like
+            Positive; broadcast with `rho`.
 
         Returns
         -------
@@ -136,13 +133,13 @@ class Activation(GaussianFunction):
         >>> act.sign.dual([-1.0, 0.5, 1.0]).round(14).tolist()
         [-1.0, 0.33333333333333, 1.0]
         """
-        r = _checks.correlation(f"{self.name}.dual", rho)
-        e = _entries(self._at(var_x, "dual", "var_x"), self._at(var_y, "dual", "var_y"))
-        return _checks.like(rho, np.asarray(e.dual(r)))
 
-    def dual_derivative(
-        self, rho: Any, *, var_x: float = 1.0, var_y: float = 1.0
-    ) -> Any:
+        def values(r: Array, x: float, y: float) -> Array:
+            return np.asarray(_entries(self._one(x), self._one(y)).dual(r))
+
+        return self._over("dual", rho, var_x, var_y, values)
+
+    def dual_derivative(self, rho: Any, *, var_x: Any = 1.0, var_y: Any = 1.0) -> Any:
         r"""Return the derivative of `dual` in rho: sqrt(var_x var_y) E[s'(X) s'(Y)].
 
         Parameters, accuracy and errors as `dual`. At rho = 1 infinite where E s'^2 is, and
@@ -154,9 +151,10 @@ class Activation(GaussianFunction):
         >>> act.relu.dual_derivative(0.0)
         0.25
         """
-        who = "dual_derivative"
-        r = _checks.correlation(f"{self.name}.{who}", rho)
-        a, b = self._at(var_x, who, "var_x"), self._at(var_y, who, "var_y")
+        return self._over("dual_derivative", rho, var_x, var_y, self._slopes)
+
+    def _slopes(self, r: Array, x: float, y: float) -> Array:
+        a, b = self._one(x), self._one(y)
         slope = np.asarray(_entries(a, b).slope(r))
         if a == b and math.isinf(a.derivative_second_moment):
             slope = np.where(r == 1.0, np.inf, slope)
@@ -164,7 +162,7 @@ class Activation(GaussianFunction):
             for sign in (1.0, -1.0):
                 if np.array_equal(others, -sign * values):
                     slope = np.where(r == -1.0, sign * np.inf, slope)
-        return _checks.like(rho, slope)
+        return slope
 
     def distance_map(self, delta: Any) -> Any:
         r"""Return one layer's map of the distance ``1 - rho``.

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -132,6 +133,31 @@ class GaussianFunction(ABC):
         """Return an array of them."""
         who = f"{self.name}.{who}"
         return _checks.interval(who, name, value, NARROWEST, self._widest)
+
+    def _over(
+        self,
+        who: str,
+        rho: Any,
+        var_x: Any,
+        var_y: Any,
+        values: Callable[[Array, float, float], Array],
+    ) -> Any:
+        """Return values at correlations and two variances, arrays that broadcast."""
+        r = _checks.correlation(f"{self.name}.{who}", rho)
+        x = self._variances(who, "var_x", var_x)
+        y = self._variances(who, "var_y", var_y)
+        if x.ndim == y.ndim == 0:
+            return _checks.like(rho, values(r, float(x), float(y)))
+        shape = _checks.broadcast(f"{self.name}.{who}", rho=r, var_x=x, var_y=y)
+        flat, *both = (np.broadcast_to(v, shape).ravel() for v in (r, x, y))
+        pairs, which = np.unique(np.stack(both), axis=1, return_inverse=True)
+        order = np.argsort(which.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(which.ravel(), minlength=pairs.shape[1]))
+        out = np.empty(flat.size)
+        parts = np.split(order, ends)[:-1]
+        for (v, w), at in zip(pairs.T.tolist(), parts, strict=True):
+            out[at] = values(flat[at], v, w)
+        return out.reshape(shape)
 
     def hermite(self, order: int, *, var: float = 1.0) -> Array:
         r"""Return the coefficients :math:`a_k = E[s(\sqrt{var} Z) h_k(Z)]`, k <= order.

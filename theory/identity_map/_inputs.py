@@ -36,6 +36,15 @@ def whole(who: str, **counts: tuple[Any, int]) -> tuple[int, ...]:
     return tuple(_checks.integer(who, k, v, low) for k, (v, low) in counts.items())
 
 
+def tolerance(who: str, rank_tolerance: Any) -> float | None:
+    """Return a tolerance relative to the largest singular value, or None."""
+    if rank_tolerance is None:
+        return None
+    out = _checks.scalar(who, "rank_tolerance", rank_tolerance)
+    _checks.reject(who, "rank_tolerance", "lie in [0, 1)", out >= 1.0, out, "")
+    return out
+
+
 def probability(who: str, name: str, value: Any) -> float:
     """Return one number of (0, 1]."""
     out = _checks.scalar(who, name, value, positive=True)
@@ -48,18 +57,6 @@ def above_one(who: str, name: str, value: Any) -> float:
     out = _checks.scalar(who, name, value, positive=True)
     _checks.reject(who, name, "be above 1", out <= 1.0, out, "")
     return out
-
-
-def broadcast(who: str, **arrays: npt.NDArray[Any]) -> None:
-    """Refuse arrays whose shapes do not broadcast, by their names."""
-    try:
-        np.broadcast_shapes(*(a.shape for a in arrays.values()))
-    except ValueError:
-        shapes = {f"`{k}`": str(a.shape) for k, a in arrays.items() if a.ndim}
-        raise ValueError(
-            f"{who}: {', '.join(shapes)} must have shapes that broadcast,"
-            f" got {', '.join(shapes.values())}."
-        ) from None
 
 
 def within(who: str, name: str, value: Array) -> None:
@@ -123,14 +120,6 @@ def filters(who: str, w0: Any, channels: int, size: int | None) -> tuple[Array, 
     return w, k
 
 
-def vector(who: str, name: str, value: Any) -> Array:
-    """Return a vector with at least one entry."""
-    out = _checks.real(who, name, value)
-    if out.ndim != 1 or out.size == 0:
-        raise ValueError(f"{who}: `{name}` must have shape (d,), got {out.shape}.")
-    return out
-
-
 def matrix(
     who: str,
     name: str,
@@ -150,7 +139,7 @@ def matrix(
 
 def direction(who: str, name: str, value: Any) -> tuple[Array, Array]:
     """Return a vector and its direction; the zero vector has none."""
-    out = vector(who, name, value)
+    out = _checks.vector(who, name, value, 1)
     if not out.any():
         raise ValueError(
             f"{who}: `{name}` must not be zero. A zero training image has no"

@@ -2,7 +2,7 @@ r"""How wrong one trained convolution layer can be on any image, with what proba
 
 n = K^2 C - r is the nullity of the training image's patches, sigma the standard
 deviation of the normal initial weights, B the largest absolute pixel. Source: Zhang,
-Bengio, Hardt, Mozer, Singer 2020, Theorem 2, eq. (8) to (12) and the display before
+Bengio, Hardt, Mozer, Singer 2020, Theorem 2, eq. (8), (9), (12) and the display before
 them; "sharp" marks a form that is stronger than the printed one and proved in its
 docstring.
 """
@@ -17,12 +17,9 @@ import scipy.special as sp
 
 from theory import _checks
 from theory.identity_map import _inputs
-from theory.identity_map.chi_square import (
-    Form,
-    least_constant,
-    least_failure_probability,
-)
+from theory.identity_map.chi_square import Form, _every_direction
 from theory.identity_map.convolution import _Span, _span
+from theory.identity_map.patch_matrix import Rank, patch_rank
 
 Array = npt.NDArray[np.float64]
 
@@ -151,58 +148,6 @@ def selector_norm_bound(nullity: int, channels: int, *, form: Form = "sharp") ->
     if _checks.choice(who, "form", form, _inputs.FORMS) == "printed":
         return math.sqrt(n * depth)
     return math.sqrt(min(n, depth))
-
-
-def direction_bound(
-    nullity: int,
-    channels: int,
-    delta: float,
-    *,
-    constant: float | None = None,
-    form: Form = "printed",
-) -> float:
-    r"""Bound every ``rho_k = ||W0^T v_k||^2 / sigma^2`` at once (eq. 11).
-
-    .. math:: \rho_k < 2\log\frac n\delta + C(1+\log M), \quad k = 1,\dots,n
-
-    with probability at least 1 - delta over W0, the v_k orthonormal. Sharp: the rho_k
-    are independent chi-square variables with C degrees of freedom, so that all stay below
-    q with probability ``F(q)^n``; q is the quantile where that is 1 - delta.
-
-    Parameters
-    ----------
-    nullity, channels : int
-        n >= 0 (for n = 0 the bound is 0) and C >= 1.
-    delta : float
-        In (0, 1].
-    constant : float, optional
-        M > 1; the least one that is allowed if left out. Not used by the sharp form.
-    form : {"printed", "sharp"}
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range, or delta below delta_0 of this M.
-
-    Examples
-    --------
-    >>> round(direction_bound(10, 3, 0.05), 2)
-    19.16
-    >>> round(direction_bound(10, 3, 0.05, form="sharp"), 2)
-    12.79
-    """
-    who = "direction_bound"
-    n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
-    p = _inputs.probability(who, "delta", delta)
-    m = None if constant is None else _inputs.above_one(who, "constant", constant)
-    _checks.choice(who, "form", form, _inputs.FORMS)
-    if n == 0:
-        return 0.0
-    if form == "sharp":
-        # 1 - (1 - p)^(1/n), without cancellation.
-        tail = -math.expm1(math.log1p(-p) / n) if p < 1.0 else 1.0
-        return float(2.0 * sp.gammainccinv(0.5 * depth, tail))
-    return _every_direction(who, n, depth, p, m)
 
 
 @dataclass(frozen=True)
@@ -342,18 +287,102 @@ def mse_order(kernel_size: int, channels: int, rank: int) -> float:
     return float(width * (width - r))
 
 
-def _every_direction(
-    who: str, n: int, depth: int, p: float, constant: float | None
-) -> float:
-    """Eq. (11) as printed, after a look at delta_0."""
-    if constant is None:
-        constant = least_constant(n, depth, p)
-    else:
-        least = least_failure_probability(n, depth, constant)
-        # The least constant meets it with equality, up to rounding.
-        if p < least * (1.0 - 1e-9):
-            raise ValueError(
-                f"{who}: `delta` must be at least delta_0 = {least:.3g} for the constant"
-                f" {constant:.6g}, got {p!r}. Leave `constant` out for the least one."
-            )
-    return 2.0 * math.log(n / p) + depth * (1.0 + math.log(constant))
+@dataclass(frozen=True)
+class Promise:
+    """What Theorem 2 promises of a convolution that is trained on one image.
+
+    Attributes
+    ----------
+    rank : Rank
+        Of the image's patches.
+    bound : ErrorBound
+        On the error on every image.
+    """
+
+    rank: Rank
+    bound: ErrorBound
+
+    @property
+    def nullity(self) -> int:
+        """Directions of a patch that stay as they were drawn."""
+        return self.rank.nullity
+
+    @property
+    def total(self) -> float:
+        """The bound on the mean squared error; 0 where the layer becomes the identity."""
+        return self.bound.total
+
+
+def promise(
+    image: Any,
+    kernel_size: int,
+    *,
+    scale: float,
+    delta: float = 0.05,
+    pixel_bound: float | None = None,
+    form: Form = "sharp",
+    rank_tolerance: float | None = None,
+) -> Promise:
+    r"""Return rank, nullity and error bound that a training image gives a convolution.
+
+    Parameters
+    ----------
+    image : array, shape (H, W) or (H, W, C)
+        Channels last; not zero.
+    kernel_size : int
+        Odd K.
+    scale, delta, form
+        As in `mse_bound`: standard deviation of the first weights, probability of an
+        exception, and which bound.
+    pixel_bound : float, optional
+        Largest size of a test image's pixel; by default the training image's.
+    rank_tolerance : float, optional
+        As in `patch_rank`.
+
+    Raises
+    ------
+    ValueError
+        As `patch_rank` and `mse_bound`, and if the rank is too close to call.
+
+    Examples
+    --------
+    Two by two pixels leave five of nine directions open, five by five of noise none:
+
+    >>> found = promise([[1.0, 2.0], [3.0, -1.0]], 3, scale=0.1)
+    >>> found.rank.rank, found.nullity, round(found.total, 1)
+    (4, 5, 143.9)
+    >>> noise = np.random.default_rng(7).standard_normal((5, 5))
+    >>> promise(noise, 3, scale=0.1).total
+    0.0
+
+    References
+    ----------
+    Zhang, Bengio, Hardt, Mozer, Singer 2020, Theorem 2.
+    """
+    who = "promise"
+    pixels = _inputs.image(who, "image", image)
+    size = _inputs.kernel(who, kernel_size)
+    if not pixels.any():
+        raise ValueError(f"{who}: `image` must not be zero: it teaches nothing.")
+    sigma = _checks.scalar(who, "scale", scale, positive=True)
+    top = float(np.abs(pixels).max())
+    if pixel_bound is not None:
+        top = _checks.scalar(who, "pixel_bound", pixel_bound)
+    p = _inputs.probability(who, "delta", delta)
+    _checks.choice(who, "form", form, _inputs.FORMS)
+    relative = _inputs.tolerance(who, rank_tolerance)
+    with np.errstate(over="ignore"):
+        worst = np.square(top * sigma * size) * pixels.shape[2]
+    _checks.result(who, worst, "image", "pixel_bound", "scale")
+    rank = patch_rank(pixels, size, rank_tolerance=relative)
+    rank.require_decided(who)
+    bound = mse_bound(
+        rank.nullity,
+        size,
+        pixels.shape[2],
+        pixel_bound=top,
+        scale=sigma,
+        delta=p,
+        form=form,
+    )
+    return Promise(rank, bound)

@@ -81,7 +81,7 @@ def _arguments(who: str, zeta: Any, dof: Any, least: float) -> tuple[Array, Arra
     _checks.reject(who, "zeta", f"be at least {least:g}", z < least, z, "")
     c = _checks.positive(who, "dof", dof)
     _checks.reject(who, "dof", "be at least 1e-300", c < 1e-300, c, "")
-    _inputs.broadcast(who, zeta=z, dof=c)
+    _checks.broadcast(who, zeta=z, dof=c)
     return z, c
 
 
@@ -167,3 +167,72 @@ def least_constant(nullity: int, channels: int, delta: float) -> float:
         if not 0.0 < u < before:
             return 1.0 + before
     return 1.0 + u
+
+
+def direction_bound(
+    nullity: int,
+    channels: int,
+    delta: float,
+    *,
+    constant: float | None = None,
+    form: Form = "printed",
+) -> float:
+    r"""Bound every ``rho_k = ||W0^T v_k||^2 / sigma^2`` at once (eq. 11).
+
+    .. math:: \rho_k < 2\log\frac n\delta + C(1+\log M), \quad k = 1,\dots,n
+
+    with probability at least 1 - delta over W0, the v_k orthonormal. Sharp: the rho_k
+    are independent chi-square variables with C degrees of freedom, so that all stay below
+    q with probability ``F(q)^n``; q is the quantile where that is 1 - delta.
+
+    Parameters
+    ----------
+    nullity, channels : int
+        n >= 0 (for n = 0 the bound is 0) and C >= 1.
+    delta : float
+        In (0, 1].
+    constant : float, optional
+        M > 1; the least one that is allowed if left out. Not used by the sharp form.
+    form : {"printed", "sharp"}
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, or delta below delta_0 of this M.
+
+    Examples
+    --------
+    >>> round(direction_bound(10, 3, 0.05), 2)
+    19.16
+    >>> round(direction_bound(10, 3, 0.05, form="sharp"), 2)
+    12.79
+    """
+    who = "direction_bound"
+    n, depth = _inputs.whole(who, nullity=(nullity, 0), channels=(channels, 1))
+    p = _inputs.probability(who, "delta", delta)
+    m = None if constant is None else _inputs.above_one(who, "constant", constant)
+    _checks.choice(who, "form", form, _inputs.FORMS)
+    if n == 0:
+        return 0.0
+    if form == "sharp":
+        # 1 - (1 - p)^(1/n), without cancellation.
+        tail = -math.expm1(math.log1p(-p) / n) if p < 1.0 else 1.0
+        return float(2.0 * sp.gammainccinv(0.5 * depth, tail))
+    return _every_direction(who, n, depth, p, m)
+
+
+def _every_direction(
+    who: str, n: int, depth: int, p: float, constant: float | None
+) -> float:
+    """Eq. (11) as printed, after a look at delta_0."""
+    if constant is None:
+        constant = least_constant(n, depth, p)
+    else:
+        least = least_failure_probability(n, depth, constant)
+        # The least constant meets it with equality, up to rounding.
+        if p < least * (1.0 - 1e-9):
+            raise ValueError(
+                f"{who}: `delta` must be at least delta_0 = {least:.3g} for the constant"
+                f" {constant:.6g}, got {p!r}. Leave `constant` out for the least one."
+            )
+    return 2.0 * math.log(n / p) + depth * (1.0 + math.log(constant))

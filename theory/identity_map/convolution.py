@@ -16,8 +16,12 @@ from theory._decomposition import row_space
 from theory._quadratic import Loss, loss_scale
 from theory.identity_map import _inputs
 from theory.identity_map.descent import _left_after
-from theory.identity_map.patch_matrix import _patch_rows, centre_selector
-from theory.identity_map.ranks import Rank, _tolerance, decide_rank
+from theory.identity_map.patch_matrix import (
+    Rank,
+    _patch_rows,
+    centre_selector,
+    decide_rank,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -315,7 +319,7 @@ def _span(who: str, image: Any, size: int, loss: Any, rank_tolerance: Any) -> _S
         )
     _checks.choice(who, "loss", loss, _inputs.LOSSES)
     scale = loss_scale(who, loss, pixels.size)
-    relative = _tolerance(who, rank_tolerance)
+    relative = _inputs.tolerance(who, rank_tolerance)
     x = _patch_rows(pixels, size, 0, pixels.shape[0])
     _, s, v = row_space(x)
     rank = decide_rank(s, (x.shape[0], x.shape[1]), relative)

@@ -30,7 +30,7 @@ from theory._quadratic import (
     whole_steps,
 )
 from theory.identity_map import _inputs
-from theory.identity_map.ranks import _tolerance, decide_rank
+from theory.identity_map.patch_matrix import decide_rank
 
 Array = npt.NDArray[np.float64]
 
@@ -84,7 +84,7 @@ def residual_factors(
     rate = _checks.positive(who, "learning_rate", learning_rate)
     g = _checks.not_negative(who, "curvature", curvature)
     m = checked_momentum(who, momentum)
-    _inputs.broadcast(who, steps=count, learning_rate=rate, curvature=g, momentum=m)
+    _checks.broadcast(who, steps=count, learning_rate=rate, curvature=g, momentum=m)
     high, low = residual_pair(who, count, rate, g, m)
     out = np.asarray(high + low)
     return out if out.ndim else float(out)
@@ -122,7 +122,7 @@ def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
     who = "learning_rate_limit"
     g = _checks.positive(who, "curvature", curvature)
     m = checked_momentum(who, momentum)
-    _inputs.broadcast(who, curvature=g, momentum=m)
+    _checks.broadcast(who, curvature=g, momentum=m)
     out = _checks.result(who, rate_limit(g, m), "curvature")
     return out if out.ndim else float(out)
 
@@ -191,7 +191,7 @@ def least_squares_weights(
     _checks.choice(who, "loss", loss, _inputs.LOSSES)
     scale = loss_scale(who, loss, target.size)
     u, s, v = row_space(data)
-    relative = _tolerance(who, rank_tolerance)
+    relative = _inputs.tolerance(who, rank_tolerance)
     rank = decide_rank(s, (data.shape[0], data.shape[1]), relative)
     rank.require_decided(who)
     u, s, v = u[:, : rank.rank], s[: rank.rank], v[:, : rank.rank]
@@ -222,11 +222,11 @@ def _left_after(
         return None
     rate = _checks.positive(who, "learning_rate", learning_rate)
     if steps is None:
-        _inputs.broadcast(who, learning_rate=rate, momentum=m)
+        _checks.broadcast(who, learning_rate=rate, momentum=m)
         _check_convergence(who, rate, m, float(np.max(curvatures, initial=0.0)))
         return None
     count = _counts(who, steps)
-    _inputs.broadcast(who, steps=count, learning_rate=rate, momentum=m)
+    _checks.broadcast(who, steps=count, learning_rate=rate, momentum=m)
     axes = (..., *[np.newaxis] * np.ndim(curvatures))
     return residual_pair(who, count[axes], rate[axes], curvatures, m[axes], low=low)
 

@@ -259,7 +259,7 @@ def two_layer_orthogonal_law(x: Any, scale: float, readout: Any) -> Moments:
     """
     who = "two_layer_orthogonal_law"
     size = _deviation(who, x, scale)
-    alpha = _inputs.vector(who, "readout", readout)
+    alpha = _checks.vector(who, "readout", readout, 1)
     _small(who, "readout", "max(1, `scale` |x|) |readout|", max(1.0, size), alpha)
     spread = 0.5 - 0.5 / math.pi
     return Moments(
@@ -270,7 +270,7 @@ def two_layer_orthogonal_law(x: Any, scale: float, readout: Any) -> Moments:
 
 def _deviation(who: str, x: Any, scale: Any) -> float:
     s = _checks.scalar(who, "scale", scale, positive=True)
-    return _small(who, "x", "`scale` |x|", s, _inputs.vector(who, "x", x))
+    return _small(who, "x", "`scale` |x|", s, _checks.vector(who, "x", x, 1))
 
 
 def _small(who: str, name: str, what: str, factor: float, x: Array) -> float:
