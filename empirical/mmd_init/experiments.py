@@ -184,7 +184,7 @@ _FULL = Sizes(
     hidden=(64, 64, 64),
     # As far as the paper's 9,375 steps at 0.0002 can lead; higher rates kill units.
     recipe=Recipe(perturbations=32, reference=32, rate=6.25e-4, steps=3000),
-    sweep=Recipe(perturbations=32, reference=32, rate=6.25e-4, steps=600),
+    sweep=Recipe(perturbations=32, reference=32, rate=6.25e-4, steps=3000),
     seeds=8,
     sweep_seeds=4,
     minibatches=64,
