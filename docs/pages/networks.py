@@ -217,6 +217,24 @@ def learned_units(folder: Path) -> Rows:
     return rows([*lines, Line(("none",), "none-xavier")], columns, folder)
 
 
+def learned_sweep(folder: Path) -> Rows:
+    """Return table 5 beside the paper's: constant models, dead units of the worst layer."""
+    lines = [
+        Line(
+            (f"{s2:g}", f"{lam:g}"),
+            "sweep",
+            {"s2": s2, "lam": lam},
+            tuple(m for m, _ in pair),
+        )
+        for s2, cells in reference.SWEEP.items()
+        for lam, pair in zip(reference.LAMBDAS, cells, strict=True)
+    ]
+    worst = interval(
+        "dead/mean", lambda _, draws: 100.0 * draws.series("dead/mean").max(axis=1)
+    )
+    return rows(lines, [_share("constant/mean"), worst], folder)
+
+
 # --- identity or constant -------------------------------------------------------------
 
 

@@ -336,6 +336,12 @@ TABLES = (
         ("λ, ξ", "constant", "layer 1", "2", "3"),
         *(("results/full/runs/*-xavier.json",), "learned_units", "full"),
     ),
+    _of_networks(
+        *("learned starts, table 5", "docs/mmd-init.md"),
+        ("s²", "λ", "constant", "dead, worst layer"),
+        *(("results/full/runs/sweep.json",), "learned_sweep", "full"),
+        words=2,
+    ),
     _of_effects(
         *("identity map, full", "docs/identity-map.md", "identity_map"),
         "results/full/id-*.json",
