@@ -171,10 +171,13 @@ def _constant_at(*, scale: str, lam: float) -> Contrast:
     return Contrast(most / 3.0, chosen)
 
 
-NOISE = _effect(
-    _constant_at,
-    0.0,
-    wrong=(None, -5.0),
+NOISE = _trained(
+    measure=_constant_at,
+    **unmet((0.0, None), (None, 0.0)),
+    finding=(
+        "At the weights 0.2, 0.4 and 1 it leaves 25, 13 and 5 % where noise of variance 2"
+        " has 39, 45 and 36 %: more than a third, undecided, and less than a third."
+    ),
     id="mmd/tab5",
     runs=SWEEP,
     items=("Tab5", "DS"),
