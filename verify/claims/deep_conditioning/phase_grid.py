@@ -4,6 +4,7 @@ The measured side takes one network after another, by the formulas of
 `verify.claims.deep_conditioning._pairs`, from iterates that secants sharpen.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -60,17 +61,22 @@ def _settled(step: Any, start: Any) -> Any:
     return mpmath.findroot(lambda y: step(y) - y, ends, tol=1e-60)
 
 
+def _network(law: pairs.Law, w: Any, b: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
+    """Return q*, chi_1 and one layer's map of 1 - correlation."""
+    q = _settled(lambda q: w * law.one(q)[0] + b, 1)
+
+    def distance(d: Any) -> Any:
+        return 1 - (w * law.two(q, q, q * (1 - d))[0] + b) / q
+
+    return q, w * law.one(q)[1], distance
+
+
 def _measure_grid(*, activation: str) -> list[Any]:
     law, out = pairs.LAWS[activation], list[Any]()
     with mpmath.workdps(_DIGITS):
         for i, j in _TRIED:
             w, b = mpmath.mpf(float(_WEIGHTS[i])), mpmath.mpf(float(_BIASES[j]))
-            q = _settled(lambda q, w=w, b=b: w * law.one(q)[0] + b, 1)
-
-            def distance(d: Any, q: Any = q, w: Any = w, b: Any = b) -> Any:
-                return 1 - (w * law.two(q, q, q * (1 - d))[0] + b) / q
-
-            slope = w * law.one(q)[1]
+            q, slope, distance = _network(law, w, b)
             apart = _settled(distance, 0.5) if slope > 1 else mpmath.mpf(0)
             far = 1 - distance(1 - mpmath.mpf(_FAR))
             out += [q, apart, far, distance(mpmath.mpf(_NEAR))]
@@ -203,28 +209,26 @@ def _predict_picture(*, activation: str) -> list[float]:
     ]
 
 
-def _state(law: Any, w: Any, b: Any) -> tuple[float, Any]:
+def _state(law: pairs.Law, w: Any, b: Any) -> tuple[float, Any]:
     """Return the phase of a network, as its place in `_PHASES`, and its depth scale."""
     # Whether variances settle: a map below the diagonal at some large variance.
     if w * law.one(mpmath.mpf(10) ** 8)[0] + b >= mpmath.mpf(10) ** 8:
         return 2.0, mpmath.mpf(-1)
-    q = _settled(lambda q: w * law.one(q)[0] + b, 1)
-    slope, chaotic = w * law.one(q)[1], False
-    if slope > 1:
-        chaotic = True
-        c = 1 - _settled(lambda d: 1 - (w * law.two(q, q, q * (1 - d))[0] + b) / q, 0.5)
-        slope = w * law.two(q, q, q * c)[1]
+    q, slope, distance = _network(law, w, b)
+    chaotic = slope > 1
+    if chaotic:
+        slope = w * law.two(q, q, q * (1 - _settled(distance, 0.5)))[1]
     layers = -1 / mpmath.log(abs(slope)) if slope else mpmath.mpf(0)
     return float(chaotic), min(max(layers, mpmath.mpf(1)), mpmath.mpf(100))
 
 
-def _edge_weight(law: Any, b: Any, near: Any) -> Any:
+def _edge_weight(law: pairs.Law, b: Any, near: Any) -> Any:
     """Return the weight variance with slope one for a bias variance, near a given one."""
     if b == 0:
         return 1 / law.one(mpmath.mpf(10) ** -40)[1]
 
     def excess(w: Any) -> Any:
-        return w * law.one(_settled(lambda q: w * law.one(q)[0] + b, 1))[1] - 1
+        return _network(law, w, b)[1] - 1
 
     return mpmath.findroot(excess, (near, near * mpmath.mpf("1.001")), tol=1e-30)
 

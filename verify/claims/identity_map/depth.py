@@ -330,10 +330,15 @@ ROBUST = effect(
 )
 
 
+def twice_and_half(scale: str, name: str, field: str) -> Contrast:
+    """Means at twice the training size, and at half of it."""
+    means, sizes, side = by_size(scale, name, field)
+    return Contrast(means[:, sizes.index(2 * side)], means[:, sizes.index(side // 2)])
+
+
 def _placed(*, scale: str) -> Contrast:
     """Identity of content of one size, on maps of twice and of half the size."""
-    means, sizes, side = by_size(scale, five(scale), "placed/identity")
-    return Contrast(means[:, sizes.index(2 * side)], means[:, sizes.index(side // 2)])
+    return twice_and_half(scale, five(scale), "placed/identity")
 
 
 SMALLER = effect(

@@ -21,9 +21,9 @@ from verify.claims.identity_map._runs import (
     probe,
     run,
 )
-from verify.claims.identity_map.depth import by_size
+from verify.claims.identity_map.depth import twice_and_half
 from verify.compare import Contrast
-from verify.trained import NotLearnt, Run
+from verify.trained import NotLearnt
 
 FULL = grid(scale=("full",))
 ASSUMPTIONS = (
@@ -71,10 +71,6 @@ def _with_and_without(*, scale: str, probes: str) -> Contrast:
     return Contrast(*(number(arm(20)(scale), scale) for arm in (biased, plain)))
 
 
-def _look_at_both(*, scale: str, probes: str) -> tuple[Run, ...]:
-    return looks(biased(20), plain(20))(scale=scale)
-
-
 BIASES = _full(
     effect,
     id="id/bias-constant",
@@ -88,7 +84,7 @@ BIASES = _full(
     ),
     where="Section 3.2 and appendix H.1",
     larger=grid(scale=("full",), probes=tuple(LEAST)),
-    runs=_look_at_both,
+    runs=looks(biased(20), plain(20)),
     measure=_with_and_without,
     predict=_least,
     must_refute=_none,
@@ -191,11 +187,7 @@ TEN = _full(
 
 
 def _thirteen(*, scale: str, field: str) -> Contrast:
-    return Contrast.alone(probe("digits", field)("biased-depth-13", scale))
-
-
-def _look_at_thirteen(*, scale: str, field: str) -> tuple[Run, ...]:
-    return looks(biased(13))(scale=scale)
+    return Contrast.alone(_digits(13, field, scale=scale))
 
 
 def _at_most(*, scale: str, field: str) -> Limits:
@@ -218,7 +210,7 @@ NEITHER = _full(
     ),
     where="Section 3.2",
     larger=grid(scale=("full",), field=("identity", "constant")),
-    runs=_look_at_thirteen,
+    runs=looks(biased(13)),
     paired=True,
     measure=_thirteen,
     predict=_at_most,
@@ -258,8 +250,7 @@ BREAK = _full(
 
 def _resized(*, scale: str) -> Contrast:
     """Identity of images resized to twice the size, and to half."""
-    means, sizes, side = by_size(scale, biased(5)(scale), "resized/identity")
-    return Contrast(means[:, sizes.index(2 * side)], means[:, sizes.index(side // 2)])
+    return twice_and_half(scale, biased(5)(scale), "resized/identity")
 
 
 SCALED = _full(
@@ -322,15 +313,13 @@ KERNEL_ERROR = _full(
 # --- several images -----------------------------------------------------------------------
 
 
-def _is_trained(name: str) -> bool:
-    return name.startswith("train ")
-
-
 def _explained(name: str, scale: str) -> Array:
     """Share of the output that mixtures of the training images make, on unseen images."""
     record = run(name, scale)
     images = record.fact("predictions/images")
-    unseen = [k for k, each in enumerate(images) if not _is_trained(each["name"])]
+    unseen = [
+        k for k, each in enumerate(images) if not each["name"].startswith("train ")
+    ]
     return fitted(name, scale).series("predictions/explained")[:, unseen].mean(axis=1)
 
 
