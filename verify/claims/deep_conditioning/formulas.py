@@ -691,7 +691,7 @@ def _measure_terms(**case: Any) -> Any:
 
 
 def _wrong_terms(**case: Any) -> float:
-    """The sum without the bias of the first layer."""
+    """The bias of the next layer in the place of each."""
     return _predict_terms(**{**case, "start": case["alpha"] * case["start"]})
 
 
