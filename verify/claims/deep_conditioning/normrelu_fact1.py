@@ -170,8 +170,12 @@ def _convex_limit(**_: Any) -> float:
 
 
 def _wrong_convex_limit(**_: Any) -> float:
-    """A second derivative below -4e-6."""
-    return -4e-6
+    """The second difference of the squared mean, not over the squared length."""
+    low, middle, high = (
+        lengths.normrelu_bias(gamma, -2.5) * lengths.normrelu_length(gamma, -2.5)
+        for gamma in (0.5, 0.55, 0.6)
+    )
+    return (low - 2.0 * middle + high) / 0.05**2
 
 
 def _wrong_convex(*, kinks: list[float]) -> float:
