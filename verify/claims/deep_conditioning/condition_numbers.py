@@ -72,7 +72,7 @@ def _predict_best_condition(**case: Any) -> float:
 
 
 def _wrong_best_condition(**case: Any) -> float:
-    """One side of Gershgorin's circles alone, the smallest eigenvalue one."""
+    """One side of Gershgorin's circles alone, the largest eigenvalue one."""
     return (1.0 + _bound(case, form="attained")) / 2.0
 
 
@@ -366,9 +366,9 @@ def _measure_least(
 def _wrong_least(
     *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
 ) -> float:
-    """Twice the rate in the first layers."""
+    """Twice the rate, in the first layers and after them."""
     least = _below(_gram(kind, n, delta, seed)[1])
-    return min(least * (1.0 + rate(activation)) ** (2 * depth), 1.0)
+    return min(least * (1.0 + rate(activation)) ** depth, 1.0)
 
 
 def _assumption_b() -> Any:

@@ -103,8 +103,8 @@ def _one_step(**_case: Any) -> int:
 
 
 def _the_whole_grid(*, scale: str, depth: int, rival: str) -> int:
-    """NormReLU stable at the least rate of the grid alone."""
-    return len(configuration(rival, scale, depth).rates)
+    """NormReLU stable at the least rate of the grid alone, the rival at all."""
+    return len(configuration(rival, scale, depth).rates) - 1
 
 
 BOTH, SHALLOWER, DEEPER = slice(None), slice(0, 1), slice(1, None)
