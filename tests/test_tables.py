@@ -159,14 +159,18 @@ def test_a_typed_number_is_found() -> None:
 
 
 def measured_numbers(claim: Claim) -> list[str]:
-    """Return numbers of a finding that are not of what the claim itself says or tries."""
+    """Return numbers of a finding, or of why there is none, that are not the claim's own.
+
+    Its own are those of what it says and of what it tries.
+    """
     own = (claim.title, claim.statement, claim.assumptions)
     tried = (claim.cases, *claim.larger_cases.values())
     known = {float(number) for number in re.findall(r"\d+\.?\d*", f"{own} {tried}")}
     # Of documents, a bare power of ten is a tolerance.
-    powers = re.findall(r"(?<![\w.])\d+e-?\d+", claim.finding)
-    found = typed_numbers(f"\n{claim.finding}") + powers
-    return [n for n in found if abs(float(n.replace("−", "-"))) not in known]
+    said = f"{claim.finding} {claim.open_reason}"
+    powers = re.findall(r"(?<![\w.])\d+e-?\d+", said)
+    found = typed_numbers(f"\n{said}") + powers
+    return [n for n in found if float(n.strip("-−").replace(",", "")) not in known]
 
 
 def test_findings_on_training_leave_numbers_to_records() -> None:

@@ -313,7 +313,7 @@ CLAIMS = (
         compare=CertifiedAtLeast(),
         must_refute=_wrong_concave_limit,
         assumptions=_BOXES,
-        finding="Fact 1 needs a kink below about -0.59.",
+        finding="Fact 1 needs a kink below about -0.585.",
     ),
     Claim(
         id="dc/fact1-convex-limit",
@@ -332,7 +332,7 @@ CLAIMS = (
         compare=CertifiedAtMost(),
         must_refute=_wrong_convex_limit,
         assumptions=_BOXES,
-        finding="Fact 1 needs a kink above about -2.3.",
+        finding="Fact 1 needs a kink above about -2.43.",
     ),
     Claim(
         id="dc/fact1-convex",
