@@ -182,7 +182,7 @@ def test_findings_on_training_leave_numbers_to_records() -> None:
     ]
     assert len(on_training) > 100
     found = {c.id: typed for c in on_training if (typed := measured_numbers(c))}
-    assert found == {}
+    assert found == {}, "say in words what records show in numbers"
 
 
 def test_a_measured_number_of_a_finding_is_found() -> None:
