@@ -157,10 +157,10 @@ COR_33 = _of_corollary_33(
     uses=("dc/thm3.2",),
     version=2,
     finding=(
-        "Loose by a factor of 3 or more: two inputs have kappa - 1 = 2r/(1 - r) with"
-        " r <= B <= 1/4, and the bound has 8B. In the best case (mu = 1, correlation"
-        " 1/2, one layer) 2/3 is bounded by 2. With more inputs it is looser: by 3.4"
-        " for three, by 20 for twenty. dc/cor3.3-maximum is attained."
+        "Loose: two inputs have kappa - 1 = 2r/(1 - r) with r <= B <= 1/4, and the"
+        " bound has 8B. In the best case (mu = 1, correlation 1/2, one layer) 2/3 is"
+        " bounded by 2. With more inputs it is looser: by a factor of 3.3 for three, of"
+        " 20 for twenty. dc/cor3.3-maximum is attained."
     ),
 )
 

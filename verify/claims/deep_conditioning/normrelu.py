@@ -263,8 +263,8 @@ CLAIMS = (
         must_refute=_wrong_scale,
         figure="normrelu_selu",
         finding=(
-            "The last digit needs the decimal itself: its float64 is 9e-17 off, which"
-            " moves the kink by 8e-16."
+            "The last digit needs the decimal itself: its float64 is 5e-17 off, which"
+            " moves the kink by 4e-16."
         ),
     ),
     Claim(

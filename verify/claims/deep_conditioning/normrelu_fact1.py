@@ -320,7 +320,7 @@ CLAIMS = (
         compare=CertifiedAtLeast(),
         must_refute=_wrong_concave_limit,
         assumptions=_BOXES,
-        finding="Fact 1 needs a kink below about -0.59.",
+        finding="Fact 1 needs a kink below about -0.585.",
     ),
     Claim(
         id="dc/fact1-convex-limit",
@@ -339,7 +339,7 @@ CLAIMS = (
         compare=CertifiedAtMost(),
         must_refute=_wrong_convex_limit,
         assumptions=_BOXES,
-        finding="Fact 1 needs a kink above about -2.3.",
+        finding="Fact 1 needs a kink above about -2.43.",
     ),
     Claim(
         id="dc/fact1-convex",

@@ -622,10 +622,9 @@ THM_E3 = Claim(
     must_refute=_wrong_sgd_steps,
     uses=("dc/thmE.9",),
     finding=(
-        "Loose by a factor of 16: 8 n log_2(1/eps) are 11.5 n log(1/eps) steps, where"
-        " by dc/thmE.9-contraction n beta / lambda_min <= 4 n steps give a factor e."
-        " The kernels here (beta = 1.04, lambda_min = 0.6 and 0.8) need a half or a"
-        " third of that."
+        "Loose: 8 n log_2(1/eps) are 11.5 n log(1/eps) steps, where by"
+        " dc/thmE.9-contraction n beta / lambda_min <= 4 n steps give a factor e. The"
+        " kernels here need less than half of that."
     ),
 )
 
@@ -668,10 +667,10 @@ LEM_E1 = Claim(
     compare=MeanAtMost(discrepancy=0.02),
     must_refute=_wrong_kernel_error,
     finding=(
-        "The stated width is 640 times larger than needed for one hidden layer and"
-        " 8,800 times for two: (4 C^4)^(L+1) covers the worst activation bounded by"
-        " C, whereas here the variance of a product of two units is about one. See"
-        " dc/lemE.1-variance."
+        "The stated width is hundreds of times larger than needed for one hidden layer"
+        " and thousands of times for two: (4 C^4)^(L+1) covers the worst activation"
+        " bounded by C, whereas here the variance of a product of two units is about"
+        " one. See dc/lemE.1-variance."
     ),
 )
 

@@ -337,8 +337,8 @@ ANTIPODAL = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_antipodal,
     finding=(
-        "The kernel falls like (pi - theta)^3. From a rounded cosine no digit of it"
-        " is left at 1e-6; from the coordinates every digit is."
+        "The kernel falls like (pi - theta)^3. From a rounded cosine three digits of it"
+        " are left at 1e-6; from the coordinates every digit is."
     ),
 )
 

@@ -285,8 +285,8 @@ STABILITY = Claim(
     must_refute=_without_momentum,
     finding=(
         "Read literally, the loss ½‖·‖² with the printed rate 0.01 diverges on a"
-        " standardised digit, whose squared norm is about 1,000; the mean squared"
-        " error does not."
+        " standardised digit, whose squared norm is about 760; the mean squared error"
+        " does not."
     ),
 )
 

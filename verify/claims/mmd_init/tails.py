@@ -118,10 +118,10 @@ SHARP = Claim(
     compare=AtMost(relative=1e-13),
     must_refute=_sharp_half_for_an_eighth,
     finding=(
-        "The sum of squared variances is at most m alpha^2; the printed proof uses"
-        " the square of the sum. At m = 100 and eta = 0.5 the bound is 0.0439 instead"
-        " of 0.969. It is still loose by a factor of 2.7 or more, because of its"
-        " constant of 1/8: the exponent of the tail is 1.6 to 3.5 times as large."
+        "The sum of squared variances is at most m alpha^2; the printed proof uses the"
+        " square of the sum. At m = 100 and eta = 0.5 the bound is 0.0439 instead of"
+        " 0.969. It is still loose, because of its constant of 1/8: for many variables"
+        " the exponent of the tail is 1.2 to 4 times as large, depending on eta."
     ),
 )
 
@@ -195,8 +195,8 @@ UNEQUAL = Claim(
     must_refute=_all_halved,
     assumptions=("each variance is that of two parameters: the tail is a sum then",),
     finding=(
-        "Loose by a factor of 2.2 or more: a tenth above the mean, where the tail is"
-        " 0.36, the bound is still 0.99."
+        "Loose: a tenth above the mean of three nearly equal variances, where the tail"
+        " is 0.36, the bound is still 0.99."
     ),
 )
 

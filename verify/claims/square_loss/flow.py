@@ -293,9 +293,10 @@ WEIGHT_NORMALISATION = Claim(
     must_refute=_half_the_clock,
     assumptions=("the flow does not slide along a kink",),
     finding=(
-        "Most flows of small ReLU networks do slide: from 25 starts on six points, 23"
-        " flows of two layers slide before time six, and all flows of three layers."
-        " From there on the printed right side is not single-valued."
+        "Most flows of small ReLU networks do slide: from 25 starts on six points in"
+        " three dimensions, every flow of six hidden units slides before time six, and"
+        " so does every flow with a second hidden layer of four. From there on the"
+        " printed right side is not single-valued."
     ),
 )
 
