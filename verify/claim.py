@@ -54,6 +54,10 @@ class Evidence(Enum):
         }[self]
 
 
+class NotLearnt(ValueError):
+    """Networks have not learnt what a claim presupposes: it is undecided by them."""
+
+
 class Profile(StrEnum):
     """Scale of the cases: `quick` on every verification, the others by hand.
 
