@@ -50,7 +50,7 @@ with 64 takes 12 ms."""
 MANY = 8
 """Rows from which the coefficients of a series are interpolated in the log length."""
 
-SLOW = 0.0625
+SLOW = CLASSES[-1][0]
 """Distance from +-1 below which powers of rho vanish after thousands only."""
 
 SAME = 1e-14
