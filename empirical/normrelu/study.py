@@ -16,6 +16,7 @@ from empirical.square_loss.problems import Problem, problem_at
 from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.threads import one_thread
 
 
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
@@ -71,6 +72,7 @@ def examples_of(
     )
 
 
+@one_thread()
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:
