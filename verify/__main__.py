@@ -68,6 +68,7 @@ def _shown(
             workers=options.workers,
             scheduler=options.scheduler,
         )
+        command.complain(f"records are in {folder}")
     rows = build(entries, folder, profile)
     if options.action == "show":
         sys.stdout.write("\n".join(describe(e.claim) for e in entries) + "\n")

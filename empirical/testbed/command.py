@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from empirical.testbed import stopping, telling
 from empirical.testbed.bar import Bar
-from empirical.testbed.batch import open_folder, run_batch
+from empirical.testbed.batch import open_folder, run_batch, summary
 from empirical.testbed.ending import FORMATS, STDOUT, Ending, check_figure, finish
 from empirical.testbed.engine import Engine
 from empirical.testbed.options import add_options, made
@@ -264,6 +264,7 @@ def _batch(
         except Ended:
             bar.say(f"interrupted; what is done stays in {options.out}")
             raise
+        bar.say(f"{summary(outcomes)}; records are in {options.out}")
     fine = ("done", "kept")
     return 0 if all(o.startswith(fine) for o in outcomes.values()) else 1
 
