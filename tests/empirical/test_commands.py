@@ -4,6 +4,7 @@ import argparse
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,8 @@ from empirical.networks.layers import ACTIVATIONS
 from empirical.networks.plan import NAMED
 from empirical.normrelu import ARMS
 from empirical.normrelu.experiments import NAMES
+
+ROOT = Path(__file__).parents[2]
 
 STUDIES = ("conditioning", "identity_map", "mmd_init", "normrelu", "square_loss")
 
@@ -40,6 +43,26 @@ print(*[name for name in {HEAVY} if name in sys.modules], file=sys.stderr)
     )
     assert len(found.stdout.splitlines()) > 8
     assert found.stderr.split() == []
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("verify", "verify"),
+        ("verify.report", "verify"),
+        ("empirical.data", "empirical"),
+    ],
+)
+def test_without_its_extra_a_command_names_it_in_a_line(module, extra):
+    # Without site packages there is the standard library alone.
+    argv = [sys.executable, "-S", "-m", module, "--help"]
+    found = subprocess.run(
+        argv, capture_output=True, text=True, cwd=ROOT, env={}, check=False
+    )
+    assert (found.returncode, found.stdout) == (1, "")
+    (line,) = found.stderr.splitlines()
+    assert line.startswith(f"error: {extra} needs torch, distributed, ")
+    assert line.endswith(f'python -m pip install "deep-ledger[{extra}]"')
 
 
 def test_help_says_of_experiments_what_their_docstrings_do():
