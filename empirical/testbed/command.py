@@ -300,6 +300,16 @@ def alone(function: Callable[[], Value], name: str, minutes: float | None) -> Va
         stopping.withdraw()
 
 
+def say_interrupted(checkpoint: Path | None) -> None:
+    """Say on stderr what is left of a run that was interrupted."""
+    left = "nothing is kept"
+    if checkpoint is None:
+        left += "; with `--checkpoint FILE` the next call would go on from there"
+    elif checkpoint.exists():
+        left = f"the same command goes on from {checkpoint}"
+    sys.stderr.write(f"interrupted; {left}\n")
+
+
 def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
     """Check before hours of work that files can be written and a figure drawn.
 
@@ -354,9 +364,13 @@ def train_one(
     outputs = (options.output, options.weights, setting.checkpoint)
     check_outputs(*outputs, figure=options.figure)
     told = replace(setting, progress=telling.tell)
-    record, trained = alone(
-        lambda: train(configuration, told), configuration.name, options.minutes
-    )
+    try:
+        record, trained = alone(
+            lambda: train(configuration, told), configuration.name, options.minutes
+        )
+    except Ended:
+        say_interrupted(setting.checkpoint)
+        raise
     if options.weights is not None:
         import torch
 
