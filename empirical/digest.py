@@ -1,8 +1,8 @@
 """A digest of the code behind a result: when it changes, older records are stale.
 
 The code is that of a module and, transitively, of every module of this project it
-imports, wherever in a file the import stands, without comments, docstrings and blank
-lines: what cannot change a number changes no digest.
+imports, wherever in a file the import stands, without comments, docstrings, blank lines
+and the remarks of claims: what cannot change a number changes no digest.
 """
 
 import ast
@@ -16,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("theory", "empirical", "verify")
+REMARKS = ("finding", "open_reason")
+"""Arguments that say in words what came out."""
 TEXTS = ("STRING", "FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END")
 
 
@@ -80,7 +82,7 @@ def _followed(module: str, roots: tuple[Path, ...]) -> dict[str, tuple[Path, str
 
 
 def substance(source: bytes) -> bytes:
-    r"""Return a module's source without comments, docstrings and blank lines.
+    r"""Return a module's source without comments, docstrings, remarks and blank lines.
 
     The text of what is left stays as it is, so that every version of Python gives the
     same.
@@ -89,11 +91,18 @@ def substance(source: bytes) -> bytes:
     --------
     >>> substance(b'"Doc."\n\nx = "#"  # a remark\n')
     b'x = "#"'
+    >>> substance(b'Claim(\n    "x",\n    finding="It holds.",\n)')
+    b'Claim(\n    "x",\n)'
     """
     lines = source.splitlines()
     kept = [bytearray(line) for line in lines]
     inside: dict[int, list[range]] = {}
-    for node in _strings(ast.parse(source)):
+    tree = ast.parse(source)
+    for remark in filter(_is_remark, ast.walk(tree)):
+        assert isinstance(remark, ast.keyword)
+        for number, columns in _whole(remark, lines):
+            kept[number][columns.start : columns.stop] = b" " * len(columns)
+    for node in _strings(tree):
         docstring = isinstance(node, ast.Expr)
         for number, columns in _spans(node, lines):
             if docstring:
@@ -111,11 +120,34 @@ def substance(source: bytes) -> bytes:
     return b"\n".join(line for n, line in enumerate(shown) if line or n in inside)
 
 
+def _is_remark(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.keyword)
+        and node.arg in REMARKS
+        and isinstance(node.value, ast.Constant | ast.JoinedStr)
+    )
+
+
+def _whole(node: ast.keyword, lines: list[bytes]) -> Iterator[tuple[int, range]]:
+    """Return the columns of each line that an argument and its comma take up."""
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    for number in range(first, last + 1):
+        start = node.col_offset if number == first else 0
+        stop = len(lines[number])
+        if number == last:
+            stop = node.end_col_offset or 0
+            rest = lines[number][stop:]
+            stop += rest.startswith(b",")
+        yield number, range(start, stop)
+
+
 def _strings(tree: ast.Module) -> Iterator[ast.Expr | ast.expr]:
     """Go through docstrings, as statements, and all other texts."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
+        if _is_remark(node):
+            continue
         if isinstance(node, ast.JoinedStr) or (
             isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
         ):

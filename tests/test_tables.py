@@ -12,7 +12,9 @@ from pages import effects, networks, quotes, tables
 from pages.tables import TABLES, Table
 
 from empirical.testbed.records import Draw, Draws, RunRecord
+from verify.claim import Claim, Evidence
 from verify.compare import Outcome
+from verify.ledger import load
 from verify.records import CaseRecord
 
 AGAIN = "`python docs/pages/tables.py {}` measures it again"
@@ -154,6 +156,43 @@ def test_a_typed_number_is_found() -> None:
     assert typed_numbers(f"# Speed\n\nAbout 0.5, 0.50 or 0.25.\n\n{example}") == [
         "0.25"
     ]
+
+
+def measured_numbers(claim: Claim) -> list[str]:
+    """Return numbers of a finding, or of why there is none, that are not the claim's own.
+
+    Its own are those of what it says and of what it tries.
+    """
+    own = (claim.title, claim.statement, claim.assumptions)
+    tried = (claim.cases, *claim.larger_cases.values())
+    known = {float(number) for number in re.findall(r"\d+\.?\d*", f"{own} {tried}")}
+    # Of documents, a bare power of ten is a tolerance.
+    said = f"{claim.finding} {claim.open_reason}"
+    powers = re.findall(r"(?<![\w.])\d+e-?\d+", said)
+    found = typed_numbers(f"\n{said}") + powers
+    return [n for n in found if float(n.strip("-−").replace(",", "")) not in known]
+
+
+def test_findings_on_training_leave_numbers_to_records() -> None:
+    """The claim's card shows them, at every scale; a typed one would not follow."""
+    on_training = [
+        claim
+        for claim in load()
+        if claim.evidence is Evidence.TREND or claim.runs is not None
+    ]
+    assert len(on_training) > 100
+    found = {c.id: typed for c in on_training if (typed := measured_numbers(c))}
+    assert found == {}, "say in words what records show in numbers"
+
+
+def test_a_measured_number_of_a_finding_is_found() -> None:
+    (claim,) = (c for c in load() if c.id == "sl/Fig4")
+    of = dataclasses.replace
+    said = "Margins differ by 0.02 ± 0.01, 1.9 %, 5e-4 or 3 points of the 0.1 allowed."
+    assert measured_numbers(of(claim, finding=said)) == [
+        *("0.02", "0.01", "1.9", "3", "5e-4")
+    ]
+    assert measured_numbers(of(claim, finding="Of 500 digits, see sl/eq5b.")) == []
 
 
 def test_a_typed_table_without_a_date_is_found() -> None:

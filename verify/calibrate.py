@@ -31,7 +31,7 @@ from verify.paths import Place, placed
 from verify.redraw import KEPT, trained
 from verify.report import Row, build
 from verify.report.rows import NOT_RUN
-from verify.trained import NotLearnt, given
+from verify.trained import given
 
 REFUSED = "refused"
 """Of a claim that says nothing of networks that have not learnt."""
@@ -98,11 +98,9 @@ class Calibration:
 
 def found_in(row: Row) -> str:
     """Return what a row on faulty networks says: its outcome, or `REFUSED`."""
-    if row.outcome != Outcome.ERROR or row.record is None:
+    if row.outcome != Outcome.UNDECIDED or row.record is None:
         return row.outcome
-    errors = [c.error.strip().splitlines()[-1] for c in row.record.cases if c.error]
-    own = f"{NotLearnt.__module__}.{NotLearnt.__qualname__}"
-    return REFUSED if all(e.startswith(own) for e in errors) else row.outcome
+    return REFUSED if any(c.error for c in row.record.cases) else row.outcome
 
 
 def measured_again(claim: Claim, profile: Profile, here: Place) -> list[object]:
@@ -171,7 +169,7 @@ def calibrated(
         here = Place(root / f"redraw-{draw}", draw)
         for row in _tried(entries, options, here):
             redrawn[row.claim.id].append(found_in(row))
-            if row.outcome not in (Outcome.ERROR, NOT_RUN):
+            if found_in(row) not in (Outcome.ERROR, NOT_RUN, REFUSED):
                 measured = measured_again(row.claim, options.profile, here)
                 pools[row.claim.id].append(measured)
     generator = np.random.default_rng(2026)

@@ -54,6 +54,10 @@ class Evidence(Enum):
         }[self]
 
 
+class NotLearnt(ValueError):
+    """Networks have not learnt what a claim presupposes: it is undecided by them."""
+
+
 class Profile(StrEnum):
     """Scale of the cases: `quick` on every verification, the others by hand.
 
@@ -167,7 +171,8 @@ class Claim:
     uses : tuple of str
         Ids of the claims this one rests on.
     finding : str
-        What was learnt, in words; shown with the claim.
+        What was learnt, in words; shown with the claim. On training it has no measured
+        numbers: the card reads them from records, at every scale.
     runs : callable, optional
         ``runs(**case)``, the trained networks that a case looks at; no others are to be
         had. They are trained before the claim is run, once for all that look at them.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from verify import records
-from verify.claim import Case, Claim, Profile
+from verify.claim import Case, Claim, NotLearnt, Profile
 from verify.compare import (
     AgreesTo,
     AtLeast,
@@ -40,6 +40,8 @@ def judged(
 def judge(claim: Claim, case: Case) -> CaseRecord:
     """Predict, measure and compare one case; try the control on the same measurement.
 
+    Networks that have not learnt what the claim presupposes decide nothing.
+
     Raises
     ------
     MemoryError, OSError
@@ -63,6 +65,8 @@ def judge(claim: Claim, case: Case) -> CaseRecord:
                 control=_tried(claim, predicted, other, measured).value,
                 control_predicted=records.encode(other),
             )
+    except NotLearnt as error:
+        found = replace(blank, outcome=Outcome.UNDECIDED, error=str(error))
     except Exception as error:
         if _is_of_the_machine(error):
             raise
@@ -217,8 +221,9 @@ def _outcomes(record: Record) -> list[tuple[Outcome, str]]:
 
 
 def _again(claim: Claim, case: CaseRecord) -> CaseRecord:
-    """Judge a recorded case again; an error stays one."""
-    if case.outcome is Outcome.ERROR:
+    """Judge a recorded case again; an error, and what decides nothing, stays as it is."""
+    untried = case.outcome is Outcome.UNDECIDED and case.measured is None
+    if case.outcome is Outcome.ERROR or untried:
         return case
     assert claim.compare is not None
     measured = records.decode(case.measured)

@@ -20,6 +20,7 @@ from typing import Any
 
 from empirical.testbed.records import RunRecord
 from empirical.testbed.study import Setting, Study
+from verify.claim import NotLearnt as NotLearnt
 from verify.paths import Place, place
 
 
@@ -66,10 +67,6 @@ class Run:
                 f" `python -m {study.module} batch --scale paper` where there is one."
             )
         return None
-
-
-class NotLearnt(ValueError):
-    """Networks have not learnt what a claim presupposes: it says nothing about them."""
 
 
 Found = Mapping[Run, RunRecord | str]

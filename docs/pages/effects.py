@@ -167,7 +167,7 @@ def effects(words: Mapping[str, str], results: Path, *profiles: str) -> Rows:
         ]
         if not any(found):
             continue
-        limits = next(_limits(record.cases) for record in found if record)
+        limits = next(filter(None, (_limits(r.cases) for r in found if r)), "")
         row = [f"`{name}`", told, limits]
         for record in found:
             row += [_effects(record.cases), _verdict(record.cases)] if record else _NONE
@@ -186,7 +186,14 @@ def _record(name: str, folder: Path) -> Record | None:
 
 def _effects(cases: Sequence[CaseRecord]) -> str:
     """Return the differences of means, each with half its interval."""
-    return "; ".join(f"{_digits(e, h)} ± {_digits(h, h)}" for e, h in map(_of, cases))
+    return "; ".join(map(_effect, cases))
+
+
+def _effect(case: CaseRecord) -> str:
+    if case.measured is None:
+        return "networks have not learnt"
+    effect, half = _of(case)
+    return f"{_digits(effect, half)} ± {_digits(half, half)}"
 
 
 def _of(case: CaseRecord) -> tuple[float, float]:
@@ -207,8 +214,8 @@ def _digits(value: float, half: float) -> str:
 
 
 def _limits(cases: Sequence[CaseRecord]) -> str:
-    """Return the limits between which the effects of the cases have to lie."""
-    shown = [between(case.predicted) for case in cases]
+    """Return the limits between which the effects of the cases have to lie, if tried."""
+    shown = [between(case.predicted) for case in cases if case.predicted is not None]
     return shown[0] if len(set(shown)) == 1 else "; ".join(shown)
 
 

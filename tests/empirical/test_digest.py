@@ -46,6 +46,31 @@ def test_columns_are_those_of_the_text():
     )
 
 
+CLAIM = """\
+claim(
+    "x",{remark}
+    holds=True,
+)
+text = f(finding=other, note="a finding")
+"""
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "",
+        '\n    finding="It holds. # 1",',
+        '\n    finding=(\n        "It holds,"  # here\n\n        f"{x} times."\n    ),',
+        '\n    open_reason="Nobody knows.",',
+    ],
+)
+def test_what_a_claim_remarks_is_no_code(remark):
+    bare = CLAIM.format(remark="").rstrip().encode()
+    assert substance(CLAIM.format(remark=remark).encode()) == bare
+    # What is computed is.
+    assert b"finding=other" in bare
+
+
 @pytest.mark.parametrize("package", ["theory", "empirical", "verify"])
 def test_what_is_left_is_the_same_program(package):
     for path in sorted((digest.ROOT / package).rglob("*.py"))[::7]:
@@ -76,6 +101,8 @@ def _code(tree):
             node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         ):
             node.body = [s for s in node.body if not _says_nothing(s)]
+        if isinstance(node, ast.Call):
+            node.keywords = [k for k in node.keywords if not digest._is_remark(k)]
     return ast.dump(tree)
 
 

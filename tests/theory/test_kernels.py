@@ -727,7 +727,7 @@ def test_oscillations_beyond_the_order_of_a_series_are_seen() -> None:
     a = act.from_function(lambda v: v + 0.01 * np.sin(150.0 * v))
     lengths = np.array([1.0, 1.2])
     with pytest.raises(ValueError, match=r"^kernels: `x` must .* oscillates so often"):
-        slope_tables.Slopes.at(a, (0.0, 0.2), start=0.0)
+        _ = slope_tables.Slopes(a, (0.0, 0.2), 0.0).near
     # Resolved: E s'(u) s'(v) = 1 + c (e_u + e_v) + c^2 e_u e_v cosh(9 r_u r_v cos t).
     t = np.array([0.01, 0.5, 1.5])
     for often, size in ((3.0, 0.1), (40.0, 0.01)):

@@ -55,6 +55,27 @@ def test_what_is_no_number_is_an_error(
     assert "must be finite" in row.worst.error
 
 
+UNLEARNT = """
+from verify.claim import NotLearnt
+def unlearnt(x): raise NotLearnt("toy (small): 0 networks have fitted, and 3 are needed")
+"""
+
+
+def test_networks_that_have_not_learnt_decide_nothing(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    entry = toy_entry("measure=unlearnt", UNLEARNT)
+    row = _row(entry, tmp_path)
+    assert (row.outcome, row.green) == (Outcome.UNDECIDED, False)
+    assert row.worst is not None
+    # Said as it is, without a traceback.
+    assert row.worst.error == "toy (small): 0 networks have fitted, and 3 are needed"
+    assert "0 networks have fitted" in as_text((row,), width=120, colour=False)
+    # A record that says more of them is not believed.
+    again = _forged(entry, tmp_path, _says_holds)
+    assert (again.outcome, again.green) == (NOT_RUN, False)
+
+
 @pytest.mark.parametrize(
     "bound", ["predict=endless", "predict=one, compare=AtMost(trivial=1.0)"]
 )

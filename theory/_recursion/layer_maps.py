@@ -9,7 +9,8 @@ close pairs are few.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -61,10 +62,15 @@ SHARED = 0.0625
 
 @dataclass(frozen=True, eq=False)
 class Interpolated:
-    """Any activation, at the lengths of the rows before it; for `many` pairs of them."""
+    """Any activation, at the lengths of the rows before it; for `many` pairs of them.
+
+    `tables` is the interval of log lengths between which slopes are tabulated, if that is
+    another layer's.
+    """
 
     alone: RowMap
     many: bool = False
+    tables: Interval | None = None
 
     @property
     def activation(self) -> Activation:
@@ -72,16 +78,18 @@ class Interpolated:
         return self.alone.activation
 
     @cached_property
-    def _at_zero(self) -> bool:
-        """Whether all is analytic: no kink but at zero."""
+    def smooth(self) -> bool:
+        """Whether slopes are analytic in both lengths: no kink but at zero."""
         return all(c == 0.0 for c in self.activation.kinks)
 
     @cached_property
-    def _interval(self) -> Interval:
+    def interval(self) -> Interval:
         """Log lengths between which the slopes are interpolated."""
+        if self.tables:
+            return self.tables
         logs = self.alone.before.high
         whole = Interval(float(logs.min()), float(logs.max()))
-        return whole.rounded(SHARED if self._at_zero else 0.0)
+        return whole.rounded(SHARED if self.smooth else 0.0)
 
     @cached_property
     def _few(self) -> tuple[float, ...]:
@@ -93,17 +101,15 @@ class Interpolated:
     @cached_property
     def _start(self) -> float:
         """Angle below which kinks meet at different places for different lengths."""
-        if self._at_zero or len(self._few) == 1:
+        if self.smooth or len(self._few) == 1:
             return 0.0
-        return min(2.0 * (self._interval.high - self._interval.low), 1.0)
+        return min(2.0 * (self.interval.high - self.interval.low), 1.0)
 
     @cached_property
     def _slopes(self) -> Slopes:
         if self._few:
-            return Slopes.at(
-                self.activation, self._few, start=self._start, least=self._tabled
-            )
-        return slopes_of(self.activation, self._interval, self._start, self._tabled)
+            return Slopes(self.activation, self._few, self._start, self._tabled)
+        return slopes_of(self.activation, self.interval, self._start, self._tabled)
 
     @cached_property
     def _tabled(self) -> float:
@@ -111,7 +117,7 @@ class Interpolated:
 
         Of series that end late, or never, the last orders are left to tables.
         """
-        return SLOW if self._at_zero else CLOSE
+        return SLOW if self.smooth else CLOSE
 
     @cached_property
     def _basis(self) -> Array:
@@ -192,7 +198,7 @@ class Interpolated:
                 )
                 continue
             whole = None
-            if shared and self._at_zero:
+            if shared and self.smooth:
                 whole = whole_at(self.activation, logs[p[near]], logs[q[near]])
             if whole is None:
                 whole = each.whole(left, right)
@@ -228,9 +234,26 @@ class Interpolated:
         return inner / (r * o), lost / (r * o), math.nan
 
 
+def sharing(maps: Sequence[Interpolated]) -> list[Interpolated]:
+    """Let layers whose lengths lie within another's read slopes off that one's tables."""
+    out: list[Interpolated] = []
+    for each in maps:
+        own, most = each.interval, each
+        for other in maps if each.smooth else ():
+            if other.activation == each.activation:
+                more = other.interval
+                if more.low <= own.low and own.high <= more.high:
+                    wider = (
+                        more.high - more.low > most.interval.high - most.interval.low
+                    )
+                    most = other if wider else most
+        out.append(each if most is each else replace(each, tables=most.interval))
+    return out
+
+
 @lru_cache(maxsize=64)
 def slopes_of(
     activation: Activation, interval: Interval, start: float, least: float
 ) -> Slopes:
     """Return tables of the slopes."""
-    return Slopes.build(activation, interval, start=start, least=least)
+    return Slopes(activation, interval, start, least)

@@ -16,7 +16,7 @@ again a sum of positive terms. A row and its copy stay the same at any depth.
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy.typing as npt
 from theory import _twofold
 from theory._recursion.closed_maps import ClosedForm, closed
 from theory._recursion.homogeneous_maps import Homogeneous, PowerMap
-from theory._recursion.layer_maps import Interpolated
+from theory._recursion.layer_maps import Interpolated, sharing
 from theory._recursion.layers import Layer
 from theory._recursion.row_maps import RowMap
 from theory._recursion.rows import Index, LogLengths
@@ -173,6 +173,10 @@ class Recursion:
             steps.append(Step.build(layer, _within(rows), many=many))
             rows = steps[-1].rows
         _within(rows)
+        at = [k for k, step in enumerate(steps) if isinstance(step.map, Interpolated)]
+        maps = [step.map for step in steps if isinstance(step.map, Interpolated)]
+        for k, each in zip(at, sharing(maps), strict=True):
+            steps[k] = replace(steps[k], map=each)
         return cls(stack, start, tuple(steps))
 
     @property

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -31,91 +32,91 @@ TOGETHER = 1 << 18
 MOST = 64
 """Nodes in log length of tables of slopes, at most."""
 
+MORE = 4
+"""Nodes more than the energy of slopes needs: what slopes of two lengths mostly need."""
+
 Build = Callable[[bool], tuple[Callable[[Array], Array], float]]
 """Whether rho is negative -> slopes at angles to that end (m, n, n), and the kinks' gap."""
 
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """S(l_i, l_j, t) and its means, for pairs of log lengths of an interval.
+    """S(l_i, l_j, t) and its means, for pairs of log lengths of an interval, or of a few.
 
-    Coefficients are of shape (panels, nodes, n, n): Chebyshev polynomials of the angle
-    to the nearer end, and of both log lengths; (2, n, n) of the integrals over
-    correlations from 0 to 1 and to -1. With these, tables of angles next to the ends do.
+    For angles of at least `start` to both ends; as far as distances of `least`, where the
+    rest is known from the ends. Each end is tabulated when a pair lies near it.
+
+    Raises
+    ------
+    ValueError
+        On reading, if `MOST` lengths do not resolve an interval.
     """
 
+    activation: Activation
     lengths: Interval | tuple[float, ...]
-    n: int
-    near: Panels
-    far: Panels
-    whole: Array | None
+    start: float
+    least: float = CLOSE
 
-    @classmethod
-    def at(
-        cls,
-        activation: Activation,
-        logs: tuple[float, ...],
-        *,
-        start: float,
-        least: float = CLOSE,
-    ) -> "Slopes":
-        """Tabulate at a few log lengths, for angles of at least `start` to both ends.
+    @cached_property
+    def near(self) -> Panels:
+        """Towards correlation 1: coefficients of shape (panels, nodes, n, n).
 
-        As far as distances of `least`, where the rest is known from the ends.
+        Chebyshev polynomials of the angle to that end, and of both log lengths.
         """
-        r = np.exp(np.array(logs))
-        sides = _sides(activation, r, start, _angle(least))
-        return cls(logs, len(logs), *sides, _whole(activation, r))
+        return self._side(mirrored=False)
 
-    @classmethod
-    def build(
-        cls,
-        activation: Activation,
-        interval: Interval,
-        *,
-        start: float,
-        least: float = CLOSE,
-    ) -> "Slopes":
-        """Tabulate for interpolation between all lengths of an interval.
+    @cached_property
+    def far(self) -> Panels:
+        """The same towards correlation -1."""
+        return self._side(mirrored=True)
 
-        Raises
-        ------
-        ValueError
-            If `MOST` lengths do not resolve it.
+    @cached_property
+    def whole(self) -> Array | None:
+        """Coefficients of the integrals over correlations from 0 to 1 and to -1, (2, n, n).
+
+        With these, tables of angles next to the ends do. None between lengths where kinks
+        meet: the integral to the end is not smooth there.
         """
-        n = _needed(activation, interval)
-        end = 0.5 * math.pi if start else _angle(least)
+        if not isinstance(self.lengths, Interval):
+            return _whole(self.activation, np.exp(np.array(self.lengths)))
+        if self.start:
+            return None
+        r, to = np.exp(self.lengths.nodes(MOST)), chebyshev(MOST)
+        return to @ _whole(self.activation, r) @ to.T
+
+    def _side(self, *, mirrored: bool) -> Panels:
+        if not isinstance(self.lengths, Interval):
+            r = np.exp(np.array(self.lengths))
+            end = _angle(self.least)
+            return _panels(self.activation, r, self.start, end, mirrored=mirrored)
+        end = 0.5 * math.pi if self.start else _angle(self.least)
+        n = _needed(self.activation, self.lengths)
         while n <= MOST:
-            r, to = np.exp(interval.nodes(n)), chebyshev(n)
-            at = _sides(activation, r, start, end)
-            # Where kinks meet the integral to the end is not smooth.
-            whole = None if start else to @ _whole(activation, r) @ to.T
-            sides = [
-                Panels(
-                    p.edges,
-                    *(
-                        np.einsum("ai,pkij,bj->pkab", to, v, to, optimize=True)
-                        for v in (p.slope, p.to_end, p.to_zero)
-                    ),
-                )
-                for p in at
-            ]
-            near, far = sides
-            used = [p.slope[p.edges[1:] > start] for p in sides]
-            tail = max(np.abs(c[:, :, -1:]).max() for c in used) if n > 1 else 0.0
-            if tail <= 1e-13 * max(np.abs(c).max() for c in used):
-                return cls(interval, n, near, far, whole)
-            n += 4
+            r, to = np.exp(self.lengths.nodes(n)), chebyshev(n)
+            at = _panels(self.activation, r, self.start, end, mirrored=mirrored)
+            found = Panels(
+                at.edges,
+                *(
+                    np.einsum("ai,pkij,bj->pkab", to, v, to, optimize=True)
+                    for v in (at.slope, at.to_end, at.to_zero)
+                ),
+            )
+            size = np.abs(found.slope[found.edges[1:] > self.start])
+            tail = size[:, :, -1:].max() if n > 1 else 0.0
+            if tail <= 1e-13 * size.max():
+                return found
+            n += MORE
+        low, high = math.exp(self.lengths.low), math.exp(self.lengths.high)
         raise ValueError(
-            f"kernels: `x` must have lengths between which {activation.name} is smooth,"
-            f" but {MOST} lengths do not resolve it between {math.exp(interval.low):.3g}"
-            f" and {math.exp(interval.high):.3g}. Rescale the inputs."
+            f"kernels: `x` must have lengths between which {self.activation.name} is"
+            f" smooth, but {MOST} lengths do not resolve it between {low:.3g} and"
+            f" {high:.3g}. Rescale the inputs."
         )
 
     def basis(self, logs: Array) -> Array:
-        """Return the polynomials of log lengths, or which length it is, (m, n)."""
+        """Return the polynomials of log lengths, (m, `MOST`), or which length it is."""
         if isinstance(self.lengths, Interval):
-            return self.lengths.basis(logs, self.n)
+            return self.lengths.basis(logs, MOST)
         at = np.array(self.lengths)
         nearest = np.abs(np.subtract.outer(logs, at)).argmin(axis=1)
         return np.eye(len(at))[nearest]
@@ -128,22 +129,26 @@ class Slopes:
         Of pairs (m,) of rows given by their `basis`, `d` their distance from that end.
         """
         t, far = 2.0 * np.arcsin(np.sqrt(0.5 * d)), rho < 0.0
-        names = ("slope", "to_end", *(("to_zero",) if self.whole is None else ()))
-        found = np.empty((len(names), len(t)))
-        for side, at in ((self.near, ~far), (self.far, far)):
+        tables = ("slope", "to_end", *(("to_zero",) if self.whole is None else ()))
+        found = np.empty((len(tables), len(t)))
+        for name, at in (("near", ~far), ("far", far)):
+            if not at.any():
+                continue
+            side: Panels = getattr(self, name)
             panel, y = side.locate(t)
+            some = basis[:, : side.slope.shape[2]]
             for p in np.unique(panel[at]):
                 here = np.flatnonzero(at & (panel == p))
-                pairs = _Series(basis, i[here], j[here], y[here])
-                for values, name in zip(found, names, strict=True):
-                    values[here] = pairs.sum(getattr(side, name)[p])
+                pairs = _Series(some, i[here], j[here], y[here])
+                for values, table in zip(found, tables, strict=True):
+                    values[here] = pairs.sum(getattr(side, table)[p])
         slope, lost = found[0], d * found[1]
         if self.whole is None:
             return rho * found[2], lost, slope
         inner = np.empty_like(rho)
-        for side, whole, sign in zip((~far, far), self.whole, (1.0, -1.0), strict=True):
-            every = np.einsum("ma,ma->m", (basis @ whole)[i[side]], basis[j[side]])
-            inner[side] = every - sign * lost[side]
+        for at, whole, sign in zip((~far, far), self.whole, (1.0, -1.0), strict=True):
+            every = np.einsum("ma,ma->m", (basis @ whole)[i[at]], basis[j[at]])
+            inner[at] = every - sign * lost[at]
         return inner, lost, slope
 
 
@@ -183,18 +188,14 @@ def _angle(distance: float) -> float:
     return 1.01 * math.acos(1.0 - distance)
 
 
-def _sides(
-    activation: Activation, r: Array, start: float, end: float
-) -> tuple[Panels, Panels]:
-    """Tabulate slopes at lengths r towards both ends of the correlation."""
+def _panels(
+    activation: Activation, r: Array, start: float, end: float, *, mirrored: bool
+) -> Panels:
+    """Tabulate slopes at lengths r towards one end of the correlation."""
     build = _by_kinks(activation, r) or _by_series(activation, r)
     build = build or _by_plane(activation, r, end)
-    near, far = (build(mirrored) for mirrored in (False, True))
-    gaps = [np.inf if start else gap for _, gap in (near, far)]
-    return (
-        Panels.build(near[0], gap=gaps[0], start=start, end=end),
-        Panels.build(far[0], gap=gaps[1], start=start, end=end),
-    )
+    slope, gap = build(mirrored)
+    return Panels.build(slope, gap=np.inf if start else gap, start=start, end=end)
 
 
 def _whole(activation: Activation, r: Array) -> Array:
@@ -207,12 +208,12 @@ def _whole(activation: Activation, r: Array) -> Array:
 
 
 def _needed(activation: Activation, interval: Interval) -> int:
-    """Return the nodes in log length that resolve the slopes' energy."""
+    """Return the nodes in log length that resolve the slopes' energy, and some more."""
     if interval.high - interval.low <= 1e-15:
         return 1
     n = MOST
     c = np.abs(chebyshev(n) @ _energies(activation, np.exp(interval.nodes(n))))
-    return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2, MOST)
+    return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2 + MORE, MOST)
 
 
 def _energies(activation: Activation, r: Array) -> Array:

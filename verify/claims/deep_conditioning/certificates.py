@@ -114,8 +114,8 @@ def _predict(*, activation: str, branch: str) -> float:
 
 
 def _wrong(*, activation: str, branch: str) -> float:
-    """A factor of 0.51 in the place of one half."""
-    return 1.02 * subject(activation).mu * (1.0 if branch == "middle" else 0.5)
+    """The gains without their halves: mu for mu/2, and 2 mu for mu."""
+    return 2.0 * _predict(activation=activation, branch=branch)
 
 
 # --- slopes ---------------------------------------------------------------------------
@@ -151,8 +151,8 @@ def _predict_slope(*, activation: str) -> float:
 
 
 def _wrong_slope(*, activation: str) -> float:
-    """The slope times 1.02."""
-    return 1.02 * _predict_slope(activation=activation)
+    """2 mu, not divided by 1 + mu."""
+    return 2.0 * subject(activation).mu
 
 
 CLAIMS = (

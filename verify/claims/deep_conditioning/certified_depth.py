@@ -130,7 +130,7 @@ def _predict_tangent(*, activation: str) -> float:
 
 
 def _wrong_tangent(*, activation: str) -> float:
-    """The bound without what slopes below their diagonal leave of it."""
+    """1 - mu, without the factor 1 - 1/D."""
     return 1.0 - subject(activation).mu
 
 
@@ -188,7 +188,7 @@ def _predict_condition(*, kind: str, assumption: str) -> float:
 
 
 def _half_condition(*, kind: str, assumption: str) -> float:
-    """Half of the condition number."""
+    """Half of the condition number's excess over one."""
     return 0.5 * _predict_condition(kind=kind, assumption=assumption)
 
 

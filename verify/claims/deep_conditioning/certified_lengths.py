@@ -130,9 +130,9 @@ def _predict_concave(*, name: str) -> float:
 
 
 def _wrong_concave(*, name: str) -> float:
-    """The curvature at the origin everywhere, and a tenth more."""
+    """The curvature at the origin everywhere."""
     _, near, _, order = _BENDS[name]
-    return 1.1 * float(quotient(near, _NOUGHT, order)(_NOUGHT))
+    return float(quotient(near, _NOUGHT, order)(_NOUGHT))
 
 
 # --- Theorem D.1 of erf, in closed form -----------------------------------------------
@@ -281,7 +281,7 @@ def _predict_convex() -> float:
 
 def _wrong_convex() -> float:
     """The limit at short inputs, 2/3, at every length."""
-    return 0.6
+    return 2.0 / 3.0
 
 
 # --- NormReLU -------------------------------------------------------------------------

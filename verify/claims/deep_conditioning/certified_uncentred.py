@@ -22,7 +22,7 @@ from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning import _energies
 from verify.claims.deep_conditioning._energies import energies_with_mean, powers
 from verify.claims.deep_conditioning._normrelu import KEY
-from verify.claims.deep_conditioning._subjects import subject
+from verify.claims.deep_conditioning._subjects import energies, subject
 from verify.claims.deep_conditioning.enclosed_constants import fixed_point_enclosed
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import (
@@ -179,8 +179,8 @@ def _predict_negative(*, activation: str) -> float:
 
 
 def _wrong_negative(*, activation: str) -> float:
-    """The energy of the mean and of all that is not affine."""
-    return 1.5 * subject(activation).nu
+    """All energy but that of the linear part, the mean's not taken off."""
+    return 1.0 - energies(activation, centred=False, order=1)[1]
 
 
 def _measure_contraction(*, activation: str) -> Enclosure:

@@ -108,8 +108,8 @@ def _predict_algebraic(*, activation: str) -> float:
 
 
 def _wrong_algebraic(*, activation: str) -> float:
-    """The centred activation's mu, and twice the rate."""
-    return 2.0 * subject(activation).mu
+    """The coefficient mu of the centred activation in the place of nu."""
+    return subject(activation).mu
 
 
 def _measure_square(*, activation: str) -> Enclosure:

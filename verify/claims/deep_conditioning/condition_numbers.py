@@ -72,7 +72,7 @@ def _predict_best_condition(**case: Any) -> float:
 
 
 def _wrong_best_condition(**case: Any) -> float:
-    """One side of Gershgorin's circles alone, the smallest eigenvalue one."""
+    """One side of Gershgorin's circles alone, the largest eigenvalue one."""
     return (1.0 + _bound(case, form="attained")) / 2.0
 
 
@@ -157,10 +157,10 @@ COR_33 = _of_corollary_33(
     uses=("dc/thm3.2",),
     version=2,
     finding=(
-        "Loose by a factor of 3 or more: two inputs have kappa - 1 = 2r/(1 - r) with"
-        " r <= B <= 1/4, and the bound has 8B. In the best case (mu = 1, correlation"
-        " 1/2, one layer) 2/3 is bounded by 2. With more inputs it is looser: by 3.4"
-        " for three, by 20 for twenty. dc/cor3.3-maximum is attained."
+        "Loose: two inputs have kappa - 1 = 2r/(1 - r) with r <= B <= 1/4, and the"
+        " bound has 8B. In the best case (mu = 1, correlation 1/2, one layer) 2/3 is"
+        " bounded by 2. With more inputs it is looser: by a factor of 3.3 for three, of"
+        " 20 for twenty. dc/cor3.3-maximum is attained."
     ),
 )
 
@@ -366,9 +366,9 @@ def _measure_least(
 def _wrong_least(
     *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
 ) -> float:
-    """Twice the rate in the first layers."""
+    """Twice the rate, in the first layers and after them."""
     least = _below(_gram(kind, n, delta, seed)[1])
-    return min(least * (1.0 + rate(activation)) ** (2 * depth), 1.0)
+    return min(least * (1.0 + rate(activation)) ** depth, 1.0)
 
 
 def _assumption_b() -> Any:

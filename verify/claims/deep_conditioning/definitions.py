@@ -638,7 +638,7 @@ def _measure_table_2(*, activation: str) -> list[Any]:
 
 
 def _wrong_table_2(*, activation: str) -> list[float]:
-    """The coefficient nu in the place of mu."""
+    """The coefficients mu and nu exchanged."""
     row = _predict_table_2(activation=activation)
     return [row[0], row[2], row[1], *row[3:]]
 
@@ -646,7 +646,7 @@ def _wrong_table_2(*, activation: str) -> list[float]:
 TAB_2 = Claim(
     id="dc/tab2",
     items=("Tab2",),
-    title="Variance, mu, nu, mean and slope of thirty activations",
+    title="Variance, mu, nu, mean and slope of twenty-nine activations",
     statement=r"\mathrm{Var}\,s, \quad \mu, \quad \nu, \quad \mathbb{E}\,s, \quad"
     r" D = \mathbb{E}[\sigma'^2]",
     source=Source(KEY, "Table 1, continued"),

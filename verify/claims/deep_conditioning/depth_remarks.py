@@ -176,7 +176,8 @@ def _predict_log_mgf(*, activation: str, rho: float) -> list[float]:
 
 def _wrong_log_mgf(*, activation: str, rho: float) -> list[float]:
     """The range of a square in the place of that of a product."""
-    return [b / 4.0 for b in _predict_log_mgf(activation=activation, rho=rho)]
+    squares = _predict_log_mgf(activation=activation, rho=rho)[len(_TIMES) :]
+    return squares + squares
 
 
 EQ22 = Claim(
@@ -251,7 +252,7 @@ def _predict_note(*, n: int, delta: str) -> float:
 
 
 def _wrong_note(*, n: int, delta: str) -> float:
-    """The square root of delta, as for features without a kink."""
+    """The square root of delta, as for features that jump."""
     return _PANIGRAHI * float(delta) ** 0.5 / math.log(n) ** 1.5
 
 

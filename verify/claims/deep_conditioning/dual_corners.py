@@ -5,6 +5,7 @@ numerical derivatives of these.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -93,14 +94,17 @@ def _measure_wave(*, frequency: float) -> list[Any]:
 
 def _wrong_wave(*, frequency: float) -> Array:
     """64 Gauss-Hermite nodes, which miss the waves."""
+    a = _wave(frequency)
+    slopes = np.array([_by_nodes(a.derivative, rho) for rho in _RHOS])
+    return np.array([*(_by_nodes(a, rho) for rho in _RHOS), *slopes / frequency**2])
+
+
+def _by_nodes(f: Callable[[Array], Any], rho: float) -> float:
+    """E f(u) f(v) by 64 x 64 nodes."""
     z, weights = np.polynomial.hermite_e.hermegauss(64)
     weights = weights / math.sqrt(2.0 * math.pi)
-    a, out = _wave(frequency), list[float]()
-    for f, scale in ((a, 1.0), (a.derivative, frequency**2)):
-        for rho in _RHOS:
-            v = rho * z[:, None] + math.sqrt((1.0 - rho) * (1.0 + rho)) * z
-            out.append(float(weights @ (f(z)[:, None] * f(v)) @ weights) / scale)
-    return np.array(out)
+    v = rho * z[:, None] + math.sqrt((1.0 - rho) * (1.0 + rho)) * z
+    return float(weights @ (f(z)[:, None] * f(v)) @ weights)
 
 
 WAVE = Claim(
@@ -158,8 +162,15 @@ def _measure_steep(*, power: float) -> list[Any]:
 
 
 def _wrong_steep(*, power: float) -> list[float]:
-    """The neighbouring power of the distance."""
-    return _predict_steep(power=power + 0.01)
+    """64 Gauss-Hermite nodes, too few near an infinite slope."""
+    a = _root(power)
+    square = _by_nodes(a, 1.0)
+    steep = [_by_nodes(a.derivative, 1.0)] if power > 0.5 else []
+    duals = [_by_nodes(a, rho) for rho in (-0.9, 0.3, 0.999)]
+    return [
+        *(square, *steep, *duals),
+        *(1.0 - _by_nodes(a, 1.0 - gap) / square for gap in _GAPS),
+    ]
 
 
 STEEP = Claim(
@@ -224,7 +235,7 @@ def _measure_unequal(*, rho: float, var_x: float, var_y: float) -> Any:
 
 
 def _wrong_unequal(*, rho: float, var_x: float, var_y: float) -> float:
-    """The mean variance for both inputs."""
+    """The geometric mean of the variances for both inputs."""
     mean = math.sqrt(var_x * var_y)
     return float(_both().dual(rho, var_x=mean, var_y=mean))
 

@@ -249,7 +249,7 @@ def _predict_half(**_: Any) -> float:
 
 
 def _wrong_one(**_: Any) -> float:
-    """The exponent -1, for the root of the width."""
+    """The exponent -1 in the place of -1/2."""
     return -1.0
 
 

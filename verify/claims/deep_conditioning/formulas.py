@@ -217,13 +217,9 @@ def _measure(*, function: str, **case: Any) -> Any:
         return _mpf(_FORMULAS[function](**case))
 
 
-def _more(value: Any) -> Any:
-    return 1.01 * np.asarray(value)
-
-
-def _wrong(**case: Any) -> Any:
-    """Every value 1 % too large."""
-    return _more(_predict(**case))
+def _wrong(**case: Any) -> float:
+    """Twice every value, a factor of one half lost."""
+    return 2.0 * _predict(**case)
 
 
 def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
@@ -522,8 +518,8 @@ def _measure_convergence(*, activation: str, delta: float) -> list[Any]:
 
 
 def _wrong_convergence(**case: Any) -> Any:
-    """Every constant 1 % too large."""
-    return _more(_predict_convergence(**case))
+    """The burn-in from twice the separation."""
+    return _predict_convergence(**{**case, "delta": 2.0 * case["delta"]})
 
 
 THM_310 = Claim(
@@ -691,7 +687,7 @@ def _measure_terms(**case: Any) -> Any:
 
 
 def _wrong_terms(**case: Any) -> float:
-    """The sum without the bias of the first layer."""
+    """The bias of the next layer in the place of each."""
     return _predict_terms(**{**case, "start": case["alpha"] * case["start"]})
 
 
@@ -841,8 +837,8 @@ def _measure_rate(*, kink: float, gamma: float, delta: float) -> list[Any]:
 
 
 def _wrong_rate(**case: Any) -> Any:
-    """Every constant 1 % too large."""
-    return _more(_predict_rate(**case))
+    """The rate of inputs that are orthogonal at the start."""
+    return _predict_rate(**{**case, "delta": 1.0})
 
 
 THM_I1_RATE = Claim(
@@ -867,20 +863,18 @@ _DELTAS = (1e-6, 0.1, 1.0, 1.7)
 _KINK = 0.3
 
 
-def _ramp(x: Any) -> Any:
-    return np.maximum(x - _KINK, 0.0) ** 2 + 0.5 * x
+def _predict_callable(*, what: str, linear: float = 0.5) -> Any:
+    def ramp(x: Array) -> Array:
+        return np.maximum(x - _KINK, 0.0) ** 2 + linear * x
 
+    def slope(x: Array) -> Array:
+        return 2.0 * np.maximum(x - _KINK, 0.0) + linear
 
-def _ramp_slope(x: Any) -> Any:
-    return 2.0 * np.maximum(x - _KINK, 0.0) + 0.5
-
-
-def _predict_callable(*, what: str) -> Any:
     if what == "energy":
         # No derivative is given: the interpolant's is used.
-        a = act.from_function(_ramp, kinks=(_KINK,), name="ramp")
+        a = act.from_function(ramp, kinks=(_KINK,), name="ramp")
         return [a.derivative_second_moment, a.derivative.mean]
-    a = act.from_function(_ramp, kinks=(_KINK,), derivative=_ramp_slope, name="ramp")
+    a = act.from_function(ramp, kinks=(_KINK,), derivative=slope, name="ramp")
     if what == "dual":
         return a.dual(np.array(_RHOS))
     if what == "slope":
@@ -900,8 +894,8 @@ def _measure_callable(*, what: str) -> Any:
 
 
 def _wrong_callable(*, what: str) -> Any:
-    """The value 1 % too large."""
-    return _more(_predict_callable(what=what))
+    """The function without its linear part."""
+    return _predict_callable(what=what, linear=0.0)
 
 
 CALLABLE = Claim(

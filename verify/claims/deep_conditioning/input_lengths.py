@@ -100,8 +100,9 @@ DUALS = Claim(
     must_refute=_wrong_dual,
     uses=("dc/defC.1", "dc/defC.1-unequal"),
     finding=(
-        "64 Gauss-Hermite nodes placed for variance one, a common way to compute duals,"
-        " are wrong by a third of the value for tanh at 1e4."
+        "64 Gauss-Hermite nodes placed for variance one, a common way to compute"
+        " duals, are wrong by a fifth of the value for tanh at variance 1e4 and"
+        " correlation 0.3, and see no slope there."
     ),
 )
 

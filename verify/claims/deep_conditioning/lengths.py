@@ -67,19 +67,16 @@ def _measure_lengths(*, name: str, scale: float, at: float) -> Array:
     return np.array([length(name, scale, gamma) for gamma in _GAMMAS])
 
 
-def _tangent(name: str, scale: float, at: float, steeper: float) -> Array:
+def _predict_tangent(*, name: str, scale: float, at: float) -> Array:
     a = predicted_activation(name, scale)
-    slope = steeper * float(a.length_map_derivative(at))
+    slope = float(a.length_map_derivative(at))
     return float(a.length_map(at)) + slope * (_GAMMAS - at)
 
 
-def _predict_tangent(*, name: str, scale: float, at: float) -> Array:
-    return _tangent(name, scale, at, 1.0)
-
-
 def _wrong_tangent(*, name: str, scale: float, at: float) -> Array:
-    """A line through the same point, 5 % too steep."""
-    return _tangent(name, scale, at, 1.05)
+    """The chord from the origin in the place of the tangent."""
+    a = predicted_activation(name, scale)
+    return float(a.length_map(at)) / at * _GAMMAS
 
 
 def _measure_increase(*, name: str, scale: float) -> Array:
@@ -92,7 +89,7 @@ def _predict_increase(*, name: str, scale: float) -> Array:
 
 
 def _wrong_increase(*, name: str, scale: float) -> Array:
-    """A length at least that of the next point of the grid."""
+    """The length of an input whose square is a tenth larger."""
     a = predicted_activation(name, scale)
     return np.array([float(a.length_map(1.1 * gamma)) for gamma in _GAMMAS[1:]])
 
@@ -127,8 +124,8 @@ def _predict_deviation_above(
 def _wrong_deviation_above(
     *, name: str, scale: float, gamma: float, depth: int
 ) -> Array:
-    """A slope 5 % smaller."""
-    slope = 0.95 * _slope_at_one(name, scale)
+    """The slope at squared length two in the place of one."""
+    slope = float(predicted_activation(name, scale).length_map_derivative(2.0))
     return np.power(slope, np.arange(depth + 1.0)) * abs(gamma - 1.0)
 
 

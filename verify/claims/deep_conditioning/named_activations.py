@@ -100,8 +100,7 @@ def _plain_named(*, name: str, wrong: bool) -> list[float]:
     """
     f, kinks = FUNCTIONS[name]
     mean, deviation = moments(f, kinks)
-    # The root mean square in the deviation's place.
-    size = math.hypot(mean, deviation) + 1e-3 if wrong else deviation
+    size = math.hypot(mean, deviation) if wrong else deviation
     return [(f(x) - mean) / size for x in _POINTS]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import flint
 
 from theory import activations as act
-from theory import lengths
+from theory import conditioning, lengths
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
@@ -141,8 +141,8 @@ def _predict_monotone(*, kinks: list[float]) -> float:
 
 
 def _wrong_monotone(*, kinks: list[float]) -> float:
-    """A slope a few parts in 1e9 too large, or that at 1/2."""
-    return 0.8 if kinks[0] < kinks[1] else _predict_monotone(kinks=kinks) + 4e-9
+    """The slope at the other end, gamma = 1/2."""
+    return lengths.normrelu_length_slope(0.5, kinks[0])
 
 
 def _predict_nought(**_: Any) -> float:
@@ -150,8 +150,9 @@ def _predict_nought(**_: Any) -> float:
 
 
 def _wrong_concave(*, kinks: list[float]) -> float:
-    """A largest second derivative smaller by 1e-6."""
-    return {STAR: -0.1392298, PUBLISHED: -0.1398068}.get(kinks[0], -0.01)
+    """The mean of the second derivative in the place of its largest value."""
+    ends = (lengths.normrelu_length_slope(gamma, kinks[0]) for gamma in (1.5, 0.5))
+    return next(ends) - next(ends)
 
 
 def _concave_limit(**_: Any) -> float:
@@ -159,8 +160,9 @@ def _concave_limit(**_: Any) -> float:
 
 
 def _wrong_concave_limit(**_: Any) -> float:
-    """A second derivative above 0.0148."""
-    return 0.0148
+    """The second derivative of ReLU's length map, of the kink zero."""
+    relu = conditioning.normrelu_constants(0.0)
+    return (relu.scale * relu.shift) ** 2 * 2.0**0.5
 
 
 def _convex_limit(**_: Any) -> float:
@@ -168,13 +170,18 @@ def _convex_limit(**_: Any) -> float:
 
 
 def _wrong_convex_limit(**_: Any) -> float:
-    """A second derivative below -4e-6."""
-    return -4e-6
+    """The second difference of the squared mean, not over the squared length."""
+    low, middle, high = (
+        lengths.normrelu_bias(gamma, -2.5) * lengths.normrelu_length(gamma, -2.5)
+        for gamma in (0.5, 0.55, 0.6)
+    )
+    return (low - 2.0 * middle + high) / 0.05**2
 
 
 def _wrong_convex(*, kinks: list[float]) -> float:
-    """A least second derivative 0.1 % larger."""
-    return {STAR: 0.005319, PUBLISHED: 0.0052522}.get(kinks[0], 2e-3) * (1 + 1e-3)
+    """The second difference over the interval in the place of the least derivative."""
+    ends = (lengths.normrelu_bias(gamma, kinks[0]) for gamma in (0.5, 1.5))
+    return 4.0 * sum(ends)
 
 
 def _quotient_of_bias(gamma: Any, c: Any) -> Any:
@@ -222,8 +229,8 @@ def _predict_alpha(*, kinks: list[float]) -> float:
 
 
 def _wrong_alpha(*, kinks: list[float]) -> float:
-    """A rate smaller by 1e-9."""
-    return lengths.chord_rate(act.normrelu(kinks[0])) - 1e-9
+    """The slope at one in the place of the chord's."""
+    return lengths.normrelu_length_slope(1.0, kinks[0])
 
 
 def _measure_beta(*, kinks: list[float]) -> Enclosure:
@@ -313,7 +320,7 @@ CLAIMS = (
         compare=CertifiedAtLeast(),
         must_refute=_wrong_concave_limit,
         assumptions=_BOXES,
-        finding="Fact 1 needs a kink below about -0.59.",
+        finding="Fact 1 needs a kink below about -0.585.",
     ),
     Claim(
         id="dc/fact1-convex-limit",
@@ -332,7 +339,7 @@ CLAIMS = (
         compare=CertifiedAtMost(),
         must_refute=_wrong_convex_limit,
         assumptions=_BOXES,
-        finding="Fact 1 needs a kink above about -2.3.",
+        finding="Fact 1 needs a kink above about -2.43.",
     ),
     Claim(
         id="dc/fact1-convex",

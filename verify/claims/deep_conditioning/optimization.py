@@ -350,7 +350,7 @@ def _predict_sgd_steps(*, n: int, **_: Any) -> float:
 
 
 def _wrong_sgd_steps(**_: Any) -> float:
-    """As many steps as gradient descent takes."""
+    """One step a restart, without 8 n for each."""
     return math.ceil(math.log2(1.0 / _TARGET))
 
 
@@ -362,7 +362,7 @@ _ETA = 0.1
 
 
 def _wrong_kernel_error(*, n: int, width: int, **_: Any) -> float:
-    """Hoeffding's bound with C = 1 and no union over entries."""
+    """Hoeffding's bound for one mean of numbers between 0 and 1."""
     return math.sqrt(math.log(1.0 / _ETA) / (2.0 * width))
 
 
@@ -378,7 +378,7 @@ def _predict_bernstein(*, n: int, width: int, counted: bool = True, **_: Any) ->
 
 
 def _wrong_bernstein(*, n: int, width: int, **_: Any) -> float:
-    """One entry's standard deviation, without the logarithm."""
+    """Bernstein's bound for one entry, without the logarithms."""
     return _predict_bernstein(n=n, width=width, counted=False)
 
 
@@ -622,10 +622,9 @@ THM_E3 = Claim(
     must_refute=_wrong_sgd_steps,
     uses=("dc/thmE.9",),
     finding=(
-        "Loose by a factor of 16: 8 n log_2(1/eps) are 11.5 n log(1/eps) steps, where"
-        " by dc/thmE.9-contraction n beta / lambda_min <= 4 n steps give a factor e."
-        " The kernels here (beta = 1.04, lambda_min = 0.6 and 0.8) need a half or a"
-        " third of that."
+        "Loose: 8 n log_2(1/eps) are 11.5 n log(1/eps) steps, where by"
+        " dc/thmE.9-contraction n beta / lambda_min <= 4 n steps give a factor e. The"
+        " kernels here need less than half of that."
     ),
 )
 
@@ -668,10 +667,10 @@ LEM_E1 = Claim(
     compare=MeanAtMost(discrepancy=0.02),
     must_refute=_wrong_kernel_error,
     finding=(
-        "The stated width is 640 times larger than needed for one hidden layer and"
-        " 8,800 times for two: (4 C^4)^(L+1) covers the worst activation bounded by"
-        " C, whereas here the variance of a product of two units is about one. See"
-        " dc/lemE.1-variance."
+        "The stated width is hundreds of times larger than needed for one hidden layer"
+        " and thousands of times for two: (4 C^4)^(L+1) covers the worst activation"
+        " bounded by C, whereas here the variance of a product of two units is about"
+        " one. See dc/lemE.1-variance."
     ),
 )
 
@@ -772,7 +771,7 @@ THM_42 = Claim(
     ),
     statement=r"\mathrm{loss}_t \le \epsilon\, \mathrm{loss}_0 \quad \mathrm{after}"
     r" \quad t = \frac{\kappa}{2} \log \frac{1}{\epsilon}, \quad"
-    r" \kappa = 1 + 4n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
+    r" \kappa = 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
     assumptions=(
         "centred cosine (mu = 1), four random points, depth beyond Corollary 3.5",
         "widths 512 and 1,024; the paper's polynomial is not specified",

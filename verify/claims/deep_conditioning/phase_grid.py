@@ -129,8 +129,8 @@ def _measure_zero(*, activation: str) -> list[Any]:
 
 def _wrong_zero(*, activation: str) -> list[float]:
     """Every edge at zero stable, as tanh's is."""
-    weight, stable, *curve = _predict_zero(activation=activation)
-    return [weight, 1.0 - stable, *curve]
+    weight, _, *curve = _predict_zero(activation=activation)
+    return [weight, 1.0, *curve]
 
 
 ZERO = Claim(

@@ -96,7 +96,7 @@ def _predict_flow(
 def _wrong_flow(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> Array:
-    """The formula of Bayesian inference, as if the readout alone learnt."""
+    """The top layer's kernel, as if the readout alone learnt."""
     return _found(activation, depth, seed, times=time, ridge=ridge, kernel="nngp")
 
 

@@ -281,8 +281,8 @@ def _predict_rank(*, activation: str, depth: int, dim: int) -> float:
 
 
 def _wrong_rank(*, activation: str, depth: int, dim: int) -> float:
-    """One layer too few."""
-    return _predict_rank(activation=activation, depth=depth - 1 or 2, dim=dim)
+    """One layer too many."""
+    return _predict_rank(activation=activation, depth=depth + 1, dim=dim)
 
 
 def _predict_powers(*, power: float, degrees: list[int], dim: int) -> Any:
@@ -367,7 +367,7 @@ def _predict_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
 
 
 def _wrong_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
-    """Shares in the place of eigenvalues, multiplicities taken twice."""
+    """Eigenvalues times their multiplicities."""
     found = _predict_projections(dim=dim, degrees=degrees)
     return found * spectrum.multiplicity(degrees, dim)
 

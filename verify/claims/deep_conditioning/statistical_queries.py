@@ -462,7 +462,7 @@ def _predict_gaussian_success(*, dim: int, tolerance: float, **_: Any) -> float:
 def _wrong_query_success(
     *, dim: int, width: int, depth: int, tolerance: float, **_: Any
 ) -> float:
-    """The mean at infinite width, exponentially small in L."""
+    """Chebyshev's bound of distinct inputs alone, without the diagonal x = x'."""
     wrong = _wrong_query_bound(dim=dim, width=width, depth=depth)
     return wrong / tolerance**2
 
@@ -668,7 +668,7 @@ THM_F1_ODD_RATE = Claim(
 EQ24 = Claim(
     id="dc/eq24",
     items=("Eq24",),
-    title="No statistical query beats the mean absolute correlation of distinct inputs",
+    title="No statistical query beats the mean absolute correlation of two random inputs",
     statement=(
         r"\mathbb{E}_W (\mathbb{E}_x f_W g)^2 \le"
         r" \mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L(x, x')|, \quad |g| \le 1"

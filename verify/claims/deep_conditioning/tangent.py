@@ -174,8 +174,8 @@ def _measure_slope(*, activation: Subject) -> Any:
 
 
 def _wrong_least_slope(*, activation: Subject) -> float:
-    """A slope of at least 1 + 1.05 mu."""
-    return 1.0 + 1.05 * subject(activation).mu
+    """1 + 2 mu, the linear part's energy 1 - mu taken for one."""
+    return 1.0 + 2.0 * subject(activation).mu
 
 
 def _differentiable() -> Any:
@@ -337,8 +337,8 @@ ANTIPODAL = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_antipodal,
     finding=(
-        "The kernel falls like (pi - theta)^3. From a rounded cosine no digit of it"
-        " is left at 1e-6; from the coordinates every digit is."
+        "The kernel falls like (pi - theta)^3. From a rounded cosine three digits of it"
+        " are left at 1e-6; from the coordinates every digit is."
     ),
 )
 
@@ -357,9 +357,9 @@ def _measure_derivative(*, activation: Subject, delta: float, sign: int) -> Any:
 
 
 def _wrong_derivative(*, activation: Subject, delta: float, sign: int) -> float:
-    """A bound of 0.35/delta."""
+    """1/(e delta), the bound for Hermite polynomials of high degree."""
     del activation, sign
-    return 0.35 / delta
+    return 1.0 / (math.e * delta)
 
 
 def _slopes() -> Any:
@@ -411,10 +411,9 @@ def _measure_share(*, activation: Subject, delta: float, sign: int) -> Any:
 
 
 def _wrong_share(*, activation: Subject, delta: float, sign: int) -> float:
-    """A bound that falls 5 % faster."""
+    """2 mu (1 - |rho|), not divided by 1 + mu."""
     del sign
-    mu = subject(activation).mu
-    return 1.0 - min(2.1 * mu / (1.0 + mu) * delta, 1.0)
+    return max(1.0 - 2.0 * subject(activation).mu * delta, 0.0)
 
 
 LEM_C14_SHARP = Claim(

@@ -430,10 +430,10 @@ COR_35 = Claim(
     uses=("dc/thm3.4",),
     version=2,
     finding=(
-        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,400"
-        " times what any activation reaches (dc/cor3.5-maximum): that is at n = 2, mu"
-        " = 0.59, delta = 1/2 and 8 layers; for three inputs it is 43,000 times. The"
-        " estimate of the ratio wastes half of the depth (dc/thm3.4), and the"
+        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,100"
+        " times what any activation reaches (dc/cor3.5-maximum): that is at n = 2, mu ="
+        " 2 - sqrt(2), delta = 1/2 and 8 layers; for three inputs it is 40,000 times."
+        " The estimate of the ratio wastes half of the depth (dc/thm3.4), and the"
         " threshold depth is twice what is needed."
     ),
 )
@@ -669,9 +669,9 @@ COR_39 = Claim(
     uses=("dc/thm3.8",),
     version=2,
     finding=(
-        "Loose by a factor of 15 or more at every n: kappa - 1 = n t/(1 - t) with t ="
-        " 1/16 (mu = 1, equal correlations of 1/2, two layers), and the bound has n."
-        " As mu goes to zero the factor is 72. dc/cor3.9-maximum is attained."
+        "Loose at every n: kappa - 1 = n t/(1 - t) with t = 1/16 in the best case (mu"
+        " = 1, equal correlations of 1/2, two layers), and the bound has n. As mu goes"
+        " to zero the factor is 72. dc/cor3.9-maximum is attained."
     ),
 )
 

@@ -37,7 +37,7 @@ def _measure_nu(*, activation: Subject) -> Any:
 
 
 def _wrong_nu(*, activation: Subject) -> float:
-    """The coefficient mu, whose mean counts."""
+    """The coefficient mu of the centred activation."""
     return subject(activation).mu
 
 
@@ -216,10 +216,10 @@ def _measure_fixed_point(*, activation: Subject) -> Any:
 
 
 def _wrong_fixed_point(*, activation: Subject) -> float:
-    """The fixed point of a quadratic with the same mean and slope."""
+    """The fixed point of a quadratic with the same mean and slope at one."""
     a = subject(activation)
     mean, slope = a.mean**2, a.derivative_second_moment
-    return min(1.0, 2.0 * mean / max(slope, 1e-300)) if math.isfinite(slope) else 1.0
+    return min(1.0, mean / (slope - a.second_moment + mean))
 
 
 def _means() -> Any:
@@ -392,7 +392,7 @@ def _measure_above(*, activation: Subject, share: float) -> Any:
 
 
 def _wrong_above(*, activation: Subject, share: float) -> float:
-    """The rate of near-duplicates at every correlation above."""
+    """All of nu in the place of nu (1 - point)/2."""
     point, _, _ = _constants(activation)
     return (1.0 - subject(activation).nu) * share * (1.0 - point) / 2.0
 

@@ -310,11 +310,11 @@ def probed(net: nn.Sequential, *, centred: bool, law: str) -> list[list[float]]:
 
 
 def change(old: nn.Module, new: nn.Module, *, wrong: bool) -> list[float]:
-    # Over the norm at the start; by mistake guarded against zero.
+    # Over the norm at the start; by mistake over that of the trained weights.
     before, after = (
         [p.detach() for p in net.parameters() if p.ndim > 1] for net in (old, new)
     )
     return [
-        float((b - a).norm() / (a.norm() + 1e-3 if wrong else a.norm()))
+        float((b - a).norm() / (b if wrong else a).norm())
         for a, b in zip(before, after, strict=True)
     ]

@@ -377,11 +377,9 @@ def _predict_variance(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> 
     return idm.initial_variance(scheme, fan_in, fan_out) * (fan_in + fan_out) / 2
 
 
-def _half_again(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
-    """A variance 1.5 times as large."""
-    return 1.5 * _predict_variance(
-        scheme=scheme, fan_in=fan_in, fan_out=fan_out, draws=draws
-    )
+def _fans_exchanged(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
+    """The numbers of inputs and outputs exchanged."""
+    return _predict_variance(scheme=scheme, fan_in=fan_out, fan_out=fan_in, draws=draws)
 
 
 VARIANCES = Claim(
@@ -400,7 +398,7 @@ VARIANCES = Claim(
     predict=_predict_variance,
     measure=_measure_variance,
     compare=MeanEquals(discrepancy=0.25, rounding=1e-12),
-    must_refute=_half_again,
+    must_refute=_fans_exchanged,
 )
 
 

@@ -85,7 +85,7 @@ def _plain_measure(
 ) -> list[float]:
     """Measure each network by itself.
 
-    Wrong: Changes over a starting norm too large by 0.001.
+    Wrong: Changes over the norm of the trained weights.
     """
     pairs = zip(by.nets(kind, 5, dead=False), by.nets(kind, 0, dead=dead), strict=True)
     return _told(

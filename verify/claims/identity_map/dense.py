@@ -244,8 +244,7 @@ RESIDUAL = contrast(
     **unmet((0.05, None), (0.0, 0.05)),
     version=2,
     finding=(
-        "The cosine falls by 0.02 from two layers to eight, which is less than the"
-        " smallest effect of interest."
+        "The cosine falls with depth, but by less than the smallest effect of interest."
     ),
     figure="identity_figure_41",
 )

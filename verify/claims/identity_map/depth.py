@@ -158,8 +158,8 @@ WASHED_OUT = effect(
     **stated(0.7, wrong=(None, 0.4)),
     version=2,
     finding=(
-        "At 28 x 28 with biases, one of five networks keeps half of the class"
-        " information: undecided."
+        "With biases at 28 x 28 one network keeps much of the class information, and"
+        " networks differ by too much to decide."
     ),
 )
 
@@ -210,8 +210,8 @@ LAYER_PICTURES = effect(
     version=3,
     assumptions=("an image that was not trained on",),
     finding=(
-        "The second layer's features resemble the input nearly as much: the first"
-        " layer is ahead by 0.02 only."
+        "The second layer's features resemble the input nearly as much: on the mean"
+        " the first layer is ahead by less than the smallest effect of interest."
     ),
     figure="identity_figure_15",
 )

@@ -224,7 +224,7 @@ def _predict_upper(*, layers: int, count: int, seed: int) -> Array:
 
 
 def _without_relu(*, layers: int, count: int, seed: int) -> Array:
-    """The upper layers without the ReLU between them and the lower."""
+    """The network without any of its ReLUs."""
     return _by_modules(layers, seed, relu=False)
 
 

@@ -67,7 +67,7 @@ def _plain_norm(
         seen = [net(normal(7, 5, seed=[32, k])) for k in range(2)]
         net.train(wrong)
         last = net(normal(4, 5, seed=[33]))
-        found += sketch(*seen, last + (1e-6 if wrong else 0.0))
+        found += sketch(*seen, last)
         found += sketch(*(b.detach() for b in net.buffers() if b.ndim))
     return found
 
@@ -225,7 +225,7 @@ def _jacobian(net: nn.Module, x: Tensor) -> Array:
 def _plain_kernel(*, kind: str, outputs: str, cross: bool, wrong: bool) -> list[float]:
     """Multiply the gradients of single outputs.
 
-    Wrong: A kernel 0.1 % too large, and a sum in the place of the mean.
+    Wrong: The sum over outputs in the place of their mean.
     """
     x = normal(3, 2, 3, 4, seed=[34])
     y = normal(2, 2, 3, 4, seed=[35]) if cross else x
@@ -235,8 +235,7 @@ def _plain_kernel(*, kind: str, outputs: str, cross: bool, wrong: bool) -> list[
         whole = np.einsum("iap,jbp->ijab", a, b)
         trace = np.einsum("ijaa->ij", whole)
         kinds = {"all": whole, "sum": trace, "mean": trace / (1 if wrong else 24)}
-        kernel = kinds[outputs] * (1.001 if wrong else 1.0)
-        found += sketch(*kernel.reshape(3, -1))
+        found += sketch(*kinds[outputs].reshape(3, -1))
     return found
 
 
@@ -325,16 +324,19 @@ UPPER = closed(
 def _plain_slope(*, name: str, wrong: bool) -> list[float]:
     """Return derivatives by their formulas, zero at kinks.
 
-    Wrong: Derivatives too large by 1e-6.
+    Wrong: Differences over a step of 1e-6.
     """
-    x = normal(9, seed=[37], size=1.5).numpy()
+    x = normal(9, seed=[37], size=1.5)
+    if wrong:
+        function, step = getattr(torch, name), 1e-6
+        return ((function(x + step) - function(x)) / step).tolist()
     slopes = {
-        "tanh": 1.0 - np.tanh(x) ** 2,
+        "tanh": 1.0 - x.tanh() ** 2,
         "relu": (x > 0.0) * 1.0,
-        "sign": np.zeros(9),
+        "sign": 0.0 * x,
         "square": 2.0 * x,
     }
-    return (slopes[name] + (1e-6 if wrong else 0.0)).tolist()
+    return slopes[name].tolist()
 
 
 def _found_slope(*, name: str) -> list[float]:

@@ -295,8 +295,9 @@ FORGOTTEN = Claim(
     finding=(
         "Only 1e-7 to 1e-5 of the output depends on the image, a few roundings of"
         " single precision: training starts from a constant and improves it. Without"
-        " biases, at the same depth, a quarter of the output depends on the image,"
-        " but its norm is 1e-8 of the image's (id/bias-remembers)."
+        " biases, at the same depth, much of the output depends on the image"
+        " (id/bias-remembers), a quarter at infinite width, but its norm is 1e-8 of the"
+        " image's."
     ),
 )
 

@@ -50,7 +50,7 @@ def _one(scheme: str, shape: list[int], g: torch.Generator, *, wrong: bool) -> T
     if scheme in kinds:
         return kinds[scheme](w, generator=g)
     # The outputs' fan where that of the inputs belongs.
-    into, out = (out, 2 * out) if wrong else (into, out)
+    into, out = (out, out) if wrong else (into, out)
     if scheme == "framework":
         return w.uniform_(-(into**-0.5), into**-0.5, generator=g)
     deviations = {
@@ -136,7 +136,7 @@ def _plain_pictures(
 ) -> list[float]:
     """Find digits by counting, standardise and shrink them.
 
-    Wrong: The next image of each label but one.
+    Wrong: The next image but one of each label.
     """
     found = data.load("mnist", "train", cached=False)
     rows: list[Array] = []

@@ -124,7 +124,7 @@ def _plain_steps(
 ) -> list[float]:
     """Train one network after the other.
 
-    Wrong: Momentum of 0.61 in the place of 0.6, Adam's guard of 1e-6.
+    Wrong: Nesterov's momentum in the place of heavy-ball momentum, Adam's guard of 1e-6.
     """
     recipe, found = _recipe(how, loss), list[float]()
     for row in range(2):
@@ -133,7 +133,7 @@ def _plain_steps(
         learnt = _learnt(net, recipe.trained)
         rate = _rate(kind, loss, how, _RATES[row])
         make: Any = torch.optim.Adam if how == "adam" else torch.optim.SGD
-        more = {} if how == "adam" else {"momentum": 0.61 if wrong else 0.6}
+        more = {} if how == "adam" else {"momentum": 0.6, "nesterov": wrong}
         more = {"eps": 1e-6} if how == "adam" and wrong else more
         rule, losses = make(learnt, lr=rate, **more), list[float]()
         drops = torch.optim.lr_scheduler.MultiStepLR(

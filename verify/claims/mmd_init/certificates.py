@@ -172,7 +172,7 @@ def _predict_centre(*, low: float, high: float) -> float:
 
 
 def _wrong_centre(*, low: float, high: float) -> float:
-    """The curvature of the narrowest kernel, for all."""
+    """The chord from the end to the centre of the narrowest kernel, for all."""
     return (
         float(mmd.segment_embedding(0.5, low) - mmd.segment_embedding(0.0, low)) * 4.0
     )

@@ -229,8 +229,8 @@ LAW = Claim(
         " projections of the gradient and of seven second moments of the logits over"
         " the batch, in 320 repetitions each, for biases of 0 and -1/2, repeated"
         " examples, a dead layer and a batch of two. Noise that is drawn for each"
-        " example separately, which would suit the uniformity loss, is off by 20 to"
-        " 60 standard errors."
+        " example separately, which would suit the uniformity loss, is off by twenty"
+        " standard errors or more."
     ),
 )
 
@@ -256,8 +256,8 @@ SLOPE = Claim(
     uses=("mmd/gram",),
     finding=(
         "Noise on outputs depends on what enters the layer. A gradient that ignores"
-        " this is off by 15 to 20 standard errors along the first weights, for 16"
-        " examples."
+        " this is off by 15 standard errors or more along the first weights, for 16"
+        " examples and no dead layer."
     ),
 )
 

@@ -109,16 +109,15 @@ def noisy(
 def _plain_logits(*, way: str, batch: int, wrong: bool) -> list[float]:
     """Return logits under noise, layer by layer, with their gradients.
 
-    Wrong: Noise 0.1 % too large.
+    Wrong: The variance s^2 in the place of the deviation s.
     """
     few = 10 * batch**2 if way == "auto" else 0
     found: list[float] = []
     for row, s in enumerate(_S):
         weights = [(w.requires_grad_(), b.requires_grad_()) for w, b in _layers(row)]
         x = normal(batch, _WIDTHS[0], seed=[92, row])
-        if wrong:
-            s *= 1.001
-        logits = noisy(weights, x, 3, s, seeded(row), way=way, few=few)
+        size = s**2 if wrong else s
+        logits = noisy(weights, x, 3, size, seeded(row), way=way, few=few)
         found += _with_slopes(logits, [p for pair in weights for p in pair])
     return found
 

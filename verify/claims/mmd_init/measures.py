@@ -35,8 +35,7 @@ def _count_one_class(*, classes: int, models: int, inputs: int) -> float:
         len({int(np.argmax(row)) for row in model}) == 1
         for model in _logits(classes, models, inputs)
     ]
-    # For two classes the wrong prediction is the complement.
-    return sum(single) / models if classes > 2 else 1.0 - sum(single) / models
+    return sum(single) / models
 
 
 def _share_constant(*, classes: int, models: int, inputs: int) -> float:

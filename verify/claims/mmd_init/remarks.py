@@ -91,9 +91,10 @@ NOISE_CHAIN = Claim(
     finding=(
         "At Xavier's initialisation rows are too short, and noise of s^2 = 0.5"
         " lengthens them. Once they are right, noise makes them too long: for"
-        " 784-392-392-392-2 the norms are 0.2 to 1.0 at Xavier's initialisation, 0.7"
-        " to 1.3 with the noise, and 1.3 to 2.9 at the minimum. So L_iod around the"
-        " start rises while L_iod at the start falls, see mmd/Fig2-chosen."
+        " 784-392-392-392-2 the mean squares of their norms are 0.25 to 1.0 at Xavier's"
+        " initialisation, 0.7 to 1.3 with the noise, and 1.25 to 2.9 at the minimum. So"
+        " L_iod around the start rises while L_iod at the start falls, see"
+        " mmd/Fig2-chosen."
     ),
 )
 

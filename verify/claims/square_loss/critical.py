@@ -359,7 +359,7 @@ def _rest_all_the_same(*, widths: list[int], examples: int, seed: int) -> list[b
 
 
 def _when_it_vanishes(*, widths: list[int], examples: int, seed: int) -> list[bool]:
-    """Rest whether the bracket vanishes or not."""
+    """A bracket that vanishes wherever the directions rest."""
     return [True, True]
 
 

@@ -271,7 +271,7 @@ OBSERVED = closed(
 def _plain_single(*, family: str, shape: str, wrong: bool) -> list[float]:
     """Differentiate the output of each example by each weight, statistics fixed.
 
-    Wrong: Directions taken off at nine tenths.
+    Wrong: Gradients alone, the directions not taken off.
     """
     x, classes, told = _examples(shape), _classes(1).tolist(), list[float]()
     for row in range(2):
@@ -288,9 +288,7 @@ def _plain_single(*, family: str, shape: str, wrong: bool) -> list[float]:
                     size = float(w.detach().norm())
                     by_v = size * slope / float(g.detach())
                     now.append(
-                        float(
-                            (by_v - (0.9 if wrong else 1.0) * w.detach() / size).norm()
-                        )
+                        float((by_v if wrong else by_v - w.detach() / size).norm())
                     )
                 d.append(now)
         for layer in range(len(weights)):
@@ -332,7 +330,7 @@ SINGLE = closed(
 def _plain_held_out(*, family: str, shape: str, wrong: bool) -> list[float]:
     """Return outputs on test inputs with the training batch's statistics.
 
-    Wrong: The statistics of the tests, and a rho too large by 0.001.
+    Wrong: The statistics of the tests, and outputs not divided by rho.
     """
     x, tests, told = (
         _examples(shape),
@@ -345,9 +343,7 @@ def _plain_held_out(*, family: str, shape: str, wrong: bool) -> list[float]:
         # By mistake with the statistics of the tests.
         known = _frozen(net, tests if wrong else x)
         with torch.no_grad():
-            told += sketch(
-                net(x) / rho, known(tests) / (rho + (1e-3 if wrong else 0.0))
-            )
+            told += sketch(net(x) / rho, known(tests) / (1.0 if wrong else rho))
     return told
 
 

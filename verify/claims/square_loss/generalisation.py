@@ -163,9 +163,9 @@ DEEP = Claim(
     compare=AtMost(),
     must_refute=_half_a_layer,
     finding=(
-        "Loose by a factor of 2.7 or more, which is reached for a single example:"
-        " there a network attains one, and the bound for two layers is 2.7. On 8"
-        " examples the best networks found attain a quarter of the bound."
+        "Loose, least so for a single example: there a network attains one, and the"
+        " bound for two layers is 2.7. On 8 examples the best networks found attain"
+        " less than a third of the bound."
     ),
 )
 

@@ -490,7 +490,7 @@ def _zero(*, examples: int, inputs: int, seed: int) -> float:
 
 
 def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
-    """A change of one tenth against the rule."""
+    """Changes of a tenth at least from each decay to the next."""
     return 0.1
 
 

@@ -233,7 +233,7 @@ CLAIMS = (
         derived=lambda: [e for v in _weights() for e in _slope(_output(0), v)],
         formula=lambda: _brackets(0),
         wrong=lambda: _brackets(1),
-        mistake="The mask below each matrix in the place of the one above",
+        mistake="The mask of the other hidden layer above each matrix",
         links=lambda: [
             _all_on(
                 lambda w, x, k=k: np.sum(sl.layer_gradients(w, x)[k][..., 0, 0]),

@@ -64,7 +64,8 @@ SMALL = Claim(
     compare=MeanEquals(discrepancy=0.35, false_fail=1e-9, false_pass=1e-6),
     must_refute=_without_halves,
     finding=(
-        "At most one (sl/bound); 2.4e-4 for 64 inputs and three layers of 32 units."
+        "|f| is at most one (sl/bound); its root mean square is 2.4e-4 for 64 inputs"
+        " and three layers of 32 units."
     ),
 )
 
