@@ -60,10 +60,8 @@ from empirical.testbed.study import (
     Setting,
     Study,
 )
-from empirical.testbed.threads import one_thread
 
 
-@one_thread()
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:

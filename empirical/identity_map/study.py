@@ -28,7 +28,6 @@ from empirical.randomness import seed_sequence, torch_generator
 from empirical.testbed.faults import planting
 from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
-from empirical.testbed.threads import one_thread
 from empirical.testbed.writing import Array
 
 
@@ -101,7 +100,6 @@ def train_configuration(
     return trained, pictures
 
 
-@one_thread()
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:

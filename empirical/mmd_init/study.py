@@ -24,7 +24,6 @@ from empirical.networks import Params, joined
 from empirical.randomness import numpy_generator, torch_generator
 from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.study import CPU, Setting, Study
-from empirical.testbed.threads import one_thread
 from empirical.testbed.writing import rounded
 
 
@@ -41,7 +40,6 @@ def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
     )
 
 
-@one_thread()
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:

@@ -16,7 +16,6 @@ from empirical.square_loss.problems import Problem, problem_at
 from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
-from empirical.testbed.threads import one_thread
 
 
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
@@ -72,7 +71,6 @@ def examples_of(
     )
 
 
-@one_thread()
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:

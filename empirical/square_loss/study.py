@@ -22,7 +22,6 @@ from empirical.square_loss.training import (
 )
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
-from empirical.testbed.threads import one_thread
 from empirical.testbed.writing import rounded
 
 # Shapes of distributions: seven digits are plenty.
@@ -71,7 +70,6 @@ def train_configuration(
     return trained, learnt
 
 
-@one_thread()
 def run_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> RunRecord:
