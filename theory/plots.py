@@ -6,7 +6,6 @@ change. A notebook shows what is drawn; at a prompt call ``matplotlib.pyplot.sho
 write ``ax.figure.savefig("picture.svg")``.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -231,11 +230,7 @@ def phase_diagram(
     _checks.instance("plots.phase_diagram", "activation", activation, Activation)
     ends = {"weight_var": weight_var, "bias_var": bias_var}
     for name, pair in ends.items():
-        if pair is not None and not 0.0 <= pair[0] < pair[1] < math.inf:
-            raise ValueError(
-                f"plots.phase_diagram: `{name}` must be two numbers, 0 <= low < high, got"
-                f" {pair}"
-            )
+        _range(name, pair)
     if not 2 <= points <= 1000:
         raise ValueError(
             f"plots.phase_diagram: `points` must be from 2 to 1000, got {points}"
@@ -345,6 +340,16 @@ def _check(name: str, what: str, given: Sequence[Any], points: int) -> None:
         raise ValueError(f"plots.{name}: `{what}` must be at least one, got none")
     if points < 2:
         raise ValueError(f"plots.{name}: `points` must be at least 2, got {points}")
+
+
+def _range(name: str, pair: Any) -> None:
+    """Refuse what is no range of variances; None stands for the usual one."""
+    who, need = "plots.phase_diagram", "be two numbers, 0 <= low < high"
+    if pair is None:
+        return
+    ends = _checks.real(who, name, pair)
+    if ends.shape != (2,) or not 0.0 <= ends[0] < ends[1]:
+        raise _checks.refuse(who, name, need, pair)
 
 
 def _axes(ax: Any) -> Any:

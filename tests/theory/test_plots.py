@@ -101,6 +101,8 @@ def test_names_of_phases_stay_within_their_regions(ax, width):
         (lambda: plots.kernel([1.0, 2.0]), "two axes"),
         (lambda: plots.kernel([[1.0, np.nan]]), "1 of 2 entries"),
         (lambda: plots.phase_diagram(act.erf, (2.0, 1.0)), "`weight_var` must be"),
+        (lambda: plots.phase_diagram(act.erf, 2.0), "`weight_var` must be two num"),
+        (lambda: plots.phase_diagram(act.erf, ("a", "b")), "`weight_var` must be real"),
         (lambda: plots.phase_diagram(act.erf, points=1), "`points` must be from 2"),
     ],
 )
