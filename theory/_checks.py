@@ -40,10 +40,11 @@ def reject(who: str, name: str, need: str, bad: Any, values: Any, hint: str) -> 
         return
     values = np.broadcast_to(np.atleast_1d(np.asarray(values)), bad.shape)
     offender = values[bad].ravel()[0]
+    fail = "are not" if need.startswith("be ") else "do not"
     count = (
         f"got {offender!s}"
         if bad.size == 1
-        else f"but {int(bad.sum())} of {bad.size} entries do not, e.g. {offender!s}"
+        else f"but {int(bad.sum())} of {bad.size} entries {fail}, e.g. {offender!s}"
     )
     text = f"{who}: `{name}` must {need}, {count}."
     raise ValueError(f"{text} {hint}".rstrip())
@@ -155,7 +156,9 @@ def interval(who: str, name: str, value: Any, low: float, high: float) -> Array:
     """Return an array whose entries lie in [low, high]."""
     out = real(who, name, value)
     bad = (out < low) | (out > high)
-    reject(who, name, f"lie in [{low:g}, {high:g}]", bad, out, "")
+    # The least positive number stands for an end that is left out.
+    first = "(0" if low == math.ulp(0.0) else f"[{low:g}"
+    reject(who, name, f"lie in {first}, {high:g}]", bad, out, "")
     return out
 
 
@@ -279,8 +282,18 @@ def instance(who: str, name: str, value: Any, kind: type[T], hint: str = "") -> 
     """Return an object of the kind asked for."""
     if not isinstance(value, kind):
         need = f"be a {kind.__module__.partition('.')[0]} {kind.__name__}"
+        hint = hint or (of_activation(value) if need.endswith("Activation") else "")
         raise refuse(who, name, need, value, hint)
     return value
+
+
+def of_activation(value: Any) -> str:
+    """Return how to come by an activation from what was given for one."""
+    if isinstance(value, str):
+        return "`theory.activations` has them by name, `activations.relu` for one."
+    if str(getattr(value, "__module__", "")).startswith("theory.activations"):
+        return f"Call it: `{getattr(value, '__name__', 'it')}()`."
+    return "`from_function` makes one of a callable." if callable(value) else ""
 
 
 def function(who: str, name: str, value: Any) -> Callable[..., Any]:

@@ -6,7 +6,6 @@ change. A notebook shows what is drawn; at a prompt call ``matplotlib.pyplot.sho
 write ``ax.figure.savefig("picture.svg")``.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +57,9 @@ def dual(
     >>> [line.get_label() for line in ax.lines[:2]]
     ['normalized relu', 'normalized tanh']
     """
-    _check("dual", activations, points)
+    _check("dual", "activations", activations, points)
+    for activation in activations:
+        _checks.instance("plots.dual", "activations", activation, Activation)
     axes: Any = _axes(ax)
     rho = np.linspace(-1.0, 1.0, points)
     for activation in activations:
@@ -109,7 +110,12 @@ def depth_map(
     >>> bool(abs(inner).max() < 1e-8)
     True
     """
-    _check("depth_map", depths, points)
+    _checks.instance("plots.depth_map", "activation", activation, Activation)
+    depths = [
+        _checks.integer("plots.depth_map", "depths", depth, 1)
+        for depth in _checks.listed("plots.depth_map", "depths", depths, "depths")
+    ]
+    _check("depth_map", "depths", depths, points)
     axes: Any = _axes(ax)
     rho = np.linspace(-1.0, 1.0, points)
     shades = _shades(len(depths))
@@ -221,13 +227,10 @@ def phase_diagram(
     >>> sorted(text.get_text() for text in ax.texts)
     ['chaotic', 'ordered']
     """
+    _checks.instance("plots.phase_diagram", "activation", activation, Activation)
     ends = {"weight_var": weight_var, "bias_var": bias_var}
     for name, pair in ends.items():
-        if pair is not None and not 0.0 <= pair[0] < pair[1] < math.inf:
-            raise ValueError(
-                f"plots.phase_diagram: `{name}` must be two numbers, 0 <= low < high, got"
-                f" {pair}"
-            )
+        _range(name, pair)
     if not 2 <= points <= 1000:
         raise ValueError(
             f"plots.phase_diagram: `points` must be from 2 to 1000, got {points}"
@@ -332,11 +335,21 @@ def _stretch(line: npt.NDArray[np.bool_], at: int) -> tuple[float, float]:
     return (outside[k - 1] + 1) / line.size, outside[k] / line.size
 
 
-def _check(name: str, given: Sequence[Any], points: int) -> None:
+def _check(name: str, what: str, given: Sequence[Any], points: int) -> None:
     if not given:
-        raise ValueError(f"plots.{name}: at least one must be given, got none")
+        raise ValueError(f"plots.{name}: `{what}` must be at least one, got none")
     if points < 2:
         raise ValueError(f"plots.{name}: `points` must be at least 2, got {points}")
+
+
+def _range(name: str, pair: Any) -> None:
+    """Refuse what is no range of variances; None stands for the usual one."""
+    who, need = "plots.phase_diagram", "be two numbers, 0 <= low < high"
+    if pair is None:
+        return
+    ends = _checks.real(who, name, pair)
+    if ends.shape != (2,) or not 0.0 <= ends[0] < ends[1]:
+        raise _checks.refuse(who, name, need, pair)
 
 
 def _axes(ax: Any) -> Any:

@@ -68,9 +68,10 @@ def _shown(
             workers=options.workers,
             scheduler=options.scheduler,
         )
+        command.complain(f"records are in {folder}")
     rows = build(entries, folder, profile)
     if options.action == "show":
-        sys.stdout.write("\n".join(describe(e.claim) for e in entries) + "\n")
+        sys.stdout.write("\n".join(describe(e.claim) for e in entries))
     colour, width = sys.stdout.isatty(), shutil.get_terminal_size().columns
     sys.stdout.write(as_text(rows, width=width, colour=colour))
     return command.exit_code(rows) if ran else command.EXIT_RED

@@ -169,7 +169,7 @@ def _progress(total: int) -> "Generator[Report, None, None]":
 
 
 def _result(name: str, record: "Record") -> str:
-    remark = "" if record.green else "  <-- not as it should be"
+    remark = "" if record.green else "  <-- not as expected"
     return f"{name} {record.outcome.value} {record.seconds:.1f} s{remark}"
 
 

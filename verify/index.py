@@ -45,10 +45,13 @@ def listed(package: str = CLAIMS_PACKAGE) -> tuple[Listed, ...]:
 
     To the ledger's own package those of papers in other packages are added.
     """
-    found: list[Listed] = []
-    for home in packages(package):
-        found += _listed(home)
-    return tuple(found)
+    return tuple(each for found in _by_module(package).values() for each in found)
+
+
+def homes(package: str = CLAIMS_PACKAGE) -> dict[str, str]:
+    """Return the module of every claim that `listed` returns, by id."""
+    modules = _by_module(package).items()
+    return {each.id: module for module, found in modules for each in found}
 
 
 def packages(package: str = CLAIMS_PACKAGE) -> tuple[str, ...]:
@@ -58,15 +61,16 @@ def packages(package: str = CLAIMS_PACKAGE) -> tuple[str, ...]:
     return (package, *(paper.claims for paper in papers() if paper.claims))
 
 
-def _listed(package: str) -> list[Listed]:
-    known = _read(package)
-    found: list[Listed] = []
-    for module, source in _sources(package):
-        kept: Any = known.get(module, {})
-        if kept.get("source") == source:
-            found += [Listed(**each) for each in kept["claims"]]
-        else:
-            found += _imported(module)
+def _by_module(package: str) -> dict[str, list[Listed]]:
+    found: dict[str, list[Listed]] = {}
+    for home in packages(package):
+        known = _read(home)
+        for module, source in _sources(home):
+            kept: Any = known.get(module, {})
+            if kept.get("source") == source:
+                found[module] = [Listed(**each) for each in kept["claims"]]
+            else:
+                found[module] = _imported(module)
     return found
 
 

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from verify import references
 from verify.claim import Claim, Evidence, Profile, declared
-from verify.index import CLAIMS_PACKAGE, packages
+from verify.index import CLAIMS_PACKAGE, homes, packages
 from verify.items import paper
 from verify.retired import RETIRED
 from verify.selecting import named, order
@@ -70,19 +70,28 @@ def find(selector: str, package: str = CLAIMS_PACKAGE) -> tuple[Entry, ...]:
     ValueError
         If nothing matches; near ids are suggested.
     """
-    everything = entries(package)
-    wanted = named(selector, [e.claim.id for e in everything])
-    return tuple(e for e in everything if e.claim.id in wanted)
+    return select([selector], package)
 
 
 def select(
     selectors: Sequence[str], package: str = CLAIMS_PACKAGE
 ) -> tuple[Entry, ...]:
-    """Return the entries that any of `selectors` names, in order; all for none."""
+    """Return the entries that any of `selectors` names, in order; all for none.
+
+    Where the index knows the modules of those that are named, it imports no others.
+    """
     if not selectors:
         return entries(package)
-    wanted = {e.claim.id for s in selectors for e in find(s, package)}
-    return tuple(e for e in entries(package) if e.claim.id in wanted)
+    known = homes(package)
+    wanted = {name for s in selectors for name in named(s, [*known])}
+    found = [
+        Entry(claim, module)
+        for module in sorted({known[name] for name in wanted})
+        for claim in declared(importlib.import_module(module))
+        if claim.id in wanted
+    ]
+    check([entry.claim for entry in found], known)
+    return tuple(sorted(found, key=lambda entry: order(entry.claim.id)))
 
 
 def in_profile(entries: Sequence[Entry], profile: Profile) -> tuple[Entry, ...]:
@@ -94,8 +103,11 @@ def in_profile(entries: Sequence[Entry], profile: Profile) -> tuple[Entry, ...]:
     return tuple(e for e in entries if not own or profile in e.claim.larger_cases)
 
 
-def check(claims: Iterable[Claim]) -> None:
-    """Raise ValueError unless ids are unique, sources known, `uses` exist and end."""
+def check(claims: Iterable[Claim], others: Iterable[str] = ()) -> None:
+    """Raise ValueError unless ids are unique, sources known, `uses` exist and end.
+
+    They may use what is among `others`, too, the ids of claims that are not looked at.
+    """
     claims = tuple(claims)
     twice = [name for name, n in Counter(c.id for c in claims).items() if n > 1]
     back = sorted(claim.id for claim in claims if claim.id in RETIRED)
@@ -103,7 +115,8 @@ def check(claims: Iterable[Claim]) -> None:
         raise ValueError(f"ledger: ids are never taken again, but {back} are retired")
     if twice:
         raise ValueError(f"ledger: ids must be unique, but {sorted(twice)} are not")
-    known, bibliography = {claim.id for claim in claims}, references.load()
+    known = {*others, *(claim.id for claim in claims)}
+    bibliography = references.load()
     for claim in claims:
         if claim.source.key not in bibliography:
             raise ValueError(

@@ -22,5 +22,5 @@ class Reading(Enum):
             Reading.QUOTED: "it stands so in the text before us",
             Reading.FORCED: "the formula is restored: the proof leaves only this one",
             Reading.READING: "one of several formulas or senses that fit the words",
-            Reading.OURS: "a sharpening, correction or addition; the paper has it not",
+            Reading.OURS: "a sharpening, correction or addition that is not in the paper",
         }[self]

@@ -85,7 +85,7 @@ def as_text(entries: Sequence[Entry], found: dict[str, list[str]]) -> str:
     >>> found = {"mmd/Fig2": ["holds", "undecided"], "mmd/Fig2-chosen": ["refuted"] * 2}
     >>> print(as_text(entries, found), end="")
     mmd/Fig2          expected holds    found holds, undecided
-    1 of 2 as expected in each of 2 draws
+    1 of 2 claims as expected in every draw (2 draws)
     """
     lines: list[str] = []
     for claim in (e.claim for e in entries):
@@ -94,8 +94,11 @@ def as_text(entries: Sequence[Entry], found: dict[str, list[str]]) -> str:
             expected = f"expected {claim.expected.value:<8}"
             lines.append(f"{claim.id:<17} {expected} found {', '.join(outcomes)}")
     draws = max(map(len, found.values()))
+    drawn = "1 draw" if draws == 1 else f"{draws} draws"
     count = f"{len(entries) - len(lines)} of {len(entries)}"
-    return "\n".join([*lines, f"{count} as expected in each of {draws} draws", ""])
+    return "\n".join(
+        [*lines, f"{count} claims as expected in every draw ({drawn})", ""]
+    )
 
 
 def _parser() -> argparse.ArgumentParser:

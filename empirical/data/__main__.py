@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
             "--data-folder",
             type=Path,
             metavar="FOLDER",
-            help="in the place of the user's cache",
+            help="folder that takes the files (default: the user's cache)",
         )
         if command == "show":
             one.add_argument("--split", choices=("train", "test"), default="train")

@@ -106,7 +106,14 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
             draw(record, options.pictures)
         return record, trained
 
-    trained = command.train_one(run, configuration, options, setting, ending=ending)
+    def told(record: Any) -> Any:
+        found = ending(record)
+        if options.pictures is None:
+            return found
+        made = f"What the first network makes of pictures is in {options.pictures}."
+        return replace(found, said=(*found.said, made))
+
+    trained = command.train_one(run, configuration, options, setting, ending=told)
     return 1 if "diverged" in trained.status else 0
 
 

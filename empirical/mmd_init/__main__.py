@@ -185,8 +185,7 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
         try:
             found = command.alone(run, "pretrain", options.minutes)
         except Ended:
-            if kept.exists():
-                _say(f"interrupted; the same command goes on from {kept}")
+            command.say_interrupted(kept)
             raise
         _record(options, found, about)
         shown = _ending(found, network.widths)

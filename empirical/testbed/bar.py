@@ -2,12 +2,16 @@
 
 import time
 from collections.abc import Mapping
+from itertools import islice
 from typing import Self
 
 from empirical.testbed import telling
 
 QUIET = 60.0
 """Seconds between two lines on what runs, where there is no terminal."""
+
+WIDE = 160
+"""Columns of a terminal from which on all that a run says of itself is shown."""
 
 
 class Bar:
@@ -71,9 +75,11 @@ class Bar:
                 self._rows[name] = self._bar.add_task(name, total=None, shown="")
             if said is not None:
                 row = self._rows[name]
-                self._bar.update(
-                    row, completed=said.done, total=said.last, shown=str(said)
-                )
+                # The times stay in sight on a narrow terminal.
+                some = None if self._console.width >= WIDE else 1
+                terms = dict(islice(said.terms.items(), some))
+                shown = str(said._replace(terms=terms))
+                self._bar.update(row, completed=said.done, total=said.last, shown=shown)
         if self._bar.disable and time.monotonic() - self._spoke > QUIET:
             self._spoke = time.monotonic()
             for name, said in running.items():

@@ -5,6 +5,8 @@ Wherever the tasks run, only the program that calls `run_batch` writes records.
 
 import dataclasses
 import os
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,6 +226,22 @@ def settled(path: Path, result: Result) -> str:
     # Checkpoints of other code or configurations are of no use any more.
     remove_checkpoints(checkpoint_at(path))
     return "done"
+
+
+def summary(outcomes: Mapping[str, str]) -> str:
+    """Return how many configurations ended in which way.
+
+    Examples
+    --------
+    >>> summary({"a": "done", "b": "kept", "c": "failed: no data", "d": "done"})
+    '4 configurations: 2 done, 1 failed, 1 kept'
+    """
+    ends = Counter(re.split("[,:]", outcome)[0] for outcome in outcomes.values())
+    counts = ", ".join(f"{ends[end]} {end}" for end in sorted(ends))
+    configurations = (
+        "1 configuration" if len(outcomes) == 1 else (f"{len(outcomes)} configurations")
+    )
+    return f"{configurations}: {counts}"
 
 
 def open_folder(folder: Path) -> None:

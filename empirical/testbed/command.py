@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from empirical.testbed import stopping, telling
 from empirical.testbed.bar import Bar
-from empirical.testbed.batch import open_folder, run_batch
+from empirical.testbed.batch import open_folder, run_batch, summary
 from empirical.testbed.ending import FORMATS, STDOUT, Ending, check_figure, finish
 from empirical.testbed.engine import Engine
 from empirical.testbed.options import add_options, made
@@ -264,6 +264,7 @@ def _batch(
         except Ended:
             bar.say(f"interrupted; what is done stays in {options.out}")
             raise
+        bar.say(f"{summary(outcomes)}; records are in {options.out}")
     fine = ("done", "kept")
     return 0 if all(o.startswith(fine) for o in outcomes.values()) else 1
 
@@ -297,6 +298,16 @@ def alone(function: Callable[[], Value], name: str, minutes: float | None) -> Va
         raise Ended(listener.code) from None
     finally:
         stopping.withdraw()
+
+
+def say_interrupted(checkpoint: Path | None) -> None:
+    """Say on stderr what is left of a run that was interrupted."""
+    left = "nothing is kept"
+    if checkpoint is None:
+        left += "; with `--checkpoint FILE` the next call would go on from there"
+    elif checkpoint.exists():
+        left = f"the same command goes on from {checkpoint}"
+    sys.stderr.write(f"interrupted; {left}\n")
 
 
 def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
@@ -353,9 +364,13 @@ def train_one(
     outputs = (options.output, options.weights, setting.checkpoint)
     check_outputs(*outputs, figure=options.figure)
     told = replace(setting, progress=telling.tell)
-    record, trained = alone(
-        lambda: train(configuration, told), configuration.name, options.minutes
-    )
+    try:
+        record, trained = alone(
+            lambda: train(configuration, told), configuration.name, options.minutes
+        )
+    except Ended:
+        say_interrupted(setting.checkpoint)
+        raise
     if options.weights is not None:
         import torch
 

@@ -18,7 +18,8 @@ from distributed.scheduler import WorkerState
 from distributed.utils import LoopRunner
 
 from empirical.testbed.signals import SIGNALS
-from empirical.testbed.tasks import THREADS, UNGUARDED
+from empirical.testbed.tasks import UNGUARDED
+from empirical.testbed.threads import THREADS
 
 CONFIG: dict[str, Any] = {
     # A library that keeps the interpreter to itself is busy, not dead.

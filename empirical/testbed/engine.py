@@ -26,12 +26,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from threadpoolctl import threadpool_limits
-
 from empirical.testbed import stopping, telling
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.tasks import (
-    THREADS,
     UNGUARDED,
     End,
     Graph,
@@ -43,6 +40,7 @@ from empirical.testbed.tasks import (
     resident,
     result_of,
 )
+from empirical.testbed.threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -306,7 +304,7 @@ class _Here:
         task, payload = self._held
         watch = self._watch(task, look)
         try:
-            with _one_thread(), _printing_to_stderr(), beside(watch, 0.05):
+            with one_thread(), _printing_to_stderr(), beside(watch, 0.05):
                 result = result_of(*call(payload))
         except Interruption as interruption:
             end, text = interruption.args
@@ -355,22 +353,6 @@ class _Here:
 
     def drop(self) -> None:
         self._held = None
-
-
-@contextmanager
-def _one_thread() -> Generator[None]:
-    """Compute as workers do: other numbers of threads round sums differently."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 @contextmanager

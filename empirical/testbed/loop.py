@@ -24,6 +24,7 @@ from empirical.testbed.observers import Array, Observer, take_
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
+from empirical.testbed.threads import one_thread
 
 Progress = Callable[[int, int, float], None]
 """Called with updates made, updates in all, and the median of the last losses."""
@@ -156,6 +157,7 @@ class Trained:
     buffers: Params
 
 
+@one_thread()
 def train(
     task: Task,
     stack: Stack,
@@ -170,7 +172,7 @@ def train(
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Train every replicate of a stack, side by side, each for itself.
+    """Train every replicate of a stack, side by side, each for itself, in one thread.
 
     Parameters
     ----------

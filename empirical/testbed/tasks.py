@@ -16,8 +16,6 @@ from typing import Any
 from empirical.testbed import stopping
 from empirical.testbed.signals import Ended
 
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
 UNGUARDED = (
     "worker processes import the program that starts them: put what it runs below"
     " `if __name__ == '__main__':`, or ask for one worker"

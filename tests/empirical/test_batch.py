@@ -21,7 +21,7 @@ from toy_study import STUDY, Toy, ToyStudy, configurations
 
 from empirical.square_loss import Recipe, classifier, experiments
 from empirical.square_loss import study as square_loss
-from empirical.testbed import stopping
+from empirical.testbed import command, stopping
 from empirical.testbed.batch import joined, open_folder, run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord, digest
@@ -70,6 +70,14 @@ def test_runs_keeps_and_tells(tmp_path):
     (out / "c1.json").write_text('{"name": "c1"')
     (out / "c2.json").write_text("[]")
     assert run(out, TOYS[1:]) == {"c1": "done", "c2": "done"}
+
+
+def test_the_command_ends_with_what_came_out_and_where_it_lies(tmp_path, capsys):
+    given = ["batch", "--device", "cpu", "--workers", "1", "--out", str(tmp_path)]
+    for kind in ("done", "kept"):
+        assert command.main(STUDY, [], given, about="Count.") == 0
+        said = f"3 configurations: 3 {kind}; records are in {tmp_path}"
+        assert said in capsys.readouterr().err.splitlines()
 
 
 def test_of_other_code(tmp_path):

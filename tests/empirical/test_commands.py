@@ -2,8 +2,10 @@
 
 import argparse
 import importlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,10 @@ from empirical.networks.layers import ACTIVATIONS
 from empirical.networks.plan import NAMED
 from empirical.normrelu import ARMS
 from empirical.normrelu.experiments import NAMES
+from empirical.testbed import command, telling
+from empirical.testbed.bar import Bar
+
+ROOT = Path(__file__).parents[2]
 
 STUDIES = ("conditioning", "identity_map", "mmd_init", "normrelu", "square_loss")
 
@@ -40,6 +46,26 @@ print(*[name for name in {HEAVY} if name in sys.modules], file=sys.stderr)
     )
     assert len(found.stdout.splitlines()) > 8
     assert found.stderr.split() == []
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("verify", "verify"),
+        ("verify.report", "verify"),
+        ("empirical.data", "empirical"),
+    ],
+)
+def test_without_its_extra_a_command_names_it_in_a_line(module, extra):
+    # Without site packages there is the standard library alone.
+    argv = [sys.executable, "-S", "-m", module, "--help"]
+    found = subprocess.run(
+        argv, capture_output=True, text=True, cwd=ROOT, env={}, check=False
+    )
+    assert (found.returncode, found.stdout) == (1, "")
+    (line,) = found.stderr.splitlines()
+    assert line.startswith(f"error: {extra} needs torch, distributed, ")
+    assert line.endswith(f'python -m pip install "deep-ledger[{extra}]"')
 
 
 def test_help_says_of_experiments_what_their_docstrings_do():
@@ -85,3 +111,30 @@ def test_what_there_is_has_the_names_that_configurations_know():
 
 def test_the_arms_of_normrelu_are_named_apart():
     assert tuple(ARMS) == NAMES
+
+
+def test_a_narrow_terminal_shows_the_loss_and_the_times(monkeypatch, capsys):
+    # What rich takes for a terminal of 80 columns.
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "80"}.items():
+        monkeypatch.setenv(name, value)
+    terms = {"loss": 0.5, "uniformity": 0.25, "degeneracy": 0.125}
+    with Bar(1) as bar:
+        bar.look({"pretrain": telling.Said(100, 200, terms)})
+    row = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().err)
+    assert "100 of at most 200 updates, loss 5.00e-01 0:00:0" in row
+    assert "uniformity" not in row
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (None, "nothing is kept; with `--checkpoint FILE` the next call would"),
+        ("there", "the same command goes on from {}"),
+        ("absent", "nothing is kept"),
+    ],
+)
+def test_an_interrupted_run_says_what_is_left_of_it(name, said, tmp_path, capsys):
+    (tmp_path / "there").touch()
+    path = None if name is None else tmp_path / name
+    command.say_interrupted(path)
+    assert capsys.readouterr().err.startswith(f"interrupted; {said.format(path)}")

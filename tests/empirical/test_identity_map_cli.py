@@ -143,6 +143,7 @@ class TestOwnPicture:
         given = ["--image", str(colours), "--pictures", str(drawn)]
         argv = ["train", *QUICK, *given, "--steps", "3", "--bias", "--output", str(out)]
         assert command.main(argv) == 0
+        assert f"is in {drawn}." in " ".join(capsys.readouterr().out.split())
         record = RunRecord.read(out)
         assert record is not None
         assert record.fact("training")[0]["file"] == "mine.png"

@@ -8,7 +8,7 @@ import pytest
 
 from theory import activations as act
 from theory import conditioning as dc
-from theory import kernels, lengths
+from theory import kernels, lengths, phase, spectrum
 
 NAN, INF = math.nan, math.inf
 RELU, TANH = act.relu.normalized(), act.tanh.normalized()
@@ -311,6 +311,35 @@ def test_offenders_are_counted_and_shown():
         act.relu.dual([0.0, 1.5, 1.0, -3.0])
 
 
+def test_offenders_that_are_not_what_they_must_be_are_said_so():
+    with pytest.raises(ValueError, match=r"must be finite, but 1 of 2 entries are not"):
+        act.relu.dual([0.0, np.nan])
+    with pytest.raises(ValueError, match=r"`delta` must lie in \(0, 1\], got 0\.0"):
+        dc.burn_in_depth(delta=0.0, mu=0.2)
+
+
+def _classified(_x, given, _depth):
+    return phase.classify(given, 1.5)
+
+
+def _shares(_x, given, depth):
+    return spectrum.degree_shares(given, depth, [0, 1], 10)
+
+
+@pytest.mark.parametrize("call", [kernels.nngp, _classified, _shares])
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("relu", "`theory.activations` has them by name"),
+        (act.elu, r"Call it: `elu\(\)`"),
+        (np.tanh, "`from_function` makes one of a callable"),
+    ],
+)
+def test_what_is_no_activation_says_how_to_come_by_one(call, given, hint):
+    with pytest.raises(ValueError, match=rf"must be a theory Activation.*{hint}"):
+        call([[1.0, 0.0]], given, 3)
+
+
 def test_rounding_beyond_the_ends_is_forgiven():
     edge = 1.0 + 2.0**-52
     assert act.relu.dual(edge) == act.relu.dual(1.0)
@@ -352,7 +381,7 @@ def test_whole_numbers_of_numpy_are_accepted():
 
 @pytest.mark.parametrize("value", [np.tanh, "relu", None, [], [RELU, np.tanh], {RELU}])
 def test_layers_are_activations(value):
-    need = r"`activation` must be a theory Activation.*`from_function` makes one"
+    need = r"`activation` must be a theory Activation"
     with pytest.raises(ValueError, match=r"^nngp: " + need):
         kernels.nngp(X, value, 2)
     with pytest.raises(ValueError, match=r"^Layer: " + need):

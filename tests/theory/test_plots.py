@@ -88,13 +88,21 @@ def test_names_of_phases_stay_within_their_regions(ax, width):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: plots.dual(), "at least one must be given"),
+        (lambda: plots.dual(), "`activations` must be at least one"),
+        (lambda: plots.dual("relu"), "must be a theory Activation, got 'relu'"),
+        (lambda: plots.dual([act.relu]), "`activations` must be a theory Activation"),
+        (lambda: plots.depth_map("relu"), "`activation` must be a theory Activation"),
+        (lambda: plots.depth_map(act.relu, 3), "`depths` must list depths, got 3"),
+        (lambda: plots.depth_map(act.relu, (0, 1)), "`depths` must be at least 1"),
+        (lambda: plots.phase_diagram("erf"), "`activation` must be a theory Activ"),
         (lambda: plots.dual(act.relu, points=1), "`points` must be at least 2"),
-        (lambda: plots.depth_map(act.relu, ()), "at least one must be given"),
+        (lambda: plots.depth_map(act.relu, ()), "`depths` must be at least one"),
         (lambda: plots.depth_map(act.relu, (0.5,)), "depth"),
         (lambda: plots.kernel([1.0, 2.0]), "two axes"),
         (lambda: plots.kernel([[1.0, np.nan]]), "1 of 2 entries"),
         (lambda: plots.phase_diagram(act.erf, (2.0, 1.0)), "`weight_var` must be"),
+        (lambda: plots.phase_diagram(act.erf, 2.0), "`weight_var` must be two num"),
+        (lambda: plots.phase_diagram(act.erf, ("a", "b")), "`weight_var` must be real"),
         (lambda: plots.phase_diagram(act.erf, points=1), "`points` must be from 2"),
     ],
 )

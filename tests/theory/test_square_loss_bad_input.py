@@ -23,7 +23,7 @@ def flow(directions=V, rho0=1.0, x=X, labels=Y, decay=0.0, **more):
     )
 
 
-LABELS = "`labels` must be -1 or .1, but 1 of 2 entries do not, e.g. 0.0. Map"
+LABELS = "`labels` must be -1 or .1, but 1 of 2 entries are not, e.g. 0.0. Map"
 LENGTHS = "`labels` must have one entry an example, got 3 for 2"
 DECAY = "`weight_decay` must be at least 0, got -0.1"
 IDLE = "`outputs` must have a non-zero entry where `weight_decay` is 0"

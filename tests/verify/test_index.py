@@ -74,3 +74,25 @@ def test_the_index_is_json_that_names_its_sources():
     assert all(
         len(each["source"]) == 16 and each["claims"] for each in content.values()
     )
+
+
+def test_claims_that_are_named_are_those_of_the_whole_ledger():
+    for named in (["dc/B"], ["dc/thm3.4", "id/Fig3"], ["mmd"]):
+        chosen = ledger.select(named)
+        ids = {entry.claim.id for entry in chosen}
+        assert chosen == tuple(e for e in ledger.entries() if e.claim.id in ids)
+
+
+def test_a_claim_that_is_named_is_all_that_is_imported():
+    program = (
+        "import sys; from verify import ledger;"
+        "(entry,) = ledger.select(['dc/thm3.4-maximum']);"
+        "print(entry.module, *[m for m in sys.modules if m.startswith('verify.claims.')"
+        " and not m.rpartition('.')[2].startswith('_')])"
+    )
+    argv = [sys.executable, "-c", program]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    home, *imported = done.stdout.split()
+    # With the packages that it lies in, and what it takes from a neighbour.
+    assert home in imported
+    assert len(imported) < 10

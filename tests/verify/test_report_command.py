@@ -77,6 +77,19 @@ def test_exit_code_0_when_all_is_as_expected(
     assert ran == ["dc/eq1"]
 
 
+def test_a_command_says_where_its_report_and_its_records_are(
+    toy: Toy, report: Command, ran: list[str], tmp_path: Path, capsys: Captured
+) -> None:
+    package, page = toy(one=GOOD), tmp_path / "page.html"
+    folder = tmp_path / "results" / "quick"
+    given = ("--package", package, "--records", str(folder.parent), "--workers", "1")
+    assert verify_command.main(["run", *given, "dc/eq1"]) == 0
+    assert f"records are in {folder}" in capsys.readouterr().err
+    assert report(package, "--format", "html", "--output", str(page)) == 0
+    said = f"report written to {page}, claims shown: 1; records are in {folder}"
+    assert said in capsys.readouterr().err
+
+
 def test_exit_code_1_when_a_claim_is_refuted(
     toy: Toy,
     report: Command,
@@ -86,7 +99,7 @@ def test_exit_code_1_when_a_claim_is_refuted(
     assert report(toy(one=BAD)) == 1
     out, err = capsys.readouterr()
     assert "refuted, expected: holds" in out
-    assert "<-- not as it should be" in err
+    assert "<-- not as expected" in err
 
 
 def test_a_claim_in_error_is_tried_again(

@@ -13,8 +13,6 @@ from theory.activations.function import WIDEST
 LEAST = 1e-100
 """Smallest variance of weights: that of several layers is within float64."""
 
-CALLABLE = "`from_function` makes one of a callable."
-
 
 @dataclass(frozen=True)
 class Layer:
@@ -39,7 +37,7 @@ class Layer:
     skip: float = 0.0
 
     def __post_init__(self) -> None:
-        _checks.instance("Layer", "activation", self.activation, Activation, CALLABLE)
+        _checks.instance("Layer", "activation", self.activation, Activation)
         for name in ("weight_var", "bias_var", "skip"):
             value = getattr(self, name)
             positive = name == "weight_var"
@@ -143,7 +141,9 @@ def _given(
     given = [a for a in entries if isinstance(a, (Activation, Layer))]
     if not given or len(given) < len(entries):
         need = "be a theory Activation or a list of them, one for each layer"
-        raise _checks.refuse(who, "activation", need, activation, CALLABLE)
+        odd = [a for a in entries if not isinstance(a, (Activation, Layer))]
+        hint = _checks.of_activation(odd[0] if odd else activation)
+        raise _checks.refuse(who, "activation", need, activation, hint)
     if depth is not None and _checks.integer(who, "depth", depth, 1) != len(given):
         raise ValueError(
             f"{who}: `depth` must be the number of layers in `activation`,"

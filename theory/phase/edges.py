@@ -170,8 +170,9 @@ def edge_of_chaos(activation: Activation, bias_var: Any = 0.0) -> Any:
         stable = [p.weight_var for p in points if p.stable]
         if len(stable) != 1:
             raise ValueError(
-                f"{who}: `activation` must have one edge for every `bias_var`, but"
-                f" {activation.name} has {len(stable)} at {value:g}. See `edge_points`."
+                f"{who}: `activation` must have one edge with a stable variance for"
+                f" every `bias_var`, but {activation.name} has {len(stable)} at {value:g}"
+                f" (of edges in all: {len(points)}; `edge_points` returns them)."
             )
         out[i] = stable[0]
     return like((bias_var,), out.reshape(b.shape))

@@ -42,6 +42,11 @@ def _reported(
     rows = build(entries, folder, options.profile)
     shown = [row for row in rows if options.outcome in (None, row.kind)]
     _write(_rendered(shown, folder, options), options.output)
+    if options.output is not None:
+        command.complain(
+            f"report written to {options.output}, claims shown: {len(shown)};"
+            f" records are in {folder}"
+        )
     if not ran:
         return command.EXIT_RED
     return command.exit_code(rows, strict=options.strict)
