@@ -45,15 +45,21 @@ def _rows(squares: Squares, turns: Turns) -> list[list[list[float]]]:
 
 
 @lru_cache(maxsize=64)
-def _library(name: str, squares: Squares, turns: Turns, depth: int) -> list[Array]:
-    """Return both kernels of every pair, shape (pairs, 2, 2), from those of a crowd."""
+def _library(
+    name: str, squares: Squares, turns: Turns, depth: int, *, across: bool = False
+) -> list[Array]:
+    """Return both kernels of every pair, shape (pairs, 2, 2), from those of a crowd.
+
+    Of all rows with all, or `across`: with themselves and half of the others.
+    """
     rng, (low, high) = np.random.default_rng(29), 0.5 * np.log(squares)
     others = rng.standard_normal((CROWD, 3))
     others /= np.linalg.norm(others, axis=1, keepdims=True)
     others *= np.exp(rng.uniform(low, high, (CROWD, 1)))
     flat = np.pad(np.concatenate(_rows(squares, turns)), ((0, 0), (0, 1)))
     x = np.concatenate([flat, others])
-    found = kernels.nngp_ntk(x, subject(name).normalized(), depth)
+    y = x[: len(flat) + CROWD // 2] if across else None
+    found = kernels.nngp_ntk(x, subject(name).normalized(), depth, y=y)
     first = range(0, len(flat), 2)
     return [np.array([k[i : i + 2, i : i + 2] for i in first]) for k in found]
 
@@ -63,6 +69,18 @@ def _predict(
 ) -> list[Any]:
     found = _library(activation, tuple(squares), tuple(turns), depth)[which]
     return [entry for k in found for entry in pairs.entries_of(k)]
+
+
+def _across(
+    which: int, *, activation: str, squares: Squares, turns: Turns, depth: int
+) -> list[Any]:
+    found = _library(activation, tuple(squares), tuple(turns), depth, across=True)
+    return [entry for k in found[which] for entry in pairs.entries_of(k)]
+
+
+def _a_layer_less(which: int, **case: Any) -> list[Any]:
+    """One hidden layer too few."""
+    return _across(which, **{**case, "depth": case["depth"] - 1})
 
 
 def _measure(
@@ -89,6 +107,13 @@ _FORMULAS = (
         squares=((0.5, 30.0),),
         turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
         depth=(4,),
+    ),
+    # Lengths so close that tables of all layers are worth their while.
+    *grid(
+        activation=("gelu", "sin"),
+        squares=((2.0, 8.0),),
+        turns=((0.3, 1.2, 2.0),),
+        depth=(3,),
     ),
     # Where a layer saturates between inputs a small angle apart.
     *grid(
@@ -149,5 +174,33 @@ NTK_KINKED = replace(
     id="dc/eq7-crowd-kinked",
     title="Tangent kernels among hundreds of inputs, of a piecewise linear activation",
     cases=_KINKED,
+    uses=("dc/eq7-crowd",),
+)
+
+_TWO_SETS = grid(
+    activation=("gelu", "sin", "erf"),
+    squares=((2.0, 8.0),),
+    turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
+    depth=(3,),
+)
+
+NNGP_ACROSS = replace(
+    NNGP,
+    id="dc/eq1-crowd-across",
+    title="Kernels between two sets of hundreds of inputs of unequal lengths",
+    statement=r"K^{(l+1)}(x_i, y_j) = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
+    cases=_TWO_SETS,
+    predict=partial(_across, 0),
+    must_refute=partial(_a_layer_less, 0),
+    uses=("dc/eq1-crowd",),
+)
+
+NTK_ACROSS = replace(
+    NTK,
+    id="dc/eq7-crowd-across",
+    title="Tangent kernels between two sets of hundreds of inputs",
+    cases=_TWO_SETS,
+    predict=partial(_across, 1),
+    must_refute=partial(_a_layer_less, 1),
     uses=("dc/eq7-crowd",),
 )
