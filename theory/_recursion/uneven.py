@@ -39,6 +39,9 @@ LISTED = 32768
 SAMPLE = 200
 """Rows whose pairs show how many there are at which angles."""
 
+CALLS = 4
+"""Calls with rows of such lengths in which a table has to pay for itself."""
+
 DIRECT = 4096
 """Pairs up to this number need no tables."""
 
@@ -162,7 +165,8 @@ class Uneven:
         count = share * m * n / (1 if self.split else 2)
         # By formulas pairs go through the layers so fast that few are worth a table.
         formulas = all(closed(layer.activation) for layer in self.stack.layers)
-        return 1 << int(count * (0.25 if formulas else 1.0)).bit_length()
+        count *= CALLS * (0.25 if formulas else 1.0)
+        return 1 << int(count).bit_length()
 
     @cached_property
     def logs(self) -> Array:
