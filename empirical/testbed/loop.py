@@ -157,7 +157,6 @@ class Trained:
     buffers: Params
 
 
-@one_thread()
 def train(
     task: Task,
     stack: Stack,
@@ -228,7 +227,7 @@ def train(
     run = _Run(task, stack, optimiser, batches or Whole(), observers)
     if checkpoint is not None:
         run.resume(checkpoint)
-    with torch.no_grad():
+    with one_thread(), torch.no_grad():
         while run.t < steps and len(stack):
             for observer in observers:
                 observer.before(run.t, stack)

@@ -11,7 +11,7 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 @contextmanager
 def one_thread() -> Generator[None]:
-    """Compute with one thread, as worker processes do; also a decorator.
+    """Compute with one thread, as worker processes do.
 
     Other numbers of threads round sums differently, and matrices as small as those of
     most networks here take longer with threads: where other programs run as well, they
