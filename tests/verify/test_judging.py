@@ -70,7 +70,9 @@ def test_networks_that_have_not_learnt_decide_nothing(
     assert row.worst is not None
     # Said as it is, without a traceback.
     assert row.worst.error == "toy (small): 0 networks have fitted, and 3 are needed"
-    assert "0 networks have fitted" in as_text((row,), width=120, colour=False)
+    shown = as_text((row,), width=120, colour=False)
+    assert "0 networks have fitted" in shown
+    assert "not learnt" in shown
     # A record that says more of them is not believed.
     again = _forged(entry, tmp_path, _says_holds)
     assert (again.outcome, again.green) == (NOT_RUN, False)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from verify import records
-from verify.compare import small
+from verify.compare import Outcome, small
 from verify.records import CaseRecord
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def measured_text(row: "Row", digits: int = 6) -> str:
 def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
     """Return a case's measured value, that of its worst entry, shortened."""
     if case is None or case.error:
-        return ""
+        undecided = case is not None and case.outcome is Outcome.UNDECIDED
+        return "not learnt" if undecided else ""
     measured = as_fields(case.measured)
     if "stderr" in measured:
         mean, stderr = worst_entry(measured["mean"], case), _stderr(case)
