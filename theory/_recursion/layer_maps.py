@@ -98,6 +98,11 @@ class Interpolated:
         found = found[np.diff(found, prepend=-np.inf) > SAME]
         return tuple(found.tolist()) if len(found) <= FEW else ()
 
+    @property
+    def tabulates(self) -> bool:
+        """Whether it may read slopes off tables of more lengths than its own."""
+        return self.smooth and not self._few
+
     @cached_property
     def _start(self) -> float:
         """Angle below which kinks meet at different places for different lengths."""
@@ -236,18 +241,18 @@ class Interpolated:
 
 def sharing(maps: Sequence[Interpolated]) -> list[Interpolated]:
     """Let layers whose lengths lie within another's read slopes off that one's tables."""
+    # Layers are many, their intervals are few: rounded ones.
+    intervals: dict[Activation, dict[Interval, None]] = {}
+    for each in maps:
+        if each.tabulates:
+            intervals.setdefault(each.activation, {})[each.interval] = None
     out: list[Interpolated] = []
     for each in maps:
-        own, most = each.interval, each
-        for other in maps if each.smooth else ():
-            if other.activation == each.activation:
-                more = other.interval
-                if more.low <= own.low and own.high <= more.high:
-                    wider = (
-                        more.high - more.low > most.interval.high - most.interval.low
-                    )
-                    most = other if wider else most
-        out.append(each if most is each else replace(each, tables=most.interval))
+        own = widest = each.interval
+        if each.tabulates:
+            around = (i for i in intervals[each.activation] if i.contains(own))
+            widest = max(around, key=lambda i: i.high - i.low)
+        out.append(each if widest == own else replace(each, tables=widest))
     return out
 
 

@@ -78,6 +78,10 @@ class Interval:
     low: float
     high: float
 
+    def contains(self, other: "Interval") -> bool:
+        """Whether another interval lies within this one."""
+        return self.low <= other.low and other.high <= self.high
+
     def nodes(self, n: int) -> Array:
         """Return the n Chebyshev nodes, falling."""
         y = np.cos(np.pi * (np.arange(n) + 0.5) / n)
