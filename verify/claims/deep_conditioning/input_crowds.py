@@ -65,22 +65,21 @@ def _library(
 
 
 def _predict(
-    which: int, *, activation: str, squares: Squares, turns: Turns, depth: int
+    which: int,
+    *,
+    activation: str,
+    squares: Squares,
+    turns: Turns,
+    depth: int,
+    across: bool = False,
 ) -> list[Any]:
-    found = _library(activation, tuple(squares), tuple(turns), depth)[which]
-    return [entry for k in found for entry in pairs.entries_of(k)]
-
-
-def _across(
-    which: int, *, activation: str, squares: Squares, turns: Turns, depth: int
-) -> list[Any]:
-    found = _library(activation, tuple(squares), tuple(turns), depth, across=True)
+    found = _library(activation, tuple(squares), tuple(turns), depth, across=across)
     return [entry for k in found[which] for entry in pairs.entries_of(k)]
 
 
 def _a_layer_less(which: int, **case: Any) -> list[Any]:
     """One hidden layer too few."""
-    return _across(which, **{**case, "depth": case["depth"] - 1})
+    return _predict(which, across=True, **{**case, "depth": case["depth"] - 1})
 
 
 def _measure(
@@ -190,7 +189,7 @@ NNGP_ACROSS = replace(
     title="Kernels between two sets of hundreds of inputs of unequal lengths",
     statement=r"K^{(l+1)}(x_i, y_j) = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
     cases=_TWO_SETS,
-    predict=partial(_across, 0),
+    predict=partial(_predict, 0, across=True),
     must_refute=partial(_a_layer_less, 0),
     uses=("dc/eq1-crowd",),
 )
@@ -200,7 +199,7 @@ NTK_ACROSS = replace(
     id="dc/eq7-crowd-across",
     title="Tangent kernels between two sets of hundreds of inputs",
     cases=_TWO_SETS,
-    predict=partial(_across, 1),
+    predict=partial(_predict, 1, across=True),
     must_refute=partial(_a_layer_less, 1),
     uses=("dc/eq7-crowd",),
 )
