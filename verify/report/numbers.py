@@ -50,9 +50,10 @@ def measured_text(row: "Row", digits: int = 6) -> str:
 
 def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
     """Return a case's measured value, that of its worst entry, shortened."""
-    if case is None or case.error:
-        undecided = case is not None and case.outcome is Outcome.UNDECIDED
-        return "not learnt" if undecided else ""
+    if case is None:
+        return ""
+    if case.error:
+        return "not learnt" if case.outcome is Outcome.UNDECIDED else ""
     measured = as_fields(case.measured)
     if "stderr" in measured:
         mean, stderr = worst_entry(measured["mean"], case), _stderr(case)
