@@ -17,8 +17,12 @@ SCALES = {"certify": "small", "quick": "small", "full": "full", "gpu": "paper"}
 
 
 def folder_of(profile: str, root: Path | None = None) -> Path:
-    """Return the folder of a profile's records, ``results/<profile>`` by default."""
-    return (root if root is not None else Path("results")) / profile
+    """Return the folder of a profile's records, ``results/<profile>`` by default.
+
+    Those of `gpu` are named after their scale, ``paper``: patience makes them on a CPU.
+    """
+    name = "paper" if profile == "gpu" else profile
+    return (root if root is not None else Path("results")) / name
 
 
 @dataclass(frozen=True)

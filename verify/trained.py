@@ -54,17 +54,23 @@ class Run:
         return next(c for c in every if c.name == self.name)
 
     def find(self, here: Place) -> RunRecord | str | None:
-        """Return its record, or why there can be none; None where it is to be trained."""
+        """Return its record, or why there can be none; None where it is to be trained.
+
+        Of the paper's scale one from a CPU will do, but here none is trained on it.
+        """
         study = self.trainer.study
-        own = study.identity(self.configuration(here), self.setting)
+        configuration = self.configuration(here)
         code = study.code if self.scale == "small" else None
         record = RunRecord.read(self.path(here))
-        if record is not None and record.stands_for(own, code=code):
-            return record
+        for setting in {self.setting, Setting(device="cpu")}:
+            own = study.identity(configuration, setting)
+            if record is not None and record.stands_for(own, code=code):
+                return record
         if self.setting.device == "cuda" and not _gpu():
             return (
                 f"`{self.path(here)}` must exist, or a GPU be here to train it. Run"
-                f" `python -m {study.module} batch --scale paper` where there is one."
+                f" `python -m {study.module} batch --scale paper` where there is one,"
+                " or on a CPU with days of patience."
             )
         return None
 

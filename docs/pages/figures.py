@@ -19,7 +19,7 @@ from verify.figures.runs import Folder
 from verify.paths import RUNS
 from verify.report.rows import Row
 
-SCALES = (("paper", "paper"), ("gpu", "paper"), ("full", "full"), ("quick", "small"))
+SCALES = (("paper", "paper"), ("full", "full"), ("quick", "small"))
 """Folders of records, the largest networks first, and what their scale is called."""
 
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')

@@ -106,18 +106,19 @@ def test_a_record_is_worth_what_it_says(
     assert (path.stat().st_ino != before) == again
 
 
-def test_a_published_record_may_be_of_older_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_a_published_record_may_be_of_older_code_and_of_a_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     path, paper = tmp_path / "runs" / "tiny.json", Run(TRAINER, "tiny", "paper")
     path.parent.mkdir()
-    record = trained(Tiny(), Setting(device="cuda"))
+    record = trained(Tiny(), Setting(device=device))
     dataclasses.replace(record, code="old").write(path)
     found = paper.find(Place(tmp_path))
     assert isinstance(found, RunRecord)
-    assert found.code == "old"
-    dataclasses.replace(record, device="cpu").write(path)
+    assert (found.code, found.device) == ("old", device)
+    dataclasses.replace(record, device="meta").write(path)
     # Not the paper's run, and here is no GPU to make it.
     found = paper.find(Place(tmp_path))
     assert "must exist, or a GPU be here" in str(found)
