@@ -5,7 +5,7 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -66,8 +66,8 @@ def train_configuration(
         labels: _pictures(configuration, source, labels)
         for labels in configuration.labels
     }
-    made = groups(configuration)
-    replicates = [(group, seed) for group in made for seed in configuration.seeds]
+    seeds = setting.mine(configuration.seeds)
+    replicates = [(g, seed) for g in groups(configuration) for seed in seeds]
     params = joined(
         [
             network.init(
@@ -135,11 +135,12 @@ def trained_record(
     """Return the record, and the weights too."""
     start = time.perf_counter()
     trained, pictures = train_configuration(configuration, setting)
+    mine = replace(configuration, seeds=setting.mine(configuration.seeds))
     devices.synchronise(setting.device)
     trained_at = time.perf_counter()
     settings = measures.Settings(**configuration.settings)
     measured = [
-        _measured(configuration, trained, index, pictures[group.labels], settings)
+        _measured(mine, trained, index, pictures[group.labels], settings)
         for index, group in enumerate(groups(configuration))
     ]
     shared, own = _common([facts for facts, _ in measured])
@@ -151,8 +152,8 @@ def trained_record(
             "measuring": time.perf_counter() - trained_at,
         },
         facts={"parameters": configuration.network.parameters, **shared},
-        arrays={"times": trained.times[trained.times < trained.steps.max()]},
-        draws=_draws(configuration, trained, own, [arrays for _, arrays in measured]),
+        arrays={"times": trained.times},
+        draws=_draws(mine, trained, own, [arrays for _, arrays in measured]),
     )
     return record, trained
 
@@ -286,5 +287,6 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
+    divisible=True,
     faults=planting(*FAULTS),
 )

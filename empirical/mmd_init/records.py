@@ -77,8 +77,9 @@ def measured(
     params: Params,
     found: Images,
     runs: Sequence[Found],
+    drawn: int,
 ) -> None:
-    """Add shares, norms and densities of each learnt start."""
+    """Add shares, norms and densities of each learnt start; the seed `drawn` is shown."""
     few = found.inputs[:1024]
     constant = measures.constant_shares(
         c.network,
@@ -106,7 +107,7 @@ def measured(
         run.arrays["jacobian"] = _digits(norms[index])
         run.facts["detachment"] = float(detached[index])
     if c.densities:
-        _densities(c, start, params, found, runs)
+        _densities(c, start, params, found, runs, drawn)
 
 
 def _densities(
@@ -115,6 +116,7 @@ def _densities(
     params: Params,
     found: Images,
     runs: Sequence[Found],
+    drawn: int,
 ) -> None:
     shown = found.inputs[:SHOWN], found.inputs[: c.densities]
     s = c.recipes()[0].s
@@ -144,7 +146,7 @@ def _densities(
                 "medians": _digits(over_inputs[index].median(dim=-1).values),
             }
             # Densities themselves are for a picture: one seed's will do.
-            if seed == c.seeds[0]:
+            if seed == drawn:
                 part["over_noise"] = _sorted(over_noise[index].mT)
                 part["over_inputs"] = _sorted(over_inputs[index])
             run.arrays |= {f"densities/{when}/{k}": v for k, v in part.items()}

@@ -70,7 +70,8 @@ def run_configuration(
     >>> run_configuration(tiny).draws.status
     ['finished', 'finished']
     """
-    c, start_time = configuration, time.perf_counter()
+    start_time = time.perf_counter()
+    c = dataclasses.replace(configuration, seeds=setting.mine(configuration.seeds))
     found = images_of(c, setting)
     found = dataclasses.replace(found, inputs=found.inputs.to(setting.device))
     if c.shuffled:
@@ -81,12 +82,13 @@ def run_configuration(
     params, buffers, runs, taken = _pretrained(c, start, found, setting)
     pretraining = time.perf_counter() - start_time
     if c.network.norm is None:
-        records.measured(c, start, params, found, runs)
+        drawn = configuration.seeds[0]
+        records.measured(c, start, params, found, runs, drawn)
     records.around(c, taken, found, runs)
     _finetune(c, params, buffers, found, runs, setting)
     devices.synchronise(setting.device)
     return STUDY.record(
-        c,
+        configuration,
         setting,
         seconds={
             "pretraining": pretraining,
@@ -278,5 +280,6 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
+    divisible=True,
     faults=FAULTS,
 )

@@ -1,6 +1,7 @@
 """What one configuration makes: a problem, trained replicates, a record."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,8 @@ def train_configuration(
     configuration: Configuration, setting: Setting = CPU
 ) -> tuple[Trained, Problem]:
     """Train a configuration's replicates side by side, in the order of its `replicates`."""
-    learnt, replicates = (
-        problem_of(configuration, setting),
-        _mine(configuration, setting),
-    )
+    learnt = problem_of(configuration, setting)
+    replicates = _mine(configuration, setting).replicates
     params = start(
         configuration.network,
         [scale for scale, _ in replicates],
@@ -133,11 +132,9 @@ def data_of(configuration: Configuration, setting: Setting) -> str:
     return problem_of(configuration, setting).digest
 
 
-def _mine(
-    configuration: Configuration, setting: Setting
-) -> tuple[tuple[float, int], ...]:
-    """Return scale and seed of the replicates to run."""
-    return configuration.replicates[slice(*(setting.rows or (None,)))]
+def _mine(configuration: Configuration, setting: Setting) -> Configuration:
+    """Return a configuration of the replicates to run."""
+    return replace(configuration, seeds=setting.mine(configuration.seeds))
 
 
 def _draws(
@@ -153,7 +150,8 @@ def _draws(
     wrong = wrong_answers(unseen, learnt.targets(test_classes).to(unseen))
     errors = (wrong.double() / len(test_classes)).tolist()
     made: list[Draw] = []
-    for replicate, (scale, seed) in enumerate(_mine(configuration, setting)):
+    mine = _mine(configuration, setting).replicates
+    for replicate, (scale, seed) in enumerate(mine):
         ended = trained.status[replicate] != "diverged"
         series = {
             name: rounded(values[:, replicate])
@@ -185,11 +183,6 @@ def _absent(value: Any) -> int | None:
     return None if value < 0 else int(value)
 
 
-def replicates_of(configuration: Configuration) -> int:
-    """Return how many replicates there are; see `Study`."""
-    return len(configuration.replicates)
-
-
 def cost_of(configuration: Configuration) -> float:
     """Return an estimate of a configuration's work; see `Study`."""
     c = configuration
@@ -204,6 +197,6 @@ STUDY = Study(
     data=data_of,
     run=run_configuration,
     cost=cost_of,
-    replicates=replicates_of,
+    divisible=True,
     faults=FAULTS,
 )

@@ -9,12 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from empirical.testbed import telling
 from empirical.testbed.engine import Engine, Progress
-from empirical.testbed.records import Draws, RunRecord, digest
+from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import (
     Named,
     Setting,
@@ -80,8 +81,8 @@ def run_batch(
     rerun : bool
         Run those with a record too.
     parts : int
-        Tasks that the replicates of a configuration are divided among, where its study
-        can run part of them; its record is that of all.
+        Tasks that the seeds of a configuration are divided among; its record is that of
+        all.
     report : callable, optional
         Called with a name and ``"running"``, or how it ended.
     look : callable, optional
@@ -99,6 +100,8 @@ def run_batch(
         After a signal or the deadline; the records written so far stay.
     OSError
         If nothing can be written to the folder.
+    ValueError
+        If `parts` is more than 1, and the study makes a configuration whole.
     """
     folder = folder.absolute()
     setting, code = setting or Setting(), study.code
@@ -155,7 +158,7 @@ def _whole(parts: Sequence[Result]) -> Result:
 
 
 def joined(parts: Sequence[RunRecord]) -> RunRecord:
-    """Return the record of all replicates from those of parts of them, in order.
+    """Return the record of all replicates from those of parts of their seeds, in order.
 
     Raises
     ------
@@ -174,8 +177,17 @@ def joined(parts: Sequence[RunRecord]) -> RunRecord:
     return dataclasses.replace(
         first,
         seconds={n: sum(p.seconds[n] for p in parts) for n in first.seconds},
-        draws=Draws(draw for part in parts for draw in part.draws),
+        draws=_in_order([draw for part in parts for draw in part.draws]),
     )
+
+
+def _in_order(draws: Sequence[Draw]) -> Draws:
+    """Return draws as the whole has them: seeds of one kind behind each other."""
+    kinds: dict[str, list[Draw]] = {}
+    for draw in draws:
+        kind = digest({k: v for k, v in draw.keys.items() if k != "seed"})
+        kinds.setdefault(kind, []).append(draw)
+    return Draws(chain.from_iterable(kinds.values()))
 
 
 def task_of(

@@ -176,9 +176,7 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--workers", type=int, metavar="N", help=text)
     text = "address or file of a Dask scheduler, whose workers do the work"
     where.add_argument("--scheduler", metavar="ADDRESS", help=text)
-    text = (
-        "divide the replicates among this many tasks, where the study can (default: 1)"
-    )
+    text = "tasks that the seeds of a configuration are divided among (default: 1)"
     parser.add_argument("--parts", type=int, default=1, metavar="N", help=text)
     _add_setting(parser, "checkpoint")
 

@@ -51,7 +51,7 @@ class Setting:
         File that keeps the state of training for the next call; it is removed when the
         record is written
     rows : tuple of int, optional
-        First and end of the replicates to run, where a `Study` can run part of them.
+        First and end of the seeds to run, where a `Study` can run part of them.
     """
 
     device: str = "cpu"
@@ -60,6 +60,16 @@ class Setting:
     progress: Progress | None = None
     checkpoint: Path | None = None
     rows: tuple[int, int] | None = None
+
+    def mine(self, seeds: Sequence[int]) -> tuple[int, ...]:
+        """Return which of a configuration's seeds are to be run.
+
+        Examples
+        --------
+        >>> Setting(rows=(1, 3)).mine((5, 6, 7, 8)), Setting().mine((5, 6))
+        ((6, 7), (5, 6))
+        """
+        return tuple(seeds[slice(*(self.rows or (None,)))])
 
 
 CPU = Setting()
@@ -70,10 +80,6 @@ Item = TypeVar("Item", bound=Named)
 
 def _unknown(_configuration: Any) -> float:
     return 0.0
-
-
-def _one(_configuration: Any) -> int:
-    return 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +105,9 @@ class Study(Generic[Item]):
     cost : callable, optional
         Configuration to an estimate of its work, in multiplications: the longest are
         run first, so that no worker is left with one at the end.
-    replicates : callable, optional
-        Configuration to the number of its replicates, of which `run` then makes those of
-        `Setting.rows` alone, the same as beside the others but for rounding.
+    divisible : bool
+        Whether `run` makes the replicates of `Setting.mine` alone, the same as beside the
+        others but for rounding. Its configurations have ``seeds``.
     faults : mapping, optional
         Names of `faults.FAULTS` to what plants them: configuration to one of the same
         name that says what is wrong with it.
@@ -118,7 +124,7 @@ class Study(Generic[Item]):
     data: Callable[[Item, Setting], str]
     run: Callable[[Item, Setting], RunRecord]
     cost: Callable[[Item], float] = _unknown
-    replicates: Callable[[Item], int] = _one
+    divisible: bool = False
     faults: Mapping[str, Callable[[Item], Item]] = field(
         default_factory=dict[str, Callable[[Item], Item]], compare=False
     )
@@ -155,29 +161,40 @@ class Study(Generic[Item]):
 
 
 def parts_of(
-    study: Study[Item], configuration: Item, count: int
+    study: Study[Any], configuration: Any, count: int
 ) -> list[tuple[int, int] | None]:
-    """Divide a configuration's replicates into at most `count` parts, as `Setting.rows`.
+    """Divide a configuration's seeds into at most `count` parts, as `Setting.rows`.
+
+    Raises
+    ------
+    ValueError
+        If there are to be several, and the study makes a configuration whole.
 
     Examples
     --------
-    >>> five = Study(
+    >>> from types import SimpleNamespace
+    >>> five = SimpleNamespace(name="five", seeds=(0, 1, 2, 3, 4))
+    >>> study = Study(
     ...     module="",
     ...     configurations=lambda _: [],
     ...     schema=1,
     ...     data=lambda *_: "",
     ...     run=lambda *_: RunRecord(configuration={}, schema=1, device="cpu", code=""),
-    ...     replicates=lambda _: 5,
+    ...     divisible=True,
     ... )
-    >>> parts_of(five, None, 2), parts_of(five, None, 1)
+    >>> parts_of(study, five, 2), parts_of(study, five, 1)
     ([(0, 2), (2, 5)], [None])
     """
-    replicates = study.replicates(configuration)
-    count = min(count, replicates)
     if count <= 1:
         return [None]
-    edges = [replicates * index // count for index in range(count + 1)]
-    return list(pairwise(edges))
+    if not study.divisible:
+        raise ValueError(
+            f"run_batch: `parts` must be 1 for {study.module}, which makes a configuration"
+            f" whole, but it is {count}"
+        )
+    seeds = len(configuration.seeds)
+    count = min(count, seeds)
+    return list(pairwise(seeds * index // count for index in range(count + 1)))
 
 
 def check_scale(scale: str) -> None:
