@@ -95,7 +95,7 @@ def run_configuration(
     """
     start, c = time.perf_counter(), configuration
     arm, found = arm_of(c.arm, c.kink), problem_of(c, setting)
-    network = network_of(c, found)
+    network, kept = network_of(c, found), setting.checkpoint
     common: dict[str, Any] = {
         "batch": c.batch,
         "recipe": c.recipe,
@@ -110,6 +110,7 @@ def run_configuration(
         seeds=c.chosen_by,
         epochs=max(1, c.epochs // 2),
         every_epoch=False,
+        checkpoint=kept and kept.with_name(f"{kept.name}.0-rates"),
         **common,
     )
     # A planted fault begins after the rate has been chosen.
@@ -124,6 +125,7 @@ def run_configuration(
         seeds=c.seeds,
         epochs=c.epochs,
         fault=c.fault,
+        checkpoint=kept,
         **common,
     )
     devices.synchronise(setting.device)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
+from empirical.testbed.checkpoints import Checkpoint, fingerprint
 from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
@@ -71,6 +73,20 @@ class CrossEntropy(Task):
         self.augmentation = augmentation
         self.capturable = augmentation is None
 
+    def state(self) -> dict[str, Any]:
+        """Return the states of the augmentation's generators; see `Task.state`."""
+        streams = self.augmentation.generators if self.augmentation else []
+        return {"augmentation": [g.get_state() for g in streams]}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
+        if self.augmentation:
+            streams = zip(
+                self.augmentation.generators, state["augmentation"], strict=True
+            )
+            for generator, numbers in streams:
+                generator.set_state(numbers.cpu())
+
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
         """Return each replicate's loss; see `Task.losses`."""
         x, y = self.inputs, self.classes.expand(len(stack), -1)
@@ -120,12 +136,13 @@ def trained(
     fault: str = "",
     device: str = "cpu",
     progress: Any = None,
+    checkpoint: Path | None = None,
 ) -> Course:
     """Train one network for each rate and seed, in this order, side by side.
 
     Unless it is measured after `every_epoch`, it is so at the end alone. The `recipe` is
     what practice adds. With a `fault` of `empirical.testbed.faults` they are trained
-    wrongly.
+    wrongly. An interrupted call goes on from its `checkpoint`.
     """
     names = [(rate, seed) for rate in rates for seed in seeds]
     params = arm.init(
@@ -165,6 +182,10 @@ def trained(
     if recipe.augmentation:
         streams = {s: torch_generator(s, "normrelu", "augmentation") for s in seeds}
         augmentation = Augmentation(recipe.augmentation, [streams[s] for _, s in names])
+    of = fingerprint(
+        (arm, network, names, epochs, batch, every_epoch, recipe, fault),
+        [*stack.params, *data.values()],
+    )
     done = train(
         CrossEntropy(network, data["inputs"], data["classes"], augmentation),
         stack,
@@ -177,6 +198,7 @@ def trained(
             Drops(recipe.drops(epochs * batches.per_epoch), 0.1),
             Diverged(every=batches.per_epoch),
         ],
+        checkpoint=checkpoint and Checkpoint(checkpoint, of=of),
         progress=progress,
     )
     series = {name: values for look in looks for name, values in look.values.items()}

@@ -19,8 +19,10 @@ from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.study import STUDY, examples_of, problem_of
 from empirical.normrelu.training import Examples, hidden_signals, trained
 from empirical.randomness import torch_generator
+from empirical.testbed import stopping
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.stack import Stack
+from empirical.testbed.study import Setting
 from theory import activations as act
 
 TINY = Configuration(
@@ -285,6 +287,57 @@ def test_augmented_images_train_other_networks():
     ]
     assert ends[0] == ends[2]
     assert set(ends[0]).isdisjoint(ends[1])
+
+
+def stop_at(last):
+    """Return a progress that asks for a stop when it is told for the `last` time."""
+    told = []
+
+    def tell(*said):
+        told.append(said)
+        if len(told) == last:
+            stopping.request()
+
+    return tell
+
+
+@pytest.mark.parametrize("last", [1, 2, 4])
+def test_an_interrupted_run_goes_on(tmp_path, last):
+    # Told twice while rates are tried, then three times: in the middle of either.
+    c = Configuration(
+        name="x",
+        arm="batch",
+        network="residual",
+        depth=8,
+        width=4,
+        recipe=Recipe(augmentation=("crop", "flip")),
+        rates=(0.003, 0.01),
+        epochs=4,
+        batch=20,
+        per_class=10,
+        tests=3,
+        held_out=4,
+        seeds=(5, 6),
+    )
+    whole = run_configuration(c)
+    kept = Setting(checkpoint=tmp_path / "x.checkpoint")
+    try:
+        with pytest.raises(stopping.Stopped):
+            run_configuration(c, replace(kept, progress=stop_at(last)))
+    finally:
+        stopping.withdraw()
+    told = []
+    again = run_configuration(
+        c, replace(kept, progress=lambda *said: told.append(said))
+    )
+    assert again.facts == whole.facts
+    for one, other in zip(again.draws, whole.draws, strict=True):
+        assert one.status == other.status
+        for name, values in other.arrays.items():
+            np.testing.assert_array_equal(one.series(name), values)
+    fresh = []
+    run_configuration(c, Setting(progress=lambda *said: fresh.append(said)))
+    assert len(told) < len(fresh)
 
 
 @pytest.mark.parametrize("start", ["he", "glorot"])
