@@ -60,24 +60,28 @@ class Checkpoint:
     of : str
         The `fingerprint` of what the run was started with.
     seconds : float
-        Least time between two writings on the way.
+        Least time between two writings on the way; as many times longer as a writing
+        takes seconds, so that gigabytes are not written all the time.
     """
 
     def __init__(self, path: Path, *, of: str, seconds: float = 30.0) -> None:
         self.path, self.of, self.seconds = path, of, seconds
-        self._written = time.monotonic()
+        self._written, self._took = time.monotonic(), 0.0
 
     @property
     def due(self) -> bool:
         """Whether it is time to write."""
-        return time.monotonic() - self._written >= self.seconds
+        since = time.monotonic() - self._written
+        return since >= self.seconds * max(1.0, self._took)
 
     def write(self, state: Mapping[str, Any]) -> None:
         """Write a state."""
+        begun = time.monotonic()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with whole(self.path) as partial:
             torch.save({**state, "fingerprint": self.of}, partial)
         self._written = time.monotonic()
+        self._took = self._written - begun
 
     def read(self, device: torch.device) -> dict[str, Any] | None:
         """Return the state, its tensors on a device; None where there is none.

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from empirical.randomness import torch_generator
-from empirical.testbed import optimisers, slopes, stopping
+from empirical.testbed import checkpoints, optimisers, slopes, stopping
 from empirical.testbed.batches import Afresh, Batches, Epochs, Whole
 from empirical.testbed.budgets import Floor, Released
 from empirical.testbed.checkpoints import (
@@ -462,6 +463,27 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(at: int, tmp_path) -> N
     )
     assert torch.equal(whole.nan_to_num(), again.nan_to_num())
     assert seen == seen_again
+
+
+@pytest.mark.parametrize(("took", "wait"), [(0.1, 30.0), (4.0, 120.0)])
+def test_a_state_that_takes_long_to_write_is_written_less_often(
+    took: float, wait: float, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+
+    def save(_state: object, path: Path) -> None:
+        nonlocal now
+        now += took
+        path.touch()
+
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now)
+    kept = Checkpoint(tmp_path / "c", of="a")
+    monkeypatch.setattr(torch, "save", save)
+    kept.write({})
+    now += wait - 0.01
+    assert not kept.due
+    now += 0.02
+    assert kept.due
 
 
 def test_a_finished_run_is_read_from_its_checkpoint(tmp_path) -> None:
