@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -17,7 +17,6 @@ from verify.figures import Picture
 from verify.figures.recorded import fullest
 from verify.figures.runs import Folder
 from verify.paths import RUNS
-from verify.report.rows import Row
 
 SCALES = (("paper", "paper"), ("full", "full"), ("quick", "small"))
 """Folders of records, the largest networks first, and what their scale is called."""
@@ -163,16 +162,6 @@ def _state(folder: Path) -> str:
     return hashlib.sha256(repr(list(stats)).encode()).hexdigest()
 
 
-def topic(picture: Picture, rows: Mapping[str, Row]) -> str:
-    """Return the paper that a picture belongs to, by its topic or its claims."""
-    if picture.topic:
-        return picture.topic.partition("/")[0]
-    papers = {
-        row.claim.paper for row in rows.values() if row.claim.figure == picture.name
-    }
-    return min(papers, default="dc")
-
-
 def write_files(every: Iterable[Shown], folder: Path) -> None:
     """Write each SVG to a file of its own, for pages that show many."""
     files = {
@@ -181,4 +170,4 @@ def write_files(every: Iterable[Shown], folder: Path) -> None:
     write_all(folder, files)
 
 
-__all__ = ["Shown", "shown", "topic", "write_files"]
+__all__ = ["Shown", "shown", "write_files"]

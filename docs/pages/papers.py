@@ -11,10 +11,10 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader
 from markupsafe import Markup, escape
 
 from pages import found
-from pages.figures import Shown, shown, topic, write_files
+from pages.figures import Shown, shown, write_files
 from pages.graph import Node, picture
 from pages.writing import write_all
-from verify import ledger, misprints, references
+from verify import figures, ledger, misprints, references
 from verify.claim import FAULTS
 from verify.items import Paper, papers
 from verify.report import rows as values
@@ -144,11 +144,7 @@ class Site:
         trial = self._trial(paper)
         prose = HERE / "prose" / f"{paper.prefix}.md"
         said = prose.read_text(encoding="utf-8") if prose.exists() else ""
-        mine = [
-            s
-            for s in self.figures.values()
-            if topic(s.picture, self.rows) == paper.prefix
-        ]
+        mine = self._of_paper(paper)
         shown_by = {s.picture.name: self._naming(s) for s in mine}
         parts = [
             f"# {_escaped(paper.title)}",
@@ -210,15 +206,14 @@ class Site:
         return f"{one.picture.name}.md", _page(one.picture.title, body, orphan=True)
 
     def _groups(self) -> list[tuple[Paper, list[Shown]]]:
-        every = self.figures.values()
+        return [(paper, mine) for paper in papers() if (mine := self._of_paper(paper))]
+
+    def _of_paper(self, paper: Paper) -> list[Shown]:
+        claims = [row.claim for row in self.rows.values()]
         return [
-            (paper, mine)
-            for paper in papers()
-            if (
-                mine := [
-                    s for s in every if topic(s.picture, self.rows) == paper.prefix
-                ]
-            )
+            s
+            for s in self.figures.values()
+            if figures.topic(s.picture, claims) == paper.prefix
         ]
 
 

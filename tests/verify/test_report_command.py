@@ -312,3 +312,24 @@ def test_show_says_which_functions_predict_and_measure(
     for part in ("predict: square (", "measure: ", "must_refute: off_by_one ("):
         (line,) = (line for line in lines if line.startswith(part))
         assert "one.py:" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("r.html", "html"),
+        ("r.HTM", "html"),
+        ("r.json", "json"),
+        ("r.md", "markdown"),
+        ("r.txt", "text"),
+        ("r", "text"),
+    ],
+)
+def test_the_file_says_how_the_report_is_written(
+    toy: Toy, report: Command, tmp_path: Path, name: str, form: str
+) -> None:
+    package, target = toy(one=OPEN), tmp_path / name
+    assert report(package, "--output", str(target)) == 0
+    asked = tmp_path / "asked.json"
+    assert report(package, "--format", form, "--output", str(asked)) == 0
+    assert target.read_text() == asked.read_text()

@@ -9,10 +9,12 @@ runs: it has their numbers beside a paper's.
 
 import difflib
 import importlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from verify.claim import Claim
 from verify.figures import (
     identity_map,
     measured,
@@ -343,13 +345,22 @@ def named(name: str) -> Picture:
     >>> named("length_maps").title
     'Length maps'
     """
-    every = pictures(everything=True)
-    for picture in every:
-        if picture.name == name:
-            return picture
-    names = [p.name for p in every]
-    near = difflib.get_close_matches(name, names, n=2)
+    every = {picture.name: picture for picture in pictures(everything=True)}
+    if name in every:
+        return every[name]
+    near = difflib.get_close_matches(name, every, n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    # Numbered ones by their first.
+    known = {re.sub(r"_\d+$", "_1, ...", each) for each in every}
     raise ValueError(
-        f"figures: `name` must be one of {', '.join(names)}, got {name!r}{hint}"
+        f"figures: `name` must be a paper, one of {', '.join(p.prefix for p in papers())},"
+        f" or a picture, one of {', '.join(sorted(known))}, got {name!r}{hint}"
     )
+
+
+def topic(picture: Picture, claims: Iterable[Claim]) -> str:
+    """Return the paper that a picture belongs to, by its topic or those who name it."""
+    if picture.topic:
+        return picture.topic.partition("/")[0]
+    naming = {claim.paper for claim in claims if claim.figure == picture.name}
+    return min(naming, default="dc")

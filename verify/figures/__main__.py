@@ -16,13 +16,24 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from empirical.digest import code_digest
+from verify import ledger
 from verify.claim import Profile
 from verify.command import records_root
-from verify.figures import Numbered, Picture, identity_map, mmd_init, named, square_loss
+from verify.figures import (
+    Numbered,
+    Picture,
+    identity_map,
+    mmd_init,
+    named,
+    pictures,
+    square_loss,
+    topic,
+)
 from verify.figures.recorded import fullest
 from verify.figures.runs import Folder, Missing, beside, training_command
 from verify.figures.style import as_svg, settled, styled
 from verify.figures.tables import Table
+from verify.items import papers
 from verify.paths import SCALES, folder_of
 
 EXIT_DONE, EXIT_MISSING, EXIT_INTERRUPTED = 0, 2, 130
@@ -37,7 +48,6 @@ class Paper:
 
     Attributes
     ----------
-    about : str
     figures : mapping
         By number.
     module : str
@@ -46,7 +56,6 @@ class Paper:
         By number.
     """
 
-    about: str
     figures: Mapping[int, Numbered]
     module: str
     tables: Mapping[int, Numbered] = field(default_factory=dict[int, Numbered])
@@ -63,14 +72,9 @@ class Paper:
 
 
 PAPERS: Mapping[str, Paper] = {
-    "id": Paper("copying networks", identity_map.FIGURES, "empirical.identity_map"),
-    "sl": Paper("square loss", square_loss.FIGURES, "empirical.square_loss"),
-    "mmd": Paper(
-        "learnt initialisations",
-        mmd_init.FIGURES,
-        "empirical.mmd_init",
-        tables=mmd_init.TABLES,
-    ),
+    "id": Paper(identity_map.FIGURES, "empirical.identity_map"),
+    "sl": Paper(square_loss.FIGURES, "empirical.square_loss"),
+    "mmd": Paper(mmd_init.FIGURES, "empirical.mmd_init", tables=mmd_init.TABLES),
 }
 """By the start of their claims' ids."""
 
@@ -85,8 +89,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     profile = Profile(options.profile)
     scale = SCALES[profile.value]
     if options.what not in PAPERS:
+        if options.only:
+            parser.error(f"--only is for the numbers of {', '.join(PAPERS)}")
         try:
-            return _draw_one(named(options.what), profile, options)
+            return _draw_each(_asked(options.what), profile, options)
         except ValueError as error:
             sys.stderr.write(f"error: {error}\n")
             return EXIT_MISSING
@@ -125,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m verify.figures",
         description="Draw a paper's figures from the records of trained networks.",
     )
-    known = "; ".join(f"{name}: {paper.about}" for name, paper in PAPERS.items())
+    known = "; ".join(f"{paper.prefix}: {paper.title}" for paper in papers())
     text = f"a paper's figures ({known}), or one picture by its name, e.g. length_maps"
     parser.add_argument("what", metavar="PAPER|NAME", help=text)
     parser.add_argument(
@@ -141,12 +147,41 @@ def _parser() -> argparse.ArgumentParser:
         help="profile of the records",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", required=True)
-    parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER")
+    text = f"of {', '.join(PAPERS)}: figures of these numbers alone"
+    parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help=text)
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
     return parser
 
 
-def _draw_one(picture: Picture, profile: Profile, options: argparse.Namespace) -> int:
+def _asked(what: str) -> list[Picture]:
+    """Return the pictures of a paper, or the one of a name.
+
+    Raises
+    ------
+    ValueError
+        If there is neither.
+    """
+    if what not in {paper.prefix for paper in papers()}:
+        return [named(what)]
+    claims = ledger.load()
+    return [p for p in pictures(everything=True) if topic(p, claims) == what]
+
+
+def _draw_each(
+    chosen: Sequence[Picture], profile: Profile, options: argparse.Namespace
+) -> int:
+    """Draw pictures; say of those that cannot be what would make them."""
+    ended = EXIT_DONE
+    for picture in chosen:
+        try:
+            _draw_one(picture, profile, options)
+        except ValueError as error:
+            sys.stderr.write(f"error: {error}\n")
+            ended = EXIT_MISSING
+    return ended
+
+
+def _draw_one(picture: Picture, profile: Profile, options: argparse.Namespace) -> None:
     """Draw a picture to a file of its name, a table as Markdown; say where it is.
 
     Raises
@@ -166,7 +201,6 @@ def _draw_one(picture: Picture, profile: Profile, options: argparse.Namespace) -
     else:
         _save(made, path, title=picture.title, words=picture.caption)
     sys.stdout.write(f"{path}: {picture.title}. {picture.caption}\n")
-    return EXIT_DONE
 
 
 def _draw(

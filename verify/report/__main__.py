@@ -15,12 +15,19 @@ from verify.report import as_json, as_markdown, as_text
 from verify.report.rows import KINDS, NOT_RUN, STALE, Row, build
 
 
+SUFFIXES = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
+"""Ends of the report's file, and how it is then written unless an option says."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code.
 
     0: every claim is as expected; 1: some are not; 2: wrong usage; 130: interrupted.
     """
     options = _parser().parse_args(argv)
+    if options.format is None:
+        suffix = "" if options.output is None else options.output.suffix.lower()
+        options.format = SUFFIXES.get(suffix, "text")
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
@@ -66,8 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--format",
         choices=("text", "markdown", "html", "json"),
-        default="text",
-        help="how the report is written (default: text)",
+        help="how the report is written (default: by the end of --output, else text)",
     )
     parser.add_argument(
         "--paper",
