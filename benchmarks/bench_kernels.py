@@ -88,6 +88,21 @@ def test_both_kernels_at_any_depth(benchmark, x: Array, name: str):
     benchmark.pedantic(run["deep"], rounds=1)
 
 
+@pytest.mark.parametrize(
+    "name", ["tanh", "arctan", "asinh", "softsign", "hard_tanh", "elu"]
+)
+def test_first_call_without_normalisation(benchmark, x: Array, name: str):
+    """The length, and the dual with it, is another one in every layer."""
+    forget()
+
+    def run() -> object:
+        return kernels.nngp_ntk(x, act.CATALOGUE[name], DEPTH)
+
+    benchmark.extra_info["first call, s"] = seconds(run)
+    show(name, benchmark.extra_info)
+    benchmark.pedantic(run, rounds=1)
+
+
 @pytest.mark.parametrize("name", ["relu"])
 def test_peak_memory(benchmark, x: Array, name: str):
     activation = act.CATALOGUE[name].normalized()

@@ -199,15 +199,19 @@ def _timed(which: str) -> Rows:
 
 
 def _of_seconds(
-    name: str, which: str, *head: str, page: str = "docs/accuracy.md"
+    name: str,
+    script: str,
+    *head: str,
+    page: str = "docs/accuracy.md",
+    which: str = "",
 ) -> Table:
-    """Return a table of a benchmark's seconds."""
+    """Return a table of a benchmark's seconds, by a function of `timings`."""
     return Table(
         name=name,
         document=page,
         head=head,
-        sources=(f"benchmarks/bench_{which}.py",),
-        measure=partial(_timed, which.removeprefix("mmd_")),
+        sources=(f"benchmarks/bench_{script}.py",),
+        measure=partial(_timed, which or script.removeprefix("mmd_")),
         dated=True,
     )
 
@@ -278,6 +282,11 @@ TABLES = (
         "first call, depth 1,000, s",
     ),
     _of_seconds(
+        *("first calls without normalisation", "kernels", "activation"),
+        "first call, depth 1,000, s",
+        which="plain_kernels",
+    ),
+    _of_seconds(
         *("seconds of duals", "duals", "a million points, s", "`dual`, first call"),
         *("again", "`dual_derivative`", "`distance_map`"),
     ),
@@ -289,6 +298,18 @@ TABLES = (
     _of_seconds(
         *("pre-training", "mmd_pretraining", "a step"),
         *("seconds", "MiB", "times the first"),
+    ),
+    _of_seconds(
+        *("fine-tuning", "mmd_finetuning", "network", "N"),
+        *("one by one over stacked", "`torch.nn` one by one over stacked"),
+    ),
+    Table(
+        name="workers",
+        document="docs/clusters.md",
+        head=("workers", "wall clock, s", "CPU, s", "times as fast as one"),
+        sources=("empirical/testbed/engine.py", "empirical/testbed/cluster.py"),
+        measure=partial(_timed, "workers"),
+        dated=True,
     ),
     _of_seconds(
         *("overhead", "normrelu", "units", "NormReLU", "LayerNorm", "BatchNorm"),

@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
+@cache
 def _benchmarked(script: str) -> dict[str, dict[str, Any]]:
     """Run a file of benchmarks in processor time; return what each kept, by its name."""
     with tempfile.TemporaryDirectory() as folder:
@@ -57,6 +60,17 @@ def kernels() -> Rows:
         kept = found[f"test_both_kernels_at_any_depth[{name}]"]
         rows.append([name, *(f"{kept[column]:.2g}" for column in columns)])
     return rows
+
+
+def plain_kernels() -> Rows:
+    """Return seconds of first calls at depth 1,000 without normalisation."""
+    found = _benchmarked("bench_kernels.py")
+    start = "test_first_call_without_normalisation["
+    return [
+        [name.removeprefix(start).rstrip("]"), f"{kept['first call, s']:.2g}"]
+        for name, kept in found.items()
+        if name.startswith(start)
+    ]
 
 
 def duals() -> Rows:
@@ -158,6 +172,47 @@ def pretraining() -> Rows:
         ]
         for way, told in words.items()
     ]
+
+
+def finetuning() -> Rows:
+    """Return how many times as long twenty tasks take that are not stacked."""
+    import torch
+
+    torch.set_num_threads(1)
+    script = _script("bench_mmd_finetuning")
+    rows: Rows = []
+    for size in script.SIZES:
+        for n in script.NUMBERS:
+            found = script.best(script.subject(size, n).rivals(), turns=3)
+            ratios = (found[way] / found["stacked"] for way in ("looped", "usual"))
+            name = size.replace("x3", "-" + size.split("-")[1].removesuffix("x3"))
+            rows.append([name, str(n), *(f"{ratio:.1f}" for ratio in ratios)])
+    return rows
+
+
+def workers() -> Rows:
+    """Return seconds of a batch by the number of its processes, and its speed-up."""
+    command = [sys.executable, "-m", "empirical.square_loss", "batch"]
+    command += ["--device", "cpu", "--only", "n", "--workers"]
+    rows: Rows = []
+    alone = 0.0
+    for count in (1, 2, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            before, start = os.times(), time.perf_counter()
+            subprocess.run(
+                [*command, str(count), "--out", folder],
+                check=True,
+                cwd=folder,
+                env=os.environ | {"PYTHONPATH": str(ROOT)} | ONE_THREAD,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            wall, after = time.perf_counter() - start, os.times()
+        spent = after.children_user + after.children_system
+        spent -= before.children_user + before.children_system
+        alone = alone or wall
+        rows.append([str(count), f"{wall:.0f}", f"{spent:.0f}", f"{alone / wall:.1f}"])
+    return rows
 
 
 def extras() -> Rows:
