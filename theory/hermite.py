@@ -2,7 +2,7 @@
 
 import decimal
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -124,17 +124,33 @@ def precise_coefficients(
     digits = _checks.integer(who, "digits", digits, 1, MOST)
     steps = _checks.integer(who, "steps", steps, 1, MOST)
     reach = math.ceil(math.sqrt(4.0 * math.log(10.0) * digits))
-    with mp.workdps(digits):
-        h = mp.mpf(1) / steps
-        root = [mp.sqrt(n) for n in range(order + 2)]
-        total = [mp.mpf(0)] * (order + 1)
-        for j in range(steps * reach + 1):
-            x = j * h
-            weight = h * mp.npdf(x) / (2 if j == 0 else 1)
-            up, down = f(x), f(-x)
-            even, odd = up + down, up - down
-            low, high = mp.mpf(0), weight
-            for n in range(order + 1):
-                total[n] += high * (odd if n % 2 else even)
-                low, high = high, (x * high - root[n] * low) / root[n + 1]
-        return _checks.real(who, "f(x)", [float(t) for t in total])
+    # The recursion runs on integers, units of 2^-bits: arrays of them are several times
+    # as fast as mpmath's numbers. It begins with exp(-x^2 / 4) in the place of one and
+    # stays below 1.1 (Cramer's bound). What is rounded off there grows by exp(x^2 / 4) at
+    # most, and the other half of the weight takes that away.
+    with mp.workdps(digits + 20):
+        bits = mp.mp.prec
+
+        def fixed(values: Iterable[Any]) -> npt.NDArray[np.object_]:
+            return np.array([int(mp.ldexp(v, bits)) for v in values], dtype=object)
+
+        nodes = [mp.mpf(j) / steps for j in range(steps * reach + 1)]
+        half = [mp.exp(-x * x / 4) for x in nodes]
+        share = [w / (steps * mp.sqrt(2 * mp.pi)) for w in half]
+        share[0] /= 2
+        up = [w * f(x) for w, x in zip(share, nodes, strict=True)]
+        down = [w * f(-x) for w, x in zip(share, nodes, strict=True)]
+        parts = (
+            fixed(a + b for a, b in zip(up, down, strict=True)),
+            fixed(a - b for a, b in zip(up, down, strict=True)),
+        )
+        root = [mp.sqrt(n) for n in range(1, order + 2)]
+        roots, inverses = fixed([mp.mpf(0), *root]), fixed(1 / r for r in root)
+        x, high = fixed(nodes), fixed(half)
+        low, found = 0 * high, []
+        for n in range(order + 1):
+            total = (high * parts[n % 2]).sum()
+            found.append(float(mp.ldexp(mp.mpf(total), -2 * bits)))
+            following = (x * high - roots[n] * low >> bits) * inverses[n] >> bits
+            low, high = high, following
+        return _checks.real(who, "f(x)", found)

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from theory import activations as act
 from theory import gaussian
-from theory.hermite import coefficients, hermite, weighted_basis
+from theory.hermite import (
+    coefficients,
+    hermite,
+    precise_coefficients,
+    weighted_basis,
+)
 from verify import integrals
 
 ORDER = 200
@@ -214,3 +219,12 @@ def test_tail_moments(k, c, error):
         tail, density = mpmath.ncdf(-mpmath.mpf(c)), mpmath.npdf(mpmath.mpf(c))
         exact = (tail, density - c * tail, (1 + c * c) * tail - c * density)[k]
     assert error(gaussian.tail_moment(k, c), exact) < TOLERANCE
+
+
+def test_precise_coefficients_keep_their_digits_far_below_the_first():
+    # E[exp(c Z) h_n(Z)] = exp(c^2 / 2) c^n / sqrt(n!): 1e-267 at n = 150.
+    c = mpmath.mpf(1) / 8
+    found = precise_coefficients(lambda x: mpmath.exp(c * x), 150, 330)
+    for n in (0, 1, 2, 17, 80, 149, 150):
+        exact = mpmath.exp(c * c / 2) * c**n / mpmath.sqrt(mpmath.factorial(n))
+        assert abs(found[n] / exact - 1) < 1e-15, n

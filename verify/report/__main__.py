@@ -14,7 +14,6 @@ from verify.items import papers
 from verify.report import as_json, as_markdown, as_text
 from verify.report.rows import KINDS, NOT_RUN, STALE, Row, build
 
-
 SUFFIXES = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
 """Ends of the report's file, and how it is then written unless an option says."""
 
