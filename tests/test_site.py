@@ -16,7 +16,10 @@ from verify import figures, ledger
 from verify.compare import Outcome
 from verify.report.rows import NOT_RUN, Row
 
-CLAIMS = ("dc/thm3.2", "dc/cor3.3", "dc/thm3.4-maximum", "id/Err3-as-printed")
+CLAIMS = (
+    *("dc/thm3.2", "dc/cor3.3", "dc/thm3.4-maximum", "dc/thm3.4-envelope"),
+    "id/Err3-as-printed",
+)
 
 
 def _row(name: str) -> Row:
@@ -26,7 +29,7 @@ def _row(name: str) -> Row:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of pages of four claims without a record, and two figures."""
+    """Return the folder of pages of five claims without a record, and two figures."""
     docs = tmp_path_factory.mktemp("docs")
     made = Site(docs=docs, records=docs / "results")
     svg = '<svg class="plot" viewBox="0 0 4 3"><text>drawn</text></svg>'
@@ -66,6 +69,19 @@ def test_a_paper_lists_its_claims_by_chapter_with_prose_and_figures(site: Path) 
     assert "(dc-conditioning-of-the-neural-tangent-kernel)=" in page
     mmd = _text(site, "papers/mmd.md")
     assert "Not run here. No network has a record." in mmd
+
+
+def test_a_chapter_shows_what_its_claims_rest_on(site: Path) -> None:
+    page = _text(site, "papers/dc.md")
+    chapter = page.index("### Conditioning of the neural tangent kernel")
+    graph = page[page.index('<svg class="graph"', chapter) :].partition("</svg>")[0]
+    found = re.findall(r'<a href="../claims/([\w.-]+).html" class="([\w ]+)"', graph)
+    assert sorted(found) == [
+        # Of another chapter.
+        ("dc-thm3.2", "pending elsewhere"),
+        ("dc-thm3.4-envelope", "pending"),
+        ("dc-thm3.4-maximum", "pending"),
+    ]
 
 
 def test_the_front_page_has_a_card_for_each_paper(site: Path) -> None:
@@ -140,6 +156,13 @@ NODES = (
 def test_a_claim_stands_right_of_what_it_rests_on() -> None:
     by_name = {node.name: node for node in NODES}
     assert graph.columns(by_name, "abcd") == [["a"], ["b"], ["c"], ["d"]]
+
+
+def test_what_rests_on_nothing_stands_beside_what_rests_on_it() -> None:
+    nodes = [*NODES[:3], _node("d", "c", "e"), _node("e")]
+    by_name = {node.name: node for node in nodes}
+    *_, third, fourth = graph.columns(by_name, "abcde")
+    assert (sorted(third), fourth) == (["c", "e"], ["d"])
 
 
 def test_boxes_do_not_overlap_and_lead_to_their_claims() -> None:

@@ -169,7 +169,9 @@ class Claim:
     assumptions : tuple of str
         Sufficient and explicit.
     uses : tuple of str
-        Ids of the claims this one rests on.
+        Ids of the claims this one rests on, directly: what its statement is derived
+        from, defined by or measured with. A special case or a variant names the general
+        or plain statement, a false one the right one.
     finding : str
         What was learnt, in words; shown with the claim. On training it has no measured
         numbers: the card reads them from records, at every scale.

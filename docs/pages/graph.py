@@ -1,10 +1,11 @@
 """How claims rest on each other, as a picture: layers by dependency, inline SVG.
 
-Graphs of claims are small and shallow. Each component is laid out in columns, a claim
-right of all that it rests on, rows ordered by the mean of their neighbours; components
-are then packed side by side. That takes no system dependency.
+Graphs of a chapter's claims are small and shallow. Each component is laid out in columns,
+a claim right of all that it rests on, rows ordered by the mean of their neighbours;
+components are then packed side by side. That takes no system dependency.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -68,21 +69,24 @@ def columns(nodes: Mapping[str, Node], members: Sequence[str]) -> list[list[str]
             depth[name] = 1 + max(below, default=-1)
         return depth[name]
 
-    layers: dict[int, list[str]] = defaultdict(list)
-    for name in members:
-        layers[depth_of(name)].append(name)
-    made = [layers[k] for k in sorted(layers)]
     near: dict[str, set[str]] = defaultdict(set)
     for name in members:
-        for used in nodes[name].uses:
+        for used in nodes.keys() & nodes[name].uses:
             near[name].add(used)
             near[used].add(name)
+    layers: dict[int, list[str]] = defaultdict(list)
+    for name in members:
+        # What rests on nothing stands beside the first that rests on it.
+        first = depth_of(name) or min((depth_of(n) for n in near[name]), default=1) - 1
+        layers[first].append(name)
+    made = [layers[k] for k in sorted(layers)]
     for _ in range(8):
         at = {name: (k + 0.5) / len(c) for c in made for k, name in enumerate(c)}
 
         def middle(name: str, at: dict[str, float] = at) -> float:
             around = [at[other] for other in near[name] if other in at]
-            return sum(around) / len(around) if around else at[name]
+            # Whatever their order: sets have another one in every process.
+            return math.fsum(around) / len(around) if around else at[name]
 
         made = [sorted(column, key=middle) for column in made]
     return made

@@ -152,12 +152,6 @@ class Site:
             said.strip(),
             "## What is false, or not reproduced",
             _raw(self._render("paper_faults.html", "../", **trial)),
-            "## How claims rest on each other",
-            _raw(
-                self._render(
-                    "paper_graph.html", "../", graph=self._graph(trial["rows"])
-                )
-            ),
             "## Claims",
             _raw(self._render("paper_legend.html", "../")),
         ]
@@ -165,7 +159,13 @@ class Site:
             parts += [
                 f"({_slug(paper, chapter)})=\n### {_escaped(chapter)}",
                 _raw(
-                    self._render("paper_chapter.html", "../", rows=rows, title=chapter)
+                    self._render(
+                        "paper_chapter.html",
+                        "../",
+                        rows=rows,
+                        title=chapter,
+                        graph=self._graph(rows, chapter),
+                    )
                 ),
             ]
         parts += ["## Figures"] if mine else []
@@ -185,19 +185,16 @@ class Site:
     def _naming(self, one: Shown) -> list[Row]:
         return [r for r in self.rows.values() if r.claim.figure == one.picture.name]
 
-    def _graph(self, rows: Sequence[Row]) -> Markup:
+    def _graph(self, rows: Sequence[Row], chapter: str) -> Markup:
+        """Draw a chapter's claims, and those of other chapters that they rest on."""
+        mine = {row.claim.id for row in rows}
+        used = {name for row in rows for name in row.claim.uses} - mine
+        others = [row for name, row in self.rows.items() if name in used]
         nodes = [
-            Node(
-                name=row.claim.id,
-                label=row.claim.id.partition("/")[2],
-                title=f"{row.claim.title} ({row.verdict})",
-                link=f"../claims/{anchor(row.claim.id)}.html",
-                kind=row.kind,
-                uses=row.claim.uses,
-            )
-            for row in rows
+            *(_node(row, row.kind, row.claim.uses) for row in rows),
+            *(_node(row, f"{row.kind} elsewhere", ()) for row in others),
         ]
-        return Markup(picture(nodes, title="Claims and the claims that they rest on"))
+        return Markup(picture(nodes, title=f"What claims rest on: {chapter}"))
 
     # --- a figure ----------------------------------------------------------------------
 
@@ -278,6 +275,17 @@ def _raw(html: str) -> str:
 def _escaped(text: str) -> str:
     """Return plain text as Markdown that shows it as it is."""
     return _SPECIAL.sub(r"\\\1", text)
+
+
+def _node(row: Row, kind: str, uses: tuple[str, ...]) -> Node:
+    return Node(
+        name=row.claim.id,
+        label=row.claim.id.partition("/")[2],
+        title=f"{row.claim.title} ({row.verdict})",
+        link=f"../claims/{anchor(row.claim.id)}.html",
+        kind=kind,
+        uses=uses,
+    )
 
 
 def _slug(paper: Paper, chapter: str) -> str:

@@ -116,6 +116,22 @@ def test_the_false_alarm_probability_counts_cases_and_examples(toy: Toy) -> None
     assert total == pytest.approx(13e-3, rel=1e-12)
 
 
+ALONE = {
+    "dc/eq1-drawn": "a picture of any matrix, a kernel or not",
+    "dc/lemE.1-slope": "a line through made-up errors; no claim is measured by it",
+    "dc/sec1-overhead": "a count of parameters and memory, of any NormReLU",
+}
+"""Claims that rest on no other, and on which none rests, with why."""
+
+
+def test_claims_are_connected_but_for_those_known_to_stand_alone() -> None:
+    claims = ledger.load()
+    rested_on = {used for claim in claims for used in claim.uses}
+    alone = {c.id for c in claims if not c.uses and c.id not in rested_on}
+    assert sorted(alone - set(ALONE)) == [], "`uses` is to be filled in"
+    assert sorted(set(ALONE) - alone) == [], "not alone"
+
+
 def test_every_paper_has_unique_items() -> None:
     for paper in PAPERS:
         assert len(set(paper.items)) == len(paper.items)

@@ -71,6 +71,7 @@ NOISE = Claim(
     # Rows of length 1 + noise N(0, 1)/sqrt(d) + noise^2/2: below 2 % at four deviations.
     compare=MeanAtMost(discrepancy=0.1, rounding=0.02),
     must_refute=_wrong_noise,
+    uses=("dc/asmB",),
 )
 
 # --- one layer turns assumption A into assumption B ---------------------------------------

@@ -177,6 +177,7 @@ CLAIMS = (
         measure=_measure,
         compare=CertifiedAtLeast(),
         must_refute=_wrong,
+        uses=("dc/lemC.5", "dc/def3.1-enclosed"),
         assumptions=(
             "energies are squares and sum to the variance (Parseval)",
             "Ball arithmetic (Arb): integrals at 100 bits, boxes at 160",
@@ -206,6 +207,7 @@ CLAIMS = (
         measure=_measure_slope,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_slope,
+        uses=("dc/lemC.14-sharp", "dc/tab2-slopes-enclosed"),
         assumptions=(
             "energies are squares and sum to the variance (Parseval)",
             "square-integrable derivative",

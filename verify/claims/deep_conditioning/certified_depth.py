@@ -383,6 +383,7 @@ CLAIMS = (
         measure=_measure_wait,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_wait,
+        uses=("dc/B",),
         assumptions=_BALLS,
     ),
     Claim(
@@ -401,6 +402,7 @@ CLAIMS = (
         measure=_measure_descent,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_descent,
+        uses=("dc/thmE.8-values",),
         assumptions=_BALLS,
     ),
     Claim(
@@ -419,6 +421,7 @@ CLAIMS = (
         measure=_measure_two_points,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_two_points,
+        uses=("dc/thmH.1-two-points", "dc/tab1"),
         assumptions=_BALLS,
         finding="Attained by orthogonal points; close points have nearly delta/2.",
     ),

@@ -330,6 +330,7 @@ CLAIMS = (
         predict=_predict_concave,
         measure=_measure_concave,
         must_refute=_wrong_concave,
+        uses=("dc/lemD.3",),
         assumptions=(_BALLS, "w > 0: what divides out", "s(0) = 0, as in the lemma"),
     ),
     _claim(
@@ -348,6 +349,7 @@ CLAIMS = (
         measure=_measure_all,
         compare=CertifiedAtMost(),
         must_refute=_predict_long,
+        uses=("dc/thmD.1",),
         finding=(
             "The certificate covers every length from 1/2 to infinity, and by induction"
             " every depth."
@@ -370,6 +372,7 @@ CLAIMS = (
         measure=_measure_long,
         compare=CertifiedAtMost(),
         must_refute=_wrong_long,
+        uses=("dc/thmD.1-above-one",),
     ),
     _claim(
         "eq20-erf",
@@ -382,6 +385,7 @@ CLAIMS = (
         predict=_predict_nonlinearity,
         measure=_measure_nonlinearity,
         must_refute=_wrong_nonlinearity,
+        uses=("dc/eq20",),
     ),
     _claim(
         "lemD.6-erf",
@@ -397,6 +401,7 @@ CLAIMS = (
         predict=_predict_convex,
         measure=_measure_convex,
         must_refute=_wrong_convex,
+        uses=("dc/lemD.6",),
         assumptions=(_BALLS, "(z - sin z cos z)/z^3 is bounded, z = asin y"),
         finding="With Lemma C.5 at each length, this gives the lemma at every scale.",
     ),

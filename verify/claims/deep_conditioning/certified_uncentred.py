@@ -214,7 +214,8 @@ _ASSUMPTIONS = (
 def _claim(part: str, title: str, **fields: Any) -> Claim:
     fields.setdefault("assumptions", _ASSUMPTIONS)
     fields.setdefault("cases", grid(activation=_EXPANDING))
-    fields.setdefault("uses", ("dc/lemC.26-enclosed",))
+    plain = f"dc/{part.removesuffix('-certified')}"
+    fields.setdefault("uses", (plain, "dc/lemC.26-enclosed"))
     where, reading = fields.pop("where"), fields.pop("reading", None)
     return Claim(
         id=f"dc/{part}",
@@ -292,7 +293,7 @@ CLAIMS = (
         statement=r"\frac{\hat\sigma(\rho) - \rho - a_0^2 (1 - \rho)}{|\rho|} \ge 0,"
         r"\quad -1 \le \rho < 0",
         cases=grid(activation=(*_EXPANDING, "relu", "softplus", "exp", "cos")),
-        uses=(),
+        uses=("dc/lemC.28-negative",),
         predict=_predict_negative,
         measure=_measure_negative,
         compare=CertifiedAtLeast(),

@@ -146,6 +146,7 @@ CLAIMS = (
         measure=_measure_algebraic,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_algebraic,
+        uses=("dc/lemC.32",),
         assumptions=_BALLS,
     ),
     Claim(
@@ -164,6 +165,7 @@ CLAIMS = (
         measure=_measure_square,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_square,
+        uses=("dc/lemC.32",),
         assumptions=(*_BALLS, "w: the jump of the slope at zero"),
         finding=(
             "For ReLU c = sqrt(2)/(3 pi), and L^2 (1 - rho_L) tends to 1/c^2 = 9 pi^2/2:"

@@ -154,7 +154,7 @@ COR_33 = _of_corollary_33(
     source=Source(KEY, "Corollary 3.3"),
     predict=_predict_condition,
     must_refute=_wrong_condition,
-    uses=("dc/thm3.2",),
+    uses=("dc/thm3.2", "dc/cor3.7-values"),
     version=2,
     finding=(
         "Loose: two inputs have kappa - 1 = 2r/(1 - r) with r <= B <= 1/4, and the"
@@ -216,6 +216,7 @@ COR_33_WORST = Claim(
     measure=_measure_worst,
     compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_worst,
+    uses=("dc/cor3.3", "dc/B-values"),
 )
 
 
@@ -452,7 +453,7 @@ COR_37 = Claim(
     must_refute=_wrong_condition_b,
     examples=_assumption_b,
     max_examples=60,
-    uses=("dc/thm3.6",),
+    uses=("dc/thm3.6", "dc/cor3.7-values"),
 )
 
 

@@ -101,6 +101,7 @@ LEM_C5 = Claim(
     # The bound is rounded three times at size 1, and mu is known to 1e-15.
     compare=AtMost(rounding=2e-15),
     must_refute=_wrong_one_layer,
+    uses=("dc/def3.1", "dc/defC.1", "dc/lemC.5-values"),
     examples=_one_layer_cases,
     max_examples=50,
 )
@@ -232,6 +233,7 @@ B_VALUES = Claim(
     # Powers to order 500 of a rounded base; the early branch is a difference.
     compare=AgreesTo(relative=5e-13, absolute=5e-14),
     must_refute=_wrong_bound,
+    uses=("dc/B",),
     examples=_bounds,
     max_examples=150,
 )
@@ -264,6 +266,7 @@ E4_CORRECTED = Claim(
     measure=_measure_next,
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_next,
+    uses=("dc/B-values",),
     finding=(
         "At L = 0 with delta > 1/2 the bound increases: B(0, 0.95) = 0.05 and B(1,"
         " 0.95) = 0.25 for mu = 1. This is harmless, since both bound the true"
@@ -377,6 +380,7 @@ THM_32_SHARP = Claim(
     # and below r = 1e-3 by the number of layers since.
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_envelope,
+    uses=("dc/lemC.5-every", "dc/lemC.5-envelope"),
 )
 
 
@@ -435,4 +439,5 @@ THM_32_MAP = Claim(
     # The promise of theory.kernels. Values below 1e-290 have left float64's range.
     compare=AgreesTo(relative=1e-12, absolute=1e-290),
     must_refute=_wrong_map,
+    uses=("dc/eq1-matrices",),
 )

@@ -79,6 +79,7 @@ EQ2 = Claim(
     # Coefficients to 1e-13 of the largest, see dc/tab2-coefficients.
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_uncentred,
+    uses=("dc/tab2-coefficients",),
 )
 
 
@@ -158,6 +159,7 @@ ASM_B = Claim(
     # As dc/asmA, of a separation of at least 1e-5.
     compare=AtMost(rounding=1e-14, relative=1e-9),
     must_refute=_wrong_implied,
+    uses=("dc/asmA",),
     examples=_point_sets,
     max_examples=100,
 )
@@ -200,6 +202,7 @@ DUAL = Claim(
     # Of E s^2, the value at 1: quadrature and rounding of the library, 1e-13.
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_dual,
+    uses=("dc/tab2-coefficients",),
     examples=_searched,
     max_examples=8,
 )
@@ -231,6 +234,7 @@ SLOPE = Claim(
     measure=_measure_slope,
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_slope,
+    uses=("dc/defC.1",),
     examples=_searched,
     max_examples=8,
 )
@@ -263,6 +267,7 @@ DISTANCE = Claim(
     measure=_measure_distance,
     compare=AgreesTo(relative=1e-13),
     must_refute=_wrong_distance,
+    uses=("dc/defC.1",),
 )
 
 
@@ -302,6 +307,7 @@ DUAL_MANY = replace(
     predict=_predict_duals,
     measure=_measure_duals,
     must_refute=_wrong_duals,
+    uses=("dc/defC.1",),
     examples=None,
 )
 
@@ -323,6 +329,7 @@ SLOPE_MANY = replace(
     predict=_predict_slopes,
     measure=_measure_slopes,
     must_refute=_predict_duals,
+    uses=("dc/defC.1-derivative",),
     examples=None,
 )
 
@@ -349,6 +356,7 @@ DISTANCE_MANY = replace(
     predict=_predict_distances,
     measure=_measure_distances,
     must_refute=_wrong_distances,
+    uses=("dc/defC.1-distance",),
 )
 
 
@@ -403,6 +411,7 @@ UNEQUAL = Claim(
     measure=_measure_unequal,
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_unequal,
+    uses=("dc/defC.1",),
 )
 
 # --- the coefficient of non-linearity ---------------------------------------------------
@@ -442,6 +451,7 @@ DEF_31 = Claim(
     # Energies to 1e-13 relative; callables by quadrature, absolute 1e-15 of the whole.
     compare=AgreesTo(relative=1e-13, absolute=1e-15),
     must_refute=_wrong_mu,
+    uses=("dc/eq2",),
     examples=_any_nonlinear,
     max_examples=60,
 )
@@ -470,6 +480,7 @@ LEM_C2 = Claim(
     # 256 bits on the measured side.
     compare=AtMost(rounding=1e-40),
     must_refute=_wrong_uncentred_share,
+    uses=("dc/def3.1",),
     examples=_any_nonlinear,
     max_examples=100,
 )
@@ -501,6 +512,7 @@ LEM_C2_POSITIVE = Claim(
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
     must_refute=_wrong_first_energies,
+    uses=("dc/def3.1",),
     version=2,
     examples=_any_nonlinear,
     max_examples=100,
@@ -532,6 +544,7 @@ C_4 = Claim(
     # Duals to 1e-15; the sigmoid's variance is a seventh of its second moment.
     compare=AgreesTo(absolute=1e-13),
     must_refute=_wrong_from_dual,
+    uses=("dc/def3.1", "dc/defC.1-derivative"),
 )
 
 # --- the tables -------------------------------------------------------------------------
@@ -583,6 +596,7 @@ TAB_1 = Claim(
     measure=_measure_table_1,
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_table_1,
+    uses=("dc/defC.1", "dc/C.4"),
     finding=(
         "The table prints mu = 0 for the identity. The library refuses to give mu for"
         " an affine activation, because no rate follows from it."
@@ -656,6 +670,7 @@ TAB_2 = Claim(
     measure=_measure_table_2,
     compare=AgreesTo(relative=1e-13, absolute=1e-16),
     must_refute=_wrong_table_2,
+    uses=("dc/def3.1", "dc/defC.20", "dc/defC.1-derivative"),
     finding="The slope is infinite for the step: it has no tangent kernel (E7).",
 )
 
@@ -730,4 +745,5 @@ COEFFICIENTS = Claim(
     # Relative to the coefficient, or to the largest of the tail where it vanishes.
     compare=AgreesTo(absolute=1e-13),
     must_refute=_wrong_coefficients,
+    uses=("dc/defC.1-polynomials",),
 )

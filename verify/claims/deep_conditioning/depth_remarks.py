@@ -200,6 +200,7 @@ EQ22 = Claim(
     # A jump between two of 4,000 angles: 1/2000 of y, 3e-4 of t y at t = 0.01 and less.
     compare=AtMost(rounding=1e-8, relative=2e-3),
     must_refute=_wrong_log_mgf,
+    uses=("dc/eq21",),
     finding=(
         "Sums over m units then deviate by eps with probability at most 2 e^{-m eps^2 /"
         " (2 C^4)}: the constant c of both equations, for bounded activations."

@@ -227,6 +227,7 @@ CLAIMS = (
         # One minus a share of at most one, from moments of a few ulp.
         compare=Enclosed(radius=1e-15, rounding=4e-15),
         must_refute=_predict_nu,
+        uses=("dc/def3.1",),
         assumptions=_SETTING,
     ),
     Claim(
@@ -245,6 +246,7 @@ CLAIMS = (
         measure=_measure_nu,
         compare=Enclosed(radius=1e-15, rounding=4e-15),
         must_refute=_uncentred_mu,
+        uses=("dc/defC.20",),
         assumptions=_SETTING,
     ),
     Claim(
@@ -264,6 +266,7 @@ CLAIMS = (
         # Numbers up to five; a variance is a difference of numbers below eight.
         compare=Enclosed(radius=1e-15, rounding=1e-14),
         must_refute=_second_moment,
+        uses=("dc/tab2",),
         assumptions=_SETTING,
     ),
     Claim(
@@ -281,6 +284,7 @@ CLAIMS = (
         measure=_measure_slope,
         compare=Enclosed(radius=1e-15, rounding=2e-14),
         must_refute=_uncentred_slope,
+        uses=("dc/tab2",),
         assumptions=_SETTING,
     ),
     Claim(
@@ -297,7 +301,7 @@ CLAIMS = (
         compare=Enclosed(radius=5e-4, rounding=1e-12),
         must_refute=_quadratic_fixed_point,
         assumptions=(*_SETTING, "The dual is convex on [0, 1]: one root below one"),
-        uses=("dc/lemC.23",),
+        uses=("dc/lemC.23", "dc/lemC.26"),
     ),
     Claim(
         id="dc/E10-kink",
@@ -348,6 +352,7 @@ CLAIMS = (
         # Relative 1e-12 of lengths up to 255.
         compare=Enclosed(radius=1e-12, rounding=3e-10),
         must_refute=_not_squared,
+        uses=("dc/E12-unstable",),
         assumptions=("a root is proved, not that it is the only one",),
     ),
 )

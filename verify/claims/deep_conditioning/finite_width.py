@@ -353,6 +353,7 @@ EQ1 = Claim(
     # Discrepancy: the readout's own term and every factor are of size 0.2 or more.
     compare=MeanEquals(discrepancy=0.15, rounding=1e-5),
     must_refute=_wrong_limit,
+    uses=("dc/eq7", "dc/eq2-named"),
 )
 
 DEEP_MEAN = Claim(
@@ -435,6 +436,7 @@ ERROR = Claim(
     # smallest term of the formula, so the test is sized for the fourth moment's 1.
     compare=MeanEquals(discrepancy=0.5, rounding=1e-4),
     must_refute=_wrong_error,
+    uses=("dc/eq1", "dc/lemC.4-variance"),
     finding=(
         "One number describes all widths: the error is exactly of order width^{-1/2}."
     ),
@@ -529,7 +531,7 @@ DIGIT_BOUNDS = Claim(
     # 0.45 here; an excess over the bound of half of it would be seen.
     compare=MeanAtMost(discrepancy=0.22),
     must_refute=_wrong_digit_bound,
-    uses=("dc/E13-variance",),
+    uses=("dc/E13-variance", "dc/sec7-depth"),
     figure="condition_numbers",
 )
 
@@ -559,6 +561,7 @@ VARIANCE = Claim(
     # would be 1, an error of 1.6.
     compare=MeanEquals(discrepancy=1.5, rounding=0.05),
     must_refute=_wrong_variance,
+    uses=("dc/def3.1", "dc/lemC.4-variance"),
     finding=(
         "Depth adds up the layers' fluctuations: their variance is 1/(mu (2 - mu)) times"
         " that of a single layer, and no depth removes it."
@@ -591,7 +594,7 @@ PLATEAU_PRINTED = Claim(
     # Discrepancy: half of the excess.
     compare=MeanEquals(discrepancy=0.17, rounding=0.04),
     expected=Outcome.REFUTED,
-    uses=("dc/E13-variance",),
+    uses=("dc/E13-variance", "dc/sec7-depth"),
     finding=(
         "At width m the off-diagonal entries stop at about 1/sqrt(m mu (2 - mu)), so the"
         " condition number stops near 1 + 4 sqrt(n / (m mu (2 - mu)))."
@@ -635,5 +638,5 @@ PLATEAU_SLOPE = Claim(
     # narrowest width: 0.05 in log over log 8. Discrepancy: told from 0 and from -1.
     compare=SlopeEquals(discrepancy=0.45, rounding=0.03),
     must_refute=_wrong_one,
-    uses=("dc/E13-variance",),
+    uses=("dc/E13-variance", "dc/sec7-depth"),
 )

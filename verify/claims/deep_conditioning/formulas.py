@@ -227,7 +227,12 @@ def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
 
 
 def _formula(
-    name: str, items: tuple[str, ...], title: str, statement: str, *cases: Case
+    name: str,
+    items: tuple[str, ...],
+    title: str,
+    statement: str,
+    *cases: Case,
+    uses: tuple[str, ...] = (),
 ) -> Claim:
     return Claim(
         id=f"dc/{name}",
@@ -242,6 +247,7 @@ def _formula(
         # Powers to order 300 of a base rounded once: 300 ulp; whole numbers exactly.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
         must_refute=_wrong,
+        uses=uses,
     )
 
 
@@ -338,6 +344,7 @@ BOUNDS = (
             n=(7, 100),
             assumption=("B",),
         ),
+        uses=("dc/B-values",),
     ),
     _formula(
         "thm3.4-values",
@@ -345,6 +352,7 @@ BOUNDS = (
         "Values of the printed tangent-kernel bounds, at even and odd depth",
         r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
         *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
+        uses=("dc/B-values",),
     ),
     _formula(
         "thm3.4-envelope-values",
@@ -352,6 +360,7 @@ BOUNDS = (
         "Values of the sharp tangent-kernel bounds, before and after the burn-in",
         r"B(L, \delta), \quad 1 - B(L, \delta)",
         *_tangent_cases("sharp", depth=(1, 9, 80, 101)),
+        uses=("dc/B-values",),
     ),
     _formula(
         "cor3.5-values",
@@ -363,6 +372,7 @@ BOUNDS = (
         r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("printed"),
+        uses=("dc/B",),
     ),
     _formula(
         "cor3.5-sharp-values",
@@ -371,6 +381,7 @@ BOUNDS = (
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_0 + \frac{\log n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("sharp"),
+        uses=("dc/B",),
     ),
     _formula(
         "thmE.8-values",
@@ -428,6 +439,7 @@ BOUNDS = (
             tolerance=(0.1, 0.5),
             squared_correlation=(1e-3, 1e-9),
         ),
+        uses=("dc/thm5.1-odd",),
     ),
     _formula(
         "lemG.1-values",
@@ -447,6 +459,7 @@ BOUNDS = (
             s=(2, 100),
         ),
         *_cases("optimization.excess_risk_bound", n=(4, 5000), optimum_norm=(0.0, 2.5)),
+        uses=("dc/B",),
     ),
     _formula(
         "thmH.1-values",
@@ -489,6 +502,7 @@ LEM_C8 = Claim(
     # A power of a rounded base, order 7, in numbers of size one.
     compare=AgreesTo(absolute=5e-15),
     must_refute=_wrong_transfer,
+    uses=("dc/lemC.8",),
 )
 
 # --- numbers of activations -----------------------------------------------------------
@@ -538,6 +552,7 @@ THM_310 = Claim(
     # The fixed point to an absolute 1e-13, and all that is read off there.
     compare=AgreesTo(absolute=1e-12),
     must_refute=_wrong_convergence,
+    uses=("dc/lemC.26", "dc/defC.20"),
 )
 
 
@@ -570,6 +585,7 @@ E3_FLOOR = Claim(
     # mu and a_2 to 1e-13 each, mu twice; the sigmoid's a_2 vanishes.
     compare=AgreesTo(relative=5e-13, absolute=1e-25),
     must_refute=_wrong_floor,
+    uses=("dc/def3.1", "dc/tab2-coefficients"),
 )
 
 
@@ -614,6 +630,7 @@ LEM_D6 = Claim(
     # Energies to 1e-13 relative, a quotient of two.
     compare=AgreesTo(relative=5e-13),
     must_refute=_wrong_shares,
+    uses=("dc/def3.1", "dc/eq15"),
 )
 
 
@@ -672,6 +689,7 @@ THM_311 = Claim(
     # Powers to order 300 of 1 - mu/4.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
     must_refute=_wrong_settled,
+    uses=("dc/B-values",),
 )
 
 
@@ -758,6 +776,7 @@ EQ1 = Claim(
     # 1e-12 of the recursion; cosines of float64 rows to 3 ulp, with slope 2 a layer.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
     must_refute=_wrong_kernels,
+    uses=("dc/eq7",),
 )
 
 
@@ -805,6 +824,7 @@ EQ1_RAW = Claim(
     # 1e-12 of the recursion.
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_wrong_raw,
+    uses=("dc/defC.1-unequal",),
 )
 
 
@@ -855,6 +875,7 @@ THM_I1_RATE = Claim(
     # Energies to 1e-13, differences of numbers of size one.
     compare=AgreesTo(relative=5e-13, absolute=1e-13),
     must_refute=_wrong_rate,
+    uses=("dc/eq28", "dc/thmI.1-rest"),
 )
 
 # --- activations of another kind ------------------------------------------------------
@@ -910,6 +931,7 @@ CALLABLE = Claim(
     measure=_measure_callable,
     compare=AgreesTo(relative=1e-13),
     must_refute=_wrong_callable,
+    uses=("dc/defC.1-derivative", "dc/defC.1-distance"),
 )
 
 
@@ -943,6 +965,7 @@ CUBIC = Claim(
     measure=_measure_cubic,
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_cubic,
+    uses=("dc/defC.1-unequal", "dc/defC.1-polynomials"),
 )
 
 _POINTS = (-3.0, -0.7, 0.0, 1.3, 4.0)
@@ -1022,4 +1045,5 @@ DELTA = Claim(
     # Squares of differences and sums of unit rows: d + 10 roundings.
     compare=AgreesTo(relative=1e-14),
     must_refute=_wrong_sample,
+    uses=("dc/asmA",),
 )

@@ -343,6 +343,7 @@ DIGITS_RATE = Claim(
     # K - I changes predictions at the first depth by below 2e-3, over 20 layers: 1e-4.
     compare=MeanEquals(discrepancy=0.01, rounding=1e-4),
     must_refute=_wrong_slope,
+    uses=("dc/def3.1", "dc/eq25-digits"),
     finding=(
         "Depth conditions the kernel by removing what distinguishes inputs from"
         " orthogonal ones: where the kernel of the training digits is nearly the"
@@ -405,4 +406,5 @@ DIGITS_GAIN = Claim(
     # fall of accuracy that is there. A gain of five points would be seen.
     compare=MeanAtMost(discrepancy=0.05),
     must_refute=_wrong_gain,
+    uses=("dc/thm6.1-digits",),
 )

@@ -153,6 +153,7 @@ DEPTH = closed(
     ),
     twin=_plain_depth,
     measure=_found_depth,
+    uses=("dc/eq2-named",),
 )
 
 
@@ -206,6 +207,7 @@ WIDTH = closed(
     cases=({"widths": [5, 8], "depth": 2}, {"widths": [7], "depth": 3}),
     twin=_plain_width,
     measure=_found_width,
+    uses=("dc/eq2-named",),
 )
 
 
@@ -268,6 +270,7 @@ NORMS = closed(
     ),
     twin=_plain_norms,
     measure=_found_norms,
+    uses=("dc/eq14-pair", "dc/eq2-named"),
 )
 
 # --- descent ----------------------------------------------------------------------------
@@ -353,4 +356,5 @@ TRAIN = closed(
     cases=grid(layers=("top", "all"), kind=("a", "b"), every=(1, 4)),
     twin=_plain_train,
     measure=_found_train,
+    uses=("dc/eq2-named", "dc/sec7-fitted"),
 )

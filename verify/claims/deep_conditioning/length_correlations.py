@@ -231,6 +231,7 @@ LEM_D6 = Claim(
     # Sector quadrature 1e-12, mu to 1e-13.
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_one_layer,
+    uses=("dc/lemC.5", "dc/eq16", "dc/lemD.6-mu"),
     examples=_one_layer_examples,
     max_examples=100,
 )
@@ -250,6 +251,7 @@ EQ20 = Claim(
     # 1 - a_1^2/E s^2 of quadratures with relative rounding 1e-13.
     compare=AtLeast(rounding=1e-12),
     must_refute=_wrong_whole_mu,
+    uses=("dc/lemD.6-mu", "dc/thmD.1"),
 )
 THM_311 = Claim(
     id="dc/thm3.11",
@@ -270,7 +272,7 @@ THM_311 = Claim(
     must_refute=_wrong_decay,
     examples=_decay_examples,
     max_examples=40,
-    uses=("dc/thmD.1", "dc/lemD.6", "dc/eq20"),
+    uses=("dc/thmD.1", "dc/lemD.6", "dc/eq20", "dc/thm3.11-values"),
     finding=(
         "The bound decays about four times more slowly than the correlation: near"
         " zero each layer multiplies the correlation by 1 - mu, and the bound by 1 -"

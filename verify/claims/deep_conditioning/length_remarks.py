@@ -110,6 +110,7 @@ D4_SIGMOID_READ = Claim(
     measure=_at_zero,
     compare=AgreesTo(absolute=1e-15),
     must_hold=_value_at_zero,
+    uses=("dc/D.4-sigmoid",),
     expected=Outcome.REFUTED,
     finding=(
         "The sigmoid is 1/2 at zero. Minus its mean it is odd, and the theorem covers"

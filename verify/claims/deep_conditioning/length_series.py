@@ -174,6 +174,7 @@ EQ14 = Claim(
     # term, which exceeds the value near zeros; 1e-13 of the largest of five points.
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_generating,
+    uses=("dc/defC.1-polynomials",),
 )
 LEM_D5 = Claim(
     id="dc/lemD.5",
@@ -197,6 +198,7 @@ LEM_D5 = Claim(
     # Exact rationals, one square root and one division; the prediction is 1e-13.
     compare=AgreesTo(absolute=2e-13),
     must_refute=_wrong_orthogonality,
+    uses=("dc/eq14",),
 )
 EQ15 = Claim(
     id="dc/eq15",
@@ -212,6 +214,7 @@ EQ15 = Claim(
     # |h_k| e^{-x^2/4} <= 1 and |s| e^{-x^2/4} <= 4 round to 2e-13.
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_wrong_coefficients,
+    uses=("dc/tab2-coefficients",),
 )
 EQ16 = Claim(
     id="dc/eq16",
@@ -233,4 +236,5 @@ EQ16 = Claim(
     # as in dc/eq15, both sides.
     compare=AgreesTo(absolute=5e-12),
     must_refute=_wrong_dual,
+    uses=("dc/eq15", "dc/lemD.5", "dc/defC.1-unequal"),
 )

@@ -223,6 +223,7 @@ D0 = Claim(
     # sectors 1e-12 in the plane; maps have slopes below 1.1, two layers.
     compare=AgreesTo(absolute=2e-11),
     must_refute=_wrong_layers,
+    uses=("dc/defC.1-unequal",),
 )
 LEM_D3 = Claim(
     id="dc/lemD.3",
@@ -243,6 +244,7 @@ LEM_D3 = Claim(
     # Both sides 1e-13 of values below 10; the slope is used over a distance of 8.
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_tangent,
+    uses=("dc/defC.1-moments",),
     figure="length_maps",
 )
 LEM_D3_MONOTONE = Claim(
@@ -259,6 +261,7 @@ LEM_D3_MONOTONE = Claim(
     measure=_measure_increase,
     compare=AtLeast(rounding=1e-12),
     must_refute=_wrong_increase,
+    uses=("dc/defC.1-moments",),
 )
 THM_D1 = Claim(
     id="dc/thmD.1",
@@ -283,7 +286,7 @@ THM_D1 = Claim(
     must_refute=_wrong_deviation,
     examples=_length_examples,
     max_examples=60,
-    uses=("dc/lemD.3",),
+    uses=("dc/lemD.3", "dc/lemD.3-monotone"),
     finding="The bound is attained in the first layer from gamma_0 = 1/2.",
     figure="length_maps",
 )

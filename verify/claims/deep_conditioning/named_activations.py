@@ -118,4 +118,5 @@ NAMED = closed(
     cases=grid(name=tuple(FUNCTIONS)),
     twin=_plain_named,
     measure=_found_named,
+    uses=("dc/eq2",),
 )

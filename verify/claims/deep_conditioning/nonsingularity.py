@@ -437,6 +437,7 @@ ARC_LAW = Claim(
     # delta: n sqrt(2 delta) <= 0.15 rad of curvature enters squared over n^2.
     compare=AgreesTo(relative=0.01),
     must_refute=_wrong_arc_law,
+    uses=("dc/thmH.1-arc-values",),
     finding=(
         "The power 3/2 is right and sharp for equally spaced points; the paper's"
         " polynomial in 1/n is an artefact of its proof."
@@ -457,6 +458,7 @@ ARC_VALUES = Claim(
     # The tabulated numbers have ten digits.
     compare=AgreesTo(relative=1e-9),
     must_refute=_wrong_arc_value,
+    uses=("dc/tab1",),
 )
 
 TWO_POINTS = Claim(
@@ -476,6 +478,7 @@ TWO_POINTS = Claim(
     # distance_map: relative accuracy 1e-13; the eigenvalue is proved to 1e-12.
     compare=AgreesTo(relative=1.2e-12),
     must_refute=_half_delta,
+    uses=("dc/lemC.8-attained", "dc/defC.1-distance"),
 )
 
 THM_H1 = Claim(
@@ -502,6 +505,7 @@ THM_H1 = Claim(
     # In units of delta^{3/2} / n^4; a tenth of the constant would be seen.
     compare=MeanAtMost(discrepancy=0.5),
     must_refute=_wrong_scaled_features,
+    uses=("dc/lemH.3", "dc/thmH.1-values"),
     version=2,
     finding=(
         "The constant is that of two orthogonal inputs, 8 - 8/pi. For more inputs the"
@@ -529,6 +533,7 @@ THM_H1_LIMIT = Claim(
     measure=_measure_random_features,
     compare=MeanAtMost(discrepancy=0.5),
     must_refute=_wrong_power,
+    uses=("dc/thmH.1",),
 )
 
 LEM_H3 = Claim(
@@ -551,6 +556,7 @@ LEM_H3 = Claim(
     # Discrepancy: a fifth of the bound 0.1; a dropped point j changes P(E) by 1 in n.
     compare=MeanAtMost(discrepancy=0.02, rounding=2e-5),
     must_refute=_wrong_event,
+    uses=("dc/eq27", "dc/thmH.1-values"),
 )
 
 THM_H5 = Claim(
@@ -583,6 +589,7 @@ THM_H5 = Claim(
     # Coefficients to 1e-13 of the largest, squared and summed; the bound is below 1.
     compare=AtLeast(relative=1e-11),
     must_refute=_wrong_tail,
+    uses=("dc/asmA", "dc/defC.1"),
     examples=_examples,
     max_examples=60,
     finding=(
@@ -607,6 +614,7 @@ POLYNOMIAL = Claim(
     # 60-digit eigenvalues of a matrix of size one.
     compare=AgreesTo(absolute=1e-50),
     must_refute=_by_float64,
+    uses=("dc/thmH.5",),
 )
 
 E2_PRINTED = Claim(
@@ -628,6 +636,7 @@ E2_PRINTED = Claim(
     measure=_measure_count,
     compare=Identical(),
     must_hold=_count_from_theory,
+    uses=("dc/thmH.5",),
     expected=Outcome.REFUTED,
     finding=(
         "ReLU has a single non-zero odd coefficient, and tanh has no even one, so"

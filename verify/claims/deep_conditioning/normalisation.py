@@ -305,6 +305,7 @@ E8_HIDDEN = Claim(
     measure=_measure_hidden_only,
     compare=_EXACT,
     must_refute=_predict_hidden_printed,
+    uses=("dc/lem2.1",),
 )
 
 E8_SIGN = Claim(
@@ -324,6 +325,7 @@ E8_SIGN = Claim(
     measure=_measure_sign,
     compare=_EXACT,
     must_refute=_predict_sign_printed,
+    uses=("dc/lem2.1",),
 )
 
 E8_EPSILON = Claim(
@@ -342,4 +344,5 @@ E8_EPSILON = Claim(
     measure=_measure_eps,
     compare=_EXACT,
     must_refute=_predict_eps_printed,
+    uses=("dc/lem2.1",),
 )

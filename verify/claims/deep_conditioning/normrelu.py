@@ -232,6 +232,7 @@ CLAIMS = (
         # The library's promise for every kink in [-30, 30].
         compare=AgreesTo(relative=1e-13),
         must_refute=_wrong_kink,
+        uses=("dc/eq2", "dc/eq4-tails"),
     ),
     Claim(
         id="dc/eq4-tails",
@@ -261,6 +262,7 @@ CLAIMS = (
         # The kink is the float64 next to the root: 2^-53 relative.
         compare=AgreesTo(relative=2.0**-53),
         must_refute=_wrong_scale,
+        uses=("dc/eq4-increasing",),
         figure="normrelu_selu",
         finding=(
             "The last digit needs the decimal itself: its float64 is 5e-17 off, which"
@@ -305,6 +307,7 @@ CLAIMS = (
         # The library's promise, relative to the dual's value one at rho = 1.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
         must_refute=_wrong_dual,
+        uses=("dc/defC.1", "dc/eq4"),
     ),
     Claim(
         id="dc/I.dual-slope",
@@ -322,6 +325,7 @@ CLAIMS = (
         measure=_measure_dual_slope,
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
         must_refute=_wrong_dual_slope,
+        uses=("dc/I.dual", "dc/defC.1-derivative"),
     ),
     Claim(
         id="dc/I.dual-formula",
@@ -345,6 +349,7 @@ CLAIMS = (
         # and c = 0 it is a trigonometric polynomial.
         compare=AgreesTo(absolute=1e-35),
         must_refute=_wrong_formula,
+        uses=("dc/I.dual",),
     ),
     Claim(
         id="dc/E10-as-read",
@@ -359,6 +364,7 @@ CLAIMS = (
         # Half a unit of the last printed digit.
         compare=AgreesTo(absolute=5e-5),
         must_hold=_predict_kink,
+        uses=("dc/E10-corrected",),
         expected=Outcome.REFUTED,
         finding="SELU's scale needs c = -1.590766; -1.5975 belongs to the scale 1.05.",
     ),
@@ -374,6 +380,7 @@ CLAIMS = (
         measure=_measure_kink,
         compare=AgreesTo(absolute=5e-5),
         must_refute=_star_kink,
+        uses=("dc/eq4-kink",),
     ),
     Claim(
         id="dc/E12-critical",
@@ -391,5 +398,6 @@ CLAIMS = (
         measure=_measure_kink,
         compare=AgreesTo(relative=2e-16),
         must_refute=_wrong_scale,
+        uses=("dc/eq4-kink", "dc/I.len"),
     ),
 )

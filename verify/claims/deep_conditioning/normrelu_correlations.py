@@ -161,6 +161,7 @@ CLAIMS = (
         # to 4e-16: relative error 2 * 80 * 4e-16.
         compare=AgreesTo(relative=1e-13),
         must_refute=_wrong_eq28,
+        uses=("dc/I.len", "dc/eq28-bias"),
     ),
     Claim(
         id="dc/eq28-bias",
@@ -178,6 +179,7 @@ CLAIMS = (
         # As for beta_0; at gamma = 3/4 the mean is half as large.
         compare=AgreesTo(relative=1e-13),
         must_refute=_wrong_bias,
+        uses=("dc/I.len",),
     ),
     Claim(
         id="dc/thmI.1",
@@ -209,7 +211,13 @@ CLAIMS = (
         # bound's own rounding, as of beta_0.
         compare=AtMost(rounding=1e-15, relative=1e-13),
         must_refute=_wrong_decay,
-        uses=("dc/fact1-alpha", "dc/fact1-beta", "dc/thmI.1-rest"),
+        uses=(
+            "dc/fact1-alpha",
+            "dc/fact1-beta",
+            "dc/thmI.1-rest",
+            "dc/thmI.1-bound",
+            "dc/thmI.1-constants",
+        ),
     ),
     Claim(
         id="dc/thmI.1-trajectory",
@@ -232,6 +240,7 @@ CLAIMS = (
         # Each layer adds the dual's 1e-14; ten of them, correlations contract.
         compare=AgreesTo(absolute=1e-13),
         must_refute=_wrong_trajectory,
+        uses=("dc/D.0", "dc/I.len"),
     ),
     Claim(
         id="dc/lemD.6-odd-needed",
@@ -245,6 +254,7 @@ CLAIMS = (
         measure=_measure_trajectory,
         compare=AgreesTo(absolute=1e-13),
         must_refute=_predict_never_increases,
+        uses=("dc/lemD.6", "dc/thmI.1-trajectory"),
         finding=(
             "Only odd activations never increase a correlation. NormReLU with kink 0"
             " maps orthogonal inputs of squared length 1/2 to correlation 0.0741723."

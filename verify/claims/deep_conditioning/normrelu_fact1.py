@@ -319,6 +319,7 @@ CLAIMS = (
         measure=_measure_concave,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_concave_limit,
+        uses=("dc/fact1-concave",),
         assumptions=_BOXES,
         finding="Fact 1 needs a kink below about -0.585.",
     ),
@@ -338,6 +339,7 @@ CLAIMS = (
         measure=_measure_convex,
         compare=CertifiedAtMost(),
         must_refute=_wrong_convex_limit,
+        uses=("dc/fact1-convex",),
         assumptions=_BOXES,
         finding="Fact 1 needs a kink above about -2.43.",
     ),
@@ -429,6 +431,7 @@ CLAIMS = (
         measure=_measure_rest,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_rest,
+        uses=("dc/lemD.6-mu", "dc/eq28-bias"),
         assumptions=_BOXES,
     ),
     Claim(
@@ -447,6 +450,7 @@ CLAIMS = (
         measure=_measure_square_curvature,
         compare=CertifiedAtLeast(),
         must_hold=_predict_square_curvature,
+        uses=("dc/fact1-convex",),
         expected=Outcome.REFUTED,
         assumptions=_BOXES,
         finding=(

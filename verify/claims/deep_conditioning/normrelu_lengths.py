@@ -222,6 +222,7 @@ CLAIMS = (
         # Sums of three terms of one size with float64 tail moments: 1e-14 each.
         compare=AgreesTo(relative=1e-13),
         must_refute=_wrong_length,
+        uses=("dc/eq4",),
         figure="length_maps",
     ),
     Claim(
@@ -238,6 +239,7 @@ CLAIMS = (
         measure=measure_length,
         compare=AgreesTo(relative=1e-13),
         must_refute=_wrong_length,
+        uses=("dc/I.len",),
     ),
     Claim(
         id="dc/I.len-slope",
@@ -251,6 +253,7 @@ CLAIMS = (
         measure=_measure_length_slope,
         compare=AgreesTo(relative=1e-13),
         must_refute=_wrong_length_slope,
+        uses=("dc/I.len",),
     ),
     Claim(
         id="dc/E1-as-read",
@@ -267,6 +270,7 @@ CLAIMS = (
         measure=_measure_alpha_of,
         compare=AtMost(rounding=1e-13),
         must_hold=_predict_alpha_of,
+        uses=("dc/remD.2",),
         expected=Outcome.REFUTED,
         finding=(
             "ReLU and leaky ReLU meet the listed hypotheses, but multiply every squared"
@@ -292,6 +296,7 @@ CLAIMS = (
         # Float64 in the map, amplified by gamma_60/gamma_0 in the worst case.
         compare=AgreesTo(relative=1e-11),
         must_refute=_predict_converged,
+        uses=("dc/E12-diverges", "dc/E12-unstable"),
         finding=(
             "With kink 0, every start above one diverges (dc/E12-diverges); with a"
             " kink in (-0.3767, 0), every start above an unstable length does"
@@ -314,6 +319,7 @@ CLAIMS = (
         measure=_measure_growth,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_growth,
+        uses=("dc/I.len",),
         assumptions=("the unbounded range is mapped onto [0, 1] by gamma^{-1/2}",),
     ),
     Claim(
@@ -329,6 +335,7 @@ CLAIMS = (
         # A root of a function known to 1e-15 whose slope in log gamma is at least 1e-3.
         compare=AgreesTo(relative=2e-12),
         must_refute=_wrong_unstable,
+        uses=("dc/I.len",),
     ),
     Claim(
         id="dc/E12-unstable-near-one",
@@ -346,5 +353,6 @@ CLAIMS = (
         # Two sums of positive terms to 1e-14 and their quotient; 40 nodes are exact.
         compare=AgreesTo(relative=1e-12),
         must_refute=_wrong_excess,
+        uses=("dc/E12-unstable",),
     ),
 )

@@ -476,6 +476,7 @@ THM_E8 = Claim(
     # below 1e3 is known to 1e-12, times an exponent below 10.
     compare=AtMost(rounding=1e-9),
     must_refute=_wrong_descent,
+    uses=("dc/thmE.8-step", "dc/thmE.8-steps"),
     finding=(
         "The first case starts in the slowest direction. There log f falls by 2 log(1"
         " - 1/kappa) per step, which equals the bound up to a relative 1/(2 kappa)."
@@ -500,6 +501,7 @@ THM_E9 = Claim(
     # A mean ratio above 0.6 would be seen.
     compare=MeanAtMost(discrepancy=0.1),
     must_refute=_wrong_without_n,
+    uses=("dc/thmE.9-values",),
 )
 
 THM_E9_CONTRACTION = Claim(
@@ -527,6 +529,7 @@ THM_E9_CONTRACTION = Claim(
     # Ratios in [0, 1] of 4,000 runs: nine standard errors of at most 0.008.
     compare=MeanAtMost(discrepancy=0.08, rounding=1e-12),
     must_refute=_wrong_contraction,
+    uses=("dc/thmE.9",),
     finding=(
         "No averages or restarts are needed: E f(w_t) <= kappa (1 - lambda_min/(n"
         " beta))^t f(w_0), so that (n beta / lambda_min) log(kappa / eps) steps are"
@@ -666,6 +669,7 @@ LEM_E1 = Claim(
     # The mean of the largest error; an excess of a tenth of epsilon would be seen.
     compare=MeanAtMost(discrepancy=0.02),
     must_refute=_wrong_kernel_error,
+    uses=("dc/lemC.4",),
     finding=(
         "The stated width is hundreds of times larger than needed for one hidden layer"
         " and thousands of times for two: (4 C^4)^(L+1) covers the worst activation"
@@ -705,6 +709,7 @@ LEM_E1_CONSTANT = Claim(
     statement=r"m \ge c\, (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2}",
     source=Source(_KEY, "Lemma E.1", Reading.READING),
     evidence=Evidence.STATISTICAL,
+    uses=("dc/lemE.1",),
     open_reason=(
         "The constant c is not specified in the paper (the lemma is quoted from another"
         " one), so a smaller width that fails would refute nothing; with c = 1 the"
@@ -760,6 +765,7 @@ THM_E5 = Claim(
     # at most, so that it can only hide how much faster than the bound they fall.
     compare=MeanAtMost(discrepancy=0.05),
     must_refute=_wrong_training,
+    uses=("dc/thmE.5-factor", "dc/thmE.8-steps"),
 )
 
 THM_42 = Claim(

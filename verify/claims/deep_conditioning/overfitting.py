@@ -215,6 +215,7 @@ DELTA = Claim(
     # 20,000 draws: standard error 0.0035, nine of which resolve 0.032.
     compare=MeanEquals(discrepancy=0.04),
     must_refute=_wrong_lattice,
+    uses=("dc/delta-sample",),
     finding=(
         "delta(s, eta) is the largest delta at which this probability is 1 - eta. With"
         " atoms it is zero as soon as two draws coincide with probability above eta:"
@@ -241,6 +242,7 @@ DELTA_SPHERE = Claim(
     # Near-sharp: pairs are almost independent, so that 0.095 of 0.1 is attained.
     compare=MeanAtMost(discrepancy=0.02),
     must_refute=_wrong_sphere,
+    uses=("dc/delta-sample",),
     finding="Hence delta(s, eta) is of order (eta/s^2)^{2/(d-1)} in dimension d.",
 )
 
@@ -267,7 +269,7 @@ def _of_lemma(**fields: Any) -> Claim:
         # Largest eigenvalue by FFT or Lanczos: 1e-12.
         compare=AtMost(relative=1e-11, trivial=1.0),
         must_refute=_wrong_norm,
-        uses=("dc/delta",),
+        uses=("dc/delta", "dc/thm3.2", "dc/lemG.1-values"),
         **fields,
     )
 
@@ -375,6 +377,7 @@ EQ25 = _of_small_problems(
     measure=_measure_bias,
     compare=AtMost(relative=_FLOAT),
     must_refute=_wrong_bias,
+    uses=("dc/lemG.3",),
     finding="Sharp when theta* is Sigma's top direction and the sample misses it.",
 )
 
@@ -394,5 +397,6 @@ EQ26 = _of_small_problems(
     measure=_measure_noise,
     compare=AtMost(relative=_FLOAT),
     must_refute=_wrong_noise,
+    uses=("dc/lemG.3",),
     finding="Attained for n = 1, by an input whose label contradicts the optimum.",
 )

@@ -363,6 +363,7 @@ STATE = Claim(
     # Rounding of one layer, 1e-14, over 1 - chi_q > 0.05 and chi_1 - 1 > 0.05.
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_state,
+    uses=("dc/D.0", "dc/defC.1-derivative"),
 )
 
 FUNCTIONS = Claim(

@@ -105,6 +105,7 @@ POLYNOMIAL = Claim(
     # The library's promise: 1e-15 times the degree, and rounding of logarithms.
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong,
+    uses=("dc/defC.1-spectrum",),
 )
 
 

@@ -178,6 +178,7 @@ CLAIMS = (
             Link(lambda x, k=k: act.hermite(k).dual(x), r**k, {r: (-1.0, 1.0)})
             for k in range(1, _MOST)
         ],
+        uses=("dc/lemD.5",),
         assumptions=("orders below four",),
     ),
     proof(
@@ -201,6 +202,7 @@ CLAIMS = (
                 {r: (0.0, 1.0), m: (0.0, 1.0)},
             )
         ],
+        uses=("dc/lemC.5",),
     ),
     proof(
         id="dc/lemC.5-every",
@@ -230,6 +232,7 @@ CLAIMS = (
             )
         ],
         assumptions=("energies are non-negative and sum to one: linear in each",),
+        uses=("dc/thm3.2-quadratic",),
         finding=(
             "With dc/thm3.2-induction this proves Theorem 3.2 for every activation and"
             " depth."
@@ -257,6 +260,7 @@ CLAIMS = (
                 {r: (0.0, 1.0), m: (0.0, 1.0)},
             )
         ],
+        uses=("dc/lemC.14-sharp",),
         assumptions=("1 - r^(k-1) >= 1 - r for every k >= 2",),
     ),
     proof(
@@ -274,6 +278,7 @@ CLAIMS = (
         wrong=lambda: _summed(1),
         mistake="The product of slopes from one layer further on",
         links=_tangent_links,
+        uses=("dc/eq7",),
         assumptions=("four hidden layers",),
     ),
     proof(
@@ -298,6 +303,7 @@ CLAIMS = (
                 {s: (0.1, 3.0)},
             )
         ],
+        uses=("dc/lem2.1", "dc/eq6"),
         assumptions=("three entries: of a batch (5) or of a layer (6)", "s > 0"),
     ),
     proof(
@@ -314,6 +320,7 @@ CLAIMS = (
         mistake="The other tail of the Gaussian in the derivative of the variance",
         links=_constants_links,
         assumptions=("both moments vanish as c tends to infinity",),
+        uses=("dc/eq4",),
         finding="Since b < 0 the scale increases with the kink, everywhere.",
     ),
     proof(
@@ -343,6 +350,7 @@ CLAIMS = (
                 {s: (0.5, 2.0), c: (-2.0, 1.0)},
             ),
         ],
+        uses=("dc/I.len-slope",),
         finding="Unit length is stable exactly for negative kinks.",
     ),
 )

@@ -80,6 +80,7 @@ UNEQUAL = Claim(
     # Of sums of ten thousand terms that cancel to a hundredth: 1e-12 of the largest.
     compare=AgreesTo(relative=1e-11, absolute=1e-13, of_largest=True),
     must_refute=_of_mean_variance,
+    uses=("dc/defC.1-unequal",),
 )
 
 _VARIANCES = (1e-3, 0.3, 1.0, 4.0)
@@ -119,4 +120,5 @@ LENGTHS = Claim(
     measure=_measure_lengths,
     compare=AgreesTo(relative=1e-11, absolute=1e-15),
     must_refute=_at_the_deviation,
+    uses=("dc/defC.1-unequal",),
 )

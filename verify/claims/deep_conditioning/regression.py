@@ -155,6 +155,7 @@ FLOW = Claim(
     measure=_measure_flow,
     compare=_CLOSE,
     must_refute=_wrong_flow,
+    uses=("dc/eq7-matrix",),
 )
 
 FLOW_OF_KERNELS = replace(
@@ -166,6 +167,7 @@ FLOW_OF_KERNELS = replace(
     ),
     predict=_predict_kernels,
     must_refute=_wrong_kernels,
+    uses=("dc/eq7-flow",),
 )
 
 POSTERIOR = Claim(
@@ -190,4 +192,5 @@ POSTERIOR = Claim(
     measure=_measure_posterior,
     compare=_CLOSE,
     must_refute=_wrong_posterior,
+    uses=("dc/eq7-matrix",),
 )

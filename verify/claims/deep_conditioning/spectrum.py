@@ -400,6 +400,7 @@ SPECTRUM = Claim(
     # times further out than they were fitted, for at most a tenth of an eigenvalue: 1e-12.
     compare=AgreesTo(relative=2e-12),
     must_refute=_cut_eigenvalues,
+    uses=("dc/defC.1-taylor",),
     finding=(
         "All terms are positive, so that even an eigenvalue of 1e-27 keeps thirteen"
         " digits."
@@ -441,6 +442,7 @@ VALUES = Claim(
     # Values to 1e-13 of the diagonal, which is 2.5 at most; weights add up to one.
     compare=AgreesTo(absolute=3e-13),
     must_refute=_next_dimension,
+    uses=("dc/eq7",),
 )
 
 BESSEL = Claim(
@@ -456,6 +458,7 @@ BESSEL = Claim(
     # 1e-15 (k + 10) at k = 100, and 2e-16 of a logarithm of up to 700.
     compare=AgreesTo(relative=3e-13),
     must_refute=_wrong_bessel,
+    uses=("dc/defC.1-spectrum",),
 )
 
 POWERS = Claim(
@@ -472,6 +475,7 @@ POWERS = Claim(
     # 40 quotients of half an ulp each, and gamma functions of 20 and less.
     compare=AgreesTo(relative=3e-14),
     must_refute=_wrong_powers,
+    uses=("dc/defC.1-quadrature",),
 )
 
 MERCER = Claim(
@@ -487,6 +491,7 @@ MERCER = Claim(
     # Degrees beyond 79 hold at most the Taylor mass beyond order 79: 1.9e-10 at depth 3.
     compare=AgreesTo(absolute=2e-10),
     must_refute=_wrong_kernel,
+    uses=("dc/defC.1-spectrum", "dc/defC.1-harmonics"),
 )
 
 SHARES = Claim(
@@ -503,6 +508,7 @@ SHARES = Claim(
     # the tangent kernel; rounding as dc/defC.1-spectrum.
     compare=AgreesTo(relative=1.3e-11),
     must_refute=_wrong_shares,
+    uses=("dc/defC.1-spectrum", "dc/defC.1-harmonics"),
 )
 
 HARMONICS = Claim(
@@ -536,6 +542,7 @@ TAYLOR = Claim(
     # Absolute: coefficients that vanish, in balls of 50 digits less what cancels.
     compare=AgreesTo(relative=1.4e-12, absolute=1e-40),
     must_refute=_wrong_taylor,
+    uses=("dc/eq7",),
 )
 
 RANK = Claim(
@@ -553,6 +560,7 @@ RANK = Claim(
     # Values of the map to a relative 1e-12 each, squared; those of one sign prevail.
     compare=AgreesTo(relative=2e-12),
     must_refute=_wrong_rank,
+    uses=("dc/defC.1-quadrature",),
     finding=(
         "With depth the kernel approaches full rank: all directions get equal weight."
     ),
@@ -581,4 +589,5 @@ NETWORKS = Claim(
     # be off by 0.5.
     compare=MeanEquals(discrepancy=0.06, rounding=1e-12),
     must_refute=_wrong_projections,
+    uses=("dc/defC.1-spectrum", "dc/eq1"),
 )

@@ -510,6 +510,7 @@ EQ21 = Claim(
     # Rounding: logarithms of sums of 3,000 positive terms, |value| <= 110.
     compare=AtMost(rounding=1e-13, relative=1e-13),
     must_refute=_wrong_log_mgf,
+    uses=("dc/eq2",),
     finding=(
         "The definition excludes the second Hermite polynomial and the exponential,"
         " whose moment generating functions are infinite."
@@ -538,6 +539,7 @@ EQ3 = Claim(
     # Sampling: |rho| <= 1 and spread about 1/4, 6.4/sqrt(4000) * 0.4 = 0.04.
     compare=MeanEquals(discrepancy=0.1, rounding=1e-6),
     must_refute=_wrong_sign_network,
+    uses=("dc/defC.1", "dc/eq14-pair"),
     finding=(
         "For the sign activation, pairs of units agree independently, so the chain is"
         " a product of binomial transition matrices. Sampled networks follow it layer"
@@ -611,6 +613,7 @@ E3_CORRECTED = Claim(
     # As in dc/thmF.1-as-read: units of 1/m, 10 % of the floor for the next order.
     compare=MeanEquals(discrepancy=0.6, rounding=0.19),
     must_refute=_wrong_no_quadratic,
+    uses=("dc/E3-floor",),
     finding=(
         "Orthogonal inputs become correlated: the mean rises from 0 to the floor within"
         " a few times 1/mu layers and stays there, for ReLU at 1.896/m and for the"
@@ -640,6 +643,7 @@ THM_F1_ODD = Claim(
     measure=_measure_chain_end,
     compare=MeanEquals(discrepancy=0.6, rounding=0.19),
     must_refute=_relu_floor,
+    uses=("dc/E3-corrected", "dc/eq22"),
 )
 
 THM_F1_ODD_RATE = Claim(

@@ -90,6 +90,7 @@ EQ_7 = Claim(
     # The promise of theory.kernels, relative to the larger of the two kernels.
     compare=AgreesTo(relative=1e-12, absolute=1e-290, of_largest=True),
     must_refute=_wrong_tangent,
+    uses=("dc/defC.1-derivative",),
     examples=_tangents,
     max_examples=30,
 )
@@ -131,6 +132,7 @@ POWERS = Claim(
     measure=_measure_powers,
     compare=AgreesTo(absolute=1e-13),
     must_refute=_wrong_powers,
+    uses=("dc/eq7",),
 )
 
 
@@ -162,6 +164,7 @@ DIAGONAL = Claim(
     # D to 1e-15, raised to the 20th power.
     compare=AgreesTo(relative=1e-13),
     must_refute=_wrong_diagonal,
+    uses=("dc/eq7",),
 )
 
 
@@ -198,6 +201,7 @@ SLOPE = Claim(
     # mu to 1e-13, rounded with one.
     compare=AtLeast(rounding=5e-13),
     must_refute=_wrong_least_slope,
+    uses=("dc/def3.1", "dc/defC.1-derivative"),
     examples=_differentiable,
     max_examples=60,
 )
@@ -290,6 +294,7 @@ MATRIX = Claim(
     measure=_measure_matrix,
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_wrong_matrix,
+    uses=("dc/eq7", "dc/defC.1-unequal"),
 )
 
 
@@ -336,6 +341,7 @@ ANTIPODAL = Claim(
     measure=_measure_antipodal,
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_antipodal,
+    uses=("dc/eq7", "dc/tab1"),
     finding=(
         "The kernel falls like (pi - theta)^3. From a rounded cosine three digits of it"
         " are left at 1e-6; from the coordinates every digit is."
@@ -393,6 +399,7 @@ LEM_C14 = Claim(
     measure=_measure_derivative,
     compare=AtMost(relative=1e-15),
     must_refute=_wrong_derivative,
+    uses=("dc/defC.1-derivative", "dc/lemC.14-values"),
     examples=_slopes,
     max_examples=60,
 )
@@ -436,6 +443,7 @@ LEM_C14_SHARP = Claim(
     measure=_measure_share,
     compare=AtMost(rounding=2e-15),
     must_refute=_wrong_share,
+    uses=("dc/def3.1", "dc/defC.1-derivative", "dc/lemC.14-values"),
     examples=_slopes,
     max_examples=60,
 )
@@ -491,6 +499,7 @@ E7_PRINTED = Claim(
     # A convergent sum has stopped growing; the other grows like the square root.
     compare=AgreesTo(relative=5e-3),
     must_hold=_diverging,
+    uses=("dc/E7-corrected",),
     expected=Outcome.REFUTED,
     finding=(
         "The slope of the step's dual is infinite at one: T_11 diverges from the first"
@@ -510,4 +519,5 @@ E7_CORRECTED = Claim(
     measure=_partial_ratio,
     compare=AgreesTo(relative=1e-12),
     must_refute=_converged,
+    uses=("dc/tab2-coefficients",),
 )

@@ -143,7 +143,7 @@ THM_34 = Claim(
     must_refute=_wrong_maximum,
     examples=_ratios,
     max_examples=100,
-    uses=("dc/lemC.14", "dc/thm3.2"),
+    uses=("dc/lemC.14", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
         "The bound is at least twice what is needed: by dc/thm3.4-envelope the ratio"
         " is at most B(L, delta), half of the square of this bound. The factor tends"
@@ -190,6 +190,7 @@ THM_34_ATTAINED = Claim(
     # numbers have left float64's range.
     compare=AgreesTo(relative=3e-13, absolute=1e-290),
     must_refute=_wrong_attained,
+    uses=("dc/eq7", "dc/thm3.2-sharp"),
     figure="ntk_ratio",
 )
 
@@ -221,7 +222,12 @@ THM_34_MAXIMUM = Claim(
     must_refute=_wrong_maximum,
     examples=_ratios,
     max_examples=100,
-    uses=("dc/lemC.14-sharp", "dc/lemC.14-certificate", "dc/thm3.2-sharp"),
+    uses=(
+        "dc/lemC.14-every",
+        "dc/lemC.14-certificate",
+        "dc/thm3.2-sharp",
+        "dc/thm3.4-attained",
+    ),
     finding=(
         "The best bound in terms of delta and mu, at every depth: the activation with"
         " energies (0, 1 - mu, mu) has the largest correlations, slopes that fall"
@@ -281,7 +287,7 @@ THM_34_ENVELOPE = Claim(
     must_refute=_wrong_envelope,
     examples=_ratios,
     max_examples=100,
-    uses=("dc/thm3.4-maximum", "dc/thm3.2"),
+    uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-envelope-values"),
     finding=(
         "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"
         " of the sum over layers is at most D^(L - h) r_L."
@@ -427,7 +433,7 @@ COR_35 = Claim(
     measure=_measure_printed_condition,
     compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_printed_condition,
-    uses=("dc/thm3.4",),
+    uses=("dc/thm3.4", "dc/cor3.5-values"),
     version=2,
     finding=(
         "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,100"
@@ -453,7 +459,7 @@ COR_35_SHARP = Claim(
     measure=_measure_sharp_condition,
     compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_sharp_condition,
-    uses=("dc/thm3.4-envelope", "dc/cor3.3"),
+    uses=("dc/thm3.4-envelope", "dc/cor3.3", "dc/cor3.5-sharp-values"),
     finding=(
         "As for the top-layer kernel (dc/cor3.3), kappa - 1 is at most a third of its"
         " bound: 2/3 against 2 for two inputs of correlation 1/2, mu = 1, one layer."
@@ -559,7 +565,7 @@ THM_38 = Claim(
     measure=_measure_eigenvalue,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
     must_refute=_wrong_eigenvalue,
-    uses=("dc/lemC.8",),
+    uses=("dc/lemC.8", "dc/thm3.4-values"),
     version=2,
     finding=(
         "1 - lambda_min / T_11 is below half of its bound, like the ratio in"
@@ -666,7 +672,7 @@ COR_39 = Claim(
     measure=_measure_condition_b,
     compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=_wrong_condition_b,
-    uses=("dc/thm3.8",),
+    uses=("dc/thm3.8", "dc/cor3.5-values"),
     version=2,
     finding=(
         "Loose at every n: kappa - 1 = n t/(1 - t) with t = 1/16 in the best case (mu"

@@ -123,6 +123,7 @@ SIGNALS = Claim(
     # Plain ReLU's deep lengths spread most; of the order 1/n^2 stays (l/n)^2.
     compare=MeanEquals(discrepancy=0.5, rounding=(_DEEPEST / 128) ** 2),
     must_refute=_rival_signals,
+    uses=("dc/lemC.4-bias", "dc/sec7-steps"),
     assumptions=("weights N(0, gain/fan in)", "digits of 14 x 14 pixels, no training"),
 )
 
@@ -201,6 +202,7 @@ BATCHES = Claim(
     measure=_measured_cosines,
     compare=MeanEquals(discrepancy=0.02),
     must_refute=_cosine_without,
+    uses=("dc/tab1", "dc/sec7-steps"),
     assumptions=("many units", "ReLU behind batch normalisation, batch statistics"),
 )
 
@@ -242,6 +244,7 @@ GRADIENTS = Claim(
     measure=_measured_growth,
     compare=MeanEquals(discrepancy=0.05),
     must_refute=_kept,
+    uses=("dc/tab2", "dc/sec7-steps"),
     assumptions=("many units, large batches", "ReLU behind batch normalisation"),
     finding=(
         "Through 32 layers their mean square grows by a factor of 2e5. It is the slope"

@@ -64,6 +64,7 @@ DEF_C20 = Claim(
     # As dc/def3.1.
     compare=AgreesTo(relative=1e-13, absolute=1e-15),
     must_refute=_wrong_nu,
+    uses=("dc/tab2-coefficients",),
     examples=_any,
     max_examples=60,
 )
@@ -92,6 +93,7 @@ LEM_C21 = Claim(
     measure=_measure_nu,
     compare=AtMost(rounding=1e-40),
     must_refute=_wrong_energy,
+    uses=("dc/defC.20",),
     examples=_any,
     max_examples=100,
 )
@@ -120,6 +122,7 @@ LEM_C21_POSITIVE = Claim(
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
     must_refute=_wrong_first_energies,
+    uses=("dc/defC.20",),
     version=2,
     examples=_any,
     max_examples=100,
@@ -177,6 +180,7 @@ LEM_C23 = Claim(
     # Energies to 1e-13 of E s^2, which is below 10 here.
     compare=AtLeast(rounding=1e-12, trivial=0.0),
     must_refute=_wrong_steps,
+    uses=("dc/defC.1",),
     examples=_steps,
     max_examples=100,
     version=2,
@@ -265,6 +269,7 @@ LEM_C26 = Claim(
     # The dual's 1e-15 over 1 - slope at the fixed point, which is above 1e-3 here.
     compare=AgreesTo(absolute=1e-12),
     must_refute=_wrong_fixed_point,
+    uses=("dc/lemC.23",),
     examples=_means,
     max_examples=40,
 )
@@ -326,6 +331,7 @@ LEM_C24 = Claim(
     # The fixed point to 1e-13, see dc/lemC.26.
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_line,
+    uses=("dc/lemC.26", "dc/defC.20"),
     examples=_expanding,
     max_examples=60,
 )
@@ -373,6 +379,7 @@ LEM_C28_1 = Claim(
     measure=_measure_near_one,
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_near_one,
+    uses=("dc/lemC.24",),
     examples=_expanding,
     max_examples=40,
 )
@@ -410,6 +417,7 @@ LEM_C28_2 = Claim(
     measure=_measure_above,
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_above,
+    uses=("dc/lemC.24",),
     examples=_expanding,
     max_examples=40,
 )
@@ -447,6 +455,7 @@ LEM_C28_3 = Claim(
     measure=_measure_below,
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_below,
+    uses=("dc/lemC.23", "dc/lemC.26"),
     examples=_expanding,
     max_examples=40,
 )
@@ -496,6 +505,7 @@ LEM_C28_4 = Claim(
     measure=_measure_negative,
     compare=AtLeast(rounding=5e-15),
     must_refute=_wrong_negative,
+    uses=("dc/defC.1",),
     examples=_negatives,
     max_examples=80,
 )
@@ -581,7 +591,13 @@ THM_310 = Claim(
     must_refute=_wrong_distance,
     examples=_converging,
     max_examples=60,
-    uses=("dc/lemC.28-above", "dc/lemC.28-below", "dc/lemC.28-negative"),
+    uses=(
+        "dc/lemC.28-above",
+        "dc/lemC.28-below",
+        "dc/lemC.28-negative",
+        "dc/lemC.28-near-one",
+        "dc/thm3.10-constants",
+    ),
 )
 
 
@@ -626,4 +642,5 @@ LEM_C32 = Claim(
     measure=_measure_algebraic,
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_algebraic,
+    uses=("dc/defC.20", "dc/lemC.26", "dc/lemC.28-negative"),
 )

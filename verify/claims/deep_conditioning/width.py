@@ -268,6 +268,7 @@ ONE_LAYER = Claim(
     # where ten standard errors are 0.4 and 0.06.
     compare=MeanEquals(discrepancy=2.5, rounding=1e-4),
     must_refute=_gaussian_variance,
+    uses=("dc/eq1",),
     finding="Exact at width 16: a layer's units are independent, and only the fourth"
     " moments of one unit enter.",
 )
@@ -376,6 +377,7 @@ CHAIN = Claim(
     # (1 + 52.5/16)^4 at most, a spread of 18 = sqrt(337): 10 * 18 / sqrt(120,000) = 0.5.
     compare=MeanEquals(discrepancy=0.51, rounding=1e-4),
     must_refute=_exponential_length,
+    uses=("dc/lemC.4-variance",),
     finding="Layers multiply the squared length by independent factors; the exponential"
     " of 5 L/m is the limit of wide networks only.",
 )
