@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("theory", "empirical", "verify")
-REMARKS = ("finding", "open_reason")
-"""Arguments that say in words what came out."""
+REMARKS = ("finding", "open_reason", "uses")
+"""Arguments that say what came out, or what a claim rests on."""
 TEXTS = ("STRING", "FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END")
 
 
@@ -124,7 +124,13 @@ def _is_remark(node: ast.AST) -> bool:
     return (
         isinstance(node, ast.keyword)
         and node.arg in REMARKS
-        and isinstance(node.value, ast.Constant | ast.JoinedStr)
+        and (
+            isinstance(node.value, ast.Constant | ast.JoinedStr)
+            or (
+                isinstance(node.value, ast.Tuple)
+                and all(isinstance(each, ast.Constant) for each in node.value.elts)
+            )
+        )
     )
 
 

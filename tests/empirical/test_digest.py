@@ -51,7 +51,7 @@ claim(
     "x",{remark}
     holds=True,
 )
-text = f(finding=other, note="a finding")
+text = f(finding=other, uses=(other,), note="a finding")
 """
 
 
@@ -62,13 +62,15 @@ text = f(finding=other, note="a finding")
         '\n    finding="It holds. # 1",',
         '\n    finding=(\n        "It holds,"  # here\n\n        f"{x} times."\n    ),',
         '\n    open_reason="Nobody knows.",',
+        '\n    uses=("a", "b"),',
+        '\n    uses=(\n        "a",  # first\n        "b",\n    ),',
     ],
 )
 def test_what_a_claim_remarks_is_no_code(remark):
     bare = CLAIM.format(remark="").rstrip().encode()
     assert substance(CLAIM.format(remark=remark).encode()) == bare
     # What is computed is.
-    assert b"finding=other" in bare
+    assert b"finding=other, uses=(other,)" in bare
 
 
 @pytest.mark.parametrize("package", ["theory", "empirical", "verify"])
