@@ -37,6 +37,7 @@ def images_of(configuration: Configuration, setting: Setting = CPU) -> Images:
         directory=None if c.embedded else setting.data_folder,
         allow_unverified=setting.allow_unverified,
         cached=not c.embedded,
+        embedded=c.embedded,
     )
 
 
@@ -65,6 +66,7 @@ def run_configuration(
     ...     recipe=Recipe(steps=2, window=1, perturbations=8, reference=8),
     ...     seeds=(0, 1),
     ...     minibatches=2,
+    ...     embedded=True,
     ...     side=4,
     ... )
     >>> run_configuration(tiny).draws.status

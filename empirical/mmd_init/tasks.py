@@ -96,6 +96,7 @@ def images(
     directory: Path | str | None = None,
     allow_unverified: bool = False,
     cached: bool = True,
+    embedded: bool = True,
     dtype: torch.dtype = torch.float32,
 ) -> Images:
     """Load images, standardised by one mean and one standard deviation.
@@ -111,7 +112,7 @@ def images(
         Shrink images to this edge, each pixel the mean of those it covers.
     limit, tests : int, optional
         Keep the first so many training or test images; absent, all.
-    directory, allow_unverified, cached
+    directory, allow_unverified, cached, embedded
         See `empirical.data.load`. With no directory and ``cached=False`` MNIST is the
         4,000 and 1,000 digits that are always at hand.
     dtype : torch.dtype
@@ -122,6 +123,8 @@ def images(
     ValueError
         If pixels are all equal, `side` is not positive, or more images are asked for
         than there are.
+    FileNotFoundError
+        If they are not at hand.
 
     Examples
     --------
@@ -141,6 +144,7 @@ def images(
             directory=directory,
             allow_unverified=allow_unverified,
             cached=cached,
+            embedded=embedded,
         )
         found.append(whole if wanted is None else whole.head(wanted))
     train, test = found

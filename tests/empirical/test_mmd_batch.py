@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from empirical.data import sources
 from empirical.mmd_init import networks, records, study
 from empirical.mmd_init.experiments import (
     NOISES,
@@ -25,6 +26,7 @@ from empirical.testbed import stopping, telling
 from empirical.testbed.batch import run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
+from empirical.testbed.study import CPU
 
 NET = classifier((16, 8, 6, 2))
 NORMED = classifier((16, 8, 6, 2), batch_norm=True)
@@ -415,6 +417,14 @@ class TestBatch:
             patched.setattr(telling, "tell", tell)
             outcomes = self.batch(folder, chosen)
         return seen, outcomes
+
+    def test_all_digits_are_not_replaced_by_those_at_hand(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(sources, "cache_directory", lambda: tmp_path / "empty")
+        c = replace(self.CHOSEN[0], embedded=False)
+        outcomes = self.batch(tmp_path / "out", [c])
+        assert outcomes["c0"].startswith("failed: load: mnist (train) is in none of:")
+        # A record that was made elsewhere can be read without them.
+        assert study.STUDY.identity(c, CPU)["data"] is None
 
     def test_goes_on_after_a_stop(self, tmp_path, monkeypatch):
         eager = partial(study.pretrain_stack, checkpoint_seconds=0.0)
