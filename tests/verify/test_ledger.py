@@ -120,6 +120,8 @@ ALONE = {
     "dc/eq1-drawn": "a picture of any matrix, a kernel or not",
     "dc/lemE.1-slope": "a line through made-up errors; no claim is measured by it",
     "dc/sec1-overhead": "a count of parameters and memory, of any NormReLU",
+    "id/B2-slopes": "slopes for tangent kernels, which no claim of its paper is about",
+    "id/Fig2-tangent": "tangent kernels by Jacobians; no claim is measured by them",
 }
 """Claims that rest on no other, and on which none rests, with why."""
 

@@ -26,9 +26,9 @@ NETWORKS = Trainer(STUDY)
 
 CLOSED = (
     *("id/Fig2-steps", "id/release-steps", "id/release-looks", "id/Fig32-steps"),
-    *("id/Fig31-starts", "id/corr-records"),
+    *("id/Fig31-starts", "id/probe-pictures", "id/corr-records"),
 )
-"""What every claim on trained networks rests on: their steps and measures."""
+"""What every claim on trained networks rests on: images, steps and measures."""
 
 FITTED = 0.1
 """Share of the first loss that may be left of a network that has fitted its image."""

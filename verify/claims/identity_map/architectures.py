@@ -93,7 +93,9 @@ def _shapes(*kinds: str) -> st.SearchStrategy[Case]:
     )
 
 
-def _identity_claim(what: str, item: str, kinds: tuple[str, ...], title: str) -> Claim:
+def _identity_claim(
+    what: str, item: str, kinds: tuple[str, ...], title: str, *uses: str
+) -> Claim:
     return Claim(
         id=f"id/{what}",
         items=(item,),
@@ -115,6 +117,7 @@ def _identity_claim(what: str, item: str, kinds: tuple[str, ...], title: str) ->
         measure=_measure_identity,
         compare=Identical(),
         must_refute=_half_lost,
+        uses=uses,
     )
 
 
@@ -122,13 +125,14 @@ B1 = _identity_claim(
     "B1", "B1", ("linear",), ("Linear networks can represent the identity exactly")
 )
 B2 = _identity_claim(
-    "B2", "B2", ("relu",), ("ReLU networks can represent the identity exactly")
+    "B2", "B2", ("relu",), ("ReLU networks can represent the identity exactly"), "id/B1"
 )
 B3 = _identity_claim(
     "B3",
     "B3",
     ("convolution", "relu_conv"),
     ("Convolutional networks can represent the identity exactly, at any image size"),
+    "id/B2",
 )
 
 # --- Table 1 --------------------------------------------------------------------------
@@ -315,6 +319,7 @@ TABLE_1 = Claim(
     measure=_measure_count,
     compare=Identical(),
     must_refute=_one_layer_more,
+    uses=("id/tab1-formula",),
     finding="Counted from the layers themselves; no entry is wrong.",
 )
 
@@ -453,6 +458,7 @@ SHRINK = Claim(
     measure=_measure_shrink,
     compare=MeanEquals(discrepancy=0.2),
     must_refute=_without_relu,
+    uses=("id/Fig31-variances",),
 )
 
 
@@ -532,6 +538,7 @@ START = Claim(
     compare=Identical(),
     must_refute=_stays,
     assumptions=("float32", "128 channels, 5 × 5"),
+    uses=("id/Err6-shrink",),
 )
 
 # --- what a neuron sees ---------------------------------------------------------------
@@ -637,4 +644,5 @@ FIELD = Claim(
     measure=_measure_field,
     compare=Identical(),
     must_refute=_sum_of_kernels,
+    uses=("id/Err7-corrected",),
 )

@@ -93,6 +93,7 @@ EQ_8 = Claim(
     measure=_measure_patch,
     compare=AtMost(relative=1e-14),
     must_refute=_one_channel,
+    uses=("id/patch",),
     finding="Attained by constant images, away from their boundary.",
 )
 
@@ -159,6 +160,7 @@ EQ_9_SHARP = Claim(
     measure=_measure_selector,
     compare=AtMost(rounding=1e-12),
     must_refute=_spectral,
+    uses=("id/eq9",),
     finding=(
         "Λ has orthonormal columns, which gives both √C and √n without further cost."
     ),
@@ -228,6 +230,7 @@ EQ_10 = Claim(
     measure=_measure_tail,
     compare=AtMost(relative=1e-12),
     must_refute=_squared_chernoff,
+    uses=("id/chi2-exact",),
     finding=(
         "Loose: for many channels at their mean the bound is one and the tail a half."
     ),
@@ -274,6 +277,7 @@ EQ_11 = Claim(
     compare=AtMost(relative=1e-12),
     must_refute=_of_one,
     assumptions=("initial weights independent N(0, σ²)", "the least M that is allowed"),
+    uses=("id/eq10",),
     finding=(
         "Loose. The factor tends to 2 for one direction, many channels and δ near one:"
         " with the least M the level is Chernoff's, whose bound at the mean is one,"
@@ -317,6 +321,7 @@ EQ_11_SHARP = Claim(
     measure=_measure_level,
     compare=AgreesTo(relative=1e-12),
     must_refute=_printed_level,
+    uses=("id/chi2-exact", "id/eq11"),
 )
 
 
@@ -354,6 +359,7 @@ ERR_4 = Claim(
     compare=AgreesTo(relative=1e-12),
     must_hold=_exact_failure,
     expected=Outcome.REFUTED,
+    uses=("id/eq10",),
     finding=(
         "The printed form follows from exp(−x) < 1/x and can exceed one, where it is"
         " vacuous: it is 2.99 at C = 1, n = 10, M = 10, where the exact value is"
@@ -504,7 +510,7 @@ THEOREM_2 = Claim(
     compare=AtMost(rounding=1e-12),
     must_refute=_patch_of_one_channel,
     assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
-    uses=("id/conv",),
+    uses=("id/conv", "id/eq8", "id/eq9", "id/eq11"),
     finding=(
         "On small images the bound is 480 to 13,500 times the largest error found,"
         " and the sharper form 39 to 725 times: √n adds up all directions as if a"
@@ -531,7 +537,7 @@ THEOREM_2_SHARP = Claim(
     compare=AtMost(rounding=1e-12),
     must_refute=_freedom_of_one_channel,
     assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
-    uses=("id/conv",),
+    uses=("id/chi2-exact", "id/conv", "id/eq8", "id/eq9-sharp"),
 )
 
 
@@ -580,6 +586,7 @@ EQ_12 = Claim(
     measure=_measure_value,
     compare=AgreesTo(relative=1e-12),
     must_refute=_one_more,
+    uses=("id/thm2",),
 )
 
 
@@ -613,6 +620,7 @@ ERR_8 = Claim(
     compare=AtMost(relative=1e-12),
     must_hold=_growth,
     expected=Outcome.REFUTED,
+    uses=("id/Err8-corrected",),
     finding=(
         "With m = K²C² the bound is Õ(K²C(K²C − r)): at a given nullity n > 0 it grows"
         " in proportion to C."
@@ -650,4 +658,5 @@ ORDER = Claim(
     measure=_measure_order,
     compare=AgreesTo(relative=1e-15),
     must_refute=_printed_order,
+    uses=("id/thm2",),
 )

@@ -152,6 +152,7 @@ BUDGETS = closed(
     cases=grid(how=tuple(_BUDGET_RATES)),
     twin=_plain_budgets,
     measure=_found_budgets,
+    uses=("id/Fig32-schedules",),
 )
 
 

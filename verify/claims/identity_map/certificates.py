@@ -116,6 +116,7 @@ CLAIMS = (
         compare=CertifiedAtMost(),
         must_refute=_wrong_ratio,
         assumptions=(_BALLS,),
+        uses=("id/eq10",),
         finding="Nearly attained at zeta = 1 for many channels: 0.483 at C = 128.",
     ),
     Claim(

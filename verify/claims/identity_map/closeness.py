@@ -157,4 +157,5 @@ MEASURES = closed(
     ),
     twin=_plain_measure,
     measure=_found_measure,
+    uses=("id/layer", "id/probe", "id/svd", "id/upper"),
 )

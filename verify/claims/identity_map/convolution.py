@@ -201,6 +201,7 @@ PATH = Claim(
     # 120 rounded steps of weights of size 1.
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_one_step_later,
+    uses=("id/conv",),
 )
 
 
@@ -258,6 +259,7 @@ LIMIT = Claim(
     # eps times condition numbers below 1e3, at weights of size 1.
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_the_identity,
+    uses=("id/lem1-rational", "id/patch"),
     finding="Measured in exact rational arithmetic, on integer images.",
 )
 
@@ -418,6 +420,7 @@ EXPECTED_MSE = Claim(
     measure=_measure_mse,
     compare=MeanEquals(discrepancy=0.5, rounding=1e-9),
     must_refute=_weights_alone,
+    uses=("id/conv-error",),
     finding="The paper bounds this error; its mean over initial weights is exact.",
 )
 
@@ -479,6 +482,7 @@ RANK = Claim(
     measure=_measure_rank,
     compare=Identical(),
     must_refute=_by_counting,
+    uses=("id/patch",),
     finding="Measured as the exact rank of whole-number patches.",
 )
 
@@ -542,6 +546,7 @@ DECISION = Claim(
     # eps times the condition number, which is below 1e3 here; zeros likewise.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_always_full,
+    uses=("id/rank",),
 )
 
 
@@ -577,6 +582,7 @@ GAP = Claim(
     measure=_measure_gap,
     compare=AgreesTo(relative=1e-15),
     must_refute=_one_fewer,
+    uses=("id/rank",),
 )
 
 
@@ -667,6 +673,7 @@ ERR_2 = Claim(
     compare=AtMost(relative=1e-12),
     must_hold=_split_corrected,
     expected=Outcome.REFUTED,
+    uses=("id/Err2-value",),
     finding=(
         "The projector is the wrong one, and a square is missing: for the image [[1,"
         " 2], [3, −1]] with all initial weights 10, the left side is 308.82, the"
@@ -687,6 +694,7 @@ WORST = Claim(
     measure=_measure_worst,
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_split_corrected,
+    uses=("id/conv-prediction",),
 )
 
 
@@ -728,6 +736,7 @@ ERR_3 = Claim(
     compare=Identical(),
     must_hold=_full_rank,
     expected=Outcome.REFUTED,
+    uses=("id/Err3-corrected",),
     finding=(
         "The patches of a 2 × 2 image span 4 of 9 directions, and with zero padding"
         " all 9, so that the bound drops to zero and the layer becomes the identity."
@@ -797,6 +806,7 @@ FRAME = Claim(
     measure=_measure_framed,
     compare=Identical(),
     must_refute=_unframed,
+    uses=("id/rank",),
     finding=(
         "With zero padding the layer's outputs are the whole product of two"
         " polynomials, the image's and the kernel's. The product vanishes only if a"

@@ -77,4 +77,5 @@ RATIO = Claim(
     compare=AgreesTo(relative=1e-13),
     must_refute=_one_pixel,
     assumptions=("initial weights independent N(0, s²)", "unit images"),
+    uses=("id/thm1-cosines",),
 )

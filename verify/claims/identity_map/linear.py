@@ -107,6 +107,7 @@ THEOREM_1 = Claim(
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_untrained,
     assumptions=("squared error", "full-batch descent, rate below its limit"),
+    uses=("id/eq4",),
 )
 
 
@@ -218,6 +219,7 @@ FACTORS = Claim(
     measure=_measure_factors,
     compare=AgreesTo(relative=1e-14, absolute=1e-300),
     must_refute=_a_step_later,
+    uses=("id/eq4",),
 )
 
 
@@ -283,6 +285,7 @@ STABILITY = Claim(
     measure=_measure_converges,
     compare=Identical(),
     must_refute=_without_momentum,
+    uses=("id/eq4",),
     finding=(
         "Read literally, the loss ½‖·‖² with the printed rate 0.01 diverges on a"
         " standardised digit, whose squared norm is about 760; the mean squared error"
@@ -352,6 +355,7 @@ ORTHOGONAL = Claim(
     compare=MeanEquals(discrepancy=0.02),
     must_refute=_not_squared,
     assumptions=("initial weights independent N(0, s²)",),
+    uses=("id/thm1",),
 )
 
 
@@ -412,6 +416,7 @@ COSINES = Claim(
     compare=MeanEquals(discrepancy=0.04),
     must_refute=_always_rho,
     assumptions=("initial weights independent N(0, s²)", "unit images"),
+    uses=("id/thm1",),
 )
 
 # --- least squares --------------------------------------------------------------------
@@ -484,6 +489,7 @@ LEAST_SQUARES = Claim(
     # where the targets are not reached, with residuals ten times the weights.
     compare=AgreesTo(relative=1e-9, of_largest=True),
     must_refute=_minimum_norm,
+    uses=("id/lem1",),
     finding="Measured in exact rational arithmetic, deficient ranks included.",
 )
 
@@ -576,6 +582,7 @@ ERR_5 = Claim(
     compare=Identical(),
     must_hold=_rank,
     expected=Outcome.REFUTED,
+    uses=("id/lem1",),
     finding=(
         "What counts is the dimension D of the inputs, not the number d of outputs:"
         " three examples in two dimensions have a singular XXᵀ, whatever the outputs."

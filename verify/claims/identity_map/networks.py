@@ -156,6 +156,7 @@ SIZES = closed(
     compare=Identical(),
     twin=_plain_sizes,
     measure=_found_sizes,
+    uses=("id/tab1-formula",),
 )
 
 
@@ -200,6 +201,7 @@ COVER = closed(
     ),
     twin=_plain_cover,
     measure=_found_cover,
+    uses=("id/Err7-field",),
 )
 
 # --- tangent kernels of any network -----------------------------------------------------
@@ -318,6 +320,7 @@ UPPER = closed(
     cases=grid(count=(2, 4)),
     twin=_plain_upper,
     measure=_found_upper,
+    uses=("id/upper",),
 )
 
 

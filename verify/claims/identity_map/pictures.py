@@ -118,4 +118,5 @@ MIXED = closed(
     cases=({"share": 0.3}, {"share": 1.0}),
     twin=_plain_mixed,
     measure=_found_mixed,
+    uses=("id/Fig6-pictures",),
 )

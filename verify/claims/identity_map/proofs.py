@@ -233,6 +233,7 @@ CLAIMS = (
         mistake="A gradient twice as large",
         links=_step_links,
         assumptions=("two pixels", "half of the squared error"),
+        uses=("id/eq4",),
     ),
     proof(
         id="id/thm1-proof",
@@ -254,6 +255,7 @@ CLAIMS = (
             )
         ],
         assumptions=("two pixels",),
+        uses=("id/thm1",),
     ),
     proof(
         id="id/lem1-proof",
@@ -280,6 +282,7 @@ CLAIMS = (
             )
         ],
         assumptions=("two examples in three dimensions, independent",),
+        uses=("id/lem1",),
     ),
     proof(
         id="id/lem2-proof",
@@ -307,6 +310,7 @@ CLAIMS = (
             )
         ],
         assumptions=("three examples in two dimensions",),
+        uses=("id/lem1",),
     ),
     proof(
         id="id/conv-proof",
@@ -320,6 +324,7 @@ CLAIMS = (
         mistake="The projection on the patches, not off them",
         links=_conv_links,
         assumptions=("one patch of three taps",),
+        uses=("id/conv-prediction",),
     ),
     proof(
         id="id/eq11-proof",
@@ -337,6 +342,7 @@ CLAIMS = (
         wrong=lambda: _level(1),
         mistake="Half of the logarithm",
         links=lambda: [_level_link()],
+        uses=("id/eq11",),
         finding=(
             "Hence the union bound is Chernoff's bound at zeta = M, and nothing is lost."
         ),
@@ -364,6 +370,7 @@ CLAIMS = (
             )
         ],
         assumptions=("two units, two pixels", "no unit is at its kink"),
+        uses=("id/twolayer-orth",),
     ),
     proof(
         id="id/twolayer-law-proof",
@@ -383,5 +390,6 @@ CLAIMS = (
         mistake="The variance without the squared mean taken off",
         links=_law_links,
         assumptions=("two units", "initial weights independent normal"),
+        uses=("id/twolayer-law",),
     ),
 )

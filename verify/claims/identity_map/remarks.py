@@ -278,6 +278,7 @@ FLAT = Claim(
     measure=_measure_flat,
     compare=Identical(),
     must_refute=_by_pixel,
+    uses=("id/bias-homogeneous",),
     finding=(
         "To draw a digit, a CNN has to start from its zero padding, as appendix H.1"
         " says."
@@ -344,7 +345,7 @@ SHARP = Claim(
 
 
 def _open(
-    claim: str, items: tuple[str, ...], title: str, where: str, reason: str
+    claim: str, items: tuple[str, ...], title: str, where: str, reason: str, *uses: str
 ) -> Claim:
     return Claim(
         id=claim,
@@ -354,6 +355,7 @@ def _open(
         source=Source(KEY, where),
         evidence=Evidence.TREND,
         open_reason=f"needs training: {reason}",
+        uses=uses,
     )
 
 
@@ -364,6 +366,7 @@ UNTRAINED = (
         "CNNs of intermediate depth act as edge detectors",
         "Section 3.2",
         "a measure of edges, of depths between 6 and 14",
+        "id/Fig3-neither",
     ),
     _open(
         "id/Fig5-bottom",
@@ -375,6 +378,7 @@ UNTRAINED = (
         "Section 3.2, Figure 5",
         "more networks at 28 x 28: of five with biases the first five of 20 layers err"
         " about as much trained as untrained, undecided",
+        "id/Fig5-untrained",
     ),
     _open(
         "id/Fig19-fcn",
@@ -386,6 +390,7 @@ UNTRAINED = (
         "Appendix G",
         "the paper's schedule, not clipped: with rescaled gradients they change as much as"
         " the middle ones",
+        "id/Fig19-lower",
     ),
     _open(
         "id/Fig31-kaiming",
@@ -393,5 +398,6 @@ UNTRAINED = (
         "Kaiming's initialisation gives artefacts, Xavier's is like the default",
         "Appendix I",
         "several seeds of each scheme, against the distance of two seeds: not yet run",
+        "id/Fig31-starts",
     ),
 )

@@ -146,6 +146,7 @@ LENGTHS = _claim(
     measure=_measure_lengths,
     compare=MeanEquals(discrepancy=0.9),
     must_refute=_other_biases,
+    uses=("id/Err6-shrink",),
     finding=(
         "Exact in the mean at any width. After five layers the biases' part is three"
         " times the input's; after ten layers nothing else is left."
@@ -256,6 +257,7 @@ CLOSE = Claim(
     # The images themselves are rounded, not what is made of their differences.
     compare=AgreesTo(relative=1e-12),
     must_refute=_same_units,
+    uses=("id/bias-share",),
 )
 
 

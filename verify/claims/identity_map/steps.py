@@ -255,6 +255,7 @@ STEPS = closed(
     cases=_cases(),
     twin=_plain_steps,
     measure=_found_steps,
+    uses=("id/Fig2-times", "id/Fig24-slopes"),
 )
 
 # --- gradients by hand ------------------------------------------------------------------

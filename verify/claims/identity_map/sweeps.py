@@ -141,12 +141,13 @@ MANY = contrast(
     **stated(0.1),
     version=3,
     figure="identity_figure_1",
+    uses=("id/Fig38-loss", "id/Fig6-pictures"),
 )
 
 # --- starts and optimisers --------------------------------------------------------------
 
 
-def _farther_than_seeds(figure: int, what: str, found: str) -> Claim:
+def _farther_than_seeds(figure: int, what: str, found: str, *uses: str) -> Claim:
     return Claim(
         id=f"id/Fig{figure}",
         items=(f"Fig{figure}",),
@@ -158,13 +159,18 @@ def _farther_than_seeds(figure: int, what: str, found: str) -> Claim:
             "needs the outputs of several seeds of each: two seeds of one scheme are as far"
             f" apart as {found}"
         ),
+        uses=uses,
         figure=f"identity_figure_{figure}",
         version=2,
     )
 
 
-SCHEMES = _farther_than_seeds(31, "Initialisations", "some schemes are")
-OPTIMISERS = _farther_than_seeds(32, "Optimisers", "no two optimisers are")
+SCHEMES = _farther_than_seeds(
+    31, "Initialisations", "some schemes are", "id/Fig31-starts"
+)
+OPTIMISERS = _farther_than_seeds(
+    32, "Optimisers", "no two optimisers are", "id/Fig32-steps"
+)
 
 # --- other images -----------------------------------------------------------------------
 
@@ -210,6 +216,7 @@ def _colour(kind: str, words: str) -> Claim:
         where="Figures 42 and 43",
         **stated(0.1),
         version=3,
+        uses=("id/Fig42-pictures",),
         finding=(
             "Small and full scale: three digits as the channels of one image stand in"
             " for CIFAR-10."

@@ -273,7 +273,7 @@ CLAIMS = (
             _BALLS,
             "Chernoff's bound of a sum of squares, which grows with each variance",
         ),
-        uses=("mmd/lem1-moment",),
+        uses=("mmd/lem1-moment", "mmd/thm1"),
         finding="The constant could be 0.153 instead of an eighth.",
     ),
     _claim(
@@ -290,6 +290,7 @@ CLAIMS = (
         measure=_measure_proposition,
         compare=CertifiedAtMost(),
         must_refute=_wrong_proposition,
+        uses=("mmd/prop1",),
     ),
     _claim(
         "seg-centre",
@@ -306,6 +307,7 @@ CLAIMS = (
         predict=_predict_centre,
         measure=_measure_centre,
         must_refute=_wrong_centre,
+        uses=("mmd/seg-embedding",),
     ),
     _claim(
         "seg-positive",
@@ -325,6 +327,6 @@ CLAIMS = (
         predict=_predict_positive,
         measure=_measure_positive,
         must_refute=_wrong_positive,
-        uses=("mmd/seg-centre",),
+        uses=("mmd/seg-centre", "mmd/seg-point"),
     ),
 )

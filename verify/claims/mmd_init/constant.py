@@ -93,6 +93,7 @@ DEAD = _effect(
     figure="mmd_table_4",
     quick=False,
     version=2,
+    uses=("mmd/dead",),
 )
 
 
@@ -111,6 +112,7 @@ DEEPER = _effect(
     where="Table 4 and appendix B.3",
     quick=False,
     version=2,
+    uses=("mmd/dead",),
 )
 
 
@@ -134,6 +136,7 @@ DEAD_DETACHED = _trained(
     figure="mmd_table_4",
     quick=False,
     version=2,
+    uses=("mmd/dead",),
     finding=(
         "In narrow networks it leaves as many: the loss keeps rows of Jacobians long,"
         " not every unit alive."
@@ -157,6 +160,7 @@ FEW_DEAD = _effect(
     statement=r"3.75,\,5.12,\,0.02\;\%:\quad\max_l\le10\,\%",
     where="Table 4 and appendix B.3",
     quick=False,
+    uses=("mmd/dead",),
     finding="Eight starts lie on both sides of the limit.",
 )
 
@@ -217,6 +221,7 @@ MOST_NOISE = _effect(
     axes={"lam": (0.2, 0.4)},
     quick=False,
     version=2,
+    uses=("mmd/dead",),
 )
 
 
@@ -237,4 +242,5 @@ CHOICE = _effect(
     axes={"s2": NOISES, "lam": (0.2, 1.0)},
     quick=False,
     version=2,
+    uses=("mmd/dead",),
 )

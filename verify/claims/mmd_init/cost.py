@@ -79,6 +79,7 @@ MODELS = Claim(
     # Whole numbers.
     compare=AgreesTo(absolute=0.5),
     must_refute=_one_network_more,
+    uses=("mmd/eq11-steps",),
 )
 
 
@@ -120,4 +121,5 @@ CLASSES = Claim(
     measure=_measure_classes,
     compare=AgreesTo(absolute=0.5),
     must_refute=_of_outputs,
+    uses=("mmd/eq11-steps", "mmd/jac"),
 )

@@ -140,7 +140,7 @@ THM_2 = Claim(
     must_refute=_unit_slope,
     version=2,
     assumptions=("Markov's inequality, for every law of the predictions",),
-    uses=("mmd/lem4",),
+    uses=("mmd/lem4", "mmd/thm2-radius"),
     finding=(
         "Two vertices are sqrt(2) apart, so the mean distances from any two add up to"
         " at least that. Hence either bound is positive for at most one class, and"
@@ -253,6 +253,7 @@ SEGMENT = Claim(
     measure=_measure_segment,
     compare=AgreesTo(absolute=2e-15),
     must_refute=_without_the_root,
+    uses=("mmd/eq14",),
     finding=(
         "Every model with mean prediction 1/2 attains the minimum, the constant one"
         " included: for two classes the loss asks for balance, not for certainty."
@@ -347,6 +348,7 @@ EXTREMES = Claim(
     # Numbers below one, of three rounded operations.
     compare=AgreesTo(absolute=4e-16),
     must_refute=_classifier_first,
+    uses=("mmd/sdfloor",),
     finding="At d = 3: 0.23915 for the constant, 0.36546 for the classifier.",
 )
 

@@ -229,6 +229,7 @@ THM_3 = Claim(
     compare=MeanEquals(discrepancy=1.5, false_fail=1e-9),
     must_refute=_half_the_variance,
     assumptions=("independent entries of x, symmetric about 0", "no biases"),
+    uses=("mmd/thm3-moments",),
 )
 
 
@@ -316,6 +317,7 @@ CHAIN = Claim(
     compare=MeanEquals(discrepancy=0.5, false_fail=1e-9),
     must_refute=_masked_input,
     assumptions=("zero biases", "normal weights"),
+    uses=("mmd/thm3",),
     finding=(
         "784-392-392-392-2 gives 2, 1, 1, 1 from He and 0.332, 0.249, 0.497, 0.995 from"
         " Xavier, input first."
@@ -496,5 +498,6 @@ EQ_11 = Claim(
     measure=_measure_detached,
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-15),
     must_refute=_one_constant,
+    uses=("mmd/eq3-zero",),
     finding="Uniformity at each single input does not constrain two inputs jointly.",
 )

@@ -224,6 +224,7 @@ LAW = Claim(
     compare=_TEST,
     must_refute=_each_example_alone,
     assumptions=("bandwidths held fixed", "two classes", "ReLU between layers"),
+    uses=("mmd/gram-covariance",),
     finding=(
         "Compared are the means of the loss, of the degeneracy loss, of 18 random"
         " projections of the gradient and of seven second moments of the logits over"
@@ -339,4 +340,5 @@ COVARIANCE = Claim(
     # C, which is at most 8 here; ten of that is less than the biases' part.
     compare=MeanEquals(discrepancy=0.9, false_fail=1e-9),
     must_refute=_weights_alone,
+    uses=("mmd/sigma",),
 )

@@ -162,6 +162,7 @@ LOGITS = closed(
     cases=grid(way=("auto", "gram", "explicit", "local"), batch=(1, 2, 5)),
     twin=_plain_logits,
     measure=_found_logits,
+    uses=("mmd/gram-covariance", "mmd/gram-root"),
 )
 
 

@@ -155,6 +155,7 @@ MEASURED = closed(
     cases=grid(what=("constant", "slopes", "perturbed", "predicted", "many")),
     twin=_plain_measured,
     measure=_found_measured,
+    uses=("mmd/ds", "mmd/eq22"),
 )
 
 
@@ -275,6 +276,7 @@ MODULE = closed(
     cases=grid(norm=(False, True)),
     twin=_plain_module,
     measure=_found_module,
+    uses=("id/B1-norms",),
 )
 
 # --- who is found degenerate ------------------------------------------------------------
@@ -337,4 +339,5 @@ FOUND = closed(
     cases=grid(leave=(False, True), grace=(0, 1, 3)),
     twin=_plain_found,
     measure=_found_found,
+    uses=("mmd/ds",),
 )

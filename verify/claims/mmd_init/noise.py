@@ -149,6 +149,7 @@ PROJECTION = Claim(
     # The law differs from the normal one by its kurtosis, 6 / (m + 4).
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-3),
     must_refute=_flat,
+    uses=("mmd/claim1-ball",),
 )
 
 
@@ -182,6 +183,7 @@ EQ_23 = Claim(
     measure=_measure_total,
     compare=AgreesTo(relative=1e-15, absolute=1e-16),
     must_refute=_swapped,
+    uses=("mmd/eq14", "mmd/eq22", "mmd/eq7-loss"),
 )
 
 

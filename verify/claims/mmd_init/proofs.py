@@ -219,6 +219,7 @@ CLAIMS = (
             )
         ],
         assumptions=("lambda < 0; both sides are analytic up to 1/2",),
+        uses=("mmd/lem1-moment",),
     ),
     proof(
         id="mmd/eq1-moments",
@@ -241,6 +242,7 @@ CLAIMS = (
             )
             for j in (0, 1)
         ],
+        uses=("mmd/eq2-moments",),
     ),
     proof(
         id="mmd/thm3-proof",
@@ -259,6 +261,7 @@ CLAIMS = (
         mistake="The variance for weights of variance 1/n and units that are all on",
         links=_row_links,
         assumptions=("weights independent normal, units on with probability 1/2",),
+        uses=("mmd/thm3",),
     ),
     proof(
         id="mmd/sigma-proof",
@@ -286,6 +289,7 @@ CLAIMS = (
             )
         ],
         assumptions=("two layers",),
+        uses=("mmd/sigma",),
     ),
     proof(
         id="mmd/est-proof",
@@ -303,6 +307,7 @@ CLAIMS = (
         mistake="Each sample smaller by one point in the denominators",
         links=_estimate_links,
         assumptions=("three and two points",),
+        uses=("mmd/est",),
     ),
     proof(
         id="mmd/seg-proof",
@@ -319,6 +324,7 @@ CLAIMS = (
         mistake="The factor in front too small by the root of two",
         links=_segment_links,
         assumptions=("points (p, 1 - p), whose distance is sqrt(2) |p - u|",),
+        uses=("mmd/seg-embedding", "mmd/seg-mean"),
     ),
     proof(
         id="mmd/eq14-segment-proof",
@@ -358,6 +364,7 @@ CLAIMS = (
             ),
         ],
         assumptions=("max(a, b) = (a + b + |a - b|)/2",),
+        uses=("mmd/eq14-segment",),
     ),
     proof(
         id="mmd/eq15-proof",
@@ -380,5 +387,6 @@ CLAIMS = (
             )
         ],
         assumptions=("three entries; zero for parallel vectors alone",),
+        uses=("mmd/eq15",),
     ),
 )

@@ -216,6 +216,7 @@ ZERO = Claim(
     measure=_measure_zero,
     compare=Identical(),
     must_refute=_equal_means,
+    uses=("mmd/eq3",),
 )
 
 
@@ -223,7 +224,7 @@ ZERO = Claim(
 
 
 def _open(
-    claim: str, items: tuple[str, ...], title: str, where: str, reason: str
+    claim: str, items: tuple[str, ...], title: str, where: str, reason: str, *uses: str
 ) -> Claim:
     return Claim(
         id=claim,
@@ -233,6 +234,7 @@ def _open(
         source=Source(KEY, where),
         evidence=Evidence.TREND,
         open_reason=reason,
+        uses=uses,
     )
 
 
@@ -244,6 +246,8 @@ UNTRAINED = (
         "Tables 1 and 2",
         "needs the paper's network, data and 9,375 steps; narrower networks have other"
         " accuracies",
+        "mmd/tab1",
+        "mmd/tab2",
     ),
     _open(
         "mmd/Fig1-degenerate",
@@ -252,5 +256,6 @@ UNTRAINED = (
         "Figure 1 (b) and appendix B.1",
         "one model of four: of constant models that are uniform, as many end there by"
         " chance",
+        "mmd/Fig1b",
     ),
 )

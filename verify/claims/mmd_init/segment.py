@@ -70,6 +70,7 @@ MEAN = Claim(
     measure=_measure_mean,
     compare=AgreesTo(relative=2e-15),
     must_refute=_whole_line,
+    uses=("mmd/seg-embedding",),
 )
 
 
@@ -113,6 +114,7 @@ EMBEDDING = Claim(
     # The absolute part is for slopes whose integral cancels, 0.02 wide: 1e-28 / 0.02.
     compare=AgreesTo(relative=4e-15, absolute=1e-25),
     must_refute=_kernel_of_distances,
+    uses=("mmd/eq3",),
 )
 
 
@@ -143,6 +145,7 @@ POINT = Claim(
     measure=_measure_point,
     compare=AgreesTo(relative=1e-14),
     must_refute=_subtracted,
+    uses=("mmd/seg-embedding", "mmd/seg-mean"),
     finding=(
         "Wide kernels see the mean first, 2 (p - 1/2)^2 / gamma^2. At p = 1/2 the"
         " discrepancy falls like gamma^-4 / 48, which cancellation would lose."
@@ -212,6 +215,7 @@ LAW = Claim(
     # A few eps a bandwidth.
     compare=AgreesTo(absolute=3e-15),
     must_refute=_midpoints,
+    uses=("mmd/est", "mmd/seg-embedding", "mmd/seg-mean"),
 )
 
 
@@ -272,6 +276,7 @@ SLOPES = Claim(
     # over for the differentiated exponentials.
     compare=AgreesTo(absolute=4.5e-14),
     must_refute=_other_estimator,
+    uses=("mmd/est", "mmd/seg-embedding"),
 )
 
 
@@ -341,6 +346,7 @@ DESCENT = Claim(
     # Truncation h^2 / 6 f''' with f''' <= 1e3 at gamma = 0.1; rounding eps / h.
     compare=AgreesTo(relative=1e-5, of_largest=True, absolute=1e-11),
     must_refute=_without_softmax,
+    uses=("mmd/est-gradient",),
 )
 
 # --- what sampling the uniform law costs ----------------------------------------------
@@ -404,4 +410,5 @@ RATIO = Claim(
     compare=MeanEquals(discrepancy=1.5, false_fail=1e-9, rounding=0.12),
     must_refute=_as_good,
     assumptions=("predictions are uniform already", "both estimates are unbiased"),
+    uses=("mmd/seg",),
 )

@@ -185,6 +185,7 @@ STEPS = closed(
     ),
     twin=_plain_steps,
     measure=_stacked_steps,
+    uses=("mmd/eq14-loss", "mmd/eq22-slopes", "mmd/eq23", "mmd/gram-logits"),
 )
 
 # --- any module -------------------------------------------------------------------------
@@ -281,4 +282,5 @@ MODULE = closed(
     cases=grid(inputs=("module", "stack")),
     twin=_plain_module,
     measure=_found_module,
+    uses=("mmd/eq11-steps",),
 )

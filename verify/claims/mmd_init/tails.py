@@ -79,6 +79,7 @@ EXACT = Claim(
     # The logarithm is in error by an eps of the exponent, up to 150, and of the radius.
     compare=AgreesTo(relative=1e-12),
     must_refute=_one_more,
+    uses=("mmd/thm1",),
 )
 
 PRINTED = Claim(
@@ -117,6 +118,7 @@ SHARP = Claim(
     measure=_measure_tail,
     compare=AtMost(relative=1e-13),
     must_refute=_sharp_half_for_an_eighth,
+    uses=("mmd/thm1",),
     finding=(
         "The sum of squared variances is at most m alpha^2; the printed proof uses the"
         " square of the sum. At m = 100 and eta = 0.5 the bound is 0.0439 instead of"
@@ -194,6 +196,7 @@ UNEQUAL = Claim(
     compare=AtMost(relative=1e-13),
     must_refute=_all_halved,
     assumptions=("each variance is that of two parameters: the tail is a sum then",),
+    uses=("mmd/thm1", "mmd/thm1-sharp"),
     finding=(
         "Loose: a tenth above the mean of three nearly equal variances, where the tail"
         " is 0.36, the bound is still 0.99."
@@ -252,7 +255,7 @@ ERR_2 = Claim(
     compare=AgreesTo(relative=1e-7),
     must_hold=_vacuous,
     expected=Outcome.REFUTED,
-    uses=("mmd/sigma",),
+    uses=("mmd/sigma", "mmd/thm1"),
     finding=(
         "The theorem covers only radii above sqrt(m alpha) = 392.6, whereas the noise"
         " has norm 24.3: the biases of the small last layer set the variance that is"
@@ -316,6 +319,7 @@ INTERMEDIATE = Claim(
     compare=AtMost(relative=1e-13),
     must_refute=_without_the_eighth,
     assumptions=("what is measured bounds the tail from above: Chernoff's bound",),
+    uses=("mmd/sigma", "mmd/thm1-unequal"),
 )
 
 
@@ -389,6 +393,7 @@ LEM_1 = Claim(
     measure=_measure_moment,
     compare=AtMost(relative=1e-14),
     must_refute=_half_the_bound,
+    uses=("mmd/lem1-moment",),
 )
 
 
@@ -628,4 +633,5 @@ PROP_1_VALUES = Claim(
     # The exponent is at most 40, and has a rounding or four.
     compare=AgreesTo(relative=4e-14),
     must_refute=_root_lost,
+    uses=("mmd/prop1",),
 )

@@ -154,6 +154,7 @@ UNIFORMITY = closed(
     ),
     twin=_plain_uniformity,
     measure=_found_uniformity,
+    uses=("mmd/c1-kernel", "mmd/est", "mmd/seg"),
 )
 
 # --- constant, and cut off --------------------------------------------------------------
@@ -207,6 +208,7 @@ DEGENERACY = closed(
     cases=grid(classes=(2, 3, 5)),
     twin=_plain_degeneracy,
     measure=_found_degeneracy,
+    uses=("mmd/eq14",),
 )
 
 _WIDTHS = {"one": (4, 5, 2), "three": (5, 6, 4, 3, 3)}
@@ -275,4 +277,5 @@ DETACHMENT = closed(
     cases=grid(net=tuple(_WIDTHS)),
     twin=_plain_detachment,
     measure=_found_detachment,
+    uses=("mmd/eq22",),
 )

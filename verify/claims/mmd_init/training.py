@@ -64,6 +64,7 @@ NEARER = _effect(
     axes={"lam": (0.0, 0.4), "xi": (0.0, 1.0)},
     quick=False,
     version=3,
+    uses=("mmd/fig1-distance",),
 )
 
 
@@ -91,11 +92,13 @@ UNIFORM_LAW = _uniform_claim(
     ),
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}\;(L_{uni})",
     figure="mmd_figure_1",
+    uses=("mmd/fig1-distance",),
 )
 
 UNIFORM_OURS = _uniform_claim(
     partial(_third, np.max, OURS),
     id="mmd/claim1-ours",
+    uses=("mmd/fig1-distance",),
     finding=(
         "It falls from every start, and on their mean to less than a third; but starts"
         " differ by too much for eight of them to decide."
@@ -122,6 +125,7 @@ FIGURE_1A = _uniform_claim(
     statement=r"\operatorname{median}_xD_{KS}\text{ after}\le\tfrac13\text{ before}",
     where="Figure 1 (a)",
     figure="mmd_figure_1",
+    uses=("mmd/fig1-distance",),
 )
 
 

@@ -185,6 +185,7 @@ TUNING = closed(
     ),
     twin=_plain_tuning,
     measure=_found_tuning,
+    uses=("id/B1-norms",),
 )
 
 # --- random labels ----------------------------------------------------------------------
@@ -367,6 +368,7 @@ DRAWS = closed(
     compare=Identical(),
     twin=_plain_draws,
     measure=_found_draws,
+    uses=("mmd/prelim",),
 )
 
 
@@ -400,4 +402,5 @@ MODULE = closed(
     cases=grid(flat=(False, True)),
     twin=_plain_module,
     measure=_found_module,
+    uses=("mmd/prelim-given",),
 )

@@ -95,6 +95,7 @@ MARGINAL = Claim(
     measure=_measure_marginal,
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9),
     must_refute=_angles,
+    uses=("mmd/eq2",),
 )
 
 
@@ -145,6 +146,7 @@ MOMENTS = Claim(
     # Correctly rounded; the quadrature has 30 digits.
     compare=AgreesTo(relative=4e-16),
     must_refute=_independent,
+    uses=("mmd/eq1",),
 )
 
 
@@ -287,6 +289,7 @@ ESTIMATES = Claim(
     # A few kernels of size one, some eps each; wide ones lose nothing.
     compare=AgreesTo(absolute=4e-15),
     must_refute=_one_estimator,
+    uses=("mmd/eq3",),
     finding=(
         "The paper lists pairs i < j and independent perturbations, which implies the"
         " unbiased estimate. That one may be negative, the biased one may not."
@@ -337,6 +340,7 @@ NULL = Claim(
     measure=_measure_null,
     compare=MeanEquals(discrepancy=0.05, false_fail=1e-9),
     must_refute=_both_centred,
+    uses=("mmd/est", "mmd/seg-mean"),
     finding=(
         "At the paper's 256 and 256 samples and a median of 0.5, the floor of the"
         " biased estimate is 0.02974; a training curve that ends there would reveal"
@@ -443,4 +447,5 @@ KERNEL = Claim(
     # Nine kernels of size at most one.
     compare=AgreesTo(absolute=1e-14),
     must_refute=_eight,
+    uses=("mmd/c1",),
 )

@@ -57,4 +57,5 @@ CANCELLING = Claim(
     # The library's promise, 2 eps.
     compare=AgreesTo(relative=4.5e-16),
     must_refute=_in_float64,
+    uses=("sl/eq5",),
 )

@@ -190,6 +190,7 @@ NC_2_CLASSIFIER = Claim(
     # Two rows have one angle, which does not vary.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_centred_rows,
+    uses=("sl/nc2",),
 )
 
 
@@ -332,6 +333,7 @@ NC_BINARY = Claim(
     # Class means of four numbers of size one are rounded once.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_rows_exchanged,
+    uses=("sl/nc3", "sl/nc4"),
 )
 
 
@@ -399,4 +401,5 @@ COLLAPSED = Claim(
     # Features of size ten round to 1e-15; the mean of all is taken away.
     compare=AgreesTo(absolute=1e-13),
     must_refute=_orthogonal_means,
+    uses=("sl/nc1", "sl/nc2", "sl/nc3"),
 )

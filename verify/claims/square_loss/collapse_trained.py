@@ -215,4 +215,5 @@ ENTROPY = Claim(
     source=Source(KEY, "Section 2.1"),
     evidence=Evidence.TREND,
     open_reason="needs training to the end with cross entropy: not yet run",
+    uses=("sl/nc1", "sl/nc2", "sl/nc3", "sl/nc4"),
 )

@@ -74,6 +74,7 @@ EQ_6 = Claim(
     # A layer of one weight has nowhere to go: the rounding of terms below 1e3 remains.
     compare=AgreesTo(relative=1e-12, absolute=1e-12, of_largest=True),
     must_refute=_residual_itself,
+    uses=("sl/eq4",),
 )
 
 
@@ -120,6 +121,7 @@ KERNEL = Claim(
     # Sums over pairs of examples of terms below 1e2.
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_tangent_kernel,
+    uses=("sl/eq4",),
 )
 
 
@@ -206,6 +208,7 @@ SINGULAR = Claim(
     # Sums of terms of size one, times rho c^L below about 100.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_at_rest_anyway,
+    uses=("sl/eq4", "sl/eq5"),
 )
 
 
@@ -270,6 +273,7 @@ ERROR = Claim(
     # Equality for one example: a few products.
     compare=AtLeast(rounding=1e-13),
     must_refute=_over_the_square,
+    uses=("sl/eq5",),
 )
 
 
@@ -317,6 +321,7 @@ PER_SAMPLE = Claim(
     # The solved layer carries the condition of its equations, below 1e3.
     compare=AgreesTo(relative=1e-11),
     must_refute=_none_left,
+    uses=("sl/eq6", "sl/hom"),
 )
 
 ERR_3 = Claim(
@@ -381,6 +386,7 @@ ERR_12 = Claim(
     measure=_measure_footnote,
     compare=Identical(),
     must_refute=_when_it_vanishes,
+    uses=("sl/eq4", "sl/persample"),
     finding="The printed sentence ends before it says what the bracket equals.",
 )
 
@@ -461,6 +467,7 @@ ERR_3_CORRECTED = Claim(
     compare=AtLeast(rounding=1e-12),
     must_refute=_both_by_their_size,
     assumptions=("at least two layers",),
+    uses=("sl/persample",),
     finding=(
         "Split V_L = a - b into its positive and negative parts. Hidden units are not"
         " negative, so |f_i| <= |a||h_i| and D_i >= |b|/|a|, D_j >= |a|/|b|. If the"
@@ -531,6 +538,7 @@ EXISTS = Claim(
     compare=Identical(),
     must_refute=_never,
     assumptions=("the minimum is not at a kink",),
+    uses=("sl/eq6",),
     finding=(
         "A minimum always exists, but it may be at a kink, where (6) is undefined:"
         " two layers at scale 0.7 end at a kink from 20 of 20 starts, with r_k from"

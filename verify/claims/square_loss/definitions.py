@@ -262,6 +262,15 @@ OBSERVED = closed(
     cases=_each((1, 3)),
     twin=_plain_observed,
     measure=_found_observed,
+    uses=(
+        "sl/eq1",
+        "sl/eq5",
+        "sl/eq6",
+        "sl/nc1",
+        "sl/nc2",
+        "sl/nc2-classifier",
+        "sl/nc3-binary",
+    ),
 )
 
 
@@ -322,6 +331,7 @@ SINGLE = closed(
     cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
     twin=_plain_single,
     measure=_found_single,
+    uses=("sl/persample",),
 )
 
 # --- tests ------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ OVERSHOOT = effect(
     measure=_peaks,
     least=math.log(1.2),
     where="Observation 1, and Figure 2",
-    uses=("sl/err2",),
+    uses=("sl/err2", "sl/expA-times"),
     version=2,
 )
 
@@ -130,7 +130,7 @@ FALLS = effect(
     wrong=(math.log(1.2), None),
     small=False,
     where="Section 2, below Equation 7",
-    uses=("sl/obs1-large",),
+    uses=("sl/expA-times", "sl/obs1-large"),
     finding=(
         "Networks of the small scale leave it undecided. The flow of sl/obs1-large"
         " falls to a tenth of its end."
@@ -293,7 +293,7 @@ COST = effect(
     least=0.1,
     small=False,
     where="Section 1.2",
-    uses=("sl/sec1.2-trained",),
+    uses=("sl/expA-ends", "sl/sec1.2-trained"),
     finding="Networks of the small scale leave it undecided.",
 )
 
@@ -333,6 +333,7 @@ AUTOTUNING = trained(
     **unmet((1.0, None), (-0.5, 0.5)),
     small=False,
     where="Section 3",
+    uses=("sl/expA-ends",),
     finding=(
         "Both kinds of networks fit at every rate of the grid but the largest, in"
         " every run. At that the loss of both exceeds a thousand times its initial"
@@ -367,4 +368,5 @@ REST = effect(
     least=math.log10(3.0),
     where="Equation 6 and the singular case below it",
     version=2,
+    uses=("sl/sing",),
 )

@@ -85,6 +85,7 @@ WEIGHT_NORMALISED = trained(
     compare=AgreesTo(relative=5e-3),
     must_refute=_with_decay_as_it_stands,
     where="Equation 5",
+    uses=("sl/eq5",),
     finding=(
         "Networks come close enough to tell lambda from the optimiser's number in its"
         " place."
@@ -152,6 +153,7 @@ DISTANCE = Claim(
     # Scales up to ten, sums over 160 examples; near rest two rounded numbers remain.
     compare=AgreesTo(relative=1e-10, absolute=1e-11),
     must_refute=partial(_distance_by_outputs, decayed=False),
+    uses=("sl/eq5", "sl/sec0.1", "sl/expA-steps"),
 )
 
 
@@ -174,6 +176,7 @@ BATCH_NORMALISED = trained(
     compare=AgreesTo(relative=5e-2),
     must_refute=_over_all_layers,
     where="Equation 5 and Figures 2, 6 and 10",
+    uses=("sl/eq5", "sl/err11"),
     finding=(
         "Rates fall here. At the paper's constant rate norms stay further from it:"
         " decay shrinks the normalised layers, which then turn faster and never come to"
@@ -212,6 +215,7 @@ UNNORMALISED = trained(
     must_refute=partial(predict_ends, "none-decay"),
     where="Equation 5, for decay on every layer; ours",
     reading=Reading.OURS,
+    uses=("sl/eq5b",),
     finding=(
         "Equation 5 as printed asks for far smaller scales than these networks end at:"
         " decay acts on each of the four layers, whose norms are moderate where their"

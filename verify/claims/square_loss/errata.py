@@ -61,6 +61,7 @@ ERR_10 = Claim(
     compare=Identical(),
     must_hold=_counted,
     expected=Outcome.REFUTED,
+    uses=("id/tab1-counts",),
     finding=(
         "Experiments A and C are fully connected, B is convolutional, their rates"
         " differ tenfold, and widths are not stated. Here the fully connected network"

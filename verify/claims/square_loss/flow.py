@@ -92,6 +92,7 @@ NORM = Claim(
     # Two terms of sizes up to 1e3 cancel on the sphere.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_half_as_fast,
+    uses=("sl/eq1", "sl/hom"),
     finding=(
         "Above B/S the sphere repels: an integrator of the printed flow has to"
         " project onto the sphere, or start with the scale below B/S."
@@ -147,6 +148,7 @@ NORM_RATE = Claim(
     # |rho - 1/2| / (1 - rho) < 1/(2 lambda) of it, ten perturbations at most.
     compare=AgreesTo(relative=1e-3),
     must_refute=_without_the_scale,
+    uses=("sl/norm", "sl/nu-equilibrium"),
 )
 
 
@@ -209,6 +211,7 @@ ENERGY_FLOW = Claim(
     # The integrator's local error, 1e-11, over about a hundred steps.
     compare=AtMost(rounding=1e-9),
     must_refute=_falls_by_half,
+    uses=("sl/energy",),
 )
 
 
@@ -292,6 +295,7 @@ WEIGHT_NORMALISATION = Claim(
     compare=AgreesTo(absolute=1e-8),
     must_refute=_half_the_clock,
     assumptions=("the flow does not slide along a kink",),
+    uses=("sl/eq3", "sl/eq4"),
     finding=(
         "Most flows of small ReLU networks do slide: from 25 starts on six points in"
         " three dimensions, every flow of six hidden units slides before time six, and"
@@ -344,6 +348,7 @@ CLOCK = Claim(
     # The framework's division by the norm rounds like a few products.
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_same_clock,
+    uses=("sl/wn",),
 )
 
 
@@ -422,6 +427,7 @@ LONGER = Claim(
     compare=AgreesTo(absolute=1e-6),
     must_refute=_clock_of_all,
     assumptions=("the flow does not slide along a kink",),
+    uses=("sl/wn-clock",),
 )
 
 
@@ -465,6 +471,7 @@ GROWTH = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_length_kept,
     assumptions=("plain gradient descent, no momentum",),
+    uses=("sl/wn",),
 )
 
 
@@ -718,6 +725,7 @@ UNNORMALISED = Claim(
     # Differences of sums below 1e3.
     compare=AgreesTo(relative=1e-11, absolute=1e-11),
     must_refute=_without_decay,
+    uses=("sl/hom", "sl/unnorm-velocity"),
 )
 
 
@@ -812,6 +820,7 @@ DIFFERENCE = Claim(
     # loss that training takes away, about ten.
     compare=AgreesTo(absolute=10.0 * _STEP),
     must_refute=_conserved,
+    uses=("sl/unnorm",),
 )
 
 
@@ -848,4 +857,5 @@ UNNORMALISED_FLOW = Claim(
     # As for weight normalisation.
     compare=AgreesTo(absolute=1e-8),
     must_refute=_not_decayed,
+    uses=("sl/unnorm-velocity",),
 )

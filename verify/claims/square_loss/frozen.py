@@ -79,6 +79,7 @@ LINEAR = Claim(
     # The sums A and B are rounded, their terms partly cancel: a few eps each.
     compare=AgreesTo(relative=1e-13),
     must_refute=_half_the_rate,
+    uses=("sl/eq3",),
 )
 
 
@@ -128,6 +129,7 @@ SETTLING = Claim(
     # The bisection ends at 2^-60 of the interval; A is rounded.
     compare=AgreesTo(relative=1e-13),
     must_refute=_settles_without_decay,
+    uses=("sl/lin",),
 )
 
 
@@ -249,6 +251,7 @@ STEPS = Claim(
     # Two hundred rounded steps of numbers up to about ten.
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_one_step_later,
+    uses=("sl/eq3", "sl/sec0.1"),
 )
 
 
@@ -295,6 +298,7 @@ STABILITY = Claim(
     measure=_measure_stable,
     compare=Identical(),
     must_refute=_always_stable,
+    uses=("sl/lin-gd",),
 )
 
 
@@ -357,6 +361,7 @@ CONVERSION = Claim(
     # 800 steps contract the first gap below eps; then a few rounded products.
     compare=AgreesTo(relative=1e-12),
     must_refute=_decay_as_it_stands,
+    uses=("sl/eq5",),
     finding=(
         "At the paper's 10,000 images and weight decay 0.01 the penalty is 50, not"
         " 0.01. Momentum does not change the equilibrium."
@@ -408,6 +413,7 @@ BATCHES = Claim(
     # Batches pull the scale about by a step, 3e-4 of the scale; the mean has less.
     compare=AgreesTo(relative=1e-3),
     must_refute=_as_of_all,
+    uses=("sl/sec0.1",),
 )
 
 
@@ -472,6 +478,7 @@ EQ_5 = Claim(
     # Near the equilibrium the difference of two rounded numbers remains.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_distance_without_decay,
+    uses=("sl/eq3",),
     finding=(
         "The distance of a network from its equilibrium can therefore be computed"
         " during training: see sl/eq5-distance."
@@ -537,6 +544,7 @@ EQ_5B = Claim(
     # The slowest chain contracts by 4 % a step, 800 of them far below 1e-10.
     compare=AgreesTo(relative=1e-9),
     must_refute=_predict_as_normalised,
+    uses=("sl/unnorm",),
 )
 
 
@@ -609,6 +617,7 @@ BARRIER = Claim(
     # Newton's steps end within a few eps of a simple root.
     compare=AgreesTo(relative=1e-12),
     must_refute=_nothing_collapses,
+    uses=("sl/eq5b",),
     finding=(
         "Without normalisation, weight decay can end training at zero: from small"
         " starts at any decay, from any start at a large one. Behind a normalisation"
@@ -632,5 +641,5 @@ EQ_5_EVERYWHERE = Claim(
     compare=AgreesTo(relative=1e-9),
     must_hold=_predict_chain,
     expected=Outcome.REFUTED,
-    uses=("sl/eq5b",),
+    uses=("sl/eq5", "sl/eq5b"),
 )

@@ -108,6 +108,7 @@ RADEMACHER_BOUND = Claim(
     measure=_measure_average,
     compare=AtMost(rounding=1e-13),
     must_refute=_of_one_direction,
+    uses=("sl/eq8-linear",),
 )
 
 
@@ -162,6 +163,7 @@ DEEP = Claim(
     # The estimate is from below, whatever the ascent missed.
     compare=AtMost(),
     must_refute=_half_a_layer,
+    uses=("sl/eq8-sqrt",),
     finding=(
         "Loose, least so for a single example: there a network attains one, and the"
         " bound for two layers is 2.7. On 8 examples the best networks found attain"
@@ -287,6 +289,7 @@ OBS_3 = Claim(
     compare=RarelyAbove(_DELTA),
     must_refute=_without_complexity,
     assumptions=("the margin gamma is fixed before the data are seen",),
+    uses=("sl/eq8-terms",),
     finding=(
         "None of 1,200 training sets violates the bound. Training sets that are"
         " learned by heart, 15 % of whose inputs never occur again, have no training"
@@ -383,6 +386,7 @@ TERMS = Claim(
     # Means of a few hundred rounded terms.
     compare=AgreesTo(relative=1e-13),
     must_refute=_as_if_fixed,
+    uses=("sl/eq8-deep", "sl/eq8-sqrt"),
     finding=(
         "A margin of 1/rho is chosen after seeing the data; a union bound over powers"
         " of two costs up to a factor of two in the complexity."
@@ -435,6 +439,7 @@ NEEDED = Claim(
     measure=_measure_needed,
     compare=Identical(),
     must_refute=_of_other_functions,
+    uses=("sl/eq8-terms",),
     finding=(
         "18,008 examples at scale 20 and four layers, more than the experiments have."
     ),
@@ -568,6 +573,7 @@ ORTH = Claim(
     measure=_measure_aligned,
     compare=AgreesTo(absolute=1e-14),
     must_refute=_as_random,
+    uses=("sl/eq9",),
 )
 
 
@@ -602,6 +608,7 @@ RANDOM = Claim(
     measure=_measure_deviation,
     compare=MeanEquals(discrepancy=0.5),
     must_refute=_off_diagonal_alone,
+    uses=("sl/randorth-entries",),
 )
 
 
@@ -658,6 +665,7 @@ MOMENTS = Claim(
     # Nodes and weights of the rule to a few eps, in products of up to six.
     compare=AgreesTo(relative=1e-12),
     must_refute=_like_a_chi_square,
+    uses=("sl/randorth",),
 )
 
 
@@ -696,5 +704,6 @@ EDGES = Claim(
     # Edges fluctuate by about (1 + sqrt(c/r))^(4/3) r^(-2/3) <= 0.03: five of these.
     compare=AgreesTo(absolute=0.15),
     must_refute=_close_to_one,
+    uses=("sl/randorth-entries",),
     finding="The singular values of a square matrix fill the interval (0, 2).",
 )

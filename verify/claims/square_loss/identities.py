@@ -122,6 +122,7 @@ FACTORISATION = Claim(
     measure=_measure_whole,
     compare=_ROUNDING,
     must_refute=_smooth_activation,
+    uses=("sl/hom",),
 )
 
 
@@ -318,6 +319,7 @@ NU = Claim(
     # Where the sum cancels, its terms set the rounding: rho^2 S and rho B below 1e3.
     compare=AgreesTo(relative=1e-12, absolute=1e-12, of_largest=True),
     must_refute=_without_the_scale,
+    uses=("sl/hom",),
 )
 
 
@@ -368,6 +370,7 @@ NU_AT_REST = Claim(
     # The multiplier is a difference of sums below ten.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_without_the_square,
+    uses=("sl/eq1", "sl/eq5"),
 )
 
 
@@ -464,6 +467,7 @@ EQ_4 = Claim(
     # A scalar layer has nowhere to go: both sides are the rounding of terms below 1e3.
     compare=AgreesTo(relative=1e-12, absolute=1e-12, of_largest=True),
     must_refute=_not_projected,
+    uses=("sl/eq1",),
 )
 
 
@@ -513,4 +517,5 @@ ENERGY = Claim(
     measure=_measure_fall,
     compare=AgreesTo(relative=1e-11, absolute=1e-12),
     must_refute=_only_the_scale,
+    uses=("sl/eq3", "sl/eq4"),
 )

@@ -342,7 +342,7 @@ LARGE_DECAY = Claim(
     compare=Identical(),
     must_hold=_all_minima,
     expected=Outcome.REFUTED,
-    uses=("sl/degen-decay",),
+    uses=("sl/degen-decay", "sl/minnorm"),
     finding=(
         "Partitions into parts of equal size are strict minima at every decay, up to"
         " 1,000 here, and their norms differ. The statement is true for linear"

@@ -128,6 +128,7 @@ OBS_1 = Claim(
     compare=AtLeast(rounding=1e-6),
     must_refute=_never_slower,
     assumptions=("average separability at the start", "gradient flow"),
+    uses=("sl/eq5",),
 )
 
 
@@ -170,6 +171,7 @@ TRACKING = Claim(
     compare=AtMost(rounding=0.02),
     must_refute=_half_the_drift,
     assumptions=("gradient flow", "A bounded away from zero"),
+    uses=("sl/eq5", "sl/obs1"),
 )
 
 
@@ -289,6 +291,7 @@ CURVATURE = Claim(
     # Sums over pairs of examples of terms below 1e2.
     compare=AgreesTo(relative=1e-11, absolute=1e-12),
     must_refute=_passes_straight,
+    uses=("sl/eq3", "sl/eq4-kernel"),
     finding=(
         "The scale turns down wherever u^T K u < y^T K u / 2, which is the usual case"
         " near interpolation, where u is small."
@@ -394,6 +397,7 @@ ERR_6 = Claim(
     compare=AgreesTo(relative=1e-13),
     must_hold=_of_support_vectors,
     expected=Outcome.REFUTED,
+    uses=("sl/obs2a", "sl/obs2b-largest"),
     finding=(
         "For (1, 0, 0), (0.6, 0.8, 0), (0.85, 0.5, 0.166) the minimum-norm"
         " interpolator has margin 0.787, and the largest margin is 0.894: the third"
@@ -472,6 +476,7 @@ PATH = Claim(
     # One singular value decomposition, condition below 1e3 where nothing is singular.
     compare=AgreesTo(relative=1e-12),
     must_refute=_decay_doubled,
+    uses=("sl/minnorm",),
 )
 
 
@@ -510,6 +515,7 @@ OBS_2C = Claim(
     compare=AtLeast(),
     must_refute=_a_tenth_each,
     assumptions=("global minimisers", "one linear layer, where they are known exactly"),
+    uses=("sl/obs2c-path",),
 )
 
 
@@ -554,6 +560,7 @@ OBS_2C_CRITICAL = Claim(
     compare=Identical(),
     must_hold=_rise_below_the_peak,
     expected=Outcome.REFUTED,
+    uses=("sl/obs2c", "sl/obs2c-peak"),
     finding="It rises up to delta = sqrt(lambda/N), where the scale is sqrt(N/lambda)/2.",
 )
 
@@ -687,6 +694,7 @@ START = Claim(
     measure=_measure_depends,
     compare=Identical(),
     must_refute=_depends_never,
+    uses=("sl/minnorm", "sl/minnorm-zero"),
 )
 
 

@@ -94,6 +94,7 @@ EXPONENTIAL = Claim(
     compare=AgreesTo(absolute=3e-3),
     must_refute=_of_the_square_loss,
     assumptions=("separable through zero", "one linear layer"),
+    uses=("sl/obs2b-largest",),
 )
 
 
@@ -152,6 +153,7 @@ NU_EXPONENTIAL = Claim(
     # Exponents up to 500 carry 500 roundings, relative to the largest of five terms.
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_of_squares,
+    uses=("sl/eq1",),
     finding=(
         "Positive if every example is classified correctly. With one misclassified it"
         " is negative and grows: the sentence needs separability, which it does not"
@@ -255,6 +257,7 @@ MODES = Claim(
     compare=AgreesTo(absolute=3e-6),
     must_refute=_half_the_rate,
     assumptions=("two balanced layers along the singular vectors of the target",),
+    uses=("sl/unnorm",),
     finding=(
         "At time 1.5 from 1e-4, the singular values are 3.0 of 3, 0.039 of 1 and"
         " 0.0006 of 0.3."
@@ -266,7 +269,7 @@ MODES = Claim(
 
 
 def _open(
-    claim: str, item: str, title: str, where: str, reason: str, tex: str
+    claim: str, item: str, title: str, where: str, reason: str, tex: str, *uses: str
 ) -> Claim:
     return Claim(
         id=claim,
@@ -276,6 +279,7 @@ def _open(
         source=Source(KEY, where),
         evidence=Evidence.TREND,
         open_reason=reason,
+        uses=uses,
     )
 
 
@@ -287,5 +291,6 @@ UNTRAINED = (
         "Section 2, below Equation 4",
         "needs training with noisy labels and small batches: not yet run",
         r"\text{SGD counters }\lambda=0\text{ to some extent}",
+        "sl/sing",
     ),
 )

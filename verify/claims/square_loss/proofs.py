@@ -219,6 +219,7 @@ CLAIMS = (
         mistake="Three times the output, the whole network's degree",
         links=lambda: [_all_on(lambda w, x: sl.outputs(w, x)[0], _output(0))],
         assumptions=("three layers of width two", "no unit is at its kink"),
+        uses=("sl/hom",),
     ),
     proof(
         id="sl/eq9-proof",
@@ -242,6 +243,7 @@ CLAIMS = (
             for k, v in enumerate(_weights())
         ],
         assumptions=("three layers of width two", "no unit is at its kink"),
+        uses=("sl/eq9",),
     ),
     proof(
         id="sl/norm-proof",
@@ -262,6 +264,7 @@ CLAIMS = (
             )
         ],
         assumptions=("three layers of width two, two examples",),
+        uses=("sl/norm",),
     ),
     proof(
         id="sl/nu-proof",
@@ -284,6 +287,7 @@ CLAIMS = (
             )
         ],
         assumptions=("three layers of width two, two examples",),
+        uses=("sl/eq1",),
     ),
     proof(
         id="sl/energy-proof",
@@ -301,6 +305,7 @@ CLAIMS = (
         mistake="The slope along the direction in the place of its square",
         links=_turn_links,
         assumptions=("one layer, two inputs, two examples",),
+        uses=("sl/energy",),
     ),
     proof(
         id="sl/unnorm-proof",
@@ -329,5 +334,6 @@ CLAIMS = (
             )
         ],
         assumptions=("three layers of width two, two examples",),
+        uses=("sl/unnorm",),
     ),
 )

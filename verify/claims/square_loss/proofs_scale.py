@@ -138,6 +138,7 @@ CLAIMS = (
             )
         ],
         assumptions=("three entries",),
+        uses=("sl/proj",),
     ),
     proof(
         id="sl/lin-proof",
@@ -161,6 +162,7 @@ CLAIMS = (
             )
         ],
         assumptions=("two examples",),
+        uses=("sl/lin",),
     ),
     proof(
         id="sl/eq5-proof",
@@ -190,6 +192,7 @@ CLAIMS = (
             ),
         ],
         assumptions=("two examples",),
+        uses=("sl/eq5",),
     ),
     proof(
         id="sl/eq5b-proof",
@@ -217,6 +220,7 @@ CLAIMS = (
             for depth in (1, 2, 3, 4)
         ],
         assumptions=("equal norms of all layers",),
+        uses=("sl/eq5b",),
     ),
     proof(
         id="sl/lin-stability-proof",
@@ -243,6 +247,7 @@ CLAIMS = (
             )
         ],
         assumptions=("roots inside the circle: all three coefficients positive",),
+        uses=("sl/lin-stability",),
     ),
     proof(
         id="sl/obs2c-peak",
@@ -268,6 +273,7 @@ CLAIMS = (
                 {_d: (0.1, 1.0), _s: (0.1, 1.0)},
             )
         ],
+        uses=("sl/eq5",),
     ),
     proof(
         id="sl/randorth-proof",
@@ -292,5 +298,6 @@ CLAIMS = (
             )
         ],
         assumptions=("entries independent N(0, 1/r)",),
+        uses=("sl/randorth",),
     ),
 )

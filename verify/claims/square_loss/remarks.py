@@ -63,6 +63,7 @@ SMALL = Claim(
     # In units of the mean without ReLU; an error of a third would be seen.
     compare=MeanEquals(discrepancy=0.35, false_fail=1e-9, false_pass=1e-6),
     must_refute=_without_halves,
+    uses=("sl/bound",),
     finding=(
         "|f| is at most one (sl/bound); its root mean square is 2.4e-4 for 64 inputs"
         " and three layers of 32 units."
@@ -266,6 +267,7 @@ NEAR_ZERO = Claim(
     # The slowest direction contracts by at least 3 % a step: e^-36 after 1,200.
     compare=AgreesTo(relative=1e-12),
     must_refute=_forgotten,
+    uses=("sl/minnorm",),
 )
 
 
@@ -344,6 +346,7 @@ LINEAR = Claim(
     # As for ReLU: sums of up to seven products a layer.
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_with_relu,
+    uses=("sl/eq9",),
 )
 
 
@@ -421,6 +424,7 @@ SGD_STOPS = Claim(
     compare=Identical(),
     must_hold=_by_each_gradient,
     expected=Outcome.REFUTED,
+    uses=("sl/unnorm-velocity",),
     finding=(
         "It stops where e_n dg_n/dW = 0 for every n, which includes a network that is"
         " switched off on an example, whose loss stays at one. Two equal inputs with"

@@ -78,6 +78,7 @@ LANDSCAPE = Claim(
     compare=AgreesTo(absolute=1e-9),
     must_refute=_shrunk,
     assumptions=("one linear layer, more inputs than examples",),
+    uses=("sl/obs2c-path",),
 )
 
 
@@ -121,6 +122,7 @@ MARGIN_LAW = Claim(
     # Sharp where margins are alike: means of a hundred rounded terms of size one.
     compare=AtMost(rounding=1e-13),
     must_refute=_half_of_it,
+    uses=("sl/obs2a",),
     finding=(
         "This is the Cauchy-Schwarz inequality, for any outputs; it says nothing"
         " about training."

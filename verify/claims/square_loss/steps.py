@@ -270,6 +270,7 @@ STEPS = closed(
     cases=_cases(),
     twin=_plain_steps,
     measure=_stacked_steps,
+    uses=("sl/expA-times", "id/B1-norms"),
 )
 
 # --- how networks end -------------------------------------------------------------------
@@ -364,4 +365,5 @@ ENDS = closed(
     cases=({},),
     twin=_plain_ends,
     measure=_found_ends,
+    uses=("sl/expA-steps",),
 )
