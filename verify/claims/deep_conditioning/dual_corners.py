@@ -355,3 +355,33 @@ KERNEL = Claim(
     must_refute=_wrong_kernel,
     uses=("dc/defC.1-opposite",),
 )
+
+
+def _predict_raw(*, activation: str) -> Array:
+    return kernels.ntk_map(np.array(_DISTANCES) - 1.0, subject(activation), depth=1)
+
+
+def _measure_raw(*, activation: str) -> list[Any]:
+    found = law(activation)
+    with mpmath.workprec(BITS):
+        each = [mpmath.mpf(d) - 1 for d in _DISTANCES]
+        return [found.dual(r) + r * found.slope(r) for r in each]
+
+
+def _without_kinks(*, activation: str) -> Array:
+    """Slopes as at exactly opposite inputs, without the root that kinks leave."""
+    a, rho = subject(activation), np.array(_DISTANCES) - 1.0
+    return a.dual(rho) + rho * a.dual_derivative(-1.0)
+
+
+KERNEL_RAW = replace(
+    KERNEL,
+    id="dc/eq7-opposite-raw",
+    title="Tangent kernels of opposite inputs, of kinked functions as they are",
+    statement=r"T(-1 + d) = \hat\sigma(-1 + d) + (-1 + d)\, \hat\sigma'(-1 + d),"
+    r" \quad \sigma \text{ not normalised}",
+    cases=grid(activation=("leaky_relu(0.1)", "relu6")),
+    predict=_predict_raw,
+    measure=_measure_raw,
+    must_refute=_without_kinks,
+)
