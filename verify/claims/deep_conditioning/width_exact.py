@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
 from theory import activations as act
 from theory import kernels, width
