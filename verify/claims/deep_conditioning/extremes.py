@@ -5,6 +5,7 @@ few hundred digits.
 """
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import flint
@@ -13,10 +14,10 @@ import numpy.typing as npt
 
 from theory import activations as act
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo
 
 Array = npt.NDArray[np.float64]
-_KEY = "agarwal2021deep"
 
 # --- square integrable functions --------------------------------------------------------
 
@@ -62,7 +63,7 @@ NORM = Claim(
     title="Functions without a second moment are refused, on whichever side they grow",
     statement=r"\mathbb{E}\, e^{2 c Z^2} = (1 - 4 c)^{-1/2} \text{ for } c < \tfrac14,"
     r" \quad \infty \text{ for } c \ge \tfrac14",
-    source=Source(_KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
     cases=grid(rate=(-1.0, 0.1, 0.2, 0.25, 0.3), one_sided=(False, True)),
     predict=_predict_norm,
@@ -119,7 +120,7 @@ HIGH = Claim(
     title="Hermite coefficients far below the largest keep their digits",
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
     r" 10^{-42} < |a_k| < 10^{-4}",
-    source=Source(_KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
     cases=(
         {"activation": "sigmoid", "var": 0.75, "order": 11},
@@ -130,4 +131,42 @@ HIGH = Claim(
     # Rounding of the result, and of the weights that scale it.
     compare=AgreesTo(relative=1e-13),
     must_refute=_first_order,
+)
+
+# --- polynomials that the library does not know ------------------------------------------
+
+_RHOS = (-1.0, -0.9, -0.4, 1e-3, 0.7, 0.999, 1.0)
+
+
+def _predict_power(*, order: int) -> Array:
+    # The library sees a callable, no coefficients.
+    a = subject({"a": [0.0] * order + [1.0]})
+    return np.concatenate([a.dual(np.array(_RHOS)), a.dual_derivative(np.array(_RHOS))])
+
+
+def _measure_power(*, order: int) -> list[float]:
+    """Powers of the correlation, and their slopes."""
+    values = [Fraction(r) ** order for r in _RHOS]
+    slopes = [order * Fraction(r) ** (order - 1) for r in _RHOS]
+    return [float(v) for v in (*values, *slopes)]
+
+
+def _next_power(*, order: int) -> Array:
+    """The dual of the next polynomial."""
+    return _predict_power(order=order + 1)
+
+
+POWER = Claim(
+    id="dc/defC.1-powers",
+    items=("DefC.1",),
+    title="The dual of a Hermite polynomial given as a callable is a power",
+    statement=r"\sigma = h_k \implies \hat\sigma(\rho) = \rho^k",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(order=(2, 11)),
+    predict=_predict_power,
+    measure=_measure_power,
+    # Of the largest, the slope at one: quadrature and rounding of the library, 1e-13.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_next_power,
 )
