@@ -474,12 +474,14 @@ def _threshold() -> Any:
 
 
 def _predict_threshold(*, squares: list[float], turn: float) -> list[Any]:
-    return pairs.entries_of(kernels.nngp(_rows(*squares, turn), _threshold(), 1))
+    p, q = squares
+    return pairs.entries_of(kernels.nngp(_rows(p, q, turn), _threshold(), 1))
 
 
 def _measure_threshold(*, squares: list[float], turn: float) -> list[Any]:
     """Probabilities that one unit is on, and that both are."""
-    p, q, k = pairs.start(*_rows(*squares, turn)).k
+    first, second = _rows(squares[0], squares[1], turn)
+    p, q, k = pairs.start(first, second).k
     one, two = (Pieces(0, kinks=(_THRESHOLD,), jumps=(1,), variance=v) for v in (p, q))
     with mpmath.workprec(BITS):
         both = one.dual(k / mpmath.sqrt(p * q), two)

@@ -7,7 +7,7 @@ of the recursion counts to the last digits.
 
 import itertools
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -20,6 +20,8 @@ from verify.reading import Reading
 _KEY = "agarwal2021deep"
 Polynomial = dict[tuple[int, ...], Fraction]
 """Coefficients by the powers of the variables."""
+_Products = tuple[tuple[int, int], ...]
+"""Entries of a covariance that are multiplied."""
 
 # --- linear networks ------------------------------------------------------------------
 
@@ -81,7 +83,7 @@ LINEAR = Claim(
 def _product(*factors: Polynomial) -> Polynomial:
     out: Polynomial = {(0,) * len(next(iter(factors[0]))): Fraction(1)}
     for factor in factors:
-        grown: Counter[tuple[int, ...]] = Counter()
+        grown: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
         for (a, u), (b, v) in itertools.product(out.items(), factor.items()):
             grown[tuple(i + j for i, j in zip(a, b, strict=True))] += u * v
         out = dict(grown)
@@ -99,9 +101,9 @@ def _pairings(variables: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]
             yield ((min(first, other), max(first, other)), *pairs)
 
 
-def _mean(polynomial: Polynomial) -> Counter[tuple[tuple[int, int], ...]]:
+def _mean(polynomial: Polynomial) -> defaultdict[_Products, Fraction]:
     """Return a Gaussian mean: coefficients of products of entries of the covariance."""
-    out: Counter[tuple[tuple[int, int], ...]] = Counter()
+    out: defaultdict[_Products, Fraction] = defaultdict(Fraction)
     for powers, value in polynomial.items():
         variables = [n for n, power in enumerate(powers) for _ in range(power)]
         if len(variables) % 2 == 0:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from empirical.identity_map.experiments import configurations
+from empirical.identity_map.experiments import Scale, configurations
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import Identical
+from verify.reading import Reading
 
 KEY = "zhang2020identity"
 
@@ -76,4 +77,33 @@ SHAPES = Claim(
     measure=_configured_shape,
     compare=Identical(),
     must_refute=_grey,
+)
+
+
+def _starts(*, scale: Scale) -> list[int]:
+    return [len(c.seeds) for c in configurations(scale)]
+
+
+def _different(*, scale: Scale) -> list[int]:
+    """Count the seeds that differ: networks of one seed are one network."""
+    return [len(set(c.seeds)) for c in configurations(scale)]
+
+
+def _one_twice(*, scale: Scale) -> list[int]:
+    """One of the starts counted twice."""
+    return [n + 1 for n in _starts(scale=scale)]
+
+
+STARTS = Claim(
+    id="id/Fig36-starts",
+    items=("Fig36",),
+    title="At every scale, the networks of an experiment start from different weights",
+    statement=r"s_i \ne s_j \text{ for } i \ne j",
+    source=Source(KEY, "Appendix K", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(scale=("small", "full", "paper")),
+    predict=_starts,
+    measure=_different,
+    compare=Identical(),
+    must_refute=_one_twice,
 )
