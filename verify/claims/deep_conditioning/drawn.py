@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 
 from theory import activations as act
 from theory import plots
+from theory.phase.diagram import Diagram
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Identical
 
 Array = npt.NDArray[np.float64]
 
@@ -129,4 +130,55 @@ HEAT = Claim(
     measure=_measure_heat,
     compare=AgreesTo(absolute=1e-15),
     must_refute=_wrong_heat,
+)
+
+# --- labels -----------------------------------------------------------------------------
+
+
+def _predict_labels() -> dict[str, list[str]]:
+    """What the pictures say of their curves when nothing is asked for."""
+    layers = plots.depth_map(act.relu, ax=_axes(), points=_POINTS)
+    edge = np.array([0.5, 1.0])
+    made = Diagram(
+        name="two edges",
+        weights=(0.0, 2.0),
+        biases=(0.0, 1.0),
+        depth=np.full((2, 2), 5.0),
+        phase=np.full((2, 2), "critical"),
+        edges=((edge, edge), (edge + 0.5, edge)),
+    )
+    drawn = plots.draw_diagram(made, ax=_axes())
+    return {
+        "layers": layers.get_legend_handles_labels()[1],
+        "edges": drawn.get_legend_handles_labels()[1],
+    }
+
+
+def _labels(depths: list[int]) -> dict[str, list[str]]:
+    names = [f"{n} layers" if n > 1 else "1 layer" for n in depths]
+    return {"layers": names, "edges": ["edge of chaos, χ = 1"]}
+
+
+def _measure_labels() -> dict[str, list[str]]:
+    """Depths that double, and one name for all parts of an edge."""
+    return _labels([2**k for k in range(6)])
+
+
+def _wrong_labels() -> dict[str, list[str]]:
+    """Depths one after another."""
+    return _labels(list(range(1, 7)))
+
+
+LABELS = Claim(
+    id="dc/defC.1-labels",
+    items=("DefC.1", "D.0"),
+    title="Drawn depth maps double the depth, and an edge of chaos is named once",
+    statement=r"L = 1, 2, 4, \ldots, 32",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=({},),
+    predict=_predict_labels,
+    measure=_measure_labels,
+    compare=Identical(),
+    must_refute=_wrong_labels,
 )

@@ -355,3 +355,35 @@ KERNEL = Claim(
     must_refute=_wrong_kernel,
     uses=("dc/defC.1-opposite",),
 )
+
+
+_ENDS = (*(d - 1.0 for d in _DISTANCES), *(1.0 - d for d in _DISTANCES))
+
+
+def _predict_raw(*, activation: str) -> Array:
+    return kernels.ntk_map(np.array(_ENDS), subject(activation), depth=1)
+
+
+def _measure_raw(*, activation: str) -> list[Any]:
+    found = law(activation)
+    with mpmath.workprec(BITS):
+        return [found.dual(r) + r * found.slope(r) for r in map(mpmath.mpf, _ENDS)]
+
+
+def _without_kinks(*, activation: str) -> Array:
+    """Slopes as at exactly opposite and equal inputs, without the kinks' root."""
+    a, rho = subject(activation), np.array(_ENDS)
+    return a.dual(rho) + rho * a.dual_derivative(np.sign(rho))
+
+
+KERNEL_RAW = replace(
+    KERNEL,
+    id="dc/eq7-opposite-raw",
+    title="Tangent kernels of opposite and of close inputs, of raw kinked functions",
+    statement=r"T(\rho) = \hat\sigma(\rho) + \rho\, \hat\sigma'(\rho), \quad"
+    r" \rho = \pm(1 - d), \quad \sigma \text{ not normalised}",
+    cases=grid(activation=("leaky_relu(0.1)", "relu6")),
+    predict=_predict_raw,
+    measure=_measure_raw,
+    must_refute=_without_kinks,
+)

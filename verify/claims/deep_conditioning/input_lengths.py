@@ -19,7 +19,7 @@ from verify.claim import Claim, Evidence, Source, grid
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo
-from verify.integrals import BITS
+from verify.integrals import BITS, Pieces
 
 Array = npt.NDArray[np.float64]
 
@@ -231,6 +231,13 @@ _PARALLEL = (
         depth=(2,),
     ),
     *grid(activation=("selu",), squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=(1,)),
+    # Both shorter than the kinks, and on both sides of them.
+    *grid(
+        activation=("hard_tanh",),
+        squares=([0.3, 0.5], [0.7, 1.5]),
+        turn=(0.0,),
+        depth=(1,),
+    ),
     *grid(
         activation=("cos", "exp"),
         squares=([0.01, 0.02], [0.3, 0.5]),
@@ -450,4 +457,54 @@ NTK_MANY = replace(
     larger_cases={},
     predict=partial(_predict_many, 1),
     uses=("dc/eq7-lengths",),
+)
+
+# --- threshold units --------------------------------------------------------------------
+
+_THRESHOLD = 0.5
+
+
+@lru_cache(maxsize=1)
+def _threshold() -> Any:
+    return act.from_function(
+        lambda x: (x > _THRESHOLD).astype(np.float64),
+        kinks=(_THRESHOLD,),
+        name="threshold",
+    )
+
+
+def _predict_threshold(*, squares: list[float], turn: float) -> list[Any]:
+    p, q = squares
+    return pairs.entries_of(kernels.nngp(_rows(p, q, turn), _threshold(), 1))
+
+
+def _measure_threshold(*, squares: list[float], turn: float) -> list[Any]:
+    """Probabilities that one unit is on, and that both are."""
+    first, second = _rows(squares[0], squares[1], turn)
+    p, q, k = pairs.start(first, second).k
+    one, two = (Pieces(0, kinks=(_THRESHOLD,), jumps=(1,), variance=v) for v in (p, q))
+    with mpmath.workprec(BITS):
+        both = one.dual(k / mpmath.sqrt(p * q), two)
+    return pairs.entries(one.dual(1), two.dual(1), both)
+
+
+def _as_long_as_one(*, squares: list[float], turn: float) -> list[Any]:
+    """Inputs of unit length."""
+    del squares
+    return _predict_threshold(squares=[1.0, 1.0], turn=turn)
+
+
+THRESHOLD = Claim(
+    id="dc/eq1-threshold",
+    items=("Eq1", "D.0"),
+    title="The kernel of threshold units, of two inputs of unequal lengths",
+    statement=r"K_{ij} = P(u > \tfrac12, v > \tfrac12)",
+    source=Source(KEY, "Equation 1 and Appendix D"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
+    predict=_predict_threshold,
+    measure=_measure_threshold,
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_as_long_as_one,
 )

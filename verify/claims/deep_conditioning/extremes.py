@@ -1,0 +1,172 @@
+"""Functions at the edge of what has a dual: norms that diverge, coefficients that vanish.
+
+The measured side is a closed form of the divergent integral, or ball arithmetic with a
+few hundred digits.
+"""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+import numpy.typing as npt
+
+from theory import activations as act
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.deep_conditioning._subjects import KEY, subject
+from verify.compare import AgreesTo
+
+Array = npt.NDArray[np.float64]
+
+# --- square integrable functions --------------------------------------------------------
+
+
+def _growing(rate: float, *, one_sided: bool) -> act.Activation | None:
+    """Return exp(rate x^2), for positive x alone or for all; None where refused."""
+
+    def function(x: Array) -> Array:
+        return np.exp(rate * np.square(np.maximum(x, 0.0) if one_sided else x))
+
+    try:
+        return act.from_function(function, kinks=(0.0,), name="growing")
+    except ValueError:
+        return None
+
+
+def _predict_norm(*, rate: float, one_sided: bool) -> float:
+    """One over E s^2, zero where the function is refused."""
+    found = _growing(rate, one_sided=one_sided)
+    return 0.0 if found is None else 1.0 / found.second_moment
+
+
+def _measure_norm(*, rate: float, one_sided: bool) -> float:
+    """E exp(2 rate Z^2) = (1 - 4 rate)^(-1/2), infinite from 1/4 on."""
+    if rate >= 0.25:
+        return 0.0
+    half = 1.0 / math.sqrt(1.0 - 4.0 * rate)
+    return 2.0 / (1.0 + half) if one_sided else 1.0 / half
+
+
+def _cut_norm(*, rate: float, one_sided: bool) -> float:
+    """The integral up to eight deviations, which is finite at every rate."""
+    x, weights = np.polynomial.legendre.leggauss(400)
+    x, weights = 4.0 * (1.0 + x), 4.0 * weights
+    grows = float(weights @ np.exp((2.0 * rate - 0.5) * x * x))
+    half = grows / math.sqrt(2.0 * math.pi)
+    return 1.0 / (half + (0.5 if one_sided else half))
+
+
+NORM = Claim(
+    id="dc/eq2-norm",
+    items=("Eq2", "DefC.1"),
+    title="Functions without a second moment are refused, on whichever side they grow",
+    statement=r"\mathbb{E}\, e^{2 c Z^2} = (1 - 4 c)^{-1/2} \text{ for } c < \tfrac14,"
+    r" \quad \infty \text{ for } c \ge \tfrac14",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(rate=(-1.0, 0.1, 0.2, 0.25, 0.3), one_sided=(False, True)),
+    predict=_predict_norm,
+    measure=_measure_norm,
+    # The library's promise for functions without a formula, 1e-12.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_cut_norm,
+)
+
+# --- coefficients of high order ---------------------------------------------------------
+
+_REACH, _BITS = 45, 1200
+"""Deviations: beyond them 1e-440 is left."""
+
+
+def _predict_coefficient(*, activation: str, var: float, order: int) -> float:
+    found = act.CATALOGUE[activation].scaled(var).hermite(order)
+    return float(found[order])
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + (-x).exp())
+
+
+def _measure_coefficient(*, activation: str, var: float, order: int) -> float:
+    """An integral in ball arithmetic, 1e-330 of it certain."""
+    function = {"sigmoid": _sigmoid}[activation]
+    with flint.ctx.workprec(_BITS):
+        root = flint.arb(var).sqrt()
+        # He_k / sqrt(k!) by its own recurrence, as a polynomial.
+        low, high = flint.arb_poly([0]), flint.arb_poly([1])
+        x = flint.arb_poly([0, 1])
+        for k in range(order):
+            low, high = high, x * high - k * low
+        scale = flint.arb(order).fac().sqrt() * (2 * flint.arb.pi()).sqrt()
+
+        def integrand(z: Any, _: Any) -> Any:
+            return function(root * z) * high(z) * (-z * z / 2).exp()
+
+        panels = range(-_REACH, _REACH, 5)
+        parts = (flint.acb.integral(integrand, a, a + 5).real for a in panels)
+        return float(sum(parts, flint.arb(0)) / scale)
+
+
+def _first_order(*, activation: str, var: float, order: int) -> float:
+    """Coefficients of functions that a small variance leaves unchanged but for scale."""
+    found = act.CATALOGUE[activation].hermite(order)[order]
+    return float(found * var ** (order / 2))
+
+
+HIGH = Claim(
+    id="dc/defC.1-high-order",
+    items=("DefC.1",),
+    title="Hermite coefficients far below the largest keep their digits",
+    statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
+    r" 10^{-42} < |a_k| < 10^{-4}",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        {"activation": "sigmoid", "var": 0.75, "order": 11},
+        {"activation": "sigmoid", "var": 0.0625, "order": 101},
+    ),
+    predict=_predict_coefficient,
+    measure=_measure_coefficient,
+    # Rounding of the result, and of the weights that scale it.
+    compare=AgreesTo(relative=1e-13),
+    must_refute=_first_order,
+)
+
+# --- polynomials that the library does not know ------------------------------------------
+
+_RHOS = (-1.0, -0.9, -0.4, 1e-3, 0.7, 0.999, 1.0)
+
+
+def _predict_power(*, order: int) -> Array:
+    # The library sees a callable, no coefficients.
+    a = subject({"a": [0.0] * order + [1.0]})
+    return np.concatenate([a.dual(np.array(_RHOS)), a.dual_derivative(np.array(_RHOS))])
+
+
+def _measure_power(*, order: int) -> list[float]:
+    """Powers of the correlation, and their slopes."""
+    values = [Fraction(r) ** order for r in _RHOS]
+    slopes = [order * Fraction(r) ** (order - 1) for r in _RHOS]
+    return [float(v) for v in (*values, *slopes)]
+
+
+def _next_power(*, order: int) -> Array:
+    """The dual of the next polynomial."""
+    return _predict_power(order=order + 1)
+
+
+POWER = Claim(
+    id="dc/defC.1-powers",
+    items=("DefC.1",),
+    title="The dual of a Hermite polynomial given as a callable is a power",
+    statement=r"\sigma = h_k \implies \hat\sigma(\rho) = \rho^k",
+    source=Source(KEY, "Definition C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(order=(2, 11)),
+    predict=_predict_power,
+    measure=_measure_power,
+    # Of the largest, the slope at one: quadrature and rounding of the library, 1e-13.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_next_power,
+)

@@ -1,0 +1,210 @@
+"""Corrections of order 1/width in networks simple enough for exact arithmetic.
+
+Polynomial activations have moments that are polynomials of the inputs' correlation, and
+linear networks have products of chi-squared lengths: no network is drawn, and every term
+of the recursion counts to the last digits.
+"""
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from theory import activations as act
+from theory import kernels, width
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import AgreesTo
+from verify.reading import Reading
+
+_KEY = "agarwal2021deep"
+Polynomial = dict[tuple[int, ...], Fraction]
+"""Coefficients by the powers of the variables."""
+_Products = tuple[tuple[int, int], ...]
+"""Entries of a covariance that are multiplied."""
+
+# --- linear networks ------------------------------------------------------------------
+
+
+def _linear(slope: str) -> act.Activation:
+    return act.hermite(1).scaled(float(Fraction(slope)) ** 2)
+
+
+def _predict_linear(*, slope: str, depth: int, rho: str) -> float:
+    return width.ntk_variance(float(Fraction(rho)), _linear(slope), depth, 1)
+
+
+def _measure_linear(*, slope: str, depth: int, rho: str) -> Fraction:
+    """Covariances of the layers' gradients, products of a length and a Gram matrix.
+
+    The gradient of layer l is the product of the Gram matrix of the l layers below it,
+    to each of which it owes (1 + rho^2)/n, and of the squared norm of what the layers
+    above multiply by, of which each varies by 2/n. Two layers have in common what is
+    below the lower one and what is above the upper one.
+    """
+    square = Fraction(rho) ** 2
+    shared = sum(
+        min(i, j) * (1 + square) + 2 * (depth - max(i, j)) * square
+        for i, j in itertools.product(range(depth + 1), repeat=2)
+    )
+    return Fraction(slope) ** (4 * depth) * shared
+
+
+def _alike(*, slope: str, depth: int, rho: str) -> float:
+    """Norms from above that vary like products from below, by 1 + rho^2."""
+    return float(
+        _measure_linear(slope=slope, depth=depth, rho="0")
+        * 2
+        * (1 + Fraction(rho) ** 2)
+    )
+
+
+LINEAR = Claim(
+    id="dc/eq7-linear",
+    items=("Eq7", "E13"),
+    title="Deep linear networks: the variance of the tangent kernel in closed form",
+    statement=r"m\,\mathrm{Var}\,\Theta^{(m)} = c^{4L}\,\frac{L (L+1) (2L+1)}{6}"
+    r" (1 + 3\rho^2) + O(1/m)",
+    assumptions=("activation c x", "L hidden layers, one output"),
+    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(slope=("1", "6/5", "2/3"), depth=(1, 2, 5), rho=("1/2", "-3/10")),
+    predict=_predict_linear,
+    measure=_measure_linear,
+    # Up to five layers of a dozen sums each, rounded to 1e-16, of quadratures that are
+    # exact for polynomials of this degree but for their rounding of 1e-14.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_alike,
+)
+
+# --- quadratic activations ------------------------------------------------------------
+
+
+def _product(*factors: Polynomial) -> Polynomial:
+    out: Polynomial = {(0,) * len(next(iter(factors[0]))): Fraction(1)}
+    for factor in factors:
+        grown: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+        for (a, u), (b, v) in itertools.product(out.items(), factor.items()):
+            grown[tuple(i + j for i, j in zip(a, b, strict=True))] += u * v
+        out = dict(grown)
+    return out
+
+
+def _pairings(variables: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield every way to pair variables, as Isserlis' theorem sums over them."""
+    if not variables:
+        yield ()
+        return
+    first, *rest = variables
+    for n, other in enumerate(rest):
+        for pairs in _pairings(rest[:n] + rest[n + 1 :]):
+            yield ((min(first, other), max(first, other)), *pairs)
+
+
+def _mean(polynomial: Polynomial) -> defaultdict[_Products, Fraction]:
+    """Return a Gaussian mean: coefficients of products of entries of the covariance."""
+    out: defaultdict[_Products, Fraction] = defaultdict(Fraction)
+    for powers, value in polynomial.items():
+        variables = [n for n, power in enumerate(powers) for _ in range(power)]
+        if len(variables) % 2 == 0:
+            for pairs in _pairings(variables):
+                out[tuple(sorted(pairs))] += value
+    return out
+
+
+def _at(polynomial: Polynomial, rho: Fraction) -> Fraction:
+    """Return the mean over two standard Gaussians of correlation rho."""
+    entry = {(0, 0): Fraction(1), (0, 1): rho, (1, 1): Fraction(1)}
+    terms = _mean(polynomial).items()
+    return sum(
+        (value * math.prod((entry[p] for p in pairs), start=Fraction(1)))
+        for pairs, value in terms
+    ) + Fraction(0)
+
+
+def _in(variable: int, of: int, coefficients: Sequence[Fraction]) -> Polynomial:
+    """Return a polynomial in one of several variables."""
+    return {
+        tuple(k if n == variable else 0 for n in range(of)): c
+        for k, c in enumerate(coefficients)
+        if c
+    }
+
+
+def _quadratic(square: str) -> tuple[list[Fraction], list[Fraction]]:
+    """Return the coefficients of x + q x^2 - q/2 and of its slope."""
+    q = Fraction(square)
+    return [-q / 2, Fraction(1), q], [Fraction(1), 2 * q]
+
+
+def _quadratic_activation(square: str) -> act.Activation:
+    q = float(Fraction(square))
+    # x^2 = 1 + sqrt(2) h_2.
+    return act.HermiteMixture((0.5 * q, 1.0, math.sqrt(2.0) * q))
+
+
+def _predict_quadratic(*, square: str, rho: str) -> float:
+    r, s = float(Fraction(rho)), _quadratic_activation(square)
+    # The correction is linear in 1/n: that of n = 1.
+    return width.ntk_mean(r, s, 2, 1) - kernels.ntk_map(r, s, 2)
+
+
+def _measure_quadratic(*, square: str, rho: str) -> Fraction:
+    """By the delta method: the mean over the second layer is a polynomial of means.
+
+    Given the first layer, the second one's preactivations z are Gaussian, and the
+    kernel's mean is P(G) with G the means of n products: s_a s_b and s'_a s'_b.
+    n (E P(G) - P(E G)) tends to half of P'' times their covariances. The weights W that
+    z is made of enter the first layer's share once more, as W_k^2; by parts,
+    E W_k^2 f(z) - E f(z) is 1/n times what the Hessian of f makes of unit k.
+    """
+    r = Fraction(rho)
+    value, slope = _quadratic(square)
+    forward = _product(_in(0, 2, value), _in(1, 2, value))
+    back = _product(_in(0, 2, slope), _in(1, 2, slope))
+    outer = {
+        (i, j): _product(_in(i, 2, value), _in(j, 2, value))
+        for i, j in ((0, 0), (0, 1), (1, 1))
+    }
+    slopes = (2, 2)  # stands for the mean of s'_a s'_b
+    outer[slopes] = back
+    kernel = _mean(forward)
+    for pairs, c in _mean(back).items():
+        kernel[(*pairs, (0, 1))] += c
+        kernel[(*pairs, slopes)] += c * r
+    mean = {e: _at(polynomial, r) for e, polynomial in outer.items()}
+    total = Fraction(0)
+    for pairs, c in kernel.items():
+        for first, second in itertools.permutations(range(len(pairs)), 2):
+            e, f = pairs[first], pairs[second]
+            spread = _at(_product(outer[e], outer[f]), r) - mean[e] * mean[f]
+            rest = (mean[p] for n, p in enumerate(pairs) if n not in (first, second))
+            total += c * spread * math.prod(rest, start=Fraction(1)) / 2
+    # The slope's product is bilinear: its Hessian is slope[1]^2 off the diagonal.
+    return total + 2 * r * slope[1] ** 2 * _at(_product(back, outer[0, 1]), r)
+
+
+def _apart(*, square: str, rho: str) -> float:
+    """The product kernel's correction alone."""
+    r, s = float(Fraction(rho)), _quadratic_activation(square)
+    return width.nngp_mean(r, s, 2, 1) - kernels.nngp_map(r, s, 2)
+
+
+QUADRATIC = Claim(
+    id="dc/eq7-quadratic",
+    items=("Eq7", "LemC.4"),
+    title="Quadratic activations: the mean tangent kernel to order 1/width, exactly",
+    statement=r"\lim_{m \to \infty} m\,(\mathbb{E}\,\Theta^{(m)} - \Theta) = \tfrac12\,"
+    r" P''(\mathbb{E}\,G) : \mathrm{Cov}(G) + \rho\, \mathbb{E}\left[\sigma'\sigma'\,"
+    r" \sigma \sigma^T\right] : \mathbb{E}\,\partial^2 (\sigma'\sigma'), \quad"
+    r" P(G) = \mathbb{E}[\Theta^{(m)} \mid G]",
+    assumptions=("activation x + q (x^2 - 1/2)", "two hidden layers, one output"),
+    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(square=("1/4", "-1/2"), rho=("1/2", "-2/5")),
+    predict=_predict_quadratic,
+    measure=_measure_quadratic,
+    # As for linear networks; the limit that is taken off is as large as the correction.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_apart,
+)

@@ -1,0 +1,109 @@
+"""Which networks are trained at the paper's scale, by the numbers that it prints."""
+
+from typing import Any
+
+from empirical.identity_map.experiments import Scale, configurations
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import Identical
+from verify.reading import Reading
+
+KEY = "zhang2020identity"
+
+_TABLE: dict[str, list[int]] = {
+    "fcn": [1, 2, 4, 6, 8, 10],
+    "cnn": [1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 24],
+}
+"""Numbers of layers in Table 1."""
+
+
+def _listed(*, network: str) -> list[int]:
+    return _TABLE["fcn" if network == "fcn-relu" else "cnn"]
+
+
+def _trained(*, network: str) -> list[int]:
+    """Return the layers in the table of which there is a network."""
+    names = {c.name.partition("-width-")[0] for c in configurations("paper")}
+    listed = _listed(network=network)
+    return [layers for layers in listed if f"{network}-depth-{layers}" in names]
+
+
+def _hidden(*, network: str) -> list[int]:
+    """Hidden layers, one fewer."""
+    return [layers - 1 for layers in _listed(network=network)]
+
+
+DEPTHS = Claim(
+    id="id/tab1-depths",
+    items=("Tab1", "Fig3"),
+    title="At the paper's scale, a network is trained of every depth that it lists",
+    statement=r"\text{layers of Table 1}",
+    source=Source(KEY, "Table 1"),
+    evidence=Evidence.NUMERIC,
+    # "biased": the same convolutional networks with biases.
+    cases=grid(network=("fcn-relu", "cnn", "biased")),
+    predict=_listed,
+    measure=_trained,
+    compare=Identical(),
+    must_refute=_hidden,
+)
+
+
+def _printed_shape(*, figure: int) -> list[int]:
+    return [3, 32, 32] if figure in (42, 43) else [1, 28, 28]
+
+
+def _configured_shape(*, figure: int) -> list[int]:
+    shapes: set[Any] = {
+        c.network.input_shape for c in configurations("paper") if figure in c.figures
+    }
+    (found,) = shapes
+    return list(found)
+
+
+def _grey(*, figure: int) -> list[int]:
+    """Images of the other data set."""
+    return _printed_shape(figure=3 if figure in (42, 43) else 42)
+
+
+SHAPES = Claim(
+    id="id/Fig42-shapes",
+    items=("Fig42", "Fig43", "Fig3"),
+    title="At the paper's scale, networks take whole images of MNIST and of CIFAR-10",
+    statement=r"1 \times 28 \times 28 \text{ and } 3 \times 32 \times 32",
+    source=Source(KEY, "Appendices A and O"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(figure=(2, 3, 42, 43)),
+    predict=_printed_shape,
+    measure=_configured_shape,
+    compare=Identical(),
+    must_refute=_grey,
+)
+
+
+def _starts(*, scale: Scale) -> list[int]:
+    return [len(c.seeds) for c in configurations(scale)]
+
+
+def _different(*, scale: Scale) -> list[int]:
+    """Count the seeds that differ: networks of one seed are one network."""
+    return [len(set(c.seeds)) for c in configurations(scale)]
+
+
+def _one_twice(*, scale: Scale) -> list[int]:
+    """One of the starts counted twice."""
+    return [n + 1 for n in _starts(scale=scale)]
+
+
+STARTS = Claim(
+    id="id/Fig36-starts",
+    items=("Fig36",),
+    title="At every scale, the networks of an experiment start from different weights",
+    statement=r"s_i \ne s_j \text{ for } i \ne j",
+    source=Source(KEY, "Appendix K", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=grid(scale=("small", "full", "paper")),
+    predict=_starts,
+    measure=_different,
+    compare=Identical(),
+    must_refute=_one_twice,
+)

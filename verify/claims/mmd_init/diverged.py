@@ -1,0 +1,73 @@
+"""Bandwidths of stacked networks some of which have diverged."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from empirical.mmd_init.uniformity import segment_median
+from theory import mmd
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.mmd_init._samples import Array
+from verify.compare import AgreesTo
+
+KEY = "lee2023unsupervised"
+_INPUTS = 4
+
+
+def _predictions(seed: int, networks: int) -> Array:
+    """Return predictions of networks at four inputs; two have one that diverged."""
+    p = np.random.default_rng([83, seed]).uniform(size=(networks, _INPUTS))
+    p[1, 1], p[2, 3] = -np.inf, np.nan
+    return p
+
+
+def _even(reference: int) -> Array:
+    return (np.arange(reference) + 0.5) / reference
+
+
+def _measure(*, networks: int, reference: int, seed: int) -> list[float]:
+    """Zero stands for no median."""
+    p = torch.from_numpy(_predictions(seed, networks))
+    found: Any = segment_median(p, reference).numpy()
+    return np.where(np.isnan(found), 0.0, found).tolist()
+
+
+def _points(p: Array) -> Array:
+    return np.stack([p, 1.0 - p], axis=-1)
+
+
+def _predict(*, networks: int, reference: int, seed: int) -> list[float]:
+    even = _points(_even(reference))
+    return [
+        mmd.median_bandwidth(_points(p), even) if np.isfinite(p).all() else 0.0
+        for p in _predictions(seed, networks).T
+    ]
+
+
+def _of_the_rest(*, networks: int, reference: int, seed: int) -> list[float]:
+    """Medians of the networks that are left."""
+    even = _points(_even(reference))
+    return [
+        mmd.median_bandwidth(_points(p[np.isfinite(p)]), even)
+        for p in _predictions(seed, networks).T
+    ]
+
+
+MEDIAN = Claim(
+    id="mmd/seg-median",
+    items=("Seg", "C1"),
+    title="The median bandwidth of two classes counts all pairs, of finite networks alone",
+    statement=(
+        r"\gamma = \operatorname{median}\{\sqrt2\,|p_i - p_j|\}_{i<j}"
+        r"\text{ over predictions and an even reference}"
+    ),
+    source=Source(KEY, "Appendix C.1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(networks=(5, 12), reference=(6, 9), seed=(1,)),
+    predict=_predict,
+    measure=_measure,
+    # A difference of two numbers below one, times the root of two.
+    compare=AgreesTo(absolute=1e-15),
+    must_refute=_of_the_rest,
+)

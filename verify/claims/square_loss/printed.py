@@ -1,0 +1,94 @@
+"""The settings of the paper's three experiments, as their captions print them."""
+
+from typing import Any
+
+from empirical.square_loss.experiments import Configuration, Scale, configurations
+from verify.claim import Claim, Evidence, Source, grid
+from verify.compare import Identical
+
+KEY = "poggio2021explicit"
+
+_CAPTIONS = {
+    "bn-decay": {"rate": 0.1, "weight decay": 0.01},
+    "bn-conv": {"rate": 0.01, "weight decay": 0.0},
+    "none": {"rate": 0.1, "weight decay": 0.0},
+}
+"""Of Figures 1, 5 and 9."""
+_NORMS = {"bn-decay": [0.1, 1.0, 5.0], "bn-conv": [0.1, 5.0], "none": [5.0, 15.0, 30.0]}
+"""Of Figures 2, 6 and 10."""
+_ALIKE = {"batch": 128, "momentum": 0.9, "epochs": 1000}
+
+
+def _made(experiment: str, scale: Scale) -> list[Configuration]:
+    every = configurations(scale)
+    # Above the small scale names end with the data, where there are several.
+    return [c for c in every if c.name in (experiment, f"{experiment}-{c.data}")]
+
+
+def _printed(*, experiment: str) -> dict[str, Any]:
+    return {**_ALIKE, **_CAPTIONS[experiment], "norms": _NORMS[experiment]}
+
+
+def _configured(*, experiment: str) -> dict[str, Any]:
+    (found,) = _made(experiment, "paper")
+    return {
+        "batch": found.recipe.batch,
+        "momentum": found.recipe.momentum,
+        "epochs": found.recipe.epochs,
+        "rate": found.recipe.rate,
+        "weight decay": found.recipe.weight_decay,
+        "norms": list(found.scales),
+    }
+
+
+def _of_another(*, experiment: str) -> dict[str, Any]:
+    """The settings of the convolutional experiment, or for that of the first."""
+    other = "bn-decay" if experiment == "bn-conv" else "bn-conv"
+    return _printed(experiment=other)
+
+
+SETTINGS = Claim(
+    id="sl/fig1-settings",
+    items=("Fig1", "Fig5", "Fig9"),
+    title="At the paper's scale, experiments have the settings that their captions print",
+    statement=r"\text{rate, momentum, decay, batch, epochs and initial norms}",
+    source=Source(KEY, "Captions of Figures 1, 2, 5, 6, 9 and 10"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(experiment=tuple(_CAPTIONS)),
+    predict=_printed,
+    measure=_configured,
+    compare=Identical(),
+    must_refute=_of_another,
+)
+
+
+def _printed_ends(*, experiment: str, scale: Scale) -> list[float]:
+    del scale
+    norms = _NORMS[experiment]
+    return [norms[0], norms[-1]]
+
+
+def _configured_ends(*, experiment: str, scale: Scale) -> list[float]:
+    (found,) = {(min(c.scales), max(c.scales)) for c in _made(experiment, scale)}
+    return list(found)
+
+
+def _plain_ends(*, experiment: str, scale: Scale) -> list[float]:
+    """Those of networks without normalisation."""
+    del experiment
+    return _printed_ends(experiment="none", scale=scale)
+
+
+NORMS = Claim(
+    id="sl/fig2-norms",
+    items=("Fig2", "Fig6"),
+    title="At every scale, normalised networks start as small and as large as printed",
+    statement=r"0.1 \le \lVert W_k \rVert_F \le 5",
+    source=Source(KEY, "Captions of Figures 2 and 6"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(experiment=("bn-decay", "bn-conv"), scale=("small", "full", "paper")),
+    predict=_printed_ends,
+    measure=_configured_ends,
+    compare=Identical(),
+    must_refute=_plain_ends,
+)
