@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -185,7 +186,7 @@ def finetuning() -> Rows:
         for n in script.NUMBERS:
             found = script.best(script.subject(size, n).rivals(), turns=3)
             ratios = (found[way] / found["stacked"] for way in ("looped", "usual"))
-            name = size.replace("x3", "-" + size.split("-")[1].removesuffix("x3"))
+            name = re.sub(r"(\d+)x3", r"\1-\1-\1", size)
             rows.append([name, str(n), *(f"{ratio:.1f}" for ratio in ratios)])
     return rows
 

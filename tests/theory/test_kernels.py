@@ -742,3 +742,53 @@ def test_oscillations_beyond_the_order_of_a_series_are_seen() -> None:
         near, far = (np.exp(-0.5 * q * (square + v * rho * both)) for v in (-2.0, 2.0))
         true = 1.0 + c * (e[:, None] + e) + 0.5 * c * c * (near + far)
         assert np.abs(build(False)[0](t) - true).max() < 1e-13 * (1.0 + c * c)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hard_tanh",
+        "hard_sigmoid",
+        "erf",
+    ],
+)
+@pytest.mark.parametrize("size", [1e100, 1e20, 1e10])
+def test_bounded_functions_of_very_long_inputs_are_steps(
+    name: str, size: float
+) -> None:
+    # With limits a and b at both ends: P(same sign) (a^2 + b^2) / 2 + P(other sign) a b.
+    x = np.array([[1.0, 0.0], [1.5, 0.5], [-0.3, 2.0], [1.0, 1e-3]])
+    activation = act.CATALOGUE[name]
+    high, low = activation(np.array([1e12, -1e12]))
+    across = np.outer(x[:, 0], x[:, 1]) - np.outer(x[:, 1], x[:, 0])
+    angle = np.arctan2(np.abs(across), x @ x.T)
+    same = 1.0 - angle / np.pi
+    steps = same * 0.5 * (high**2 + low**2) + (1.0 - same) * high * low
+    k, t = kernels.nngp_ntk(size * x, activation, 1)
+    # A kink at 1 is of an angle 1e-10 from the step.
+    np.testing.assert_allclose(k, steps, rtol=0.0, atol=1e-9 if size < 1e12 else 1e-12)
+    assert np.isfinite(t).all()
+
+
+@pytest.mark.parametrize("size", [10.0, 1e3, 1e4, 1e6, 1e8])
+def test_kinks_of_long_inputs_keep_their_digits(size: float) -> None:
+    # E f(a X) g(X), g the mean of f(b Y) given X, a clipped Gaussian's.
+    x = np.array([[1.0, 0.0], [1.5, 0.5]])
+    with mpmath.workdps(30):
+        a, b = mpmath.mpf(size), mpmath.mpf(size) * mpmath.sqrt(2.5)
+        rho = 1.5 / mpmath.sqrt(2.5)
+        rest = b * mpmath.sqrt(1 - rho**2)
+
+        def given(m):
+            low, high = (-1 - m) / rest, (1 - m) / rest
+            inside = mpmath.ncdf(high) - mpmath.ncdf(low)
+            ends = mpmath.ncdf(-high) - mpmath.ncdf(low)
+            return ends + m * inside + rest * (mpmath.npdf(low) - mpmath.npdf(high))
+
+        # Both factors are odd.
+        cuts = sorted({0, *(t / a for t in (1, 2, 4)), 0.25, 1, 3, 6, 12})
+        exact = 2 * mpmath.quad(
+            lambda v: min(1, a * v) * given(b * rho * v) * mpmath.npdf(v), cuts
+        )
+    k = kernels.nngp(size * x, act.hard_tanh, 1)
+    assert k[0, 1] == pytest.approx(float(exact), rel=3e-14)

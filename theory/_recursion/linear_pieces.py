@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import erf
 
 from theory import gaussian
 from theory._recursion import orthants
@@ -34,6 +35,9 @@ takes several times as many nodes."""
 NEAR = 0.25
 """Distances from rho = 1 that leave most of the integral over [0, 1]."""
 
+LASTS = 0.01
+"""Share of S at the end that is left at the angle, where differences from there will do."""
+
 SMALLEST = 1e-16
 """Angles below which nothing is gained."""
 
@@ -45,11 +49,13 @@ def density(
 
     `sign` is -1 where that is rho = -1.
     """
-    out = np.zeros_like(t)
+    out, less = np.zeros_like(t), np.zeros_like(t)
+    largest = np.zeros_like(t)
     with np.errstate(divide="ignore"):
         sine = 1.0 / np.sin(t)
     cosine = np.square(1.0 / np.cos(0.5 * t))
     kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
+    balanced = _balanced(activation)
     for c, a in kinks:
         for d, b in kinks:
             near, far = c / r, sign * d / other
@@ -59,8 +65,29 @@ def density(
                 each = np.square(np.where(near == far, 0.0, (near - far) * sine))
             each += (near * far) * cosine
             each *= -0.5
+            if balanced:
+                less += (a * b) * np.expm1(each)
+                np.minimum(largest, each, out=largest)
             out += (a * b) * np.exp(each, out=each)
+    if balanced:
+        # Of long arguments the densities at all kinks are nearly the same.
+        out = np.where(largest > -1.0, less, out)
     return out / (2.0 * np.pi)
+
+
+def _balanced(activation: PiecewisePolynomial) -> bool:
+    """Whether slopes to both ends are the same, as those of bounded functions are."""
+    jumps = activation.jumps
+    return abs(math.fsum(jumps)) <= 1e-14 * math.fsum(map(abs, jumps))
+
+
+def _tail(activation: PiecewisePolynomial, x: Array) -> Array:
+    """Return P(Z > x), or what it is more than 1/2 where that makes no difference.
+
+    Jumps that add up to zero lose a half of each; kinks of long arguments, near zero,
+    then keep their digits.
+    """
+    return -0.5 * erf(x / math.sqrt(2.0)) if _balanced(activation) else gaussian.cdf(-x)
 
 
 def slope_at(activation: PiecewisePolynomial, r: Array, other: Array) -> Array:
@@ -69,9 +96,9 @@ def slope_at(activation: PiecewisePolynomial, r: Array, other: Array) -> Array:
     total = np.full(np.shape(r), low * low)
     kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
     for c, a in kinks:
-        total += low * a * (gaussian.cdf(-c / r) + gaussian.cdf(-c / other))
+        total += low * a * (_tail(activation, c / r) + _tail(activation, c / other))
         for d, b in kinks:
-            total += a * b * gaussian.cdf(-np.maximum(c / r, d / other))
+            total += a * b * _tail(activation, np.maximum(c / r, d / other))
     return total
 
 
@@ -80,7 +107,7 @@ def mean_slope(activation: PiecewisePolynomial, r: Array) -> Array:
     low = activation._far_left
     out = np.full(np.shape(r), low)
     for c, a in zip(activation.kinks, activation.jumps, strict=True):
-        out += a * gaussian.cdf(-c / r)
+        out += a * _tail(activation, c / r)
     return out
 
 
@@ -143,11 +170,12 @@ def _together(
     """Return what `angle_integrals` does, all by panels of so many octaves."""
     sign = np.where(rho < 0.0, -1.0, 1.0)
     t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-    lost, lost_slope = _from_end(activation, r, other, t, sign, octaves)
+    lost, held, lost_slope = _from_end(activation, r, other, t, sign, octaves)
     end = slope_at(activation, r, other)
     slope, whole = end - lost_slope, d * end - lost
     pairs, which = np.unique(r + 1j * other, return_inverse=True)
-    if SEVERAL * len(pairs) < len(r) and rho.min() > 0.0 and d.max() < NEAR:
+    lasts = bool((np.abs(slope) > LASTS * np.abs(end)).all())
+    if lasts and SEVERAL * len(pairs) < len(r) and rho.min() > 0.0 and d.max() < NEAR:
         # Many angles of a few pairs of lengths: from the integral over all of [0, 1].
         r, other = pairs.real, pairs.imag
         first = mean_slope(activation, r) * mean_slope(activation, other)
@@ -157,7 +185,11 @@ def _together(
     first = mean_slope(activation, r) * mean_slope(activation, other)
     gained, gained_slope = from_right_angle(activation, r, other, t, sign)
     mean = rho * first + gained
-    return mean, whole, np.where(rho < 0.0, first + gained_slope, slope)
+    # Where slopes meet at the end alone, little of it is left: from the right angle.
+    far = first + gained_slope
+    better = (rho < 0.0) | (np.abs(far) < 0.5 * np.abs(end))
+    slope = np.where(better, far, slope)
+    return mean, np.where(better, d * slope + held, whole), slope
 
 
 def _from_end(
@@ -167,20 +199,24 @@ def _from_end(
     t: Array,
     sign: Array,
     octaves: int,
-) -> tuple[Array, Array]:
-    """Return what distance and slope lose from the nearer end to angles t (m,)."""
+) -> tuple[Array, Array, Array]:
+    """Return what distance and slope lose from the nearer end to angles t (m,).
+
+    Between them what the distance is more than it would be with the slope there.
+    """
     shares, weights = gaussian.composite(
         np.append(0.0, 2.0 ** np.arange(-octaves, 1.0)), NODES
     )
-    lost, lost_slope = np.empty_like(t), np.empty_like(t)
+    lost, held, lost_slope = np.empty((3, len(t)))
     for at in _blocks(t, len(shares)):
         u = shares[:, None] * t[at]
         each = density(activation, r[at], other[at], u, sign[at])
         each *= weights[:, None] * t[at]
         lost_slope[at] = each.sum(axis=0)
+        held[at] = 2.0 * (each * np.square(np.sin(0.5 * u))).sum(axis=0)
         each *= np.sin(0.5 * (t[at] + u)) * np.sin(0.5 * (t[at] - u))
         lost[at] = 2.0 * each.sum(axis=0)
-    return lost, lost_slope
+    return lost, held, lost_slope
 
 
 def from_right_angle(

@@ -33,7 +33,7 @@ class Noisy:
         """Add the noise to arguments of lengths r and o; `sine` is sin^2 t."""
         p, q = 1.0 / (1.0 + factor * r * r), 1.0 / (1.0 + factor * other * other)
         # a^2 = factor r^2 p, without the cancellation of 1 - p.
-        both = (factor * r * other) * np.sqrt(p * q)
+        both = (factor * r * other) * (np.sqrt(p) * np.sqrt(q))
         # 1 - z^2 = p + q (1 - p) + a^2 b^2 sin^2 t, of positive terms.
         cosine = np.sqrt((p + q * (1.0 - p)) + np.square(both) * sine)
         return cls(both * rho, cosine, both, (p, q))
@@ -65,7 +65,7 @@ class ErrorFunction:
     def slope(self) -> Array:
         """Return E s'(u) s'(v)."""
         p, q = self.noisy.shares
-        return ((4.0 / math.pi) * np.sqrt(p * q)) / self.noisy.cosine
+        return ((4.0 / math.pi) * (np.sqrt(p) * np.sqrt(q))) / self.noisy.cosine
 
 
 @dataclass(frozen=True, eq=False)
