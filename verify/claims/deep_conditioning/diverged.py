@@ -44,6 +44,7 @@ def _by_the_trace(*, seed: int) -> list[float]:
 CONDITIONS = Claim(
     id="dc/sec7-conditions",
     items=("Sec11",),
+    uses=("dc/sec7-steps",),
     title="Condition numbers of measured kernels, none of networks that diverged",
     statement=r"\log_{10} \frac{\lambda_1}{\lambda_n}",
     source=Source(_KEY, "Section 7"),

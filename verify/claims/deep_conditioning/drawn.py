@@ -172,6 +172,7 @@ def _wrong_labels() -> dict[str, list[str]]:
 LABELS = Claim(
     id="dc/defC.1-labels",
     items=("DefC.1", "D.0"),
+    uses=("dc/defC.1-drawn", "dc/D.0-edge"),
     title="Drawn depth maps double the depth, and an edge of chaos is named once",
     statement=r"L = 1, 2, 4, \ldots, 32",
     source=Source(KEY, "Definition C.1"),

@@ -60,6 +60,7 @@ def _cut_norm(*, rate: float, one_sided: bool) -> float:
 NORM = Claim(
     id="dc/eq2-norm",
     items=("Eq2", "DefC.1"),
+    uses=("dc/eq2",),
     title="Functions without a second moment are refused, on whichever side they grow",
     statement=r"\mathbb{E}\, e^{2 c Z^2} = (1 - 4 c)^{-1/2} \text{ for } c < \tfrac14,"
     r" \quad \infty \text{ for } c \ge \tfrac14",
@@ -117,6 +118,7 @@ def _first_order(*, activation: str, var: float, order: int) -> float:
 HIGH = Claim(
     id="dc/defC.1-high-order",
     items=("DefC.1",),
+    uses=("dc/tab2-coefficients",),
     title="Hermite coefficients far below the largest keep their digits",
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
     r" 10^{-42} < |a_k| < 10^{-4}",
@@ -159,6 +161,7 @@ def _next_power(*, order: int) -> Array:
 POWER = Claim(
     id="dc/defC.1-powers",
     items=("DefC.1",),
+    uses=("dc/defC.1-callable",),
     title="The dual of a Hermite polynomial given as a callable is a power",
     statement=r"\sigma = h_k \implies \hat\sigma(\rho) = \rho^k",
     source=Source(KEY, "Definition C.1"),

@@ -497,6 +497,7 @@ def _as_long_as_one(*, squares: list[float], turn: float) -> list[Any]:
 THRESHOLD = Claim(
     id="dc/eq1-threshold",
     items=("Eq1", "D.0"),
+    uses=("dc/defC.1-unequal",),
     title="The kernel of threshold units, of two inputs of unequal lengths",
     statement=r"K_{ij} = P(u > \tfrac12, v > \tfrac12)",
     source=Source(KEY, "Equation 1 and Appendix D"),

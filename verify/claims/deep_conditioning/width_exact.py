@@ -62,6 +62,7 @@ def _alike(*, slope: str, depth: int, rho: str) -> float:
 LINEAR = Claim(
     id="dc/eq7-linear",
     items=("Eq7", "E13"),
+    uses=("dc/eq7-fluctuations",),
     title="Deep linear networks: the variance of the tangent kernel in closed form",
     statement=r"m\,\mathrm{Var}\,\Theta^{(m)} = c^{4L}\,\frac{L (L+1) (2L+1)}{6}"
     r" (1 + 3\rho^2) + O(1/m)",
@@ -193,6 +194,7 @@ def _apart(*, square: str, rho: str) -> float:
 QUADRATIC = Claim(
     id="dc/eq7-quadratic",
     items=("Eq7", "LemC.4"),
+    uses=("dc/eq7-bias",),
     title="Quadratic activations: the mean tangent kernel to order 1/width, exactly",
     statement=r"\lim_{m \to \infty} m\,(\mathbb{E}\,\Theta^{(m)} - \Theta) = \tfrac12\,"
     r" P''(\mathbb{E}\,G) : \mathrm{Cov}(G) + \rho\, \mathbb{E}\left[\sigma'\sigma'\,"

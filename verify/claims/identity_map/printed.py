@@ -35,6 +35,7 @@ def _hidden(*, network: str) -> list[int]:
 DEPTHS = Claim(
     id="id/tab1-depths",
     items=("Tab1", "Fig3"),
+    uses=("id/tab1",),
     title="At the paper's scale, a network is trained of every depth that it lists",
     statement=r"\text{layers of Table 1}",
     source=Source(KEY, "Table 1"),
@@ -68,6 +69,7 @@ def _grey(*, figure: int) -> list[int]:
 SHAPES = Claim(
     id="id/Fig42-shapes",
     items=("Fig42", "Fig43", "Fig3"),
+    uses=("id/Fig42-pictures",),
     title="At the paper's scale, networks take whole images of MNIST and of CIFAR-10",
     statement=r"1 \times 28 \times 28 \text{ and } 3 \times 32 \times 32",
     source=Source(KEY, "Appendices A and O"),
@@ -97,6 +99,7 @@ def _one_twice(*, scale: Scale) -> list[int]:
 STARTS = Claim(
     id="id/Fig36-starts",
     items=("Fig36",),
+    uses=("id/Fig31-starts",),
     title="At every scale, the networks of an experiment start from different weights",
     statement=r"s_i \ne s_j \text{ for } i \ne j",
     source=Source(KEY, "Appendix K", Reading.OURS),

@@ -57,6 +57,7 @@ def _of_the_rest(*, networks: int, reference: int, seed: int) -> list[float]:
 MEDIAN = Claim(
     id="mmd/seg-median",
     items=("Seg", "C1"),
+    uses=("mmd/seg",),
     title="The median bandwidth of two classes counts all pairs, of finite networks alone",
     statement=(
         r"\gamma = \operatorname{median}\{\sqrt2\,|p_i - p_j|\}_{i<j}"

@@ -50,6 +50,7 @@ def _of_another(*, experiment: str) -> dict[str, Any]:
 SETTINGS = Claim(
     id="sl/fig1-settings",
     items=("Fig1", "Fig5", "Fig9"),
+    uses=("sl/expA-examples",),
     title="At the paper's scale, experiments have the settings that their captions print",
     statement=r"\text{rate, momentum, decay, batch, epochs and initial norms}",
     source=Source(KEY, "Captions of Figures 1, 2, 5, 6, 9 and 10"),
@@ -82,6 +83,7 @@ def _plain_ends(*, experiment: str, scale: Scale) -> list[float]:
 NORMS = Claim(
     id="sl/fig2-norms",
     items=("Fig2", "Fig6"),
+    uses=("sl/init",),
     title="At every scale, normalised networks start as small and as large as printed",
     statement=r"0.1 \le \lVert W_k \rVert_F \le 5",
     source=Source(KEY, "Captions of Figures 2 and 6"),

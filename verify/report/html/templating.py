@@ -18,7 +18,7 @@ from verify.report.html import markup
 from verify.report.rows import Row
 from verify.report.text import explain
 
-SHOWN_CASES = 2
+SHOWN_CASES = 3
 """So many cases of a claim are shown, the worst; its record has the others."""
 
 COLOURS: Mapping[str, str] = {
