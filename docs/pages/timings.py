@@ -199,7 +199,7 @@ def workers() -> Rows:
     alone = 0.0
     for count in (1, 2, 4):
         with tempfile.TemporaryDirectory() as folder:
-            before, start = os.times(), time.perf_counter()
+            before, start = _spent(), time.perf_counter()
             subprocess.run(
                 [*command, str(count), "--out", folder],
                 check=True,
@@ -208,9 +208,7 @@ def workers() -> Rows:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            wall, after = time.perf_counter() - start, os.times()
-        spent = after.children_user + after.children_system
-        spent -= before.children_user + before.children_system
+            wall, spent = time.perf_counter() - start, _spent() - before
         alone = alone or wall
         rows.append([str(count), f"{wall:.0f}", f"{spent:.0f}", f"{alone / wall:.1f}"])
     return rows
@@ -229,17 +227,21 @@ def extras() -> Rows:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([sys.executable, "-m", "venv", folder], check=True)
             (home,) = Path(folder).glob("lib/python*/site-packages")
-            empty, before = _size(home), os.times()
+            empty, before = _size(home), _spent()
             wanted = f".[{extra}]" if extra else "."
             command = [f"{folder}/bin/python", "-m", "pip", "install", "-q"]
             command += ["-c", "constraints.txt", wanted]
             subprocess.run(command, check=True, cwd=ROOT)
-            after = os.times()
-            spent = after.children_user + after.children_system
-            spent -= before.children_user + before.children_system
+            spent = _spent() - before
             size = (_size(home) - empty) / 1e6
             rows.append([f"`{wanted}`", words, f"{size:,.0f}", f"{spent:.0f}"])
     return rows
+
+
+def _spent() -> float:
+    """Return the processor's seconds of all programs that were run and have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _size(folder: Path) -> int:
