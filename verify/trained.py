@@ -59,12 +59,12 @@ class Run:
         Of the paper's scale one from a CPU will do, but here none is trained on it.
         """
         study = self.trainer.study
-        configuration = self.configuration(here)
+        own = study.identity(self.configuration(here), self.setting)
         code = study.code if self.scale == "small" else None
         record = RunRecord.read(self.path(here))
-        for setting in {self.setting, Setting(device="cpu")}:
-            own = study.identity(configuration, setting)
-            if record is not None and record.stands_for(own, code=code):
+        for device in {own["device"], "cpu"}:
+            there = own | {"device": device}
+            if record is not None and record.stands_for(there, code=code):
                 return record
         if self.setting.device == "cuda" and not _gpu():
             return (
