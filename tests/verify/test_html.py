@@ -256,7 +256,7 @@ def test_a_section_says_what_was_found_and_how_to_refute_it(page: str) -> None:
         '<span class="verdict holds">holds</span>',
     ):
         assert words in section
-    assert '<a class="ref holds" href="#dc-eq1"' in _section(page, "dc-eq2")
+    assert '<dd class="refs"><a href="#dc-eq1"' in _section(page, "dc-eq2")
 
 
 def test_what_is_false_as_printed_is_shown_on_top(page: str) -> None:
@@ -283,7 +283,7 @@ def test_no_path_of_the_machine_is_shown(page: str) -> None:
 
 def test_coverage_shows_items_without_a_claim(page: str) -> None:
     coverage = page.split('<section id="coverage">')[1].split("</section>")[0]
-    assert '<li class="item missing"><b>AsmA</b> —<' in coverage
+    assert '<li class="missing"><b>AsmA</b> —<' in coverage
     # Of the first section's items the claims cover two: equations 1 and 2.
     count = len(PAPERS[0].sections[0][1])
     assert f'<td class="n">2/{count}<' in coverage

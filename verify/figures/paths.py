@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 Point = tuple[float, float]
 
-NEAR = 0.25
+NEAR = 0.4
 """Points of a line closer than this to the line without them are left out, in points."""
 SMALL = 25.0
 """Paths of less extent keep hundredths: markers, of a few points each."""

@@ -77,7 +77,7 @@ def formula(latex: str) -> Markup:
         rendered = ET.tostring(element, encoding="unicode").replace(" />", "/>")
         # The same to the eye: brackets that keep their size.
         rendered = re.sub(
-            r'<mo stretchy="false">([()[\]{}|])</mo>', r"<mi>\1</mi>", rendered
+            r'<mo stretchy="false">([()[\]{}|‖])</mo>', r"<mi>\1</mi>", rendered
         )
     except Exception as error:  # the converter raises many kinds, and none is ours
         return Markup(
