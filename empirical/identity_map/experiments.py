@@ -148,6 +148,9 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
 
 _SEEN = ("curve", "heatmap", "predictions")
 
+_FEW = 3
+"""Seeds of the networks that take longest."""
+
 
 def _cnn(s: Sizes, layers: int, **changes: Any) -> Copier:
     given: dict[str, Any] = {"shape": s.shape(), "width": s.channels} | changes
@@ -160,12 +163,12 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     With biases they are trained as they are; without, gradients are rescaled until the
     loss falls: a deep network puts out nothing at first, and would do so for ever.
     """
-    plainly = replace(s.curve, rescale=False)
-    slow = s.slow or s.curve.steps
+    plainly = replace(s.recipe, rescale=False)
+    slow = s.slow or s.recipe.steps
     arms = (
-        ("cnn", s.depths, False, s.curve),
+        ("cnn", s.depths, False, s.recipe),
         ("biased", s.biased, True, plainly),
-        ("rescaled", s.rescaled, True, s.curve),
+        ("rescaled", s.rescaled, True, s.recipe),
     )
     made: list[Configuration] = []
     for kind, depths, bias, recipe in arms:
@@ -183,7 +186,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
                     recipe=replace(recipe, steps=slow)
                     if bias and layers > 10
                     else recipe,
-                    seeds=s.starts if layers in s.detailed else s.curve_seeds,
+                    seeds=s.starts if layers in s.detailed else s.seeds,
                     measurements=wanted,
                 )
             )
@@ -256,7 +259,7 @@ def _many_examples(s: Sizes) -> list[Configuration]:
             # A signal that does not shrink: minibatches leave no plateau quickly.
             schemes=("kaiming-normal",),
             examples=s.examples,
-            seeds=s.seeds,
+            seeds=s.seeds[:_FEW],
             measurements=_SEEN,
         )
         for name, network in networks.items()
@@ -295,11 +298,11 @@ def _shapes(s: Sizes) -> list[Configuration]:
 
 
 def _seeds(network: Copier, s: Sizes) -> tuple[int, ...]:
-    """Return three seeds for the largest networks, more for those that differ most."""
+    """Return few seeds for the largest networks, more for those that differ most."""
     kernel = network.kernel if isinstance(network, Convolutional) else 1
     if kernel > 15 or max(network.units) >= 128:
-        return s.seeds
-    return s.starts if network.layers > 8 else s.shape_seeds
+        return s.seeds[:_FEW]
+    return s.starts if network.layers > 8 else s.seeds
 
 
 def _procedures(s: Sizes) -> list[Configuration]:

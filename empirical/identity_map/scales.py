@@ -25,8 +25,7 @@ class Sizes:
     """Sizes of the figures' experiments at a scale.
 
     Networks that are looked into, `detailed` ones and fully connected, have the seeds
-    `starts`, others `seeds`; other depths of the depth curves `curve_seeds`; other image
-    sizes, kernels and channels `shape_seeds` unless they are large; sets of images
+    `starts`, others `seeds`, large ones the first three of them; sets of images have
     `set_seeds`, and convolutional networks of colour images `colour_seeds`. With biases
     more than ten layers take `slow` updates.
     """
@@ -37,10 +36,7 @@ class Sizes:
     many: Recipe
     examples: int
     seeds: tuple[int, ...]
-    curve: Recipe
     starts: tuple[int, ...]
-    curve_seeds: tuple[int, ...]
-    shape_seeds: tuple[int, ...]
     set_seeds: tuple[int, ...]
     colour_seeds: tuple[int, ...]
     depths: tuple[int, ...]
@@ -89,10 +85,7 @@ _SMALL = Sizes(
     many=Recipe(optimiser="adam", rate=0.001, steps=400, batch=16, schedule=(0.6, 0.8)),
     examples=2000,
     seeds=(0, 1, 2),
-    curve=SHORT,
     starts=(10, 11, 12, 13, 14),
-    curve_seeds=(0, 1, 2),
-    shape_seeds=(0, 1, 2),
     set_seeds=(0,),
     colour_seeds=(0, 1),
     depths=(1, 3, 5, 8, 12, 20),
@@ -134,11 +127,9 @@ _FULL = replace(
     printed=Recipe(steps=800, release=0.95, limit=400),
     many=replace(_SMALL.many, steps=1000),
     examples=4000,
-    curve=replace(SHORT, steps=2000, floor=1e-9, patience=200),
     slow=5000,
+    seeds=(0, 1, 2, 3, 4),
     starts=(0, 1, 2, 3, 4),
-    curve_seeds=(0, 1, 2, 3, 4),
-    shape_seeds=(0, 1, 2, 3, 4),
     set_seeds=(0, 1, 2, 3, 4),
     colour_seeds=(0, 1, 2, 3, 4),
     depths=(1, 3, 5, 7, 10, 13, 20),
@@ -171,10 +162,8 @@ _LONG = Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500)
 _PAPER = replace(
     _FULL,
     recipe=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
-    curve=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
+    seeds=(0, 1, 2),
     starts=(0, 1, 2),
-    curve_seeds=(0, 1, 2),
-    shape_seeds=(0, 1, 2),
     set_seeds=(0,),
     colour_seeds=(0, 1),
     printed=replace(_LONG, release=0.95, limit=100_000),
