@@ -4,6 +4,7 @@ A configuration is one network, recipe and set of measurements. Its groups (trai
 images, initialisations, learning rates) times its seeds train as one batch.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -382,7 +383,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
         for layers in s.colour_depths
     } | {
         f"colour-fcn-{layers}": copier(
-            "fcn", shape=s.shape(3), layers=layers, width=3 * s.fcn_widths[0]
+            "fcn", shape=s.shape(3), layers=layers, width=math.prod(s.shape(3))
         )
         for layers in s.colour_fcn
     }
