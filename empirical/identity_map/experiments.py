@@ -143,6 +143,7 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
         *_shapes(s),
         *_procedures(s),
         *_other_images(s),
+        *_remarks(s),
     )
     return tuple(replace(c, settings={**s.settings, **c.settings}) for c in made)
 
@@ -329,8 +330,8 @@ def _procedures(s: Sizes) -> list[Configuration]:
                 network=_cnn(s, layers),
                 recipe=s.recipe,
                 schemes=initial.SCHEMES,
-                seeds=s.seeds[:1],
-                measurements=(*_SEEN, "signal"),
+                seeds=s.varied_seeds,
+                measurements=(*_SEEN, "signal", "points"),
             )
         )
         for optimiser in ("sgd", "adagrad", "rmsprop", "adam", "adamax"):
@@ -342,8 +343,8 @@ def _procedures(s: Sizes) -> list[Configuration]:
                     network=_cnn(s, layers),
                     recipe=replace(s.recipe, optimiser=optimiser, rate=None),
                     rates=rates,
-                    seeds=s.seeds[:1],
-                    measurements=_SEEN,
+                    seeds=s.varied_seeds,
+                    measurements=(*_SEEN, "points"),
                 )
             )
     return made
@@ -370,7 +371,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
             network=_cnn(s, layers),
             recipe=s.recipe,
             labels=(labels,),
-            seeds=s.set_seeds,
+            seeds=s.varied_seeds,
             measurements=_SEEN,
         )
         for labels in ((7, 3), (7, 3, 1))
@@ -399,5 +400,52 @@ def _other_images(s: Sizes) -> list[Configuration]:
             measurements=_SEEN,
         )
         for name, network in networks.items()
+    ]
+    return made
+
+
+_MIDDLE = (3, 7, 10, 13)
+"""Layers of networks that may show edges, and of shallower ones."""
+
+
+def _remarks(s: Sizes) -> list[Configuration]:
+    """What the text says beside the figures: edges, bottom layers, nothing clipped."""
+    if not s.fresh:
+        return []
+    plainly, five = replace(s.recipe, rescale=False), s.fresh[: len(s.fresh) // 2]
+    slow = replace(plainly, steps=s.slow or s.recipe.steps)
+    made = [
+        Configuration(
+            name=f"edges-depth-{layers}",
+            figures=(3,),
+            network=_cnn(s, layers, bias=True),
+            recipe=slow if layers > 10 else plainly,
+            seeds=five,
+            measurements=("curve", "edges"),
+        )
+        for layers in _MIDDLE
+    ]
+    made.append(
+        Configuration(
+            name="bottom-depth-20",
+            figures=(5,),
+            network=_cnn(s, 20, bias=True),
+            recipe=slow,
+            seeds=s.fresh,
+            measurements=("curve", "layer-error"),
+        )
+    )
+    made += [
+        Configuration(
+            name=f"unclipped-fcn-{scheme}",
+            figures=(19,),
+            # Eleven hidden layers.
+            network=copier("fcn", shape=s.shape(), layers=12, width=s.fcn_widths[0]),
+            recipe=replace(plainly, clip=None, limit=4000, retries=0),
+            schemes=(scheme,),
+            seeds=five,
+            measurements=("curve", "change"),
+        )
+        for scheme in ("framework", "default-sqrt")
     ]
     return made

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from empirical.data import Dataset, load
 from empirical.identity_map.images import place, resize, standardised
+from empirical.identity_map.measures.edges import edge_share, sobel
 from empirical.identity_map.measures.layers import (
     layer_errors,
     picture,
@@ -50,7 +51,7 @@ correlations, and digits as they are."""
 def _probes(subject: Subject) -> dict[str, Any]:
     s, image = subject.settings, subject.training[0]
     _, digits = _digits(subject)
-    images = _examples(subject, digits.head(s.digits))[0]
+    images = _test_digits(subject)
 
     def means(params: Params) -> tuple[Tensor, Tensor]:
         """Correlations to identity and constant, (replicates, kinds)."""
@@ -297,6 +298,47 @@ def _predictions(subject: Subject) -> dict[str, Any]:
     }
 
 
+SAMPLED = ("digits", "gaussian")
+"""Test images of "points": digits as they are, probes of Gaussian pixels."""
+
+
+def _points(subject: Subject) -> dict[str, Any]:
+    s = subject.settings
+    images = (_test_digits(subject), subject.drawn("gaussian"))
+    found: list[Tensor] = []
+    for kind, tests in zip(SAMPLED, images, strict=True):
+        outputs = subject.apply(tests).flatten(1)
+        order = torch.randperm(
+            outputs.shape[1], generator=torch_generator(subject.seed, "points", kind)
+        )
+        found.append(outputs[:, order[: s.points].to(outputs.device)])
+    return {
+        "kinds": list(SAMPLED),
+        "outputs": [pixels(each) for each in torch.stack(found, dim=1)],
+    }
+
+
+def _edges(subject: Subject) -> dict[str, Any]:
+    images, constant = _test_digits(subject), subject.training[0]
+    edges, outputs = sobel(images), subject.apply(images)
+
+    def share(seen: Tensor, pictures: Tensor) -> Tensor:
+        return edge_share(seen, images, constant, pictures).nanmean(dim=1)
+
+    return {
+        "own": plain(share(outputs, edges)),
+        # As smooth and as large, but of the digit before.
+        "other": plain(share(outputs, edges.roll(1, dims=0))),
+        "untrained": plain(share(subject.apply(images, subject.initial), edges)),
+        "detector": float(share(edges[None], edges)),
+    }
+
+
+def _test_digits(subject: Subject) -> Tensor:
+    _, digits = _digits(subject)
+    return _examples(subject, digits.head(subject.settings.digits))[0]
+
+
 def _cover(subject: Subject) -> dict[str, Any]:
     _, height, width = subject.network.input_shape
     return {
@@ -317,6 +359,8 @@ MEASUREMENTS: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
     "predictions": _predictions,
     "cover": _cover,
     "probes": _probes,
+    "points": _points,
+    "edges": _edges,
 }
 """What `measure` knows, by name."""
 
