@@ -409,7 +409,7 @@ _MIDDLE = (3, 7, 10, 13)
 
 
 def _remarks(s: Sizes) -> list[Configuration]:
-    """What the text says beside the figures: edges, bottom layers, nothing clipped."""
+    """Networks of remarks in the text: edges, bottom layers, nothing clipped."""
     if not s.fresh:
         return []
     plainly, five = replace(s.recipe, rescale=False), s.fresh[: len(s.fresh) // 2]

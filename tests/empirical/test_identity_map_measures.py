@@ -755,4 +755,3 @@ class TestEdges:
         images = resize(digits, (10, 10))
         want = sorted(float(f"{v:.4g}") for v in images.flatten().tolist())
         assert sorted(kinds[0]) == pytest.approx(want, rel=1e-3, abs=1e-9)
-

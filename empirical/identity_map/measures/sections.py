@@ -305,13 +305,13 @@ SAMPLED = ("digits", "gaussian")
 def _points(subject: Subject) -> dict[str, Any]:
     s = subject.settings
     images = (_test_digits(subject), subject.drawn("gaussian"))
+    outputs = [subject.apply(tests).flatten(1) for tests in images]
+    count = min(s.points, *(each.shape[1] for each in outputs))
     found: list[Tensor] = []
-    for kind, tests in zip(SAMPLED, images, strict=True):
-        outputs = subject.apply(tests).flatten(1)
-        order = torch.randperm(
-            outputs.shape[1], generator=torch_generator(subject.seed, "points", kind)
-        )
-        found.append(outputs[:, order[: s.points].to(outputs.device)])
+    for kind, each in zip(SAMPLED, outputs, strict=True):
+        generator = torch_generator(subject.seed, "points", kind)
+        order = torch.randperm(each.shape[1], generator=generator)[:count]
+        found.append(each[:, order.to(each.device)])
     return {
         "kinds": list(SAMPLED),
         "outputs": [pixels(each) for each in torch.stack(found, dim=1)],

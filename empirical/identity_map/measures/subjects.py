@@ -53,7 +53,7 @@ class Settings:
     digits : int
         Test digits of "probes", "points" and "edges".
     points : int
-        Pixels of outputs that "points" keeps, of each kind of test images.
+        Pixels of outputs that "points" keeps of each kind of test images, at most.
     examples : pair of int or None
         Training and test digits of "layer-error"; all when None.
     """
