@@ -68,11 +68,14 @@ IDENTITY_MAP = {
     ),
     "id/Fig1": "many digits: cosine with the input on patterns, CNN less FCN",
     "id/Fig31": "distance of networks of two starts less that of two seeds",
-    "id/Fig31-kaiming": (
-        "artefacts, Kaiming less the default: the framework's; the printed variance; that"
-        " as a deviation"
+    "id/Fig31-kaiming": "artefacts, Kaiming's start less the framework's",
+    "id/Fig31-kaiming-printed": (
+        "the same, less the printed default's: as a variance; as a deviation"
     ),
-    "id/Fig31-xavier": "the same, Xavier less the default",
+    "id/Fig31-xavier": "artefacts, Xavier's start less the framework's",
+    "id/Fig31-xavier-printed": (
+        "the same, less the printed default's: as a variance; as a deviation"
+    ),
     "id/Fig32": "distance of networks of two optimisers less that of two seeds",
     "id/Fig37": "ten digits: cosine with the training image, 5 layers less 1",
     "id/Fig38": "two images: share of their mixtures in the output, 14 layers less 5",
