@@ -16,6 +16,7 @@ from empirical.identity_map.measures.layers import (
     picture,
     signal_sizes,
 )
+from empirical.identity_map.measures.numbers import pixels, plain
 from empirical.identity_map.measures.similarity import (
     Closeness,
     closeness,
@@ -372,34 +373,3 @@ def _shown(subject: Subject, outputs: Tensor) -> list[Any]:
 
 def _nested(images: Tensor) -> list[Any]:
     return pixels(images) if images.ndim == 3 else [_nested(each) for each in images]
-
-
-def plain(values: Tensor) -> Any:
-    """Turn a tensor into nested lists; None for what is not a finite number.
-
-    Examples
-    --------
-    >>> plain(torch.tensor([1.5, torch.nan]))
-    [1.5, None]
-    """
-    return _without_nan(values.tolist())
-
-
-def pixels(image: Tensor) -> list[Any]:
-    """Turn an image (C, H, W) or (H, W) into rows of pixels, four digits each.
-
-    Examples
-    --------
-    >>> pixels(torch.tensor([[1.23456789, 1e-36]], dtype=torch.float64))
-    [[1.235, 1e-36]]
-    """
-    rows = image.reshape(-1, image.shape[-1]).tolist()
-    return [
-        [float(f"{v:.4g}") if math.isfinite(v) else None for v in row] for row in rows
-    ]
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_nan(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from empirical.identity_map.experiments import Scale, configurations
+from empirical.identity_map.experiments import configurations
+from empirical.testbed.study import Scale
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import Identical
 from verify.reading import Reading
