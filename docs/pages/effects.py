@@ -77,6 +77,7 @@ IDENTITY_MAP = {
         "the same, less the printed default's: as a variance; as a deviation"
     ),
     "id/Fig32": "distance of networks of two optimisers less that of two seeds",
+    "id/Fig32-fitted": "the same, of those with at most a fiftieth of the loss left",
     "id/Fig37": "ten digits: cosine with the training image, 5 layers less 1",
     "id/Fig38": "two images: share of their mixtures in the output, 14 layers less 5",
     "id/Fig39": "three images: the same",
