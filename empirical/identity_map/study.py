@@ -14,12 +14,8 @@ from torch import Tensor
 from empirical import devices
 from empirical.data import Dataset, load
 from empirical.identity_map import images, measures
-from empirical.identity_map.experiments import (
-    FAULTS,
-    Configuration,
-    configurations,
-    faulty,
-)
+from empirical.identity_map.configuration import FAULTS, Configuration, faulty
+from empirical.identity_map.experiments import configurations
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import image_shape
 from empirical.identity_map.training import Trained, train
