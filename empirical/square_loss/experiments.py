@@ -136,6 +136,9 @@ class Sizes:
 FEW = 8
 """Seeds of networks that differ less between seeds."""
 
+NOISY_BATCH = 20
+"""Examples of a step where labels are noisy, and beside that."""
+
 _SMALL = Sizes(
     pairs={"mnist": (3, 8)},
     per_class=80,
@@ -222,6 +225,7 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     made: list[Configuration] = []
     for data in sizes.pairs:
         made += [*_paper(sizes, data), *_beside(sizes, data), *_rates(sizes, data)]
+        made += _added(sizes, data)
     return tuple(made)
 
 
@@ -373,6 +377,48 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
         )
     )
     return made
+
+
+def _added(s: Sizes, data: str) -> list[Configuration]:
+    """Return what was added later: cross entropy, and labels that are noisy."""
+    decayed: dict[str, Any] = {
+        "rate": 0.1,
+        "weight_decay": 0.01,
+        "schedule": s.schedule,
+    }
+    # As many updates as the runs they are compared with; see docs/square-loss.md.
+    per_epoch = -(-2 * s.per_class // NOISY_BATCH)
+    updates = s.epochs * (1 if s.batch is None else -(-2 * s.per_class // s.batch))
+    small: dict[str, Any] = {"batch": NOISY_BATCH, "schedule": (0.8,)}
+    runs: tuple[tuple[str, Family, dict[str, Any], int, tuple[float, ...]], ...] = (
+        ("bn-noise", "bn", {"rate": 0.01, "noise": 1.0}, updates, (0.1, 5.0)),
+        ("bn-batches", "bn", {"rate": 0.01}, updates, (0.1, 5.0)),
+        ("wn-noise", "wn", {"rate": 0.1, "noise": 1.0}, s.epochs, (0.1,)),
+    )
+    return [
+        _configuration(
+            s,
+            "classes-entropy",
+            data,
+            "bn",
+            decayed | {"loss": "entropy"},
+            scales=(1.0,),
+            labels=s.classes,
+            per_class=s.per_class // 2,
+        ),
+        *(
+            _configuration(
+                s,
+                name,
+                data,
+                family,
+                small | recipe | {"epochs": max(1, steps // per_epoch)},
+                scales=scales,
+                seeds=s.seeds[:FEW],
+            )
+            for name, family, recipe, steps, scales in runs
+        ),
+    ]
 
 
 def _rates(s: Sizes, data: str) -> list[Configuration]:
