@@ -386,14 +386,14 @@ def _added(s: Sizes, data: str) -> list[Configuration]:
         "weight_decay": 0.01,
         "schedule": s.schedule,
     }
-    # As many updates as the runs they are compared with; see docs/square-loss.md.
+    # Normalised over batches, as many updates as without noise; see docs/square-loss.md.
     per_epoch = -(-2 * s.per_class // NOISY_BATCH)
     updates = s.epochs * (1 if s.batch is None else -(-2 * s.per_class // s.batch))
     small: dict[str, Any] = {"batch": NOISY_BATCH, "schedule": (0.8,)}
     runs: tuple[tuple[str, Family, dict[str, Any], int, tuple[float, ...]], ...] = (
         ("bn-noise", "bn", {"rate": 0.01, "noise": 1.0}, updates, (0.1, 5.0)),
         ("bn-batches", "bn", {"rate": 0.01}, updates, (0.1, 5.0)),
-        ("wn-noise", "wn", {"rate": 0.1, "noise": 1.0}, s.epochs, (0.1,)),
+        ("wn-noise", "wn", {"rate": 0.1, "noise": 0.5}, 4 * s.epochs, (0.1,)),
     )
     return [
         _configuration(
