@@ -311,9 +311,9 @@ ONE_CLASS = tuple(
             2,
             (
                 "Read for what the figure's model shows: all images in one class. That it"
-                " lies near 0.9 is chance, since of constant models that are uniform one in"
-                " five lies within 0.05 of 0.9 or 0.1. Many answer for one class before"
-                " pre-training, too (mmd/Fig1-untreated)."
+                " lies where it does is chance: of constant models that are uniform, one in"
+                " five lies as near to that value or to its opposite. Many answer for one"
+                " class before pre-training, too (mmd/Fig1-untreated)."
             ),
         ),
         (

@@ -247,10 +247,7 @@ SGD_NORM = effect(
     id="sl/sgd-noise-norm",
     runs=looks(NORMALISED, NOISY),
     items=("Fn3",),
-    title=(
-        "Without decay, noisy labels lower the norm at which networks from a large start"
-        " interpolate"
-    ),
+    title=("Without decay, noisy labels lower the norm at which a large start ends"),
     statement=r"\rho_{end}\text{ of exact labels}\ge1.2\,\rho_{end}\text{ of noisy ones}",
     reading=Reading.OURS,
     measure=partial(log_ratio, "rho", (NORMALISED, -1), (NOISY, -1)),
