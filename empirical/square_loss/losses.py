@@ -84,7 +84,10 @@ class Entropy(Loss):
         return 0.5 * (g.softmax(dim=2) - targets)
 
     def equilibrium(self, f: Tensor, targets: Tensor, penalty: float) -> Tensor:
-        """Return the root, by halving; infinite without a penalty; see `Loss`."""
+        """Return the root, by halving; see `Loss`.
+
+        Infinite without a penalty: that is so where every answer is right.
+        """
         if penalty == 0.0:
             return torch.full_like(f[:, 0, 0], torch.inf)
         # Half slopes are at most one in size, so at the root penalty rho is at most this.
