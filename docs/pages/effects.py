@@ -122,6 +122,19 @@ SQUARE_LOSS = {
     "sl/nc3-trained": "NC3: the classifier approaches the class means",
     "sl/nc4-trained": "NC4: share of examples not given the nearest class mean",
     "sl/nc-scale": "NC1 at the end is the same whatever the norm",
+    "sl/nc-entropy": "cross entropy: NC1 falls after the last error",
+    "sl/nc-entropy-angles": "cross entropy: angles between class means become equal",
+    "sl/nc-entropy-simplex": "cross entropy: class means approach a simplex",
+    "sl/nc-entropy-dual": "cross entropy: the classifier approaches the class means",
+    "sl/nc-entropy-nearest": (
+        "cross entropy: share of examples not given the nearest class mean"
+    ),
+    "sl/sgd-noise": (
+        "no decay: share of the distance of norms left, exact labels less noisy ones"
+    ),
+    "sl/sgd-batches": "no decay: the same, batches of 128 less batches of 20",
+    "sl/sgd-noise-norm": "no decay, ours: noisy labels lower the norm from 5",
+    "sl/sgd-noise-weight": "weight norm, ours: the same, from 0.1",
     "sl/autotuning": "A fits at more learning rates than C",
 }
 
@@ -160,6 +173,8 @@ MMD_INIT = {
     "mmd/claim1-ours": "all losses: a third of the largest distance before, less after",
     "mmd/Fig1a": "L_uni: a third of the median distance before, less after",
     "mmd/Fig1b": "L_uni: deviation of a model's predictions over inputs (median)",
+    "mmd/Fig1-degenerate": "L_uni: models of one class in %",
+    "mmd/Fig1-untreated": "L_uni: models of one class in %, after less before",
     "mmd/Fig2": "log L_iod around the start, noise 0.2: first less last",
     "mmd/Fig2-chosen": "log L_iod around the start, noise 0.5: first less last",
     "mmd/both-fall": "log of L_uni; of L_sd: first window less last",

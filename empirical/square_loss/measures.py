@@ -12,6 +12,9 @@ sums over the training examples (and over outputs where there are several):
     \frac{\partial f_n}{\partial V_k}\rangle\Big) \Big\|_F, \quad
     D_{n,k} = \Big\|\frac{\partial f_n}{\partial V_k} - V_k f_n\Big\|_F / |f_n|.
 
+With cross entropy e_n is half the slope of an example's loss by its outputs, and the
+equilibrium that of `losses`.
+
 Without batch normalisation the inner product in r_k is f_n, and so it is for the last
 layer with it; hidden layers then have the inner product 0, because f does not depend on
 their norm. D is taken with the batch's statistics held fixed.
@@ -25,6 +28,7 @@ import torch
 from torch import Tensor
 
 from empirical.networks import Convolutional, Network, Params, Signals
+from empirical.square_loss.losses import LOSSES
 from empirical.square_loss.networks import Classifier, norms, rho, statistics
 from empirical.square_loss.task import wrong_answers
 from empirical.testbed.stack import along
@@ -49,6 +53,7 @@ def observe(
     classes: Tensor,
     *,
     penalty: float,
+    loss: str = "square",
 ) -> Values:
     """Return everything but the per-example residuals; replicates in front of each.
 
@@ -59,6 +64,7 @@ def observe(
         All training examples: ``(n, *shape)``, ``(n, outputs)`` and ``(n,)``.
     penalty : float
         The lambda of the sum of squares.
+    loss : {"square", "entropy"}
 
     Returns
     -------
@@ -74,7 +80,7 @@ def observe(
         weights = network.weights(leaves)
         signals = network.run(leaves, inputs, weights=weights)
         g = signals.outputs
-        e = g.detach() - targets
+        e = LOSSES[loss].half_slopes(g.detach(), targets)
         slopes = torch.autograd.grad(g, weights, 2.0 * e / len(inputs))
     weights = tuple(w.detach() for w in weights)
     size = rho(network, params)
@@ -84,14 +90,14 @@ def observe(
     length, margin = f.norm(dim=2), margins(f, classes)
     wrong = wrong_answers(f, targets).to(f.dtype) / len(inputs)
     found = {
-        "loss": _sum(e * e) / len(inputs),
+        "loss": LOSSES[loss].total(g.detach(), targets) / len(inputs),
         "error": wrong,
         "rho": size,
         "product": effective.prod(dim=1),
         "norms": norms(network, params),
         "S": squares,
         "B": overlap,
-        "rho_eq": overlap / (penalty + squares),
+        "rho_eq": LOSSES[loss].equilibrium(f, targets, penalty),
         "nu": -size * _sum(e * f),
         "residual": _critical(weights, slopes, effective, size, len(inputs))
         / _sum(e * e).sqrt()[:, None],

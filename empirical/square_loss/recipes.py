@@ -1,7 +1,7 @@
 """How a stack is trained, and when it is looked at."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,12 @@ from empirical.checks import (
 )
 
 DECAYED = ("all", "last")
+LOSSES = ("square", "entropy")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Stochastic gradient descent on the mean of squared residuals.
+    """Stochastic gradient descent on the mean of squared residuals, or cross entropies.
 
     The loss of a replicate is the mean over examples of the squared error, summed over
     outputs where there are several.
@@ -52,6 +53,12 @@ class Recipe:
         networks that would diverge at `rate`; the rates used are in the record.
     frozen : bool
         Train the last layer alone; hidden layers stay as they start.
+    loss : {"square", "entropy"}
+        Squared errors, or cross entropy: of the softmax of several outputs, of the
+        logistic function of one.
+    noise : float
+        Each label that a step learns from is moved up or down by so much, at random and
+        anew in every epoch. For one output, and the square loss.
     exploded : float
         A network has diverged when its loss is not finite or exceeds the first one by
         this factor.
@@ -79,6 +86,8 @@ class Recipe:
     drop: float = 0.1
     stable: float | None = None
     frozen: bool = False
+    loss: Literal["square", "entropy"] = "square"
+    noise: float = 0.0
     exploded: float = 1e3
     check: int = 100
 
@@ -87,10 +96,31 @@ class Recipe:
         check_positive("Recipe", rate=self.rate, drop=self.drop, stable=self.stable)
         check_counts("Recipe", epochs=self.epochs, batch=self.batch, check=self.check)
         check_exploded("Recipe", self.exploded)
-        check_weights("Recipe", weight_decay=self.weight_decay)
+        check_weights("Recipe", weight_decay=self.weight_decay, noise=self.noise)
         check_share("Recipe", momentum=self.momentum)
         check_choice("Recipe", "decayed", self.decayed, DECAYED)
+        check_choice("Recipe", "loss", self.loss, LOSSES)
         check_schedule("Recipe", self.schedule)
+        if self.noise and (self.loss != "square" or self.batch is None):
+            raise ValueError(
+                "Recipe: `noise` must be zero but for the square loss and minibatches, but"
+                f" it is {self.noise} with `loss` {self.loss} and `batch` {self.batch}"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Return its values for a record, without `loss` and `noise` where not asked for.
+
+        So records from before there were these two still say what was trained.
+
+        Examples
+        --------
+        >>> usual, other = Recipe(epochs=1), Recipe(epochs=1, loss="entropy")
+        >>> set(other.describe()) - set(usual.describe())
+        {'loss'}
+        """
+        plain = {"loss": "square", "noise": 0.0}
+        entries = asdict(self)
+        return {k: v for k, v in entries.items() if k not in plain or v != plain[k]}
 
     @property
     def drops(self) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """What one configuration makes: a problem, trained replicates, a record."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,23 @@ def train_configuration(
         params,
         learnt,
         configuration.recipe,
-        generator=torch_generator(configuration.seeds[0], "square-loss", "batches"),
+        generator=_orders(configuration, replicates),
         progress=setting.progress,
         checkpoint=setting.checkpoint,
     )
     return trained, learnt
+
+
+def _orders(
+    configuration: Configuration, replicates: Sequence[tuple[float, int]]
+) -> list[torch.Generator]:
+    """Return what draws orders: one for all, or where labels are noisy one a seed."""
+    if not configuration.recipe.noise:
+        return [torch_generator(configuration.seeds[0], "square-loss", "batches")]
+    own = {
+        seed: torch_generator(seed, "square-loss", "batches") for _, seed in replicates
+    }
+    return [own[seed] for _, seed in replicates]
 
 
 def run_configuration(

@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 
 from empirical.networks import Network, Params
+from empirical.square_loss.losses import LOSSES
 from empirical.testbed.loop import Task
 from empirical.testbed.observers import Array, Observer
 from empirical.testbed.stack import Stack
 
 
-class Square(Task):
-    """The mean over examples of squared errors, summed over outputs.
+class Classification(Task):
+    """The mean over examples of a loss, summed over outputs.
 
     Notes the number of wrong answers, and of examples, beside the loss.
 
@@ -22,19 +23,39 @@ class Square(Task):
     network : Network
     inputs : Tensor, shape ``(n, *network.input_shape)``
     targets : Tensor, shape (n, outputs)
+    loss : {"square", "entropy"}
+    noise : float
+        With it, examples are numbers below 2 n: n + i is i with its target lowered by
+        so much, i with its target raised. Answers are counted by the targets themselves.
     """
 
-    def __init__(self, network: Network, inputs: Tensor, targets: Tensor) -> None:
+    def __init__(
+        self,
+        network: Network,
+        inputs: Tensor,
+        targets: Tensor,
+        *,
+        loss: str = "square",
+        noise: float = 0.0,
+    ) -> None:
         self.network, self.inputs, self.targets = network, inputs, targets
+        self.loss, self.noise = LOSSES[loss], noise
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
         """Return losses and wrong answers; see `Task.losses`."""
-        del stack
         x, y = self.inputs, self.targets
+        lowered = None
         if examples is not None:
+            if examples.ndim > 1:
+                examples = stack.examples(examples)
+            if self.noise:
+                lowered, examples = examples >= len(x), examples % len(x)
             x, y = x[examples], y[examples]
         g = self.network.run(params, x).outputs
-        losses = (g - y).square().sum(dim=(1, 2)) / len(y)
+        learnt = y
+        if lowered is not None:
+            learnt = y + self.noise * (1.0 - 2.0 * lowered[..., None].to(y))
+        losses = self.loss.total(g, learnt) / g.shape[1]
         return torch.stack([losses, wrong_answers(g.detach(), y).to(losses)])
 
 
@@ -44,7 +65,7 @@ def wrong_answers(g: Tensor, targets: Tensor) -> Tensor:
     Parameters
     ----------
     g : Tensor, shape (replicates, n, outputs)
-    targets : Tensor, shape (n, outputs)
+    targets : Tensor, shape (n, outputs) or (replicates, n, outputs)
 
     Returns
     -------
@@ -54,7 +75,7 @@ def wrong_answers(g: Tensor, targets: Tensor) -> Tensor:
     """
     if g.shape[2] == 1:
         return ((g * targets <= 0.0) | silent(g)).sum(dim=(1, 2))
-    return (g.argmax(dim=2) != targets.argmax(dim=1)).sum(dim=1)
+    return (g.argmax(dim=2) != targets.argmax(dim=-1)).sum(dim=1)
 
 
 def silent(g: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 """Train a stack of networks on one problem, all replicates at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from empirical.square_loss import measures
 from empirical.square_loss.networks import Classifier, rho, statistics
 from empirical.square_loss.problems import Problem
 from empirical.square_loss.recipes import Recipe, recorded_epochs
-from empirical.square_loss.task import Interpolated, Square, silent
+from empirical.square_loss.task import Classification, Interpolated, silent
 from empirical.testbed import loop
 from empirical.testbed.batches import Batches, Epochs, Whole
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
@@ -78,7 +79,7 @@ def train(
     recipe: Recipe,
     *,
     rates: npt.ArrayLike | None = None,
-    generator: torch.Generator | None = None,
+    generator: torch.Generator | Sequence[torch.Generator] | None = None,
     recorded: bool = True,
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
@@ -96,8 +97,9 @@ def train(
     recipe : Recipe
     rates : array, shape (replicates,), optional
         Learning rates, in the place of the recipe's.
-    generator : torch.Generator, optional
-        On the CPU; draws the order of the examples. Required with minibatches.
+    generator : torch.Generator or sequence of them, optional
+        On the CPU; draws the order of the examples, and which labels noise raises. Or one
+        a replicate: those with the same one share them. Required with minibatches.
     recorded : bool
         Whether to record on the way, or at the end only.
     progress : callable, optional
@@ -140,11 +142,13 @@ def train(
     targets = problem.targets(problem.classes).to(params[0])
     classes = problem.classes.to(params[0].device)
     network.check(params, inputs)
-    _check(network, params, problem, recipe, generator)
+    orders = [generator] if isinstance(generator, torch.Generator) else generator or ()
+    _check(network, params, problem, recipe, orders)
     used = _rates(network, params, inputs, recipe, rates)
     batches: Batches = Whole()
-    if recipe.batch is not None and recipe.batch < len(inputs) and generator:
-        batches = Epochs(len(inputs), recipe.batch, [generator])
+    if recipe.batch is not None and (recipe.batch < len(inputs) or recipe.noise):
+        order = partial(_noisy_order, len(inputs)) if recipe.noise else None
+        batches = Epochs(len(inputs), recipe.batch, orders, order=order)
     per_epoch = batches.per_epoch if isinstance(batches, Epochs) else 1
     epochs = recorded_epochs(recipe.epochs) if recorded else np.array([recipe.epochs])
     sparse = np.unique([*epochs[::_SPARSE], epochs[-1]])
@@ -152,7 +156,13 @@ def train(
 
     def observed(stack: Stack) -> Mapping[str, Tensor]:
         return measures.observe(
-            network, stack.params, inputs, targets, classes, penalty=penalty
+            network,
+            stack.params,
+            inputs,
+            targets,
+            classes,
+            penalty=penalty,
+            loss=recipe.loss,
         )
 
     def residuals(stack: Stack) -> Mapping[str, Tensor]:
@@ -169,11 +179,11 @@ def train(
         of = fingerprint(
             (network, recipe, used.tolist(), inputs.device.type, recorded),
             (*params, inputs, targets),
-            () if generator is None else (generator,),
+            tuple(orders),
         )
         kept = Checkpoint(checkpoint, of=of, seconds=checkpoint_seconds)
     trained = loop.train(
-        Square(network, inputs, targets),
+        Classification(network, inputs, targets, loss=recipe.loss, noise=recipe.noise),
         Stack(
             network.arranged(params),
             rates=used,
@@ -228,7 +238,7 @@ def _check(
     params: Params,
     problem: Problem,
     recipe: Recipe,
-    generator: torch.Generator | None,
+    orders: Sequence[torch.Generator],
 ) -> None:
     if not all(bool(torch.isfinite(p).all()) for p in params):
         raise ValueError("train: `params` must be finite, but some are not")
@@ -238,10 +248,16 @@ def _check(
             f"train: `network` must have one output for two classes and otherwise one "
             f"for each, but it has {network.units[-1]} for {problem.count}"
         )
-    if recipe.batch is not None and recipe.batch < n:
-        if generator is None:
+    if recipe.noise and network.units[-1] != 1:
+        raise ValueError(
+            "train: `noise` must be zero for a network of several outputs, but it is"
+            f" {recipe.noise} for {network.units[-1]}"
+        )
+    if recipe.batch is not None and (recipe.batch < n or recipe.noise):
+        if len(orders) not in {1, len(params[0])}:
             raise ValueError(
-                "train: `generator` must be given for a recipe with minibatches"
+                "train: `generator` must be given for a recipe with minibatches, one or"
+                f" one a replicate, but {len(orders)} are given for {len(params[0])}"
             )
         left = n % recipe.batch
         if network.norm is not None and 1 in (left, recipe.batch):
@@ -249,6 +265,12 @@ def _check(
                 "train: `batch` must leave no batch of one example, whose variance is "
                 f"zero, but {n} examples in batches of {recipe.batch} do"
             )
+
+
+def _noisy_order(n: int, generator: torch.Generator) -> Tensor:
+    """Draw an epoch's order of n examples, each as itself or n farther on; see `task`."""
+    order = torch.randperm(n, generator=generator)
+    return order + n * torch.randint(2, (n,), generator=generator)
 
 
 def _rates(

@@ -207,3 +207,27 @@ def test_gradients_of_several_outputs_are_refused():
     net, params, x, _, _ = subject("none", "dense", outputs=3)
     with pytest.raises(ValueError, match="must have one output"):
         measures.example_gradients(net, params, x)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_the_norm_rests_where_cross_entropy_and_decay_balance(outputs):
+    net, params, x, y, classes = subject("bn", "dense", outputs=outputs)
+    found = measures.observe(net, params, x, y, classes, penalty=0.3, loss="entropy")
+    f = (net.run(params, x).outputs / rho(net, params)[:, None, None]).detach()
+    at = found["rho_eq"].clone().requires_grad_()
+    for draw in range(2):
+        g = at[draw] * f[draw]
+        if outputs == 1:
+            total = torch.nn.functional.binary_cross_entropy_with_logits(
+                g, 0.5 * (y + 1.0), reduction="sum"
+            )
+        else:
+            total = torch.nn.functional.cross_entropy(g, classes, reduction="sum")
+        # Weight decay d adds d/2 rho^2 to the mean of n: N d/2 = 0.3 to their sum.
+        (slope,) = torch.autograd.grad(total + 0.3 * at[draw].square(), at)
+        assert at[draw] > 0.0 or slope[draw] >= 0.0
+        if at[draw] > 1e-9:
+            # Rounding of twelve terms below one, halved sixty times.
+            assert abs(float(slope[draw])) < 1e-11
+    free = measures.observe(net, params, x, y, classes, penalty=0.0, loss="entropy")
+    assert bool(torch.isinf(free["rho_eq"]).all())

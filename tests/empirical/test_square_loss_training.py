@@ -121,6 +121,65 @@ class TestSteps:
                 alone.series["rho"][:, 0], rel=1e-8
             )
 
+    def test_cross_entropy_is_the_librarys(self):
+        for learnt, outputs in ((TWO, 1), (THREE, 3)):
+            net, params = start("bn", (1.0, 2.0), outputs=outputs)
+            recipe = Recipe(epochs=1, rate=0.02, momentum=0.0, loss="entropy")
+            done = train(net, params, learnt, recipe)
+            for draw in range(2):
+                leaves = [p[draw : draw + 1].clone().requires_grad_() for p in params]
+                g = net.run(tuple(leaves), learnt.inputs).outputs[0]
+                if outputs == 1:
+                    y = learnt.classes[:, None].double()
+                    loss = torch.nn.functional.binary_cross_entropy_with_logits(g, y)
+                else:
+                    loss = torch.nn.functional.cross_entropy(g, learnt.classes)
+                assert done.series["loss"][0, draw] == pytest.approx(
+                    float(loss.detach())
+                )
+                slopes = torch.autograd.grad(loss, leaves)
+                for mine, first, s in zip(done.final, leaves, slopes, strict=True):
+                    torch.testing.assert_close(
+                        mine[draw], (first - 0.02 * s)[0].detach(), rtol=1e-10, atol=0
+                    )
+
+    def test_noise_moves_labels_by_its_size_and_nothing_in_the_mean(self):
+        # One example a step: g at rest stays where labels are exact, and goes both ways.
+        net, params = start("none", (1.0,))
+        with torch.no_grad():
+            g = net.run(params, TWO.inputs).outputs[0, :, 0]
+        steps = []
+        for seed in range(40):
+            recipe = Recipe(epochs=1, rate=1e-3, momentum=0.0, batch=len(g), noise=0.5)
+            made = train(
+                net, params, TWO, recipe, generator=torch_generator(seed, "noise")
+            )
+            steps.append((made.final[-1] - params[-1]).flatten())
+        exact = train(net, params, TWO, replace(recipe, noise=0.0, batch=None))
+        wanted = (exact.final[-1] - params[-1]).flatten()
+        spread = torch.stack(steps).std(dim=0) / 40**0.5
+        off = (torch.stack(steps).mean(dim=0) - wanted).abs()
+        assert bool((spread > 0.0).any())
+        # Six units; one in 2,000 lies beyond four deviations of 40 draws.
+        assert bool((off <= 4.0 * spread + 1e-15).all())
+
+    def test_replicates_have_noise_of_their_own(self):
+        net, params = start("bn", (1.0, 1.0, 1.0))
+        same = tuple(p[:1].expand(3, *p.shape[1:]).clone() for p in params)
+        recipe = Recipe(epochs=5, rate=0.02, batch=12, noise=0.5)
+        one, two = torch_generator(7, "one"), torch_generator(7, "two")
+        done = train(net, same, TWO, recipe, generator=[one, two, one])
+        rho = done.series["rho"][-1]
+        assert rho[0] == rho[2] != rho[1]
+        alone = train(
+            net,
+            tuple(p[:1] for p in same),
+            TWO,
+            recipe,
+            generator=torch_generator(7, "two"),
+        )
+        assert alone.series["rho"][-1, 0] == pytest.approx(rho[1], rel=1e-9)
+
     @pytest.mark.parametrize("family", FAMILIES)
     def test_who_is_updated_together_changes_nothing(self, family, monkeypatch):
         net, params = start(family, (0.5, 1.0, 2.0, 3.0, 4.0))
@@ -277,14 +336,16 @@ class TestCourse:
 
 
 class TestResuming:
-    @pytest.mark.parametrize("batch", [None, 12])
+    @pytest.mark.parametrize(("batch", "noise"), [(None, 0.0), (12, 0.0), (12, 0.3)])
     @pytest.mark.parametrize("after", [1, 3, 6])
     def test_a_killed_run_goes_on_as_if_nothing_had_happened(
-        self, tmp_path, batch, after
+        self, tmp_path, batch, noise, after
     ):
         # One of the draws leaves on the way.
         net, params = start("none", (30.0, 1.0, 1.2))
-        recipe = Recipe(epochs=50, rate=0.05, batch=batch, check=7, schedule=(0.5,))
+        recipe = Recipe(
+            epochs=50, rate=0.05, batch=batch, noise=noise, check=7, schedule=(0.5,)
+        )
         whole = train(net, params, TWO, recipe, generator=order())
         assert whole.status == ("diverged", "finished", "finished")
         path, calls = tmp_path / "c", []
@@ -358,6 +419,10 @@ class TestRecipes:
             ({"decayed": "some"}, "`decayed` must be one of"),
             ({"schedule": (0.8, 0.6)}, "`schedule` must be increasing"),
             ({"stable": -1.0}, "`stable` must be positive"),
+            ({"loss": "hinge"}, "`loss` must be one of"),
+            ({"noise": -0.1, "batch": 2}, "`noise` must not be negative"),
+            ({"noise": 0.1}, "`noise` must be zero but for"),
+            ({"noise": 0.1, "batch": 2, "loss": "entropy"}, "`noise` must be zero but"),
             ({"exploded": 1.0}, "`exploded` must be greater than 1"),
         ],
     )
@@ -374,6 +439,10 @@ class TestRecipes:
             ((net, params, THREE, one), "one output for two classes"),
             ((net, params, TWO, Recipe(epochs=1, batch=10)), "`generator` must be"),
             ((net, params, TWO, Recipe(epochs=1, batch=29)), "no batch of one"),
+            (
+                (*start(outputs=3), THREE, Recipe(epochs=1, batch=6, noise=0.1)),
+                "`noise` must be zero for a network of several outputs",
+            ),
         ):
             generator = order() if "batch of" in match else None
             with pytest.raises(ValueError, match=match):

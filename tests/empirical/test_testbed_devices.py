@@ -27,7 +27,7 @@ from empirical.normrelu.training import CrossEntropy
 from empirical.randomness import torch_generator
 from empirical.square_loss.classifiers import FAMILIES, classifier
 from empirical.square_loss.networks import start
-from empirical.square_loss.task import Square
+from empirical.square_loss.task import Classification
 from empirical.testbed import optimisers
 from empirical.testbed.capture import captured
 from empirical.testbed.loop import Task, train
@@ -77,7 +77,7 @@ def square(family: str, shape: tuple[int, ...] = (5,), outputs: int = 1) -> Made
     net = classifier(family, shape=shape, widths=(4, 3), outputs=outputs)
     params = start(net, [1.0] * REPLICATES, generators())
     x = normal(6, *shape)
-    made = Square(net, x, normal(6, outputs).sign())
+    made = Classification(net, x, normal(6, outputs).sign())
     return made, Stack(params, rates=[0.1, 0.2, 0.3]), torch.arange(4)
 
 

@@ -10,6 +10,14 @@ from torch import Tensor
 
 from theory import mmd
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims.mmd_init._runs import (
+    ALONE,
+    NETWORKS,
+    UNLABELLED,
+    constant,
+    effect,
+    series,
+)
 from verify.claims.mmd_init._samples import (
     Array,
     generator,
@@ -17,7 +25,14 @@ from verify.claims.mmd_init._samples import (
     layers,
     network,
 )
-from verify.compare import AtMost, Estimate, Identical, MeanEquals, Outcome
+from verify.compare import (
+    AtMost,
+    Contrast,
+    Estimate,
+    Identical,
+    MeanEquals,
+    Outcome,
+)
 from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
@@ -249,13 +264,68 @@ UNTRAINED = (
         "mmd/tab1",
         "mmd/tab2",
     ),
-    _open(
-        "mmd/Fig1-degenerate",
-        ("Fig1", "Degenerate"),
-        "One of the four models predicts about 0.9 whatever the input",
-        "Figure 1 (b) and appendix B.1",
-        "one model of four: of constant models that are uniform, as many end there by"
-        " chance",
-        "mmd/Fig1b",
-    ),
+)
+
+# --- models that answer for one class: the third plot of figure 1 (b) -----------------
+
+
+def _of_one_class(*, scale: str) -> Contrast:
+    """Share of perturbed models that miss a class of a minibatch, in per cent."""
+    return Contrast.alone(constant("uniform-xavier", scale, **ALONE))
+
+
+def _since_the_start(*, scale: str) -> Contrast:
+    """That share after training, and in its first minibatch, before the update."""
+    before = series("uniform-xavier", scale, "first/constant", **ALONE)[:, 0]
+    after = constant("uniform-xavier", scale, **ALONE)
+    return Contrast(after, 100.0 * before)
+
+
+ONE_CLASS = tuple(
+    effect(
+        measure,
+        least,
+        wrong=(None, wrong),
+        id=name,
+        runs=NETWORKS.looks("uniform-xavier"),
+        items=("Fig1", "Degenerate"),
+        title=title,
+        statement=statement,
+        where="Figure 1 (b) and appendix B.1",
+        reading=Reading.READING,
+        quick=False,
+        withstands=UNLABELLED,
+        uses=("mmd/ds", *uses),
+        version=version,
+        finding=finding,
+    )
+    for name, measure, least, wrong, title, statement, uses, version, finding in (
+        (
+            "mmd/Fig1-degenerate",
+            _of_one_class,
+            25.0,
+            10.0,
+            "With the uniformity loss alone, one model of four answers for one class",
+            r"DS(\lambda=\xi=0)\ge25\,\%",
+            ("mmd/Fig1b",),
+            2,
+            (
+                "Read for what the figure's model shows: all images in one class. That it"
+                " lies where it does is chance: of constant models that are uniform, one in"
+                " five lies as near to that value or to its opposite. Many answer for one"
+                " class before pre-training, too (mmd/Fig1-untreated)."
+            ),
+        ),
+        (
+            "mmd/Fig1-untreated",
+            _since_the_start,
+            10.0,
+            0.0,
+            "The uniformity loss alone makes models that answer for one class",
+            r"DS(\lambda=\xi=0)-DS\text{ before pre-training}\ge10\,\%",
+            ("mmd/Fig1-degenerate",),
+            1,
+            "A part of them answers for one class already before it.",
+        ),
+    )
 )

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from empirical.testbed.records import Draw
-from verify.claim import Claim, Evidence, Source
+from verify.claim import Claim
 from verify.claims._predictors import unmet
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import (
     DECAYED,
     FITS_SLOWLY,
-    KEY,
     NOISE,
     NORMALISED,
     Start,
@@ -67,9 +66,9 @@ def _further(*, scale: str, data: str) -> Contrast:
     return Contrast(np.mean(falls[:2], axis=0), np.mean(falls[2:], axis=0))
 
 
-def _simplex(index: int, *, scale: str, data: str) -> Contrast:
+def _simplex(index: int, arm: Start, *, scale: str, data: str) -> Contrast:
     """Log10 of a distance of the class means from a simplex, start over end."""
-    (found,) = learnt((CLASSES, 0), scale=scale, data=data)
+    (found,) = learnt(arm, scale=scale, data=data)
     start, end = (f(found, "nc2_means")[:, index] for f in (first, last))
     return Contrast.alone(np.log10(start / end))
 
@@ -131,7 +130,7 @@ TRAINED = (
             ("NC2",),
             title=title,
             statement=statement,
-            measure=partial(_simplex, index),
+            measure=partial(_simplex, index, (CLASSES, 0)),
             least=math.log10(2.0),
             runs=looks(CLASSES),
             withstands={**NOISE, **FITS_SLOWLY},
@@ -170,9 +169,9 @@ TRAINED = (
 )
 
 
-def _parted(*, scale: str, data: str) -> Contrast:
+def _parted(starts: tuple[Start, ...], *, scale: str, data: str) -> Contrast:
     """Share of examples on which the classifier and the nearest mean part, at the end."""
-    found = learnt(*ENDS_OF_A, scale=scale, data=data)
+    found = learnt(*starts, scale=scale, data=data)
     return Contrast.alone(np.mean([last(draws, "nc4") for draws in found], axis=0))
 
 
@@ -181,7 +180,7 @@ NEAREST = _claim(
     ("NC4",),
     title="After training, the classifier chooses the nearest class mean",
     statement=r"NC4_{end}\le0.01",
-    measure=_parted,
+    measure=partial(_parted, ENDS_OF_A),
     least=None,
     most=0.01,
     wrong=(0.1, None),
@@ -207,13 +206,66 @@ SCALE = trained(
     version=2,
 )
 
-ENTROPY = Claim(
-    id="sl/nc-entropy",
-    items=("NCscale",),
-    title="Neural collapse is the same for the cross-entropy loss",
-    statement=r"\text{NC1 to NC4 for cross entropy}",
-    source=Source(KEY, "Section 2.1"),
-    evidence=Evidence.TREND,
-    open_reason="needs training to the end with cross entropy: not yet run",
-    uses=("sl/nc1", "sl/nc2", "sl/nc3", "sl/nc4"),
+ENTROPY: tuple[Start, ...] = (("classes-entropy", 0),)
+
+
+def _with_entropy(name: str, what: str, measure: Any, **parts: Any) -> Claim:
+    return effect(
+        id=f"sl/nc-entropy{name}",
+        items=("NCscale",),
+        title=f"With cross entropy, too, {what}",
+        measure=measure,
+        runs=looks(ENTROPY[0][0]),
+        where="Section 2.1",
+        **parts,
+    )
+
+
+WITH_ENTROPY = (
+    _with_entropy(
+        "",
+        "features go on collapsing after the last training error",
+        partial(_collapse, "nc1", ENTROPY),
+        statement=r"NC1_{\text{no error}}\ge2\,NC1_{end}\text{ (cross entropy)}",
+        least=math.log10(2.0),
+        uses=("sl/nc1", "sl/nc1-classes"),
+        version=2,
+    ),
+    _with_entropy(
+        "-angles",
+        "the angles between class means become more equal",
+        partial(_simplex, 1, ENTROPY[0]),
+        statement=r"\operatorname{sd}\cos_{cc'}\text{ halves (cross entropy)}",
+        least=math.log10(2.0),
+        uses=("sl/nc2", "sl/nc2-angles"),
+    ),
+    _with_entropy(
+        "-simplex",
+        "the angles between class means approach those of a simplex",
+        partial(_simplex, 2, ENTROPY[0]),
+        statement=(
+            r"\overline{|\cos_{cc'}+\tfrac1{C-1}|}\text{ halves (cross entropy)}"
+        ),
+        least=math.log10(2.0),
+        uses=("sl/nc2", "sl/nc2-simplex"),
+    ),
+    _with_entropy(
+        "-dual",
+        "the classifier approaches the class means",
+        partial(_collapse, "nc3", ENTROPY),
+        statement=r"NC3_{\text{no error}}\ge1.5\,NC3_{end}\text{ (cross entropy)}",
+        least=math.log10(1.5),
+        uses=("sl/nc3", "sl/nc3-trained"),
+    ),
+    _with_entropy(
+        "-nearest",
+        "the classifier chooses the nearest class mean",
+        partial(_parted, ENTROPY),
+        statement=r"\text{share on which they part}\le0.01\text{ (cross entropy)}",
+        least=None,
+        most=0.01,
+        wrong=(0.1, None),
+        small=False,
+        uses=("sl/nc4", "sl/nc4-trained"),
+    ),
 )

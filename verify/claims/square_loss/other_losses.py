@@ -1,4 +1,4 @@
-"""Other losses and margins, ranks, and what is not yet tried (sections 3 and 4)."""
+"""Other losses and margins, and ranks (sections 3 and 4)."""
 
 import itertools
 from collections.abc import Sequence
@@ -261,36 +261,5 @@ MODES = Claim(
     finding=(
         "At time 1.5 from 1e-4, the singular values are 3.0 of 3, 0.039 of 1 and"
         " 0.0006 of 0.3."
-    ),
-)
-
-
-# --- needs training, or another reading -----------------------------------------------
-
-
-def _open(
-    claim: str, item: str, title: str, where: str, reason: str, tex: str, *uses: str
-) -> Claim:
-    return Claim(
-        id=claim,
-        items=(item,),
-        title=title,
-        statement=tex,
-        source=Source(KEY, where),
-        evidence=Evidence.TREND,
-        open_reason=reason,
-        uses=uses,
-    )
-
-
-UNTRAINED = (
-    _open(
-        "sl/sgd-noise",
-        "Fn3",
-        "Label noise in SGD counters the singularity without decay",
-        "Section 2, below Equation 4",
-        "needs training with noisy labels and small batches: not yet run",
-        r"\text{SGD counters }\lambda=0\text{ to some extent}",
-        "sl/sing",
     ),
 )

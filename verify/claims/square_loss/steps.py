@@ -1,6 +1,6 @@
 """Updates with the square loss, against plain PyTorch (closed claims)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "drops": {"momentum": 0.5, "schedule": (0.5, 0.75), "drop": 0.3},
     "frozen": {"momentum": 0.5, "weight_decay": 0.3, "decayed": "last", "frozen": True},
     "stable": {"stable": 0.1, "batch": 3},
+    "entropy": {"momentum": 0.5, "weight_decay": 0.3, "loss": "entropy"},
+    "noise": {"momentum": 0.5, "noise": 0.7, "batch": 3},
 }
 
 
@@ -112,6 +114,29 @@ def _loss(g: Tensor, y: Tensor) -> Tensor:
     return (g - y).square().sum() / len(y)
 
 
+def _learnt(g: Tensor, y: Tensor, loss: str) -> Tensor:
+    """Return the loss that is learnt from."""
+    if loss == "square":
+        return _loss(g, y)
+    return nn.functional.cross_entropy(g, y.argmax(dim=1))
+
+
+def _orders(
+    how: Recipe, steps: int, generator: torch.Generator
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield each step's examples, and by how much their labels are moved."""
+    if not how.noise:
+        for chosen in orders(8, how.batch, steps, generator):
+            yield chosen, torch.zeros(len(chosen))
+        return
+    for _ in range(how.epochs):
+        order = torch.randperm(8, generator=generator)
+        down = torch.randint(2, (8,), generator=generator)
+        for place in range(0, 8, 3):
+            part = slice(place, place + 3)
+            yield order[part], how.noise * (1.0 - 2.0 * down[part].double())
+
+
 def _bounded(net: nn.Module, x: Tensor, rate: float, stable: float | None) -> float:
     """Lower a rate by the gradients of every single example at the start."""
     if stable is None:
@@ -176,21 +201,21 @@ def _plain_steps(
             sgd, [per_epoch * round(s * how.epochs) for s in how.schedule], how.drop
         )
         generator, losses, first = torch.Generator().manual_seed(70), [], -1
-        clean, whole = True, [_loss(net(x), y).item()]
-        for t, chosen in enumerate(
-            orders(8, how.batch, how.epochs * per_epoch, generator)
+        clean, whole = True, [_learnt(net(x), y, how.loss).item()]
+        for t, (chosen, moved) in enumerate(
+            _orders(how, how.epochs * per_epoch, generator)
         ):
             clean = True if t % per_epoch == 0 else clean
             sgd.zero_grad()
             g = net(x[chosen])
             clean = clean and _right(g, y[chosen])
-            loss = _loss(g, y[chosen])
+            loss = _learnt(g, y[chosen] + moved[:, None], how.loss)
             loss.backward()  # pyright: ignore[reportUnknownMemberType]
             sgd.step()
             drop.step()
             losses.append(loss.item())
             if (t + 1) % per_epoch == 0:
-                whole.append(_loss(net(x), y).item())
+                whole.append(_learnt(net(x), y, how.loss).item())
                 first = t // per_epoch if first < 0 and clean else first
         at = [0, 1, 2, 4]
         found += [rate, len(losses), first, *(whole[k] for k in at), *sketch(*params)]
@@ -259,7 +284,7 @@ STEPS = closed(
     id="sl/expA-steps",
     items=("ExpA", "ExpB", "ExpC"),
     title=(
-        "Updates with the square loss match plain PyTorch for every family of networks"
+        "Updates with the square loss, noisy labels or cross entropy match plain PyTorch"
     ),
     statement=(
         r"m\leftarrow\mu m+\nabla\tfrac1N\sum_n(g_n-y_n)^2+\lambda W,\qquad"

@@ -116,10 +116,11 @@ CURVES = (
 def kept(family: str, *, scale: str, data: str) -> Array:
     """Return what is left of the logarithmic distance of the extreme starts, by seed."""
     high, low = learnt((family, -1), (family, 0), scale=scale, data=data)
-    return _share(high, low)
+    return share(high, low)
 
 
-def _share(high: Draws, low: Draws) -> Array:
+def share(high: Draws, low: Draws) -> Array:
+    """Return what is left of the logarithmic distance of two starts."""
     start, end = (np.log(f(high, "rho") / f(low, "rho")) for f in (first, last))
     return end / start
 
@@ -175,7 +176,7 @@ def _forgetting(*, scale: str, data: str, without: str) -> Contrast:
     """Shares left without decay, and with it and batch normalisation, by seed."""
     starts = ((without, -1), (without, 0), (DECAYED, -1), (DECAYED, 0))
     high, low, decayed_high, decayed_low = learnt(*starts, scale=scale, data=data)
-    return Contrast(_share(high, low), _share(decayed_high, decayed_low))
+    return Contrast(share(high, low), share(decayed_high, decayed_low))
 
 
 INITIAL = effect(

@@ -1,0 +1,112 @@
+r"""Losses of an example's outputs: their sums, slopes, and where the norm rests.
+
+With :math:`e_n` half the slope of example n's loss by its outputs, the norm :math:`\rho` of
+fixed normalised outputs :math:`f_n` rests where
+
+.. math:: \sum_n \langle e_n(\rho f_n), f_n \rangle + \lambda \rho = 0 ,
+
+for the square loss, where :math:`e_n = \rho f_n - y_n`, at
+:math:`\sum y_n f_n / (\lambda + \sum f_n^2)`.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from empirical.testbed.stack import along
+
+_HALVINGS = 60
+
+
+class Loss(ABC):
+    """A loss of outputs and targets, each of shape (replicates, n, outputs)."""
+
+    @abstractmethod
+    def total(self, g: Tensor, targets: Tensor) -> Tensor:
+        """Return the sum over examples and outputs, shape (replicates,)."""
+
+    @abstractmethod
+    def half_slopes(self, g: Tensor, targets: Tensor) -> Tensor:
+        """Return half the slopes of the sum by g."""
+
+    @abstractmethod
+    def equilibrium(self, f: Tensor, targets: Tensor, penalty: float) -> Tensor:
+        """Return where the norm of fixed f rests, shape (replicates,).
+
+        Infinite, or not a number, where it rests nowhere.
+        """
+
+
+class Square(Loss):
+    """Squared errors."""
+
+    def total(self, g: Tensor, targets: Tensor) -> Tensor:
+        """Return the sum; see `Loss`."""
+        return (g - targets).square().sum(dim=(1, 2))
+
+    def half_slopes(self, g: Tensor, targets: Tensor) -> Tensor:
+        """Return errors; see `Loss`."""
+        return g - targets
+
+    def equilibrium(self, f: Tensor, targets: Tensor, penalty: float) -> Tensor:
+        """Return the minimum of a parabola; see `Loss`."""
+        overlap, squares = (_sum(part) for part in (targets * f, f * f))
+        return overlap / (penalty + squares)
+
+
+class Entropy(Loss):
+    """Cross entropy: targets one-hot with several outputs, -1 and +1 with one.
+
+    Examples
+    --------
+    Of one output it is that of two, zero and itself:
+
+    >>> g = torch.tensor([[[0.3], [-2.0]]], dtype=torch.float64)
+    >>> both = torch.cat([torch.zeros_like(g), g], dim=2)
+    >>> ups = torch.tensor([[[0.0, 1.0], [1.0, 0.0]]], dtype=torch.float64)
+    >>> one, two = Entropy().total(g, 2 * ups[..., 1:] - 1), Entropy().total(both, ups)
+    >>> bool(torch.allclose(one, two, rtol=1e-14))
+    True
+    """
+
+    def total(self, g: Tensor, targets: Tensor) -> Tensor:
+        """Return the sum; see `Loss`."""
+        if g.shape[2] == 1:
+            return functional.softplus(-targets * g).sum(dim=(1, 2))
+        return -(targets * g.log_softmax(dim=2)).sum(dim=(1, 2))
+
+    def half_slopes(self, g: Tensor, targets: Tensor) -> Tensor:
+        """Return half of predicted less true probabilities; see `Loss`."""
+        if g.shape[2] == 1:
+            return -0.5 * targets * torch.sigmoid(-targets * g)
+        return 0.5 * (g.softmax(dim=2) - targets)
+
+    def equilibrium(self, f: Tensor, targets: Tensor, penalty: float) -> Tensor:
+        """Return the root, by halving; see `Loss`.
+
+        Infinite without a penalty: that is so where every answer is right.
+        """
+        if penalty == 0.0:
+            return torch.full_like(f[:, 0, 0], torch.inf)
+        # Half slopes are at most one in size, so at the root penalty rho is at most this.
+        high = f.norm(dim=2).sum(dim=1) / penalty
+        low = torch.zeros_like(high)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            pull = _sum(self.half_slopes(along(middle, f) * f, targets) * f)
+            above = pull + penalty * middle > 0.0
+            low, high = (
+                torch.where(above, low, middle),
+                torch.where(above, middle, high),
+            )
+        return 0.5 * (low + high)
+
+
+LOSSES: dict[str, Loss] = {"square": Square(), "entropy": Entropy()}
+"""Those that a recipe names."""
+
+
+def _sum(tensor: Tensor) -> Tensor:
+    return tensor.flatten(1).sum(dim=1)
