@@ -126,11 +126,7 @@ ONE_LAYER = Claim(
     source=Source(KEY, "Section 3.3, on assumption B"),
     evidence=Evidence.NUMERIC,
     cases=grid(
-        activation=("relu", "leaky_relu(0.1)"),
-        n=(3, 4),
-        dim=(2,),
-        depth=(1, 2, 5),
-        seed=(3,),
+        activation=("relu", "leaky_relu(0.1)"), n=(3, 4), dim=2, depth=(1, 2, 5), seed=3
     ),
     predict=_predict_layers,
     measure=_measure_layers,
@@ -199,7 +195,7 @@ SINGULAR = Claim(
             lines=("hexagon", "cube", "icosahedron"),
             depth=(2, 3),
         ),
-        *grid(activation=("relu",), lines=("hexagon", "icosahedron"), depth=(9, 20)),
+        *grid(activation="relu", lines=("hexagon", "icosahedron"), depth=(9, 20)),
     ),
     predict=_predict_singular,
     measure=_measure_singular,

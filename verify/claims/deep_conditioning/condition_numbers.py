@@ -123,7 +123,7 @@ def _of_corollary_33(**fields: Any) -> Claim:
             *grid(
                 activation=(extremal(0.3), extremal(1.0)),
                 n=(2, 3),
-                data=({"equal": 0.5},),
+                data={"equal": 0.5},
                 extra=(0, 3),
             ),
             *grid(
@@ -338,7 +338,7 @@ LEM_C8 = Claim(
         kind=("equal", "random"),
         n=(2, 5),
         delta=(1e-3, 0.3, 1.0),
-        seed=(8,),
+        seed=8,
     ),
     predict=_predict_transfer,
     measure=_measure_transfer,
@@ -393,7 +393,7 @@ _B_CASES = grid(
     n=(2, 5),
     delta=(1e-3, 0.3),
     depth=(1, 8, 30),
-    seed=(36,),
+    seed=36,
 )
 
 THM_36 = Claim(

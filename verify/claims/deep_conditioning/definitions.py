@@ -107,7 +107,7 @@ ASM_A = Claim(
     assumptions=("unit inputs",),
     source=Source(KEY, "Assumption A"),
     evidence=Evidence.NUMERIC,
-    cases=grid(n=(6,), dim=(4,), spread=(1e-7, 1e-4, 1e-2, 3.0), seed=(1, 2)),
+    cases=grid(n=6, dim=4, spread=(1e-7, 1e-4, 1e-2, 3.0), seed=(1, 2)),
     predict=_predict_separation,
     measure=_measure_separation,
     # Differences of float64 coordinates are exact to an ulp of each: 2^-53 sqrt(dim)
@@ -153,7 +153,7 @@ ASM_B = Claim(
     source=Source(KEY, "Assumptions A and B"),
     evidence=Evidence.SEARCH,
     # Two inputs: both sides are 1 - |rho|.
-    cases=grid(n=(2, 5), dim=(3, 6), spread=(0.1, 1.0), seed=(3,)),
+    cases=grid(n=(2, 5), dim=(3, 6), spread=(0.1, 1.0), seed=3),
     predict=_predict_implied,
     measure=_measure_least,
     # As dc/asmA, of a separation of at least 1e-5.
@@ -396,15 +396,15 @@ UNEQUAL = Claim(
     cases=(
         *grid(
             activation=("hard_tanh", "leaky_relu(0.1)", "elu", "selu", "relu_squared"),
-            var_x=(1.7,),
+            var_x=1.7,
             var_y=(0.25, 1.69),
         ),
         # So short that the function is read from its series at zero.
-        *grid(activation=("hard_swish",), var_x=(0.09,), var_y=(0.04,)),
+        *grid(activation="hard_swish", var_x=0.09, var_y=0.04),
         *grid(
             activation=("erf", "tanh", "gelu", "sin", "softplus", "sigmoid"),
-            var_x=(1.5,),
-            var_y=(0.25,),
+            var_x=1.5,
+            var_y=0.25,
         ),
     ),
     predict=_predict_unequal,

@@ -75,7 +75,7 @@ REM_E4 = Claim(
     source=Source(KEY, "Remark E.4 (with the attained condition number)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     # 2 log(1 - 1/kappa) a step: nearly -2/kappa where the kernel is badly conditioned.
-    cases=grid(mu=(0.2665, 1.0), n=(2, 7), delta=(0.01,), depth=(0, 2, 5), t=(1, 40)),
+    cases=grid(mu=(0.2665, 1.0), n=(2, 7), delta=0.01, depth=(0, 2, 5), t=(1, 40)),
     predict=_predict_descent,
     measure=_measure_descent,
     compare=AtMost(relative=1e-12),
@@ -272,7 +272,7 @@ NOTE_H1 = Claim(
     ),
     evidence=Evidence.NUMERIC,
     cases=(
-        *grid(n=(2, 3, 4, 6, 8, 20), delta=("1e-6",)),
+        *grid(n=(2, 3, 4, 6, 8, 20), delta="1e-6"),
         *grid(n=(2, 4), delta=("0.3", "1e-2")),
     ),
     predict=_predict_note,

@@ -248,7 +248,7 @@ STEEP_UNEQUAL = Claim(
     r" \hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1) \sigma(z_2)]",
     source=Source(KEY, "Definition C.1 and Appendix D"),
     evidence=Evidence.NUMERIC,
-    cases=grid(rho=(-0.6, 0.5, 0.98), var_x=(0.5,), var_y=(3.0,)),
+    cases=grid(rho=(-0.6, 0.5, 0.98), var_x=0.5, var_y=3.0),
     predict=_predict_unequal,
     measure=_measure_unequal,
     compare=AgreesTo(relative=1e-12),

@@ -331,19 +331,19 @@ EQ1 = Claim(
     cases=grid(
         kernel=("nngp", "ntk"),
         activation=("relu", "erf", "tanh"),
-        depth=(1,),
-        width=(64,),
-        draws=(4000,),
-        seed=(1,),
+        depth=1,
+        width=64,
+        draws=4000,
+        seed=1,
     ),
     larger_cases={
         "full": grid(
             kernel=("nngp", "ntk"),
             activation=("relu", "erf", "tanh", "tanh3"),
-            depth=(1,),
+            depth=1,
             width=(16, 64, 1024),
-            draws=(20_000,),
-            seed=(1,),
+            draws=20_000,
+            seed=1,
         )
     },
     predict=_predict_limit,
@@ -374,19 +374,19 @@ DEEP_MEAN = Claim(
         for case in grid(
             kernel=("nngp", "ntk"),
             activation=("relu", "erf"),
-            depth=(3,),
-            width=(128,),
-            seed=(4,),
+            depth=3,
+            width=128,
+            seed=4,
         )
     ),
     larger_cases={
         "full": grid(
             kernel=("nngp", "ntk"),
             activation=("relu", "erf", "tanh"),
-            depth=(3,),
+            depth=3,
             width=(128, 512),
-            draws=(8000,),
-            seed=(4,),
+            draws=8000,
+            seed=4,
         )
     },
     predict=_predict_limit,
@@ -414,19 +414,15 @@ ERROR = Claim(
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
-        activation=("relu",),
-        rho=(0.5,),
-        width=(16, 64, 256, 1024),
-        draws=(20_000,),
-        seed=(6,),
+        activation="relu", rho=0.5, width=(16, 64, 256, 1024), draws=20_000, seed=6
     ),
     larger_cases={
         "full": grid(
-            activation=("relu",),
-            rho=(0.5,),
+            activation="relu",
+            rho=0.5,
             width=(16, 64, 256, 1024, 4096, 16_384),
-            draws=(20_000,),
-            seed=(6,),
+            draws=20_000,
+            seed=6,
         )
     },
     predict=_predict_error,
@@ -454,11 +450,11 @@ RATE = Claim(
     cases=grid(
         kernel=("nngp", "ntk"),
         activation=("relu", "erf"),
-        depth=(3,),
+        depth=3,
         widths=([64, 128, 256, 512],),
-        seeds=(16,),
-        draws=(16,),
-        seed=(8,),
+        seeds=16,
+        draws=16,
+        seed=8,
     ),
     larger_cases={
         "gpu": tuple(
@@ -546,12 +542,7 @@ VARIANCE = Claim(
     source=Source(_KEY, "Theorem 3.2, at finite width", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(
-        activation=("tanh3",),
-        n=(20,),
-        width=(2048, 4096),
-        depth=(80,),
-        draws=(24,),
-        seed=(21,),
+        activation="tanh3", n=20, width=(2048, 4096), depth=80, draws=24, seed=21
     ),
     predict=_predict_variance,
     measure=_measure_off_diagonal,
@@ -578,14 +569,7 @@ PLATEAU_PRINTED = Claim(
     assumptions=("the infinite-width statement, read at a fixed width",),
     source=Source(_KEY, "Corollary 3.3 and Theorem 4.1", Reading.READING),
     evidence=Evidence.STATISTICAL,
-    cases=grid(
-        activation=("tanh3",),
-        n=(20,),
-        width=(8192,),
-        depth=(100,),
-        draws=(24,),
-        seed=(22,),
-    ),
+    cases=grid(activation="tanh3", n=20, width=8192, depth=100, draws=24, seed=22),
     predict=_predict_vanishing,
     measure=_measure_plateau,
     must_hold=_predict_plateau,

@@ -679,8 +679,8 @@ THM_311 = Claim(
         *grid(
             activation=("tanh", "erf"),
             gamma_x=(0.5, 9.0),
-            gamma_y=(1.2,),
-            delta=(0.1,),
+            gamma_y=1.2,
+            delta=0.1,
             depth=(2, 40, 300),
         ),
     ),
@@ -719,9 +719,9 @@ THM_I1 = Claim(
     evidence=Evidence.NUMERIC,
     cases=grid(
         alpha=(0.2, 0.7),
-        beta=(0.03,),
-        start=(0.5,),
-        rate=(0.6,),
+        beta=0.03,
+        start=0.5,
+        rate=0.6,
         rho=(-0.4, 0.9),
         depth=(0, 1, 12),
     ),

@@ -90,7 +90,7 @@ COPIES = Claim(
         {"activation": "relu", "depth": 5, "seed": 12},
     ),
     larger_cases={
-        "full": tuple(grid(activation=("erf", "sin", "relu"), depth=(200,), seed=(11,)))
+        "full": tuple(grid(activation=("erf", "sin", "relu"), depth=200, seed=11))
     },
     predict=_predict_copies,
     measure=_measure_copies,
@@ -151,10 +151,10 @@ DUPLICATES = Claim(
         *grid(
             activation=("relu", "erf", "sin", "tanh"),
             turn=(_ANGLE,),
-            ratio=(1.0,),
-            depth=(200,),
+            ratio=1.0,
+            depth=200,
         ),
-        *grid(activation=("erf",), turn=(0.0, _ANGLE), ratio=(_STEP,), depth=(200,)),
+        *grid(activation="erf", turn=(0.0, _ANGLE), ratio=(_STEP,), depth=200),
         {"activation": "erf", "turn": _ANGLE, "ratio": 1.5, "depth": 200},
     ),
     larger_cases={
@@ -163,11 +163,9 @@ DUPLICATES = Claim(
                 activation=("relu", "erf", "sin"),
                 turn=(0.0, _ANGLE),
                 ratio=(_STEP, 1.5),
-                depth=(200,),
+                depth=200,
             ),
-            *grid(
-                activation=("tanh",), turn=(0.0, _ANGLE), ratio=(_STEP,), depth=(200,)
-            ),
+            *grid(activation="tanh", turn=(0.0, _ANGLE), ratio=(_STEP,), depth=200),
         )
     },
     predict=_predict_near,

@@ -105,28 +105,22 @@ _FORMULAS = (
         activation=("relu", "erf", "gelu", "sin"),
         squares=((0.5, 30.0),),
         turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
-        depth=(4,),
+        depth=4,
     ),
     # Lengths so close that tables of all layers are worth their while.
     *grid(
         activation=("gelu", "sin"),
         squares=((2.0, 8.0),),
         turns=((0.3, 1.2, 2.0),),
-        depth=(3,),
+        depth=3,
     ),
     # Where a layer saturates between inputs a small angle apart.
     *grid(
-        activation=("erf",),
-        squares=((100.0, 3072.0),),
-        turns=((0.02, 0.1, 0.5),),
-        depth=(1,),
+        activation="erf", squares=((100.0, 3072.0),), turns=((0.02, 0.1, 0.5),), depth=1
     ),
 )
 _KINKED = grid(
-    activation=("hard_tanh",),
-    squares=((0.5, 30.0),),
-    turns=((0.1, 2.9),),
-    depth=(1,),
+    activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 2.9),), depth=1
 )
 
 NNGP = Claim(
@@ -180,7 +174,7 @@ _TWO_SETS = grid(
     activation=("gelu", "sin", "erf"),
     squares=((2.0, 8.0),),
     turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
-    depth=(3,),
+    depth=3,
 )
 
 NNGP_ACROSS = replace(

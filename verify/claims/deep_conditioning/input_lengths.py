@@ -228,16 +228,11 @@ _PARALLEL = (
         activation=("sin", "erf", "gelu"),
         squares=([0.01, 0.02], [0.3, 0.5], [4.0, 4.1], [0.5, 16.0]),
         turn=(0.0, 1e-4, 3.0),
-        depth=(2,),
+        depth=2,
     ),
-    *grid(activation=("selu",), squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=(1,)),
+    *grid(activation="selu", squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=1),
     # Both shorter than the kinks, and on both sides of them.
-    *grid(
-        activation=("hard_tanh",),
-        squares=([0.3, 0.5], [0.7, 1.5]),
-        turn=(0.0,),
-        depth=(1,),
-    ),
+    *grid(activation="hard_tanh", squares=([0.3, 0.5], [0.7, 1.5]), turn=0.0, depth=1),
     *grid(
         activation=("cos", "exp"),
         squares=([0.01, 0.02], [0.3, 0.5]),
@@ -349,7 +344,7 @@ NNGP_RESIDUAL = replace(
         *grid(
             activation=("relu", "erf", "gelu"),
             squares=([2.0, 2.0], [0.5, 9.0]),
-            turn=(1.2,),
+            turn=1.2,
             skip=(0.0, 0.6, 1.5),
             depth=(1, 3),
         ),
@@ -357,8 +352,8 @@ NNGP_RESIDUAL = replace(
         *grid(
             activation=("relu", "erf"),
             squares=([2.0, 2.1],),
-            turn=(0.001,),
-            skip=(0.6,),
+            turn=0.001,
+            skip=0.6,
             depth=(1, 3),
         ),
     ),

@@ -367,7 +367,7 @@ DIGITS_LIMIT = Claim(
         _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
     ),
     evidence=Evidence.NUMERIC,
-    cases=grid(depth=(60,), n=(200,), m=(300,), centre=(False, True)),
+    cases=grid(depth=60, n=200, m=300, centre=(False, True)),
     predict=_predict_error,
     measure=_measure_error,
     # K = I + O(1e-5): at most two near-ties of 300 digits.

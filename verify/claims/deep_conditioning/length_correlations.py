@@ -190,19 +190,12 @@ _DECAY_CASES: tuple[Case, ...] = (
     *grid(
         name=("tanh", "erf"),
         scale=(1.0, 3.0),
-        gamma_x=(2.0,),
+        gamma_x=2.0,
         gamma_y=(0.5, 4.0),
         rho=(0.9, -0.99),
-        depth=(60,),
+        depth=60,
     ),
-    *grid(
-        name=("softsign",),
-        scale=(1.0,),
-        gamma_x=(1.0,),
-        gamma_y=(1.0,),
-        rho=(0.3,),
-        depth=(60,),
-    ),
+    *grid(name="softsign", scale=1.0, gamma_x=1.0, gamma_y=1.0, rho=0.3, depth=60),
 )
 LEM_D6 = Claim(
     id="dc/lemD.6",
@@ -221,8 +214,8 @@ LEM_D6 = Claim(
     evidence=Evidence.SEARCH,
     cases=grid(
         name=ODD,
-        scale=(3.0,),
-        gamma_x=(2.0,),
+        scale=3.0,
+        gamma_x=2.0,
         gamma_y=(0.5, 1.0),
         rho=(-1.0, 0.0, 0.5, 0.9, 1.0),
     ),

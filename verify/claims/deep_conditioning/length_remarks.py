@@ -130,11 +130,7 @@ D4_SIGMOID = Claim(
     source=Source(KEY, "Appendix D.4 (corrected)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
-        name=("sigmoid",),
-        scale=(0.3, 1.0, 4.0),
-        least=(0.5,),
-        gamma=(0.5, 0.8, 3.0),
-        depth=(6,),
+        name="sigmoid", scale=(0.3, 1.0, 4.0), least=0.5, gamma=(0.5, 0.8, 3.0), depth=6
     ),
     predict=_predict_lengths,
     measure=_measure_lengths,

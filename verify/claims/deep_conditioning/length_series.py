@@ -226,7 +226,7 @@ EQ16 = Claim(
     evidence=Evidence.NUMERIC,
     cases=grid(
         name=("tanh", "relu", "normrelu"),
-        gamma_x=(0.5,),
+        gamma_x=0.5,
         gamma_y=(0.5, 3.0),
         rho=(-0.8, 0.0, 0.6),
     ),

@@ -212,10 +212,10 @@ D0 = Claim(
     evidence=Evidence.NUMERIC,
     cases=grid(
         name=("tanh", "erf"),
-        gamma_x=(2.0,),
-        gamma_y=(0.5,),
+        gamma_x=2.0,
+        gamma_y=0.5,
         rho=(-1.0, -0.3, 0.0, 0.9, 1.0),
-        depth=(2,),
+        depth=2,
     ),
     predict=_predict_layers,
     measure=_measure_layers,
@@ -237,7 +237,7 @@ LEM_D3 = Claim(
     cases=(
         *grid(name=ODD, scale=(1.0, 5.0), at=(0.25, 1.0, 4.0)),
         # Other scales of SELU have a mean, and centring them breaks s(0) = 0.
-        *grid(name=("selu",), scale=(1.0,), at=(0.25, 1.0, 4.0)),
+        *grid(name="selu", scale=1.0, at=(0.25, 1.0, 4.0)),
     ),
     predict=_predict_tangent,
     measure=_measure_lengths,
@@ -273,10 +273,7 @@ THM_D1 = Claim(
     source=Source(KEY, "Theorem D.1"),
     evidence=Evidence.SEARCH,
     cases=grid(
-        name=(*ODD, "selu"),
-        scale=(1.0,),
-        gamma=(0.5, 0.75, 1.0, 2.0, 8.0),
-        depth=(30,),
+        name=(*ODD, "selu"), scale=1.0, gamma=(0.5, 0.75, 1.0, 2.0, 8.0), depth=30
     ),
     predict=_predict_deviation,
     measure=_measure_deviation,
@@ -301,9 +298,7 @@ THM_D1_ABOVE = Claim(
     assumptions=_HYPOTHESES,
     source=Source(KEY, "Theorem D.1 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
-    cases=grid(
-        name=(*ODD, "selu"), scale=(1.0,), gamma=(1.0, 1.001, 1.5, 8.0), depth=(20,)
-    ),
+    cases=grid(name=(*ODD, "selu"), scale=1.0, gamma=(1.0, 1.001, 1.5, 8.0), depth=20),
     predict=_predict_deviation_above,
     measure=_measure_deviation,
     compare=AtMost(rounding=1e-11),
@@ -322,24 +317,24 @@ WIDE = Claim(
     evidence=Evidence.STATISTICAL,
     cases=grid(
         name=("tanh", "normrelu"),
-        gamma_x=(2.0,),
-        gamma_y=(0.5,),
-        rho=(0.9,),
-        depth=(8,),
-        width=(4096,),
-        draws=(64,),
-        seed=(311,),
+        gamma_x=2.0,
+        gamma_y=0.5,
+        rho=0.9,
+        depth=8,
+        width=4096,
+        draws=64,
+        seed=311,
     ),
     larger_cases={
         "full": grid(
             name=("tanh", "normrelu"),
             gamma_x=(2.0, 4.0),
-            gamma_y=(0.5,),
+            gamma_y=0.5,
             rho=(0.9, -0.5),
-            depth=(8,),
+            depth=8,
             width=(1024, 4096, 16_384),
-            draws=(256,),
-            seed=(311,),
+            draws=256,
+            seed=311,
         )
     },
     predict=_predict_networks,

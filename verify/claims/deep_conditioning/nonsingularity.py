@@ -428,7 +428,7 @@ ARC_LAW = Claim(
     assumptions=("n equally spaced points, neighbours of correlation 1 - delta",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
     evidence=Evidence.NUMERIC,
-    cases=grid(n=(100,), delta=("1e-6", "1e-8")),
+    cases=grid(n=100, delta=("1e-6", "1e-8")),
     larger_cases={"full": grid(n=(100, 200), delta=("1e-6", "1e-8", "1e-10"))},
     predict=_predict_arc_law,
     measure=_measure_arc,
@@ -452,7 +452,7 @@ ARC_VALUES = Claim(
     assumptions=("equally spaced points",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
     evidence=Evidence.NUMERIC,
-    cases=grid(n=(3, 5, 10, 20), delta=("1e-6",)),
+    cases=grid(n=(3, 5, 10, 20), delta="1e-6"),
     predict=_predict_arc_value,
     measure=_measure_arc,
     # The tabulated numbers have ten digits.
@@ -549,7 +549,7 @@ LEM_H3 = Claim(
     ),
     source=Source(_KEY, "Lemma H.3"),
     evidence=Evidence.STATISTICAL,
-    cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=(40_000,), seed=(5,)),
+    cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=40_000, seed=5),
     predict=_predict_event,
     measure=_measure_event,
     # In units of sqrt(delta)/n. The window's density is flat to 1e-4 (see measure).
@@ -580,9 +580,9 @@ THM_H5 = Claim(
     cases=grid(
         activation=("relu", "step", "exp", "erf", "sin"),
         n=(2, 4),
-        dim=(3,),
+        dim=3,
         spread=(0.1, 1.0),
-        seed=(1,),
+        seed=1,
     ),
     predict=_predict_tail,
     measure=_measure_smallest,
@@ -608,7 +608,7 @@ POLYNOMIAL = Claim(
     assumptions=("n exceeds the number of monomials, 2 + 3 = 5",),
     source=Source(_KEY, "Theorem H.5 (its hypothesis is needed)", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("quadratic",), n=(7,), dim=(2,), spread=(1.0,), seed=(1, 2)),
+    cases=grid(activation="quadratic", n=7, dim=2, spread=1.0, seed=(1, 2)),
     predict=_predict_zero,
     measure=_measure_smallest,
     # 60-digit eigenvalues of a matrix of size one.

@@ -247,7 +247,7 @@ LEM_21 = Claim(
     source=Source(_KEY, "Lemma 2.1 and equation 5"),
     evidence=Evidence.NUMERIC,
     cases=grid(
-        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=(1,)
+        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=1
     ),
     predict=_predict_batch,
     measure=_measure_batch,
@@ -265,7 +265,7 @@ APP_B = Claim(
     source=Source(_KEY, "Appendix B, standard batch normalisation"),
     evidence=Evidence.NUMERIC,
     cases=grid(
-        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=(6,)
+        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=6
     ),
     predict=_predict_affine,
     measure=_measure_affine,
@@ -284,7 +284,7 @@ EQ6 = Claim(
     source=Source(_KEY, "Lemma 2.1 and equation 6"),
     evidence=Evidence.NUMERIC,
     cases=grid(
-        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=(2,)
+        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=2
     ),
     predict=_predict_layer,
     measure=_measure_layer,
@@ -300,7 +300,7 @@ E8_HIDDEN = Claim(
     assumptions=("batch normalisation before each activation, none at the output",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "gelu"), seed=(3,)),
+    cases=grid(activation=("relu", "gelu"), seed=3),
     predict=_predict_hidden_corrected,
     measure=_measure_hidden_only,
     compare=_EXACT,
@@ -320,7 +320,7 @@ E8_SIGN = Claim(
     assumptions=("s < 0",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=(4,)),
+    cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=4),
     predict=_predict_sign_corrected,
     measure=_measure_sign,
     compare=_EXACT,
@@ -339,7 +339,7 @@ E8_EPSILON = Claim(
     assumptions=("epsilon = 1e-5 or 1e-3",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "tanh"), scale=(0.5,), eps=(1e-5, 1e-3), seed=(5,)),
+    cases=grid(activation=("relu", "tanh"), scale=0.5, eps=(1e-5, 1e-3), seed=5),
     predict=_predict_eps_corrected,
     measure=_measure_eps,
     compare=_EXACT,

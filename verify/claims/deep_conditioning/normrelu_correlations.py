@@ -192,10 +192,10 @@ CLAIMS = (
         cases=(
             *grid(
                 kink=(_STAR_TEXT,),
-                gamma_x=(0.5,),
+                gamma_x=0.5,
                 gamma_y=(0.5, 1.5),
                 rho=(0.5, 0.0, -0.9),
-                depth=(10,),
+                depth=10,
             ),
             {
                 "kink": "-1.5975",
@@ -230,10 +230,10 @@ CLAIMS = (
         evidence=Evidence.NUMERIC,
         cases=grid(
             kink=(_STAR_TEXT,),
-            gamma_x=(0.5,),
+            gamma_x=0.5,
             gamma_y=(0.5, 1.5),
             rho=(0.5, 0.0, -0.9),
-            depth=(10,),
+            depth=10,
         ),
         predict=_predict_trajectory,
         measure=_measure_trajectory,

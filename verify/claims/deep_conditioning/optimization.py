@@ -493,9 +493,7 @@ THM_E9 = Claim(
     source=Source(_KEY, "Theorem E.9"),
     evidence=Evidence.STATISTICAL,
     # Orthonormal features: 1/2 - 3/2 e^-2 = 0.297 in the limit of many.
-    cases=grid(
-        kind=("inputs", "deep", "orthonormal"), n=(20,), replicates=(400,), seed=(9,)
-    ),
+    cases=grid(kind=("inputs", "deep", "orthonormal"), n=20, replicates=400, seed=9),
     predict=_predict_half,
     measure=_measure_sgd,
     # A mean ratio above 0.6 would be seen.
@@ -549,7 +547,7 @@ E14_PRINTED = Claim(
     assumptions=("the factor n of Theorem E.9 left out",),
     source=Source(_KEY, "Theorem 4.1, remark on SGD", Reading.READING),
     evidence=Evidence.STATISTICAL,
-    cases=grid(kind=("deep",), n=(20,), replicates=(400,), seed=(14,)),
+    cases=grid(kind="deep", n=20, replicates=400, seed=14),
     predict=_predict_half,
     measure=_measure_sgd_short,
     must_hold=_predict_short_sgd,
@@ -566,7 +564,7 @@ E14_PRINTED = Claim(
 )
 
 _TOP = (
-    *grid(n=(20,), width=(1024, 4096), depth=(41,), draws=(24,), seed=(41,)),
+    *grid(n=20, width=(1024, 4096), depth=41, draws=24, seed=41),
     # Deeper, where the bound comes near what this width keeps.
     {"n": 20, "width": 1024, "depth": 48, "draws": 24, "seed": 41},
 )
@@ -589,8 +587,8 @@ THM_41 = Claim(
     evidence=Evidence.STATISTICAL,
     cases=_TOP,
     larger_cases={
-        "full": grid(n=(20,), width=(2048, 8192), depth=(48,), draws=(24,), seed=(41,))
-        + grid(n=(50,), width=(2048, 8192), depth=(67,), draws=(24,), seed=(41,))
+        "full": grid(n=20, width=(2048, 8192), depth=48, draws=24, seed=41)
+        + grid(n=50, width=(2048, 8192), depth=67, draws=24, seed=41)
     },
     predict=_predict_gd_steps,
     measure=_measure_gd_steps,
@@ -735,27 +733,27 @@ THM_E5 = Claim(
         case
         for width, seeds in ((512, 48), (1024, 16))
         for case in grid(
-            activation=("erf",),
-            n=(8,),
-            dim=(16,),
-            depth=(2,),
+            activation="erf",
+            n=8,
+            dim=16,
+            depth=2,
             width=(width,),
             seeds=(seeds,),
-            seed=(55,),
-            count=(40,),
+            seed=55,
+            count=40,
         )
     ),
     larger_cases={
         "gpu": grid(
-            activation=("erf",),
-            n=(8,),
-            dim=(16,),
-            depth=(2,),
+            activation="erf",
+            n=8,
+            dim=16,
+            depth=2,
             width=(256, 1024, 4096, 8192),
-            seeds=(8,),
-            seed=(55,),
-            count=(40,),
-            device=("cuda",),
+            seeds=8,
+            seed=55,
+            count=40,
+            device="cuda",
         )
     },
     predict=_predict_training,

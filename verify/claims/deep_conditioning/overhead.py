@@ -86,7 +86,7 @@ OVERHEAD = Claim(
     ),
     source=Source("agarwal2021deep", "Section 1", Reading.READING),
     evidence=Evidence.NUMERIC,
-    cases=grid(rival=("batch", "layer"), width=(128,), depth=(3, 32), batch=(7, 100)),
+    cases=grid(rival=("batch", "layer"), width=128, depth=(3, 32), batch=(7, 100)),
     predict=_of_rival,
     measure=_of_normrelu,
     compare=AtMost(),

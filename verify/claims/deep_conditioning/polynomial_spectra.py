@@ -92,10 +92,10 @@ POLYNOMIAL = Claim(
     source=Source("agarwal2021deep", "Appendix D; Funk-Hecke", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
-        *grid(kernel=("cubic",), dim=(2, 3, 8, 1000), degrees=([1, 3],)),
-        *grid(kernel=("sparse",), dim=(3, 10), degrees=([0, 1, 5, 9, 11],)),
+        *grid(kernel="cubic", dim=(2, 3, 8, 1000), degrees=([1, 3],)),
+        *grid(kernel="sparse", dim=(3, 10), degrees=([0, 1, 5, 9, 11],)),
         *grid(
-            kernel=("full",),
+            kernel="full",
             dim=(2, 3, 4, 9, 17, 100),
             degrees=([0, 1, 2, 3, 7, 8, 12, 20, 44],),
         ),
@@ -120,7 +120,7 @@ ACTIVATION = replace(
     title="Eigenvalues of a Hermite polynomial's kernel, where there are any",
     statement=r"\sigma = h_3: \quad \kappa(t) = t^3, \quad \lambda_k = 0"
     r" \text{ for } k \notin \{1, 3\}",
-    cases=grid(kernel=("power",), dim=(2, 3, 20), degrees=([0, 1, 2, 3, 4, 7],)),
+    cases=grid(kernel="power", dim=(2, 3, 20), degrees=([0, 1, 2, 3, 4, 7],)),
     predict=_predict_activation,
     compare=AgreesTo(relative=1e-12, of_largest=True),
     uses=("dc/D.0-spectrum-polynomial",),

@@ -74,7 +74,7 @@ UNEQUAL = Claim(
     statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
     source=Source(KEY, "Definition C.1", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(name=NAMES, var_x=(0.4,), var_y=(2.5,)),
+    cases=grid(name=NAMES, var_x=0.4, var_y=2.5),
     predict=_predict,
     measure=_measure,
     # Of sums of ten thousand terms that cancel to a hundredth: 1e-12 of the largest.

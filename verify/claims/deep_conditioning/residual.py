@@ -44,8 +44,8 @@ def _trained(rival: str, item: str, title: str, name: str) -> Claim:
         source=Source("agarwal2021deep", f"Figure {item[3:]}", Reading.READING),
         evidence=Evidence.TREND,
         larger_cases={
-            "full": grid(scale=("full",), depth=_DEPTHS, rival=(rival,)),
-            "gpu": grid(scale=("paper",), depth=_DEPTHS, rival=(rival,)),
+            "full": grid(scale="full", depth=_DEPTHS, rival=(rival,)),
+            "gpu": grid(scale="paper", depth=_DEPTHS, rival=(rival,)),
         },
         measure=_test_accuracies,
         compare=EffectWithin(),
@@ -84,7 +84,7 @@ FIG_4_DEEP = replace(
     title="ResNet-110 with NormReLU is ahead of batch normalisation",
     statement=r"\text{test accuracy of 110 layers: NormReLU} > \text{BatchNorm}",
     larger_cases={
-        profile: grid(scale=(scale,), depth=(110,), rival=("batch",))
+        profile: grid(scale=(scale,), depth=110, rival="batch")
         for profile, scale in (("full", "full"), ("gpu", "paper"))
     },
     # Ahead at all; wrong would be as far ahead as fully connected networks are.

@@ -485,7 +485,7 @@ MERCER = Claim(
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_k N(d, k)\, \lambda_k\, P_k(\rho)",
     source=Source(_KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("erf",), depth=(1, 3), dim=(2, 3, 12)),
+    cases=grid(activation="erf", depth=(1, 3), dim=(2, 3, 12)),
     predict=_predict_kernel,
     measure=_measure_kernel,
     # Degrees beyond 79 hold at most the Taylor mass beyond order 79: 1.9e-10 at depth 3.
@@ -501,7 +501,7 @@ SHARES = Claim(
     statement=r"\sum_k N(d, k)\, \lambda_k = \kappa(1)",
     source=Source(_KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
-    cases=grid(kernel=("nngp", "ntk"), activation=("erf",), depth=(2,), dim=(10, 100)),
+    cases=grid(kernel=("nngp", "ntk"), activation="erf", depth=2, dim=(10, 100)),
     predict=_predict_shares,
     measure=_measure_one,
     # Degrees beyond 79 hold at most the Taylor mass beyond that order, 1.2e-11 of
@@ -534,7 +534,7 @@ TAYLOR = Claim(
     source=Source(_KEY, "Definition C.1 and equation 7"),
     evidence=Evidence.NUMERIC,
     cases=grid(
-        kernel=("nngp", "ntk"), activation=("relu", "erf"), depth=(1, 2, 6), order=(60,)
+        kernel=("nngp", "ntk"), activation=("relu", "erf"), depth=(1, 2, 6), order=60
     ),
     predict=_predict_taylor,
     measure=_measure_taylor,
@@ -554,7 +554,7 @@ RANK = Claim(
     assumptions=("normalised activation",),
     source=Source(_KEY, "Theorem 3.2"),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu",), depth=(1, 5), dim=(3, 50)),
+    cases=grid(activation="relu", depth=(1, 5), dim=(3, 50)),
     predict=_predict_rank,
     measure=_measure_rank,
     # Values of the map to a relative 1e-12 each, squared; those of one sign prevail.
@@ -575,12 +575,7 @@ NETWORKS = Claim(
     source=Source(_KEY, "Equation 1"),
     evidence=Evidence.STATISTICAL,
     cases=grid(
-        dim=(3,),
-        points=(24,),
-        width=(32,),
-        degrees=([0, 1, 2, 4],),
-        draws=(4000,),
-        seed=(26,),
+        dim=3, points=24, width=32, degrees=([0, 1, 2, 4],), draws=4000, seed=26
     ),
     predict=_predict_projections,
     measure=_measure_projections,

@@ -81,9 +81,9 @@ EQ_7 = Claim(
             rho=(-1.0, -0.3, 0.9, 1.0),
             depth=(1, 2, 10),
         ),
-        *grid(activation=("hermite(2)", "hermite(3)"), rho=(-0.3, 0.9), depth=(1,)),
-        *grid(activation=("erf", "sigmoid", "exp"), rho=(0.9, 1.0), depth=(30,)),
-        *grid(activation=("leaky_relu(0.2)", NORMRELU), rho=(0.5,), depth=(3,)),
+        *grid(activation=("hermite(2)", "hermite(3)"), rho=(-0.3, 0.9), depth=1),
+        *grid(activation=("erf", "sigmoid", "exp"), rho=(0.9, 1.0), depth=30),
+        *grid(activation=("leaky_relu(0.2)", NORMRELU), rho=0.5, depth=3),
     ),
     predict=_predict_tangent,
     measure=_measure_tangent,
@@ -289,7 +289,7 @@ MATRIX = Claim(
     assumptions=("any activation, not normalised", "any non-zero inputs"),
     source=Source(KEY, "Equation 7 and Appendix D"),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "erf", "sin"), depth=(1, 3, 12), seed=(7,)),
+    cases=grid(activation=("relu", "erf", "sin"), depth=(1, 3, 12), seed=7),
     predict=_predict_matrix,
     measure=_measure_matrix,
     compare=AgreesTo(relative=1e-12, of_largest=True),
@@ -393,7 +393,7 @@ LEM_C14 = Claim(
         *grid(
             activation=("hermite(2)", "hermite(20)"), delta=(0.05, 0.5), sign=(1, -1)
         ),
-        *grid(activation=("relu", "exp", "gelu"), delta=(1e-6, 0.1, 1.0), sign=(1,)),
+        *grid(activation=("relu", "exp", "gelu"), delta=(1e-6, 0.1, 1.0), sign=1),
     ),
     predict=_predict_derivative,
     measure=_measure_derivative,
@@ -435,9 +435,9 @@ LEM_C14_SHARP = Claim(
     # Equality for quadratics.
     cases=(
         *grid(
-            activation=(extremal(0.1), extremal(0.7)), delta=(1e-6, 0.5, 1.0), sign=(1,)
+            activation=(extremal(0.1), extremal(0.7)), delta=(1e-6, 0.5, 1.0), sign=1
         ),
-        *grid(activation=("relu", "tanh", "gelu", "sin"), delta=(0.1,), sign=(1, -1)),
+        *grid(activation=("relu", "tanh", "gelu", "sin"), delta=0.1, sign=(1, -1)),
     ),
     predict=_predict_share,
     measure=_measure_share,
@@ -493,7 +493,7 @@ E7_PRINTED = Claim(
     r" \mathrm{for}\; \sigma(x) = \sqrt{2}\, 1\{x \ge 0\}",
     source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("step",)),
+    cases=grid(activation="step"),
     predict=_converged,
     measure=_partial_ratio,
     # A convergent sum has stopped growing; the other grows like the square root.
@@ -514,7 +514,7 @@ E7_CORRECTED = Claim(
     statement=r"\sum_{k \le N} k\, a_k^2 \sim c \sqrt N",
     source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
     evidence=Evidence.NUMERIC,
-    cases=grid(activation=("step",)),
+    cases=grid(activation="step"),
     predict=_predict_partial,
     measure=_partial_ratio,
     compare=AgreesTo(relative=1e-12),

@@ -101,9 +101,7 @@ def _ratios(most: int = 40) -> Any:
 
 
 _ANY = (
-    *grid(
-        activation=("relu", "tanh", "gelu"), delta=(0.5,), sign=(1, -1), depth=(9, 20)
-    ),
+    *grid(activation=("relu", "tanh", "gelu"), delta=0.5, sign=(1, -1), depth=(9, 20)),
     *grid(
         activation=({"a": [0.0, 0.9, 0.4, 0.05]}, {"a": [0.0, 0.9, 0.1, 0.4]}),
         delta=(0.1, 0.5),
@@ -125,14 +123,14 @@ THM_34 = Claim(
     cases=(
         *grid(
             activation=(extremal(0.005), extremal(0.05), extremal(0.3)),
-            delta=(0.5,),
-            sign=(1,),
+            delta=0.5,
+            sign=1,
             depth=(1, 2, 13, 60),
         ),
         *grid(
             activation=(extremal(0.3), extremal(1.0)),
-            delta=(0.01,),
-            sign=(1,),
+            delta=0.01,
+            sign=1,
             depth=(60, 75),
         ),
         *_ANY,
@@ -209,7 +207,7 @@ THM_34_MAXIMUM = Claim(
         *grid(
             activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
             delta=(1e-4, 0.01, 0.5),
-            sign=(1,),
+            sign=1,
             depth=(1, 13, 60),
         ),
         *_ANY,
@@ -276,7 +274,7 @@ THM_34_ENVELOPE = Claim(
         *grid(
             activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
             delta=(1e-4, 0.1, 0.5),
-            sign=(1,),
+            sign=1,
             depth=(1, 4, 20),
         ),
         *_ANY,
@@ -395,26 +393,26 @@ _A_CASES = (
     # Where the bounds of Corollary 3.5 are least loose: the sharp form, the printed one.
     *grid(
         activation=(extremal(1.0), extremal(0.59)),
-        kind=("equal",),
-        n=(2,),
-        delta=(0.5,),
-        seed=(0,),
-        extra=(0,),
+        kind="equal",
+        n=2,
+        delta=0.5,
+        seed=0,
+        extra=0,
     ),
     *grid(
         activation=(extremal(0.05), extremal(0.3), extremal(0.6)),
-        kind=("equal",),
+        kind="equal",
         n=(2, 5),
         delta=(0.1, 0.5),
-        seed=(0,),
+        seed=0,
         extra=(0, 1, 12),
     ),
     *grid(
         activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind=("random",),
-        n=(5,),
-        delta=(0.0,),
-        seed=(38,),
+        kind="random",
+        n=5,
+        delta=0.0,
+        seed=38,
         extra=(0, 3),
     ),
 )
@@ -534,17 +532,17 @@ def _wrong_best_eigenvalue(**case: Any) -> list[float]:
 _B_CASES = (
     *grid(
         activation=(extremal(0.05), extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind=("equal",),
+        kind="equal",
         n=(2, 5),
         delta=(0.01, 0.5),
-        seed=(0,),
+        seed=0,
         depth=(2, 9, 40),
     ),
     *grid(
         activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind=("random",),
-        n=(5,),
-        delta=(0.0,),
+        kind="random",
+        n=5,
+        delta=0.0,
         seed=(38, 39),
         depth=(2, 24),
     ),
@@ -644,28 +642,28 @@ COR_39 = Claim(
     cases=(
         # Least loose.
         *grid(
-            activation=(extremal(1.0),),
-            kind=("equal",),
+            activation=extremal(1.0),
+            kind="equal",
             n=(2, 5),
-            delta=(0.5,),
-            seed=(0,),
+            delta=0.5,
+            seed=0,
             depth=(2, 3),
         ),
         *grid(
             activation=(extremal(0.05), extremal(0.4)),
-            kind=("equal",),
+            kind="equal",
             n=(2, 5),
-            delta=(0.5,),
-            seed=(0,),
+            delta=0.5,
+            seed=0,
             depth=(56, 70),
         ),
         *grid(
             activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-            kind=("random",),
-            n=(5,),
-            delta=(0.0,),
-            seed=(38,),
-            depth=(40,),
+            kind="random",
+            n=5,
+            delta=0.0,
+            seed=38,
+            depth=40,
         ),
     ),
     predict=_predict_condition_b,

@@ -73,7 +73,7 @@ def _at_start(*, scale: str, depth: int, arm: str) -> Contrast:
     return Contrast.alone(measured - math.log10(largest / least))
 
 
-_SMALL = grid(scale=("small",), depth=DEPTHS["small"], arm=("normrelu", "selu"))
+_SMALL = grid(scale="small", depth=DEPTHS["small"], arm=("normrelu", "selu"))
 
 START = Claim(
     id="dc/sec11-condition-start",
@@ -125,7 +125,7 @@ END = Claim(
     ),
     source=_SOURCE,
     evidence=Evidence.TREND,
-    cases=grid(scale=("small",), depth=DEPTHS["small"], rival=("batch", "layer")),
+    cases=grid(scale="small", depth=DEPTHS["small"], rival=("batch", "layer")),
     runs=runs_of,
     uses=CLOSED,
     measure=partial(_conditions, "condition", -1),

@@ -195,8 +195,8 @@ BATCHES = Claim(
     evidence=Evidence.STATISTICAL,
     # Cosines of ten inputs spread three times as far as those of a hundred.
     cases=(
-        *grid(batch=(10,), units=(256,), networks=(64,), depth=(12,), layer=(2, 5, 9)),
-        *grid(batch=(100,), units=(256,), networks=(24,), depth=(12,), layer=(2, 5, 9)),
+        *grid(batch=10, units=256, networks=64, depth=12, layer=(2, 5, 9)),
+        *grid(batch=100, units=256, networks=24, depth=12, layer=(2, 5, 9)),
     ),
     predict=_predicted_cosine,
     measure=_measured_cosines,
@@ -239,7 +239,7 @@ GRADIENTS = Claim(
     ),
     source=_SOURCE,
     evidence=Evidence.STATISTICAL,
-    cases=grid(batch=(200,), units=(256,), networks=(40,), depth=(10,)),
+    cases=grid(batch=200, units=256, networks=40, depth=10),
     predict=_predicted_growth,
     measure=_measured_growth,
     compare=MeanEquals(discrepancy=0.05),

@@ -569,7 +569,7 @@ THM_310 = Claim(
     source=Source(KEY, "Theorem 3.10 and Lemma C.30 (constants ours)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=(
-        *grid(activation=("gelu", "silu"), delta=(0.01,), sign=(1, -1), extra=(0, 20)),
+        *grid(activation=("gelu", "silu"), delta=0.01, sign=(1, -1), extra=(0, 20)),
         *grid(
             activation=({"a": [0.6, 0.3, 0.74]}, {"a": [0.7, 0.7, 0.1]}, "sigmoid"),
             delta=(1e-6, 0.3),
@@ -578,10 +578,7 @@ THM_310 = Claim(
         ),
         # Nearly affine, from rho = -1: distance 2, times D^4 while 1/a_0^2 layers pass.
         *grid(
-            activation=({"a": [0.502, 0.866, 0.01]},),
-            delta=(1e-6,),
-            sign=(-1,),
-            extra=(0, 20),
+            activation={"a": [0.502, 0.866, 0.01]}, delta=1e-6, sign=-1, extra=(0, 20)
         ),
     ),
     predict=_predict_distance,

@@ -65,10 +65,10 @@ def trained(
     few = every if small is None else small
     given: dict[str, Any] = {
         "evidence": Evidence.TREND,
-        "cases": grid(scale=("small",), **few) if quick else (),
+        "cases": grid(scale="small", **few) if quick else (),
         "larger_cases": {
-            "full": grid(scale=("full",), **(every if full is None else full)),
-            "gpu": grid(scale=("paper",), **every),
+            "full": grid(scale="full", **(every if full is None else full)),
+            "gpu": grid(scale="paper", **every),
         },
         "compare": EffectWithin(paired=True),
     }

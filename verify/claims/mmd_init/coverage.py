@@ -387,7 +387,7 @@ ERR_1 = Claim(
     statement=r"\min L_{sd}=0,\text{ where all classes are predicted}",
     source=Source(KEY, "After Equation 14", Reading.READING),
     evidence=Evidence.SEARCH,
-    cases=grid(classes=(2, 3, 4), seed=(0,)),
+    cases=grid(classes=(2, 3, 4), seed=0),
     predict=_nothing_left,
     measure=_measure_least,
     # The largest of d distances is not smooth: the last steps are 2e-4 long.

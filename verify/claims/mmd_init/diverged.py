@@ -65,7 +65,7 @@ MEDIAN = Claim(
     ),
     source=Source(KEY, "Appendix C.1"),
     evidence=Evidence.NUMERIC,
-    cases=grid(networks=(5, 12), reference=(6, 9), seed=(1,)),
+    cases=grid(networks=(5, 12), reference=(6, 9), seed=1),
     predict=_predict,
     measure=_measure,
     # A difference of two numbers below one, times the root of two.

@@ -22,7 +22,7 @@ _WIDTHS = (16, 16, 16, 2)
 _FORMS, _DIRECTIONS = 6, 18
 # With two examples, noise is drawn on the 32 weights of the last layer.
 _CASES = (
-    *grid(way=("gram",), kind=("zero", "bias", "duplicates", "dead"), batch=(16,)),
+    *grid(way="gram", kind=("zero", "bias", "duplicates", "dead"), batch=16),
     {"way": "auto", "kind": "zero", "batch": 2},
 )
 

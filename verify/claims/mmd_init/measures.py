@@ -52,7 +52,7 @@ CONSTANT = Claim(
     statement=r"DS=\operatorname{mean}_i\,1\{|\{\operatorname{argmax}f_i(x):x\}|<d\}",
     source=Source(KEY, "Section 5.2 and appendix C.2"),
     evidence=Evidence.NUMERIC,
-    cases=grid(classes=(2, 3, 10), models=(256,), inputs=(32,)),
+    cases=grid(classes=(2, 3, 10), models=256, inputs=32),
     predict=_count_constant,
     measure=_share_constant,
     compare=AgreesTo(absolute=1e-12),

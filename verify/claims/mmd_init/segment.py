@@ -207,9 +207,7 @@ LAW = Claim(
     ),
     source=Source(KEY, "Equation 9; the closed form is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(
-        count=(2, 6), bandwidths=([0.1], [0.3, 0.6], [0.5], [1.0, 1e5]), seed=(0,)
-    ),
+    cases=grid(count=(2, 6), bandwidths=([0.1], [0.3, 0.6], [0.5], [1.0, 1e5]), seed=0),
     predict=_predict_law,
     measure=_measure_law,
     # A few eps a bandwidth.
@@ -268,7 +266,7 @@ SLOPES = Claim(
         count=(2, 20),
         bandwidths=([0.1], [0.3, 2.0]),
         estimator=("unbiased", "biased"),
-        seed=(0,),
+        seed=0,
     ),
     predict=_predict_slopes,
     measure=_measure_slopes,
@@ -402,7 +400,7 @@ RATIO = Claim(
     ),
     source=Source(KEY, "Equation 9 with appendix C.1; the ratio is ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
-    cases=grid(sizes=([12, 12], [8, 20]), gamma=(0.3,)),
+    cases=grid(sizes=([12, 12], [8, 20]), gamma=0.3),
     predict=_predict_ratio,
     measure=_measure_ratio,
     # A ratio of means of 1,000 squares is biased by their relative variance, kurtosis
