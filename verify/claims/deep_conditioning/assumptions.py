@@ -12,6 +12,7 @@ import torch
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, Subject, law, subject
 from verify.claims.deep_conditioning.conditioning import extremal
@@ -175,11 +176,6 @@ def _predict_singular(
     return dc.nngp_condition_bound(depth, 1.0 - cosine, mu, n - fewer, form="attained")
 
 
-def _wrong_singular(**case: Any) -> float:
-    """The smallest eigenvalue without the input that depends on the others."""
-    return _predict_singular(fewer=1, **case)
-
-
 SINGULAR = Claim(
     id="dc/cor3.3-singular",
     items=("Sec1.2", "Cor3.3"),
@@ -201,7 +197,11 @@ SINGULAR = Claim(
     measure=_measure_singular,
     # 1 - (n - 1) r above 1e-2, mu to 1e-13.
     compare=AtMost(relative=1e-10, origin=1.0),
-    must_refute=_wrong_singular,
+    must_refute=changed(
+        _predict_singular,
+        "The smallest eigenvalue without the input that depends on the others.",
+        fewer=1,
+    ),
     uses=("dc/cor3.3-maximum",),
 )
 

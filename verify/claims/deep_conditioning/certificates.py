@@ -16,6 +16,7 @@ import flint
 
 from theory import conditioning
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
     ORDER,
@@ -113,11 +114,6 @@ def _predict(*, activation: str, branch: str) -> float:
     return _gain(subject(activation).mu, branch)
 
 
-def _wrong(*, activation: str, branch: str) -> float:
-    """The gains without their halves: mu for mu/2, and 2 mu for mu."""
-    return 2.0 * _predict(activation=activation, branch=branch)
-
-
 # --- slopes ---------------------------------------------------------------------------
 #
 # With D >= sum_{k<K} k p_k + K q_{K-1}, the least that the rest of the energy allows, and
@@ -176,7 +172,11 @@ CLAIMS = (
         predict=_predict,
         measure=_measure,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong,
+        must_refute=scaled(
+            _predict,
+            2.0,
+            "The gains without their halves: mu for mu/2, and 2 mu for mu.",
+        ),
         uses=("dc/lemC.5", "dc/def3.1-enclosed"),
         assumptions=(
             "energies are squares and sum to the variance (Parseval)",

@@ -10,6 +10,7 @@ import mpmath
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, Subject, law, mixtures
 from verify.claims.deep_conditioning.conditioning import (
@@ -480,11 +481,6 @@ def _measure_attained(*, mu: float, n: int, delta: float, depth: int) -> list[An
     ]
 
 
-def _wrong_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
-    """The bound one layer further on."""
-    return _predict_attained(mu=mu, n=n, delta=delta, depth=depth + 1)
-
-
 COR_37_ATTAINED = Claim(
     id="dc/cor3.7-attained",
     items=("Thm3.6", "Cor3.7", "Cor3.3"),
@@ -498,6 +494,8 @@ COR_37_ATTAINED = Claim(
     measure=_measure_attained,
     # Three roundings a layer, and 1 - delta, which the measured side holds to 60 digits.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_wrong_attained,
+    must_refute=changed(
+        _predict_attained, "The bound one layer further on.", depth=plus(1)
+    ),
     uses=("dc/thm3.2-sharp",),
 )

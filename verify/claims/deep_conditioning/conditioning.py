@@ -11,6 +11,7 @@ import numpy.typing as npt
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     KEY,
@@ -417,12 +418,6 @@ def _predict_map(*, activation: str, depth: int) -> Array:
     return kernels.nngp_map(np.array(_MAP_POINTS), a, depth)
 
 
-def _wrong_map(*, activation: str, depth: int) -> Array:
-    """The kernel of one layer more."""
-    a = subject(activation).normalized()
-    return kernels.nngp_map(np.array(_MAP_POINTS), a, depth + 1)
-
-
 THM_32_MAP = Claim(
     id="dc/thm3.2-map",
     items=("Thm3.2", "DefC.1"),
@@ -438,6 +433,6 @@ THM_32_MAP = Claim(
     measure=_measure_map,
     # The promise of theory.kernels. Values below 1e-290 have left float64's range.
     compare=AgreesTo(relative=1e-12, absolute=1e-290),
-    must_refute=_wrong_map,
+    must_refute=changed(_predict_map, "The kernel of one layer more.", depth=plus(1)),
     uses=("dc/eq1-matrices",),
 )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from theory import kernels
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always
 from verify.claims.deep_conditioning._recursions import (
     eigenvalues,
     exact_gram,
@@ -457,10 +458,6 @@ DEF_31 = Claim(
 )
 
 
-def _predict_one(*, activation: Subject) -> float:
-    return 1.0
-
-
 def _wrong_uncentred_share(*, activation: Subject) -> float:
     """The uncentred activation, whose mean's energy is part of the whole."""
     raw = subject(activation)
@@ -475,7 +472,7 @@ LEM_C2 = Claim(
     source=Source(KEY, "Lemma C.2"),
     evidence=Evidence.SEARCH,
     cases=grid(activation=NONLINEAR),
-    predict=_predict_one,
+    predict=always(1.0),
     measure=_measure_mu,
     # 256 bits on the measured side.
     compare=AtMost(rounding=1e-40),

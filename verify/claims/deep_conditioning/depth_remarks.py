@@ -12,6 +12,7 @@ import numpy.typing as npt
 from theory import conditioning as dc
 from theory import optimization as rates
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.claims.deep_conditioning.conditioning import (
@@ -33,11 +34,6 @@ def _predict_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
         depth, delta, mu, n, assumption="B", form="attained"
     )
     return math.log(rates.gradient_descent_bound(t, kappa))
-
-
-def _wrong_descent(**case: Any) -> float:
-    """The condition number one layer further on."""
-    return _predict_descent(**case | {"depth": case["depth"] + 1})
 
 
 def _measure_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> float:
@@ -79,7 +75,9 @@ REM_E4 = Claim(
     predict=_predict_descent,
     measure=_measure_descent,
     compare=AtMost(relative=1e-12),
-    must_refute=_wrong_descent,
+    must_refute=changed(
+        _predict_descent, "The condition number one layer further on.", depth=plus(1)
+    ),
     uses=("dc/thmE.8", "dc/cor3.7-attained"),
 )
 

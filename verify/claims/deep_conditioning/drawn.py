@@ -1,5 +1,6 @@
 """Pictures of `theory.plots`: the numbers behind their curves and heat maps."""
 
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -38,10 +39,6 @@ def _drawn(activation: str, depths: tuple[int, ...]) -> list[Any]:
     return [float(y) for line in lines for y in np.asarray(line.get_ydata())]
 
 
-def _predict_curves(*, activation: str) -> list[Any]:
-    return _drawn(activation, _DEPTHS)
-
-
 def _measure_curves(*, activation: str) -> list[Any]:
     """The normalised dual, the diagonal, and the dual's iterates, at nine correlations."""
     law = pairs.LAWS[activation]
@@ -77,7 +74,7 @@ CURVES = Claim(
     source=Source(KEY, "Definition C.1"),
     evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "erf", "gelu")),
-    predict=_predict_curves,
+    predict=partial(_drawn, depths=_DEPTHS),
     measure=_measure_curves,
     # The functions' 1e-12 relative to one, which a correlation is at most.
     compare=AgreesTo(absolute=1e-12),

@@ -8,6 +8,7 @@ import flint
 from theory import activations as act
 from theory import lengths
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
     SLOPED,
@@ -139,10 +140,6 @@ def fixed_point_enclosed(activation: str) -> Enclosure:
     return _bisected(above_diagonal, 0.0, 0.95, 60)
 
 
-def _measure_fixed_point(*, activation: str) -> Enclosure:
-    return fixed_point_enclosed(activation)
-
-
 def _predict_fixed_point(*, activation: str) -> float:
     return subject(activation).fixed_point()
 
@@ -165,11 +162,6 @@ def _predict_kink(*, scale: float) -> float:
     return act.normrelu(scale=scale).kinks[0]
 
 
-def _published(*, scale: float) -> float:
-    """The kink of SELU's scale to the four digits that are published."""
-    return -1.5975
-
-
 def _measure_stable() -> Enclosure:
     # The limit of length(gamma)/gamma is lambda^2/2: below one for scales below sqrt(2).
     return _bisected(_kink_sign(2.0**0.5), -6.0, 4.0, 100)
@@ -177,11 +169,6 @@ def _measure_stable() -> Enclosure:
 
 def _predict_stable() -> float:
     return _predict_kink(scale=2.0**0.5)
-
-
-def _unit_slope() -> float:
-    """The kink at which the length map's slope at one is one."""
-    return 0.0
 
 
 def _measure_unstable(*, c: float) -> Enclosure:
@@ -296,7 +283,7 @@ CLAIMS = (
         evidence=Evidence.CERTIFICATE,
         cases=grid(activation=_UNCENTRED),
         predict=_predict_fixed_point,
-        measure=_measure_fixed_point,
+        measure=fixed_point_enclosed,
         # What is left of the sum moves the root by its size over 1 - slope.
         compare=Enclosed(radius=5e-4, rounding=1e-12),
         must_refute=_quadratic_fixed_point,
@@ -316,7 +303,9 @@ CLAIMS = (
         predict=_predict_kink,
         measure=_measure_kink,
         compare=Enclosed(radius=1e-15, rounding=1e-13),
-        must_refute=_published,
+        must_refute=always(
+            -1.5975, "The kink of SELU's scale to the four digits that are published."
+        ),
         uses=("dc/eq4-increasing",),
         finding=(
             "SELU's scale gives -1.59077, and 1.05 gives -1.59751: -1.5975 is the kink"
@@ -335,7 +324,9 @@ CLAIMS = (
         predict=_predict_stable,
         measure=_measure_stable,
         compare=Enclosed(radius=1e-15, rounding=1e-13),
-        must_refute=_unit_slope,
+        must_refute=always(
+            0.0, "The kink at which the length map's slope at one is one."
+        ),
         uses=("dc/eq4-increasing",),
     ),
     Claim(

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from theory import activations as act
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo
 
@@ -153,11 +154,6 @@ def _measure_power(*, order: int) -> list[float]:
     return [float(v) for v in (*values, *slopes)]
 
 
-def _next_power(*, order: int) -> Array:
-    """The dual of the next polynomial."""
-    return _predict_power(order=order + 1)
-
-
 POWER = Claim(
     id="dc/defC.1-powers",
     items=("DefC.1",),
@@ -171,5 +167,7 @@ POWER = Claim(
     measure=_measure_power,
     # Of the largest, the slope at one: quadrature and rounding of the library, 1e-13.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=_next_power,
+    must_refute=changed(
+        _predict_power, "The dual of the next polynomial.", order=plus(1)
+    ),
 )

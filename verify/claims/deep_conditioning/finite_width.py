@@ -22,6 +22,7 @@ from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always
 from verify.compare import Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
 from verify.reading import Reading
 
@@ -244,15 +245,6 @@ def _wrong_error(**case: Any) -> float:
     return _predict_error(**case) + product**2
 
 
-def _predict_half(**_: Any) -> float:
-    return -0.5
-
-
-def _wrong_one(**_: Any) -> float:
-    """The exponent -1 in the place of -1/2."""
-    return -1.0
-
-
 def _edge(activation: str, n: int, width: int) -> float:
     """Half width of the spectrum of the off-diagonal part, relative to the diagonal.
 
@@ -299,11 +291,6 @@ def _wrong_digit_bound(
 def _predict_variance(*, activation: str, **_: Any) -> float:
     mu = _theory(activation).mu
     return 1.0 / (mu * (2.0 - mu))
-
-
-def _wrong_variance(*, activation: str, **_: Any) -> float:
-    """One layer's fluctuation, without those of earlier layers."""
-    return 1.0
 
 
 def _predict_vanishing(*, activation: str, n: int, depth: int, **_: Any) -> float:
@@ -471,14 +458,14 @@ RATE = Claim(
             for activation in ("relu", "erf")
         )
     },
-    predict=_predict_half,
+    predict=always(-0.5),
     measure=_measure_slope,
     # Corrections of relative order L/m change the slope by at most
     # log(1 + 9/64)/log(8)/2 = 0.03. Sampling: 16 draws of correlated entries give a
     # log RMS to 0.2, a slope over log 8 to 0.12, its mean over 16 seeds to 0.03; the
     # t quantile is 12. Discrepancy: -1/2 told from 0 and from -1.
     compare=SlopeEquals(discrepancy=0.49, rounding=0.03),
-    must_refute=_wrong_one,
+    must_refute=always(-1.0, "The exponent -1 in the place of -1/2."),
     uses=("dc/lemC.4",),
 )
 
@@ -551,7 +538,9 @@ VARIANCE = Claim(
     # 10 standard errors of 24 draws 1.2 * 2. Discrepancy: one layer's variance alone
     # would be 1, an error of 1.6.
     compare=MeanEquals(discrepancy=1.5, rounding=0.05),
-    must_refute=_wrong_variance,
+    must_refute=always(
+        1.0, "One layer's fluctuation, without those of earlier layers."
+    ),
     uses=("dc/def3.1", "dc/lemC.4-variance"),
     finding=(
         "Depth adds up the layers' fluctuations: their variance is 1/(mu (2 - mu)) times"
@@ -615,12 +604,12 @@ PLATEAU_SLOPE = Claim(
             },
         )
     },
-    predict=_predict_half,
+    predict=always(-0.5),
     measure=_measure_plateau_slope,
     # The edges of 12 x 12 matrices fluctuate by 15 %: a slope over log 8 to 0.1, its
     # mean over 20 draws to 0.023, times a t quantile of 11. Second order e^2 at the
     # narrowest width: 0.05 in log over log 8. Discrepancy: told from 0 and from -1.
     compare=SlopeEquals(discrepancy=0.45, rounding=0.03),
-    must_refute=_wrong_one,
+    must_refute=always(-1.0, "The exponent -1 in the place of -1/2."),
     uses=("dc/E13-variance", "dc/sec7-depth"),
 )

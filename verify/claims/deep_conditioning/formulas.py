@@ -18,6 +18,7 @@ from theory import activations as act
 from theory import conditioning, hermite, kernels, lengths, optimization
 from verify import integrals
 from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._predictors import changed, plus, scaled, times
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
 from verify.compare import AgreesTo
@@ -217,11 +218,6 @@ def _measure(*, function: str, **case: Any) -> Any:
         return _mpf(_FORMULAS[function](**case))
 
 
-def _wrong(**case: Any) -> float:
-    """Twice every value, a factor of one half lost."""
-    return 2.0 * _predict(**case)
-
-
 def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
     return grid(function=(function,), **axes)
 
@@ -246,7 +242,9 @@ def _formula(
         measure=_measure,
         # Powers to order 300 of a base rounded once: 300 ulp; whole numbers exactly.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=_wrong,
+        must_refute=scaled(
+            _predict, 2.0, "Twice every value, a factor of one half lost."
+        ),
         uses=uses,
     )
 
@@ -531,11 +529,6 @@ def _measure_convergence(*, activation: str, delta: float) -> list[Any]:
         return [point, slope, max(1 - nu * gap / 2, slope), start]
 
 
-def _wrong_convergence(**case: Any) -> Any:
-    """The burn-in from twice the separation."""
-    return _predict_convergence(**{**case, "delta": 2.0 * case["delta"]})
-
-
 THM_310 = Claim(
     id="dc/thm3.10-constants",
     items=("Thm3.10", "LemC.30"),
@@ -551,7 +544,9 @@ THM_310 = Claim(
     measure=_measure_convergence,
     # The fixed point to an absolute 1e-13, and all that is read off there.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_wrong_convergence,
+    must_refute=changed(
+        _predict_convergence, "The burn-in from twice the separation.", delta=times(2.0)
+    ),
     uses=("dc/lemC.26", "dc/defC.20"),
 )
 
@@ -612,11 +607,6 @@ def _measure_shares(*, activation: str, gamma: float) -> list[Any]:
         return [1 - a[1] ** 2 / length, 1 - (a[0] ** 2 + a[1] ** 2) / length]
 
 
-def _wrong_shares(*, activation: str, gamma: float) -> list[float]:
-    """The shares at unit length, whatever the input's length."""
-    return _predict_shares(activation=activation, gamma=1.0)
-
-
 LEM_D6 = Claim(
     id="dc/lemD.6-mu",
     items=("LemD.6",),
@@ -629,7 +619,11 @@ LEM_D6 = Claim(
     measure=_measure_shares,
     # Energies to 1e-13 relative, a quotient of two.
     compare=AgreesTo(relative=5e-13),
-    must_refute=_wrong_shares,
+    must_refute=changed(
+        _predict_shares,
+        "The shares at unit length, whatever the input's length.",
+        gamma=1.0,
+    ),
     uses=("dc/def3.1", "dc/eq15"),
 )
 
@@ -756,11 +750,6 @@ def _measure_kernels(*, activation: str, depth: int) -> list[Any]:
     return [far, tangent[0], *top, *tangent[1:], *cosines]
 
 
-def _wrong_kernels(*, activation: str, depth: int) -> list[float]:
-    """One hidden layer too many."""
-    return _predict_kernels(activation=activation, depth=depth + 1)
-
-
 EQ1 = Claim(
     id="dc/eq1-matrices",
     items=("Eq1", "Eq7", "AsmA"),
@@ -775,7 +764,7 @@ EQ1 = Claim(
     measure=_measure_kernels,
     # 1e-12 of the recursion; cosines of float64 rows to 3 ulp, with slope 2 a layer.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=_wrong_kernels,
+    must_refute=changed(_predict_kernels, "One hidden layer too many.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -802,11 +791,6 @@ def _measure_raw(*, activation: str, depth: int) -> list[Any]:
         return values
 
 
-def _wrong_raw(*, activation: str, depth: int) -> Any:
-    """One hidden layer too many."""
-    return _predict_raw(activation=activation, depth=depth + 1)
-
-
 EQ1_RAW = Claim(
     id="dc/eq1-raw",
     items=("Eq1", "D.0"),
@@ -823,7 +807,7 @@ EQ1_RAW = Claim(
     measure=_measure_raw,
     # 1e-12 of the recursion.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_wrong_raw,
+    must_refute=changed(_predict_raw, "One hidden layer too many.", depth=plus(1)),
     uses=("dc/defC.1-unequal",),
 )
 
@@ -856,11 +840,6 @@ def _measure_rate(*, kink: float, gamma: float, delta: float) -> list[Any]:
         ]
 
 
-def _wrong_rate(**case: Any) -> Any:
-    """The rate of inputs that are orthogonal at the start."""
-    return _predict_rate(**{**case, "delta": 1.0})
-
-
 THM_I1_RATE = Claim(
     id="dc/thmI.1-constants",
     items=("ThmI.1", "Eq28"),
@@ -874,7 +853,9 @@ THM_I1_RATE = Claim(
     measure=_measure_rate,
     # Energies to 1e-13, differences of numbers of size one.
     compare=AgreesTo(relative=5e-13, absolute=1e-13),
-    must_refute=_wrong_rate,
+    must_refute=changed(
+        _predict_rate, "The rate of inputs that are orthogonal at the start.", delta=1.0
+    ),
     uses=("dc/eq28", "dc/thmI.1-rest"),
 )
 
@@ -914,11 +895,6 @@ def _measure_callable(*, what: str) -> Any:
     return [getattr(found, what)(rho) for rho in _RHOS]
 
 
-def _wrong_callable(*, what: str) -> Any:
-    """The function without its linear part."""
-    return _predict_callable(what=what, linear=0.0)
-
-
 CALLABLE = Claim(
     id="dc/defC.1-callable",
     items=("DefC.1",),
@@ -930,7 +906,9 @@ CALLABLE = Claim(
     predict=_predict_callable,
     measure=_measure_callable,
     compare=AgreesTo(relative=1e-13),
-    must_refute=_wrong_callable,
+    must_refute=changed(
+        _predict_callable, "The function without its linear part.", linear=0.0
+    ),
     uses=("dc/defC.1-derivative", "dc/defC.1-distance"),
 )
 

@@ -16,6 +16,7 @@ from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._predictors import always
 from verify.claims.deep_conditioning import _populations as pop
 from verify.claims.deep_conditioning.overfitting import circle_case
 from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
@@ -172,11 +173,6 @@ def _predict_error(*, depth: int, n: int, m: int, centre: bool) -> float:
     return int(np.count_nonzero(votes.argmax(axis=1) != digits.test_labels)) / m
 
 
-def _wrong_error(**_: Any) -> float:
-    """Errors at chance, as if small predictions carried no order."""
-    return 0.9
-
-
 def _measure_gain(
     *, shallow: int, deep: int, n: int, m: int, batches: int, centre: bool
 ) -> Estimate:
@@ -184,10 +180,6 @@ def _measure_gain(
     digits = _digits(n * batches, m, centre=centre)
     errors = [_fits((shallow, deep), digits, r)[1] for r in _batches(n, batches)]
     return Estimate.of([e[0] - e[1] for e in errors])
-
-
-def _predict_no_gain(**_: Any) -> float:
-    return 0.0
 
 
 def _wrong_gain(**_: Any) -> float:
@@ -372,7 +364,9 @@ DIGITS_LIMIT = Claim(
     measure=_measure_error,
     # K = I + O(1e-5): at most two near-ties of 300 digits.
     compare=AgreesTo(absolute=2 / 300),
-    must_refute=_wrong_error,
+    must_refute=always(
+        0.9, "Errors at chance, as if small predictions carried no order."
+    ),
     uses=("dc/thm6.1-digits-rate",),
     finding=(
         "Accuracy does not fall to chance with depth. Predictions vanish, but their"
@@ -400,7 +394,7 @@ DIGITS_GAIN = Claim(
     cases=(
         {"shallow": 4, "deep": 32, "n": 100, "m": 100, "batches": 40, "centre": False},
     ),
-    predict=_predict_no_gain,
+    predict=always(0.0),
     measure=_measure_gain,
     # Forty sets and one percent of standard error: eleven of these, 0.1, less the
     # fall of accuracy that is there. A gain of five points would be seen.

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -130,10 +130,6 @@ def _wrong_orthogonality(*, root_x: str, root_y: str, rho: str) -> Array:
 _ORDER = 30
 
 
-def _measure_coefficients(*, name: str, gamma: float) -> Array:
-    return coefficients(name, gamma, _ORDER)
-
-
 def _predict_coefficients(*, name: str, gamma: float) -> Array:
     return np.asarray(predicted_activation(name).scaled(gamma).hermite(_ORDER))
 
@@ -209,7 +205,7 @@ EQ15 = Claim(
     evidence=Evidence.NUMERIC,
     cases=grid(name=("tanh", "relu", "normrelu", "selu"), gamma=(0.5, 1.0, 3.0)),
     predict=_predict_coefficients,
-    measure=_measure_coefficients,
+    measure=partial(coefficients, order=_ORDER),
     # Prediction 1e-13 of the largest; quadrature: sums of 2,000 weights with
     # |h_k| e^{-x^2/4} <= 1 and |s| e^{-x^2/4} <= 4 round to 2e-13.
     compare=AgreesTo(relative=1e-12, of_largest=True),

@@ -7,7 +7,7 @@ arithmetic with 400 bits.
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import flint
@@ -19,6 +19,7 @@ from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always
 from verify.compare import (
     AgreesTo,
     AtLeast,
@@ -150,10 +151,6 @@ def _predict_arc_value(*, n: int, delta: str) -> float:
 def _wrong_arc_value(*, n: int, delta: str) -> float:
     """sqrt(2)/(12 pi), whatever the number of points."""
     return math.sqrt(2.0) / (12.0 * math.pi)
-
-
-def _measure_two_points(*, delta: str) -> float:
-    return smallest_arc_eigenvalue(2, delta)
 
 
 def _predict_two_points(*, delta: str) -> float:
@@ -332,12 +329,6 @@ def _tail_bound(
     return float((energies * np.maximum(brackets, 0.0)).sum())
 
 
-def _predict_tail(
-    *, activation: str, n: int, dim: int, spread: float, seed: int
-) -> float:
-    return _tail_bound(activation, n, dim, spread, seed, first=None)
-
-
 def _wrong_tail(
     *, activation: str, n: int, dim: int, spread: float, seed: int
 ) -> float:
@@ -357,10 +348,6 @@ def _examples() -> Any:
             "seed": st.integers(0, 10_000),
         }
     )
-
-
-def _predict_zero(**_: Any) -> float:
-    return 0.0
 
 
 def _by_float64(
@@ -474,7 +461,7 @@ TWO_POINTS = Claim(
     evidence=Evidence.NUMERIC,
     cases=grid(delta=("1", "0.1", "1e-3", "1e-6", "1e-12", "1e-18")),
     predict=_predict_two_points,
-    measure=_measure_two_points,
+    measure=partial(smallest_arc_eigenvalue, 2),
     # distance_map: relative accuracy 1e-13; the eigenvalue is proved to 1e-12.
     compare=AgreesTo(relative=1.2e-12),
     must_refute=_half_delta,
@@ -584,7 +571,7 @@ THM_H5 = Claim(
         spread=(0.1, 1.0),
         seed=1,
     ),
-    predict=_predict_tail,
+    predict=partial(_tail_bound, first=None),
     measure=_measure_smallest,
     # Coefficients to 1e-13 of the largest, squared and summed; the bound is below 1.
     compare=AtLeast(relative=1e-11),
@@ -609,7 +596,7 @@ POLYNOMIAL = Claim(
     source=Source(_KEY, "Theorem H.5 (its hypothesis is needed)", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(activation="quadratic", n=7, dim=2, spread=1.0, seed=(1, 2)),
-    predict=_predict_zero,
+    predict=always(0.0),
     measure=_measure_smallest,
     # 60-digit eigenvalues of a matrix of size one.
     compare=AgreesTo(absolute=1e-50),

@@ -7,6 +7,7 @@ layers on the same weights and inputs.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -221,12 +222,6 @@ def _measure_sign(*, activation: str, scale: float, seed: int) -> Array:
     )
 
 
-def _measure_eps(*, activation: str, scale: float, eps: float, seed: int) -> Array:
-    return _torch_network(
-        activation, seed, shift=0.3, scale=scale, normalise_output=True, eps=eps
-    )
-
-
 # Rounding: each of 4 standardisations divides by a spread of at least 1/10 of its
 # input's size and sums 50 products, so an output of size one carries at most
 # 4 * 10 * 50 * 2.2e-16 = 4e-13; a kink at zero is continuous.
@@ -341,7 +336,7 @@ E8_EPSILON = Claim(
     evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "tanh"), scale=0.5, eps=(1e-5, 1e-3), seed=5),
     predict=_predict_eps_corrected,
-    measure=_measure_eps,
+    measure=partial(_torch_network, shift=0.3, normalise_output=True),
     compare=_EXACT,
     must_refute=_predict_eps_printed,
     uses=("dc/lem2.1",),

@@ -158,10 +158,6 @@ def _formula(kink: str, rho: str, *, exponent: int = 1) -> Any:
         return (r * upper**2 + area / (2 * mpmath.pi)) / variance
 
 
-def _predict_formula(*, kink: str, rho: str) -> Any:
-    return _formula(kink, rho)
-
-
 def _wrong_formula(*, kink: str, rho: str) -> Any:
     """The square of 1 + sin u in the exponent."""
     return _formula(kink, rho, exponent=2)
@@ -343,7 +339,7 @@ CLAIMS = (
             kink=("-1.5975", "0", "2"),
             rho=("-1", "-0.875", "-0.5", "0.25", "0.9375", "1"),
         ),
-        predict=_predict_formula,
+        predict=_formula,
         measure=_measure_dual,
         # 40 digits of quadrature on pieces where the integrand is analytic; at rho = -1
         # and c = 0 it is a trigonometric polynomial.

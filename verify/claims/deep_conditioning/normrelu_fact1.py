@@ -16,6 +16,7 @@ import flint
 from theory import activations as act
 from theory import conditioning, lengths
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
     PUBLISHED,
@@ -155,18 +156,10 @@ def _wrong_concave(*, kinks: list[float]) -> float:
     return next(ends) - next(ends)
 
 
-def _concave_limit(**_: Any) -> float:
-    return 0.0147
-
-
 def _wrong_concave_limit(**_: Any) -> float:
     """The second derivative of ReLU's length map, of the kink zero."""
     relu = conditioning.normrelu_constants(0.0)
     return (relu.scale * relu.shift) ** 2 * 2.0**0.5
-
-
-def _convex_limit(**_: Any) -> float:
-    return -3e-6
 
 
 def _wrong_convex_limit(**_: Any) -> float:
@@ -250,11 +243,6 @@ def _wrong_beta(*, kinks: list[float]) -> float:
     return 2.0 * lengths.normrelu_bias(1.5, kinks[0])
 
 
-def _predict_square_curvature(*, kinks: list[float]) -> float:
-    """The second derivative at gamma = 1/2, rounded down."""
-    return -0.0030662
-
-
 def _predict_rest(*, kinks: list[float]) -> float:
     return lengths.rest_share(act.normrelu(kinks[0]), 0.5) - 1e-11
 
@@ -315,7 +303,7 @@ CLAIMS = (
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=([-0.5, -0.5],)),
-        predict=_concave_limit,
+        predict=always(0.0147),
         measure=_measure_concave,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_concave_limit,
@@ -335,7 +323,7 @@ CLAIMS = (
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=([-2.5, -2.5],)),
-        predict=_convex_limit,
+        predict=always(-3e-06),
         measure=_measure_convex,
         compare=CertifiedAtMost(),
         must_refute=_wrong_convex_limit,
@@ -449,7 +437,9 @@ CLAIMS = (
         predict=_predict_nought,
         measure=_measure_square_curvature,
         compare=CertifiedAtLeast(),
-        must_hold=_predict_square_curvature,
+        must_hold=always(
+            -0.0030662, "The second derivative at gamma = 1/2, rounded down."
+        ),
         uses=("dc/fact1-convex",),
         expected=Outcome.REFUTED,
         assumptions=_BOXES,

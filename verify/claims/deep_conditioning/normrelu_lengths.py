@@ -18,6 +18,7 @@ from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
     inverse_scale_squared,
@@ -90,11 +91,6 @@ def _predict_trajectory_length(*, kink: str, gamma: float, depth: int) -> float:
     return float(lengths.length_trajectory(a, gamma, depth)[-1])
 
 
-def _predict_converged(**_: Any) -> float:
-    """A squared length of one."""
-    return 1.0
-
-
 def _unstable(*, kink: str) -> Any:
     with mpmath.workdps(50):
         c = mpmath.mpf(kink)
@@ -130,10 +126,6 @@ def _predict_alpha_of(*, activation: str) -> float:
     """The rate of contraction from one half."""
     a = subject(activation)
     return 2.0 * (1.0 - a.length_map(0.5) / a.second_moment)
-
-
-def _measure_unstable(*, kink: str) -> Any:
-    return _unstable(kink=kink)
 
 
 def _predict_unstable(*, kink: str) -> float:
@@ -295,7 +287,7 @@ CLAIMS = (
         measure=_measure_trajectory_length,
         # Float64 in the map, amplified by gamma_60/gamma_0 in the worst case.
         compare=AgreesTo(relative=1e-11),
-        must_refute=_predict_converged,
+        must_refute=always(1.0, "A squared length of one."),
         uses=("dc/E12-diverges", "dc/E12-unstable"),
         finding=(
             "With kink 0, every start above one diverges (dc/E12-diverges); with a"
@@ -331,7 +323,7 @@ CLAIMS = (
         evidence=Evidence.NUMERIC,
         cases=grid(kink=("-0.35", "-0.3", "-0.2", "-0.1")),
         predict=_predict_unstable,
-        measure=_measure_unstable,
+        measure=_unstable,
         # A root of a function known to 1e-15 whose slope in log gamma is at least 1e-3.
         compare=AgreesTo(relative=2e-12),
         must_refute=_wrong_unstable,

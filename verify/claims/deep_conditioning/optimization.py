@@ -29,6 +29,7 @@ from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._predictors import always, changed, scaled, times
 from verify.claims.deep_conditioning import _recursions as rec
 from verify.claims.deep_conditioning import finite_width
 from verify.compare import AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
@@ -291,26 +292,12 @@ def _predict_descent(
     return np.log(rates.gradient_descent_bound(np.array(steps), kappa))
 
 
-def _wrong_descent(**case: Any) -> Array:
-    """The rate of a squared loss, squared once more."""
-    return 2.0 * _predict_descent(**case)
-
-
-def _predict_half(**_: Any) -> float:
-    return 0.5
-
-
 def _predict_contraction(
     *, kind: str, n: int, steps: int, seed: int, **_: Any
 ) -> float:
     kernel = _kernel(kind, n, seed)
     ratio = float(np.linalg.eigvalsh(kernel)[0] / kernel.diagonal().max())
     return (1.0 - ratio / n) ** steps
-
-
-def _wrong_contraction(*, kind: str, n: int, steps: int, seed: int, **_: Any) -> float:
-    """Twice the rate, that of the loss under gradient descent."""
-    return _predict_contraction(kind=kind, n=n, steps=2 * steps, seed=seed)
 
 
 def _wrong_without_n(*, n: int, **_: Any) -> float:
@@ -375,11 +362,6 @@ def _predict_bernstein(*, n: int, width: int, counted: bool = True, **_: Any) ->
     spread = float((spread - np.asarray(act.tanh.dual(gram)) ** 2 / scale**2).max())
     log = math.log(n * (n + 1)) if counted else 1.0
     return math.sqrt(2.0 * spread * log / width) + 2.0 / 3.0 * log / scale / width
-
-
-def _wrong_bernstein(*, n: int, width: int, **_: Any) -> float:
-    """Bernstein's bound for one entry, without the logarithms."""
-    return _predict_bernstein(n=n, width=width, counted=False)
 
 
 def _tangent_condition(
@@ -475,7 +457,9 @@ THM_E8 = Claim(
     # Logarithms of losses above 1e-20 of the start, summed to a relative 1e-13; kappa
     # below 1e3 is known to 1e-12, times an exponent below 10.
     compare=AtMost(rounding=1e-9),
-    must_refute=_wrong_descent,
+    must_refute=scaled(
+        _predict_descent, 2.0, "The rate of a squared loss, squared once more."
+    ),
     uses=("dc/thmE.8-step", "dc/thmE.8-steps"),
     finding=(
         "The first case starts in the slowest direction. There log f falls by 2 log(1"
@@ -494,7 +478,7 @@ THM_E9 = Claim(
     evidence=Evidence.STATISTICAL,
     # Orthonormal features: 1/2 - 3/2 e^-2 = 0.297 in the limit of many.
     cases=grid(kind=("inputs", "deep", "orthonormal"), n=20, replicates=400, seed=9),
-    predict=_predict_half,
+    predict=always(0.5),
     measure=_measure_sgd,
     # A mean ratio above 0.6 would be seen.
     compare=MeanAtMost(discrepancy=0.1),
@@ -526,7 +510,11 @@ THM_E9_CONTRACTION = Claim(
     measure=_measure_contraction,
     # Ratios in [0, 1] of 4,000 runs: nine standard errors of at most 0.008.
     compare=MeanAtMost(discrepancy=0.08, rounding=1e-12),
-    must_refute=_wrong_contraction,
+    must_refute=changed(
+        _predict_contraction,
+        "Twice the rate, that of the loss under gradient descent.",
+        steps=times(2),
+    ),
     uses=("dc/thmE.9",),
     finding=(
         "No averages or restarts are needed: E f(w_t) <= kappa (1 - lambda_min/(n"
@@ -548,7 +536,7 @@ E14_PRINTED = Claim(
     source=Source(_KEY, "Theorem 4.1, remark on SGD", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=grid(kind="deep", n=20, replicates=400, seed=14),
-    predict=_predict_half,
+    predict=always(0.5),
     measure=_measure_sgd_short,
     must_hold=_predict_short_sgd,
     # Rounding: off-diagonal entries of 1/20 move a residual by about their square times
@@ -696,7 +684,11 @@ LEM_E1_VARIANCE = Claim(
     predict=_predict_bernstein,
     measure=_measure_kernel_error,
     compare=MeanAtMost(discrepancy=0.02),
-    must_refute=_wrong_bernstein,
+    must_refute=changed(
+        _predict_bernstein,
+        "Bernstein's bound for one entry, without the logarithms.",
+        counted=False,
+    ),
     uses=("dc/lemE.1",),
 )
 

@@ -15,6 +15,7 @@ from scipy import special
 from theory import activations as act
 from theory import optimization as rates
 from verify.claim import Case, Claim, Evidence, Source
+from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning import _populations as pop
 from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.reading import Reading
@@ -80,11 +81,6 @@ def _measure_sphere(
 def _predict_sphere(*, s: int, dim: int, delta: float, **_: Any) -> float:
     tail = special.betainc((dim - 1) / 2, 0.5, delta * (2.0 - delta))
     return float(tail) * s * (s - 1) / 2
-
-
-def _wrong_sphere(*, s: int, dim: int, delta: float, **case: Any) -> float:
-    """Opposite points taken for far apart."""
-    return _predict_sphere(s=s, dim=dim, delta=delta, **case) / 2.0
 
 
 # --- the covariance of a deep kernel (Lemma G.1) -------------------------------------
@@ -241,7 +237,9 @@ DELTA_SPHERE = Claim(
     measure=_measure_sphere,
     # Near-sharp: pairs are almost independent, so that 0.095 of 0.1 is attained.
     compare=MeanAtMost(discrepancy=0.02),
-    must_refute=_wrong_sphere,
+    must_refute=scaled(
+        _predict_sphere, 1.0 / 2.0, "Opposite points taken for far apart."
+    ),
     uses=("dc/delta-sample",),
     finding="Hence delta(s, eta) is of order (eta/s^2)^{2/(d-1)} in dimension d.",
 )

@@ -19,6 +19,7 @@ from theory import activations as act
 from theory import phase
 from verify import integrals
 from verify.claim import Claim, Evidence, Source
+from verify.claims._predictors import changed
 from verify.compare import AgreesTo, Estimate, MeanEquals
 
 Array = npt.NDArray[np.float64]
@@ -305,13 +306,6 @@ def _predict_limit(
     return _limit(name, weight_var, bias_var, len(far))
 
 
-def _wrong_limit(
-    *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
-) -> Array:
-    """Networks without biases."""
-    return _limit(name, weight_var, 0.0, len(far))
-
-
 def _predict_rate(*, name: str, weight_var: float, bias_var: float, **_: Any) -> float:
     a = act.CATALOGUE[name]
     return 1.0 / phase.classify(a, weight_var, bias_var).correlation_depth
@@ -499,7 +493,7 @@ LIMIT = Claim(
     # sqrt(120) draws, times t quantiles of 10: 0.12. Width's bias: a few thousandths.
     # Discrepancy: without biases c* is 0 for sin, and q* is 0 for tanh and ReLU.
     compare=MeanEquals(discrepancy=0.15, rounding=0.02),
-    must_refute=_wrong_limit,
+    must_refute=changed(_predict_limit, "Networks without biases.", bias_var=0.0),
     uses=("dc/D.0-phase",),
 )
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from theory import activations as act
 from theory import spectrum
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import changed, plus
 from verify.compare import AgreesTo
 from verify.reading import Reading
 
@@ -78,11 +79,6 @@ def _predict(*, kernel: str, dim: int, degrees: list[int]) -> Array:
     return spectrum.series_eigenvalues(_series(kernel), degrees, dim)
 
 
-def _wrong(*, kernel: str, dim: int, degrees: list[int]) -> Array:
-    """Eigenvalues in a space of one dimension more."""
-    return _predict(kernel=kernel, dim=dim + 1, degrees=degrees)
-
-
 POLYNOMIAL = Claim(
     id="dc/D.0-spectrum-polynomial",
     items=("D.0",),
@@ -104,7 +100,9 @@ POLYNOMIAL = Claim(
     measure=_measure,
     # The library's promise: 1e-15 times the degree, and rounding of logarithms.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_wrong,
+    must_refute=changed(
+        _predict, "Eigenvalues in a space of one dimension more.", dim=plus(1)
+    ),
     uses=("dc/defC.1-spectrum",),
 )
 

@@ -5,6 +5,7 @@ matrix, or linear solves, at 77 digits.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -119,12 +120,6 @@ def _wrong_kernels(
     return np.array([a @ _TARGETS, k[n, n] + a @ k[:n, :n] @ a])
 
 
-def _predict_posterior(
-    *, activation: str, depth: int, noise_var: float, seed: int
-) -> Array:
-    return _found(activation, depth, seed, noise_var=noise_var, kernel="nngp")
-
-
 def _wrong_posterior(
     *, activation: str, depth: int, noise_var: float, seed: int
 ) -> Array:
@@ -188,7 +183,7 @@ POSTERIOR = Claim(
         noise_var=(0.0, 1e-3, 2.0),
         seed=7,
     ),
-    predict=_predict_posterior,
+    predict=partial(_found, kernel="nngp"),
     measure=_measure_posterior,
     compare=_CLOSE,
     must_refute=_wrong_posterior,

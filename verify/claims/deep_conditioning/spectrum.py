@@ -23,6 +23,7 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels, spectrum
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always, changed, plus
 from verify.compare import AgreesTo, Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -158,10 +159,6 @@ def _measure_kernel(*, activation: str, depth: int, dim: int) -> list[Any]:
     return [_kernel("nngp", activation, depth, mpmath.mpf(r)) for r in _MERCER]
 
 
-def _measure_one(**_: Any) -> float:
-    return 1.0
-
-
 def _measure_harmonics(*, degrees: list[int], dim: int) -> list[Any]:
     """Homogeneous polynomials of degree k, less those that |x|^2 divides."""
 
@@ -266,23 +263,9 @@ def _predict_values(
     return spectrum.eigenvalues(lambda t: which(t, s, depth), degrees, dim)
 
 
-def _next_dimension(
-    *, kernel: str, activation: str, depth: int, degrees: list[int], dim: int
-) -> Any:
-    """Eigenvalues in a space of one dimension more."""
-    return _predict_values(
-        kernel=kernel, activation=activation, depth=depth, degrees=degrees, dim=dim + 1
-    )
-
-
 def _predict_rank(*, activation: str, depth: int, dim: int) -> float:
     s = _theory(activation)
     return spectrum.effective_rank(lambda t: kernels.nngp_map(t, s, depth), dim)
-
-
-def _wrong_rank(*, activation: str, depth: int, dim: int) -> float:
-    """One layer too many."""
-    return _predict_rank(activation=activation, depth=depth + 1, dim=dim)
 
 
 def _predict_powers(*, power: float, degrees: list[int], dim: int) -> Any:
@@ -344,21 +327,9 @@ def _predict_harmonics(*, degrees: list[int], dim: int) -> Array:
     return np.concatenate([counts, spectrum.log_multiplicity(degrees, dim)])
 
 
-def _wrong_harmonics(*, degrees: list[int], dim: int) -> Array:
-    """Harmonics in a space of one dimension more."""
-    return _predict_harmonics(degrees=degrees, dim=dim + 1)
-
-
 def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> Array:
     return spectrum.taylor_coefficients(
         _theory(activation), depth, order, kernel=kernel
-    )
-
-
-def _wrong_taylor(*, kernel: str, activation: str, depth: int, order: int) -> Array:
-    """One layer too many."""
-    return _predict_taylor(
-        kernel=kernel, activation=activation, depth=depth + 1, order=order
     )
 
 
@@ -441,7 +412,9 @@ VALUES = Claim(
     measure=_measure_eigenvalues,
     # Values to 1e-13 of the diagonal, which is 2.5 at most; weights add up to one.
     compare=AgreesTo(absolute=3e-13),
-    must_refute=_next_dimension,
+    must_refute=changed(
+        _predict_values, "Eigenvalues in a space of one dimension more.", dim=plus(1)
+    ),
     uses=("dc/eq7",),
 )
 
@@ -503,7 +476,7 @@ SHARES = Claim(
     evidence=Evidence.NUMERIC,
     cases=grid(kernel=("nngp", "ntk"), activation="erf", depth=2, dim=(10, 100)),
     predict=_predict_shares,
-    measure=_measure_one,
+    measure=always(1.0),
     # Degrees beyond 79 hold at most the Taylor mass beyond that order, 1.2e-11 of
     # the tangent kernel; rounding as dc/defC.1-spectrum.
     compare=AgreesTo(relative=1.3e-11),
@@ -523,7 +496,9 @@ HARMONICS = Claim(
     measure=_measure_harmonics,
     # Whole numbers rounded once, and their logarithms.
     compare=AgreesTo(relative=3e-16, absolute=1e-300),
-    must_refute=_wrong_harmonics,
+    must_refute=changed(
+        _predict_harmonics, "Harmonics in a space of one dimension more.", dim=plus(1)
+    ),
 )
 
 TAYLOR = Claim(
@@ -541,7 +516,7 @@ TAYLOR = Claim(
     # 16 products of 129 terms a layer, half an ulp a term: 16 * 129 * 6 / 2 ulps at worst.
     # Absolute: coefficients that vanish, in balls of 50 digits less what cancels.
     compare=AgreesTo(relative=1.4e-12, absolute=1e-40),
-    must_refute=_wrong_taylor,
+    must_refute=changed(_predict_taylor, "One layer too many.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -559,7 +534,7 @@ RANK = Claim(
     measure=_measure_rank,
     # Values of the map to a relative 1e-12 each, squared; those of one sign prevail.
     compare=AgreesTo(relative=2e-12),
-    must_refute=_wrong_rank,
+    must_refute=changed(_predict_rank, "One layer too many.", depth=plus(1)),
     uses=("dc/defC.1-quadrature",),
     finding=(
         "With depth the kernel approaches full rank: all directions get equal weight."

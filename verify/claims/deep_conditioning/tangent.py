@@ -10,6 +10,7 @@ import numpy.typing as npt
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     DIFFERENTIABLE,
@@ -110,11 +111,6 @@ def _measure_powers(*, activation: Subject, rho: float, depth: int) -> list[Any]
         return [t / top, recursion.correlations(found, rho, depth)[-1]]
 
 
-def _wrong_powers(*, activation: Subject, rho: float, depth: int) -> list[float]:
-    """Kernels of one layer more."""
-    return _predict_powers(activation=activation, rho=rho, depth=depth + 1)
-
-
 POWERS = Claim(
     id="dc/eq7-no-linear-part",
     items=("Eq7", "Thm3.2"),
@@ -131,7 +127,7 @@ POWERS = Claim(
     predict=_predict_powers,
     measure=_measure_powers,
     compare=AgreesTo(absolute=1e-13),
-    must_refute=_wrong_powers,
+    must_refute=changed(_predict_powers, "Kernels of one layer more.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 

@@ -10,6 +10,7 @@ import numpy as np
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     KEY,
@@ -165,11 +166,6 @@ def _measure_attained(*, mu: float, delta: float, depth: int) -> list[Any]:
         return [t, 1 - t]
 
 
-def _wrong_attained(*, mu: float, delta: float, depth: int) -> list[float]:
-    """The ratio one layer further on."""
-    return _predict_attained(mu=mu, delta=delta, depth=depth + 1)
-
-
 THM_34_ATTAINED = Claim(
     id="dc/thm3.4-attained",
     items=("Thm3.4", "E6"),
@@ -187,7 +183,9 @@ THM_34_ATTAINED = Claim(
     # Ten roundings a layer in sums of positive terms: 200 * 10 * 1.1e-16. Below 1e-290
     # numbers have left float64's range.
     compare=AgreesTo(relative=3e-13, absolute=1e-290),
-    must_refute=_wrong_attained,
+    must_refute=changed(
+        _predict_attained, "The ratio one layer further on.", depth=plus(1)
+    ),
     uses=("dc/eq7", "dc/thm3.2-sharp"),
     figure="ntk_ratio",
 )

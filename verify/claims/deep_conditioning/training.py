@@ -15,7 +15,7 @@ from empirical.normrelu.experiments import Configuration
 from empirical.normrelu.study import STUDY
 from empirical.testbed.records import RunRecord
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._predictors import stated, unmet
+from verify.claims._predictors import always, stated, unmet
 from verify.compare import AtLeast, Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
@@ -96,10 +96,6 @@ def _stable_steps(*, scale: str, depth: int, rival: str) -> int:
     """By how many steps of the grid the rival's largest stable rate is larger."""
     rival_at, own = (stable_step(arm, scale, depth) for arm in (rival, "normrelu"))
     return rival_at - own
-
-
-def _one_step(**_case: Any) -> int:
-    return 1
 
 
 def _the_whole_grid(*, scale: str, depth: int, rival: str) -> int:
@@ -273,7 +269,7 @@ RATES = trained(
     statement=r"\eta_{stable}(\text{BatchNorm}) \ge 3\,\eta_{stable}(\text{NormReLU})",
     rivals=("batch",),
     where="Section 7",
-    predict=_one_step,
+    predict=always(1),
     measure=_stable_steps,
     # Rates of the grid: a step is a factor of about 3.
     compare=AtLeast(),

@@ -9,6 +9,7 @@ import numpy as np
 
 from theory import conditioning as dc
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     KEY,
@@ -70,10 +71,6 @@ DEF_C20 = Claim(
 )
 
 
-def _predict_energy(*, activation: Subject) -> float:
-    return 1.0
-
-
 def _wrong_energy(*, activation: Subject) -> float:
     """The energies without a_2, the first of those counted."""
     return 1.0 - float(energies(activation, centred=False)[2])
@@ -89,7 +86,7 @@ LEM_C21 = Claim(
     source=Source(KEY, "Lemma C.21"),
     evidence=Evidence.SEARCH,
     cases=grid(activation=(*_RAW, "hermite(2)", "hermite(3)")),
-    predict=_predict_energy,
+    predict=always(1.0),
     measure=_measure_nu,
     compare=AtMost(rounding=1e-40),
     must_refute=_wrong_energy,

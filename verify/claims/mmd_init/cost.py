@@ -4,6 +4,7 @@ PyTorch counts those of matrix products; the count by formula is of the definiti
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -51,10 +52,6 @@ def _of_models(hidden: list[int], models: Sequence[int]) -> list[int]:
     return [2 * _BATCH * m * (3 * weights - first) for m in models]
 
 
-def _predict_models(*, hidden: list[int]) -> list[int]:
-    return _of_models(hidden, _MODELS)
-
-
 def _one_network_more(*, hidden: list[int]) -> list[int]:
     """The unperturbed network beside its perturbations."""
     return _of_models(hidden, [m + 1 for m in _MODELS])
@@ -74,7 +71,7 @@ MODELS = Claim(
     source=Source(KEY, "Appendix E"),
     evidence=Evidence.NUMERIC,
     cases=grid(hidden=_WIDTHS),
-    predict=_predict_models,
+    predict=partial(_of_models, models=_MODELS),
     measure=_measure_models,
     # Whole numbers.
     compare=AgreesTo(absolute=0.5),

@@ -1,5 +1,6 @@
 """Degenerate softmax: Theorem 2, the loss L_sd and its floor."""
 
+import functools
 import math
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from theory import mmd
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._certified import common
+from verify.claims._predictors import always
 from verify.claims.mmd_init._samples import Array, generator, vertex_distances
 from verify.compare import (
     AgreesTo,
@@ -117,11 +119,6 @@ def _predict_outside(*, classes: int, form: Any) -> float:
     return (1.0 - 4e-15) / common(slopes, relative=1e-15)
 
 
-def _unit_slope(*, classes: int, form: str) -> float:
-    """1 - E|v - f|, without the root of d."""
-    return 1.0
-
-
 THM_2 = Claim(
     id="mmd/thm2",
     items=("Thm2",),
@@ -137,7 +134,7 @@ THM_2 = Claim(
     predict=_predict_outside,
     measure=_measure_outside,
     compare=CertifiedAtLeast(),
-    must_refute=_unit_slope,
+    must_refute=always(1.0, "1 - E|v - f|, without the root of d."),
     version=2,
     assumptions=("Markov's inequality, for every law of the predictions",),
     uses=("mmd/lem4", "mmd/thm2-radius"),
@@ -230,10 +227,6 @@ def _predict_segment(*, seed: int) -> float:
     return mmd.segment_degeneracy_loss(_models(2, seed)[..., 0])
 
 
-def _measure_segment(*, seed: int) -> float:
-    return _measure_loss(classes=2, seed=seed)
-
-
 def _without_the_root(*, seed: int) -> float:
     """The distance without the root of two."""
     return float(np.mean(np.abs(_models(2, seed)[..., 0].mean(axis=1) - 0.5)))
@@ -250,7 +243,7 @@ SEGMENT = Claim(
     evidence=Evidence.NUMERIC,
     cases=grid(seed=(0, 1, 2)),
     predict=_predict_segment,
-    measure=_measure_segment,
+    measure=functools.partial(_measure_loss, classes=2),
     compare=AgreesTo(absolute=2e-15),
     must_refute=_without_the_root,
     uses=("mmd/eq14",),
@@ -371,10 +364,6 @@ def _measure_least(*, classes: int, seed: int) -> float:
     return least
 
 
-def _nothing_left(*, classes: int, seed: int) -> float:
-    return 0.0
-
-
 def _predict_least(*, classes: int, seed: int) -> float:
     """The floor, which is positive from three classes on."""
     return mmd.degeneracy_floor(classes)
@@ -388,7 +377,7 @@ ERR_1 = Claim(
     source=Source(KEY, "After Equation 14", Reading.READING),
     evidence=Evidence.SEARCH,
     cases=grid(classes=(2, 3, 4), seed=0),
-    predict=_nothing_left,
+    predict=always(0.0),
     measure=_measure_least,
     # The largest of d distances is not smooth: the last steps are 2e-4 long.
     compare=AgreesTo(absolute=2e-3),

@@ -9,6 +9,7 @@ import torch
 
 from theory import mmd
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always
 from verify.claims.mmd_init._samples import (
     Array,
     generator,
@@ -371,11 +372,6 @@ def _predict_limit(*, start: Any) -> float:
     return mmd.detachment_limit(_WIDE, start)
 
 
-def _at_the_goal(*, start: Any) -> float:
-    """The value where rows have norm one."""
-    return 0.0
-
-
 LIMIT = Claim(
     id="mmd/eq22-limit",
     items=("Eq22", "Thm3"),
@@ -392,7 +388,7 @@ LIMIT = Claim(
     # At width n = 600 a norm has variance (5 / 4) L J^2 / n <= 0.017, which adds to the
     # square, and the largest of layers another (5 / n)^(1/2) J |1 - J| <= 0.03.
     compare=MeanEquals(discrepancy=0.17, false_fail=1e-9, rounding=0.047),
-    must_refute=_at_the_goal,
+    must_refute=always(0.0, "The value where rows have norm one."),
     uses=("mmd/thm3-chain", "mmd/eq22"),
 )
 
@@ -409,10 +405,6 @@ def _measure_matrix(*, outputs: int, inputs: int) -> Estimate:
     return Estimate.of(found)
 
 
-def _printed_norm(*, outputs: int, inputs: int) -> float:
-    return 1.0
-
-
 def _rows_added(*, outputs: int, inputs: int) -> float:
     """The squared norm of the whole matrix."""
     return outputs * mmd.jacobian_row_moments(inputs).mean
@@ -426,7 +418,7 @@ ERR_5 = Claim(
     source=Source(KEY, "Equation 21"),
     evidence=Evidence.STATISTICAL,
     cases=grid(outputs=(10, 40), inputs=30),
-    predict=_printed_norm,
+    predict=always(1.0),
     measure=_measure_matrix,
     compare=MeanEquals(discrepancy=8.0, false_fail=1e-9),
     must_hold=_rows_added,
