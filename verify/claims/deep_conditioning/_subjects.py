@@ -7,16 +7,14 @@ function ``{"line": [b0, b1], "kinks": [...], "jumps": [...]}``.
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import strategies as st
 
 from theory import activations as act
 from verify import integrals
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
 Array = npt.NDArray[np.float64]
 Subject = str | Mapping[str, Any]
@@ -126,10 +124,8 @@ def _linear_law(
 # --- searched activations ------------------------------------------------------------
 
 
-def mixtures(*, centred: bool = False) -> "SearchStrategy[Any]":
+def mixtures(*, centred: bool = False) -> st.SearchStrategy[Any]:
     """Hermite mixtures: flat, sparse, and nearly linear down to mu about 1e-4."""
-    from hypothesis import strategies as st
-
     size = st.floats(-1.0, 1.0, allow_subnormal=False).map(lambda v: round(v, 6))
 
     def build(parts: tuple[float, list[float], float, float]) -> dict[str, Any]:
@@ -147,10 +143,8 @@ def mixtures(*, centred: bool = False) -> "SearchStrategy[Any]":
     ).map(build)
 
 
-def piecewise_linear() -> "SearchStrategy[Any]":
+def piecewise_linear() -> st.SearchStrategy[Any]:
     """Continuous piecewise linear functions with one to four kinks in [-3, 3]."""
-    from hypothesis import strategies as st
-
     number = st.integers(-48, 48).map(lambda v: v / 16)
     jump = st.integers(1, 32).flatmap(lambda v: st.sampled_from((v / 16, -v / 16)))
     return st.lists(
@@ -166,17 +160,13 @@ def piecewise_linear() -> "SearchStrategy[Any]":
     )
 
 
-def nonlinear(*, names: tuple[str, ...] = NONLINEAR) -> "SearchStrategy[Any]":
+def nonlinear(*, names: tuple[str, ...] = NONLINEAR) -> st.SearchStrategy[Any]:
     """Any activation that is not affine."""
-    from hypothesis import strategies as st
-
     return st.one_of(mixtures(), piecewise_linear(), st.sampled_from(names))
 
 
-def separations() -> "SearchStrategy[float]":
+def separations() -> st.SearchStrategy[float]:
     """Delta in (0, 1]: the ends, one half, near-duplicates, and anything between."""
-    from hypothesis import strategies as st
-
     return st.one_of(
         st.sampled_from((1.0, 0.5, 1e-9, 1e-6, 0.5 + 2.0**-40, 0.5 - 2.0**-40)),
         st.floats(-9.0, 0.0).map(lambda e: 10.0**e),

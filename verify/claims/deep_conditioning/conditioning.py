@@ -7,11 +7,13 @@ from typing import Any
 import mpmath
 import numpy as np
 import numpy.typing as npt
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import changed, plus
+from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     KEY,
@@ -66,18 +68,6 @@ def _wrong_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
     return near if delta <= 0.5 else (1.0 - mu) * (1.0 - delta)
 
 
-def _one_layer_cases() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "activation": nonlinear(),
-            "delta": separations(),
-            "sign": st.sampled_from((1, -1)),
-        }
-    )
-
-
 LEM_C5 = Claim(
     id="dc/lemC.5",
     items=("LemC.5",),
@@ -103,7 +93,7 @@ LEM_C5 = Claim(
     compare=AtMost(rounding=2e-15),
     must_refute=_wrong_one_layer,
     uses=("dc/def3.1", "dc/defC.1", "dc/lemC.5-values"),
-    examples=_one_layer_cases,
+    examples=searched(activation=nonlinear(), delta=separations(), sign=SIGNS),
     max_examples=50,
 )
 
@@ -134,8 +124,6 @@ def _wrong_burn_in(*, delta: str, mu: str) -> int:
 
 
 def _schedules() -> Any:
-    from hypothesis import strategies as st
-
     # Whole powers: 2 delta = (1 + mu/2)^-l exactly, where one layer is easily lost.
     exact = st.tuples(st.integers(0, 40), st.integers(1, 16)).map(
         lambda t: {
@@ -202,18 +190,6 @@ def _wrong_bound(*, depth: float, delta: float, mu: float) -> float:
     return float(dc.correlation_bound(max(depth - 1.0, 0.0), delta, mu))
 
 
-def _bounds() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "depth": st.integers(0, 400).map(lambda k: k / 2),
-            "delta": st.floats(1e-6, 1.0),
-            "mu": st.floats(0.02, 1.0),
-        }
-    )
-
-
 B_VALUES = Claim(
     id="dc/B-values",
     items=("B", "E5"),
@@ -235,7 +211,11 @@ B_VALUES = Claim(
     compare=AgreesTo(relative=5e-13, absolute=5e-14),
     must_refute=_wrong_bound,
     uses=("dc/B",),
-    examples=_bounds,
+    examples=searched(
+        depth=st.integers(0, 400).map(lambda k: k / 2),
+        delta=st.floats(1e-6, 1.0),
+        mu=st.floats(0.02, 1.0),
+    ),
     max_examples=150,
 )
 
@@ -300,19 +280,6 @@ def _wrong_decay(*, activation: Subject, delta: float, sign: int, depth: int) ->
     return 0.5 * (1.0 - rate(activation) / 2.0) ** depth if delta < 0.5 else 1.0
 
 
-def _decays(most: int = 40) -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "activation": mixtures(centred=True),
-            "delta": separations(),
-            "sign": st.sampled_from((1, -1)),
-            "depth": st.integers(1, most),
-        }
-    )
-
-
 THM_32 = Claim(
     id="dc/thm3.2",
     items=("Thm3.2", "LemC.7", "AsmA"),
@@ -342,7 +309,12 @@ THM_32 = Claim(
     # As dc/B-values.
     compare=AtMost(rounding=5e-14, trivial=1.0),
     must_refute=_wrong_decay,
-    examples=_decays,
+    examples=searched(
+        activation=mixtures(centred=True),
+        delta=separations(),
+        sign=SIGNS,
+        depth=st.integers(1, 40),
+    ),
     max_examples=120,
     uses=("dc/lemC.5", "dc/B"),
 )

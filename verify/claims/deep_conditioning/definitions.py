@@ -12,11 +12,13 @@ from typing import Any
 import mpmath
 import numpy as np
 import numpy.typing as npt
+from hypothesis import strategies as st
 
 from theory import kernels
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import always
+from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning._recursions import (
     eigenvalues,
     exact_gram,
@@ -132,19 +134,6 @@ def _wrong_implied(**case: Any) -> float:
     return delta * (2.0 - delta) / 2.0
 
 
-def _point_sets() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "n": st.integers(2, 6),
-            "dim": st.integers(2, 6),
-            "spread": st.floats(0.01, 4.0),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
 ASM_B = Claim(
     id="dc/asmB",
     items=("AsmB", "AsmA"),
@@ -161,7 +150,12 @@ ASM_B = Claim(
     compare=AtMost(rounding=1e-14, relative=1e-9),
     must_refute=_wrong_implied,
     uses=("dc/asmA",),
-    examples=_point_sets,
+    examples=searched(
+        n=st.integers(2, 6),
+        dim=st.integers(2, 6),
+        spread=st.floats(0.01, 4.0),
+        seed=SEEDS,
+    ),
     max_examples=100,
 )
 
@@ -181,12 +175,7 @@ def _wrong_dual(*, activation: Subject) -> Array:
     return subject(activation).dual(np.abs(RHOS))
 
 
-def _searched() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {"activation": st.one_of(mixtures(), piecewise_linear())}
-    )
+_SEARCHED = searched(activation=st.one_of(mixtures(), piecewise_linear()))
 
 
 DUAL = Claim(
@@ -204,7 +193,7 @@ DUAL = Claim(
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_dual,
     uses=("dc/tab2-coefficients",),
-    examples=_searched,
+    examples=_SEARCHED,
     max_examples=8,
 )
 
@@ -236,7 +225,7 @@ SLOPE = Claim(
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_slope,
     uses=("dc/defC.1",),
-    examples=_searched,
+    examples=_SEARCHED,
     max_examples=8,
 )
 
@@ -432,10 +421,7 @@ def _wrong_mu(*, activation: Subject) -> float:
     return 1.0 - float(raw.hermite(1)[1]) ** 2 / raw.second_moment
 
 
-def _any_nonlinear() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries({"activation": nonlinear()})
+_ANY_NONLINEAR = searched(activation=nonlinear())
 
 
 DEF_31 = Claim(
@@ -453,7 +439,7 @@ DEF_31 = Claim(
     compare=AgreesTo(relative=1e-13, absolute=1e-15),
     must_refute=_wrong_mu,
     uses=("dc/eq2",),
-    examples=_any_nonlinear,
+    examples=_ANY_NONLINEAR,
     max_examples=60,
 )
 
@@ -478,7 +464,7 @@ LEM_C2 = Claim(
     compare=AtMost(rounding=1e-40),
     must_refute=_wrong_uncentred_share,
     uses=("dc/def3.1",),
-    examples=_any_nonlinear,
+    examples=_ANY_NONLINEAR,
     max_examples=100,
 )
 
@@ -511,7 +497,7 @@ LEM_C2_POSITIVE = Claim(
     must_refute=_wrong_first_energies,
     uses=("dc/def3.1",),
     version=2,
-    examples=_any_nonlinear,
+    examples=_ANY_NONLINEAR,
     max_examples=100,
 )
 

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import lengths as closed
 from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
     KEY,
     ODD,
@@ -148,33 +150,14 @@ def _measure_settled(
     return np.abs(states[:, :2] - 1.0).max(axis=1)
 
 
-def _one_layer_examples() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "name": st.sampled_from(ODD),
-            "scale": st.floats(0.1, 5.0),
-            "gamma_x": st.floats(0.05, 8.0),
-            "gamma_y": st.floats(0.05, 8.0),
-            "rho": st.floats(-1.0, 1.0),
-        }
-    )
-
-
-def _decay_examples() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "name": st.sampled_from(ODD),
-            "scale": st.floats(0.5, 5.0),
-            "gamma_x": st.floats(0.5, 4.0),
-            "gamma_y": st.floats(0.5, 4.0),
-            "rho": st.floats(-0.999, 0.999),
-            "depth": st.just(40),
-        }
-    )
+_DECAY_EXAMPLES = searched(
+    name=st.sampled_from(ODD),
+    scale=st.floats(0.5, 5.0),
+    gamma_x=st.floats(0.5, 4.0),
+    gamma_y=st.floats(0.5, 4.0),
+    rho=st.floats(-0.999, 0.999),
+    depth=st.just(40),
+)
 
 
 _DECAY_CASES: tuple[Case, ...] = (
@@ -225,7 +208,13 @@ LEM_D6 = Claim(
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_one_layer,
     uses=("dc/lemC.5", "dc/eq16", "dc/lemD.6-mu"),
-    examples=_one_layer_examples,
+    examples=searched(
+        name=st.sampled_from(ODD),
+        scale=st.floats(0.1, 5.0),
+        gamma_x=st.floats(0.05, 8.0),
+        gamma_y=st.floats(0.05, 8.0),
+        rho=st.floats(-1.0, 1.0),
+    ),
     max_examples=100,
 )
 EQ20 = Claim(
@@ -263,7 +252,7 @@ THM_311 = Claim(
     # As in dc/lemD.6; errors shrink from layer to layer below |rho| = 1 - delta.
     compare=AtMost(rounding=1e-10),
     must_refute=_wrong_decay,
-    examples=_decay_examples,
+    examples=_DECAY_EXAMPLES,
     max_examples=40,
     uses=("dc/thmD.1", "dc/lemD.6", "dc/eq20", "dc/thm3.11-values"),
     finding=(
@@ -286,7 +275,7 @@ THM_311_LENGTHS = Claim(
     measure=_measure_settled,
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_settled,
-    examples=_decay_examples,
+    examples=_DECAY_EXAMPLES,
     max_examples=40,
     uses=("dc/thmD.1",),
 )

@@ -7,9 +7,11 @@ drawn as well.
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from theory import lengths as closed
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
     KEY,
     ODD,
@@ -182,19 +184,6 @@ def _wrong_networks(
     )[1:]
 
 
-def _length_examples() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "name": st.sampled_from(ODD),
-            "scale": st.floats(0.1, 5.0),
-            "gamma": st.floats(0.5, 8.0),
-            "depth": st.just(30),
-        }
-    )
-
-
 _HYPOTHESES = (
     "s non-decreasing, s(0) = 0",
     "concave on the positive, convex on the negative half line",
@@ -281,7 +270,12 @@ THM_D1 = Claim(
     # alpha < 0.99 for the families searched.
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_deviation,
-    examples=_length_examples,
+    examples=searched(
+        name=st.sampled_from(ODD),
+        scale=st.floats(0.1, 5.0),
+        gamma=st.floats(0.5, 8.0),
+        depth=st.just(30),
+    ),
     max_examples=60,
     uses=("dc/lemD.3", "dc/lemD.3-monotone"),
     finding="The bound is attained in the first layer from gamma_0 = 1/2.",

@@ -6,11 +6,13 @@ from typing import Any
 import mpmath
 import numpy as np
 import numpy.typing as npt
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import changed, plus
+from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     DIFFERENTIABLE,
@@ -52,19 +54,14 @@ def _wrong_tangent(*, activation: Subject, rho: float, depth: int) -> list[float
     return [right[0] - right[1], right[1]]
 
 
-def _tangents() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            # With a linear part: dc/eq7-no-linear-part has the others.
-            "activation": mixtures(centred=True).filter(
-                lambda a: a["a"][1] ** 2 > 0.05 * sum(v * v for v in a["a"])
-            ),
-            "rho": st.floats(-1.0, 1.0),
-            "depth": st.integers(1, 12),
-        }
-    )
+_TANGENTS = searched(
+    # With a linear part: dc/eq7-no-linear-part has the others.
+    activation=mixtures(centred=True).filter(
+        lambda a: a["a"][1] ** 2 > 0.05 * sum(v * v for v in a["a"])
+    ),
+    rho=st.floats(-1.0, 1.0),
+    depth=st.integers(1, 12),
+)
 
 
 EQ_7 = Claim(
@@ -92,7 +89,7 @@ EQ_7 = Claim(
     compare=AgreesTo(relative=1e-12, absolute=1e-290, of_largest=True),
     must_refute=_wrong_tangent,
     uses=("dc/defC.1-derivative",),
-    examples=_tangents,
+    examples=_TANGENTS,
     max_examples=30,
 )
 
@@ -177,12 +174,6 @@ def _wrong_least_slope(*, activation: Subject) -> float:
     return 1.0 + 2.0 * subject(activation).mu
 
 
-def _differentiable() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries({"activation": nonlinear(names=DIFFERENTIABLE)})
-
-
 SLOPE = Claim(
     id="dc/eq7-slope",
     items=("Eq7", "Thm3.4"),
@@ -198,7 +189,7 @@ SLOPE = Claim(
     compare=AtLeast(rounding=5e-13),
     must_refute=_wrong_least_slope,
     uses=("dc/def3.1", "dc/defC.1-derivative"),
-    examples=_differentiable,
+    examples=searched(activation=nonlinear(names=DIFFERENTIABLE)),
     max_examples=60,
 )
 
@@ -364,16 +355,11 @@ def _wrong_derivative(*, activation: Subject, delta: float, sign: int) -> float:
     return 1.0 / (math.e * delta)
 
 
-def _slopes() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "activation": st.one_of(mixtures(), nonlinear(names=("relu", "tanh"))),
-            "delta": separations(),
-            "sign": st.sampled_from((1, -1)),
-        }
-    )
+_SLOPES = searched(
+    activation=st.one_of(mixtures(), nonlinear(names=("relu", "tanh"))),
+    delta=separations(),
+    sign=SIGNS,
+)
 
 
 LEM_C14 = Claim(
@@ -396,7 +382,7 @@ LEM_C14 = Claim(
     compare=AtMost(relative=1e-15),
     must_refute=_wrong_derivative,
     uses=("dc/defC.1-derivative", "dc/lemC.14-values"),
-    examples=_slopes,
+    examples=_SLOPES,
     max_examples=60,
 )
 
@@ -440,7 +426,7 @@ LEM_C14_SHARP = Claim(
     compare=AtMost(rounding=2e-15),
     must_refute=_wrong_share,
     uses=("dc/def3.1", "dc/defC.1-derivative", "dc/lemC.14-values"),
-    examples=_slopes,
+    examples=_SLOPES,
     max_examples=60,
 )
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import changed, plus
+from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     KEY,
@@ -74,31 +76,25 @@ def _wrong_maximum(
     return dc.ntk_ratio_bound(depth + 1, delta, _mu(activation), form="attained")
 
 
-def _ratios(most: int = 40) -> Any:
-    from hypothesis import strategies as st
-
-    # Activations close to the quadratic, which attains the maximum, and any others.
-    near = st.tuples(
-        st.floats(0.01, 0.9),
-        st.lists(st.floats(-4.0, 0.0), min_size=1, max_size=5),
-    ).map(
-        lambda t: {
-            "a": [
-                0.0,
-                (1.0 - t[0]) ** 0.5,
-                t[0] ** 0.5,
-                *(round(10.0**e * t[0] ** 0.5, 6) for e in t[1]),
-            ]
-        }
-    )
-    return st.fixed_dictionaries(
-        {
-            "activation": st.one_of(near, mixtures(centred=True)),
-            "delta": separations(),
-            "sign": st.sampled_from((1, -1)),
-            "depth": st.integers(1, most),
-        }
-    )
+# Activations close to the quadratic, which attains the maximum, and any others.
+_NEAR = st.tuples(
+    st.floats(0.01, 0.9), st.lists(st.floats(-4.0, 0.0), min_size=1, max_size=5)
+).map(
+    lambda t: {
+        "a": [
+            0.0,
+            (1.0 - t[0]) ** 0.5,
+            t[0] ** 0.5,
+            *(round(10.0**e * t[0] ** 0.5, 6) for e in t[1]),
+        ]
+    }
+)
+_RATIOS = searched(
+    activation=st.one_of(_NEAR, mixtures(centred=True)),
+    delta=separations(),
+    sign=SIGNS,
+    depth=st.integers(1, 40),
+)
 
 
 _ANY = (
@@ -140,7 +136,7 @@ THM_34 = Claim(
     measure=_measure_ratio,
     compare=AtMost(rounding=1e-13, trivial=1.0),
     must_refute=_wrong_maximum,
-    examples=_ratios,
+    examples=_RATIOS,
     max_examples=100,
     uses=("dc/lemC.14", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
@@ -216,7 +212,7 @@ THM_34_MAXIMUM = Claim(
     # * 0.9/0.19 of it.
     compare=AtMost(rounding=1e-13, relative=1e-10, trivial=1.0),
     must_refute=_wrong_maximum,
-    examples=_ratios,
+    examples=_RATIOS,
     max_examples=100,
     uses=(
         "dc/lemC.14-every",
@@ -281,7 +277,7 @@ THM_34_ENVELOPE = Claim(
     measure=_measure_twice,
     compare=AtMost(rounding=1e-13, trivial=1.0),
     must_refute=_wrong_envelope,
-    examples=_ratios,
+    examples=_RATIOS,
     max_examples=100,
     uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-envelope-values"),
     finding=(

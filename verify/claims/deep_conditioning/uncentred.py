@@ -6,10 +6,12 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import always
+from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     KEY,
@@ -42,14 +44,10 @@ def _wrong_nu(*, activation: Subject) -> float:
     return subject(activation).mu
 
 
-def _any() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries({"activation": nonlinear(names=_RAW)})
-
-
 # NormReLU comes normalised: its nu is its mu, dc/def3.1.
 _RAW = tuple(n for n in NONLINEAR if n != NORMRELU)
+_ANY = searched(activation=nonlinear(names=_RAW))
+
 
 DEF_C20 = Claim(
     id="dc/defC.20",
@@ -66,7 +64,7 @@ DEF_C20 = Claim(
     compare=AgreesTo(relative=1e-13, absolute=1e-15),
     must_refute=_wrong_nu,
     uses=("dc/tab2-coefficients",),
-    examples=_any,
+    examples=_ANY,
     max_examples=60,
 )
 
@@ -91,7 +89,7 @@ LEM_C21 = Claim(
     compare=AtMost(rounding=1e-40),
     must_refute=_wrong_energy,
     uses=("dc/defC.20",),
-    examples=_any,
+    examples=_ANY,
     max_examples=100,
 )
 
@@ -121,7 +119,7 @@ LEM_C21_POSITIVE = Claim(
     must_refute=_wrong_first_energies,
     uses=("dc/defC.20",),
     version=2,
-    examples=_any,
+    examples=_ANY,
     max_examples=100,
 )
 
@@ -151,14 +149,6 @@ def _wrong_steps(*, activation: Subject, order: int) -> Any:
     return np.diff(powers, n=order, axis=0) @ np.abs(subject(activation).hermite(8))
 
 
-def _steps() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {"activation": mixtures(), "order": st.sampled_from((1, 2))}
-    )
-
-
 LEM_C23 = Claim(
     id="dc/lemC.23",
     items=("LemC.23",),
@@ -178,7 +168,7 @@ LEM_C23 = Claim(
     compare=AtLeast(rounding=1e-12, trivial=0.0),
     must_refute=_wrong_steps,
     uses=("dc/defC.1",),
-    examples=_steps,
+    examples=searched(activation=mixtures(), order=st.sampled_from((1, 2))),
     max_examples=100,
     version=2,
 )
@@ -223,14 +213,6 @@ def _wrong_fixed_point(*, activation: Subject) -> float:
     return min(1.0, mean / (slope - a.second_moment + mean))
 
 
-def _means() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries({"activation": mixtures()}).filter(
-        lambda c: abs(c["activation"]["a"][0]) > 0.05 and abs(_excess(c)) > 1e-3
-    )
-
-
 def _mean_share(case: Any) -> float:
     """a_0^2 over E s^2: its inverse is a number of layers."""
     a = case["activation"]["a"]
@@ -267,7 +249,10 @@ LEM_C26 = Claim(
     compare=AgreesTo(absolute=1e-12),
     must_refute=_wrong_fixed_point,
     uses=("dc/lemC.23",),
-    examples=_means,
+    examples=searched(
+        lambda c: abs(c["activation"]["a"][0]) > 0.05 and abs(_excess(c)) > 1e-3,
+        activation=mixtures(),
+    ),
     max_examples=40,
 )
 
@@ -294,14 +279,12 @@ def _wrong_line(*, activation: Subject, share: float) -> float:
     return rho - 2.0 * a.nu * (rho - point) * (1.0 - rho)
 
 
-def _expanding() -> Any:
-    from hypothesis import strategies as st
-
-    return (
-        st.fixed_dictionaries({"activation": mixtures(), "share": st.floats(0.0, 1.0)})
-        .filter(lambda c: _mean_share(c) > 0.01)
-        .filter(lambda c: _excess(c) > 1e-2)
-    )
+_DRAWN = searched(
+    lambda c: _mean_share(c) > 0.01,
+    lambda c: _excess(c) > 1e-2,
+    activation=mixtures(),
+    share=st.floats(0.0, 1.0),
+)
 
 
 _EXPANDING = (
@@ -329,7 +312,7 @@ LEM_C24 = Claim(
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_line,
     uses=("dc/lemC.26", "dc/defC.20"),
-    examples=_expanding,
+    examples=_DRAWN,
     max_examples=60,
 )
 
@@ -377,7 +360,7 @@ LEM_C28_1 = Claim(
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_near_one,
     uses=("dc/lemC.24",),
-    examples=_expanding,
+    examples=_DRAWN,
     max_examples=40,
 )
 
@@ -415,7 +398,7 @@ LEM_C28_2 = Claim(
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_above,
     uses=("dc/lemC.24",),
-    examples=_expanding,
+    examples=_DRAWN,
     max_examples=40,
 )
 
@@ -453,7 +436,7 @@ LEM_C28_3 = Claim(
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_below,
     uses=("dc/lemC.23", "dc/lemC.26"),
-    examples=_expanding,
+    examples=_DRAWN,
     max_examples=40,
 )
 
@@ -473,14 +456,6 @@ def _wrong_negative(*, activation: Subject, rho: float) -> float:
     """Twice the mean's energy."""
     a = subject(activation)
     return rho + 2.0 * a.mean**2 / a.second_moment * (1.0 - rho)
-
-
-def _negatives() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {"activation": mixtures(), "rho": st.floats(-1.0, 0.0)}
-    )
 
 
 LEM_C28_4 = Claim(
@@ -503,7 +478,7 @@ LEM_C28_4 = Claim(
     compare=AtLeast(rounding=5e-15),
     must_refute=_wrong_negative,
     uses=("dc/defC.1",),
-    examples=_negatives,
+    examples=searched(activation=mixtures(), rho=st.floats(-1.0, 0.0)),
     max_examples=80,
 )
 
@@ -538,22 +513,15 @@ def _wrong_distance(
     return found.rate ** (found.start + extra)
 
 
-def _converging() -> Any:
-    from hypothesis import strategies as st
-
+_CONVERGING = searched(
     # Means above a tenth of the energy: the waiting time is below 100 layers.
-    return (
-        st.fixed_dictionaries(
-            {
-                "activation": mixtures(),
-                "delta": st.floats(1e-6, 1.0),
-                "sign": st.sampled_from((1, -1)),
-                "extra": st.integers(0, 30),
-            }
-        )
-        .filter(lambda c: abs(_excess(c)) > 0.02)
-        .filter(lambda c: _mean_share(c) > 0.05)
-    )
+    lambda c: abs(_excess(c)) > 0.02,
+    lambda c: _mean_share(c) > 0.05,
+    activation=mixtures(),
+    delta=st.floats(1e-6, 1.0),
+    sign=SIGNS,
+    extra=st.integers(0, 30),
+)
 
 
 THM_310 = Claim(
@@ -583,7 +551,7 @@ THM_310 = Claim(
     # The rate to 1e-13, to the 50th power at most.
     compare=AtMost(relative=1e-10),
     must_refute=_wrong_distance,
-    examples=_converging,
+    examples=_CONVERGING,
     max_examples=60,
     uses=(
         "dc/lemC.28-above",

@@ -9,7 +9,8 @@ import mpmath
 from hypothesis import strategies as st
 
 from theory import mmd
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._searches import searched
 from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
 
@@ -165,13 +166,12 @@ def _all_halved(*, variances: list[float], share: float) -> list[float]:
     return [v**8 for v in _predict_unequal(variances=variances, share=share)]
 
 
-def _groups() -> st.SearchStrategy[Case]:
-    distinct = st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True).map(
+_GROUPS = searched(
+    variances=st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True).map(
         lambda values: [v / 20.0 for v in values]
-    )
-    return st.fixed_dictionaries(
-        {"variances": distinct, "share": st.floats(1.001, 20.0)}
-    )
+    ),
+    share=st.floats(1.001, 20.0),
+)
 
 
 UNEQUAL = Claim(
@@ -189,7 +189,7 @@ UNEQUAL = Claim(
         variances=([1.0], [0.1, 1.0], [0.9, 1.0, 1.1], [0.01, 0.02, 0.05, 0.5]),
         share=(1.1, 1.5, 4.0),
     ),
-    examples=_groups,
+    examples=_GROUPS,
     max_examples=100,
     predict=_predict_unequal,
     measure=_measure_unequal,
