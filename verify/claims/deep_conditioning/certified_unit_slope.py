@@ -160,7 +160,7 @@ CLAIMS = (
         r" 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{(1 + c L)^2}",
         source=Source(KEY, "Lemma C.32 (sharpened)", Reading.OURS),
         evidence=Evidence.CERTIFICATE,
-        cases=grid(activation=_KINKED),
+        cases=grid(activation=tuple(_KINKED)),
         predict=_predict_square,
         measure=_measure_square,
         compare=CertifiedAtLeast(),
