@@ -72,7 +72,9 @@ def places(claim: Claim) -> dict[str, str]:
 
 
 def _plain(function: Callable[..., Any]) -> Any:
-    return inspect.unwrap(_settled(function))
+    while (inner := inspect.unwrap(_settled(function))) is not function:
+        function = inner
+    return function
 
 
 def _settled(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """How fast depth makes the tangent kernel diagonal: printed, sharp and best possible."""
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._predictors import changed, plus
+from verify.claims._predictors import changed, plus, times
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
@@ -54,26 +54,19 @@ def _measure_ratio(*, activation: Subject, delta: float, sign: int, depth: int) 
         return _ratio(law(activation), sign * (1 - mpmath.mpf(delta)), depth)
 
 
-def _predict_printed(
-    *, activation: Subject, delta: float, sign: int, depth: int
+def _predict_ratio(
+    *, activation: Subject, delta: float, depth: int, form: Any, **_: Any
 ) -> float:
-    del sign
-    return dc.ntk_ratio_bound(depth, delta, _mu(activation))
+    return dc.ntk_ratio_bound(depth, delta, _mu(activation), form=form)
 
 
-def _predict_maximum(
-    *, activation: Subject, delta: float, sign: int, depth: int
-) -> float:
-    del sign
-    return dc.ntk_ratio_bound(depth, delta, _mu(activation), form="attained")
+_LARGEST = partial(_predict_ratio, form="attained")
+_LATER = changed(_LARGEST, "The largest ratio one layer further on.", depth=plus(1))
 
 
-def _wrong_maximum(
-    *, activation: Subject, delta: float, sign: int, depth: int
-) -> float:
-    """The largest ratio one layer further on."""
-    del sign
-    return dc.ntk_ratio_bound(depth + 1, delta, _mu(activation), form="attained")
+def _twice(measure: Callable[..., Any], **case: Any) -> list[Any]:
+    """Return one measurement for two bounds of it."""
+    return [measure(**case)] * 2
 
 
 # Activations close to the quadratic, which attains the maximum, and any others.
@@ -132,10 +125,10 @@ THM_34 = Claim(
         ),
         *_ANY,
     ),
-    predict=_predict_printed,
+    predict=partial(_predict_ratio, form="printed"),
     measure=_measure_ratio,
     compare=AtMost(rounding=1e-13, trivial=1.0),
-    must_refute=_wrong_maximum,
+    must_refute=_LATER,
     examples=_RATIOS,
     max_examples=100,
     uses=("dc/lemC.14", "dc/thm3.2", "dc/thm3.4-values"),
@@ -206,12 +199,12 @@ THM_34_MAXIMUM = Claim(
         ),
         *_ANY,
     ),
-    predict=_predict_maximum,
+    predict=_LARGEST,
     measure=_measure_ratio,
     # mu to 1e-13; t falls by (1 - mu)/(1 + mu) a layer, 60 of which make at most 2 * 60
     # * 0.9/0.19 of it.
     compare=AtMost(rounding=1e-13, relative=1e-10, trivial=1.0),
-    must_refute=_wrong_maximum,
+    must_refute=_LATER,
     examples=_RATIOS,
     max_examples=100,
     uses=(
@@ -231,28 +224,10 @@ THM_34_MAXIMUM = Claim(
 
 
 def _predict_envelope(
-    *, activation: Subject, delta: float, sign: int, depth: int
+    *, activation: Subject, delta: float, depth: int, **_: Any
 ) -> list[float]:
-    del sign
     case = depth, delta, _mu(activation)
     return [dc.correlation_envelope(*case), dc.ntk_ratio_bound(*case, form="sharp")]
-
-
-def _measure_twice(**case: Any) -> list[Any]:
-    t = _measure_ratio(**case)
-    return [t, t]
-
-
-def _wrong_envelope(
-    *, activation: Subject, delta: float, sign: int, depth: int
-) -> list[float]:
-    """An exponent twice as large."""
-    del sign
-    mu = _mu(activation)
-    return [
-        dc.correlation_envelope(2 * depth, delta, mu),
-        dc.ntk_ratio_bound(2 * depth, delta, mu, form="sharp"),
-    ]
 
 
 THM_34_ENVELOPE = Claim(
@@ -274,9 +249,11 @@ THM_34_ENVELOPE = Claim(
         *_ANY,
     ),
     predict=_predict_envelope,
-    measure=_measure_twice,
+    measure=partial(_twice, _measure_ratio),
     compare=AtMost(rounding=1e-13, trivial=1.0),
-    must_refute=_wrong_envelope,
+    must_refute=changed(
+        _predict_envelope, "An exponent twice as large.", depth=times(2)
+    ),
     examples=_RATIOS,
     max_examples=100,
     uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-envelope-values"),
@@ -305,10 +282,6 @@ def _inputs(kind: str, n: int, delta: float, seed: int) -> tuple[Any, float, flo
     return gram, delta, delta
 
 
-def _depth(activation: Subject, n: int, delta: float, extra: int, form: Any) -> int:
-    return max(dc.ntk_threshold_depth(delta, _mu(activation), n, form=form), 1) + extra
-
-
 def _tangent_matrix(activation: Subject, gram: Any, depth: int) -> Any:
     found = law(activation)
 
@@ -320,67 +293,42 @@ def _tangent_matrix(activation: Subject, gram: Any, depth: int) -> Any:
     return recursion.entrywise(gram, entry)
 
 
-def _measure_condition(case: Mapping[str, Any], form: str) -> Any:
-    a, n = case["activation"], case["n"]
-    gram, delta, _ = _inputs(case["kind"], n, case["delta"], case["seed"])
-    depth = _depth(a, n, delta, case["extra"], form)
-    return recursion.condition_number(_tangent_matrix(a, gram, depth))
+def _at_threshold(case: Mapping[str, Any], form: Any) -> int:
+    _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    least = dc.ntk_threshold_depth(delta, _mu(case["activation"]), case["n"], form=form)
+    return max(least, 1) + case["extra"]
 
 
-def _predict_condition(case: Mapping[str, Any], form: Any) -> float:
-    a, n = case["activation"], case["n"]
-    _, delta, _ = _inputs(case["kind"], n, case["delta"], case["seed"])
-    depth = _depth(a, n, delta, case["extra"], form)
-    return dc.ntk_condition_bound(depth, delta, _mu(a), n, form=form)
+def _measure_condition(form: str, **case: Any) -> Any:
+    gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    depth = _at_threshold(case, form)
+    return recursion.condition_number(_tangent_matrix(case["activation"], gram, depth))
 
 
-def _wrong_condition(case: Mapping[str, Any], form: str) -> float:
-    # The largest condition number under assumption B.
-    a, n = case["activation"], case["n"]
-    _, delta, least = _inputs(case["kind"], n, case["delta"], case["seed"])
-    depth = _depth(a, n, delta, case["extra"], form)
+def _predict_condition(form: Any, **case: Any) -> float:
+    _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    mu, depth = _mu(case["activation"]), _at_threshold(case, form)
+    return dc.ntk_condition_bound(depth, delta, mu, case["n"], form=form)
+
+
+def _wrong_condition(form: str, **case: Any) -> float:
+    """The largest condition number one layer further on."""
+    # Under assumption B, which all inputs meet with their smallest eigenvalue.
+    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    mu, depth = _mu(case["activation"]), _at_threshold(case, form) + 1
     return dc.ntk_condition_bound(
-        depth + 1, least, _mu(a), n, assumption="B", form="attained"
+        depth, least, mu, case["n"], assumption="B", form="attained"
     )
 
 
-def _measure_printed_condition(**case: Any) -> Any:
-    return _measure_condition(case, "printed")
-
-
-def _predict_printed_condition(**case: Any) -> float:
-    return _predict_condition(case, "printed")
-
-
-def _wrong_printed_condition(**case: Any) -> float:
-    """The largest condition number one layer further on."""
-    return _wrong_condition(case, "printed")
-
-
-def _measure_sharp_condition(**case: Any) -> Any:
-    return _measure_condition(case, "sharp")
-
-
-def _predict_sharp_condition(**case: Any) -> float:
-    return _predict_condition(case, "sharp")
-
-
-def _wrong_sharp_condition(**case: Any) -> float:
-    """The largest condition number one layer further on."""
-    return _wrong_condition(case, "sharp")
-
-
-def _measure_best_condition(**case: Any) -> Any:
-    return _measure_condition(case, "attained")
-
-
-def _predict_best_condition(**case: Any) -> float:
-    return _predict_condition(case, "attained")
-
-
-def _wrong_best_condition(**case: Any) -> float:
-    """The largest condition number one layer further on."""
-    return _wrong_condition(case, "attained")
+def _in_form(form: str) -> dict[str, Any]:
+    """Return the parts of a claim on the condition number from a threshold depth on."""
+    return {
+        "cases": _A_CASES,
+        "predict": partial(_predict_condition, form),
+        "measure": partial(_measure_condition, form),
+        "must_refute": partial(_wrong_condition, form),
+    }
 
 
 _A_CASES = (
@@ -420,11 +368,8 @@ COR_35 = Claim(
     assumptions=("assumption A", "L at least the printed threshold"),
     source=Source(KEY, "Corollary 3.5", Reading.READING),
     evidence=Evidence.SEARCH,
-    cases=_A_CASES,
-    predict=_predict_printed_condition,
-    measure=_measure_printed_condition,
+    **_in_form("printed"),
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=_wrong_printed_condition,
     uses=("dc/thm3.4", "dc/cor3.5-values"),
     version=2,
     finding=(
@@ -446,11 +391,8 @@ COR_35_SHARP = Claim(
     assumptions=("assumption A",),
     source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
-    cases=_A_CASES,
-    predict=_predict_sharp_condition,
-    measure=_measure_sharp_condition,
+    **_in_form("sharp"),
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=_wrong_sharp_condition,
     uses=("dc/thm3.4-envelope", "dc/cor3.3", "dc/cor3.5-sharp-values"),
     finding=(
         "As for the top-layer kernel (dc/cor3.3), kappa - 1 is at most a third of its"
@@ -469,36 +411,17 @@ COR_35_MAXIMUM = Claim(
     assumptions=("assumption A",),
     source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
-    cases=_A_CASES,
-    predict=_predict_best_condition,
-    measure=_measure_best_condition,
+    **_in_form("attained"),
     # t to 1e-13 and mu to 1e-13 of subjects found by quadrature; where rows are barely
     # dominant the quotient of a difference 1 - (n - 1) t above 1e-3.
     compare=AtMost(relative=1e-9, origin=1.0),
-    must_refute=_wrong_best_condition,
     uses=("dc/thm3.4-maximum",),
 )
-
-
-def _b(case: Mapping[str, Any], more: int = 0) -> tuple[int, float, float]:
-    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    return case["depth"] + more, least, _mu(case["activation"])
 
 
 def _matrix_b(case: Mapping[str, Any]) -> Any:
     gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
     return _tangent_matrix(case["activation"], gram, case["depth"])
-
-
-def _predict_eigenvalue(**case: Any) -> float:
-    return dc.ntk_min_eigenvalue_bound(*_b(case))
-
-
-def _predict_best_eigenvalue(**case: Any) -> list[float]:
-    return [
-        dc.ntk_min_eigenvalue_bound(*_b(case), form="sharp"),
-        dc.ntk_min_eigenvalue_bound(*_b(case), form="attained"),
-    ]
 
 
 def _measure_eigenvalue(**case: Any) -> Any:
@@ -507,20 +430,32 @@ def _measure_eigenvalue(**case: Any) -> Any:
         return recursion.eigenvalues(matrix)[0] / matrix[0, 0]
 
 
-def _measure_eigenvalue_twice(**case: Any) -> list[Any]:
-    found = _measure_eigenvalue(**case)
-    return [found, found]
+def _measure_condition_b(**case: Any) -> Any:
+    return recursion.condition_number(_matrix_b(case))
 
 
-def _wrong_eigenvalue(**case: Any) -> float:
-    """The smallest eigenvalue one layer further on."""
-    return dc.ntk_min_eigenvalue_bound(*_b(case, 1), form="attained")
+def _least(form: Any, **case: Any) -> float:
+    """Bound the smallest eigenvalue under assumption B."""
+    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    mu = _mu(case["activation"])
+    return dc.ntk_min_eigenvalue_bound(case["depth"], least, mu, form=form)
 
 
-def _wrong_best_eigenvalue(**case: Any) -> list[float]:
-    """The smallest eigenvalue one layer further on."""
-    wrong = _wrong_eigenvalue(**case)
-    return [wrong, wrong]
+def _condition(form: Any, **case: Any) -> float:
+    """Bound the condition number under assumption B."""
+    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    mu, n = _mu(case["activation"]), case["n"]
+    return dc.ntk_condition_bound(
+        case["depth"], least, mu, n, assumption="B", form=form
+    )
+
+
+def _both(bound: Callable[..., float], *forms: str, **case: Any) -> list[float]:
+    return [bound(form, **case) for form in forms]
+
+
+_LATER_EIGENVALUE = "The smallest eigenvalue one layer further on."
+_LATER_CONDITION = "The condition number one layer further on."
 
 
 _B_CASES = (
@@ -553,10 +488,10 @@ THM_38 = Claim(
     source=Source(KEY, "Theorem 3.8"),
     evidence=Evidence.SEARCH,
     cases=_B_CASES,
-    predict=_predict_eigenvalue,
+    predict=partial(_least, "printed"),
     measure=_measure_eigenvalue,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
-    must_refute=_wrong_eigenvalue,
+    must_refute=changed(partial(_least, "attained"), _LATER_EIGENVALUE, depth=plus(1)),
     uses=("dc/lemC.8", "dc/thm3.4-values"),
     version=2,
     finding=(
@@ -578,46 +513,15 @@ THM_38_MAXIMUM = Claim(
     source=Source(KEY, "Theorem 3.8 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=_B_CASES,
-    predict=_predict_best_eigenvalue,
-    measure=_measure_eigenvalue_twice,
+    predict=partial(_both, _least, "sharp", "attained"),
+    measure=partial(_twice, _measure_eigenvalue),
     # As dc/thm3.4-maximum.
     compare=AtLeast(rounding=1e-11, trivial=0.0, origin=1.0),
-    must_refute=_wrong_best_eigenvalue,
+    must_refute=changed(
+        partial(_both, _least, "attained", "attained"), _LATER_EIGENVALUE, depth=plus(1)
+    ),
     uses=("dc/lemC.8", "dc/thm3.4-maximum"),
 )
-
-
-def _predict_condition_b(**case: Any) -> float:
-    return dc.ntk_condition_bound(*_b(case), case["n"], assumption="B")
-
-
-def _predict_best_condition_b(**case: Any) -> list[float]:
-    return [
-        dc.ntk_condition_bound(*_b(case), case["n"], assumption="B", form="sharp"),
-        dc.ntk_condition_bound(*_b(case), case["n"], assumption="B", form="attained"),
-    ]
-
-
-def _measure_condition_b(**case: Any) -> Any:
-    return recursion.condition_number(_matrix_b(case))
-
-
-def _measure_condition_b_twice(**case: Any) -> list[Any]:
-    found = _measure_condition_b(**case)
-    return [found, found]
-
-
-def _wrong_condition_b(**case: Any) -> float:
-    """The condition number one layer further on."""
-    return dc.ntk_condition_bound(
-        *_b(case, 1), case["n"], assumption="B", form="attained"
-    )
-
-
-def _wrong_best_condition_b(**case: Any) -> list[float]:
-    """The condition number one layer further on."""
-    wrong = _wrong_condition_b(**case)
-    return [wrong, wrong]
 
 
 COR_39 = Claim(
@@ -660,10 +564,12 @@ COR_39 = Claim(
             depth=40,
         ),
     ),
-    predict=_predict_condition_b,
+    predict=partial(_condition, "printed"),
     measure=_measure_condition_b,
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=_wrong_condition_b,
+    must_refute=changed(
+        partial(_condition, "attained"), _LATER_CONDITION, depth=plus(1)
+    ),
     uses=("dc/thm3.8", "dc/cor3.5-values"),
     version=2,
     finding=(
@@ -688,10 +594,14 @@ COR_39_MAXIMUM = Claim(
     source=Source(KEY, "Corollary 3.9 (sharpened)", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=_B_CASES,
-    predict=_predict_best_condition_b,
-    measure=_measure_condition_b_twice,
+    predict=partial(_both, _condition, "sharp", "attained"),
+    measure=partial(_twice, _measure_condition_b),
     # 1 - t above 1e-2, t to 1e-11.
     compare=AtMost(relative=1e-9, origin=1.0),
-    must_refute=_wrong_best_condition_b,
+    must_refute=changed(
+        partial(_both, _condition, "attained", "attained"),
+        _LATER_CONDITION,
+        depth=plus(1),
+    ),
     uses=("dc/thm3.8-maximum",),
 )
