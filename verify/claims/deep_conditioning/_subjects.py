@@ -54,6 +54,11 @@ def energies(spec: Subject, *, centred: bool, order: int = 8) -> Array:
     return a.hermite(order) ** 2 / (a.variance if centred else a.second_moment)
 
 
+def energy_from(*, activation: Subject, centred: bool, first: int = 2) -> float:
+    """Return the share of the energies a_k^2 of orders from `first` to 8."""
+    return float(energies(activation, centred=centred)[first:].sum())
+
+
 @lru_cache(maxsize=128)
 def _named(name: str) -> act.Activation:
     base, _, argument = name.rstrip(")").partition("(")

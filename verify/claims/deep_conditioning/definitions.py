@@ -6,7 +6,7 @@ computed another way (`verify.integrals`).
 
 import math
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from theory import kernels
 from verify import integrals
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._predictors import always
+from verify.claims._predictors import always, changed
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning._recursions import (
     eigenvalues,
@@ -32,7 +32,7 @@ from verify.claims.deep_conditioning._subjects import (
     NORMRELU,
     SMOOTH,
     Subject,
-    energies,
+    energy_from,
     law,
     mixtures,
     nonlinear,
@@ -42,6 +42,8 @@ from verify.claims.deep_conditioning._subjects import (
 from verify.compare import AgreesTo, AtLeast, AtMost
 
 Array = npt.NDArray[np.float64]
+
+Points = tuple[float, ...]
 
 RHOS = (-1.0, -0.999, -0.4, 1e-6, 0.7, 1.0 - 1e-6, 1.0)
 # NormReLU has its own duals in `verify.claims.deep_conditioning.normrelu`.
@@ -120,17 +122,13 @@ ASM_A = Claim(
 )
 
 
-def _predict_implied(*, n: int, dim: int, spread: float, seed: int) -> float:
-    return kernels.separation(unit_points(n, dim, spread, seed))
-
-
 def _measure_least(*, n: int, dim: int, spread: float, seed: int) -> Any:
     return eigenvalues(exact_gram(n, dim, spread, seed))[0]
 
 
 def _wrong_implied(**case: Any) -> float:
     """Half of 1 - rho^2, a pair's determinant over the most its trace allows."""
-    delta = _predict_implied(**case)
+    delta = _predict_separation(**case)
     return delta * (2.0 - delta) / 2.0
 
 
@@ -144,7 +142,7 @@ ASM_B = Claim(
     evidence=Evidence.SEARCH,
     # Two inputs: both sides are 1 - |rho|.
     cases=grid(n=(2, 5), dim=(3, 6), spread=(0.1, 1.0), seed=3),
-    predict=_predict_implied,
+    predict=_predict_separation,
     measure=_measure_least,
     # As dc/asmA, of a separation of at least 1e-5.
     compare=AtMost(rounding=1e-14, relative=1e-9),
@@ -166,8 +164,8 @@ def _predict_dual(*, activation: Subject) -> Array:
     return subject(activation).dual(np.array(RHOS))
 
 
-def _measure_dual(*, activation: Subject) -> list[Any]:
-    return [law(activation).dual(rho) for rho in RHOS]
+def _measure_dual(*, activation: Subject, rhos: Points = RHOS) -> list[Any]:
+    return [law(activation).dual(rho) for rho in rhos]
 
 
 def _wrong_dual(*, activation: Subject) -> Array:
@@ -202,8 +200,8 @@ def _predict_slope(*, activation: Subject) -> Array:
     return subject(activation).dual_derivative(np.array(RHOS))
 
 
-def _measure_slope(*, activation: Subject) -> list[Any]:
-    return [law(activation).slope(rho) for rho in RHOS]
+def _measure_slope(*, activation: Subject, rhos: Points = RHOS) -> list[Any]:
+    return [law(activation).slope(rho) for rho in rhos]
 
 
 def _wrong_slope(*, activation: Subject) -> Array:
@@ -234,14 +232,14 @@ def _predict_distance(*, activation: Subject) -> Array:
     return subject(activation).distance_map(np.array(DELTAS))
 
 
-def _measure_distance(*, activation: Subject) -> list[Any]:
-    return [law(activation).distance(delta) for delta in DELTAS]
+def _measure_distance(*, activation: Subject, deltas: Points = DELTAS) -> list[Any]:
+    return [law(activation).distance(delta) for delta in deltas]
 
 
-def _wrong_distance(*, activation: Subject) -> Array:
+def _wrong_distance(*, activation: Subject, deltas: Points = DELTAS) -> Array:
     """The difference in float64, which has no digits below delta = 1e-16."""
     a = subject(activation)
-    return 1.0 - a.dual(1.0 - np.array(DELTAS)) / a.second_moment
+    return 1.0 - a.dual(1.0 - np.array(deltas)) / a.second_moment
 
 
 DISTANCE = Claim(
@@ -270,22 +268,13 @@ _TABLED = grid(
 )
 
 
-def _first_of_many(function: Any, points: tuple[float, ...]) -> Array:
+def _first_of_many(*, method: str, points: Points, activation: Subject) -> Array:
+    function = getattr(subject(activation), method)
     return function(np.resize(points, _MANY))[: len(points)]
 
 
-def _predict_duals(*, activation: Subject) -> Array:
-    """The duals themselves."""
-    return _first_of_many(subject(activation).dual, _TRIED)
-
-
-def _measure_duals(*, activation: Subject) -> list[Any]:
-    return [law(activation).dual(rho) for rho in _TRIED]
-
-
-def _wrong_duals(*, activation: Subject) -> Array:
-    """The absolute correlations, as if every activation were even."""
-    return _first_of_many(subject(activation).dual, tuple(np.abs(_TRIED)))
+_DUALS = partial(_first_of_many, method="dual", points=_TRIED)
+_SLOPES = partial(_first_of_many, method="dual_derivative", points=_TRIED)
 
 
 DUAL_MANY = replace(
@@ -294,20 +283,16 @@ DUAL_MANY = replace(
     title="Dual activations, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
     cases=_TABLED,
-    predict=_predict_duals,
-    measure=_measure_duals,
-    must_refute=_wrong_duals,
+    predict=_DUALS,
+    measure=partial(_measure_dual, rhos=_TRIED),
+    must_refute=changed(
+        _DUALS,
+        "The absolute correlations, as if every activation were even.",
+        points=tuple(np.abs(_TRIED)),
+    ),
     uses=("dc/defC.1",),
     examples=None,
 )
-
-
-def _predict_slopes(*, activation: Subject) -> Array:
-    return _first_of_many(subject(activation).dual_derivative, _TRIED)
-
-
-def _measure_slopes(*, activation: Subject) -> list[Any]:
-    return [law(activation).slope(rho) for rho in _TRIED]
 
 
 SLOPE_MANY = replace(
@@ -316,26 +301,12 @@ SLOPE_MANY = replace(
     title="Derivatives of duals, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
     cases=_TABLED,
-    predict=_predict_slopes,
-    measure=_measure_slopes,
-    must_refute=_predict_duals,
+    predict=_SLOPES,
+    measure=partial(_measure_slope, rhos=_TRIED),
+    must_refute=changed(_DUALS, "The duals themselves."),
     uses=("dc/defC.1-derivative",),
     examples=None,
 )
-
-
-def _predict_distances(*, activation: Subject) -> Array:
-    return _first_of_many(subject(activation).distance_map, _APART)
-
-
-def _measure_distances(*, activation: Subject) -> list[Any]:
-    return [law(activation).distance(delta) for delta in _APART]
-
-
-def _wrong_distances(*, activation: Subject) -> Array:
-    """The differences in float64, without digits below delta = 1e-16."""
-    a = subject(activation)
-    return 1.0 - a.dual(1.0 - np.array(_APART)) / a.second_moment
 
 
 DISTANCE_MANY = replace(
@@ -343,9 +314,13 @@ DISTANCE_MANY = replace(
     id="dc/defC.1-distance-many",
     title="The distance map, vectorised over thousands of near-duplicates",
     cases=_TABLED,
-    predict=_predict_distances,
-    measure=_measure_distances,
-    must_refute=_wrong_distances,
+    predict=partial(_first_of_many, method="distance_map", points=_APART),
+    measure=partial(_measure_distance, deltas=_APART),
+    must_refute=changed(
+        _wrong_distance,
+        "The differences in float64, without digits below delta = 1e-16.",
+        deltas=_APART,
+    ),
     uses=("dc/defC.1-distance",),
 )
 
@@ -469,14 +444,7 @@ LEM_C2 = Claim(
 )
 
 
-def _predict_first_energies(*, activation: Subject) -> float:
-    return float(energies(activation, centred=True)[2:].sum())
-
-
-def _wrong_first_energies(*, activation: Subject) -> float:
-    """The energies from the linear part on."""
-    return float(energies(activation, centred=True)[1:].sum())
-
+_ENERGY = partial(energy_from, centred=True)
 
 LEM_C2_POSITIVE = Claim(
     id="dc/lemC.2-positive",
@@ -490,11 +458,11 @@ LEM_C2_POSITIVE = Claim(
     cases=grid(
         activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})
     ),
-    predict=_predict_first_energies,
+    predict=_ENERGY,
     measure=_measure_mu,
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
-    must_refute=_wrong_first_energies,
+    must_refute=changed(_ENERGY, "The energies from the linear part on.", first=1),
     uses=("dc/def3.1",),
     version=2,
     examples=_ANY_NONLINEAR,

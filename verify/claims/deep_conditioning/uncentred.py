@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._predictors import always
+from verify.claims._predictors import always, changed
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
@@ -19,6 +20,7 @@ from verify.claims.deep_conditioning._subjects import (
     NORMRELU,
     Subject,
     energies,
+    energy_from,
     law,
     mixtures,
     nonlinear,
@@ -94,14 +96,7 @@ LEM_C21 = Claim(
 )
 
 
-def _predict_first_energies(*, activation: Subject) -> float:
-    return float(energies(activation, centred=False)[2:].sum())
-
-
-def _wrong_first_energies(*, activation: Subject) -> float:
-    """The energies from the linear part on."""
-    return float(energies(activation, centred=False)[1:].sum())
-
+_ENERGY = partial(energy_from, centred=False)
 
 LEM_C21_POSITIVE = Claim(
     id="dc/lemC.21-positive",
@@ -112,11 +107,11 @@ LEM_C21_POSITIVE = Claim(
     evidence=Evidence.SEARCH,
     # Equality for polynomials up to that degree.
     cases=grid(activation=(*_RAW, {"a": [2.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})),
-    predict=_predict_first_energies,
+    predict=_ENERGY,
     measure=_measure_nu,
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
-    must_refute=_wrong_first_energies,
+    must_refute=changed(_ENERGY, "The energies from the linear part on.", first=1),
     uses=("dc/defC.20",),
     version=2,
     examples=_ANY,
@@ -138,15 +133,17 @@ def _measure_steps(*, activation: Subject, order: int) -> list[Any]:
 
 
 def _predict_steps(*, activation: Subject, order: int) -> Any:
-    powers = np.array(_GRID)[:, None] ** np.arange(9)
     energy = energies(activation, centred=False) * subject(activation).second_moment
-    return np.diff(powers, n=order, axis=0) @ energy
+    return _differences(order) @ energy
+
+
+def _differences(order: int) -> Any:
+    return np.diff(np.array(_GRID)[:, None] ** np.arange(9), n=order, axis=0)
 
 
 def _wrong_steps(*, activation: Subject, order: int) -> Any:
     """Coefficients in the place of their squares."""
-    powers = np.array(_GRID)[:, None] ** np.arange(9)
-    return np.diff(powers, n=order, axis=0) @ np.abs(subject(activation).hermite(8))
+    return _differences(order) @ np.abs(subject(activation).hermite(8))
 
 
 LEM_C23 = Claim(
@@ -257,11 +254,11 @@ LEM_C26 = Claim(
 )
 
 
-def _predict_line(*, activation: Subject, share: float) -> float:
+def _predict_line(*, activation: Subject, share: float, deep: float = 1.0) -> float:
     a = subject(activation)
     point = a.fixed_point()
     rho = point + share * (1.0 - point)
-    return rho - a.nu * (rho - point) * (1.0 - rho)
+    return rho - deep * a.nu * (rho - point) * (1.0 - rho)
 
 
 def _measure_line(*, activation: Subject, share: float) -> Any:
@@ -269,14 +266,6 @@ def _measure_line(*, activation: Subject, share: float) -> Any:
     point = _exact_fixed_point(found)
     with mpmath.workprec(BITS):
         return found.dual(point + mpmath.mpf(share) * (1 - point)) / found.moment()
-
-
-def _wrong_line(*, activation: Subject, share: float) -> float:
-    """A parabola twice as deep."""
-    a = subject(activation)
-    point = a.fixed_point()
-    rho = point + share * (1.0 - point)
-    return rho - 2.0 * a.nu * (rho - point) * (1.0 - rho)
 
 
 _DRAWN = searched(
@@ -310,7 +299,7 @@ LEM_C24 = Claim(
     measure=_measure_line,
     # The fixed point to 1e-13, see dc/lemC.26.
     compare=AtMost(rounding=1e-12),
-    must_refute=_wrong_line,
+    must_refute=changed(_predict_line, "A parabola twice as deep.", deep=2.0),
     uses=("dc/lemC.26", "dc/defC.20"),
     examples=_DRAWN,
     max_examples=60,
@@ -319,16 +308,20 @@ LEM_C24 = Claim(
 # --- Lemma C.28 -------------------------------------------------------------------------
 
 
-def _constants(activation: Subject) -> tuple[float, float, float]:
-    """Fixed point, nu * bar_delta / 2, and the slope at the fixed point."""
+def _contraction(activation: Subject, *, whole: bool) -> tuple[float, float]:
+    """Fixed point and nu * bar_delta / 2; wrongly all of nu."""
     a = subject(activation)
     point = a.fixed_point()
-    slope = float(a.dual_derivative(point)) / a.second_moment
-    return point, a.nu * (1.0 - point) / 2.0, slope
+    return point, a.nu if whole else a.nu * (1.0 - point) / 2.0
 
 
-def _predict_near_one(*, activation: Subject, share: float) -> float:
-    point, rate, _ = _constants(activation)
+_WHOLE = "All of nu in the place of nu (1 - point)/2."
+
+
+def _predict_near_one(
+    *, activation: Subject, share: float, whole: bool = False
+) -> float:
+    point, rate = _contraction(activation, whole=whole)
     return 1.0 - (1.0 + rate) * share * (1.0 - point) / 2.0
 
 
@@ -338,12 +331,6 @@ def _measure_near_one(*, activation: Subject, share: float) -> Any:
     with mpmath.workprec(BITS):
         delta = mpmath.mpf(share) * (1 - point) / 2
         return found.dual(1 - delta) / found.moment()
-
-
-def _wrong_near_one(*, activation: Subject, share: float) -> float:
-    """All of nu in the place of nu (1 - point)/2."""
-    point, _, _ = _constants(activation)
-    return 1.0 - (1.0 + subject(activation).nu) * share * (1.0 - point) / 2.0
 
 
 LEM_C28_1 = Claim(
@@ -358,15 +345,15 @@ LEM_C28_1 = Claim(
     predict=_predict_near_one,
     measure=_measure_near_one,
     compare=AtMost(rounding=1e-12),
-    must_refute=_wrong_near_one,
+    must_refute=changed(_predict_near_one, _WHOLE, whole=True),
     uses=("dc/lemC.24",),
     examples=_DRAWN,
     max_examples=40,
 )
 
 
-def _predict_above(*, activation: Subject, share: float) -> float:
-    point, rate, _ = _constants(activation)
+def _predict_above(*, activation: Subject, share: float, whole: bool = False) -> float:
+    point, rate = _contraction(activation, whole=whole)
     return (1.0 - rate) * share * (1.0 - point) / 2.0
 
 
@@ -376,12 +363,6 @@ def _measure_above(*, activation: Subject, share: float) -> Any:
     with mpmath.workprec(BITS):
         rho = point + mpmath.mpf(share) * (1 - point) / 2
         return found.dual(rho) / found.moment() - point
-
-
-def _wrong_above(*, activation: Subject, share: float) -> float:
-    """All of nu in the place of nu (1 - point)/2."""
-    point, _, _ = _constants(activation)
-    return (1.0 - subject(activation).nu) * share * (1.0 - point) / 2.0
 
 
 LEM_C28_2 = Claim(
@@ -396,7 +377,7 @@ LEM_C28_2 = Claim(
     predict=_predict_above,
     measure=_measure_above,
     compare=AtMost(rounding=1e-12),
-    must_refute=_wrong_above,
+    must_refute=changed(_predict_above, _WHOLE, whole=True),
     uses=("dc/lemC.24",),
     examples=_DRAWN,
     max_examples=40,
@@ -404,7 +385,9 @@ LEM_C28_2 = Claim(
 
 
 def _predict_below(*, activation: Subject, share: float) -> float:
-    point, _, slope = _constants(activation)
+    a = subject(activation)
+    point = a.fixed_point()
+    slope = float(a.dual_derivative(point)) / a.second_moment
     return slope * (1.0 - share) * point
 
 
@@ -441,21 +424,15 @@ LEM_C28_3 = Claim(
 )
 
 
-def _predict_negative(*, activation: Subject, rho: float) -> float:
+def _predict_negative(*, activation: Subject, rho: float, rise: float = 1.0) -> float:
     a = subject(activation)
-    return rho + a.mean**2 / a.second_moment * (1.0 - rho)
+    return rho + rise * a.mean**2 / a.second_moment * (1.0 - rho)
 
 
 def _measure_negative(*, activation: Subject, rho: float) -> Any:
     found = law(activation)
     with mpmath.workprec(BITS):
         return found.dual(rho) / found.moment()
-
-
-def _wrong_negative(*, activation: Subject, rho: float) -> float:
-    """Twice the mean's energy."""
-    a = subject(activation)
-    return rho + 2.0 * a.mean**2 / a.second_moment * (1.0 - rho)
 
 
 LEM_C28_4 = Claim(
@@ -476,7 +453,7 @@ LEM_C28_4 = Claim(
     predict=_predict_negative,
     measure=_measure_negative,
     compare=AtLeast(rounding=5e-15),
-    must_refute=_wrong_negative,
+    must_refute=changed(_predict_negative, "Twice the mean's energy.", rise=2.0),
     uses=("dc/defC.1",),
     examples=searched(activation=mixtures(), rho=st.floats(-1.0, 0.0)),
     max_examples=80,
@@ -486,9 +463,8 @@ LEM_C28_4 = Claim(
 
 
 def _predict_distance(
-    *, activation: Subject, delta: float, sign: int, extra: int
+    *, activation: Subject, delta: float, extra: int, **_: Any
 ) -> float:
-    del sign
     found = dc.fixed_point_convergence(subject(activation), delta)
     return found.rate**extra
 
@@ -505,10 +481,9 @@ def _measure_distance(
 
 
 def _wrong_distance(
-    *, activation: Subject, delta: float, sign: int, extra: int
+    *, activation: Subject, delta: float, extra: int, **_: Any
 ) -> float:
     """Contraction from the first layer on, without the burn-in."""
-    del sign
     found = dc.fixed_point_convergence(subject(activation), delta)
     return found.rate ** (found.start + extra)
 
