@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from functools import partial
 from itertools import product
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -290,3 +291,12 @@ class Claim:
             return ()
         cases = self.cases_for(profile)
         return tuple(dict.fromkeys(run for case in cases for run in self.runs(**case)))
+
+
+# A claim of each kind of evidence.
+symbolic = partial(Claim, evidence=Evidence.SYMBOLIC)
+certified = partial(Claim, evidence=Evidence.CERTIFICATE)
+numeric = partial(Claim, evidence=Evidence.NUMERIC)
+adversarial = partial(Claim, evidence=Evidence.SEARCH)
+statistical = partial(Claim, evidence=Evidence.STATISTICAL)
+trend = partial(Claim, evidence=Evidence.TREND)

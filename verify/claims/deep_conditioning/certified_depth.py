@@ -11,7 +11,7 @@ import flint
 
 from theory import conditioning as dc
 from theory import kernels, optimization
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid
 from verify.claims._certified import agree, common, points
 from verify.claims._predictors import always, scaled
 from verify.claims.deep_conditioning._energies import (
@@ -253,14 +253,13 @@ def _predict_two_points() -> float:
 _BALLS = ("Ball arithmetic (Arb), 160 bits",)
 
 CLAIMS = (
-    Claim(
+    certified(
         id="dc/thm3.2-induction",
         items=("Thm3.2", "LemC.7", "B"),
         title="Every layer preserves the correlation bound B, for every mu and delta",
         statement=r"|\hat\sigma(\rho)| \le |\rho| (1 - \mu (1 - |\rho|)),\ |\rho| \le"
         r" B(L, \delta) \;\Rightarrow\; |\hat\sigma(\rho)| \le B(L + 1, \delta)",
         source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(stage=("early", "late")),
         predict=_predict_schedule,
         measure=_measure_schedule,
@@ -272,7 +271,7 @@ CLAIMS = (
             "With the certificate of Lemma C.5 this gives the theorem at every depth."
         ),
     ),
-    Claim(
+    certified(
         id="dc/thm3.4-induction",
         items=("Thm3.4", "E6"),
         title=(
@@ -283,7 +282,6 @@ CLAIMS = (
         r" \frac{\hat\sigma'(\rho)}{D}\right) \ge (1 - \mu)\left(1 - \frac1D\right),"
         r"\ 0 < \rho < 1 \;\Rightarrow\; \frac{|T_{ij}|}{T_{11}} \le r_L",
         source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=SLOPED),
         predict=_predict_tangent,
         measure=_measure_tangent,
@@ -293,13 +291,12 @@ CLAIMS = (
         uses=("dc/tab2-slopes-enclosed", "dc/lemC.5-certificate"),
     ),
     *(
-        Claim(
+        certified(
             id=f"dc/{item.lower()}-matrices",
             items=(item, assume),
             title=title,
             statement=statement,
             source=Source(KEY, item.replace("Cor", "Corollary "), reading),
-            evidence=Evidence.CERTIFICATE,
             cases=({"kind": kind, "assumption": assume[-1]},),
             predict=_predict_condition,
             measure=_measure_rows if assume == "AsmA" else _measure_trace,
@@ -351,13 +348,12 @@ CLAIMS = (
             ),
         )
     ),
-    Claim(
+    certified(
         id="dc/B-order",
         items=("B",),
         title="The burn-in takes at most log(1/delta) / (nu log(3/2)) layers",
         statement=r"\frac{\log(1 + \nu/2)}{\nu} \ge \log\tfrac32, \quad 0 < \nu \le 1",
         source=Source(KEY, "After the definition of L_0 (constant ours)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_wait,
         measure=_measure_wait,
@@ -366,7 +362,7 @@ CLAIMS = (
         uses=("dc/B",),
         assumptions=_BALLS,
     ),
-    Claim(
+    certified(
         id="dc/thmE.8-step",
         items=("ThmE.8",),
         title=(
@@ -376,7 +372,6 @@ CLAIMS = (
         statement=r"\frac{e^{-x} - (1 - x)}{x^2} \ge e^{-1}, \quad"
         r" x = \lambda / \lambda_{\max} \in (0, 1]",
         source=Source(KEY, "Theorem E.8 (with twice its rate)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_descent,
         measure=_measure_descent,
@@ -387,7 +382,7 @@ CLAIMS = (
         uses=("dc/thmE.8-values",),
         assumptions=_BALLS,
     ),
-    Claim(
+    certified(
         id="dc/thmH.1-two-points-bound",
         items=("ThmH.1",),
         title=(
@@ -397,7 +392,6 @@ CLAIMS = (
         statement=r"\frac{\lambda_{\min}}{\delta} \ge \frac{\pi - 1}{2 \pi},"
         r"\quad 0 < \delta \le 1",
         source=Source(KEY, "Theorem H.1 (for two points)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_two_points,
         measure=_measure_two_points,

@@ -11,7 +11,7 @@ import flint
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, certified, grid
 from verify.claims._certified import agree, points
 from verify.claims._predictors import always
 from verify.claims.deep_conditioning._lengths import predicted_activation
@@ -299,11 +299,10 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
     fields.setdefault("cases", ({},))
     fields.setdefault("compare", CertifiedAtLeast())
     fields.setdefault("assumptions", (_BALLS,))
-    return Claim(
+    return certified(
         id=f"dc/{part}",
         title=title,
         source=Source(KEY, fields.pop("where"), reading),
-        evidence=Evidence.CERTIFICATE,
         **fields,
     )
 

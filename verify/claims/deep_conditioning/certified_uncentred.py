@@ -18,7 +18,7 @@ from typing import Any
 import flint
 
 from theory import conditioning
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, certified, grid
 from verify.claims._predictors import always, scaled
 from verify.claims.deep_conditioning import _energies
 from verify.claims.deep_conditioning._energies import energies_with_mean, powers
@@ -205,11 +205,10 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
     plain = f"dc/{part.removesuffix('-certified')}"
     fields.setdefault("uses", (plain, "dc/lemC.26-enclosed"))
     where, reading = fields.pop("where"), fields.pop("reading", None)
-    return Claim(
+    return certified(
         id=f"dc/{part}",
         title=title,
         source=Source(KEY, where, reading),
-        evidence=Evidence.CERTIFICATE,
         **fields,
     )
 

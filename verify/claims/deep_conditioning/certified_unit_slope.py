@@ -12,7 +12,7 @@ from typing import Any
 import flint
 
 from theory import conditioning
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid
 from verify.claims._certified import agree, points
 from verify.claims.deep_conditioning._normrelu import KEY
 from verify.claims.deep_conditioning._subjects import subject
@@ -130,7 +130,7 @@ def _wrong_square(*, activation: str) -> float:
 _BALLS = ("E s'^2 = E s^2", "rho >= 0", "Ball arithmetic (Arb), 160 bits")
 
 CLAIMS = (
-    Claim(
+    certified(
         id="dc/lemC.32-certified",
         items=("LemC.32",),
         title=(
@@ -140,7 +140,6 @@ CLAIMS = (
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^2} \ge \nu,\ 0 < u \le 1"
         r"\;\Rightarrow\; 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu L}",
         source=Source(KEY, "Lemma C.32 (constants ours)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=(*_KINKED, "exp")),
         predict=_predict_algebraic,
         measure=_measure_algebraic,
@@ -149,7 +148,7 @@ CLAIMS = (
         uses=("dc/lemC.32",),
         assumptions=_BALLS,
     ),
-    Claim(
+    certified(
         id="dc/lemC.32-kinked",
         items=("LemC.32",),
         title=(
@@ -159,7 +158,6 @@ CLAIMS = (
         r" \frac{\sqrt2}{3\pi} \frac{w^2}{E\,\sigma^2} \;\Rightarrow\;"
         r" 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{(1 + c L)^2}",
         source=Source(KEY, "Lemma C.32 (sharpened)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=tuple(_KINKED)),
         predict=_predict_square,
         measure=_measure_square,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -109,9 +109,8 @@ _DRAWN = searched(
 
 
 def _of_corollary_33(**fields: Any) -> Claim:
-    return Claim(
+    return adversarial(
         items=("Cor3.3", "AsmA"),
-        evidence=Evidence.SEARCH,
         cases=(
             *grid(
                 activation=(extremal(0.3), extremal(1.0)),
@@ -196,14 +195,13 @@ def _wrong_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
     return 1.0 + (dc.nngp_condition_bound(depth, delta, mu, n) - 1.0) / 2.0
 
 
-COR_33_WORST = Claim(
+COR_33_WORST = numeric(
     id="dc/cor3.3-worst",
     items=("Cor3.3",),
     title="Corollary 3.3 holds where every pair is as correlated as the bound allows",
     statement=r"K_{ij} = \pm B \;\Rightarrow\;"
     r" \kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0}",
     source=Source(KEY, "Corollary 3.3"),
-    evidence=Evidence.NUMERIC,
     cases=grid(n=(2, 10, 50), mu=(0.1, 0.2665, 1.0), delta=(1e-4, 0.1), extra=(0, 3)),
     predict=_predict_worst,
     measure=_measure_worst,
@@ -231,14 +229,13 @@ def _wrong_depth(*, delta: str, mu: str, n: int) -> int:
     return _predict_depth(delta=delta, mu=mu, n=n) - burn_in(delta=delta, mu=mu)
 
 
-COR_33_DEPTH = Claim(
+COR_33_DEPTH = numeric(
     id="dc/cor3.3-depth",
     items=("Cor3.3",),
     title="The depth from which Corollary 3.3 bounds the condition number",
     statement=r"L_1(\delta) = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil"
     r" + L_0(\delta)",
     source=Source(KEY, "Corollary 3.3"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             delta=("1/100", "1/1000000"),
@@ -306,7 +303,7 @@ _SERIES_CASES = searched(
 )
 
 
-LEM_C8 = Claim(
+LEM_C8 = adversarial(
     id="dc/lemC.8",
     items=("LemC.8",),
     title=(
@@ -317,7 +314,6 @@ LEM_C8 = Claim(
     r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta)",
     assumptions=("non-negative coefficients", "f applied entry by entry"),
     source=Source(KEY, "Lemma C.8"),
-    evidence=Evidence.SEARCH,
     # Equality for a constant off-diagonal 1 - delta.
     cases=grid(
         c=([0.0, 1.0], [0.5, 0.0, 0.25, 1.0], [0.0, 0.0, 0.0, 0.0, 1.0]),
@@ -377,14 +373,13 @@ _B_CASES = grid(
     seed=36,
 )
 
-THM_36 = Claim(
+THM_36 = adversarial(
     id="dc/thm3.6",
     items=("Thm3.6", "AsmB"),
     title="The smallest eigenvalue of the top-layer kernel grows with depth",
     statement=r"\lambda_{\min}(K) \ge 1 - B(L, \delta)",
     assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.6"),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=_predict_least,
     measure=_measure_least,
@@ -415,7 +410,7 @@ def _wrong_condition_b(**case: Any) -> float:
     return 1.0 + (_predict_condition_b(**case) - 1.0) / case["n"]
 
 
-COR_37 = Claim(
+COR_37 = adversarial(
     id="dc/cor3.7",
     items=("Cor3.7", "AsmB"),
     title=(
@@ -426,7 +421,6 @@ COR_37 = Claim(
     r" \end{cases}",
     assumptions=("assumption B",),
     source=Source(KEY, "Corollary 3.7", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=_predict_condition_b,
     measure=_measure_condition_b,
@@ -461,14 +455,13 @@ def _measure_attained(*, mu: float, n: int, delta: float, depth: int) -> list[An
     ]
 
 
-COR_37_ATTAINED = Claim(
+COR_37_ATTAINED = numeric(
     id="dc/cor3.7-attained",
     items=("Thm3.6", "Cor3.7", "Cor3.3"),
     title="Equally correlated inputs attain the best bounds on the condition number",
     statement=r"\lambda_{\min}(K) = 1 - r_L, \quad \kappa(K) = 1 + \frac{n r_L}{1 - r_L}",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2", "x_i . x_j = 1 - delta"),
     source=Source(KEY, "Corollaries 3.3 and 3.7 (sharpened)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(mu=(0.05, 0.4), n=(2, 5), delta=(1e-9, 0.01, 0.5), depth=(0, 3, 40)),
     predict=_predict_attained,
     measure=_measure_attained,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -68,7 +68,7 @@ def _wrong_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
     return near if delta <= 0.5 else (1.0 - mu) * (1.0 - delta)
 
 
-LEM_C5 = Claim(
+LEM_C5 = adversarial(
     id="dc/lemC.5",
     items=("LemC.5",),
     title="One layer separates inputs at a rate set by mu",
@@ -76,7 +76,6 @@ LEM_C5 = Claim(
     r" \delta \le 1/2 \\ (1 - \mu/2)(1 - \delta) & \delta > 1/2 \end{cases}",
     assumptions=("normalised", "|rho| = 1 - delta"),
     source=Source(KEY, "Lemma C.5"),
-    evidence=Evidence.SEARCH,
     cases=(
         # Equality at delta = 1/2 for the extremal activation, of either sign of h_1.
         *grid(
@@ -137,13 +136,12 @@ def _schedules() -> Any:
     return st.one_of(exact, any_other)
 
 
-B_SCHEDULE = Claim(
+B_SCHEDULE = adversarial(
     id="dc/B",
     items=("B",),
     title="The burn-in depth L_0, also where its logarithms have a whole quotient",
     statement=r"L_0(\delta) = \min\{l \ge 0 : 2\delta (1 + \mu/2)^l \ge 1\}",
     source=Source(KEY, "Definition of L_0 and B"),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(delta=("1/100", "1/1000000", "1"), mu=("1/64", "1/4", "1")),
         # 2 delta (3/2)^l = 1 in floats and in fractions; logarithms round above l.
@@ -190,7 +188,7 @@ def _wrong_bound(*, depth: float, delta: float, mu: float) -> float:
     return float(dc.correlation_bound(max(depth - 1.0, 0.0), delta, mu))
 
 
-B_VALUES = Claim(
+B_VALUES = adversarial(
     id="dc/B-values",
     items=("B", "E5"),
     title=(
@@ -199,7 +197,6 @@ B_VALUES = Claim(
     statement=r"B(L, \delta) = \begin{cases} \frac12 (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 - \delta (1 + \mu/2)^L & L \le L_0 \end{cases}",
     source=Source(KEY, "Definition of B; L/2 with L odd in Theorem 3.4"),
-    evidence=Evidence.SEARCH,
     cases=grid(
         depth=(0, 10, 32, 33, 82, 20.5),
         delta=(0.01, 1e-6, 0.95),
@@ -233,7 +230,7 @@ def _wrong_next(*, depth: int, delta: float, mu: float) -> float:
     return (1.0 - mu) * float(dc.correlation_bound(depth, delta, mu))
 
 
-E4_CORRECTED = Claim(
+E4_CORRECTED = adversarial(
     id="dc/E4-corrected",
     items=("E4", "B"),
     title=(
@@ -241,7 +238,6 @@ E4_CORRECTED = Claim(
     ),
     statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1",
     source=Source(KEY, "Definition of B"),
-    evidence=Evidence.SEARCH,
     cases=grid(depth=(1, 2, 31, 32, 33), delta=(0.01, 0.1, 0.95), mu=(0.2665, 1.0)),
     predict=_predict_next,
     measure=_measure_next,
@@ -280,7 +276,7 @@ def _wrong_decay(*, activation: Subject, delta: float, sign: int, depth: int) ->
     return 0.5 * (1.0 - rate(activation) / 2.0) ** depth if delta < 0.5 else 1.0
 
 
-THM_32 = Claim(
+THM_32 = adversarial(
     id="dc/thm3.2",
     items=("Thm3.2", "LemC.7", "AsmA"),
     title=(
@@ -289,7 +285,6 @@ THM_32 = Claim(
     statement=r"|K_{ij}| \le B(L, \delta), \quad K_{ii} = 1",
     assumptions=("assumption A", "normalised, not affine"),
     source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(
             activation=(extremal(0.05), extremal(0.5), extremal(1.0)),
@@ -336,7 +331,7 @@ def _wrong_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
     return [float(dc.correlation_bound(depth, delta, mu))]
 
 
-THM_32_SHARP = Claim(
+THM_32_SHARP = numeric(
     id="dc/thm3.2-sharp",
     items=("Thm3.2", "LemC.7"),
     title=(
@@ -345,7 +340,6 @@ THM_32_SHARP = Claim(
     statement=r"r_0 = 1 - \delta, \quad r_{l+1} = r_l \left(1 - \mu (1 - r_l)\right)",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=Source(KEY, "Theorem 3.2 (sharpened)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(mu=(0.015, 0.2665, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(1, 30, 200)),
     predict=_predict_envelope,
     measure=_measure_envelope,
@@ -390,13 +384,12 @@ def _predict_map(*, activation: str, depth: int) -> Array:
     return kernels.nngp_map(np.array(_MAP_POINTS), a, depth)
 
 
-THM_32_MAP = Claim(
+THM_32_MAP = numeric(
     id="dc/thm3.2-map",
     items=("Thm3.2", "DefC.1"),
     title="A thousand layers evaluated from one interpolation table, to twelve digits",
     statement=r"K_{ij} = \hat\sigma^{(L)}(x_i \cdot x_j)",
     source=Source(KEY, "Lemma C.4, the limit"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(activation="relu", depth=(1, 10, 100, 1000)),
         *grid(activation=("erf", "sin"), depth=(2, 300)),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from theory import kernels
 from verify import integrals
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Evidence, Source, adversarial, grid, numeric
 from verify.claims._predictors import always, changed
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning._recursions import (
@@ -70,14 +70,13 @@ def _wrong_uncentred(*, activation: Subject) -> Array:
     return raw.hermite(6) / math.sqrt(raw.second_moment)
 
 
-EQ2 = Claim(
+EQ2 = numeric(
     id="dc/eq2",
     items=("Eq2",),
     title="Normalised activations have mean 0 and second moment 1",
     statement=r"\sigma = \frac{s - \mathbb{E}\,s(X)}{\mathrm{sd}(s(X))}, \quad"
     r" a_0 = 0, \quad \sum_{k \ge 1} a_k^2 = 1",
     source=Source(KEY, "Equation 2"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=(*NONLINEAR, "identity")),
     predict=_predict_normalised,
     measure=_measure_normalised,
@@ -104,14 +103,13 @@ def _wrong_separation(*, n: int, dim: int, spread: float, seed: int) -> float:
     return float((1.0 - np.abs(cosines[np.triu_indices(n, 1)])).min())
 
 
-ASM_A = Claim(
+ASM_A = numeric(
     id="dc/asmA",
     items=("AsmA",),
     title="The separation of near-duplicate inputs is computed without losing digits",
     statement=r"\delta = \min_{i \ne j} \left(1 - |x_i \cdot x_j|\right)",
     assumptions=("unit inputs",),
     source=Source(KEY, "Assumption A"),
-    evidence=Evidence.NUMERIC,
     cases=grid(n=6, dim=4, spread=(1e-7, 1e-4, 1e-2, 3.0), seed=(1, 2)),
     predict=_predict_separation,
     measure=_measure_separation,
@@ -132,14 +130,13 @@ def _wrong_implied(**case: Any) -> float:
     return delta * (2.0 - delta) / 2.0
 
 
-ASM_B = Claim(
+ASM_B = adversarial(
     id="dc/asmB",
     items=("AsmB", "AsmA"),
     title="Assumption B implies Assumption A with the same delta",
     statement=r"\lambda_{\min}(G) \le \min_{i \ne j} \left(1 - |G_{ij}|\right)",
     assumptions=("unit diagonal",),
     source=Source(KEY, "Assumptions A and B"),
-    evidence=Evidence.SEARCH,
     # Two inputs: both sides are 1 - |rho|.
     cases=grid(n=(2, 5), dim=(3, 6), spread=(0.1, 1.0), seed=3),
     predict=_predict_separation,
@@ -176,14 +173,13 @@ def _wrong_dual(*, activation: Subject) -> Array:
 _SEARCHED = searched(activation=st.one_of(mixtures(), piecewise_linear()))
 
 
-DUAL = Claim(
+DUAL = adversarial(
     id="dc/defC.1",
     items=("DefC.1",),
     title="Dual activations at every correlation, -1 and 1 included",
     statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)]"
     r" = \sum_{k \ge 0} a_k^2 \rho^k",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=(*SMOOTH, *KINKED, "hermite(5)")),
     predict=_predict_dual,
     measure=_measure_dual,
@@ -209,14 +205,13 @@ def _wrong_slope(*, activation: Subject) -> Array:
     return subject(activation).dual(np.array(RHOS))
 
 
-SLOPE = Claim(
+SLOPE = adversarial(
     id="dc/defC.1-derivative",
     items=("DefC.1",),
     title="The derivative of the dual is the dual of the derivative",
     statement=r"\hat\sigma'(\rho) = \mathbb{E}[\sigma'(u) \sigma'(v)]",
     assumptions=("the derivative is square integrable",),
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=(*_DIFFERENTIABLE, "hermite(5)")),
     predict=_predict_slope,
     measure=_measure_slope,
@@ -242,14 +237,13 @@ def _wrong_distance(*, activation: Subject, deltas: Points = DELTAS) -> Array:
     return 1.0 - a.dual(1.0 - np.array(deltas)) / a.second_moment
 
 
-DISTANCE = Claim(
+DISTANCE = numeric(
     id="dc/defC.1-distance",
     items=("DefC.1",),
     title="Small distances between near-duplicates keep every digit through a layer",
     statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
     r" 10^{-18} \le \delta \le 2",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=(*SMOOTH, *KINKED)),
     predict=_predict_distance,
     measure=_measure_distance,
@@ -350,14 +344,13 @@ def _wrong_unequal(*, activation: str, var_x: float, var_y: float) -> Array:
     return subject(activation).dual(np.array(RHOS), var_x=v, var_y=v)
 
 
-UNEQUAL = Claim(
+UNEQUAL = numeric(
     id="dc/defC.1-unequal",
     items=("DefC.1", "D.0"),
     title="Dual activations of inputs with unequal variances",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
     r" \sigma(z_2)]",
     source=Source(KEY, "Definition C.1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             activation=("hard_tanh", "leaky_relu(0.1)", "elu", "selu", "relu_squared"),
@@ -399,13 +392,12 @@ def _wrong_mu(*, activation: Subject) -> float:
 _ANY_NONLINEAR = searched(activation=nonlinear())
 
 
-DEF_31 = Claim(
+DEF_31 = adversarial(
     id="dc/def3.1",
     items=("Def3.1",),
     title="The coefficient of non-linearity mu of any activation",
     statement=r"\mu = 1 - \left(\mathbb{E}[X \sigma(X)]\right)^2",
     source=Source(KEY, "Definition 3.1"),
-    evidence=Evidence.SEARCH,
     # The least nonlinear: mu = 1e-8, where 1 - a_1^2 has lost eight digits.
     cases=grid(activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]})),
     predict=_predict_mu,
@@ -425,13 +417,12 @@ def _wrong_uncentred_share(*, activation: Subject) -> float:
     return 1.0 - raw.mean**2 / raw.second_moment
 
 
-LEM_C2 = Claim(
+LEM_C2 = adversarial(
     id="dc/lemC.2",
     items=("LemC.2",),
     title="mu is at most one, with equality for even activations",
     statement=r"\mu \le 1",
     source=Source(KEY, "Lemma C.2"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=NONLINEAR),
     predict=always(1.0),
     measure=_measure_mu,
@@ -446,14 +437,13 @@ LEM_C2 = Claim(
 
 _ENERGY = partial(energy_from, centred=True)
 
-LEM_C2_POSITIVE = Claim(
+LEM_C2_POSITIVE = adversarial(
     id="dc/lemC.2-positive",
     items=("LemC.2",),
     title="mu is at least the energy of higher Hermite terms: positive unless affine",
     statement=r"\mu \ge \sum_{k=2}^{8} a_k^2 > 0",
     assumptions=("not affine almost everywhere",),
     source=Source(KEY, "Lemma C.2"),
-    evidence=Evidence.SEARCH,
     # Equality for polynomials up to that degree.
     cases=grid(
         activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})
@@ -482,13 +472,12 @@ def _wrong_from_dual(*, activation: Subject) -> float:
     return 1.0 - raw.dual_derivative(0.0) / raw.dual(1.0)
 
 
-C_4 = Claim(
+C_4 = numeric(
     id="dc/C.4",
     items=("C.4",),
     title="The coefficient mu of an unnormalised activation, from its dual",
     statement=r"\mu = 1 - \frac{\hat\sigma'(0)}{\hat\sigma(1) - \hat\sigma(0)}",
     source=Source(KEY, "Appendix C.4"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=NONLINEAR),
     predict=_predict_from_dual,
     measure=_measure_mu,
@@ -533,7 +522,7 @@ def _wrong_table_1(*, activation: str) -> list[float]:
     return [*np.asarray(a.dual(np.array(RHOS))).tolist(), *mu]
 
 
-TAB_1 = Claim(
+TAB_1 = numeric(
     id="dc/tab1",
     items=("Tab1",),
     title="Table 1: dual activations and their coefficients",
@@ -541,7 +530,6 @@ TAB_1 = Claim(
     r" \arccos \rho) \rho}{\pi}, \quad \mu = \frac{\pi - 2}{2 (\pi - 1)}",
     assumptions=("unit second moment, not centred",),
     source=Source(KEY, "Table 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=_TABLE_1),
     predict=_predict_table_1,
     measure=_measure_table_1,
@@ -608,14 +596,13 @@ def _wrong_table_2(*, activation: str) -> list[float]:
     return [row[0], row[2], row[1], *row[3:]]
 
 
-TAB_2 = Claim(
+TAB_2 = numeric(
     id="dc/tab2",
     items=("Tab2",),
     title="Variance, mu, nu, mean and slope of twenty-nine activations",
     statement=r"\mathrm{Var}\,s, \quad \mu, \quad \nu, \quad \mathbb{E}\,s, \quad"
     r" D = \mathbb{E}[\sigma'^2]",
     source=Source(KEY, "Table 1, continued"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=_TABLE_2),
     predict=_predict_table_2,
     measure=_measure_table_2,
@@ -679,13 +666,12 @@ def _wrong_coefficients(*, activation: str) -> list[Any]:
         ]
 
 
-COEFFICIENTS = Claim(
+COEFFICIENTS = numeric(
     id="dc/tab2-coefficients",
     items=("Tab2", "DefC.1"),
     title="Hermite coefficients of the catalogued activations, to order 200",
     statement=r"a_k = \mathbb{E}[s(X) h_k(X)], \quad k \le 200",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     # SELU's mean vanishes by the choice of its constants: dc/tab2 leaves it out too. Of
     # the identity nothing is left from order 2 on.
     cases=grid(

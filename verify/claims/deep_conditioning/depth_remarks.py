@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from theory import conditioning as dc
 from theory import optimization as rates
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, subject
@@ -55,7 +55,7 @@ def _measure_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
         return float(mpmath.log((residual.T * residual)[0] / start))
 
 
-REM_E4 = Claim(
+REM_E4 = numeric(
     id="dc/remE.4",
     items=("RemE.4", "ThmE.2"),
     title=(
@@ -69,7 +69,6 @@ REM_E4 = Claim(
         "step n / lambda_max",
     ),
     source=Source(KEY, "Remark E.4 (with the attained condition number)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     # 2 log(1 - 1/kappa) a step: nearly -2/kappa where the kernel is badly conditioned.
     cases=grid(mu=(0.2665, 1.0), n=(2, 7), delta=0.01, depth=(0, 2, 5), t=(1, 40)),
     predict=_predict_descent,
@@ -108,7 +107,7 @@ def _measure_power(*, delta: str, mu: str, n: int, base: float) -> float:
     return layers * math.log(base)
 
 
-REM_E7 = Claim(
+REM_E7 = numeric(
     id="dc/remE.7",
     items=("RemE.7",),
     title="A width exponential in the prescribed depth is polynomial in n and 1/delta",
@@ -116,7 +115,6 @@ REM_E7 = Claim(
     r" a = \frac{\log C}{\log(1 + \mu/2)}, \; b = \frac{\log C}{-\log(1 - \mu/2)}",
     assumptions=("delta <= 1/2",),
     source=Source(KEY, "Remark E.7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         delta=("1/100", "1/100000", "1/2"),
         mu=("1/64", "4/15", "1"),
@@ -178,7 +176,7 @@ def _wrong_log_mgf(*, activation: str, rho: float) -> list[float]:
     return squares + squares
 
 
-EQ22 = Claim(
+EQ22 = numeric(
     id="dc/eq22",
     items=("Eq22", "Eq23"),
     title=(
@@ -190,7 +188,6 @@ EQ22 = Claim(
     r" \frac{C^4 t^2}{8}",
     assumptions=("|sigma| <= C; the paper's constant is not specified",),
     source=Source(KEY, "Equations 22 and 23", Reading.READING),
-    evidence=Evidence.NUMERIC,
     # Attained for t -> 0 by the sign of uncorrelated units.
     cases=grid(activation=("sign", "sin"), rho=(0.0, 0.5, -0.9)),
     predict=_predict_log_mgf,
@@ -223,7 +220,7 @@ def _measure_window(*, n: int, delta: float) -> float:
         return float(mpmath.erf(theta / mpmath.sqrt(2 * (1 - theta**2))))
 
 
-EQ27 = Claim(
+EQ27 = numeric(
     id="dc/eq27",
     items=("Eq27", "LemH.3"),
     title=(
@@ -233,7 +230,6 @@ EQ27 = Claim(
     statement=r"\Pr(|g_1| \le \theta) \ge \frac{\sqrt{\delta}}{\sqrt{8\pi}\, n},"
     r" \quad \theta = \frac{\sqrt{\delta}}{4n}, \; g_1 \sim N(0, 1 - \theta^2)",
     source=Source(KEY, "Equation 27 (with its constant)", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(n=(2, 3, 50), delta=(1.0, 0.1, 1e-8)),
     predict=_predict_window,
     measure=_measure_window,
@@ -259,7 +255,7 @@ def _measure_note(*, n: int, delta: str) -> float:
     return smallest_arc_eigenvalue(n, delta)
 
 
-NOTE_H1 = Claim(
+NOTE_H1 = numeric(
     id="dc/thmH.1-logarithms",
     items=("NoteH.1", "ThmH.1"),
     title="A stronger bound on the ReLU kernel's smallest eigenvalue, logarithmic in n",
@@ -268,7 +264,6 @@ NOTE_H1 = Claim(
     source=Source(
         KEY, "Note after Theorem H.1, citing Panigrahi et al.", Reading.READING
     ),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(n=(2, 3, 4, 6, 8, 20), delta="1e-6"),
         *grid(n=(2, 4), delta=("0.3", "1e-2")),

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from theory import activations as act
 from theory import plots
 from theory.phase.diagram import Diagram
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY
 from verify.compare import AgreesTo, Identical
@@ -64,7 +64,7 @@ def _wrong_curves(*, activation: str) -> list[Any]:
     return _drawn(activation, tuple(depth + 1 for depth in _DEPTHS))
 
 
-CURVES = Claim(
+CURVES = numeric(
     id="dc/defC.1-drawn",
     items=("DefC.1", "D.0"),
     title="Drawn duals and depth maps: each curve is the function that its label names",
@@ -72,7 +72,6 @@ CURVES = Claim(
     r" \hat\sigma^{(L)}(\rho) = \hat\sigma(\hat\sigma(\cdots\hat\sigma(\rho)))",
     assumptions=("normalised activation",),
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "erf", "gelu")),
     predict=partial(_drawn, depths=_DEPTHS),
     measure=_measure_curves,
@@ -114,14 +113,13 @@ def _wrong_heat() -> list[float]:
     return found
 
 
-HEAT = Claim(
+HEAT = numeric(
     id="dc/eq1-drawn",
     items=("Eq1",),
     title="Drawn kernels: every cell is an entry, and white is zero",
     statement=r"K_{ij} \in [-\max_{kl} |K_{kl}|,\ \max_{kl} |K_{kl}|]",
     assumptions=("a finite real matrix",),
     source=Source(KEY, "Equation 1"),
-    evidence=Evidence.NUMERIC,
     cases=({},),
     predict=_predict_heat,
     measure=_measure_heat,
@@ -166,14 +164,13 @@ def _wrong_labels() -> dict[str, list[str]]:
     return _labels(list(range(1, 7)))
 
 
-LABELS = Claim(
+LABELS = numeric(
     id="dc/defC.1-labels",
     items=("DefC.1", "D.0"),
     uses=("dc/defC.1-drawn", "dc/D.0-edge"),
     title="Drawn depth maps double the depth, and an edge of chaos is named once",
     statement=r"L = 1, 2, 4, \ldots, 32",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=({},),
     predict=_predict_labels,
     measure=_measure_labels,

@@ -7,7 +7,7 @@ import flint
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid
 from verify.claims._predictors import always
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
@@ -198,7 +198,7 @@ def _not_squared(*, c: float) -> float:
 _UNCENTRED = ("gelu", "silu", "mish", "elu", "step", "relu_squared")
 
 CLAIMS = (
-    Claim(
+    certified(
         id="dc/def3.1-enclosed",
         items=("Def3.1", "C.4", "LemC.2", "Tab1", "Tab2"),
         title=(
@@ -207,7 +207,6 @@ CLAIMS = (
         ),
         statement=r"\mu = 1 - \frac{(E\,X\sigma(X))^2}{\operatorname{Var}\sigma(X)}",
         source=Source(KEY, "Definition 3.1"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=CATALOGUE),
         predict=_predict_mu,
         measure=_measure_mu,
@@ -217,7 +216,7 @@ CLAIMS = (
         uses=("dc/def3.1",),
         assumptions=_SETTING,
     ),
-    Claim(
+    certified(
         id="dc/defC.20-enclosed",
         items=("DefC.20", "LemC.21", "Tab2"),
         title=(
@@ -227,7 +226,6 @@ CLAIMS = (
         statement=r"\nu = 1 - \frac{(E\,\sigma(X))^2 + (E\,X\sigma(X))^2}"
         r"{E\,\sigma(X)^2} \in (0, 1]",
         source=Source(KEY, "Definition C.20"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=tuple(n for n in CATALOGUE if n != NORMRELU)),
         predict=_predict_nu,
         measure=_measure_nu,
@@ -236,13 +234,12 @@ CLAIMS = (
         uses=("dc/defC.20",),
         assumptions=_SETTING,
     ),
-    Claim(
+    certified(
         id="dc/tab2-enclosed",
         items=("Tab2", "Eq2"),
         title="Means and variances of every catalogued activation, enclosed",
         statement=r"E\,\sigma(X), \quad \operatorname{Var}\sigma(X)",
         source=Source(KEY, "Equation 2; the table is ours", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         # The pieces of SELU and NormReLU are enclosed up to their scale alone.
         cases=grid(
             activation=tuple(n for n in CATALOGUE if n not in ("selu", NORMRELU)),
@@ -256,7 +253,7 @@ CLAIMS = (
         uses=("dc/tab2",),
         assumptions=_SETTING,
     ),
-    Claim(
+    certified(
         id="dc/tab2-slopes-enclosed",
         items=("Tab2", "Eq7", "E7"),
         title=(
@@ -265,7 +262,6 @@ CLAIMS = (
         ),
         statement=r"D = \frac{E\,\sigma'(X)^2}{\operatorname{Var}\sigma(X)}",
         source=Source(KEY, "Equation 7; the table is ours", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=SLOPED),
         predict=_predict_slope,
         measure=_measure_slope,
@@ -274,13 +270,12 @@ CLAIMS = (
         uses=("dc/tab2",),
         assumptions=_SETTING,
     ),
-    Claim(
+    certified(
         id="dc/lemC.26-enclosed",
         items=("LemC.26", "Thm3.10"),
         title="Fixed points of the duals of uncentred activations, enclosed",
         statement=r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad E\,\sigma'^2 > E\,\sigma^2",
         source=Source(KEY, "Lemma C.26"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=_UNCENTRED),
         predict=_predict_fixed_point,
         measure=fixed_point_enclosed,
@@ -290,14 +285,13 @@ CLAIMS = (
         assumptions=(*_SETTING, "The dual is convex on [0, 1]: one root below one"),
         uses=("dc/lemC.23", "dc/lemC.26"),
     ),
-    Claim(
+    certified(
         id="dc/E10-kink",
         items=("E10", "Eq4"),
         title="The kink of the NormReLU of a given scale, enclosed",
         statement=r"\lambda(c) = \lambda,\quad"
         r" \lambda(c)^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b(c)^2",
         source=Source(KEY, "Equation 4"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(scale=(1.0507009873554805, 1.05, 1.5)),
         larger_cases={"certify": grid(scale=(1.001, 1.1, 2.0, 10.0))},
         predict=_predict_kink,
@@ -312,14 +306,13 @@ CLAIMS = (
             " of a scale rounded to three digits."
         ),
     ),
-    Claim(
+    certified(
         id="dc/E12-threshold",
         items=("E12", "I.len"),
         title="The kink below which NormReLU keeps lengths bounded, enclosed",
         statement=r"\lim_{\gamma \to \infty} \frac{\hat\sigma_0(\gamma)}{\gamma}"
         r" = \frac{\lambda^2}{2} < 1 \iff c < -0.37666",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_stable,
         measure=_measure_stable,
@@ -329,13 +322,12 @@ CLAIMS = (
         ),
         uses=("dc/eq4-increasing",),
     ),
-    Claim(
+    certified(
         id="dc/E12-unstable-enclosed",
         items=("E12",),
         title="The squared length above which lengths diverge under NormReLU, enclosed",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(c=(-0.35, -0.3, -0.2, -0.1)),
         larger_cases={"certify": grid(c=(-0.36, -0.25, -0.15, -0.09))},
         predict=_predict_unstable,

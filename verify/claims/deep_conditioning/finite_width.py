@@ -21,7 +21,7 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, statistical, trend
 from verify.claims._predictors import always
 from verify.compare import Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
 from verify.reading import Reading
@@ -303,7 +303,7 @@ def _predict_plateau(*, activation: str, n: int, width: int, **_: Any) -> float:
     return (1.0 + edge) / (1.0 - edge)
 
 
-EQ1 = Claim(
+EQ1 = statistical(
     id="dc/eq1",
     items=("Eq1", "LemC.4"),
     title=(
@@ -314,7 +314,6 @@ EQ1 = Claim(
     r" + \rho\, \hat\sigma'(\rho)",
     assumptions=("standard Gaussian weights", "unit inputs, one of them antipodal"),
     source=Source(_KEY, "Equation 1"),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         kernel=("nngp", "ntk"),
         activation=("relu", "erf", "tanh"),
@@ -343,7 +342,7 @@ EQ1 = Claim(
     uses=("dc/eq7", "dc/eq2-named"),
 )
 
-DEEP_MEAN = Claim(
+DEEP_MEAN = statistical(
     id="dc/lemC.4",
     items=("LemC.4", "Eq1", "Eq7"),
     title=(
@@ -354,7 +353,6 @@ DEEP_MEAN = Claim(
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers", "standard Gaussian weights"),
     source=Source(_KEY, "Lemma C.4 and equation 7"),
-    evidence=Evidence.STATISTICAL,
     # Kernels of erf spread half as far as those of ReLU.
     cases=tuple(
         {**case, "draws": 3500 if case["activation"] == "relu" else 1200}
@@ -388,7 +386,7 @@ DEEP_MEAN = Claim(
     uses=("dc/eq1",),
 )
 
-ERROR = Claim(
+ERROR = statistical(
     id="dc/lemC.4-error",
     items=("LemC.4", "Eq1"),
     title=(
@@ -399,7 +397,6 @@ ERROR = Claim(
     r" - \hat\sigma(\rho)^2",
     assumptions=("normalised ReLU, one hidden layer",),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         activation="relu", rho=0.5, width=(16, 64, 256, 1024), draws=20_000, seed=6
     ),
@@ -426,14 +423,13 @@ ERROR = Claim(
     figure="finite_width",
 )
 
-RATE = Claim(
+RATE = trend(
     id="dc/lemC.4-rate",
     items=("LemC.4", "Eq1"),
     title="Kernel errors of deep networks fall like width^(-1/2)",
     statement=r"\mathrm{sd}(K^{(m)}_{ij}) \propto m^{-1/2}",
     assumptions=("three hidden layers",),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
-    evidence=Evidence.TREND,
     cases=grid(
         kernel=("nngp", "ntk"),
         activation=("relu", "erf"),
@@ -469,7 +465,7 @@ RATE = Claim(
     uses=("dc/lemC.4",),
 )
 
-DIGIT_BOUNDS = Claim(
+DIGIT_BOUNDS = statistical(
     id="dc/E13-digits",
     items=("E13", "Cor3.3", "Cor3.7"),
     title=(
@@ -483,7 +479,6 @@ DIGIT_BOUNDS = Claim(
         "correlation matrices of the last layer",
     ),
     source=Source(_KEY, "Corollaries 3.3 and 3.7, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {
             "activation": "tanh3",
@@ -518,7 +513,7 @@ DIGIT_BOUNDS = Claim(
     figure="condition_numbers",
 )
 
-VARIANCE = Claim(
+VARIANCE = statistical(
     id="dc/E13-variance",
     items=("E13", "E3"),
     title=(
@@ -527,7 +522,6 @@ VARIANCE = Claim(
     statement=r"m\, \mathbb{E}\, \rho_L^2 \to \frac{1}{\mu (2 - \mu)}",
     assumptions=("odd activation, depth large against 1/mu",),
     source=Source(_KEY, "Theorem 3.2, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         activation="tanh3", n=20, width=(2048, 4096), depth=80, draws=24, seed=21
     ),
@@ -548,7 +542,7 @@ VARIANCE = Claim(
     ),
 )
 
-PLATEAU_PRINTED = Claim(
+PLATEAU_PRINTED = statistical(
     id="dc/E13-as-read",
     items=("E13",),
     title=(
@@ -557,7 +551,6 @@ PLATEAU_PRINTED = Claim(
     statement=r"\kappa(K^{(m)}) \le 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
     assumptions=("the infinite-width statement, read at a fixed width",),
     source=Source(_KEY, "Corollary 3.3 and Theorem 4.1", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=grid(activation="tanh3", n=20, width=8192, depth=100, draws=24, seed=22),
     predict=_predict_vanishing,
     measure=_measure_plateau,
@@ -574,14 +567,13 @@ PLATEAU_PRINTED = Claim(
     ),
 )
 
-PLATEAU_SLOPE = Claim(
+PLATEAU_SLOPE = trend(
     id="dc/E13-slope",
     items=("E13",),
     title="The plateau of the condition number falls like width^(-1/2)",
     statement=r"\frac{\kappa - 1}{\kappa + 1} \propto m^{-1/2}",
     assumptions=("depth at which the infinite-width condition number is 1.0001",),
     source=Source(_KEY, "Corollary 3.3, at finite width", Reading.OURS),
-    evidence=Evidence.TREND,
     cases=(
         {
             "activation": "tanh3",

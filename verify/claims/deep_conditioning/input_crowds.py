@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo
@@ -123,14 +123,13 @@ _KINKED = grid(
     activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 2.9),), depth=1
 )
 
-NNGP = Claim(
+NNGP = numeric(
     id="dc/eq1-crowd",
     items=("Eq1", "D.0"),
     title="Kernels of pairs among hundreds of inputs of unequal lengths",
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
     assumptions=("normalised activation, as it is at any length",),
     source=Source(KEY, "Equation 1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=_FORMULAS,
     predict=partial(_predict, 0),
     measure=partial(_measure, "k"),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo
@@ -73,14 +73,13 @@ def _wrong_dual(
 _EQUAL = tuple((q, q) for q in SQUARES)
 _UNEQUAL = ((784.0, 3072.0), (1e-4, 1e4))
 
-DUALS = Claim(
+DUALS = numeric(
     id="dc/defC.1-scales",
     items=("DefC.1", "D.0"),
     title="Dual activations of very short, very long and unequal inputs",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
     r" \sigma(z_2)], \quad 10^{-4} \le \gamma \le 10^4",
     source=Source(KEY, "Definition C.1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *(
             {"activation": name, "var_x": p, "var_y": q, "rhos": [-0.9, 0.3, 0.9]}
@@ -125,14 +124,13 @@ def _wrong_lengths(*, activation: str) -> list[float]:
     return [float(_fixed_nodes(a, q, q, 1.0)[0]) / min(q, 1.0) for q in SQUARES]
 
 
-LENGTHS = Claim(
+LENGTHS = numeric(
     id="dc/D.0-scales",
     items=("D.0",),
     title="Length maps of very short and very long inputs",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
     r" 10^{-4} \le \gamma \le 10^4",
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "erf", "gelu", "tanh", "selu", "sin")),
     predict=_predict_lengths,
     measure=_measure_lengths,
@@ -248,7 +246,7 @@ def _a_layer_more(**case: Any) -> list[Any]:
     return _predict(0, **more)
 
 
-NNGP = Claim(
+NNGP = numeric(
     id="dc/eq1-lengths",
     items=("Eq1", "D.0"),
     title="Deep top-layer kernels of short, long and unequal inputs",
@@ -256,7 +254,6 @@ NNGP = Claim(
     r" 10^{-4} \le |x|^2 \le 10^4",
     assumptions=("normalised activation, as it is at any length",),
     source=Source(KEY, "Equation 1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=_KERNELS,
     larger_cases={"full": _MORE},
     predict=partial(_predict, 0),
@@ -489,14 +486,13 @@ def _as_long_as_one(*, squares: list[float], turn: float) -> list[Any]:
     return _predict_threshold(squares=[1.0, 1.0], turn=turn)
 
 
-THRESHOLD = Claim(
+THRESHOLD = numeric(
     id="dc/eq1-threshold",
     items=("Eq1", "D.0"),
     uses=("dc/defC.1-unequal",),
     title="The kernel of threshold units, of two inputs of unequal lengths",
     statement=r"K_{ij} = P(u > \tfrac12, v > \tfrac12)",
     source=Source(KEY, "Equation 1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=grid(squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
     predict=_predict_threshold,
     measure=_measure_threshold,

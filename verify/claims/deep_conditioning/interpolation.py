@@ -15,7 +15,15 @@ from empirical.conditioning import DigitProblem, accuracy, digit_problem, minimu
 from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import (
+    Case,
+    Claim,
+    Source,
+    grid,
+    numeric,
+    statistical,
+    trend,
+)
 from verify.claims._predictors import always
 from verify.claims.deep_conditioning import _populations as pop
 from verify.claims.deep_conditioning.overfitting import circle_case
@@ -201,13 +209,12 @@ _HYPOTHESIS = (
 
 
 def _of_theorem(**fields: Any) -> Claim:
-    return Claim(
+    return numeric(
         items=("Thm6.1",),
         assumptions=(
             *_HYPOTHESIS,
             "N >= n^4 / (2 log 2) equal atoms: points of a circle, or of a cube",
         ),
-        evidence=Evidence.NUMERIC,
         measure=_measure_draws,
         **fields,
     )
@@ -278,7 +285,7 @@ THM_61_EXACT = _of_theorem(
     uses=("dc/lemG.1",),
 )
 
-THM_61_ZERO = Claim(
+THM_61_ZERO = numeric(
     id="dc/thm6.1-zero",
     items=("Thm6.1",),
     title=(
@@ -293,7 +300,6 @@ THM_61_ZERO = Claim(
         "points of a circle, one heavier, in whose direction the optimum lies",
     ),
     source=Source(_KEY, "Theorem 6.1 (what its hypothesis implies)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(_heavy(4, 6561, 1.6, 1.0), _heavy(8, 177_147, 1.64, 0.5)),
     predict=_predict_signal,
     measure=_measure_signal,
@@ -310,7 +316,7 @@ THM_61_ZERO = Claim(
     version=2,
 )
 
-DIGITS_RATE = Claim(
+DIGITS_RATE = trend(
     id="dc/thm6.1-digits-rate",
     items=("Thm6.1",),
     title="On digits, the share that a deep kernel explains falls by 1 - mu per layer",
@@ -325,7 +331,6 @@ DIGITS_RATE = Claim(
     source=Source(
         _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
     ),
-    evidence=Evidence.TREND,
     cases=(
         {"first": 40, "last": 60, "n": 100, "m": 100, "batches": 6, "centre": False},
         {"first": 40, "last": 60, "n": 100, "m": 100, "batches": 6, "centre": True},
@@ -343,7 +348,7 @@ DIGITS_RATE = Claim(
     ),
 )
 
-DIGITS_LIMIT = Claim(
+DIGITS_LIMIT = numeric(
     id="dc/thm6.1-digits",
     items=("Thm6.1",),
     title=(
@@ -358,7 +363,6 @@ DIGITS_LIMIT = Claim(
     source=Source(
         _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=grid(depth=60, n=200, m=300, centre=(False, True)),
     predict=_predict_error,
     measure=_measure_error,
@@ -378,7 +382,7 @@ DIGITS_LIMIT = Claim(
     ),
 )
 
-DIGITS_GAIN = Claim(
+DIGITS_GAIN = statistical(
     id="dc/thm6.1-digits-no-gain",
     items=("Thm6.1",),
     title="Better conditioning does not make interpolants of digits generalise better",
@@ -390,7 +394,6 @@ DIGITS_GAIN = Claim(
     source=Source(
         _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
     ),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"shallow": 4, "deep": 32, "n": 100, "m": 100, "batches": 40, "centre": False},
     ),

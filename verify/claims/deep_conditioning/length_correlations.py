@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import lengths as closed
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import Case, Source, adversarial, grid
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
     KEY,
@@ -180,7 +180,7 @@ _DECAY_CASES: tuple[Case, ...] = (
     ),
     *grid(name="softsign", scale=1.0, gamma_x=1.0, gamma_y=1.0, rho=0.3, depth=60),
 )
-LEM_D6 = Claim(
+LEM_D6 = adversarial(
     id="dc/lemD.6",
     items=("LemD.6",),
     title=(
@@ -194,7 +194,6 @@ LEM_D6 = Claim(
         "g_mu(delta) = 1 - (1 + mu/2) delta up to 1/2, (1 - mu/2)(1 - delta) beyond",
     ),
     source=Source(KEY, "Lemma D.6"),
-    evidence=Evidence.SEARCH,
     cases=grid(
         name=ODD,
         scale=3.0,
@@ -217,7 +216,7 @@ LEM_D6 = Claim(
     ),
     max_examples=100,
 )
-EQ20 = Claim(
+EQ20 = adversarial(
     id="dc/eq20",
     items=("Eq20",),
     title=(
@@ -226,7 +225,6 @@ EQ20 = Claim(
     statement=r"|\gamma - 1| \le \mu / 2 \;\Rightarrow\; \mu(\gamma) \ge \mu / 2",
     assumptions=("odd, increasing, concave on the positive half line", "E s(X)^2 = 1"),
     source=Source(KEY, "Equation 20"),
-    evidence=Evidence.SEARCH,
     cases=grid(name=ODD, scale=(0.2, 3.0)),
     predict=_predict_half_mu,
     measure=_measure_nonlinearity,
@@ -235,7 +233,7 @@ EQ20 = Claim(
     must_refute=_wrong_whole_mu,
     uses=("dc/lemD.6-mu", "dc/thmD.1"),
 )
-THM_311 = Claim(
+THM_311 = adversarial(
     id="dc/thm3.11",
     items=("Thm3.11", "ThmD.9"),
     title="Correlations also decay for inputs that are not on the unit sphere",
@@ -245,7 +243,6 @@ THM_311 = Claim(
         "squared lengths at least 1/2, |cos| <= 1 - delta",
     ),
     source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=_DECAY_CASES,
     predict=_predict_decay,
     measure=_measure_decay,
@@ -261,7 +258,7 @@ THM_311 = Claim(
         " mu/4."
     ),
 )
-THM_311_LENGTHS = Claim(
+THM_311_LENGTHS = adversarial(
     id="dc/thm3.11-lengths",
     items=("Thm3.11", "ThmD.9", "ThmD.1"),
     title="After the settling depth both squared lengths are within mu/2 of one",
@@ -269,7 +266,6 @@ THM_311_LENGTHS = Claim(
     r" \frac{\log(2 t_0 / \mu)}{\log(1 / \alpha_\sigma)} \right\rceil",
     assumptions=("as dc/thm3.11", "t_0 is the larger of |gamma_x - 1|, |gamma_y - 1|"),
     source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=_DECAY_CASES,
     predict=_predict_settled,
     measure=_measure_settled,

@@ -10,7 +10,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import lengths as closed
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import (
+    Source,
+    adversarial,
+    grid,
+    numeric,
+    statistical,
+)
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
     KEY,
@@ -189,7 +195,7 @@ _HYPOTHESES = (
     "concave on the positive, convex on the negative half line",
     "E s(X)^2 = 1",
 )
-D0 = Claim(
+D0 = numeric(
     id="dc/D.0",
     items=("D.0",),
     title="One layer's map of two squared lengths and a correlation",
@@ -198,7 +204,6 @@ D0 = Claim(
     r"{\sqrt{\hat\sigma_0(\gamma_1) \hat\sigma_0(\gamma_2)}}",
     assumptions=("odd activations", "infinite width"),
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         name=("tanh", "erf"),
         gamma_x=2.0,
@@ -214,7 +219,7 @@ D0 = Claim(
     must_refute=_wrong_layers,
     uses=("dc/defC.1-unequal",),
 )
-LEM_D3 = Claim(
+LEM_D3 = adversarial(
     id="dc/lemD.3",
     items=("LemD.3",),
     title="The length map of activations as in Lemma D.3 is concave",
@@ -222,7 +227,6 @@ LEM_D3 = Claim(
     r" + \hat\sigma_0'(\gamma_0)(\gamma - \gamma_0)",
     assumptions=_HYPOTHESES,
     source=Source(KEY, "Lemma D.3", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(name=ODD, scale=(1.0, 5.0), at=(0.25, 1.0, 4.0)),
         # Other scales of SELU have a mean, and centring them breaks s(0) = 0.
@@ -236,7 +240,7 @@ LEM_D3 = Claim(
     uses=("dc/defC.1-moments",),
     figure="length_maps",
 )
-LEM_D3_MONOTONE = Claim(
+LEM_D3_MONOTONE = adversarial(
     id="dc/lemD.3-monotone",
     items=("LemD.3",),
     title="The length map of activations as in Lemma D.3 is non-decreasing",
@@ -244,7 +248,6 @@ LEM_D3_MONOTONE = Claim(
     r" \hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma')",
     assumptions=_HYPOTHESES,
     source=Source(KEY, "Lemma D.3", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=(*grid(name=ODD, scale=(0.2, 5.0)), {"name": "selu", "scale": 1.0}),
     predict=_predict_increase,
     measure=_measure_increase,
@@ -252,7 +255,7 @@ LEM_D3_MONOTONE = Claim(
     must_refute=_wrong_increase,
     uses=("dc/defC.1-moments",),
 )
-THM_D1 = Claim(
+THM_D1 = adversarial(
     id="dc/thmD.1",
     items=("ThmD.1", "LemD.3"),
     title="Squared lengths converge to one at the rate of a chord of the length map",
@@ -260,7 +263,6 @@ THM_D1 = Claim(
     r" \quad \alpha_\sigma = 2(1 - \hat\sigma_0(1/2))",
     assumptions=(*_HYPOTHESES, "gamma_0 >= 1/2"),
     source=Source(KEY, "Theorem D.1"),
-    evidence=Evidence.SEARCH,
     cases=grid(
         name=(*ODD, "selu"), scale=1.0, gamma=(0.5, 0.75, 1.0, 2.0, 8.0), depth=30
     ),
@@ -281,7 +283,7 @@ THM_D1 = Claim(
     finding="The bound is attained in the first layer from gamma_0 = 1/2.",
     figure="length_maps",
 )
-THM_D1_ABOVE = Claim(
+THM_D1_ABOVE = adversarial(
     id="dc/thmD.1-above-one",
     items=("ThmD.1",),
     title=(
@@ -291,7 +293,6 @@ THM_D1_ABOVE = Claim(
     r" \le \hat\sigma_0'(1)^L |\gamma_0 - 1|",
     assumptions=_HYPOTHESES,
     source=Source(KEY, "Theorem D.1 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=grid(name=(*ODD, "selu"), scale=1.0, gamma=(1.0, 1.001, 1.5, 8.0), depth=20),
     predict=_predict_deviation_above,
     measure=_measure_deviation,
@@ -299,7 +300,7 @@ THM_D1_ABOVE = Claim(
     must_refute=_wrong_deviation_above,
     uses=("dc/lemD.3",),
 )
-WIDE = Claim(
+WIDE = statistical(
     id="dc/thm3.11-wide-networks",
     items=("Thm3.11", "ThmD.9", "D.0"),
     title="Wide networks with scaled inputs follow the maps of lengths and correlations",
@@ -308,7 +309,6 @@ WIDE = Claim(
     r" \sqrt{\gamma_l \gamma_l'} + O\left(\frac{1}{m}\right)",
     assumptions=("standard Gaussian weights", "tanh; NormReLU with SELU's scale"),
     source=Source(KEY, "Theorem 3.11, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         name=("tanh", "normrelu"),
         gamma_x=2.0,

@@ -19,7 +19,13 @@ from hypothesis import strategies as st
 from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import (
+    Source,
+    adversarial,
+    grid,
+    numeric,
+    statistical,
+)
 from verify.claims._predictors import always
 from verify.claims._searches import SEEDS, searched
 from verify.compare import (
@@ -395,14 +401,13 @@ def _count_from_theory(*, activation: str, parity: str) -> int:
     return int((wanted > 1e-10).sum())
 
 
-ARC_LAW = Claim(
+ARC_LAW = numeric(
     id="dc/thmH.1-arc-law",
     items=("ThmH.1",),
     title="On an arc, the ReLU kernel's smallest eigenvalue scales as delta^(3/2)",
     statement=r"\frac{\lambda_{\min}}{\delta^{3/2}} \to \frac{\sqrt{2}}{12 \pi}",
     assumptions=("n equally spaced points, neighbours of correlation 1 - delta",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(n=100, delta=("1e-6", "1e-8")),
     larger_cases={"full": grid(n=(100, 200), delta=("1e-6", "1e-8", "1e-10"))},
     predict=_predict_arc_law,
@@ -419,14 +424,13 @@ ARC_LAW = Claim(
     ),
 )
 
-ARC_VALUES = Claim(
+ARC_VALUES = numeric(
     id="dc/thmH.1-arc-values",
     items=("ThmH.1",),
     title="Smallest eigenvalues of the ReLU kernel for a few points on an arc",
     statement=r"\lambda_{\min}(n, \delta) / \delta^{3/2}, \quad \delta = 10^{-6}",
     assumptions=("equally spaced points",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(n=(3, 5, 10, 20), delta="1e-6"),
     predict=_predict_arc_value,
     measure=_measure_arc,
@@ -436,7 +440,7 @@ ARC_VALUES = Claim(
     uses=("dc/tab1",),
 )
 
-TWO_POINTS = Claim(
+TWO_POINTS = numeric(
     id="dc/thmH.1-two-points",
     items=("ThmH.1",),
     title=(
@@ -446,7 +450,6 @@ TWO_POINTS = Claim(
     r" = \frac{\delta}{2} + O(\delta^{3/2})",
     assumptions=("n = 2",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(delta=("1", "0.1", "1e-3", "1e-6", "1e-12", "1e-18")),
     predict=_predict_two_points,
     measure=partial(smallest_arc_eigenvalue, 2),
@@ -456,7 +459,7 @@ TWO_POINTS = Claim(
     uses=("dc/lemC.8-attained", "dc/defC.1-distance"),
 )
 
-THM_H1 = Claim(
+THM_H1 = statistical(
     id="dc/thmH.1",
     items=("ThmH.1",),
     title="Enough random ReLU features have a non-singular Gram matrix",
@@ -467,7 +470,6 @@ THM_H1 = Claim(
         "points on an arc",
     ),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"n": 2, "delta": 1.0, "width": 4160, "draws": 60, "seed": 11},
         {"n": 2, "delta": 0.5, "width": 11_800, "draws": 60, "seed": 11},
@@ -489,7 +491,7 @@ THM_H1 = Claim(
     ),
 )
 
-THM_H1_LIMIT = Claim(
+THM_H1_LIMIT = statistical(
     id="dc/thmH.1-half-of-limit",
     items=("ThmH.1",),
     title=(
@@ -499,7 +501,6 @@ THM_H1_LIMIT = Claim(
     statement=r"\lambda_{\min}(\Phi_W \Phi_W^T) \ge \frac{1}{2} \lambda_{\min}(K)",
     assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
     source=Source(_KEY, "Theorem H.1 (sharpened)", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"n": 8, "delta": 0.01, "width": 4278, "draws": 60, "seed": 12},
         {"n": 4, "delta": 1e-4, "width": 16_960, "draws": 60, "seed": 12},
@@ -511,7 +512,7 @@ THM_H1_LIMIT = Claim(
     uses=("dc/thmH.1",),
 )
 
-LEM_H3 = Claim(
+LEM_H3 = statistical(
     id="dc/lemH.3",
     items=("LemH.3",),
     title=(
@@ -523,7 +524,6 @@ LEM_H3 = Claim(
         "planar clusters at distance arccos(1 - delta)",
     ),
     source=Source(_KEY, "Lemma H.3"),
-    evidence=Evidence.STATISTICAL,
     cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=40_000, seed=5),
     predict=_predict_event,
     measure=_measure_event,
@@ -534,7 +534,7 @@ LEM_H3 = Claim(
     uses=("dc/eq27", "dc/thmH.1-values"),
 )
 
-THM_H5 = Claim(
+THM_H5 = adversarial(
     id="dc/thmH.5",
     items=("ThmH.5", "E2"),
     title=(
@@ -550,7 +550,6 @@ THM_H5 = Claim(
         "infinitely many a_k are not zero (of either parity)",
     ),
     source=Source(_KEY, "Theorem H.5 (with an explicit constant)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     # Two inputs: both sides are the dual's difference between 1 and the correlation.
     cases=grid(
         activation=("relu", "step", "exp", "erf", "sin"),
@@ -580,7 +579,7 @@ THM_H5 = Claim(
     ),
 )
 
-POLYNOMIAL = Claim(
+POLYNOMIAL = numeric(
     id="dc/thmH.5-polynomial",
     items=("ThmH.5",),
     title="A polynomial activation has a singular kernel on enough points",
@@ -588,7 +587,6 @@ POLYNOMIAL = Claim(
     r" \;\Rightarrow\; \lambda_{\min}(K) = 0",
     assumptions=("n exceeds the number of monomials, 2 + 3 = 5",),
     source=Source(_KEY, "Theorem H.5 (its hypothesis is needed)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation="quadratic", n=7, dim=2, spread=1.0, seed=(1, 2)),
     predict=always(0.0),
     measure=_measure_smallest,
@@ -598,7 +596,7 @@ POLYNOMIAL = Claim(
     uses=("dc/thmH.5",),
 )
 
-E2_PRINTED = Claim(
+E2_PRINTED = numeric(
     id="dc/E2-as-read",
     items=("E2", "ThmH.5"),
     title="ReLU and tanh satisfy the hypothesis of Theorem H.5 (as read)",
@@ -608,7 +606,6 @@ E2_PRINTED = Claim(
     source=Source(
         _KEY, "Theorem H.5, described as generalising Theorem H.1", Reading.READING
     ),
-    evidence=Evidence.NUMERIC,
     cases=(
         {"activation": "relu", "parity": "odd"},
         {"activation": "tanh", "parity": "even"},

@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional
 
 from theory import activations as act
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.compare import AgreesTo
 from verify.reading import Reading
 
@@ -228,7 +228,7 @@ def _measure_sign(*, activation: str, scale: float, seed: int) -> Array:
 _EXACT = AgreesTo(absolute=1e-11)
 _ACTIVATIONS = ("relu", "tanh", "gelu")
 
-LEM_21 = Claim(
+LEM_21 = numeric(
     id="dc/lem2.1",
     items=("Lem2.1", "Eq5"),
     title="Batch normalisation absorbs the shift and scale of an activation",
@@ -240,7 +240,6 @@ LEM_21 = Claim(
         "the output is normalised too",
     ),
     source=Source(_KEY, "Lemma 2.1 and equation 5"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=1
     ),
@@ -250,7 +249,7 @@ LEM_21 = Claim(
     must_refute=_wrong_batch,
 )
 
-APP_B = Claim(
+APP_B = numeric(
     id="dc/lem2.1-affine",
     items=("AppB", "Lem2.1"),
     title="Batch normalisation with learned gain and bias also absorbs shift and scale",
@@ -258,7 +257,6 @@ APP_B = Claim(
     r" \gamma\, \mathrm{BN}(w \cdot \sigma(z_i)) + \beta",
     assumptions=LEM_21.assumptions[:2],
     source=Source(_KEY, "Appendix B, standard batch normalisation"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=6
     ),
@@ -270,14 +268,13 @@ APP_B = Claim(
     uses=("dc/lem2.1",),
 )
 
-EQ6 = Claim(
+EQ6 = numeric(
     id="dc/eq6",
     items=("Lem2.1", "Eq6"),
     title="Layer normalisation absorbs the shift and scale of an activation",
     statement=r"\mathrm{LN}(\tilde\sigma(z)) = \mathrm{LN}(\sigma(z))",
     assumptions=("s > 0, no epsilon", "over the units of one input"),
     source=Source(_KEY, "Lemma 2.1 and equation 6"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=2
     ),
@@ -287,14 +284,13 @@ EQ6 = Claim(
     must_refute=_wrong_layer,
 )
 
-E8_HIDDEN = Claim(
+E8_HIDDEN = numeric(
     id="dc/lem2.1-hidden-only",
     items=("E8", "Lem2.1"),
     title="If the output is not normalised, shift and scale change it by an affine map",
     statement=r"f_{\tilde\sigma}(x) = (f_{\sigma}(x) - t\, w \cdot 1) / s",
     assumptions=("batch normalisation before each activation, none at the output",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "gelu"), seed=3),
     predict=_predict_hidden_corrected,
     measure=_measure_hidden_only,
@@ -303,7 +299,7 @@ E8_HIDDEN = Claim(
     uses=("dc/lem2.1",),
 )
 
-E8_SIGN = Claim(
+E8_SIGN = numeric(
     id="dc/lem2.1-negative-scale",
     items=("E8", "Lem2.1"),
     title=(
@@ -314,7 +310,6 @@ E8_SIGN = Claim(
     r" = -\mathrm{BN}(w \cdot \sigma(z))",
     assumptions=("s < 0",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=4),
     predict=_predict_sign_corrected,
     measure=_measure_sign,
@@ -323,7 +318,7 @@ E8_SIGN = Claim(
     uses=("dc/lem2.1",),
 )
 
-E8_EPSILON = Claim(
+E8_EPSILON = numeric(
     id="dc/lem2.1-epsilon",
     items=("E8", "Lem2.1"),
     title=(
@@ -333,7 +328,6 @@ E8_EPSILON = Claim(
     statement=r"f_{\tilde\sigma}(x; \epsilon / s^2) = f_{\sigma}(x; \epsilon)",
     assumptions=("epsilon = 1e-5 or 1e-3",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "tanh"), scale=0.5, eps=(1e-5, 1e-3), seed=5),
     predict=_predict_eps_corrected,
     measure=partial(_torch_network, shift=0.3, normalise_output=True),

@@ -16,7 +16,7 @@ import mpmath
 from theory import activations as act
 from theory import conditioning, gaussian, lengths
 from verify import integrals
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid, numeric
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
     PUBLISHED,
@@ -212,7 +212,7 @@ _KINKS = ("-30", "-8", "-4", "-1.5975", "-1", "0", "0.5", "3", "8", "30")
 
 
 CLAIMS = (
-    Claim(
+    numeric(
         id="dc/eq4",
         items=("Eq4",),
         title="NormReLU's scale, shift, non-linearity and slope for any kink",
@@ -221,7 +221,6 @@ CLAIMS = (
         r" \lambda^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b^2,\quad"
         r" \mu = 1 - \lambda^2 \Phi(-c)^2,\quad D = \lambda^2 \Phi(-c)",
         source=Source(KEY, "Section 2, Eq. 4"),
-        evidence=Evidence.NUMERIC,
         cases=grid(constant=("scale", "shift", "mu", "slope"), kink=_KINKS),
         predict=_predict_constant,
         measure=_measure_constant,
@@ -230,28 +229,26 @@ CLAIMS = (
         must_refute=_wrong_kink,
         uses=("dc/eq2", "dc/eq4-tails"),
     ),
-    Claim(
+    numeric(
         id="dc/eq4-tails",
         items=("Eq4",),
         title="Moments of a Gaussian variable beyond a kink, near and far",
         statement=r"\mathbb{E} (X - c)_+^k \text{ and the same over } \varphi(c), \quad"
         r" k = 0, 1, 2",
         source=Source(KEY, "Section 2, Eq. 4"),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-30", "-1.5", "-0.25", "0", "0.5", "3", "30")),
         predict=_predict_tails,
         measure=_measure_tails,
         compare=AgreesTo(relative=1e-13),
         must_refute=_wrong_tails,
     ),
-    Claim(
+    numeric(
         id="dc/eq4-kink",
         items=("Eq4", "E10"),
         title="The kink at which NormReLU has a given scale, to the last digit",
         statement=r"\lambda(c) = \lambda_{\mathrm{SELU}} = 1.0507009873554805"
         r" \iff c = -1.59076585644126852193\ldots",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(scale=(_SELU, "1.05", "1.2", "2")),
         predict=_predict_kink,
         measure=_measure_kink,
@@ -265,7 +262,7 @@ CLAIMS = (
             " moves the kink by 4e-16."
         ),
     ),
-    Claim(
+    certified(
         id="dc/eq4-increasing",
         items=("Eq4",),
         title=(
@@ -275,7 +272,6 @@ CLAIMS = (
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_increasing,
         measure=_measure_increasing,
@@ -284,7 +280,7 @@ CLAIMS = (
         assumptions=("Ball arithmetic (Arb) of 160 bits on [-2, 3]",),
         uses=("dc/eq4",),
     ),
-    Claim(
+    numeric(
         id="dc/I.dual",
         items=("I.dual",),
         title=(
@@ -293,7 +289,6 @@ CLAIMS = (
         statement=r"\hat\sigma(\rho) = \lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]",
         source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-3", "-1.5975", "-1", "0", "0.5", "2"),
             rho=("-1", "-0.875", "-0.5", "0", "0.25", "0.9", "0.9999", "1"),
@@ -305,14 +300,13 @@ CLAIMS = (
         must_refute=_wrong_dual,
         uses=("dc/defC.1", "dc/eq4"),
     ),
-    Claim(
+    numeric(
         id="dc/I.dual-slope",
         items=("I.dual",),
         title="The slope of NormReLU's dual is the dual of its derivative",
         statement=r"\hat\sigma'(\rho) = \lambda^2 \left[\Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} e^{-c^2/(1 + \sin u)} du\right]",
         source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-3", "-1.5975", "0", "2"),
             rho=("-1", "-0.5", "0", "0.25", "0.9999", "1"),
@@ -323,7 +317,7 @@ CLAIMS = (
         must_refute=_wrong_dual_slope,
         uses=("dc/I.dual", "dc/defC.1-derivative"),
     ),
-    Claim(
+    numeric(
         id="dc/I.dual-formula",
         items=("I.dual",),
         title=(
@@ -334,7 +328,6 @@ CLAIMS = (
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]"
         r" = E\,\sigma_c(X)\sigma_c(Y)",
         source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-1.5975", "0", "2"),
             rho=("-1", "-0.875", "-0.5", "0.25", "0.9375", "1"),
@@ -347,13 +340,12 @@ CLAIMS = (
         must_refute=_wrong_formula,
         uses=("dc/I.dual",),
     ),
-    Claim(
+    numeric(
         id="dc/E10-as-read",
         items=("E10", "Eq4"),
         title="The kink c = -1.5975 gives NormReLU the scale of SELU (as read)",
         statement=r"\lambda(-1.5975) = 1.0507009873554805",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(scale=(_SELU,)),
         predict=_published_kink,
         measure=_measure_kink,
@@ -364,13 +356,12 @@ CLAIMS = (
         expected=Outcome.REFUTED,
         finding="SELU's scale needs c = -1.590766; -1.5975 belongs to the scale 1.05.",
     ),
-    Claim(
+    numeric(
         id="dc/E10-corrected",
         items=("E10",),
         title="The kink c = -1.5975 gives NormReLU the scale 1.05",
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(scale="1.05"),
         predict=_published_kink,
         measure=_measure_kink,
@@ -378,7 +369,7 @@ CLAIMS = (
         must_refute=_star_kink,
         uses=("dc/eq4-kink",),
     ),
-    Claim(
+    numeric(
         id="dc/E12-critical",
         items=("E12", "E1"),
         title=(
@@ -388,7 +379,6 @@ CLAIMS = (
         statement=r"\lim_{\gamma\to\infty} \hat\sigma_0(\gamma)/\gamma"
         r" = \lambda^2/2 < 1 \iff c < -0.376657093117569877\ldots",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(scale="sqrt(2)"),
         predict=_predict_critical,
         measure=_measure_kink,

@@ -15,7 +15,7 @@ import mpmath
 from theory import activations as act
 from theory import lengths
 from verify import integrals
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
@@ -142,14 +142,13 @@ _STAR_TEXT = "-1.5907658564412685"
 
 
 CLAIMS = (
-    Claim(
+    numeric(
         id="dc/eq28",
         items=("Eq28",),
         title="Values of NormReLU's constants alpha_1 and beta_0",
         statement=r"\alpha_1 = 2(1 - \hat\sigma_0(1/2)),\quad"
         r" \beta_0 = 2\max(\beta(1/2), \beta(3/2))",
         source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=(_STAR_TEXT, "-1.5975"), which=("alpha", "beta")),
         predict=_predict_eq28,
         measure=_measure_eq28,
@@ -159,14 +158,13 @@ CLAIMS = (
         must_refute=scaled(_predict_eq28, 1.0 / 2.0, "Half of each constant."),
         uses=("dc/I.len", "dc/eq28-bias"),
     ),
-    Claim(
+    numeric(
         id="dc/eq28-bias",
         items=("Eq28", "I.len"),
         title="Values of NormReLU's bias function beta(gamma)",
         statement=r"\beta(\gamma) = \frac{(E\,\sigma_c(\sqrt\gamma X))^2}"
         r"{\hat\sigma_0(\gamma)}",
         source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=(_STAR_TEXT, "-1.5975", "0"), gamma=("0.5", "0.75", "1.5", "4")
         ),
@@ -177,14 +175,13 @@ CLAIMS = (
         must_refute=_wrong_bias,
         uses=("dc/I.len",),
     ),
-    Claim(
+    numeric(
         id="dc/thmI.1",
         items=("ThmI.1",),
         title="NormReLU decorrelates inputs of unequal length",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
         r" \sum_{i<L} \alpha_1^i q^{L-1-i},\quad q = 1 - \mu_-(\delta - S)",
         source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=(
             *grid(
                 kink=(_STAR_TEXT,),
@@ -215,7 +212,7 @@ CLAIMS = (
             "dc/thmI.1-constants",
         ),
     ),
-    Claim(
+    numeric(
         id="dc/thmI.1-trajectory",
         items=("ThmI.1", "I.len"),
         title="Correlations of inputs of unequal length under NormReLU, layer by layer",
@@ -223,7 +220,6 @@ CLAIMS = (
         r"\sigma(\sqrt{\gamma_y} Y)}"
         r"{\sqrt{\hat\sigma_0(\gamma_x)\hat\sigma_0(\gamma_y)}}",
         source=Source(KEY, "Appendix I"),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=(_STAR_TEXT,),
             gamma_x=0.5,
@@ -238,13 +234,12 @@ CLAIMS = (
         must_refute=_wrong_trajectory,
         uses=("dc/D.0", "dc/I.len"),
     ),
-    Claim(
+    numeric(
         id="dc/lemD.6-odd-needed",
         items=("E11", "LemD.6"),
         title="Activations that are not odd can correlate orthogonal inputs",
         statement=r"\gamma = 1/2,\ \rho_0 = 0,\ c = 0 \;\Rightarrow\; \rho_1 > 0",
         source=Source(KEY, "Appendix D.2 (its hypothesis is needed)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=({"kink": "0", "gamma_x": 0.5, "gamma_y": 0.5, "rho": 0.0, "depth": 1},),
         predict=_predict_trajectory,
         measure=_measure_trajectory,

@@ -15,7 +15,7 @@ import flint
 
 from theory import activations as act
 from theory import conditioning, lengths
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid
 from verify.claims._predictors import always
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
@@ -258,14 +258,13 @@ _BOXES = ("gamma in [1/2, 3/2]", "Ball arithmetic (Arb) of 160 bits")
 
 
 CLAIMS = (
-    Claim(
+    certified(
         id="dc/fact1-monotone",
         items=("Fact1",),
         title="NormReLU's length map is increasing between 1/2 and 3/2 (certified)",
         statement=r"\hat\sigma_0'(\gamma) \ge \hat\sigma_0'(3/2) > 0,\quad"
         r" \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ALL_KINKS),
         predict=_predict_monotone,
         measure=_measure_monotone,
@@ -275,13 +274,12 @@ CLAIMS = (
         uses=("dc/I.len", "dc/I.len-slope"),
         finding="Proved for every kink in [-1.9, -0.6], not only the paper's.",
     ),
-    Claim(
+    certified(
         id="dc/fact1-concave",
         items=("Fact1",),
         title="NormReLU's length map is concave between 1/2 and 3/2 (certified)",
         statement=r"\hat\sigma_0''(\gamma) \le 0,\quad \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ALL_KINKS),
         predict=_predict_nought,
         measure=_measure_concave,
@@ -294,14 +292,13 @@ CLAIMS = (
             " second derivative at gamma = 3/2 is 0.0147: dc/fact1-concave-limit."
         ),
     ),
-    Claim(
+    certified(
         id="dc/fact1-concave-limit",
         items=("Fact1",),
         title="NormReLU's length map is not concave for every negative kink: c = -1/2",
         statement=r"\max_{\gamma \in [1/2, 3/2]} \hat\sigma_0''(\gamma) \ge 0.0147 > 0,"
         r"\quad c = -\tfrac12",
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=([-0.5, -0.5],)),
         predict=always(0.0147),
         measure=_measure_concave,
@@ -311,7 +308,7 @@ CLAIMS = (
         assumptions=_BOXES,
         finding="Fact 1 needs a kink below about -0.585.",
     ),
-    Claim(
+    certified(
         id="dc/fact1-convex-limit",
         items=("Fact1",),
         title=(
@@ -321,7 +318,6 @@ CLAIMS = (
         statement=r"\min_{\gamma \in [1/2, 3/2]} \beta''(\gamma) \le -3 \cdot 10^{-6},"
         r"\quad c = -\tfrac52",
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=([-2.5, -2.5],)),
         predict=always(-3e-06),
         measure=_measure_convex,
@@ -331,7 +327,7 @@ CLAIMS = (
         assumptions=_BOXES,
         finding="Fact 1 needs a kink above about -2.43.",
     ),
-    Claim(
+    certified(
         id="dc/fact1-convex",
         items=("Fact1", "E9"),
         title="NormReLU's bias function is convex between 1/2 and 3/2 (certified)",
@@ -339,7 +335,6 @@ CLAIMS = (
         r" \beta(\gamma) = \frac{(E\,\sigma(\sqrt\gamma X))^2}{\hat\sigma_0(\gamma)},"
         r"\quad \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ALL_KINKS),
         predict=_predict_nought,
         measure=_measure_convex,
@@ -352,14 +347,13 @@ CLAIMS = (
             " length; of the undivided one it is false (dc/E9-as-read)."
         ),
     ),
-    Claim(
+    certified(
         id="dc/fact1-minimum",
         items=("Fact1",),
         title="NormReLU's bias vanishes at gamma = 1 and only there (certified)",
         statement=r"\beta(\gamma) \ge 4 \beta(3/2) (\gamma - 1)^2,\quad \beta(1) = 0,"
         r"\quad \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1 (with a constant)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ALL_KINKS),
         predict=_predict_minimum,
         measure=_measure_minimum,
@@ -368,7 +362,7 @@ CLAIMS = (
         assumptions=(*_BOXES, "a range of kinks: only that the quotient is positive"),
         uses=("dc/eq28-bias",),
     ),
-    Claim(
+    certified(
         id="dc/fact1-alpha",
         items=("Fact1", "Eq28"),
         title=(
@@ -378,7 +372,6 @@ CLAIMS = (
         statement=r"|\hat\sigma_0(\gamma) - 1| \le \alpha_1 |\gamma - 1|,\quad"
         r" \alpha_1 = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_alpha,
         measure=_measure_alpha,
@@ -387,7 +380,7 @@ CLAIMS = (
         assumptions=_BOXES,
         uses=("dc/I.len",),
     ),
-    Claim(
+    certified(
         id="dc/fact1-beta",
         items=("Fact1", "Eq28"),
         title=(
@@ -397,7 +390,6 @@ CLAIMS = (
         statement=r"\beta(\gamma) \le \beta_0 |\gamma - 1|,\quad"
         r" \beta_0 = 2 \max(\beta(1/2), \beta(3/2))",
         source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_beta,
         measure=_measure_beta,
@@ -406,14 +398,13 @@ CLAIMS = (
         assumptions=_BOXES,
         uses=("dc/eq28-bias",),
     ),
-    Claim(
+    certified(
         id="dc/thmI.1-rest",
         items=("ThmI.1",),
         title="The least share of NormReLU's energy beyond its linear part (certified)",
         statement=r"1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}"
         r" \ge \mu_-,\quad \mu_- \text{ its value at } \gamma = 1/2",
         source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_rest,
         measure=_measure_rest,
@@ -422,7 +413,7 @@ CLAIMS = (
         uses=("dc/lemD.6-mu", "dc/eq28-bias"),
         assumptions=_BOXES,
     ),
-    Claim(
+    certified(
         id="dc/E9-as-read",
         items=("E9", "Fact1"),
         title=(
@@ -432,7 +423,6 @@ CLAIMS = (
         statement=r"\frac{d^2}{d\gamma^2} (E\,\sigma_c(\sqrt\gamma X))^2 \ge 0,\quad"
         r" \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_nought,
         measure=_measure_square_curvature,

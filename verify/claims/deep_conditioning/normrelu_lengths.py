@@ -17,7 +17,7 @@ import mpmath
 from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid, numeric
 from verify.claims._predictors import always
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
@@ -197,7 +197,7 @@ def _wrong_growth(**_: Any) -> float:
 
 
 CLAIMS = (
-    Claim(
+    numeric(
         id="dc/I.len",
         items=("I.len",),
         title="NormReLU's length map in closed form",
@@ -205,7 +205,6 @@ CLAIMS = (
         r" - cs\varphi(c/s) + 2b(s\varphi(c/s) - c\Phi(-c/s)) + b^2],\quad"
         r" s = \sqrt\gamma",
         source=Source(KEY, "Appendix I"),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-1.5975", "-1", "0", "2"), gamma=("0.03125", "0.5", "1", "1.5", "10")
         ),
@@ -217,7 +216,7 @@ CLAIMS = (
         uses=("dc/eq4",),
         figure="length_maps",
     ),
-    Claim(
+    numeric(
         id="dc/I.len-map",
         items=("I.len",),
         title=(
@@ -225,7 +224,6 @@ CLAIMS = (
         ),
         statement=r"E\,\sigma_c(\sqrt\gamma X)^2 = \hat\sigma_0(\gamma)",
         source=Source(KEY, "Appendix I"),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-1.5975", "0", "2"), gamma=("0.5", "1", "1.5", "10")),
         predict=_predict_length_map,
         measure=measure_length,
@@ -233,13 +231,12 @@ CLAIMS = (
         must_refute=_wrong_length,
         uses=("dc/I.len",),
     ),
-    Claim(
+    numeric(
         id="dc/I.len-slope",
         items=("I.len",),
         title="The slope of NormReLU's length map in closed form",
         statement=r"\hat\sigma_0'(\gamma) = \lambda^2[\Phi(-c/s) + b\varphi(c/s)/s]",
         source=Source(KEY, "Appendix I"),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-1.5975", "0", "2"), gamma=("0.5", "1", "1.5", "10")),
         predict=_predict_length_slope,
         measure=_measure_length_slope,
@@ -247,7 +244,7 @@ CLAIMS = (
         must_refute=_wrong_length_slope,
         uses=("dc/I.len",),
     ),
-    Claim(
+    numeric(
         id="dc/E1-as-read",
         items=("E1",),
         title=(
@@ -256,7 +253,6 @@ CLAIMS = (
         ),
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Remark D.2 and appendix D.4", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(activation=("relu", "leaky_relu(0.1)")),
         predict=_predict_contracts,
         measure=_measure_alpha_of,
@@ -270,13 +266,12 @@ CLAIMS = (
             " is not positively homogeneous."
         ),
     ),
-    Claim(
+    numeric(
         id="dc/E12-lengths",
         items=("E12", "E1"),
         title="Squared lengths under NormReLU do not converge to one from every start",
         statement=r"\gamma_{l+1} = \hat\sigma_0(\gamma_l) \not\to 1",
         source=Source(KEY, "Appendix D.4 (its counterexample, followed)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=(
             {"kink": "0", "gamma": 2.0, "depth": 20},
             {"kink": "0", "gamma": 2.0, "depth": 60},
@@ -296,7 +291,7 @@ CLAIMS = (
         ),
         figure="diverging_lengths",
     ),
-    Claim(
+    certified(
         id="dc/E12-diverges",
         items=("E12",),
         title="Centred, normalised ReLU increases every length above one (certified)",
@@ -305,7 +300,6 @@ CLAIMS = (
         source=Source(
             KEY, "Appendix D.4 (its counterexample, made exact)", Reading.OURS
         ),
-        evidence=Evidence.CERTIFICATE,
         cases=({"kinks": [0.0, 0.0]},),
         predict=_predict_growth,
         measure=_measure_growth,
@@ -314,13 +308,12 @@ CLAIMS = (
         uses=("dc/I.len",),
         assumptions=("the unbounded range is mapped onto [0, 1] by gamma^{-1/2}",),
     ),
-    Claim(
+    numeric(
         id="dc/E12-unstable",
         items=("E12", "E1"),
         title="The squared length above which lengths diverge under NormReLU",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-0.35", "-0.3", "-0.2", "-0.1")),
         predict=_predict_unstable,
         measure=_unstable,
@@ -329,7 +322,7 @@ CLAIMS = (
         must_refute=_wrong_unstable,
         uses=("dc/I.len",),
     ),
-    Claim(
+    numeric(
         id="dc/E12-unstable-near-one",
         items=("E12",),
         title=(
@@ -338,7 +331,6 @@ CLAIMS = (
         ),
         statement=r"\gamma - 1 \sim -2\sqrt{2\pi}\, c, \quad c \to 0",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-1e-2", "-1e-5", "-1e-9", "-1e-12")),
         predict=_predict_excess,
         measure=_measure_excess,

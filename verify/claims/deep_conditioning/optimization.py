@@ -28,7 +28,14 @@ from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import (
+    Case,
+    Source,
+    adversarial,
+    grid,
+    statistical,
+    trend,
+)
 from verify.claims._predictors import always, changed, scaled, times
 from verify.claims.deep_conditioning import _recursions as rec
 from verify.claims.deep_conditioning import finite_width
@@ -443,14 +450,13 @@ _DESCENTS: tuple[Case, ...] = (
     },
 )
 
-THM_E8 = Claim(
+THM_E8 = adversarial(
     id="dc/thmE.8",
     items=("ThmE.8",),
     title="Gradient descent on frozen features converges at twice the paper's rate",
     statement=r"f(w_t) \le e^{-2t / \kappa(K)} f(w_0)",
     assumptions=("step n / lambda_max(K)", "K is not singular"),
     source=Source(_KEY, "Theorem E.8"),
-    evidence=Evidence.SEARCH,
     cases=_DESCENTS,
     predict=_predict_descent,
     measure=_measure_descent,
@@ -467,7 +473,7 @@ THM_E8 = Claim(
     ),
 )
 
-THM_E9 = Claim(
+THM_E9 = statistical(
     id="dc/thmE.9",
     items=("ThmE.9",),
     title="The average of enough SGD iterates halves the loss",
@@ -475,7 +481,6 @@ THM_E9 = Claim(
     r" T = \left\lceil \frac{2 n \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("uniform single samples, step 1/beta", "beta = max of the diagonal"),
     source=Source(_KEY, "Theorem E.9"),
-    evidence=Evidence.STATISTICAL,
     # Orthonormal features: 1/2 - 3/2 e^-2 = 0.297 in the limit of many.
     cases=grid(kind=("inputs", "deep", "orthonormal"), n=20, replicates=400, seed=9),
     predict=always(0.5),
@@ -486,7 +491,7 @@ THM_E9 = Claim(
     uses=("dc/thmE.9-values",),
 )
 
-THM_E9_CONTRACTION = Claim(
+THM_E9_CONTRACTION = statistical(
     id="dc/thmE.9-contraction",
     items=("ThmE.9", "ThmE.3"),
     title="Every SGD step contracts the expected squared distance to the solution",
@@ -494,7 +499,6 @@ THM_E9_CONTRACTION = Claim(
     r" \left(1 - \frac{\lambda_{\min}(K)}{n \beta}\right)^t \|w_0 - w^*\|^2",
     assumptions=THM_E9.assumptions,
     source=Source(_KEY, "Theorem E.9 (sharpened)", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     # Attained by orthonormal features, and in one step by the slowest direction of
     # features of one length.
     cases=tuple(
@@ -523,7 +527,7 @@ THM_E9_CONTRACTION = Claim(
     ),
 )
 
-E14_PRINTED = Claim(
+E14_PRINTED = statistical(
     id="dc/E14-as-read",
     items=("E14", "ThmE.3"),
     title=(
@@ -534,7 +538,6 @@ E14_PRINTED = Claim(
     r" T = \left\lceil \frac{2 \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("the factor n of Theorem E.9 left out",),
     source=Source(_KEY, "Theorem 4.1, remark on SGD", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=grid(kind="deep", n=20, replicates=400, seed=14),
     predict=always(0.5),
     measure=_measure_sgd_short,
@@ -557,7 +560,7 @@ _TOP = (
     {"n": 20, "width": 1024, "depth": 48, "draws": 24, "seed": 41},
 )
 
-THM_41 = Claim(
+THM_41 = statistical(
     id="dc/thm4.1",
     items=("Thm4.1", "ThmE.2"),
     title=(
@@ -572,7 +575,6 @@ THM_41 = Claim(
         "width of a thousand or more; the paper's polynomial is not specified",
     ),
     source=Source(_KEY, "Theorems 4.1 and E.2"),
-    evidence=Evidence.STATISTICAL,
     cases=_TOP,
     larger_cases={
         "full": grid(n=20, width=(2048, 8192), depth=48, draws=24, seed=41)
@@ -591,7 +593,7 @@ THM_41 = Claim(
     ),
 )
 
-THM_E3 = Claim(
+THM_E3 = statistical(
     id="dc/thmE.3",
     loose=True,
     items=("ThmE.3", "Thm4.1", "E14"),
@@ -603,7 +605,6 @@ THM_E3 = Claim(
     r" t = 8 n \left\lceil \log_2 \frac{1}{\epsilon} \right\rceil",
     assumptions=("beta <= 2, lambda_min >= 1/2", "single samples, step 1/beta"),
     source=Source(_KEY, "Theorem E.3"),
-    evidence=Evidence.STATISTICAL,
     cases=_TOP,
     predict=_predict_sgd_steps,
     measure=_measure_sgd_steps,
@@ -617,7 +618,7 @@ THM_E3 = Claim(
     ),
 )
 
-LEM_E1 = Claim(
+LEM_E1 = statistical(
     id="dc/lemE.1",
     loose=True,
     items=("LemE.1",),
@@ -631,7 +632,6 @@ LEM_E1 = Claim(
         "normalised tanh, C = 1.5925; n = 10 digits, eta = 0.1",
     ),
     source=Source(_KEY, "Lemma E.1", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {
             "n": 10,
@@ -664,7 +664,7 @@ LEM_E1 = Claim(
     ),
 )
 
-LEM_E1_VARIANCE = Claim(
+LEM_E1_VARIANCE = statistical(
     id="dc/lemE.1-variance",
     items=("LemE.1",),
     title=(
@@ -676,7 +676,6 @@ LEM_E1_VARIANCE = Claim(
     r" v = \max_{ij} \mathbb{E}\,\sigma(u_i)^2 \sigma(u_j)^2 - K_{ij}^2",
     assumptions=("normalised tanh, n = 7 and 10 digits",),
     source=Source(_KEY, "Lemma E.1 (sharpened)", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=tuple(
         {"n": n, "depth": 1, "width": w, "draws": 100, "seed": 5, "epsilon": 0.0}
         for n, w in ((10, 1000), (7, 4096))
@@ -692,13 +691,12 @@ LEM_E1_VARIANCE = Claim(
     uses=("dc/lemE.1",),
 )
 
-LEM_E1_CONSTANT = Claim(
+LEM_E1_CONSTANT = statistical(
     id="dc/lemE.1-constant",
     items=("LemE.1",),
     title="The unspecified constant in the width of Lemma E.1",
     statement=r"m \ge c\, (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2}",
     source=Source(_KEY, "Lemma E.1", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     uses=("dc/lemE.1",),
     open_reason=(
         "The constant c is not specified in the paper (the lemma is quoted from another"
@@ -708,7 +706,7 @@ LEM_E1_CONSTANT = Claim(
     ),
 )
 
-THM_E5 = Claim(
+THM_E5 = trend(
     id="dc/thmE.5",
     items=("ThmE.5", "Thm4.2"),
     title="Training all layers of wide networks: the tangent kernel sets the rate",
@@ -719,7 +717,6 @@ THM_E5 = Claim(
         "the paper's constant is unspecified; half of the linearised rate is asked for",
     ),
     source=Source(_KEY, "Theorem E.5", Reading.READING),
-    evidence=Evidence.TREND,
     # Narrower networks differ more from one another.
     cases=tuple(
         case
@@ -758,7 +755,7 @@ THM_E5 = Claim(
     uses=("dc/thmE.5-factor", "dc/thmE.8-steps"),
 )
 
-THM_42 = Claim(
+THM_42 = trend(
     id="dc/thm4.2",
     items=("Thm4.2", "CorE.6"),
     title=(
@@ -773,7 +770,6 @@ THM_42 = Claim(
         "widths 512 and 1,024; the paper's polynomial is not specified",
     ),
     source=Source(_KEY, "Theorem 4.2 and Corollary E.6"),
-    evidence=Evidence.TREND,
     cases=tuple(
         {
             "activation": "cos",

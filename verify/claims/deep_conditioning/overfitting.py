@@ -14,7 +14,14 @@ from scipy import special
 
 from theory import activations as act
 from theory import optimization as rates
-from verify.claim import Case, Claim, Evidence, Source
+from verify.claim import (
+    Case,
+    Claim,
+    Source,
+    adversarial,
+    numeric,
+    statistical,
+)
 from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning import _populations as pop
 from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
@@ -190,7 +197,7 @@ def _wrong_noise(**spec: Any) -> float:
     return _predict_noise(**spec) * (1.0 + size**2) / (1.0 + size) ** 2
 
 
-DELTA = Claim(
+DELTA = statistical(
     id="dc/delta",
     items=("delta",),
     title="Separation of random points on a circle, in closed form",
@@ -200,7 +207,6 @@ DELTA = Claim(
     ),
     assumptions=("x uniform on N equally spaced points, N odd",),
     source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"s": 2, "atoms": 9, "steps": 2, "draws": 20_000, "seed": 1},
         {"s": 12, "atoms": 101, "steps": 1, "draws": 20_000, "seed": 2},
@@ -221,7 +227,7 @@ DELTA = Claim(
     ),
 )
 
-DELTA_SPHERE = Claim(
+DELTA_SPHERE = statistical(
     id="dc/delta-sphere",
     items=("delta",),
     title="Separation of random points on a sphere, by the union bound",
@@ -231,7 +237,6 @@ DELTA_SPHERE = Claim(
     ),
     assumptions=("x uniform on the sphere of R^d",),
     source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=(_sphere(8, 3, 0.1), _sphere(16, 3, 0.1), _sphere(16, 10, 0.1)),
     predict=_predict_sphere,
     measure=_measure_sphere,
@@ -254,14 +259,13 @@ _CIRCLES = (
 
 
 def _of_lemma(**fields: Any) -> Claim:
-    return Claim(
+    return numeric(
         items=("LemG.1",),
         assumptions=(
             "normalised ReLU, eta = 1/2, s >= 10",
             "population: equally spaced points of a circle, one possibly heavier",
             "depth L_0(delta(s, eta)) + log s / -log(1 - mu/2)",
         ),
-        evidence=Evidence.NUMERIC,
         cases=_CIRCLES,
         measure=_measure_norm,
         # Largest eigenvalue by FFT or Lanczos: 1e-12.
@@ -310,12 +314,11 @@ LEM_G1_SHARPER = _of_lemma(
 
 
 def _of_small_problems(**fields: Any) -> Claim:
-    return Claim(
+    return adversarial(
         assumptions=(
             "finite population, unit features, labels in [-1, 1]",
             "K non-singular",
         ),
-        evidence=Evidence.SEARCH,
         cases=pop.SHARP,
         examples=pop.problems,
         max_examples=60,

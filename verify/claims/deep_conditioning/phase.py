@@ -18,7 +18,7 @@ from scipy import special
 from theory import activations as act
 from theory import phase
 from verify import integrals
-from verify.claim import Claim, Evidence, Source
+from verify.claim import Source, numeric, statistical
 from verify.claims._predictors import changed
 from verify.compare import AgreesTo, Estimate, MeanEquals
 
@@ -339,7 +339,7 @@ _STATES = (
 
 _MAP = r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2"
 
-STATE = Claim(
+STATE = numeric(
     id="dc/D.0-phase",
     items=("D.0", "Thm3.10"),
     title=(
@@ -350,7 +350,6 @@ STATE = Claim(
     r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
     assumptions=("infinite width", "independent Gaussian weights and biases"),
     source=Source(_POOLE, "Section 3, equations 3 to 6"),
-    evidence=Evidence.NUMERIC,
     cases=_STATES,
     predict=_predict_state,
     measure=_measure_state,
@@ -360,14 +359,13 @@ STATE = Claim(
     uses=("dc/D.0", "dc/defC.1-derivative"),
 )
 
-FUNCTIONS = Claim(
+FUNCTIONS = numeric(
     id="dc/D.0-phase-functions",
     items=("D.0", "Thm3.10"),
     title="Networks with biases: q*, chi_1 and c* from the separate functions for each",
     statement=_MAP + r", \quad \chi_q, \chi_1, 1 - c^*, \chi_{c^*}",
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Sections 2 and 3"),
-    evidence=Evidence.NUMERIC,
     cases=(_STATES[0], _STATES[2]),
     predict=_predict_functions,
     measure=_measure_state,
@@ -382,7 +380,7 @@ _EDGES = (
     {"name": "hard_tanh", "bias_var": 0.1, "start": 0.6},
 )
 
-EDGE = Claim(
+EDGE = numeric(
     id="dc/D.0-edge",
     items=("D.0", "Thm3.10"),
     title=(
@@ -392,7 +390,6 @@ EDGE = Claim(
     statement=r"\sigma_w^2\, \mathbb{E}\, \sigma'(\sqrt{q^*} Z)^2 = 1, \quad " + _MAP,
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Section 2"),
-    evidence=Evidence.NUMERIC,
     cases=_EDGES,
     predict=_predict_edge,
     measure=_measure_edge,
@@ -413,7 +410,7 @@ CURVE = dataclasses.replace(
     uses=("dc/D.0-edge",),
 )
 
-LAYER = Claim(
+LAYER = numeric(
     id="dc/D.0-phase-maps",
     items=("D.0",),
     title=(
@@ -425,7 +422,6 @@ LAYER = Claim(
     r" + \sigma_b^2}{q^*}",
     assumptions=STATE.assumptions,
     source=Source(_POOLE, "Equations 3 and 5"),
-    evidence=Evidence.NUMERIC,
     cases=tuple(
         {
             **{k: v for k, v in case.items() if k != "apart"},
@@ -447,14 +443,13 @@ LAYER = Claim(
     uses=("dc/D.0-phase",),
 )
 
-LIMIT = Claim(
+LIMIT = statistical(
     id="dc/thm3.10-phase-limit",
     items=("Thm3.10", "D.0"),
     title="Wide networks with biases forget their inputs: variance q*, correlation c*",
     statement=r"q_L \to q^*, \quad c_L \to c^* \quad \text{from every start}",
     assumptions=("width 1000", "Gaussian weights and biases"),
     source=Source(_SCHOENHOLZ, "Section 3"),
-    evidence=Evidence.STATISTICAL,
     cases=tuple(
         {
             **case,
@@ -497,14 +492,13 @@ LIMIT = Claim(
     uses=("dc/D.0-phase",),
 )
 
-RATE = Claim(
+RATE = statistical(
     id="dc/thm3.10-phase-rate",
     items=("Thm3.10", "LemC.30"),
     title="Wide networks with biases: correlations converge like exp(-layers / xi_c)",
     statement=r"c_L - c^* \propto e^{-L/\xi_c}, \quad \xi_c = -1/\log \chi_{c^*}",
     assumptions=("width 4000", "starts close to the fixed point", "Gaussian weights"),
     source=Source(_SCHOENHOLZ, "Equations 9 and 13"),
-    evidence=Evidence.STATISTICAL,
     # Starts at the fixed point but for its fourth digit, and on both sides of it.
     cases=tuple(
         {**case, "width": 4000, "depth": 5, "draws": 160, "seed": 43}

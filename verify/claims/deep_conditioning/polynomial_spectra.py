@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from theory import activations as act
 from theory import spectrum
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.compare import AgreesTo
 from verify.reading import Reading
@@ -79,14 +79,13 @@ def _predict(*, kernel: str, dim: int, degrees: list[int]) -> Array:
     return spectrum.series_eigenvalues(_series(kernel), degrees, dim)
 
 
-POLYNOMIAL = Claim(
+POLYNOMIAL = numeric(
     id="dc/D.0-spectrum-polynomial",
     items=("D.0",),
     title="Eigenvalues of polynomial kernels on the sphere are those of fractions",
     statement=r"\lambda_k = \mathbb{E}\, \kappa(t) P_k(t), \quad"
     r" \kappa(t) = \sum_{n \le 44} b_n t^n",
     source=Source("agarwal2021deep", "Appendix D; Funk-Hecke", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(kernel="cubic", dim=(2, 3, 8, 1000), degrees=([1, 3],)),
         *grid(kernel="sparse", dim=(3, 10), degrees=([0, 1, 5, 9, 11],)),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from theory import kernels
 from theory import regression as wide
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning._subjects import subject
 from verify.claims.deep_conditioning.tangent import _ARC
 from verify.compare import AgreesTo
@@ -129,7 +129,7 @@ def _wrong_posterior(
 
 # Kernels to 1e-12, times condition numbers of three inputs, at most 100.
 _CLOSE = AgreesTo(relative=1e-10, of_largest=True)
-FLOW = Claim(
+FLOW = numeric(
     id="dc/eq7-flow",
     items=("Eq7", "D.0"),
     title="Mean and covariance of infinitely wide networks' outputs during training",
@@ -138,7 +138,6 @@ FLOW = Claim(
     r" \quad A_t = T_{*x} \int_0^t e^{-(T_{xx} + \lambda) u} du",
     assumptions=("gradient flow on half the sum of squares", "all layers are trained"),
     source=Source("lee2019wide", "Equations 14 to 16, with the kernels of equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         activation=("relu", "erf", "sin"),
         depth=(1, 3),
@@ -165,7 +164,7 @@ FLOW_OF_KERNELS = replace(
     uses=("dc/eq7-flow",),
 )
 
-POSTERIOR = Claim(
+POSTERIOR = numeric(
     id="dc/eq1-posterior",
     items=("Eq1", "D.0"),
     title=(
@@ -176,7 +175,6 @@ POSTERIOR = Claim(
     r" C = \Sigma_{**} - \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} \Sigma_{x*}",
     assumptions=("Gaussian noise of variance sigma^2 in the targets",),
     source=Source("lee2018deep", "Equations 8 and 9, with the kernel of equation 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         activation=("relu", "erf", "sin"),
         depth=(1, 3),

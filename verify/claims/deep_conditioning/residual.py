@@ -5,7 +5,7 @@ They are trained at the full scale and above; a published record stands for each
 
 from dataclasses import replace
 
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, grid, trend
 from verify.claims._predictors import stated
 from verify.claims.deep_conditioning.training import CLOSED, NETWORKS, after, learnt
 from verify.compare import Contrast, EffectWithin
@@ -36,13 +36,12 @@ def _test_accuracies(*, scale: str, depth: int, rival: str) -> Contrast:
 
 
 def _trained(rival: str, item: str, title: str, name: str) -> Claim:
-    return Claim(
+    return trend(
         id=f"dc/{item.lower()}",
         items=(item,),
         title=title,
         statement=rf"\text{{test accuracy: NormReLU}} - \text{{{name}}} \ge -0.05",
         source=Source("agarwal2021deep", f"Figure {item[3:]}", Reading.READING),
-        evidence=Evidence.TREND,
         larger_cases={
             "full": grid(scale="full", depth=_DEPTHS, rival=(rival,)),
             "gpu": grid(scale="paper", depth=_DEPTHS, rival=(rival,)),

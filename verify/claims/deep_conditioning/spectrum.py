@@ -22,7 +22,7 @@ from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels, spectrum
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import always, changed, plus
 from verify.compare import AgreesTo, Estimate, MeanEquals
 from verify.reading import Reading
@@ -350,7 +350,7 @@ _DEEP_CASES = (
     {"activation": "erf", "depth": 3, "degrees": [1, 3, 11, 31], "dim": 10},
 )
 
-SPECTRUM = Claim(
+SPECTRUM = numeric(
     id="dc/defC.1-spectrum",
     items=("DefC.1", "Eq1"),
     title="Eigenvalues of the deep top-layer kernel on the sphere, to the last digits",
@@ -362,7 +362,6 @@ SPECTRUM = Claim(
         "b_n: Taylor of the dual",
     ),
     source=Source(_KEY, "Definition C.1 and equation 1"),
-    evidence=Evidence.NUMERIC,
     cases=tuple({"kernel": "nngp", **case} for case in _DEEP_CASES),
     predict=_predict_eigenvalues,
     measure=_measure_eigenvalues,
@@ -378,14 +377,13 @@ SPECTRUM = Claim(
     ),
 )
 
-NTK_SPECTRUM = Claim(
+NTK_SPECTRUM = numeric(
     id="dc/eq7-spectrum",
     items=("Eq7",),
     title="Eigenvalues of the deep tangent kernel on the sphere, to the last digits",
     statement=r"\lambda_k = \mathbb{E}\,\Theta^{(L)}(t) P_k(t)",
     assumptions=("uniform measure on the sphere in d dimensions",),
     source=Source(_KEY, "Equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=tuple({"kernel": "ntk", **case} for case in _DEEP_CASES),
     predict=_predict_eigenvalues,
     measure=_measure_eigenvalues,
@@ -395,7 +393,7 @@ NTK_SPECTRUM = Claim(
     uses=("dc/defC.1-spectrum",),
 )
 
-VALUES = Claim(
+VALUES = numeric(
     id="dc/defC.1-quadrature",
     items=("DefC.1", "Eq7"),
     title="Eigenvalues of a kernel on the sphere, by quadrature of its values",
@@ -403,7 +401,6 @@ VALUES = Claim(
     r" \sin^{d-2}\theta\, d\theta}{\int_0^\pi \sin^{d-2}\theta\, d\theta}",
     assumptions=("absolute accuracy, relative to one harmonic",),
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=(
         {"kernel": "nngp", **_DEEP_CASES[2]},
         {"kernel": "ntk", **_DEEP_CASES[0]},
@@ -418,13 +415,12 @@ VALUES = Claim(
     uses=("dc/eq7",),
 )
 
-BESSEL = Claim(
+BESSEL = numeric(
     id="dc/defC.1-exponential",
     items=("DefC.1", "LemC.8"),
     title="Eigenvalues of the exponential kernel on the sphere are Bessel functions",
     statement=r"\mathbb{E}\, e^t P_k(t) = \Gamma(d/2)\, 2^{d/2-1} I_{k+d/2-1}(1)",
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(degrees=([0, 1, 2, 5, 20, 100],), dim=(2, 3, 50, 2000)),
     predict=_predict_bessel,
     measure=_measure_bessel,
@@ -434,14 +430,13 @@ BESSEL = Claim(
     uses=("dc/defC.1-spectrum",),
 )
 
-POWERS = Claim(
+POWERS = numeric(
     id="dc/lemC.14-singularity",
     items=("LemC.14", "DefC.1"),
     title="The eigenvalues that a kink leaves decay like a power of the degree",
     statement=r"\mathbb{E}\,(1-t)^p P_k(t) = \frac{2^{p+d-2}\,\Gamma(d/2)\,"
     r" \Gamma(p+\frac{d-1}{2})}{\sqrt\pi}\, \frac{(-p)_k}{\Gamma(p+k+d-1)}",
     source=Source(_KEY, "Lemma C.14 and Definition C.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(power=(0.5, 1.5), degrees=([0, 1, 2, 3, 11, 40],), dim=(2, 20)),
     predict=_predict_powers,
     measure=_measure_powers,
@@ -451,13 +446,12 @@ POWERS = Claim(
     uses=("dc/defC.1-quadrature",),
 )
 
-MERCER = Claim(
+MERCER = numeric(
     id="dc/defC.1-mercer",
     items=("DefC.1", "AsmA"),
     title="A deep kernel is recovered from its eigenvalues by Mercer's sum",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_k N(d, k)\, \lambda_k\, P_k(\rho)",
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation="erf", depth=(1, 3), dim=(2, 3, 12)),
     predict=_predict_kernel,
     measure=_measure_kernel,
@@ -467,13 +461,12 @@ MERCER = Claim(
     uses=("dc/defC.1-spectrum", "dc/defC.1-harmonics"),
 )
 
-SHARES = Claim(
+SHARES = numeric(
     id="dc/defC.1-trace",
     items=("DefC.1", "Eq7"),
     title="Eigenvalues times multiplicities sum to the trace of the kernel",
     statement=r"\sum_k N(d, k)\, \lambda_k = \kappa(1)",
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(kernel=("nngp", "ntk"), activation="erf", depth=2, dim=(10, 100)),
     predict=_predict_shares,
     measure=always(1.0),
@@ -484,13 +477,12 @@ SHARES = Claim(
     uses=("dc/defC.1-spectrum", "dc/defC.1-harmonics"),
 )
 
-HARMONICS = Claim(
+HARMONICS = numeric(
     id="dc/defC.1-harmonics",
     items=("DefC.1",),
     title="The number of spherical harmonics of each degree",
     statement=r"N(d, k) = \binom{k+d-1}{k} - \binom{k+d-3}{k-2}",
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(degrees=([0, 1, 2, 3, 17, 60],), dim=(2, 3, 4, 1000)),
     predict=_predict_harmonics,
     measure=_measure_harmonics,
@@ -501,13 +493,12 @@ HARMONICS = Claim(
     ),
 )
 
-TAYLOR = Claim(
+TAYLOR = numeric(
     id="dc/defC.1-taylor",
     items=("DefC.1", "Eq7"),
     title="Taylor coefficients of the deep top-layer kernel, degree by degree",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_n b_n \rho^n, \quad b_n \ge 0",
     source=Source(_KEY, "Definition C.1 and equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         kernel=("nngp", "ntk"), activation=("relu", "erf"), depth=(1, 2, 6), order=60
     ),
@@ -520,7 +511,7 @@ TAYLOR = Claim(
     uses=("dc/eq7",),
 )
 
-RANK = Claim(
+RANK = numeric(
     id="dc/thm3.2-rank",
     items=("Thm3.2", "Cor3.3"),
     title="Effective rank of the deep kernel on the sphere",
@@ -528,7 +519,6 @@ RANK = Claim(
     r" \frac{1}{\mathbb{E}\,\hat\sigma^{(L)}(t)^2}",
     assumptions=("normalised activation",),
     source=Source(_KEY, "Theorem 3.2"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation="relu", depth=(1, 5), dim=(3, 50)),
     predict=_predict_rank,
     measure=_measure_rank,
@@ -541,14 +531,13 @@ RANK = Claim(
     ),
 )
 
-NETWORKS = Claim(
+NETWORKS = statistical(
     id="dc/eq1-spectrum",
     items=("Eq1", "LemC.4"),
     title="Kernels of sampled networks at random points have the predicted eigenvalues",
     statement=r"\mathbb{E}\, K_{ij} P_k(x_i \cdot x_j) = \lambda_k",
     assumptions=("one hidden layer of ReLU", "independent uniform points, d = 3"),
     source=Source(_KEY, "Equation 1"),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         dim=3, points=24, width=32, degrees=([0, 1, 2, 4],), draws=4000, seed=26
     ),

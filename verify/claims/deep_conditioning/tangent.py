@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -64,7 +64,7 @@ _TANGENTS = searched(
 )
 
 
-EQ_7 = Claim(
+EQ_7 = adversarial(
     id="dc/eq7",
     items=("Eq7",),
     title="The tangent kernel as a sum over layers",
@@ -72,7 +72,6 @@ EQ_7 = Claim(
     r" \prod_{l=h}^{L} \hat\sigma'\left(\hat\sigma^{(l-1)}(\rho)\right)",
     assumptions=("all layers and the readout trained", "square-integrable derivative"),
     source=Source(KEY, "Equation 7"),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(
             activation=("relu", "tanh", "gelu"),
@@ -108,14 +107,13 @@ def _measure_powers(*, activation: Subject, rho: float, depth: int) -> list[Any]
         return [t / top, recursion.correlations(found, rho, depth)[-1]]
 
 
-POWERS = Claim(
+POWERS = numeric(
     id="dc/eq7-no-linear-part",
     items=("Eq7", "Thm3.2"),
     title="Both kernels of activations without a linear part, relative to the diagonal",
     statement=r"a_1 = 0: \quad K_{ij} \;\mathrm{and}\; T_{ij} / T_{11}",
     assumptions=("small correlations are squared, or cubed, in every layer",),
     source=Source(KEY, "Equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         activation=("hermite(2)", "hermite(3)", "cos"),
         rho=(-0.999, 0.3, 0.9, 1.0 - 1e-9),
@@ -143,14 +141,13 @@ def _wrong_diagonal(*, activation: Subject, depth: int) -> float:
     return _predict_diagonal(activation=activation, depth=depth) - 1.0
 
 
-DIAGONAL = Claim(
+DIAGONAL = numeric(
     id="dc/eq7-diagonal",
     items=("Eq7", "Thm3.4"),
     title="The tangent kernel's diagonal is a geometric sum",
     statement=r"T_{ii} = \sum_{h=0}^{L} D^h, \quad D = \mathbb{E}[\sigma'(X)^2]",
     assumptions=("normalised activation, unit inputs",),
     source=Source(KEY, "Equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "tanh", "hermite(2)", "sin"), depth=(1, 5, 20)),
     predict=_predict_diagonal,
     measure=_measure_diagonal,
@@ -174,13 +171,12 @@ def _wrong_least_slope(*, activation: Subject) -> float:
     return 1.0 + 2.0 * subject(activation).mu
 
 
-SLOPE = Claim(
+SLOPE = adversarial(
     id="dc/eq7-slope",
     items=("Eq7", "Thm3.4"),
     title="The slope of the dual at one is at least 1 + mu",
     statement=r"D \ge 1 + \mu",
     source=Source(KEY, "Section 3, used with equation 7"),
-    evidence=Evidence.SEARCH,
     # Equality for quadratics.
     cases=grid(activation=(*DIFFERENTIABLE, extremal(0.2), extremal(1.0))),
     predict=_predict_least_slope,
@@ -267,7 +263,7 @@ def _wrong_matrix(*, activation: str, depth: int, seed: int) -> Array:
     return np.concatenate([k[upper], t[upper]])
 
 
-MATRIX = Claim(
+MATRIX = numeric(
     id="dc/eq7-matrix",
     items=("Eq7", "D.0", "Eq1"),
     title="Top-layer and tangent kernels of inputs of different lengths",
@@ -275,7 +271,6 @@ MATRIX = Claim(
     r" K^{(l)}_{ij} + T^{(l-1)}_{ij}\, \mathbb{E}[s'(u) s'(v)]",
     assumptions=("any activation, not normalised", "any non-zero inputs"),
     source=Source(KEY, "Equation 7 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "erf", "sin"), depth=(1, 3, 12), seed=7),
     predict=_predict_matrix,
     measure=_measure_matrix,
@@ -314,7 +309,7 @@ def _wrong_antipodal(*, gap: float) -> list[float]:
     return [k, k + rho * a.dual_derivative(rho)]
 
 
-ANTIPODAL = Claim(
+ANTIPODAL = numeric(
     id="dc/eq7-antipodal",
     items=("Eq7", "DefC.1"),
     title="Kernels of nearly opposite inputs keep their digits",
@@ -322,7 +317,6 @@ ANTIPODAL = Claim(
     r" \quad \theta \to \pi",
     assumptions=("one hidden layer, ReLU as it is", "inputs given by coordinates"),
     source=Source(KEY, "Equation 7 with Table 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(gap=(1e-1, 1e-3, 1e-6, 1e-7)),
     predict=_predict_antipodal,
     measure=_measure_antipodal,
@@ -362,14 +356,13 @@ _SLOPES = searched(
 )
 
 
-LEM_C14 = Claim(
+LEM_C14 = adversarial(
     id="dc/lemC.14",
     items=("LemC.14",),
     title="The slope of the dual is at most 1/(1 - |rho|)",
     statement=r"|\hat\sigma'(\rho)| \le \frac{1}{1 - |\rho|}",
     assumptions=("normalised",),
     source=Source(KEY, "Lemma C.14", Reading.READING),
-    evidence=Evidence.SEARCH,
     # h_k with delta = 1/k comes within a factor e of it.
     cases=(
         *grid(
@@ -405,7 +398,7 @@ def _wrong_share(*, activation: Subject, delta: float, sign: int) -> float:
     return max(1.0 - 2.0 * subject(activation).mu * delta, 0.0)
 
 
-LEM_C14_SHARP = Claim(
+LEM_C14_SHARP = adversarial(
     id="dc/lemC.14-sharp",
     items=("LemC.14",),
     title="The slope of the dual relative to its slope at one: the sharp bound",
@@ -413,7 +406,6 @@ LEM_C14_SHARP = Claim(
     r" (1 - |\rho|)",
     assumptions=("normalised", "square-integrable derivative"),
     source=Source(KEY, "Lemma C.14 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     # Equality for quadratics.
     cases=(
         *grid(
@@ -467,14 +459,13 @@ def _predict_partial(*, activation: str) -> float:
     return float(terms.sum() / terms[: _PARTIAL[0] + 1].sum())
 
 
-E7_PRINTED = Claim(
+E7_PRINTED = numeric(
     id="dc/E7-as-read",
     items=("E7", "Eq7"),
     title="Every activation of Table 1 has a tangent kernel (as read)",
     statement=r"\sum_k k\, a_k^2 < \infty \quad"
     r" \mathrm{for}\; \sigma(x) = \sqrt{2}\, 1\{x \ge 0\}",
     source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation="step"),
     predict=_converged,
     measure=_partial_ratio,
@@ -489,13 +480,12 @@ E7_PRINTED = Claim(
     ),
 )
 
-E7_CORRECTED = Claim(
+E7_CORRECTED = numeric(
     id="dc/E7-corrected",
     items=("E7", "Eq7"),
     title="The slope energy of the step function grows like the root of the order",
     statement=r"\sum_{k \le N} k\, a_k^2 \sim c \sqrt N",
     source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation="step"),
     predict=_predict_partial,
     measure=_partial_ratio,

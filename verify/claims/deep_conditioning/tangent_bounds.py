@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus, times
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -100,7 +100,7 @@ _ANY = (
     ),
 )
 
-THM_34 = Claim(
+THM_34 = adversarial(
     id="dc/thm3.4",
     loose=True,
     items=("Thm3.4", "E5"),
@@ -108,7 +108,6 @@ THM_34 = Claim(
     statement=r"\frac{|T_{ij}|}{T_{11}} \le 2 B(L/2, \delta), \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption A", "L/2 need not be whole (E5)"),
     source=Source(KEY, "Theorem 3.4", Reading.READING),
-    evidence=Evidence.SEARCH,
     # Twice the burn-in depth and more, where the bound is below one.
     cases=(
         *grid(
@@ -155,7 +154,7 @@ def _measure_attained(*, mu: float, delta: float, depth: int) -> list[Any]:
         return [t, 1 - t]
 
 
-THM_34_ATTAINED = Claim(
+THM_34_ATTAINED = numeric(
     id="dc/thm3.4-attained",
     items=("Thm3.4", "E6"),
     title="The tangent ratio of the quadratic activation at every depth",
@@ -163,7 +162,6 @@ THM_34_ATTAINED = Claim(
     r"{\sum_h (1 + \mu)^h}, \quad r_{l+1} = r_l (1 - \mu (1 - r_l))",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         mu=(0.015, 0.2665, 0.9, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(0, 1, 2, 30, 200)
     ),
@@ -179,7 +177,7 @@ THM_34_ATTAINED = Claim(
     figure="ntk_ratio",
 )
 
-THM_34_MAXIMUM = Claim(
+THM_34_MAXIMUM = adversarial(
     id="dc/thm3.4-maximum",
     items=("Thm3.4", "E6"),
     title=(
@@ -189,7 +187,6 @@ THM_34_MAXIMUM = Claim(
     statement=r"\frac{|T_{ij}|}{T_{11}} \le t_L, \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(
             activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
@@ -230,14 +227,13 @@ def _predict_envelope(
     return [dc.correlation_envelope(*case), dc.ntk_ratio_bound(*case, form="sharp")]
 
 
-THM_34_ENVELOPE = Claim(
+THM_34_ENVELOPE = adversarial(
     id="dc/thm3.4-envelope",
     items=("Thm3.4", "E6"),
     title="The tangent ratio obeys the bound on correlations, at every depth",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le r_L \le B(L, \delta), \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=(
         # From the first layer on; at delta = 1/2 nothing has to be waited for.
         *grid(
@@ -359,7 +355,7 @@ _A_CASES = (
     ),
 )
 
-COR_35 = Claim(
+COR_35 = adversarial(
     id="dc/cor3.5",
     loose=True,
     items=("Cor3.5", "AsmA"),
@@ -367,7 +363,6 @@ COR_35 = Claim(
     statement=r"\kappa(T) \le 1 + 4n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption A", "L at least the printed threshold"),
     source=Source(KEY, "Corollary 3.5", Reading.READING),
-    evidence=Evidence.SEARCH,
     **_in_form("printed"),
     compare=AtMost(relative=1e-12, origin=1.0),
     uses=("dc/thm3.4", "dc/cor3.5-values"),
@@ -381,7 +376,7 @@ COR_35 = Claim(
     ),
 )
 
-COR_35_SHARP = Claim(
+COR_35_SHARP = adversarial(
     id="dc/cor3.5-sharp",
     loose=True,
     items=("Cor3.5", "E6", "AsmA"),
@@ -390,7 +385,6 @@ COR_35_SHARP = Claim(
     r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
     assumptions=("assumption A",),
     source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     **_in_form("sharp"),
     compare=AtMost(relative=1e-12, origin=1.0),
     uses=("dc/thm3.4-envelope", "dc/cor3.3", "dc/cor3.5-sharp-values"),
@@ -400,7 +394,7 @@ COR_35_SHARP = Claim(
     ),
 )
 
-COR_35_MAXIMUM = Claim(
+COR_35_MAXIMUM = adversarial(
     id="dc/cor3.5-maximum",
     items=("Cor3.5", "E6", "AsmA"),
     title=(
@@ -410,7 +404,6 @@ COR_35_MAXIMUM = Claim(
     r" \quad (n - 1) t_L < 1",
     assumptions=("assumption A",),
     source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     **_in_form("attained"),
     # t to 1e-13 and mu to 1e-13 of subjects found by quadrature; where rows are barely
     # dominant the quotient of a difference 1 - (n - 1) t above 1e-3.
@@ -477,7 +470,7 @@ _B_CASES = (
     ),
 )
 
-THM_38 = Claim(
+THM_38 = adversarial(
     id="dc/thm3.8",
     loose=True,
     items=("Thm3.8", "AsmB"),
@@ -486,7 +479,6 @@ THM_38 = Claim(
     r" \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8"),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=partial(_least, "printed"),
     measure=_measure_eigenvalue,
@@ -500,7 +492,7 @@ THM_38 = Claim(
     ),
 )
 
-THM_38_MAXIMUM = Claim(
+THM_38_MAXIMUM = adversarial(
     id="dc/thm3.8-maximum",
     items=("Thm3.8", "AsmB", "E6"),
     title=(
@@ -511,7 +503,6 @@ THM_38_MAXIMUM = Claim(
     r" \quad L \ge 0",
     assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=partial(_both, _least, "sharp", "attained"),
     measure=partial(_twice, _measure_eigenvalue),
@@ -524,7 +515,7 @@ THM_38_MAXIMUM = Claim(
 )
 
 
-COR_39 = Claim(
+COR_39 = adversarial(
     id="dc/cor3.9",
     loose=True,
     items=("Cor3.9", "AsmB"),
@@ -535,7 +526,6 @@ COR_39 = Claim(
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption B", "L at least the printed threshold"),
     source=Source(KEY, "Corollary 3.9", Reading.READING),
-    evidence=Evidence.SEARCH,
     # From the threshold on: 2 log 2 / -log(1 - mu/2) layers past twice the burn-in.
     cases=(
         # Least loose.
@@ -579,7 +569,7 @@ COR_39 = Claim(
     ),
 )
 
-COR_39_MAXIMUM = Claim(
+COR_39_MAXIMUM = adversarial(
     id="dc/cor3.9-maximum",
     items=("Cor3.9", "AsmB", "E6"),
     title=(
@@ -592,7 +582,6 @@ COR_39_MAXIMUM = Claim(
     r" \end{cases}",
     assumptions=("assumption B",),
     source=Source(KEY, "Corollary 3.9 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=partial(_both, _condition, "sharp", "attained"),
     measure=partial(_twice, _measure_condition_b),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from empirical.normrelu.experiments import Configuration
 from empirical.normrelu.study import STUDY
 from empirical.testbed.records import RunRecord
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, grid, trend
 from verify.claims._predictors import always, stated, unmet
 from verify.compare import AtLeast, Contrast, EffectWithin
 from verify.reading import Reading
@@ -120,9 +120,8 @@ def trained(
         for scale, each in DEPTHS.items()
     }
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
-    return Claim(
+    return trend(
         source=Source("agarwal2021deep", where, reading),
-        evidence=Evidence.TREND,
         cases=cases["small"],
         larger_cases={"full": cases["full"], "gpu": cases["paper"]},
         runs=runs_of,

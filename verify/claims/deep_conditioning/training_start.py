@@ -18,7 +18,7 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels, width
 from theory.activations import Activation
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, statistical
 from verify.claims.deep_conditioning.training import configuration
 from verify.compare import Estimate, MeanEquals
 from verify.reading import Reading
@@ -104,7 +104,7 @@ def _rival_signals(*, arm: str, depth: int) -> Array:
     )
 
 
-SIGNALS = Claim(
+SIGNALS = statistical(
     id="dc/fig1-start",
     items=("Fig1", "Sec11"),
     title=(
@@ -116,7 +116,6 @@ SIGNALS = Claim(
         r"\qquad n = 128"
     ),
     source=_SOURCE,
-    evidence=Evidence.STATISTICAL,
     cases=grid(arm=tuple(ACTIVATIONS), depth=(1, 4, 8, _DEEPEST)),
     predict=_predicted_signals,
     measure=_measured_signals,
@@ -183,7 +182,7 @@ def _cosine_without(*, layer: int, **_case: Any) -> float:
     return float(kernels.nngp_map(0.0, ACTIVATIONS["relu"], depth=layer))
 
 
-BATCHES = Claim(
+BATCHES = statistical(
     id="dc/fig1-batch-start",
     items=("Fig1", "Sec11"),
     title=(
@@ -192,7 +191,6 @@ BATCHES = Claim(
     ),
     statement=r"\cos_l = \hat\kappa\left(-\tfrac{1}{B-1}\right) \approx \tfrac1\pi",
     source=_SOURCE,
-    evidence=Evidence.STATISTICAL,
     # Cosines of ten inputs spread three times as far as those of a hundred.
     cases=(
         *grid(batch=10, units=256, networks=64, depth=12, layer=(2, 5, 9)),
@@ -227,7 +225,7 @@ def _kept(**_case: Any) -> float:
     return float(ACTIVATIONS["relu"].dual_derivative(1.0))
 
 
-GRADIENTS = Claim(
+GRADIENTS = statistical(
     id="dc/sec7-batch-gradients",
     items=("Sec7-rates", "Sec11"),
     title=(
@@ -238,7 +236,6 @@ GRADIENTS = Claim(
         r" \frac{E\,s'^2}{\mathrm{Var}\,s} = \frac{\pi}{\pi - 1}"
     ),
     source=_SOURCE,
-    evidence=Evidence.STATISTICAL,
     cases=grid(batch=200, units=256, networks=40, depth=10),
     predict=_predicted_growth,
     measure=_measured_growth,

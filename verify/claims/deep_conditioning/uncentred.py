@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid
 from verify.claims._predictors import always, changed
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -51,14 +51,13 @@ _RAW = tuple(n for n in NONLINEAR if n != NORMRELU)
 _ANY = searched(activation=nonlinear(names=_RAW))
 
 
-DEF_C20 = Claim(
+DEF_C20 = adversarial(
     id="dc/defC.20",
     items=("DefC.20",),
     title="The coefficient of non-affinity nu of any activation",
     statement=r"\nu = 1 - a_0^2 - a_1^2 = \sum_{k \ge 2} a_k^2",
     assumptions=("unit second moment, not centred",),
     source=Source(KEY, "Definition C.20"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=_RAW),
     predict=_predict_nu,
     measure=_measure_nu,
@@ -76,7 +75,7 @@ def _wrong_energy(*, activation: Subject) -> float:
     return 1.0 - float(energies(activation, centred=False)[2])
 
 
-LEM_C21 = Claim(
+LEM_C21 = adversarial(
     id="dc/lemC.21",
     items=("LemC.21",),
     title=(
@@ -84,7 +83,6 @@ LEM_C21 = Claim(
     ),
     statement=r"\nu \le 1",
     source=Source(KEY, "Lemma C.21"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=(*_RAW, "hermite(2)", "hermite(3)")),
     predict=always(1.0),
     measure=_measure_nu,
@@ -98,13 +96,12 @@ LEM_C21 = Claim(
 
 _ENERGY = partial(energy_from, centred=False)
 
-LEM_C21_POSITIVE = Claim(
+LEM_C21_POSITIVE = adversarial(
     id="dc/lemC.21-positive",
     items=("LemC.21",),
     title="nu is at least the energy of higher Hermite terms: positive unless affine",
     statement=r"\nu \ge \sum_{k=2}^{8} a_k^2 > 0",
     source=Source(KEY, "Lemma C.21"),
-    evidence=Evidence.SEARCH,
     # Equality for polynomials up to that degree.
     cases=grid(activation=(*_RAW, {"a": [2.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})),
     predict=_ENERGY,
@@ -146,14 +143,13 @@ def _wrong_steps(*, activation: Subject, order: int) -> Any:
     return _differences(order) @ np.abs(subject(activation).hermite(8))
 
 
-LEM_C23 = Claim(
+LEM_C23 = adversarial(
     id="dc/lemC.23",
     items=("LemC.23",),
     title="The dual is increasing and convex on [0, 1], as every term of its series is",
     statement=r"\Delta^j \hat\sigma(\rho) \ge \sum_{k \le 8} a_k^2\, \Delta^j \rho^k"
     r" \ge 0, \quad j = 1, 2 \quad \mathrm{on}\; [0, 1]",
     source=Source(KEY, "Lemma C.23"),
-    evidence=Evidence.SEARCH,
     # Equality for polynomials up to that degree.
     cases=grid(
         activation=("relu_squared", "relu", "gelu", "exp", "sigmoid", "hermite(5)"),
@@ -222,7 +218,7 @@ def _excess(case: Any) -> float:
     return float(((np.arange(len(a)) - 1.0) * a * a).sum() / (a * a).sum())
 
 
-LEM_C26 = Claim(
+LEM_C26 = adversarial(
     id="dc/lemC.26",
     items=("LemC.26",),
     title=(
@@ -233,7 +229,6 @@ LEM_C26 = Claim(
     r" \bar\rho < 1 \Leftrightarrow D > 1",
     assumptions=("unit second moment",),
     source=Source(KEY, "Lemma C.26"),
-    evidence=Evidence.SEARCH,
     cases=grid(
         activation=(
             *("step", "gelu", "silu", "mish", "elu", "softplus", "sigmoid"),
@@ -285,7 +280,7 @@ _EXPANDING = (
     "silu",
 )
 
-LEM_C24 = Claim(
+LEM_C24 = adversarial(
     id="dc/lemC.24",
     items=("LemC.24",),
     title="Above its fixed point the dual lies below a parabola",
@@ -293,7 +288,6 @@ LEM_C24 = Claim(
     r" \quad \rho \in [\bar\rho, 1]",
     assumptions=("unit second moment", "a fixed point below one"),
     source=Source(KEY, "Lemma C.24"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=_EXPANDING, share=(0.0, 0.3, 0.9, 1.0)),
     predict=_predict_line,
     measure=_measure_line,
@@ -333,14 +327,13 @@ def _measure_near_one(*, activation: Subject, share: float) -> Any:
         return found.dual(1 - delta) / found.moment()
 
 
-LEM_C28_1 = Claim(
+LEM_C28_1 = adversarial(
     id="dc/lemC.28-near-one",
     items=("LemC.28",),
     title="Uncentred activations: one layer moves near-duplicates apart",
     statement=r"\hat\sigma(1 - \delta) \le 1 - (1 + \nu \bar\delta / 2)\,\delta,"
     r" \quad 0 \le \delta \le \bar\delta / 2, \quad \bar\delta = 1 - \bar\rho",
     source=Source(KEY, "Lemma C.28 (1)"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=_EXPANDING, share=(1e-6, 0.5, 1.0)),
     predict=_predict_near_one,
     measure=_measure_near_one,
@@ -365,14 +358,13 @@ def _measure_above(*, activation: Subject, share: float) -> Any:
         return found.dual(rho) / found.moment() - point
 
 
-LEM_C28_2 = Claim(
+LEM_C28_2 = adversarial(
     id="dc/lemC.28-above",
     items=("LemC.28",),
     title="Uncentred activations: correlations above the fixed point contract to it",
     statement=r"0 \le \hat\sigma(\rho) - \bar\rho \le (1 - \nu \bar\delta / 2)"
     r" (\rho - \bar\rho), \quad \bar\rho \le \rho \le (1 + \bar\rho) / 2",
     source=Source(KEY, "Lemma C.28 (2)"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=_EXPANDING, share=(0.1, 1.0)),
     predict=_predict_above,
     measure=_measure_above,
@@ -405,14 +397,13 @@ def _wrong_below(*, activation: Subject, share: float) -> float:
     return slope * (1.0 - share) * a.fixed_point()
 
 
-LEM_C28_3 = Claim(
+LEM_C28_3 = adversarial(
     id="dc/lemC.28-below",
     items=("LemC.28",),
     title="Uncentred activations: correlations below the fixed point contract to it",
     statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
     r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
     source=Source(KEY, "Lemma C.28 (3)"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=_EXPANDING, share=(0.0, 0.5, 0.99)),
     predict=_predict_below,
     measure=_measure_below,
@@ -435,7 +426,7 @@ def _measure_negative(*, activation: Subject, rho: float) -> Any:
         return found.dual(rho) / found.moment()
 
 
-LEM_C28_4 = Claim(
+LEM_C28_4 = adversarial(
     id="dc/lemC.28-negative",
     items=("LemC.28",),
     title=(
@@ -444,7 +435,6 @@ LEM_C28_4 = Claim(
     ),
     statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad -1 \le \rho \le 0",
     source=Source(KEY, "Lemma C.28 (4)"),
-    evidence=Evidence.SEARCH,
     # Equality for affine activations.
     cases=grid(
         activation=("relu", "gelu", "exp", "sigmoid", {"a": [0.6, 0.8, 0.0, 1e-6]}),
@@ -499,7 +489,7 @@ _CONVERGING = searched(
 )
 
 
-THM_310 = Claim(
+THM_310 = adversarial(
     id="dc/thm3.10",
     items=("Thm3.10", "LemC.30"),
     title="Uncentred activations: correlations converge to the fixed point",
@@ -507,7 +497,6 @@ THM_310 = Claim(
     r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho))",
     assumptions=("mean not zero, not affine", "D not one", "|rho| <= 1 - delta"),
     source=Source(KEY, "Theorem 3.10 and Lemma C.30 (constants ours)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(activation=("gelu", "silu"), delta=0.01, sign=(1, -1), extra=(0, 20)),
         *grid(
@@ -560,7 +549,7 @@ def _wrong_algebraic(*, activation: Subject, rho: float, depth: int) -> float:
     )
 
 
-LEM_C32 = Claim(
+LEM_C32 = adversarial(
     id="dc/lemC.32",
     items=("LemC.32",),
     title="Slope one at rho = 1: correlations tend to one, but only algebraically",
@@ -568,7 +557,6 @@ LEM_C32 = Claim(
     r" \quad L' = \lceil 1 / a_0^2 \rceil \;\mathrm{for}\; \rho < 0",
     assumptions=("D = 1", "mean not zero"),
     source=Source(KEY, "Lemma C.32 (constants ours)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     # D = 1 exactly: ReLU, the exponential, and quadratics with a_0 = a_2.
     cases=grid(
         activation=("relu", "exp", {"a": [0.5, 0.7, 0.5]}, {"a": [1.0, 0.0, 1.0]}),

@@ -17,7 +17,7 @@ from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels, width
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, statistical
 from verify.compare import Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -226,7 +226,7 @@ def _exponential_length(*, depth: int, width: int, **_: Any) -> float:
     return math.exp(5.0 * depth / width)
 
 
-ONE_LAYER = Claim(
+ONE_LAYER = statistical(
     id="dc/lemC.4-variance",
     items=("LemC.4", "Eq1", "Eq7"),
     title=(
@@ -239,7 +239,6 @@ ONE_LAYER = Claim(
     r" \rho^2 (3\,\mathbb{E}\,\sigma'(u)^2\sigma'(v)^2 - \hat\sigma'(\rho)^2)",
     assumptions=("one hidden layer, one output", "standard Gaussian weights"),
     source=Source(_KEY, "Lemma C.4 and equation 7, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("relu", "erf", "tanh"),
         rho=0.5,
@@ -273,7 +272,7 @@ ONE_LAYER = Claim(
     " moments of one unit enter.",
 )
 
-DEEP = Claim(
+DEEP = statistical(
     id="dc/E13-fluctuations",
     items=("E13", "E3"),
     title="Finite-width fluctuations of the deep kernel accumulate layer by layer",
@@ -281,7 +280,6 @@ DEEP = Claim(
     r" V^{(l)}\, \partial F^T, \quad m\,\mathrm{Var}\,K^{(m)} = V^{(L)} + O(1/m)",
     assumptions=("three hidden layers", "extrapolated from widths m and 2 m"),
     source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         activation="tanh", rho=0.5, depth=3, width=32, draws=60_000, groups=100, seed=28
     ),
@@ -307,7 +305,7 @@ DEEP = Claim(
     uses=("dc/lemC.4-variance",),
 )
 
-TANGENT = Claim(
+TANGENT = statistical(
     id="dc/eq7-fluctuations",
     items=("Eq7", "E13"),
     title=(
@@ -320,7 +318,6 @@ TANGENT = Claim(
         "extrapolated from widths m and 2 m",
     ),
     source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         activation="tanh", rho=0.5, depth=3, width=32, draws=24_000, groups=80, seed=25
     ),
@@ -346,7 +343,7 @@ TANGENT = Claim(
     uses=("dc/E13-fluctuations",),
 )
 
-CHAIN = Claim(
+CHAIN = statistical(
     id="dc/E13-length",
     items=("E13", "Eq16"),
     title=(
@@ -357,7 +354,6 @@ CHAIN = Claim(
     source=Source(
         _KEY, "equation 1, at finite width; Hanin and Nica (2020)", Reading.OURS
     ),
-    evidence=Evidence.STATISTICAL,
     cases=grid(width=16, depth=4, draws=120_000, seed=23),
     predict=_predict_length,
     measure=_measure_length,
@@ -370,7 +366,7 @@ CHAIN = Claim(
     " of 5 L/m is the limit of wide networks only.",
 )
 
-BIAS = Claim(
+BIAS = statistical(
     id="dc/lemC.4-bias",
     items=("LemC.4", "E3"),
     title="Deep narrow networks: the mean top-layer kernel to order 1/width",
@@ -378,7 +374,6 @@ BIAS = Claim(
     r" \partial^2 F : V\right) + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers",),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=60_000, seed=27),
     larger_cases={
         "full": grid(
@@ -401,7 +396,7 @@ BIAS = Claim(
     uses=("dc/E13-fluctuations",),
 )
 
-TANGENT_BIAS = Claim(
+TANGENT_BIAS = statistical(
     id="dc/eq7-bias",
     items=("Eq7", "LemC.4"),
     title="Deep narrow networks: the mean tangent kernel to order 1/width",
@@ -409,7 +404,6 @@ TANGENT_BIAS = Claim(
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers, one output",),
     source=Source(_KEY, "equation 7, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=16_000, seed=24),
     larger_cases={
         "full": grid(

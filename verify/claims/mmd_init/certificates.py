@@ -6,7 +6,7 @@ from typing import Any
 import flint
 
 from theory import mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, certified, grid
 from verify.claims._certified import agree, common, points
 from verify.claims._predictors import scaled
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
@@ -205,11 +205,10 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
     fields.setdefault("cases", ({},))
     fields.setdefault("assumptions", (_BALLS,))
     reading = fields.pop("reading", None)
-    return Claim(
+    return certified(
         id=f"mmd/{part}",
         title=title,
         source=Source(KEY, fields.pop("where"), reading),
-        evidence=Evidence.CERTIFICATE,
         **fields,
     )
 

@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from empirical.mmd_init.losses import losses
 from empirical.mmd_init.networks import classifier, start
 from empirical.mmd_init.recipes import Recipe
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.mmd_init._runs import KEY
 from verify.compare import AgreesTo
 
@@ -59,7 +59,7 @@ def _one_network_more(*, hidden: list[int]) -> list[int]:
 
 _WIDTHS = ([7, 5, 6, 3], [4, 9, 8])
 
-MODELS = Claim(
+MODELS = numeric(
     id="mmd/cost",
     items=("Cost",),
     title="The cost of the uniformity loss is proportional to the perturbed models",
@@ -69,7 +69,6 @@ MODELS = Claim(
     ),
     assumptions=("two classes", "weights drawn one model at a time, as printed"),
     source=Source(KEY, "Appendix E"),
-    evidence=Evidence.NUMERIC,
     cases=grid(hidden=_WIDTHS),
     predict=partial(_of_models, models=_MODELS),
     measure=_measure_models,
@@ -102,7 +101,7 @@ def _of_outputs(*, hidden: list[int]) -> list[int]:
     return [2 * _BATCH * hidden[-1]] * (len(_CLASSES) - 1)
 
 
-CLASSES = Claim(
+CLASSES = numeric(
     id="mmd/cost-classes",
     items=("Cost",),
     title="The cost of the detachment loss grows linearly with the classes",
@@ -112,7 +111,6 @@ CLASSES = Claim(
     ),
     assumptions=("fully connected, without batch normalisation",),
     source=Source(KEY, "Appendix E"),
-    evidence=Evidence.NUMERIC,
     cases=grid(hidden=_WIDTHS),
     predict=_predict_classes,
     measure=_measure_classes,

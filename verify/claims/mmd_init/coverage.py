@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, certified, grid, numeric
 from verify.claims._certified import common
 from verify.claims._predictors import always
 from verify.claims.mmd_init._samples import Array, generator, vertex_distances
@@ -51,13 +51,12 @@ def _one_less(*, classes: int) -> float:
     return 1.0 / (classes - 1.0)
 
 
-LEM_4 = Claim(
+LEM_4 = certified(
     id="mmd/lem4",
     items=("Lem4",),
     title="The least squared norm on the simplex is 1/d, at its centre",
     statement=r"\min_{a\in\Delta^{d-1}}\|a\|^2=1/d",
     source=Source(KEY, "Lemma 4"),
-    evidence=Evidence.CERTIFICATE,
     cases=grid(classes=_CLASSES),
     predict=_predict_norm,
     measure=_measure_norm,
@@ -119,7 +118,7 @@ def _predict_outside(*, classes: int, form: Any) -> float:
     return (1.0 - 4e-15) / common(slopes, relative=1e-15)
 
 
-THM_2 = Claim(
+THM_2 = certified(
     id="mmd/thm2",
     items=("Thm2",),
     title="Predictions that are near a vertex on average are often of its class",
@@ -129,7 +128,6 @@ THM_2 = Claim(
         r"\sqrt2\text{ for }\sqrt d\text{ as well}"
     ),
     source=Source(KEY, "Theorem 2; the second form is ours", Reading.OURS),
-    evidence=Evidence.CERTIFICATE,
     cases=grid(classes=_CLASSES, form=("printed", "sharp")),
     predict=_predict_outside,
     measure=_measure_outside,
@@ -146,7 +144,7 @@ THM_2 = Claim(
 )
 
 
-REACH = Claim(
+REACH = certified(
     id="mmd/thm2-radius",
     items=("Thm2",),
     title=(
@@ -158,7 +156,6 @@ REACH = Claim(
         r"\|v^{(i)}-a\|<1/\sqrt2\;\Rightarrow\;a\in A_i"
     ),
     source=Source(KEY, "Proof of Theorem 2; the larger radius is ours", Reading.OURS),
-    evidence=Evidence.CERTIFICATE,
     cases=grid(classes=_CLASSES, form=("printed", "sharp")),
     predict=_predict_reach,
     measure=_measure_reach,
@@ -206,7 +203,7 @@ def _all_at_once(*, classes: int, seed: int) -> float:
     return mmd.degeneracy_loss(f.reshape(1, -1, classes))
 
 
-EQ_14 = Claim(
+EQ_14 = numeric(
     id="mmd/eq14",
     items=("Eq14",),
     title="The degeneracy loss, which penalises degenerate softmax outputs",
@@ -214,7 +211,6 @@ EQ_14 = Claim(
         r"L_{sd}=E_\epsilon\bigl[\max\{\max_iE_x\|v^{(i)}-f\|,\,d^{-1/2}\}-d^{-1/2}\bigr]"
     ),
     source=Source(KEY, "Equation 14"),
-    evidence=Evidence.NUMERIC,
     cases=grid(classes=_CLASSES, seed=(0, 1)),
     predict=_predict_loss,
     measure=_measure_loss,
@@ -232,7 +228,7 @@ def _without_the_root(*, seed: int) -> float:
     return float(np.mean(np.abs(_models(2, seed)[..., 0].mean(axis=1) - 0.5)))
 
 
-SEGMENT = Claim(
+SEGMENT = numeric(
     id="mmd/eq14-segment",
     items=("Eq14", "SdFloor"),
     title=(
@@ -240,7 +236,6 @@ SEGMENT = Claim(
     ),
     statement=r"L_{sd}=\sqrt2\,E_\epsilon\bigl|E_xp-\tfrac12\bigr|",
     source=Source(KEY, "Equation 14; the identity is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(seed=(0, 1, 2)),
     predict=_predict_segment,
     measure=functools.partial(_measure_loss, classes=2),
@@ -278,7 +273,7 @@ def _centroid_misplaced(*, classes: int) -> float:
     return 1.0 - classes**-0.5
 
 
-FLOOR = Claim(
+FLOOR = certified(
     id="mmd/sdfloor",
     items=("SdFloor", "Eq14"),
     title=(
@@ -287,7 +282,6 @@ FLOOR = Claim(
     ),
     statement=r"L_{sd}\ge\frac{\sqrt{d-1}-1}{\sqrt d}",
     source=Source(KEY, "Equation 14; the floor is ours", Reading.OURS),
-    evidence=Evidence.CERTIFICATE,
     cases=grid(classes=_CLASSES),
     predict=_predict_floor,
     measure=_measure_any,
@@ -322,7 +316,7 @@ def _classifier_first(*, classes: int) -> list[float]:
     return _predict_extremes(classes=classes)[::-1]
 
 
-EXTREMES = Claim(
+EXTREMES = numeric(
     id="mmd/sdfloor-values",
     items=("SdFloor",),
     title=(
@@ -334,7 +328,6 @@ EXTREMES = Claim(
         r"\text{certain and balanced: }\frac{\sqrt2(d-1)}d-\frac1{\sqrt d}"
     ),
     source=Source(KEY, "Equation 14; the values are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(classes=_CLASSES),
     predict=_predict_extremes,
     measure=_measure_extremes,
@@ -369,13 +362,12 @@ def _predict_least(*, classes: int, seed: int) -> float:
     return mmd.degeneracy_floor(classes)
 
 
-ERR_1 = Claim(
+ERR_1 = adversarial(
     id="mmd/err1",
     items=("Err1", "SdFloor"),
     title="With three or more classes, the degeneracy loss can be brought to zero",
     statement=r"\min L_{sd}=0,\text{ where all classes are predicted}",
     source=Source(KEY, "After Equation 14", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=grid(classes=(2, 3, 4), seed=0),
     predict=always(0.0),
     measure=_measure_least,

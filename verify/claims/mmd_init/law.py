@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers, uniformity
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, statistical
 from verify.claims._predictors import always
 from verify.claims.mmd_init._samples import Array, generator, network
 from verify.compare import Estimate, MeanEquals
@@ -205,7 +205,7 @@ def _noise_held_fixed(*, way: str, kind: str, batch: int) -> Array:
     return _apart(_slopes, "without slope", kind, batch).mean(axis=0)
 
 
-LAW = Claim(
+LAW = statistical(
     id="mmd/gram",
     items=("Gram",),
     title="Noise sampled on layer outputs has the same law as noise on the weights",
@@ -214,7 +214,6 @@ LAW = Claim(
         r"C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
     source=Source(KEY, "Section 3.3; the shortcut is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=_CASES,
     predict=always(0.0),
     measure=_measure_law,
@@ -232,7 +231,7 @@ LAW = Claim(
     ),
 )
 
-SLOPE = Claim(
+SLOPE = statistical(
     id="mmd/gram-slope",
     items=("Gram",),
     title=(
@@ -244,7 +243,6 @@ SLOPE = Claim(
         r"\;\Rightarrow\;\mathbb E\,\nabla_{\theta_0}L\text{ is the same}"
     ),
     source=Source(KEY, "Equation 10; the slope is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=_CASES,
     predict=always(0.0),
     measure=_measure_slope,
@@ -313,7 +311,7 @@ def _covariance(inputs: str, depth: int, *, biases: float) -> Array:
     return _pairs(c)
 
 
-COVARIANCE = Claim(
+COVARIANCE = statistical(
     id="mmd/gram-covariance",
     items=("Gram",),
     title=(
@@ -324,7 +322,6 @@ COVARIANCE = Claim(
         r"+\tfrac{s^2}{n_{out}}11^T"
     ),
     source=Source(KEY, "Section 3.3; the formula is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     # With the second layer, whose inputs are noisy already: C has a mean in closed form.
     cases=grid(
         sampler=("definition", "gram"),

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 
 from theory import gaussian, mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric, statistical
 from verify.claims.mmd_init._samples import Array, noise_energy
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
 from verify.reading import Reading
@@ -47,7 +47,7 @@ def _weights_alone(*, widths: list[int], scale: float) -> list[float]:
     ]
 
 
-SIGMA = Claim(
+SIGMA = numeric(
     id="mmd/sigma",
     items=("Sigma",),
     title="The variance of the noise on every parameter, and its squared norm",
@@ -56,7 +56,6 @@ SIGMA = Claim(
         r"\;\Rightarrow\;E\|\epsilon\|^2=s^2\textstyle\sum_k(n_k+1)"
     ),
     source=Source(KEY, "Section 3.3; the sums are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(widths=_WIDTHS, scale=(0.5**0.5, 2.0)),
     predict=_predict_noise,
     measure=_measure_noise,
@@ -89,13 +88,12 @@ def _on_the_sphere(*, radius: float, dimension: int) -> float:
     return radius**2
 
 
-BALL = Claim(
+BALL = numeric(
     id="mmd/claim1-ball",
     items=("Claim1",),
     title="The mean squared norm of a uniform point in a ball",
     statement=r"E\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},\quad\theta\sim U(B_r(\theta_0))",
     source=Source(KEY, "Claim 1; the moment is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(radius=(0.5, 24.0), dimension=(1, 2, 10, 616_618)),
     predict=_predict_ball,
     measure=_measure_ball,
@@ -133,7 +131,7 @@ def _flat(*, dimension: int) -> Array:
     return np.clip(0.5 + _LEVELS / np.sqrt(12.0), 0.0, 1.0)
 
 
-PROJECTION = Claim(
+PROJECTION = statistical(
     id="mmd/claim1-projection",
     items=("Claim1", "Eq9"),
     title="In high dimension, any coordinate of a uniform point in a ball is Gaussian",
@@ -142,7 +140,6 @@ PROJECTION = Claim(
         r"\theta\sim U(B_r(\theta_0))"
     ),
     source=Source(KEY, "After Equation 7, on relaxing the ball to a normal law"),
-    evidence=Evidence.STATISTICAL,
     cases=grid(dimension=(10_000, 616_618)),
     predict=_predict_projection,
     measure=_measure_projection,
@@ -169,13 +166,12 @@ def _swapped(*, parts: list[float], weights: list[float]) -> float:
     return _predict_total(parts=parts, weights=weights[::-1])
 
 
-EQ_23 = Claim(
+EQ_23 = numeric(
     id="mmd/eq23",
     items=("Eq23",),
     title="The total loss is a sum of three, with weights 0.4 and 1",
     statement=r"L=L_{uni}+\lambda L_{sd}+\xi L_{iod},\quad\lambda=0.4,\;\xi=1",
     source=Source(KEY, "Equation 23"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         parts=([-0.002, 0.1, 0.3], [0.8, 0.0, 0.2]), weights=([0.4, 1.0], [0.0, 2.0])
     ),
@@ -206,13 +202,12 @@ def _constant_ones_too(*, classes: int) -> list[int]:
     return [2**classes, 2 ** (classes - 1)]
 
 
-PRELIM = Claim(
+PRELIM = numeric(
     id="mmd/prelim",
     items=("Prelim",),
     title="Ten digits give 1,022 binary tasks, 511 up to swapping the labels",
     statement=r"2^{10}-2=1022",
     source=Source(KEY, "Section 4"),
-    evidence=Evidence.NUMERIC,
     cases=grid(classes=(2, 3, 10)),
     predict=_predict_tasks,
     measure=_measure_tasks,
