@@ -254,13 +254,7 @@ E4_CORRECTED = adversarial(
 # --- decay of correlations --------------------------------------------------------------
 
 
-def _predict_decay(
-    *,
-    activation: Subject,
-    delta: float,
-    sign: int,
-    depth: int,
-) -> float:
+def _predict_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> float:
     return float(dc.correlation_bound(depth, delta, rate(activation)))
 
 
@@ -270,9 +264,8 @@ def _measure_decay(*, activation: Subject, delta: float, sign: int, depth: int) 
         return abs(recursion.correlations(law(activation), start, depth)[-1])
 
 
-def _wrong_decay(*, activation: Subject, delta: float, sign: int, depth: int) -> float:
+def _wrong_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> float:
     """Decay from the first layer on, without the burn-in."""
-    del sign
     return 0.5 * (1.0 - rate(activation) / 2.0) ** depth if delta < 0.5 else 1.0
 
 

@@ -163,8 +163,7 @@ def _measure_log_mgf(*, activation: str, rho: float) -> list[float]:
     return out
 
 
-def _predict_log_mgf(*, activation: str, rho: float) -> list[float]:
-    del rho
+def _predict_log_mgf(*, activation: str, **_: Any) -> list[float]:
     # Hoeffding's lemma: (range)^2 t^2 / 8, of ranges 2 C^2 and C^2.
     top = subject(activation).variance ** -2
     return [w * top * t * t / 2.0 for w in (1.0, 0.25) for t in _TIMES]

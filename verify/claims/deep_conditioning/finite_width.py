@@ -282,7 +282,7 @@ def _predict_digit_bound(
 
 
 def _wrong_digit_bound(
-    *, activation: str, n: int, width: int, depths: list[int], **_: Any
+    *, activation: str, n: int, depths: list[int], **_: Any
 ) -> Array:
     """Condition numbers that tend to one, without the width's share."""
     return np.log(_bounds(activation, n, depths))

@@ -480,9 +480,8 @@ def _measure_threshold(*, squares: list[float], turn: float) -> list[Any]:
     return pairs.entries(one.dual(1), two.dual(1), both)
 
 
-def _as_long_as_one(*, squares: list[float], turn: float) -> list[Any]:
+def _as_long_as_one(*, turn: float, **_: Any) -> list[Any]:
     """Inputs of unit length."""
-    del squares
     return _predict_threshold(squares=[1.0, 1.0], turn=turn)
 
 

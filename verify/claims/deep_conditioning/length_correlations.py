@@ -125,7 +125,7 @@ _NO_BOUND = 1e6  # nothing is claimed for these layers
 
 
 def _predict_settled(
-    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, depth: int, **_: Any
 ) -> Array:
     late = _settling_depth(name, scale, gamma_x, gamma_y)
     allowed = np.full(depth + 1, _NO_BOUND)
@@ -134,7 +134,7 @@ def _predict_settled(
 
 
 def _wrong_settled(
-    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, depth: int, **_: Any
 ) -> Array:
     """Lengths settled after a third of the layers."""
     late = _settling_depth(name, scale, gamma_x, gamma_y) // 3

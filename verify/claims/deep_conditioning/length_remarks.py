@@ -39,9 +39,8 @@ def _wrong_lengths(*, least: float, **case: Any) -> Array:
 
 
 def _measure_lengths(
-    *, name: str, scale: float, least: float, gamma: float, depth: int
+    *, name: str, scale: float, gamma: float, depth: int, **_: Any
 ) -> Array:
-    del least
     out = []
     for _ in range(depth):
         gamma = length(name, scale, gamma)
@@ -86,8 +85,7 @@ def _at_zero(*, name: str) -> float:
     return float(FUNCTIONS[name](np.zeros(1))[0])
 
 
-def _predict_zero(*, name: str) -> float:
-    del name
+def _predict_zero(**_: Any) -> float:
     return 0.0
 
 
@@ -144,9 +142,8 @@ def _predict_chain(*, name: str, scale: float, gamma: float, rho: float) -> list
     return [(1.0 - mu) * r + mu * r**3, r * (1.0 - mu * (1.0 - r))]
 
 
-def _wrong_chain(*, name: str, scale: float, gamma: float, rho: float) -> list[float]:
+def _wrong_chain(*, name: str, scale: float, rho: float, **_: Any) -> list[float]:
     """The value of mu at unit length, at every length."""
-    del gamma
     return _predict_chain(name=name, scale=scale, gamma=1.0, rho=rho)
 
 
@@ -265,7 +262,7 @@ def _predict_range(
 
 
 def _wrong_range(
-    *, kink: str, least: float, gammas: list[float], rho: float, depth: int
+    *, kink: str, gammas: list[float], rho: float, depth: int, **_: Any
 ) -> Array:
     """The constants of [1/2, 3/2] beyond it, biases left out."""
     found = _constants(kink, 0.5, gammas, rho)
@@ -273,9 +270,8 @@ def _wrong_range(
 
 
 def _measure_range(
-    *, kink: str, least: float, gammas: list[float], rho: float, depth: int
+    *, kink: str, gammas: list[float], rho: float, depth: int, **_: Any
 ) -> Array:
-    del least
     (x, y), out = gammas, []
     for _ in range(depth):
         rho = float(_dual(kink, (x, y), rho))

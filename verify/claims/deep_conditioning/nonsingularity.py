@@ -344,11 +344,8 @@ def _wrong_tail(
     return _tail_bound(activation, n, dim, spread, seed, first=1)
 
 
-def _by_float64(
-    *, activation: str, n: int, dim: int, spread: float, seed: int
-) -> float:
+def _by_float64(*, n: int, dim: int, spread: float, seed: int, **_: Any) -> float:
     """The eigenvalue in float64, which rounding moves away from zero."""
-    del activation
     points = _random_points(n, dim, spread, seed)
     gram = points @ points.T
     return float(np.linalg.eigvalsh(gram + gram**2)[0])
@@ -386,7 +383,7 @@ def _tanh_coefficients(last: int) -> list[Any]:
     return [h * total / mpmath.sqrt(2 * mpmath.pi) for total in sums]
 
 
-def _predict_infinitely_many(*, activation: str, parity: str) -> int:
+def _predict_infinitely_many(*, parity: str, **_: Any) -> int:
     # "Infinitely many of each parity", read on the first orders as: all of them.
     return len(range(1 if parity == "odd" else 0, _ORDERS + 1, 2))
 

@@ -64,7 +64,7 @@ def _raw(name: str) -> act.Activation:
     return {"relu": act.relu, "tanh": act.tanh, "gelu": act.gelu}[name]
 
 
-def _predict_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+def _predict_batch(*, activation: str, seed: int, **_: Any) -> Array:
     # Whatever shift and scale: the network of the normalised activation.
     normalised = _raw(activation).normalized()
     return _network(normalised, seed, axis=0, normalise_output=True)
@@ -135,9 +135,7 @@ def _predict_sign_corrected(*, activation: str, scale: float, seed: int) -> Arra
     )
 
 
-def _predict_eps_printed(
-    *, activation: str, scale: float, eps: float, seed: int
-) -> Array:
+def _predict_eps_printed(*, activation: str, eps: float, seed: int, **_: Any) -> Array:
     """The same epsilon for the scaled activation."""
     return _network(_raw(activation), seed, axis=0, normalise_output=True, eps=eps)
 

@@ -120,9 +120,7 @@ def _predict_trajectory(
     return [float(r) for r in trajectory[2][1:]]
 
 
-def _wrong_trajectory(
-    *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> list[float]:
+def _wrong_trajectory(*, kink: str, rho: float, depth: int, **_: Any) -> list[float]:
     """Correlations of two inputs of length one."""
     out, r, a = [], rho, act.normrelu(float(kink))
     for _ in range(depth):
@@ -131,9 +129,7 @@ def _wrong_trajectory(
     return out
 
 
-def _predict_never_increases(
-    *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> list[float]:
+def _predict_never_increases(*, rho: float, depth: int, **_: Any) -> list[float]:
     """Correlations that never grow."""
     return [abs(rho)] * depth
 

@@ -205,7 +205,7 @@ def _entries(gram: Array, function: Callable[[float], Any]) -> Array:
 
 
 def _measure_kernel_error(
-    *, n: int, depth: int, width: int, draws: int, seed: int, epsilon: float
+    *, n: int, depth: int, width: int, draws: int, seed: int, **_: Any
 ) -> Estimate:
     """Largest error of a kernel entry, against the limit by its own recursion."""
     x = finite_width.digits(n)

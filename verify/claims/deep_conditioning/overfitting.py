@@ -116,8 +116,7 @@ def circle_case(s: int, atoms: int, first: float) -> Case:
     return {"s": s, "atoms": atoms, "first": first, "depth": depth}
 
 
-def _measure_norm(*, s: int, atoms: int, first: float, depth: int) -> float:
-    del s
+def _measure_norm(*, atoms: int, first: float, depth: int, **_: Any) -> float:
     return pop.circle_norm(atoms, depth, first)
 
 

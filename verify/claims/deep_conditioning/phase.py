@@ -192,14 +192,14 @@ def _measure_rate(*, depth: int, near: list[float], **case: Any) -> Estimate:
 
 
 def _predict_state(
-    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+    *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
 ) -> Array:
     p = phase.classify(act.CATALOGUE[name], weight_var, bias_var, start=start)
     return np.array([p.variance, p.chi_q, p.chi_1, p.distance, p.chi_c])
 
 
 def _wrong_state(
-    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+    *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
 ) -> Array:
     """The variance after ten layers in the place of the fixed one."""
     a, q = act.CATALOGUE[name], start
@@ -213,7 +213,7 @@ def _wrong_state(
 
 
 def _predict_functions(
-    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+    *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
 ) -> Array:
     a = act.CATALOGUE[name]
     where = (a, weight_var, bias_var)

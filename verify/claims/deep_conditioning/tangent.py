@@ -332,8 +332,7 @@ ANTIPODAL = numeric(
 # --- Lemma C.14 -------------------------------------------------------------------------
 
 
-def _predict_derivative(*, activation: Subject, delta: float, sign: int) -> float:
-    del activation, sign
+def _predict_derivative(*, delta: float, **_: Any) -> float:
     return float(dc.derivative_bound(delta, 1.0, form="printed"))
 
 
@@ -343,9 +342,8 @@ def _measure_derivative(*, activation: Subject, delta: float, sign: int) -> Any:
         return abs(law(activation).normalised_slope(rho))
 
 
-def _wrong_derivative(*, activation: Subject, delta: float, sign: int) -> float:
+def _wrong_derivative(*, delta: float, **_: Any) -> float:
     """1/(e delta), the bound for Hermite polynomials of high degree."""
-    del activation, sign
     return 1.0 / (math.e * delta)
 
 
@@ -380,8 +378,7 @@ LEM_C14 = adversarial(
 )
 
 
-def _predict_share(*, activation: Subject, delta: float, sign: int) -> float:
-    del sign
+def _predict_share(*, activation: Subject, delta: float, **_: Any) -> float:
     return float(dc.derivative_bound(delta, subject(activation).mu))
 
 
@@ -392,9 +389,8 @@ def _measure_share(*, activation: Subject, delta: float, sign: int) -> Any:
         return abs(found.normalised_slope(rho)) / found.normalised_slope(1)
 
 
-def _wrong_share(*, activation: Subject, delta: float, sign: int) -> float:
+def _wrong_share(*, activation: Subject, delta: float, **_: Any) -> float:
     """2 mu (1 - |rho|), not divided by 1 + mu."""
-    del sign
     return max(1.0 - 2.0 * subject(activation).mu * delta, 0.0)
 
 
@@ -441,15 +437,13 @@ def _partial_ratio(*, activation: str) -> Any:
         return sums[1] / sums[0]
 
 
-def _converged(*, activation: str) -> float:
+def _converged(**_: Any) -> float:
     """A sum over coefficients that has converged."""
-    del activation
     return 1.0
 
 
-def _diverging(*, activation: str) -> float:
+def _diverging(**_: Any) -> float:
     """A sum that grows like the root of the order."""
-    del activation
     return (_PARTIAL[1] / _PARTIAL[0]) ** 0.5
 
 

@@ -142,9 +142,7 @@ def _variances(rho: float, s: act.Activation, depth: int, size: int) -> Array:
     return np.concatenate([nngp, width.ntk_variance(pair, s, depth, size)])
 
 
-def _gaussian_variance(
-    *, activation: str, rho: float, depth: int, width: int, **_: Any
-) -> Array:
+def _gaussian_variance(*, activation: str, rho: float, **_: Any) -> Array:
     """Wick's rule as if s(u) were Gaussian, without the fourth cumulant."""
     s = _theory(activation)
     out = np.array(_predict_variance(activation=activation, rho=rho, depth=1, width=1))
@@ -161,9 +159,7 @@ def _predict_tangent_variance(**case: Any) -> Array:
     return _predict_variance(**case)[2:]
 
 
-def _last_layer(
-    *, activation: str, rho: float, depth: int, width: int, **_: Any
-) -> Array:
+def _last_layer(*, activation: str, rho: float, depth: int, **_: Any) -> Array:
     # The last layer's own fluctuation alone: that of a single layer whose inputs have
     # the correlation of the layer before.
     s = _theory(activation)
