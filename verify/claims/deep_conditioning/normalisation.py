@@ -8,6 +8,7 @@ layers on the same weights and inputs.
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
