@@ -1,9 +1,5 @@
 """NormReLU by its definition and in closed form: what its claims have in common."""
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import math
 from functools import lru_cache
 from itertools import pairwise

@@ -23,12 +23,11 @@ from typing import Any, Protocol
 import flint
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from verify import integrals
+from verify.compare import Array
 from verify.integrals import BITS
 
-Array = npt.NDArray[np.float64]
 Moments = tuple[Any, Any]
 """E s(u) s(v) and E s'(u) s'(v)."""
 

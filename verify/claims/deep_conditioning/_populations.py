@@ -3,8 +3,6 @@
 Everything here is the measured side: it imports nothing of the library on trial.
 """
 
-# pyright: reportMissingTypeStubs=false
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-Array = npt.NDArray[np.float64]
+from verify.compare import Array
+
 # mpmath carries no types.
 _mp: Any = mpmath
 

@@ -10,13 +10,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
 from theory import activations as act
 from verify import integrals
+from verify.compare import Array
 
-Array = npt.NDArray[np.float64]
 Subject = str | Mapping[str, Any]
 KEY = "agarwal2021deep"
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from theory import conditioning as dc
@@ -16,11 +15,9 @@ from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, Subject, law, subject
 from verify.claims.deep_conditioning.conditioning import extremal
-from verify.compare import AtLeast, AtMost, Estimate, MeanAtMost, MeanEquals
+from verify.compare import Array, AtLeast, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.integrals import BITS
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 # --- noise gives assumption B -------------------------------------------------------------
 

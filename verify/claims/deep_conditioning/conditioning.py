@@ -6,7 +6,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
@@ -25,11 +24,9 @@ from verify.claims.deep_conditioning._subjects import (
     separations,
     subject,
 )
-from verify.compare import AgreesTo, AtMost, Identical
+from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS, of_coefficients
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 
 def extremal(mu: float) -> dict[str, Any]:

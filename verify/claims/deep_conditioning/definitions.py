@@ -11,7 +11,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
 from theory import kernels
@@ -39,9 +38,7 @@ from verify.claims.deep_conditioning._subjects import (
     piecewise_linear,
     subject,
 )
-from verify.compare import AgreesTo, AtLeast, AtMost
-
-Array = npt.NDArray[np.float64]
+from verify.compare import AgreesTo, Array, AtLeast, AtMost
 
 Points = tuple[float, ...]
 

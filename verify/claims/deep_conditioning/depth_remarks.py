@@ -7,7 +7,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import conditioning as dc
 from theory import optimization as rates
@@ -20,11 +19,9 @@ from verify.claims.deep_conditioning.conditioning import (
     quadratic_law,
 )
 from verify.claims.deep_conditioning.nonsingularity import smallest_arc_eigenvalue
-from verify.compare import AtLeast, AtMost
+from verify.compare import Array, AtLeast, AtMost
 from verify.integrals import BITS
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 # --- Remark E.4: rates at any depth -------------------------------------------------------
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from theory import activations as act
@@ -15,8 +14,6 @@ from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY
 from verify.compare import AgreesTo, Identical
-
-Array = npt.NDArray[np.float64]
 
 _POINTS = 9
 _DEPTHS = (1, 3, 8)

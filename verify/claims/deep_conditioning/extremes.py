@@ -10,15 +10,12 @@ from typing import Any
 
 import flint
 import numpy as np
-import numpy.typing as npt
 
 from theory import activations as act
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.compare import AgreesTo
-
-Array = npt.NDArray[np.float64]
+from verify.compare import AgreesTo, Array
 
 # --- square integrable functions --------------------------------------------------------
 

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical.conditioning import condition_by_depth, gram_chain, named, normalised
@@ -23,10 +22,9 @@ from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Source, grid, statistical, trend
 from verify.claims._predictors import always
-from verify.compare import Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
+from verify.compare import Array, Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- the measured side ---------------------------------------------------------------

@@ -12,7 +12,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import activations as act
 from theory import conditioning, hermite, kernels, lengths, optimization
@@ -21,10 +20,9 @@ from verify.claim import Case, Claim, Source, grid, numeric
 from verify.claims._predictors import changed, plus, scaled, times
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _MODULES = {
     "conditioning": conditioning,
     "lengths": lengths,

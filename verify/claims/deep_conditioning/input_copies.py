@@ -9,16 +9,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import kernels
 from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
-
-Array = npt.NDArray[np.float64]
 
 
 def _law(name: str) -> pairs.Law:

@@ -11,15 +11,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from theory import kernels
 from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.compare import AgreesTo
-
-Array = npt.NDArray[np.float64]
+from verify.compare import AgreesTo, Array
 
 CROWD = 400
 """Other rows: pairs enough at any angle for tables of all layers."""

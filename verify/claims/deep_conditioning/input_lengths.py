@@ -11,17 +11,14 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import activations as act
 from theory import kernels
 from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.integrals import BITS, Pieces
-
-Array = npt.NDArray[np.float64]
 
 SQUARES = (1e-4, 100.0, 784.0, 3072.0, 1e4)
 

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.conditioning import DigitProblem, accuracy, digit_problem, minimum_norm
 from theory import activations as act
@@ -27,10 +26,9 @@ from verify.claim import (
 from verify.claims._predictors import always
 from verify.claims.deep_conditioning import _populations as pop
 from verify.claims.deep_conditioning.overfitting import circle_case
-from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
+from verify.compare import AgreesTo, Array, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- Theorem 6.1 ---------------------------------------------------------------------

@@ -39,7 +39,7 @@ def _wrong_lengths(*, least: float, **case: Any) -> Array:
 
 
 def _measure_lengths(
-    *, name: str, scale: float, gamma: float, depth: int, **_: Any
+    *, name: str, scale: float, gamma: float, depth: int, **_case: Any
 ) -> Array:
     out = []
     for _ in range(depth):
@@ -270,7 +270,7 @@ def _wrong_range(
 
 
 def _measure_range(
-    *, kink: str, gammas: list[float], rho: float, depth: int, **_: Any
+    *, kink: str, gammas: list[float], rho: float, depth: int, **_case: Any
 ) -> Array:
     (x, y), out = gammas, []
     for _ in range(depth):

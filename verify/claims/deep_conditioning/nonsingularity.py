@@ -13,7 +13,6 @@ from typing import Any
 import flint
 import mpmath
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
 from theory import activations as act
@@ -30,6 +29,7 @@ from verify.claims._predictors import always
 from verify.claims._searches import SEEDS, searched
 from verify.compare import (
     AgreesTo,
+    Array,
     AtLeast,
     Estimate,
     Identical,
@@ -38,7 +38,6 @@ from verify.compare import (
 )
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 # Interval elimination loses a few bits a row: 100 rows need most of these.
 _BITS = 1600

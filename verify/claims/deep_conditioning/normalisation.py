@@ -11,16 +11,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch.nn import functional
 
 from theory import activations as act
 from verify.claim import Source, grid, numeric
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 _WIDTH, _BATCH, _LAYERS = 50, 16, 3
 

@@ -4,10 +4,6 @@ Measurements: the defining Gaussian integrals, enclosed by Arb; a cover of all k
 boxes (`verify.enclose`) for the growth of the scale.
 """
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import math
 from typing import Any
 

@@ -3,10 +3,6 @@
 Measurements: the layers themselves, by the defining Gaussian integrals.
 """
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from functools import lru_cache
 from typing import Any
 
@@ -120,7 +116,9 @@ def _predict_trajectory(
     return [float(r) for r in trajectory[2][1:]]
 
 
-def _wrong_trajectory(*, kink: str, rho: float, depth: int, **_: Any) -> list[float]:
+def _wrong_trajectory(
+    *, kink: str, rho: float, depth: int, **_case: Any
+) -> list[float]:
     """Correlations of two inputs of length one."""
     out, r, a = [], rho, act.normrelu(float(kink))
     for _ in range(depth):

@@ -4,10 +4,6 @@ Measurements: covers of ``(gamma, c)`` by boxes (`verify.enclose`), for statemen
 whole intervals.
 """
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from collections.abc import Callable
 from typing import Any
 

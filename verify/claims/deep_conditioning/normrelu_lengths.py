@@ -4,10 +4,6 @@ Measurements: the defining Gaussian integrals, enclosed by Arb, for values; a co
 an unbounded range by boxes (`verify.enclose`) for the divergence.
 """
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from dataclasses import replace
 from typing import Any
 

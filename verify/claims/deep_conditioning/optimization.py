@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical.conditioning import gram_chain, named, standardised
@@ -39,11 +38,10 @@ from verify.claim import (
 from verify.claims._predictors import always, changed, scaled, times
 from verify.claims.deep_conditioning import _recursions as rec
 from verify.claims.deep_conditioning import finite_width
-from verify.compare import AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
+from verify.compare import Array, AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
 from verify.integrals import law
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- the measured side: least squares on frozen features ------------------------------
@@ -205,7 +203,7 @@ def _entries(gram: Array, function: Callable[[float], Any]) -> Array:
 
 
 def _measure_kernel_error(
-    *, n: int, depth: int, width: int, draws: int, seed: int, **_: Any
+    *, n: int, depth: int, width: int, draws: int, seed: int, **_case: Any
 ) -> Estimate:
     """Largest error of a kernel entry, against the limit by its own recursion."""
     x = finite_width.digits(n)

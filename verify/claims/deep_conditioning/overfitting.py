@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from theory import activations as act
@@ -24,10 +23,9 @@ from verify.claim import (
 )
 from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning import _populations as pop
-from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
+from verify.compare import AgreesTo, Array, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- delta(s, eta) -------------------------------------------------------------------

@@ -6,7 +6,6 @@ Time is no claim, since it depends on the machine: ``benchmarks/bench_normrelu.p
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -14,10 +13,8 @@ from empirical.activations import NormReLU
 from empirical.normrelu.networks import KINK
 from empirical.randomness import torch_generator
 from verify.claim import Source, grid, numeric
-from verify.compare import AtMost
+from verify.compare import Array, AtMost
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 
 def network(kind: str, *, width: int, depth: int) -> nn.Sequential:

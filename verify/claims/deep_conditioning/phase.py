@@ -12,7 +12,6 @@ from typing import Any
 import flint
 import mpmath as mp
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from theory import activations as act
@@ -20,9 +19,7 @@ from theory import phase
 from verify import integrals
 from verify.claim import Source, numeric, statistical
 from verify.claims._predictors import changed
-from verify.compare import AgreesTo, Estimate, MeanEquals
-
-Array = npt.NDArray[np.float64]
+from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 
 _POOLE, _SCHOENHOLZ = "poole2016exponential", "schoenholz2017deep"
 
@@ -199,7 +196,7 @@ def _predict_state(
 
 
 def _wrong_state(
-    *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
+    *, name: str, weight_var: float, bias_var: float, start: float, **_case: Any
 ) -> Array:
     """The variance after ten layers in the place of the fixed one."""
     a, q = act.CATALOGUE[name], start

@@ -10,16 +10,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from theory import activations as act
 from theory import phase, plots
 from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.compare import AgreesTo
-
-Array = npt.NDArray[np.float64]
+from verify.compare import AgreesTo, Array
 
 _SOURCE = Source("schoenholz2017deep", "Sections 2 and 3")
 _ASSUMPTIONS = ("infinite width", "independent Gaussian weights and biases")

@@ -7,16 +7,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import activations as act
 from theory import spectrum
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed, plus
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 _ORDERS = {
     "power": (3,),

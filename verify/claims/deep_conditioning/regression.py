@@ -10,17 +10,14 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import kernels
 from theory import regression as wide
 from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning._subjects import subject
 from verify.claims.deep_conditioning.tangent import _ARC
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
-
-Array = npt.NDArray[np.float64]
 
 _TRAIN = 3
 _TARGETS = (1.0, -2.0, 0.5)

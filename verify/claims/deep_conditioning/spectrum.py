@@ -13,7 +13,6 @@ from typing import Any
 import flint
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical.conditioning import named
@@ -24,10 +23,9 @@ from theory import activations as act
 from theory import kernels, spectrum
 from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import always, changed, plus
-from verify.compare import AgreesTo, Estimate, MeanEquals
+from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 _DIGITS = 100
 

@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy import stats
 
@@ -32,6 +31,7 @@ from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Source, grid, numeric, statistical
 from verify.compare import (
+    Array,
     AtMost,
     Estimate,
     MeanAtMost,
@@ -40,7 +40,6 @@ from verify.compare import (
 )
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- the measured side: nothing below, down to `_theory`, knows of `theory` -----------

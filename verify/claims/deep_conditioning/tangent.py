@@ -5,7 +5,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
@@ -26,11 +25,9 @@ from verify.claims.deep_conditioning._subjects import (
     subject,
 )
 from verify.claims.deep_conditioning.conditioning import extremal
-from verify.compare import AgreesTo, AtLeast, AtMost, Outcome
+from verify.compare import AgreesTo, Array, AtLeast, AtMost, Outcome
 from verify.integrals import BITS
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 # --- the kernel -------------------------------------------------------------------------
 

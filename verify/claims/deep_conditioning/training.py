@@ -9,18 +9,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.normrelu.experiments import Configuration
 from empirical.normrelu.study import STUDY
 from empirical.testbed.records import RunRecord
 from verify.claim import Claim, Source, grid, trend
 from verify.claims._predictors import always, stated, unmet
-from verify.compare import AtLeast, Contrast, EffectWithin
+from verify.compare import Array, AtLeast, Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
-Array = npt.NDArray[np.float64]
 NETWORKS = Trainer(STUDY)
 CLOSED = ("dc/sec7-steps", "dc/sec7-course")
 """What every claim on trained networks rests on: their steps and measures."""

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -20,10 +19,9 @@ from theory import kernels, width
 from theory.activations import Activation
 from verify.claim import Source, grid, statistical
 from verify.claims.deep_conditioning.training import configuration
-from verify.compare import Estimate, MeanEquals
+from verify.compare import Array, Estimate, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 ACTIVATIONS: dict[str, Activation] = {
     "normrelu": act.normrelu(),
     "selu": act.selu,

@@ -8,7 +8,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical.conditioning import named, pair_chains
@@ -18,10 +17,9 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels, width
 from verify.claim import Source, grid, statistical
-from verify.compare import Estimate, MeanEquals
+from verify.compare import Array, Estimate, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- the measured side ---------------------------------------------------------------
