@@ -477,15 +477,13 @@ DIGIT_BOUNDS = statistical(
         "correlation matrices of the last layer",
     ),
     source=Source(_KEY, "Corollaries 3.3 and 3.7, at finite width", Reading.OURS),
-    cases=(
-        {
-            "activation": "tanh3",
-            "n": 20,
-            "width": 4096,
-            "depths": [1, 2, 4, 8, 16, 32, 64, 128],
-            "draws": 16,
-            "seed": 13,
-        },
+    cases=grid(
+        activation="tanh3",
+        n=20,
+        width=4096,
+        depths=([1, 2, 4, 8, 16, 32, 64, 128],),
+        draws=16,
+        seed=13,
     ),
     larger_cases={
         "gpu": tuple(
@@ -572,26 +570,22 @@ PLATEAU_SLOPE = trend(
     statement=r"\frac{\kappa - 1}{\kappa + 1} \propto m^{-1/2}",
     assumptions=("depth at which the infinite-width condition number is 1.0001",),
     source=Source(_KEY, "Corollary 3.3, at finite width", Reading.OURS),
-    cases=(
-        {
-            "activation": "tanh3",
-            "n": 12,
-            "widths": [512, 1024, 2048, 4096],
-            "depth": 80,
-            "draws": 20,
-            "seed": 31,
-        },
+    cases=grid(
+        activation="tanh3",
+        n=12,
+        widths=([512, 1024, 2048, 4096],),
+        depth=80,
+        draws=20,
+        seed=31,
     ),
     larger_cases={
-        "full": (
-            {
-                "activation": "tanh3",
-                "n": 20,
-                "widths": [512, 1024, 2048, 4096, 8192, 16_384],
-                "depth": 120,
-                "draws": 32,
-                "seed": 31,
-            },
+        "full": grid(
+            activation="tanh3",
+            n=20,
+            widths=([512, 1024, 2048, 4096, 8192, 16_384],),
+            depth=120,
+            draws=32,
+            seed=31,
         )
     },
     predict=always(-0.5),
