@@ -359,6 +359,18 @@ def recursion(law: Law, first: State, depth: int, bits: int = BITS) -> list[Stat
         return out
 
 
+def matrices(law: Law, x: Array, depth: int) -> tuple[Any, Any]:
+    """Both kernels of all rows after `depth` layers, pair by pair."""
+    count, inputs = len(x), x.tolist()
+    k, t = mpmath.matrix(count), mpmath.matrix(count)
+    for i in range(count):
+        for j in range(i, count):
+            end = recursion(law, start(inputs[i], inputs[j]), depth)[-1]
+            k[i, j] = k[j, i] = end.k[2]
+            t[i, j] = t[j, i] = end.t[2]
+    return k, t
+
+
 def rows(x: float, y: float, turn: float) -> list[list[float]]:
     """Return two inputs of lengths x and y at an angle; bits of one length if equal."""
     if x == y:

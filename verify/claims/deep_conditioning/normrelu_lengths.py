@@ -14,9 +14,10 @@ from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
 from verify.claim import Source, certified, grid, numeric
-from verify.claims._predictors import always
+from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
+    closed_constants,
     inverse_scale_squared,
     measure_length,
     moments_at,
@@ -66,9 +67,7 @@ def _measure_trajectory_length(*, kink: str, gamma: float, depth: int) -> Any:
     # The closed form of I.len at 50 digits, which dc/I.len ties to the integrals.
     with mpmath.workdps(50):
         c, g = mpmath.mpf(kink), mpmath.mpf(gamma)
-        upper = mpmath.ncdf(-c)
-        b = c * upper - mpmath.npdf(c)
-        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+        _, b, variance = closed_constants(c)
         for _ in range(depth):
             g = _closed_length(c, b, g) / variance
         return g
@@ -90,9 +89,7 @@ def _predict_trajectory_length(*, kink: str, gamma: float, depth: int) -> float:
 def _unstable(*, kink: str) -> Any:
     with mpmath.workdps(50):
         c = mpmath.mpf(kink)
-        upper = mpmath.ncdf(-c)
-        b = c * upper - mpmath.npdf(c)
-        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+        _, b, variance = closed_constants(c)
 
         def excess(log: Any) -> Any:
             g = mpmath.exp(log)
@@ -113,33 +110,21 @@ def _measure_alpha_of(*, activation: str) -> Any:
         return 2 * (1 - half.dual(1) / whole.dual(1))
 
 
-def _predict_contracts(**_: Any) -> float:
-    # alpha < 1, read as below it by a thousandth at least.
-    return 0.999
-
-
 def _predict_alpha_of(*, activation: str) -> float:
     """The rate of contraction from one half."""
     a = subject(activation)
     return 2.0 * (1.0 - a.length_map(0.5) / a.second_moment)
 
 
-def _predict_unstable(*, kink: str) -> float:
-    return lengths.unstable_length(float(kink))
-
-
-def _wrong_unstable(*, kink: str) -> float:
-    """The length in the place of its square."""
-    return lengths.unstable_length(float(kink)) ** 0.5
+def _predict_unstable(*, kink: str, power: float = 1.0) -> float:
+    return lengths.unstable_length(float(kink)) ** power
 
 
 def _measure_excess(*, kink: str) -> Any:
     """Root x > 0 of length(1 + x) = 1 + x, from the closed form at 60 digits."""
     with mpmath.workdps(60):
         c = mpmath.mpf(float(kink))
-        upper = mpmath.ncdf(-c)
-        b = c * upper - mpmath.npdf(c)
-        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+        _, b, variance = closed_constants(c)
 
         def growth(log: Any) -> Any:
             x = mpmath.exp(log)
@@ -250,7 +235,8 @@ CLAIMS = (
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Remark D.2 and appendix D.4", Reading.READING),
         cases=grid(activation=("relu", "leaky_relu(0.1)")),
-        predict=_predict_contracts,
+        # alpha < 1, read as below it by a thousandth at least.
+        predict=always(0.999),
         measure=_measure_alpha_of,
         compare=AtMost(rounding=1e-13),
         must_hold=_predict_alpha_of,
@@ -315,7 +301,9 @@ CLAIMS = (
         measure=_unstable,
         # A root of a function known to 1e-15 whose slope in log gamma is at least 1e-3.
         compare=AgreesTo(relative=2e-12),
-        must_refute=_wrong_unstable,
+        must_refute=changed(
+            _predict_unstable, "The length in the place of its square.", power=0.5
+        ),
         uses=("dc/I.len",),
     ),
     numeric(

@@ -14,8 +14,10 @@ import numpy as np
 from theory import kernels
 from theory import regression as wide
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
+from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import subject
-from verify.claims.deep_conditioning.tangent import _ARC
+from verify.claims.deep_conditioning.tangent import four_inputs
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
 
@@ -23,23 +25,12 @@ _TRAIN = 3
 _TARGETS = (1.0, -2.0, 0.5)
 
 
-def _inputs(seed: int) -> Array:
-    return np.random.default_rng(seed).standard_normal((4, 3))
-
-
 # --- the measured side ------------------------------------------------------------------
 
 
-def _kernels(activation: str, depth: int, seed: int) -> tuple[Any, Any]:
+def _closed(activation: str, depth: int, seed: int) -> tuple[Any, Any]:
     """Both kernels of four inputs, layer by layer from closed forms."""
-    exact = [[mpmath.mpf(float(v)) for v in row] for row in _inputs(seed)]
-    k = [[mpmath.fdot(a, b) for b in exact] for a in exact]
-    t = [list(row) for row in k]
-    for _ in range(depth):
-        new, slope = _ARC[activation](k)
-        t = [[new[i][j] + t[i][j] * slope[i][j] for j in range(4)] for i in range(4)]
-        k = new
-    return mpmath.matrix(k), mpmath.matrix(t)
+    return pairs.matrices(pairs.LAWS[activation], four_inputs(seed), depth)
 
 
 def _spread(k: Any, a: Any, noise: Any) -> Any:
@@ -53,7 +44,7 @@ def _measure_flow(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> list[Any]:
     with mpmath.workprec(BITS):
-        n, (k, t) = _TRAIN, _kernels(activation, depth, seed)
+        n, (k, t) = _TRAIN, _closed(activation, depth, seed)
         # exp [[-S, 1], [0, 0]] t has the integral of e^{-S u} over [0, t] at its corner.
         block = mpmath.zeros(2 * n)
         block[:n, :n] = -time * (t[:n, :n] + ridge * mpmath.eye(n))
@@ -68,7 +59,7 @@ def _measure_posterior(
 ) -> list[Any]:
     """Mean and variance of the last output given the others, by Schur's complement."""
     with mpmath.workprec(BITS):
-        n, (k, _) = _TRAIN, _kernels(activation, depth, seed)
+        n, (k, _) = _TRAIN, _closed(activation, depth, seed)
         noisy = k[:n, :n] + mpmath.mpf(noise_var) * mpmath.eye(n)
         solved = mpmath.lu_solve(noisy, mpmath.matrix(_TARGETS))
         across = mpmath.lu_solve(noisy, k[:n, n])
@@ -80,28 +71,21 @@ def _measure_posterior(
 
 
 def _found(activation: str, depth: int, seed: int, **given: Any) -> Array:
-    x, n = _inputs(seed), _TRAIN
+    x, n = four_inputs(seed), _TRAIN
     found = wide.predict(x[:n], _TARGETS, x[n:], subject(activation), depth, **given)
     return np.array([found.mean[0], found.variance[0]])
 
 
 def _predict_flow(
-    *, activation: str, depth: int, time: float, ridge: float, seed: int
+    *, activation: str, depth: int, time: float, ridge: float, seed: int, **other: Any
 ) -> Array:
-    return _found(activation, depth, seed, times=time, ridge=ridge)
-
-
-def _wrong_flow(
-    *, activation: str, depth: int, time: float, ridge: float, seed: int
-) -> Array:
-    """The top layer's kernel, as if the readout alone learnt."""
-    return _found(activation, depth, seed, times=time, ridge=ridge, kernel="nngp")
+    return _found(activation, depth, seed, times=time, ridge=ridge, **other)
 
 
 def _predict_kernels(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> Array:
-    k, t = kernels.nngp_ntk(_inputs(seed), subject(activation), depth)
+    k, t = kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
     found = wide.predict_from_kernels(_TARGETS, t, k, times=time, ridge=ridge)
     return np.array([found.mean[0], found.variance[0]])
 
@@ -110,7 +94,7 @@ def _wrong_kernels(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> Array:
     """The linear response's spread, without the covariance of A f_x and f_*."""
-    k, t = kernels.nngp_ntk(_inputs(seed), subject(activation), depth)
+    k, t = kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
     n = _TRAIN
     found = wide.predict_from_kernels(np.eye(n), t, k, times=time, ridge=ridge)
     a = found.mean[0]
@@ -145,7 +129,11 @@ FLOW = numeric(
     predict=_predict_flow,
     measure=_measure_flow,
     compare=_CLOSE,
-    must_refute=_wrong_flow,
+    must_refute=changed(
+        _predict_flow,
+        "The top layer's kernel, as if the readout alone learnt.",
+        kernel="nngp",
+    ),
     uses=("dc/eq7-matrix",),
 )
 

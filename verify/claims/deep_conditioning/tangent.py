@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Source, adversarial, grid, numeric
-from verify.claims._predictors import changed, plus
+from verify.claims._predictors import always, changed, plus
 from verify.claims._searches import SIGNS, searched
+from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     DIFFERENTIABLE,
@@ -155,17 +156,12 @@ DIAGONAL = numeric(
 )
 
 
-def _predict_least_slope(*, activation: Subject) -> float:
-    return 1.0 + subject(activation).mu
+def _predict_least_slope(*, activation: Subject, rise: float = 1.0) -> float:
+    return 1.0 + rise * subject(activation).mu
 
 
 def _measure_slope(*, activation: Subject) -> Any:
     return law(activation).normalised_slope(1)
-
-
-def _wrong_least_slope(*, activation: Subject) -> float:
-    """1 + 2 mu, the linear part's energy 1 - mu taken for one."""
-    return 1.0 + 2.0 * subject(activation).mu
 
 
 SLOPE = adversarial(
@@ -180,84 +176,37 @@ SLOPE = adversarial(
     measure=_measure_slope,
     # mu to 1e-13, rounded with one.
     compare=AtLeast(rounding=5e-13),
-    must_refute=_wrong_least_slope,
+    must_refute=changed(
+        _predict_least_slope,
+        "1 + 2 mu, the linear part's energy 1 - mu taken for one.",
+        rise=2.0,
+    ),
     uses=("dc/def3.1", "dc/defC.1-derivative"),
     examples=searched(activation=nonlinear(names=DIFFERENTIABLE)),
     max_examples=60,
 )
 
 
-def _inputs(seed: int) -> Array:
+def four_inputs(seed: int) -> Array:
+    """Return four inputs of different lengths."""
     return np.random.default_rng(seed).standard_normal((4, 3))
 
 
-def _predict_matrix(*, activation: str, depth: int, seed: int) -> Array:
-    k, t = kernels.nngp_ntk(_inputs(seed), subject(activation), depth)
+def _predict_matrix(
+    *, activation: str, depth: int, seed: int, unit: bool = False
+) -> Array:
+    x = four_inputs(seed)
+    if unit:
+        x = x / np.linalg.norm(x, axis=1, keepdims=True)
+    k, t = kernels.nngp_ntk(x, subject(activation), depth)
     upper = np.triu_indices(4)
     return np.concatenate([k[upper], t[upper]])
 
 
 def _measure_matrix(*, activation: str, depth: int, seed: int) -> list[Any]:
     """The recursion on covariances of inputs of any lengths, closed forms."""
-    x = _inputs(seed)
-    with mpmath.workprec(BITS):
-        exact = [[mpmath.mpf(float(v)) for v in row] for row in x]
-        k = [[mpmath.fdot(a, b) for b in exact] for a in exact]
-        t = [list(row) for row in k]
-        for _ in range(depth):
-            new, slope = _ARC[activation](k)
-            t = [
-                [new[i][j] + t[i][j] * slope[i][j] for j in range(4)] for i in range(4)
-            ]
-            k = new
-        pairs = [(i, j) for i in range(4) for j in range(i, 4)]
-        return [k[i][j] for i, j in pairs] + [t[i][j] for i, j in pairs]
-
-
-def _relu_step(k: Any) -> tuple[Any, Any]:
-    def entry(i: int, j: int) -> tuple[Any, Any]:
-        size = mpmath.sqrt(k[i][i] * k[j][j])
-        c = mpmath.mpf(1) if i == j else k[i][j] / size
-        angle = mpmath.acos(c)
-        value = size * (mpmath.sin(angle) + (mpmath.pi - angle) * c) / (2 * mpmath.pi)
-        return value, (mpmath.pi - angle) / (2 * mpmath.pi)
-
-    return _filled(entry)
-
-
-def _erf_step(k: Any) -> tuple[Any, Any]:
-    def entry(i: int, j: int) -> tuple[Any, Any]:
-        a, b = 1 + 2 * k[i][i], 1 + 2 * k[j][j]
-        value = 2 / mpmath.pi * mpmath.asin(2 * k[i][j] / mpmath.sqrt(a * b))
-        slope = 4 / mpmath.pi / mpmath.sqrt(a * b - 4 * k[i][j] ** 2)
-        return value, slope
-
-    return _filled(entry)
-
-
-def _sin_step(k: Any) -> tuple[Any, Any]:
-    def entry(i: int, j: int) -> tuple[Any, Any]:
-        decay = mpmath.exp(-(k[i][i] + k[j][j]) / 2)
-        return decay * mpmath.sinh(k[i][j]), decay * mpmath.cosh(k[i][j])
-
-    return _filled(entry)
-
-
-def _filled(entry: Any) -> tuple[Any, Any]:
-    both = [[entry(i, j) for j in range(4)] for i in range(4)]
-    return [[e[0] for e in row] for row in both], [[e[1] for e in row] for row in both]
-
-
-_ARC = {"relu": _relu_step, "erf": _erf_step, "sin": _sin_step}
-
-
-def _wrong_matrix(*, activation: str, depth: int, seed: int) -> Array:
-    """The matrix of inputs scaled to unit length."""
-    x = _inputs(seed)
-    x = x / np.linalg.norm(x, axis=1, keepdims=True)
-    k, t = kernels.nngp_ntk(x, subject(activation), depth)
-    upper = np.triu_indices(4)
-    return np.concatenate([k[upper], t[upper]])
+    both = pairs.matrices(pairs.LAWS[activation], four_inputs(seed), depth)
+    return [m[i, j] for m in both for i in range(4) for j in range(i, 4)]
 
 
 MATRIX = numeric(
@@ -272,7 +221,9 @@ MATRIX = numeric(
     predict=_predict_matrix,
     measure=_measure_matrix,
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_wrong_matrix,
+    must_refute=changed(
+        _predict_matrix, "The matrix of inputs scaled to unit length.", unit=True
+    ),
     uses=("dc/eq7", "dc/defC.1-unequal"),
 )
 
@@ -418,6 +369,7 @@ LEM_C14_SHARP = adversarial(
 # --- activations with jumps (E7) --------------------------------------------------------
 
 _PARTIAL = (400, 1600)
+_CONVERGED = always(1.0, "A sum over coefficients that has converged.")
 
 
 def _partial_ratio(*, activation: str) -> Any:
@@ -434,16 +386,6 @@ def _partial_ratio(*, activation: str) -> Any:
         return sums[1] / sums[0]
 
 
-def _converged(**_: Any) -> float:
-    """A sum over coefficients that has converged."""
-    return 1.0
-
-
-def _diverging(**_: Any) -> float:
-    """A sum that grows like the root of the order."""
-    return (_PARTIAL[1] / _PARTIAL[0]) ** 0.5
-
-
 def _predict_partial(*, activation: str) -> float:
     k = np.arange(_PARTIAL[1] + 1)
     terms = k * subject(activation).hermite(_PARTIAL[1]) ** 2
@@ -458,11 +400,14 @@ E7_PRINTED = numeric(
     r" \mathrm{for}\; \sigma(x) = \sqrt{2}\, 1\{x \ge 0\}",
     source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
     cases=grid(activation="step"),
-    predict=_converged,
+    predict=_CONVERGED,
     measure=_partial_ratio,
     # A convergent sum has stopped growing; the other grows like the square root.
     compare=AgreesTo(relative=5e-3),
-    must_hold=_diverging,
+    must_hold=always(
+        (_PARTIAL[1] / _PARTIAL[0]) ** 0.5,
+        "A sum that grows like the root of the order.",
+    ),
     uses=("dc/E7-corrected",),
     expected=Outcome.REFUTED,
     finding=(
@@ -481,6 +426,6 @@ E7_CORRECTED = numeric(
     predict=_predict_partial,
     measure=_partial_ratio,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_converged,
+    must_refute=_CONVERGED,
     uses=("dc/tab2-coefficients",),
 )
