@@ -164,10 +164,6 @@ B_SCHEDULE = adversarial(
 )
 
 
-def _predict_bound(*, depth: float, delta: float, mu: float) -> float:
-    return float(dc.correlation_bound(depth, delta, mu))
-
-
 def exact_bound(*, depth: float, delta: float, mu: float) -> Any:
     """B by its definition, at 60 digits."""
     with mpmath.workprec(BITS):
@@ -199,7 +195,7 @@ B_VALUES = adversarial(
         delta=(0.01, 1e-6, 0.95),
         mu=(0.26652889653787007, 0.015858317676985129, 1.0),
     ),
-    predict=_predict_bound,
+    predict=dc.correlation_bound,
     measure=exact_bound,
     # Powers to order 500 of a rounded base; the early branch is a difference.
     compare=AgreesTo(relative=5e-13, absolute=5e-14),
@@ -212,10 +208,6 @@ B_VALUES = adversarial(
     ),
     max_examples=150,
 )
-
-
-def _predict_next(*, depth: int, delta: float, mu: float) -> float:
-    return float(dc.correlation_bound(depth, delta, mu))
 
 
 def _measure_next(*, depth: int, delta: float, mu: float) -> Any:
@@ -236,7 +228,7 @@ E4_CORRECTED = adversarial(
     statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1",
     source=Source(KEY, "Definition of B"),
     cases=grid(depth=(1, 2, 31, 32, 33), delta=(0.01, 0.1, 0.95), mu=(0.2665, 1.0)),
-    predict=_predict_next,
+    predict=dc.correlation_bound,
     measure=_measure_next,
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_next,

@@ -247,10 +247,6 @@ def _wrong_note(*, n: int, delta: str) -> float:
     return _PANIGRAHI * float(delta) ** 0.5 / math.log(n) ** 1.5
 
 
-def _measure_note(*, n: int, delta: str) -> float:
-    return smallest_arc_eigenvalue(n, delta)
-
-
 NOTE_H1 = numeric(
     id="dc/thmH.1-logarithms",
     items=("NoteH.1", "ThmH.1"),
@@ -265,7 +261,7 @@ NOTE_H1 = numeric(
         *grid(n=(2, 4), delta=("0.3", "1e-2")),
     ),
     predict=_predict_note,
-    measure=_measure_note,
+    measure=smallest_arc_eigenvalue,
     # The eigenvalue is proved to 1e-12.
     compare=AtLeast(relative=2e-12),
     must_refute=_wrong_note,

@@ -186,10 +186,6 @@ def _measure_unstable(*, c: float) -> Enclosure:
     return Enclosure(below(ends[0]), above(ends[1]), "a root above one", 2)
 
 
-def _predict_unstable(*, c: float) -> float:
-    return lengths.unstable_length(c)
-
-
 def _not_squared(*, c: float) -> float:
     """The length in the place of its square."""
     return lengths.unstable_length(c) ** 0.5
@@ -330,7 +326,7 @@ CLAIMS = (
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         cases=grid(c=(-0.35, -0.3, -0.2, -0.1)),
         larger_cases={"certify": grid(c=(-0.36, -0.25, -0.15, -0.09))},
-        predict=_predict_unstable,
+        predict=lengths.unstable_length,
         measure=_measure_unstable,
         # Relative 1e-12 of lengths up to 255.
         compare=Enclosed(radius=1e-12, rounding=3e-10),

@@ -4,6 +4,7 @@ The measured side integrates the definitions with its own quadratures; wide netw
 drawn as well.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,12 +59,6 @@ def _wrong_layers(
             (float(a.length_map(x)), float(a.length_map(y)), float(a.dual(r)))
         )
     return np.array(states)
-
-
-def _measure_layers(
-    *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> Array:
-    return iterate(name, 1.0, gamma_x, gamma_y, rho, depth)
 
 
 # --- Lemma D.3, Theorem D.1: lengths --------------------------------------------------
@@ -212,7 +207,7 @@ D0 = numeric(
         depth=2,
     ),
     predict=_predict_layers,
-    measure=_measure_layers,
+    measure=partial(iterate, scale=1.0),
     # Prediction 1e-13 a layer; quadrature: panels leave 1e-13 on the line, graded
     # sectors 1e-12 in the plane; maps have slopes below 1.1, two layers.
     compare=AgreesTo(absolute=2e-11),

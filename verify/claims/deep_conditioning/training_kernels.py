@@ -187,10 +187,6 @@ TOP_BATCH = _END(
 )
 
 
-def _stable_step(*, scale: str, depth: int, arm: str) -> int:
-    return stable_step(arm, scale, depth)
-
-
 def _predicted_step(*, scale: str, depth: int, arm: str, scaled: bool = False) -> int:
     """Return the step of the grid below 2 (1 + beta) / lambda, -1 below them all.
 
@@ -219,7 +215,7 @@ STABLE = trend(
     runs=_runs,
     uses=CLOSED,
     predict=_predicted_step,
-    measure=_stable_step,
+    measure=stable_step,
     # A step of the grid, a factor of about 3.
     compare=AgreesTo(absolute=1.0),
     must_refute=partial(_predicted_step, scaled=True),

@@ -42,10 +42,6 @@ def _measure_norm(*, classes: int) -> Enclosure:
     return cover.enclosure("every point of the simplex")
 
 
-def _predict_norm(*, classes: int) -> float:
-    return mmd.least_square_norm(classes)
-
-
 def _one_less(*, classes: int) -> float:
     """The simplex's dimension d - 1 in the place of d."""
     return 1.0 / (classes - 1.0)
@@ -58,7 +54,7 @@ LEM_4 = certified(
     statement=r"\min_{a\in\Delta^{d-1}}\|a\|^2=1/d",
     source=Source(KEY, "Lemma 4"),
     cases=grid(classes=_CLASSES),
-    predict=_predict_norm,
+    predict=mmd.least_square_norm,
     measure=_measure_norm,
     compare=Enclosed(radius=1e-14, rounding=4e-16),
     must_refute=_one_less,

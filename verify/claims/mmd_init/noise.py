@@ -31,10 +31,6 @@ def _predict_noise(*, widths: list[int], scale: float) -> list[float]:
     return _summary(mmd.noise_rule(widths, scale))
 
 
-def _measure_noise(*, widths: list[int], scale: float) -> list[float]:
-    return noise_energy(widths, scale)
-
-
 def _weights_alone(*, widths: list[int], scale: float) -> list[float]:
     """Noise on the weights alone, not on biases."""
     noise = mmd.noise_rule(widths, scale)
@@ -58,7 +54,7 @@ SIGMA = numeric(
     source=Source(KEY, "Section 3.3; the sums are ours", Reading.OURS),
     cases=grid(widths=_WIDTHS, scale=(0.5**0.5, 2.0)),
     predict=_predict_noise,
-    measure=_measure_noise,
+    measure=noise_energy,
     # Sums of 600,000 rounded numbers, added pairwise.
     compare=AgreesTo(relative=1e-13),
     must_refute=_weights_alone,
@@ -68,10 +64,6 @@ SIGMA = numeric(
         " the logits of every perturbed model, whatever the input."
     ),
 )
-
-
-def _predict_ball(*, radius: float, dimension: int) -> float:
-    return mmd.ball_mean_square(radius, dimension)
 
 
 def _measure_ball(*, radius: float, dimension: int) -> Any:
@@ -95,7 +87,7 @@ BALL = numeric(
     statement=r"E\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},\quad\theta\sim U(B_r(\theta_0))",
     source=Source(KEY, "Claim 1; the moment is ours", Reading.OURS),
     cases=grid(radius=(0.5, 24.0), dimension=(1, 2, 10, 616_618)),
-    predict=_predict_ball,
+    predict=mmd.ball_mean_square,
     measure=_measure_ball,
     compare=AgreesTo(relative=1e-14),
     must_refute=_on_the_sphere,

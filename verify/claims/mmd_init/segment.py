@@ -48,10 +48,6 @@ def _measure_mean(*, gamma: float) -> Any:
         return _mean(mpmath.mpf(gamma))
 
 
-def _predict_mean(*, gamma: float) -> float:
-    return mmd.segment_kernel_mean(gamma)
-
-
 def _whole_line(*, gamma: float) -> float:
     """Distances on the whole line, as if the segment had no ends."""
     return gamma * np.sqrt(np.pi)
@@ -67,7 +63,7 @@ MEAN = numeric(
     ),
     source=Source(KEY, "Equation 9, last term; the closed form is ours", Reading.OURS),
     cases=grid(gamma=(*_GAMMAS, 1e-12)),
-    predict=_predict_mean,
+    predict=mmd.segment_kernel_mean,
     measure=_measure_mean,
     compare=AgreesTo(relative=2e-15),
     must_refute=_whole_line,
@@ -124,10 +120,6 @@ def _measure_point(*, p: float, gamma: float) -> Any:
         return 1 - 2 * _embedding(x, g) + _mean(g)
 
 
-def _predict_point(*, p: float, gamma: float) -> float:
-    return mmd.segment_point_mmd(p, gamma)
-
-
 def _subtracted(*, p: float, gamma: float) -> float:
     """The three terms subtracted in float64."""
     return 1.0 - 2.0 * mmd.segment_embedding(p, gamma) + mmd.segment_kernel_mean(gamma)
@@ -140,7 +132,7 @@ POINT = numeric(
     statement=r"\mathrm{MMD}(\delta_p,U)=1-2h_\gamma(p)+E\,k(u,u')",
     source=Source(KEY, "Equation 7; the closed form is ours", Reading.OURS),
     cases=grid(p=(0.0, 0.1, 0.5, 0.75), gamma=_GAMMAS),
-    predict=_predict_point,
+    predict=mmd.segment_point_mmd,
     measure=_measure_point,
     compare=AgreesTo(relative=1e-14),
     must_refute=_subtracted,

@@ -341,10 +341,6 @@ def _measure_moment(*, lam: float) -> Any:
         return _log_moment(mpmath.mpf(lam))
 
 
-def _predict_moment(*, lam: float) -> float:
-    return mmd.chi_square_log_moment(lam)
-
-
 def _mirrored(*, lam: float) -> float:
     """The moment at -lambda."""
     return mmd.chi_square_log_moment(-lam)
@@ -357,7 +353,7 @@ MOMENT = numeric(
     statement=r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda)",
     source=Source(KEY, "Equation 24, second line"),
     cases=grid(lam=_LAMBDAS),
-    predict=_predict_moment,
+    predict=mmd.chi_square_log_moment,
     measure=_measure_moment,
     compare=AgreesTo(relative=1e-14),
     must_refute=_mirrored,
