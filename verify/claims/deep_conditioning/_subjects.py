@@ -47,6 +47,16 @@ def law(spec: Subject) -> integrals.Law:
     return _linear_law(tuple(spec["line"]), tuple(spec["kinks"]), tuple(spec["jumps"]))
 
 
+def mu_of(activation: Subject) -> float:
+    """Return the library's coefficient of non-linearity."""
+    return subject(activation).mu
+
+
+def nu_of(activation: Subject) -> float:
+    """Return the library's coefficient of non-affinity."""
+    return subject(activation).nu
+
+
 def energies(spec: Subject, *, centred: bool, order: int = 8) -> Array:
     """Return the library's a_k^2 up to an order, as shares of E s^2 or of the variance."""
     a = subject(spec)

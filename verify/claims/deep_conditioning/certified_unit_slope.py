@@ -14,8 +14,9 @@ import flint
 from theory import conditioning
 from verify.claim import Source, certified, grid
 from verify.claims._certified import agree, points
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning._normrelu import KEY
-from verify.claims.deep_conditioning._subjects import subject
+from verify.claims.deep_conditioning._subjects import mu_of, subject
 from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import Cover, above, below, minimum, quotient
 from verify.reading import Reading
@@ -107,11 +108,6 @@ def _predict_algebraic(*, activation: str) -> float:
     return (1.0 / conditioning.unit_slope_bound(1, nu) - 1.0) * (1.0 - 1e-12)
 
 
-def _wrong_algebraic(*, activation: str) -> float:
-    """The coefficient mu of the centred activation in the place of nu."""
-    return subject(activation).mu
-
-
 def _measure_square(*, activation: str) -> Enclosure:
     return _times(_square_root_rate(), _defined(activation))
 
@@ -144,7 +140,9 @@ CLAIMS = (
         predict=_predict_algebraic,
         measure=_measure_algebraic,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_algebraic,
+        must_refute=changed(
+            mu_of, "The coefficient mu of the centred activation in the place of nu."
+        ),
         uses=("dc/lemC.32",),
         assumptions=_BALLS,
     ),

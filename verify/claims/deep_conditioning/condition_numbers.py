@@ -14,14 +14,13 @@ from verify.claim import Claim, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
-from verify.claims.deep_conditioning._subjects import KEY, Subject, law, mixtures
+from verify.claims.deep_conditioning._subjects import KEY, Subject, law, mixtures, mu_of
 from verify.claims.deep_conditioning.conditioning import (
     burn_in,
     exact_bound,
     exact_burn_in,
     extremal,
     quadratic_law,
-    rate,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical
 from verify.integrals import BITS
@@ -55,7 +54,7 @@ def _separation(n: int, data: Mapping[str, Any]) -> float:
 
 def _bound(case: Mapping[str, Any], **form: Any) -> float:
     """Corollary 3.3 `extra` layers beyond the depth from which it holds."""
-    n, mu = case["n"], rate(case["activation"])
+    n, mu = case["n"], mu_of(case["activation"])
     delta = _separation(n, case["data"])
     depth = dc.depth_for_condition_number(delta, mu, n) + case["extra"]
     return dc.nngp_condition_bound(depth, delta, mu, n, **form)
@@ -83,7 +82,7 @@ def _measure_condition(
     *, activation: Subject, n: int, data: Mapping[str, Any], extra: int
 ) -> Any:
     delta = _separation(n, data)
-    depth = dc.depth_for_condition_number(delta, rate(activation), n) + extra
+    depth = dc.depth_for_condition_number(delta, mu_of(activation), n) + extra
     gram = (
         _equal_gram(n, delta)
         if "equal" in data
@@ -336,7 +335,7 @@ def _predict_least(
     *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
 ) -> float:
     least = _below(_gram(kind, n, delta, seed)[1])
-    return float(dc.nngp_min_eigenvalue_bound(depth, least, rate(activation)))
+    return float(dc.nngp_min_eigenvalue_bound(depth, least, mu_of(activation)))
 
 
 def _measure_least(
@@ -351,7 +350,7 @@ def _wrong_least(
 ) -> float:
     """Twice the rate, in the first layers and after them."""
     least = _below(_gram(kind, n, delta, seed)[1])
-    return min(least * (1.0 + rate(activation)) ** depth, 1.0)
+    return min(least * (1.0 + mu_of(activation)) ** depth, 1.0)
 
 
 _ASSUMPTION_B = searched(
@@ -395,7 +394,7 @@ def _predict_condition_b(
     *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
 ) -> float:
     least = _below(_gram(kind, n, delta, seed)[1])
-    return dc.nngp_condition_bound(depth, least, rate(activation), n, assumption="B")
+    return dc.nngp_condition_bound(depth, least, mu_of(activation), n, assumption="B")
 
 
 def _measure_condition_b(

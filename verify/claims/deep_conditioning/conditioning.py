@@ -20,6 +20,7 @@ from verify.claims.deep_conditioning._subjects import (
     Subject,
     law,
     mixtures,
+    mu_of,
     nonlinear,
     separations,
     subject,
@@ -41,16 +42,11 @@ def quadratic_law(mu: float) -> Any:
         return of_coefficients([0, mpmath.sqrt(1 - m), mpmath.sqrt(m)])
 
 
-def rate(activation: Subject) -> float:
-    """Return mu."""
-    return subject(activation).mu
-
-
 # --- one layer --------------------------------------------------------------------------
 
 
 def _predict_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
-    return float(dc.one_layer_bound(delta, rate(activation)))
+    return float(dc.one_layer_bound(delta, mu_of(activation)))
 
 
 def _measure_one_layer(*, activation: Subject, delta: float, sign: int) -> Any:
@@ -60,7 +56,7 @@ def _measure_one_layer(*, activation: Subject, delta: float, sign: int) -> Any:
 
 def _wrong_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
     """Twice the rate of contraction."""
-    mu = rate(activation)
+    mu = mu_of(activation)
     near = 1.0 - (1.0 + mu) * delta
     return near if delta <= 0.5 else (1.0 - mu) * (1.0 - delta)
 
@@ -244,7 +240,7 @@ E4_CORRECTED = adversarial(
 
 
 def _predict_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> float:
-    return float(dc.correlation_bound(depth, delta, rate(activation)))
+    return float(dc.correlation_bound(depth, delta, mu_of(activation)))
 
 
 def _measure_decay(*, activation: Subject, delta: float, sign: int, depth: int) -> Any:
@@ -255,7 +251,7 @@ def _measure_decay(*, activation: Subject, delta: float, sign: int, depth: int) 
 
 def _wrong_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> float:
     """Decay from the first layer on, without the burn-in."""
-    return 0.5 * (1.0 - rate(activation) / 2.0) ** depth if delta < 0.5 else 1.0
+    return 0.5 * (1.0 - mu_of(activation) / 2.0) ** depth if delta < 0.5 else 1.0
 
 
 THM_32 = adversarial(

@@ -34,6 +34,7 @@ from verify.claims.deep_conditioning._subjects import (
     energy_from,
     law,
     mixtures,
+    mu_of,
     nonlinear,
     piecewise_linear,
     subject,
@@ -372,10 +373,6 @@ UNEQUAL = numeric(
 # --- the coefficient of non-linearity ---------------------------------------------------
 
 
-def _predict_mu(*, activation: Subject) -> float:
-    return subject(activation).mu
-
-
 def _measure_mu(*, activation: Subject) -> Any:
     return law(activation).mu()
 
@@ -397,7 +394,7 @@ DEF_31 = adversarial(
     source=Source(KEY, "Definition 3.1"),
     # The least nonlinear: mu = 1e-8, where 1 - a_1^2 has lost eight digits.
     cases=grid(activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]})),
-    predict=_predict_mu,
+    predict=mu_of,
     measure=_measure_mu,
     # Energies to 1e-13 relative; callables by quadrature, absolute 1e-15 of the whole.
     compare=AgreesTo(relative=1e-13, absolute=1e-15),

@@ -8,7 +8,7 @@ import flint
 from theory import activations as act
 from theory import lengths
 from verify.claim import Source, certified, grid
-from verify.claims._predictors import always
+from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
     SLOPED,
@@ -24,7 +24,7 @@ from verify.claims.deep_conditioning._normrelu import (
     shift_of,
     upper_tail,
 )
-from verify.claims.deep_conditioning._subjects import NORMRELU, subject
+from verify.claims.deep_conditioning._subjects import NORMRELU, mu_of, nu_of, subject
 from verify.compare import Enclosed, Enclosure
 from verify.enclose import BITS, above, below
 from verify.reading import Reading
@@ -47,19 +47,10 @@ def _measure_mu(*, activation: str) -> Enclosure:
         return _ball(1 - a[1] * a[1] / variance)
 
 
-def _predict_mu(*, activation: str) -> float:
-    return subject(activation).mu
-
-
 def _measure_nu(*, activation: str) -> Enclosure:
     a, square = coefficients(activation)
     with flint.ctx.workprec(BITS):
         return _ball(1 - (a[0] * a[0] + a[1] * a[1]) / square)
-
-
-def _predict_nu(*, activation: str) -> float:
-    """The coefficient of non-affinity, nu."""
-    return subject(activation).nu
 
 
 def _uncentred_mu(*, activation: str) -> float:
@@ -204,11 +195,11 @@ CLAIMS = (
         statement=r"\mu = 1 - \frac{(E\,X\sigma(X))^2}{\operatorname{Var}\sigma(X)}",
         source=Source(KEY, "Definition 3.1"),
         cases=grid(activation=CATALOGUE),
-        predict=_predict_mu,
+        predict=mu_of,
         measure=_measure_mu,
         # One minus a share of at most one, from moments of a few ulp.
         compare=Enclosed(radius=1e-15, rounding=4e-15),
-        must_refute=_predict_nu,
+        must_refute=changed(nu_of, "The coefficient of non-affinity, nu."),
         uses=("dc/def3.1",),
         assumptions=_SETTING,
     ),
@@ -223,7 +214,7 @@ CLAIMS = (
         r"{E\,\sigma(X)^2} \in (0, 1]",
         source=Source(KEY, "Definition C.20"),
         cases=grid(activation=tuple(n for n in CATALOGUE if n != NORMRELU)),
-        predict=_predict_nu,
+        predict=nu_of,
         measure=_measure_nu,
         compare=Enclosed(radius=1e-15, rounding=4e-15),
         must_refute=_uncentred_mu,

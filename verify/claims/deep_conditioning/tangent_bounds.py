@@ -19,8 +19,8 @@ from verify.claims.deep_conditioning._subjects import (
     Subject,
     law,
     mixtures,
+    mu_of,
     separations,
-    subject,
 )
 from verify.claims.deep_conditioning.conditioning import extremal, quadratic_law
 from verify.compare import AgreesTo, AtLeast, AtMost
@@ -28,10 +28,6 @@ from verify.integrals import BITS
 from verify.reading import Reading
 
 # Wrong predictions below are what is attained, a layer further on.
-
-
-def _mu(activation: Subject) -> float:
-    return subject(activation).mu
 
 
 # --- the ratio off the diagonal ---------------------------------------------------------
@@ -57,7 +53,7 @@ def _measure_ratio(*, activation: Subject, delta: float, sign: int, depth: int) 
 def _predict_ratio(
     *, activation: Subject, delta: float, depth: int, form: Any, **_: Any
 ) -> float:
-    return dc.ntk_ratio_bound(depth, delta, _mu(activation), form=form)
+    return dc.ntk_ratio_bound(depth, delta, mu_of(activation), form=form)
 
 
 _LARGEST = partial(_predict_ratio, form="attained")
@@ -223,7 +219,7 @@ THM_34_MAXIMUM = adversarial(
 def _predict_envelope(
     *, activation: Subject, delta: float, depth: int, **_: Any
 ) -> list[float]:
-    case = depth, delta, _mu(activation)
+    case = depth, delta, mu_of(activation)
     return [dc.correlation_envelope(*case), dc.ntk_ratio_bound(*case, form="sharp")]
 
 
@@ -291,7 +287,9 @@ def _tangent_matrix(activation: Subject, gram: Any, depth: int) -> Any:
 
 def _at_threshold(case: Mapping[str, Any], form: Any) -> int:
     _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    least = dc.ntk_threshold_depth(delta, _mu(case["activation"]), case["n"], form=form)
+    least = dc.ntk_threshold_depth(
+        delta, mu_of(case["activation"]), case["n"], form=form
+    )
     return max(least, 1) + case["extra"]
 
 
@@ -303,7 +301,7 @@ def _measure_condition(form: str, **case: Any) -> Any:
 
 def _predict_condition(form: Any, **case: Any) -> float:
     _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu, depth = _mu(case["activation"]), _at_threshold(case, form)
+    mu, depth = mu_of(case["activation"]), _at_threshold(case, form)
     return dc.ntk_condition_bound(depth, delta, mu, case["n"], form=form)
 
 
@@ -311,7 +309,7 @@ def _wrong_condition(form: str, **case: Any) -> float:
     """The largest condition number one layer further on."""
     # Under assumption B, which all inputs meet with their smallest eigenvalue.
     _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu, depth = _mu(case["activation"]), _at_threshold(case, form) + 1
+    mu, depth = mu_of(case["activation"]), _at_threshold(case, form) + 1
     return dc.ntk_condition_bound(
         depth, least, mu, case["n"], assumption="B", form="attained"
     )
@@ -430,14 +428,14 @@ def _measure_condition_b(**case: Any) -> Any:
 def _least(form: Any, **case: Any) -> float:
     """Bound the smallest eigenvalue under assumption B."""
     _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu = _mu(case["activation"])
+    mu = mu_of(case["activation"])
     return dc.ntk_min_eigenvalue_bound(case["depth"], least, mu, form=form)
 
 
 def _condition(form: Any, **case: Any) -> float:
     """Bound the condition number under assumption B."""
     _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu, n = _mu(case["activation"]), case["n"]
+    mu, n = mu_of(case["activation"]), case["n"]
     return dc.ntk_condition_bound(
         case["depth"], least, mu, n, assumption="B", form=form
     )

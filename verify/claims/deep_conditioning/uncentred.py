@@ -23,7 +23,9 @@ from verify.claims.deep_conditioning._subjects import (
     energy_from,
     law,
     mixtures,
+    mu_of,
     nonlinear,
+    nu_of,
     subject,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost
@@ -33,17 +35,8 @@ from verify.reading import Reading
 # --- the coefficient of non-affinity ----------------------------------------------------
 
 
-def _predict_nu(*, activation: Subject) -> float:
-    return subject(activation).nu
-
-
 def _measure_nu(*, activation: Subject) -> Any:
     return law(activation).nu()
-
-
-def _wrong_nu(*, activation: Subject) -> float:
-    """The coefficient mu of the centred activation."""
-    return subject(activation).mu
 
 
 # NormReLU comes normalised: its nu is its mu, dc/def3.1.
@@ -59,11 +52,11 @@ DEF_C20 = adversarial(
     assumptions=("unit second moment, not centred",),
     source=Source(KEY, "Definition C.20"),
     cases=grid(activation=_RAW),
-    predict=_predict_nu,
+    predict=nu_of,
     measure=_measure_nu,
     # As dc/def3.1.
     compare=AgreesTo(relative=1e-13, absolute=1e-15),
-    must_refute=_wrong_nu,
+    must_refute=changed(mu_of, "The coefficient mu of the centred activation."),
     uses=("dc/tab2-coefficients",),
     examples=_ANY,
     max_examples=60,
