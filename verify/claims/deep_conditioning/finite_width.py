@@ -21,7 +21,7 @@ from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Source, grid, statistical, trend
-from verify.claims._predictors import always
+from verify.claims._predictors import always, changed, plus
 from verify.compare import Array, Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
 from verify.reading import Reading
 
@@ -71,19 +71,22 @@ def digits(n: int) -> Array:
     return unit_rows(load("mnist", cached=False).head(n).images)
 
 
-def _measure_mean(**case: Any) -> Estimate:
+def _entries(**case: Any) -> Array:
+    """Return the entries of drawn kernels of `pair_inputs`, (draws, 10)."""
     upper = np.triu_indices(4)
-    return Estimate.of(_drawn(pair_inputs(), **case)[:, upper[0], upper[1]])
+    return _drawn(pair_inputs(), **case)[:, upper[0], upper[1]]
+
+
+def _measure_mean(**case: Any) -> Estimate:
+    return Estimate.of(_entries(**case))
 
 
 def _measure_extrapolated(*, width: int, seed: int, **case: Any) -> Estimate:
     """2 E(2m) - E(m): the bias of order 1/m cancels."""
     wide, narrow = (
-        _drawn(pair_inputs(), width=width * factor, seed=seed + factor, **case)
-        for factor in (2, 1)
+        _entries(width=width * factor, seed=seed + factor, **case) for factor in (2, 1)
     )
-    upper = np.triu_indices(4)
-    return Estimate.of((2.0 * wide - narrow)[:, upper[0], upper[1]])
+    return Estimate.of(2.0 * wide - narrow)
 
 
 def _measure_error(
@@ -115,12 +118,9 @@ def _measure_slope(
     The deviation of a draw from the mean over all draws and seeds of its width: the
     standard deviation, so that the finite-width bias plays no part.
     """
-    upper = np.triu_indices(4)
     logs = np.empty((len(widths), seeds))
     for row, width in enumerate(widths):
-        drawn = _drawn(
-            pair_inputs(), width=width, draws=seeds * draws, seed=seed + row, **case
-        )[:, upper[0], upper[1]]
+        drawn = _entries(width=width, draws=seeds * draws, seed=seed + row, **case)
         squares = ((drawn - drawn.mean(axis=0)) ** 2).reshape(seeds, draws, -1)
         logs[row] = 0.5 * np.log(squares.mean(axis=(1, 2)))
     return Estimate.of(np.polyfit(np.log(widths), logs, 1)[0])
@@ -209,19 +209,13 @@ def _theory(name: str) -> act.Activation:
     return raw.normalized()
 
 
-def _limit(kernel: str, activation: str, depth: int) -> Array:
+def _predict_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Array:
     function = kernels.ntk if kernel == "ntk" else kernels.nngp
     matrix = np.asarray(function(pair_inputs(), _theory(activation), depth))
     return matrix[np.triu_indices(4)]
 
 
-def _predict_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Array:
-    return _limit(kernel, activation, depth)
-
-
-def _wrong_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Array:
-    """One hidden layer too many."""
-    return _limit(kernel, activation, depth + 1)
+_A_LAYER_MORE = changed(_predict_limit, "One hidden layer too many.", depth=plus(1))
 
 
 def _predict_error(*, activation: str, rho: float, **_: Any) -> float:
@@ -336,7 +330,7 @@ EQ1 = statistical(
     # 7 standard errors are 7 * 5 / sqrt(64 * 4000) = 0.07. Rounding: float32 sums.
     # Discrepancy: the readout's own term and every factor are of size 0.2 or more.
     compare=MeanEquals(discrepancy=0.15, rounding=1e-5),
-    must_refute=_wrong_limit,
+    must_refute=_A_LAYER_MORE,
     uses=("dc/eq7", "dc/eq2-named"),
 )
 
@@ -380,7 +374,7 @@ DEEP_MEAN = statistical(
     # a diagonal entry of the NTK by 3 and an off-diagonal one of the NNGP by 0.05-0.1
     # only, which the controls of dc/eq1 resolve; here the NTK decides.
     compare=MeanEquals(discrepancy=0.7, rounding=0.03),
-    must_refute=_wrong_limit,
+    must_refute=_A_LAYER_MORE,
     uses=("dc/eq1",),
 )
 
@@ -438,18 +432,14 @@ RATE = trend(
         seed=8,
     ),
     larger_cases={
-        "gpu": tuple(
-            {
-                "kernel": kernel,
-                "activation": activation,
-                "depth": 3,
-                "widths": [256, 512, 1024, 2048, 4096, 8192],
-                "seeds": 16,
-                "draws": 16,
-                "seed": 8,
-            }
-            for kernel in ("nngp", "ntk")
-            for activation in ("relu", "erf")
+        "gpu": grid(
+            kernel=("nngp", "ntk"),
+            activation=("relu", "erf"),
+            depth=3,
+            widths=([256, 512, 1024, 2048, 4096, 8192],),
+            seeds=16,
+            draws=16,
+            seed=8,
         )
     },
     predict=always(-0.5),
@@ -486,17 +476,14 @@ DIGIT_BOUNDS = statistical(
         seed=13,
     ),
     larger_cases={
-        "gpu": tuple(
-            {
-                "activation": "tanh3",
-                "n": 100,
-                "width": width,
-                "depths": [1, 2, 4, 8, 16, 32, 64, 128, 256],
-                "draws": 32,
-                "seed": 13,
-                "device": "cuda",
-            }
-            for width in (1024, 4096, 16_384)
+        "gpu": grid(
+            activation="tanh3",
+            n=100,
+            width=(1024, 4096, 16_384),
+            depths=([1, 2, 4, 8, 16, 32, 64, 128, 256],),
+            draws=32,
+            seed=13,
+            device="cuda",
         )
     },
     predict=_predict_digit_bound,

@@ -25,8 +25,9 @@ from verify.claim import (
     numeric,
     statistical,
 )
-from verify.claims._predictors import always
+from verify.claims._predictors import always, changed
 from verify.claims._searches import SEEDS, searched
+from verify.claims.deep_conditioning import _recursions as recursion
 from verify.compare import (
     AgreesTo,
     Array,
@@ -266,12 +267,6 @@ def _wrong_event(*, n: int, delta: float, **_: Any) -> float:
 # --- infinitely many coefficients (Theorem H.5) --------------------------------------
 
 
-def _random_points(n: int, dim: int, spread: float, seed: int) -> Array:
-    rng = np.random.default_rng(seed)
-    points = np.eye(dim)[0] + spread * rng.standard_normal((n, dim))
-    return points / np.linalg.norm(points, axis=1, keepdims=True)
-
-
 def _mp_dual(name: str, rho: Any) -> Any:
     pi = mpmath.pi
     if name == "relu":
@@ -292,21 +287,9 @@ def _measure_smallest(
     *, activation: str, n: int, dim: int, spread: float, seed: int
 ) -> Any:
     """Smallest eigenvalue of the raw one-layer kernel, 60 digits."""
-    with mpmath.workdps(60):
-        rows = [
-            [mpmath.mpf(float(value)) for value in point]
-            for point in _random_points(n, dim, spread, seed)
-        ]
-        rows = [
-            [value / mpmath.sqrt(mpmath.fdot(row, row)) for value in row]
-            for row in rows
-        ]
-        kernel = mpmath.matrix(n, n)
-        for i in range(n):
-            for j in range(n):
-                rho = mpmath.mpf(1) if i == j else mpmath.fdot(rows[i], rows[j])
-                kernel[i, j] = _mp_dual(activation, rho)
-        return mpmath.eigsy(kernel, eigvals_only=True)[0]
+    gram = recursion.exact_gram(n, dim, spread, seed)
+    kernel = recursion.entrywise(gram, partial(_mp_dual, activation))
+    return recursion.eigenvalues(kernel)[0]
 
 
 _ACTIVATIONS = {
@@ -318,15 +301,21 @@ _ACTIVATIONS = {
 }
 
 
-def _tail_bound(
-    activation: str, n: int, dim: int, spread: float, seed: int, *, first: int | None
+def _predict_tail(
+    *,
+    activation: str,
+    n: int,
+    dim: int,
+    spread: float,
+    seed: int,
+    first: int | None = None,
 ) -> float:
     r"""Sum over k >= k_0 of a_k^2 (1 - (n-1) (1-delta)^k), by Gershgorin.
 
     k_0 is the least k for which the bracket is positive; order 400 truncates a sum of
     positive terms, so what is left is still a lower bound.
     """
-    points = _random_points(n, dim, spread, seed)
+    points = recursion.unit_points(n, dim, spread, seed)
     log = np.arange(401) * math.log1p(-kernels.separation(points))
     energies = np.asarray(_ACTIVATIONS[activation].hermite(400)) ** 2
     # 1 - (n - 1) e^log without cancellation for near-duplicates.
@@ -336,16 +325,9 @@ def _tail_bound(
     return float((energies * np.maximum(brackets, 0.0)).sum())
 
 
-def _wrong_tail(
-    *, activation: str, n: int, dim: int, spread: float, seed: int
-) -> float:
-    """Powers of the Gram matrix that are the identity from the first on."""
-    return _tail_bound(activation, n, dim, spread, seed, first=1)
-
-
 def _by_float64(*, n: int, dim: int, spread: float, seed: int, **_: Any) -> float:
     """The eigenvalue in float64, which rounding moves away from zero."""
-    points = _random_points(n, dim, spread, seed)
+    points = recursion.unit_points(n, dim, spread, seed)
     gram = points @ points.T
     return float(np.linalg.eigvalsh(gram + gram**2)[0])
 
@@ -554,11 +536,15 @@ THM_H5 = adversarial(
         spread=(0.1, 1.0),
         seed=1,
     ),
-    predict=partial(_tail_bound, first=None),
+    predict=_predict_tail,
     measure=_measure_smallest,
     # Coefficients to 1e-13 of the largest, squared and summed; the bound is below 1.
     compare=AtLeast(relative=1e-11),
-    must_refute=_wrong_tail,
+    must_refute=changed(
+        _predict_tail,
+        "Powers of the Gram matrix that are the identity from the first on.",
+        first=1,
+    ),
     uses=("dc/asmA", "dc/defC.1"),
     examples=searched(
         activation=st.sampled_from(sorted(_ACTIVATIONS)),

@@ -288,19 +288,15 @@ def _wrong_layer(**case: Any) -> Array:
     return out
 
 
-def _limit(name: str, weight_var: float, bias_var: float, starts: int) -> Array:
+def _predict_limit(
+    *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
+) -> Array:
     a = act.CATALOGUE[name]
     pair = [
         phase.fixed_variance(a, weight_var, bias_var),
         phase.fixed_correlation(a, weight_var, bias_var),
     ]
-    return np.array([[v] * starts for v in pair])
-
-
-def _predict_limit(
-    *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
-) -> Array:
-    return _limit(name, weight_var, bias_var, len(far))
+    return np.array([[v] * len(far) for v in pair])
 
 
 def _predict_rate(*, name: str, weight_var: float, bias_var: float, **_: Any) -> float:

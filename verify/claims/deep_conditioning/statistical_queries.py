@@ -30,6 +30,7 @@ from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Source, grid, numeric, statistical
+from verify.claims._predictors import changed
 from verify.compare import (
     Array,
     AtMost,
@@ -112,39 +113,9 @@ def correlation_chain(
 
 
 @lru_cache(maxsize=8)
-def _layer_means(
-    activation: str,
-    rho: float,
-    width: int,
-    depth: int,
-    chains: int,
-    seed: int,
-    device: str,
-) -> Estimate:
+def _measure_chain(*, activation: str, width: int, **case: Any) -> Estimate:
     # In units of 1/m: the floor is then one number for all widths.
-    draws = correlation_chain(
-        activation,
-        rho=rho,
-        width=width,
-        depth=depth,
-        chains=chains,
-        seed=seed,
-        device=device,
-    )
-    return Estimate.of(width * draws)
-
-
-def _measure_chain(
-    *,
-    activation: str,
-    rho: float,
-    width: int,
-    depth: int,
-    chains: int,
-    seed: int,
-    device: str = "cpu",
-) -> Estimate:
-    return _layer_means(activation, rho, width, depth, chains, seed, device)
+    return Estimate.of(width * correlation_chain(activation, width=width, **case))
 
 
 def _measure_chain_end(**case: Any) -> Estimate:
@@ -232,7 +203,7 @@ def _floor(activation: str) -> float:
     return float(rates.correlation_floor(_theory(activation), 1.0))
 
 
-def _rising_mean(activation: str, depth: int) -> Array:
+def _predict_rise(*, activation: str, depth: int, **_: Any) -> Array:
     r"""M E rho_l from rho_0 = 0, to leading order in 1/m.
 
     .. math:: v' = (1-\mu)^2 v + 1, \qquad e' = (1-\mu) e + a_2^2 v
@@ -244,10 +215,6 @@ def _rising_mean(activation: str, depth: int) -> Array:
         mean, square = keep * mean + second * square, keep**2 * square + 1.0
         means[layer] = mean
     return means
-
-
-def _predict_rise(*, activation: str, depth: int, **_: Any) -> Array:
-    return _rising_mean(activation, depth)
 
 
 def _wrong_no_quadratic(*, depth: int, **_: Any) -> Array:
@@ -284,11 +251,6 @@ def _wrong_odd_decay(
     a = _theory(activation)
     limit = [kernels.nngp_map(abs(rho), a, layer + 2) for layer in range(depth)]
     return width * np.array(limit)
-
-
-def _relu_floor(**_: Any) -> float:
-    """The floor of ReLU, which is not odd."""
-    return _floor("relu")
 
 
 def _sign_kernel(width: int) -> tuple[Array, Array]:
@@ -636,7 +598,9 @@ THM_F1_ODD = statistical(
     predict=_corrected_floor,
     measure=_measure_chain_end,
     compare=MeanEquals(discrepancy=0.6, rounding=0.19),
-    must_refute=_relu_floor,
+    must_refute=changed(
+        _corrected_floor, "The floor of ReLU, which is not odd.", activation="relu"
+    ),
     uses=("dc/E3-corrected", "dc/eq22"),
 )
 
