@@ -42,10 +42,15 @@ IDENTITY_MAP = {
     "id/Fig19-fcn": "12 fully connected layers: change of the lower five over the largest",
     "id/Fig6": "cosine with the input at twice the size less at half",
     "id/Fig6-resized": "the same, images resized",
-    "id/Fig15": "best cosine of a channel with the input, first layer less later ones",
+    "id/Fig15-trained": (
+        "layer 8 of 20: best cosine of a channel with the input, trained less untrained"
+    ),
     "id/Fig22": "cosine with the training image, last ten layers less the last",
-    "id/Fig22-break": "the same, last ten layers, 20 less 13",
+    "id/Fig22-break": "the same, the last layer alone, 20 layers less 13",
     "id/Fig7-robust": "cosine with the training image at other sizes less at its own",
+    "id/Fig7-smaller": (
+        "kept at half and twice the size: identity of 5 layers less constant of the deepest"
+    ),
     "id/Fig2": "ReLU FCNs: cosine with the training image, 11 layers less 1",
     "id/Fig11": "linear FCNs: cosine with the training image, 11 layers less 1",
     "id/Fig11-width": "linear FCNs: the same, twice the width less the width",
@@ -56,12 +61,13 @@ IDENTITY_MAP = {
     "id/Fig14-sooner": "4 layers: cosine with the training image, ReLU less linear",
     "id/Fig33-mse": "FCNs: error to the training image, 1 layer less 11; ReLU, linear",
     "id/Fig12": "two layers: cosine with the training image, both less the bottom alone",
-    "id/Fig41": "residual FCNs: cosine with the input, 2 layers less 8",
+    "id/Fig41": "residual FCNs: log of 1 less the cosine with the input, 8 layers less 2",
     "id/Fig41-identity": "residual FCNs: cosine with the input; 2, 4 and 8 layers",
     "id/Fig8": "cosine with the training image, 7 x 7 less 28 x 28 pixels",
     "id/Fig9": "cosine with the training image, kernels of 11 (full: 29) less 5",
     "id/Fig25": "mean squared error to the training image, kernels of 5 less 29",
     "id/Fig10-three": "5 layers: cosine with the input, 32 channels less 3",
+    "id/Fig28-three": "three channels: log10 of the loss left, 10 layers less 5",
     "id/Fig28": (
         "24 channels (full: 128): cosine with the training image, 12 (full: 10) layers"
         " less 5"

@@ -82,7 +82,7 @@ WIDTH = contrast(
     orthogonal("constant"),
     partial(_wide, 0),
     partial(_wide, 5),
-    items=("Fig10", "Fig28", "Fig29"),
+    items=("Fig10", "Fig29"),
     title="Depth leads to the constant map at the largest number of channels too",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ \text{largest width}:\ "
@@ -151,7 +151,7 @@ DIGITS = contrast(
     named("digits-depth-5"),
     named("cnn-depth-1"),
     items=("Fig37",),
-    title="Depth moves CNNs towards the constant map for each of the ten digits",
+    title="Of each of the ten digits, five layers are nearer the constant map than one",
     statement=(
         r"\overline{\cos}(f(x),\hat x):\ 5\text{ layers, one for each of ten digits}"
         r"-1\text{ layer}\ge 0.1"
